@@ -1,0 +1,224 @@
+// Reading JSON with errors that a user can act on.
+#include "sim/core/json.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <numeric>
+#include <set>
+
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int deepest_nesting = 64;
+constexpr std::uintmax_t largest_file_B = std::uintmax_t{1} << 30;
+
+std::string kind_of(const Json& json) {
+  switch (json.type()) {
+    case Json::value_t::null: return "null";
+    case Json::value_t::object: return "an object";
+    case Json::value_t::array: return "an array";
+    case Json::value_t::string: return "a string";
+    case Json::value_t::boolean: return "a boolean";
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
+    case Json::value_t::number_float: return "the number " + json.dump();
+    case Json::value_t::binary:
+    case Json::value_t::discarded: break;
+  }
+  return "something that is not JSON";
+}
+
+std::string line_and_column(std::string_view text, std::size_t byte) {
+  byte = std::min(byte, text.size());
+  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_start = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
+  return "line " + std::to_string(line) + ", column " +
+         std::to_string(before.size() - line_start + 1);
+}
+
+// Watches the parser: depth, and keys that are repeated within one object.
+class Watch {
+ public:
+  explicit Watch(std::string file) : file_(std::move(file)) {}
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    if (depth > deepest_nesting)
+      throw InputError(file_, "nested deeper than " + std::to_string(deepest_nesting) + " levels");
+    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys_.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const std::string& key = parsed.get_ref<const std::string&>();
+      if (!keys_.back().insert(key).second)
+        throw InputError(file_, "the key \"" + key + "\" occurs twice in one object");
+    }
+    return true;
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::set<std::string>> keys_;
+};
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+void Value::fail(const std::string& sentence) const { throw InputError(where(), sentence); }
+
+Value Value::child(const std::string& name) const {
+  return {json_->at(name), file_, path_ + "/" + name};
+}
+
+std::string Value::text() const {
+  if (!json_->is_string()) fail("expected a string, got " + kind_of(*json_));
+  return json_->get<std::string>();
+}
+
+bool Value::flag() const {
+  if (!json_->is_boolean()) fail("expected true or false, got " + kind_of(*json_));
+  return json_->get<bool>();
+}
+
+int64_t Value::whole(int64_t least, int64_t most) const {
+  const std::string expected = "expected a whole number from " + std::to_string(least) + " to " +
+                               std::to_string(most) + ", got " + kind_of(*json_);
+  if (!json_->is_number_integer()) fail(expected);
+  if (json_->is_number_unsigned() &&
+      json_->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    fail(expected);
+  const auto value = json_->get<int64_t>();
+  if (value < least || value > most) fail(expected);
+  return value;
+}
+
+double Value::number(double least, double most) const {
+  if (!json_->is_number()) fail("expected a number, got " + kind_of(*json_));
+  const auto value = json_->get<double>();
+  if (!(value >= least && value <= most))
+    fail("expected a number from " + number_text(least) + " to " + number_text(most) + ", got " +
+         json_->dump());
+  return value;
+}
+
+// Numbers go to the quantity parser as text, so that the error lists the accepted units.
+std::string Value::quantity() const {
+  if (json_->is_number()) return json_->dump();
+  if (!json_->is_string())
+    fail("expected a quantity with a unit, as a string, got " + kind_of(*json_));
+  return json_->get<std::string>();
+}
+
+Duration Value::duration() const { return parse_duration(quantity(), where()); }
+Bytes Value::bytes() const { return parse_bytes(quantity(), where()); }
+Bandwidth Value::bandwidth() const { return parse_bandwidth(quantity(), where()); }
+PerByte Value::per_byte() const { return parse_per_byte(quantity(), where()); }
+
+std::vector<Value> Value::items() const {
+  if (!json_->is_array()) fail("expected an array, got " + kind_of(*json_));
+  std::vector<Value> items;
+  items.reserve(json_->size());
+  for (std::size_t i = 0; i < json_->size(); ++i)
+    items.emplace_back((*json_)[i], file_, path_ + "/" + std::to_string(i));
+  return items;
+}
+
+std::vector<std::pair<std::string, Value>> Value::entries() const {
+  if (!json_->is_object()) fail("expected an object, got " + kind_of(*json_));
+  std::vector<std::pair<std::string, Value>> entries;
+  for (const auto& [name, member] : json_->items())
+    entries.emplace_back(name, Value(member, file_, path_ + "/" + name));
+  return entries;
+}
+
+Object::Object(const Value& value) : value_(value) {
+  if (!value.json().is_object()) value.fail("expected an object, got " + kind_of(value.json()));
+}
+
+bool Object::has(const std::string& name) {
+  if (std::find(known_.begin(), known_.end(), name) == known_.end()) known_.push_back(name);
+  return value_.json().contains(name);
+}
+
+Value Object::at(const std::string& name) {
+  if (!has(name)) value_.fail("the field \"" + name + "\" is missing");
+  return value_.child(name);
+}
+
+std::optional<Value> Object::find(const std::string& name) {
+  if (!has(name)) return std::nullopt;
+  return value_.child(name);
+}
+
+void Object::done() const {
+  for (const auto& member : value_.json().items())
+    if (std::find(known_.begin(), known_.end(), member.key()) == known_.end())
+      value_.fail(unknown_name("field", member.key(), known_));
+}
+
+Document::Document(Json json, std::string file)
+    : json_(std::make_shared<const Json>(std::move(json))), file_(std::move(file)) {}
+
+Document Document::parse(std::string_view text, const std::string& file) {
+  try {
+    return {Json::parse(text, Watch(file)), file};
+  } catch (const Json::parse_error& error) {
+    throw InputError(file, "not JSON: " + line_and_column(text, error.byte) +
+                               (error.byte > text.size() ? " (the text ends too early)" : ""));
+  } catch (const Json::out_of_range& error) {
+    throw InputError(file, "not JSON: a number is out of range");
+  }
+}
+
+Document Document::read(const std::string& file) { return parse(read_text(file), file); }
+
+std::string read_text(const std::string& file) {
+  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::error_code problem;
+  if (std::filesystem::is_directory(file, problem))
+    throw InputError(file, "expected a file, found a folder");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
+  const auto size_B = std::filesystem::file_size(file, problem);
+  if (!problem && size_B > largest_file_B) throw InputError(file, "larger than 1 GiB");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string unknown_name(const std::string& what, const std::string& name,
+                         const std::vector<std::string>& known) {
+  std::string sentence = "unknown " + what + " \"" + name.substr(0, 60) + "\"";
+  const std::string* nearest = nullptr;
+  std::size_t distance = 3;  // at most two edits count as near
+  if (name.size() <= 60)
+    for (const std::string& candidate : known)
+      if (const auto d = edit_distance(name, candidate); d < distance && d < candidate.size()) {
+        distance = d;
+        nearest = &candidate;
+      }
+  if (nearest != nullptr) sentence += " (did you mean \"" + *nearest + "\"?)";
+  sentence += "; known: ";
+  for (std::size_t i = 0; i < known.size(); ++i) sentence += (i == 0 ? "" : ", ") + known[i];
+  return sentence;
+}
+
+}  // namespace sgdsim

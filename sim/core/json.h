@@ -1,0 +1,94 @@
+// JSON values that remember which file and which path they came from.
+//
+// A reader asks an Object for its fields and calls done() at the end: whatever was not asked for is
+// an unknown field, and the error lists the known ones. Every getter checks type and range, so
+// that a value which has been read is a value that can be used.
+//
+//   Object link(value);                       // error unless it is a JSON object
+//   const Duration alpha = link.at("latency").duration();
+//   if (auto gamma = link.find("reduce")) cost.reduce = gamma->per_byte();
+//   link.done();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/units.h"
+
+namespace sgdsim {
+
+using Json = nlohmann::ordered_json;
+
+// A value inside a document. The document must outlive it.
+class Value {
+ public:
+  Value(const Json& json, std::string file, std::string path)
+      : json_(&json), file_(std::move(file)), path_(std::move(path)) {}
+
+  const Json& json() const { return *json_; }
+  const std::string& file() const { return file_; }
+  std::string where() const { return file_ + ": " + (path_.empty() ? "/" : path_); }
+
+  std::string text() const;
+  bool flag() const;
+  int64_t whole(int64_t least, int64_t most) const;
+  double number(double least, double most) const;
+  Duration duration() const;
+  Bytes bytes() const;
+  Bandwidth bandwidth() const;
+  PerByte per_byte() const;
+  std::vector<Value> items() const;  // the elements of an array
+  std::vector<std::pair<std::string, Value>> entries() const;  // the members of a free-form object
+
+  Value child(const std::string& name) const;
+  [[noreturn]] void fail(const std::string& sentence) const;
+
+ private:
+  std::string quantity() const;
+  const Json* json_;
+  std::string file_;
+  std::string path_;
+};
+
+// The fields of a JSON object with a fixed set of names.
+class Object {
+ public:
+  explicit Object(const Value& value);
+  bool has(const std::string& name);
+  Value at(const std::string& name);                   // required
+  std::optional<Value> find(const std::string& name);  // optional
+  void done() const;                                   // error if a field was never asked for
+  const Value& value() const { return value_; }
+
+ private:
+  Value value_;
+  std::vector<std::string> known_;
+};
+
+// A parsed file. Reading refuses what is not JSON (naming line and column), repeated keys, nesting
+// deeper than 64 and files beyond 1 GiB.
+class Document {
+ public:
+  static Document read(const std::string& file);  // "-" is standard input
+  static Document parse(std::string_view text, const std::string& file);
+  Value root() const { return {*json_, file_, ""}; }
+
+ private:
+  Document(Json json, std::string file);
+  std::shared_ptr<const Json> json_;
+  std::string file_;
+};
+
+// The content of a file, or an InputError that says why not.
+std::string read_text(const std::string& file);
+
+// "unknown X \"foo\"; known: a, b, c", with the nearest name first if one is near.
+std::string unknown_name(const std::string& what, const std::string& name,
+                         const std::vector<std::string>& known);
+
+}  // namespace sgdsim

@@ -1,0 +1,30 @@
+// The unit grammar: `number [space] unit`, case-sensitive, with no default unit.
+//
+// One parser serves files and the command line. A bare number, an unknown unit, a negative, NaN or
+// overflowing value is an InputError that lists the accepted units. Bits and bytes are told apart
+// (`Gbps` is an eighth of `GBps`); KB is 1000 and KiB is 1024.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/core/units.h"
+
+namespace sgdsim {
+
+// `where` is the place that an error names: "file.json: /cluster/latency" or "--alpha".
+Duration parse_duration(std::string_view text, const std::string& where);
+Bytes parse_bytes(std::string_view text, const std::string& where);
+Bandwidth parse_bandwidth(std::string_view text, const std::string& where);
+PerByte parse_per_byte(std::string_view text, const std::string& where);
+
+// The shortest text that reads back to the same value: "12.5 us", "64 KiB", "10 Gbps", "80 ps/B".
+std::string to_text(Duration length);
+std::string to_text(Bytes size);
+std::string to_text(Bandwidth rate);
+std::string to_text(PerByte rate);
+
+// A plain number, as short as reads back exactly.
+std::string number_text(double value);
+
+}  // namespace sgdsim

@@ -1,0 +1,92 @@
+// Pair rules: arithmetic on worker numbers that stands in for a table of routes.
+#include "sim/network.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+
+namespace sgdsim {
+namespace {
+
+template <class... Ts>
+struct Cases : Ts... {
+  using Ts::operator()...;
+};
+template <class... Ts>
+Cases(Ts...) -> Cases<Ts...>;
+
+uint32_t groups_apart(const NestedGroups& rule, int from, int to) {
+  uint32_t apart = 0;
+  for (const int size : rule.group_sizes) apart += from / size != to / size ? 1U : 0U;
+  return apart;
+}
+
+uint32_t hops_apart(const GridHops& rule, int from, int to) {
+  int a = from / rule.per_router;
+  int b = to / rule.per_router;
+  int hops = 0;
+  for (const int size : rule.dimensions) {
+    const int way = std::abs(a % size - b % size);
+    hops += rule.wraps ? std::min(way, size - way) : way;
+    a /= size;
+    b /= size;
+  }
+  return static_cast<uint32_t>(hops);
+}
+
+}  // namespace
+
+PairCost in_series(const PairCost& first, const PairCost& second) {
+  return {first.latency + second.latency, std::max(first.per_byte, second.per_byte),
+          std::max(first.reduce, second.reduce)};
+}
+
+Network::Network(int workers, PairRule rule, std::vector<PairCost> classes)
+    : workers_(workers), rule_(std::move(rule)), classes_(std::move(classes)) {
+  assert(workers_ > 0 && !classes_.empty());
+}
+
+uint32_t Network::class_of(int from, int to) const {
+  return std::visit(
+      Cases{[](const OneClass&) { return uint32_t{0}; },
+            [&](const NestedGroups& rule) { return groups_apart(rule, from, to); },
+            [&](const GridHops& rule) { return hops_apart(rule, from, to); },
+            [&](const PairTable& rule) {
+              const auto row = static_cast<std::size_t>(from / rule.per_point);
+              const auto column = static_cast<std::size_t>(to / rule.per_point);
+              return rule.classes[row * static_cast<std::size_t>(rule.points) + column];
+            }},
+      rule_);
+}
+
+PairCost Network::between(int from, int to) const {
+  const PairCost& core = classes_[class_of(from, to)];
+  if (ports_.empty()) return core;
+  const auto sender = static_cast<std::size_t>(from);
+  const auto receiver = static_cast<std::size_t>(to);
+  return in_series(in_series(ports_[sender].out, core), ports_[receiver].in);
+}
+
+void Network::set_ports(std::vector<Port> ports) {
+  assert(ports.empty() || static_cast<int>(ports.size()) == workers_);
+  ports_ = std::move(ports);
+}
+
+PairCost Network::worst() const {
+  PairCost worst;
+  auto widen = [](PairCost& to, const PairCost& by) {
+    to = {std::max(to.latency, by.latency), std::max(to.per_byte, by.per_byte),
+          std::max(to.reduce, by.reduce)};
+  };
+  for (const PairCost& cost : classes_) widen(worst, cost);
+  if (ports_.empty()) return worst;
+  PairCost out;
+  PairCost in;
+  for (const Port& port : ports_) {
+    widen(out, port.out);
+    widen(in, port.in);
+  }
+  return in_series(in_series(out, worst), in);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,93 @@
+// What a message between any two workers costs: alpha, beta and gamma of the pair.
+//
+// A network is not a graph here (graphs live in topologies/) but the answer that the graph gives
+// for every pair: the latencies of the route summed, its smallest bandwidth. A million workers
+// cannot store a million squared answers, so pairs fall into classes (same node, same pod, three
+// hops apart, ...) by a rule, and a worker may add a port of its own (a slower card, a longer
+// cable). Memory is per worker and per class, never per pair, except for PairTable, which serves
+// graphs without structure.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "sim/core/units.h"
+
+namespace sgdsim {
+
+// A message of s bytes takes latency + s * per_byte; folding it into the receiver's data takes
+// s * reduce more.
+struct PairCost {
+  Duration latency;
+  PerByte per_byte;
+  PerByte reduce;
+  bool operator==(const PairCost&) const = default;
+};
+
+// One route after the other: latencies add up, the slowest rate decides.
+PairCost in_series(const PairCost& first, const PairCost& second);
+
+// Every pair is class 0.
+struct OneClass {};
+
+// Nested groups of consecutive workers, smallest first: the class is the number of group sizes at
+// which the two are apart. {8, 32}: 0 in one node of 8, 1 in one pod of 32, 2 beyond.
+struct NestedGroups {
+  std::vector<int> group_sizes;
+};
+
+// A grid of routers, first dimension fastest, each with `per_router` workers: the class is the
+// number of hops between the routers along the shortest way. A chain is a grid of one dimension
+// without wrap-around, a ring is one with it.
+struct GridHops {
+  std::vector<int> dimensions;
+  bool wraps = true;
+  int per_router = 1;
+};
+
+// Any graph: the class of each ordered pair of attachment points, `per_point` workers on each.
+struct PairTable {
+  int per_point = 1;
+  int points = 0;
+  std::vector<uint32_t> classes;  // points * points, row = sender
+};
+
+using PairRule = std::variant<OneClass, NestedGroups, GridHops, PairTable>;
+
+// The port by which a worker meets the network, when it differs from the others'.
+struct Port {
+  PairCost out;
+  PairCost in;
+};
+
+class Network {
+ public:
+  // `classes[c]` is the cost of a pair of class c.
+  Network(int workers, PairRule rule, std::vector<PairCost> classes);
+  static Network uniform(int workers, const PairCost& cost) {
+    return {workers, OneClass{}, {cost}};
+  }
+
+  int workers() const { return workers_; }
+  PairCost between(int from, int to) const;
+  uint32_t class_of(int from, int to) const;
+  const std::vector<PairCost>& classes() const { return classes_; }
+
+  // In series with the class cost, at the sender and at the receiver. Empty: no such ports.
+  void set_ports(std::vector<Port> ports);
+  const std::vector<Port>& ports() const { return ports_; }
+
+  // Every pair costs the same.
+  bool is_uniform() const { return ports_.empty() && classes_.size() == 1; }
+  // The costs of the worst pair, each term by itself; what a closed form charges.
+  PairCost worst() const;
+
+ private:
+  int workers_ = 0;
+  PairRule rule_;
+  std::vector<PairCost> classes_;
+  std::vector<Port> ports_;
+};
+
+}  // namespace sgdsim
