@@ -1,0 +1,33 @@
+# The two files that the build writes itself: app/version.h and the table of JSON schemas. Both are
+# rewritten only when their text changes, so that an unchanged build compiles and links nothing.
+set(SGDSIM_GENERATED ${PROJECT_BINARY_DIR}/generated)
+
+# app/version.h is looked at in every build, because a commit changes no file that CMake watches.
+function(sgdsim_generate_version target)
+  set(header ${SGDSIM_GENERATED}/app/version.h)
+  add_custom_target(
+    sgdsim_version
+    COMMAND
+      ${CMAKE_COMMAND} -D SOURCE_DIR=${PROJECT_SOURCE_DIR} -D HEADER=${header} -D
+      VERSION=${PROJECT_VERSION} -D "COMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
+      -D CUDA=$<IF:$<BOOL:${SGDSIM_CUDA}>,true,false> -P ${PROJECT_SOURCE_DIR}/cmake/version.cmake
+    BYPRODUCTS ${header}
+    COMMENT "Looking at the commit"
+    VERBATIM)
+  add_dependencies(${target} sgdsim_version)
+  target_include_directories(${target} PUBLIC ${SGDSIM_GENERATED})
+endfunction()
+
+# app/schemas/*.json become the array behind app/schemas.h.
+function(sgdsim_embed_schemas target)
+  file(GLOB schemas CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/app/schemas/*.json)
+  set(source ${SGDSIM_GENERATED}/schemas.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_schemas.cmake)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -D "SCHEMAS=${schemas}" -D OUTPUT=${source} -P ${script}
+    DEPENDS ${schemas} ${script}
+    COMMENT "Embedding the JSON schemas"
+    VERBATIM)
+  target_sources(${target} PRIVATE ${source})
+endfunction()

@@ -1,0 +1,33 @@
+# sgdsim_room(NAME FILES pattern... LINKS target... [PROGRAM name])
+#
+# The library sgdsim_NAME from the files that match now or later. With PROGRAM, the room's main.cpp
+# stays out of the library and becomes that program, in bin/ of the build tree.
+function(sgdsim_room room)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM" "FILES;LINKS")
+  list(TRANSFORM arg_FILES PREPEND ${PROJECT_SOURCE_DIR}/)
+  file(GLOB sources CONFIGURE_DEPENDS ${arg_FILES})
+  set(main ${PROJECT_SOURCE_DIR}/${room}/main.cpp)
+  list(FIND sources ${main} main_at)
+  list(REMOVE_ITEM sources ${main})
+
+  set(library sgdsim_${room})
+  if(sources OR room STREQUAL "app") # app always has its generated sources
+    add_library(${library} STATIC ${sources})
+    set(scope PUBLIC)
+    if(SGDSIM_TIDY)
+      set_target_properties(${library} PROPERTIES CXX_CLANG_TIDY "${CLANG_TIDY};--quiet")
+    endif()
+  else()
+    add_library(${library} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${library} ${scope} ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${library} ${scope} ${arg_LINKS} sgdsim_options)
+
+  if(arg_PROGRAM AND main_at GREATER_EQUAL 0)
+    add_executable(${arg_PROGRAM} ${main})
+    target_link_libraries(${arg_PROGRAM} PRIVATE ${library})
+    set_target_properties(${arg_PROGRAM} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                                    ${PROJECT_BINARY_DIR}/bin)
+  endif()
+endfunction()
