@@ -8,9 +8,10 @@
 #include <doctest/doctest.h>
 #include <set>
 
+#include "sim/core/json.h"
 #include "tests/source_tree.h"
 
-namespace sgdsim {
+namespace sgdsim::house {
 namespace {
 
 using Breaches = std::vector<std::string>;
@@ -29,7 +30,7 @@ struct House {
 
 House read_house() {
   const std::filesystem::path root = SGDSIM_SOURCE_DIR;
-  const std::string page = read_text(root / "docs/architecture.md");
+  const std::string page = read_text((root / "docs/architecture.md").string());
   return {read_sources(root), markdown_table(page, "| room | may include |"),
           markdown_table(page, "| library | may be included by |"),
           markdown_table(page, "| room | registry | not parts |")};
@@ -406,4 +407,4 @@ TEST_CASE("architecture: a part that is not registered is found") {
 }
 
 }  // namespace
-}  // namespace sgdsim
+}  // namespace sgdsim::house

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
-#include <iterator>
 #include <set>
-#include <stdexcept>
+#include <utility>
 
-namespace sgdsim {
+#include "sim/core/json.h"
+
+namespace sgdsim::house {
 namespace {
 
 const std::set<std::string> source_endings = {".h", ".hpp", ".cpp", ".cu", ".cuh"};
@@ -91,12 +91,6 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot read " + file.string());
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 SourceFile source_from_text(std::string path, std::string_view text) {
   return {std::move(path), split(text, '\n'), split(only_code(std::string(text)), '\n')};
 }
@@ -115,7 +109,7 @@ std::vector<SourceFile> read_sources(const std::filesystem::path& root) {
   std::sort(paths.begin(), paths.end());
   std::vector<SourceFile> sources;
   for (const std::string& path : paths) {
-    sources.push_back(source_from_text(path, read_text(root / path)));
+    sources.push_back(source_from_text(path, read_text((root / path).string())));
   }
   return sources;
 }
@@ -135,4 +129,4 @@ TableRows markdown_table(std::string_view text, std::string_view heading) {
   return rows;
 }
 
-}  // namespace sgdsim
+}  // namespace sgdsim::house

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sgdsim {
+namespace sgdsim::house {
 
 struct SourceFile {
   std::string path;  // from the root of the repository, with forward slashes
@@ -28,8 +28,7 @@ SourceFile source_from_text(std::string path, std::string_view text);
 using TableRows = std::vector<std::vector<std::string>>;
 TableRows markdown_table(std::string_view text, std::string_view heading);
 
-std::string read_text(const std::filesystem::path& file);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string trimmed(std::string_view text);
 
-}  // namespace sgdsim
+}  // namespace sgdsim::house
