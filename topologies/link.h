@@ -1,0 +1,44 @@
+// A link class: what one traversal of one link costs, in one direction.
+//
+// In a cluster file a link is an object under the name of its role ("nic", "uplink", ...):
+//   {"latency": "1 us", "bandwidth": "100 Gbps", "efficiency": 0.92, "reduce": "50 ps/B"}
+// Both directions of a link have the full bandwidth at the same time. `per_byte` may stand for
+// `bandwidth`, because a fitted beta is a time per byte and not a round rate.
+#pragma once
+
+#include <optional>
+
+#include "sim/core/json.h"
+#include "sim/network.h"
+
+namespace sgdsim {
+
+struct Link {
+  Duration latency;       // of one traversal
+  PerByte per_byte;       // as written, before efficiency; 0 is a wire that costs nothing
+  double efficiency = 1;  // the part of the bandwidth that payload gets, (0, 1]
+  PerByte reduce;         // folding a received byte into the receiver's data
+
+  // What a message pays, efficiency included.
+  PairCost cost() const { return {latency, PerByte::ps(per_byte.ps() / efficiency), reduce}; }
+  bool operator==(const Link&) const = default;
+};
+
+// The fields of a link, each of which may be missing.
+struct LinkFields {
+  std::optional<Duration> latency;
+  std::optional<PerByte> per_byte;
+  std::optional<double> efficiency;
+  std::optional<PerByte> reduce;
+};
+
+// Latency and rate are required, the rest is not.
+Link read_link(const Value& value);
+// Reads the four fields of a link among the others of `fields`.
+LinkFields read_link_fields(Object& fields);
+Link changed(Link base, const LinkFields& by);
+
+// A latency in a cluster file; at most 1 s, so that no route through 2^20 links overflows 64 bits.
+Duration read_latency(const Value& value);
+
+}  // namespace sgdsim
