@@ -1,0 +1,68 @@
+// The fields that every shape has; the rest is the shape's own.
+#include "topologies/cluster_file.h"
+
+#include "sim/core/error.h"
+#include "topologies/registry.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t most_connections = int64_t{1} << 22;
+
+std::string text_or(Object& fields, const std::string& name, const std::string& otherwise) {
+  const auto value = fields.find(name);
+  return value ? value->text() : otherwise;
+}
+
+}  // namespace
+
+const Shape& find_shape(const Value& name) {
+  const std::string text = name.text();
+  std::vector<std::string> known;
+  for (const Shape& shape : shapes) {
+    if (shape.name == text) return shape;
+    known.emplace_back(shape.name);
+  }
+  name.fail(unknown_name("shape", text, known));
+}
+
+ClusterFile read_cluster(const Value& value) {
+  Object fields(value);
+  const auto schema = fields.find("schema");
+  if (schema && schema->text() != cluster_schema)
+    schema->fail("expected \"" + std::string(cluster_schema) + "\", got \"" + schema->text() +
+                 "\"");
+  const Shape& shape = find_shape(fields.at("shape"));
+  std::string name = text_or(fields, "name", std::string(shape.name));
+  std::string description = text_or(fields, "description", "");
+  std::string source = text_or(fields, "source", "");
+  Wiring wiring = shape.wire(fields);
+  fields.done();
+  return {.cluster = {.name = std::move(name),
+                      .network = std::move(wiring.network),
+                      .workers_per_node = wiring.gpus_per_node,
+                      .grid = std::move(wiring.grid),
+                      .notes = {}},
+          .shape = std::string(shape.name),
+          .description = std::move(description),
+          .source = std::move(source),
+          .nodes = wiring.nodes,
+          .connections = wiring.connections,
+          .build = std::move(wiring.graph),
+          .where = value.where()};
+}
+
+ClusterFile read_cluster_file(const std::string& file) {
+  const Document document = Document::read(file);
+  return read_cluster(document.root());
+}
+
+Graph ClusterFile::graph() const {
+  if (connections > most_connections)
+    throw InputError(where, "the graph would have " + std::to_string(connections) +
+                                " links; at most " + std::to_string(most_connections) +
+                                " can be drawn or routed");
+  return build();
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,79 @@
+// The k-ary fat tree (Al-Fares, Loukissas and Vahdat, SIGCOMM 2008): k pods of k/2 edge and k/2
+// aggregation switches, (k/2)^2 core switches, k/2 nodes at each edge switch.
+//
+// That is 5k^2/4 switches of k ports and room for k^3/4 nodes, which are filled in order. Edge
+// switch to edge switch there are k/2 shortest ways inside a pod and (k/2)^2 between pods. Core
+// switch c is at aggregation switch c / (k/2) of every pod. `uplink` is every link between
+// switches.
+#include "topologies/nodes.h"
+#include "topologies/registry.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int largest_k = 406;  // 16,730,854 nodes, the last below 2^24
+
+struct Tree {
+  Nodes nodes;
+  int k = 2;
+  Link uplink;
+};
+
+Graph build(const Tree& tree) {
+  Graph graph;
+  const int half = tree.k / 2;
+  const Duration delay = tree.nodes.switch_latency;
+  auto connect = [&](int from, int to) {
+    graph.connect({.from = from, .to = to, .link_class = "uplink", .link = tree.uplink});
+  };
+  std::vector<int> cores;
+  for (int core = 0; core < half * half; ++core)
+    cores.push_back(add_switch(graph, "core" + std::to_string(core), delay));
+  for (int pod = 0; pod < tree.k; ++pod) {
+    const std::string name = "pod" + std::to_string(pod);
+    std::vector<int> aggregations;
+    for (int i = 0; i < half; ++i) {
+      aggregations.push_back(add_switch(graph, name + "/aggregation" + std::to_string(i), delay));
+      for (int j = 0; j < half; ++j)
+        connect(aggregations.back(), cores[static_cast<std::size_t>(i * half + j)]);
+    }
+    for (int i = 0; i < half; ++i) {
+      const int edge = add_switch(graph, name + "/edge" + std::to_string(i), delay);
+      for (const int aggregation : aggregations) connect(edge, aggregation);
+      const int first = (pod * half + i) * half;
+      for (int node = first; node < std::min(first + half, tree.nodes.count); ++node)
+        add_switched_node(graph, tree.nodes, node, edge);
+    }
+  }
+  return graph;
+}
+
+}  // namespace
+
+Wiring fat_tree(Object& fields) {
+  Tree tree;
+  const Value k = fields.at("k");
+  tree.k = static_cast<int>(k.whole(2, largest_k));
+  if (tree.k % 2 != 0)
+    k.fail("expected an even number of ports per switch, got " + std::to_string(tree.k));
+  const int half = tree.k / 2;
+  const int room = half * half * tree.k;
+  const std::string reason = "a fat tree of k = " + std::to_string(tree.k) + " has room for " +
+                             std::to_string(room) + " nodes";
+  tree.nodes =
+      read_switched_nodes(fields, {NodeCount::Rule::at_most, room, reason}, Boxes::if_several_gpus);
+  tree.uplink = read_link(fields.at("uplink"));
+  if (!tree.nodes.nic) fields.at("nic");
+  const Duration delay = tree.nodes.switch_latency;
+  const Fabric fabric{NestedGroups{{half, half * half}},
+                      {traversals(tree.uplink, 0, 1, delay), traversals(tree.uplink, 2, 3, delay),
+                       traversals(tree.uplink, 4, 5, delay)}};
+  const int64_t uplinks = int64_t{2} * tree.k * half * half;
+  return {.network = switched_network(tree.nodes, fabric),
+          .nodes = tree.nodes.count,
+          .gpus_per_node = tree.nodes.gpus,
+          .connections = node_connections(tree.nodes) + uplinks,
+          .graph = [tree] { return build(tree); }};
+}
+
+}  // namespace sgdsim

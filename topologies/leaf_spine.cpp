@@ -1,0 +1,76 @@
+// Two tiers: nodes at leaf switches, every leaf linked to every spine.
+//
+// A pair under one leaf passes one switch; any other pair passes leaf, spine, leaf and two uplinks.
+// `oversubscription` r sets the rate of an uplink from the others: all uplinks of a leaf together
+// carry 1/r of what its nodes can send. A pair alone does not feel that beyond the rate of a single
+// uplink; contention, which the flow and packet fidelities see, does.
+#include "sim/core/quantity.h"
+#include "topologies/nodes.h"
+#include "topologies/registry.h"
+
+namespace sgdsim {
+namespace {
+
+struct Tiers {
+  Nodes nodes;
+  int nodes_per_leaf = 1;
+  int spines = 1;
+  Link uplink;
+  int leaves() const { return (nodes.count - 1) / nodes_per_leaf + 1; }
+};
+
+Link read_uplink(Object& fields, const Tiers& tiers) {
+  const auto ratio = fields.find("oversubscription");
+  const Value value = fields.at("uplink");
+  if (!ratio) return read_link(value);
+  Object uplink(value);
+  LinkFields given = read_link_fields(uplink);
+  uplink.done();
+  if (!given.latency) uplink.at("latency");
+  if (given.per_byte)
+    value.fail("has a rate, but \"oversubscription\" sets it; keep one of the two");
+  if (!tiers.nodes.nic) fields.at("nic");
+  const double nic_ps = tiers.nodes.nic->per_byte.ps() / tiers.nodes.nics;
+  given.per_byte =
+      PerByte::ps(nic_ps * tiers.spines * ratio->number(0.001, 1e6) / tiers.nodes_per_leaf);
+  return changed({}, given);
+}
+
+Graph build(const Tiers& tiers) {
+  Graph graph;
+  std::vector<int> spines;
+  for (int spine = 0; spine < tiers.spines; ++spine)
+    spines.push_back(
+        add_switch(graph, "spine" + std::to_string(spine), tiers.nodes.switch_latency));
+  for (int leaf = 0; leaf < tiers.leaves(); ++leaf) {
+    const int vertex = add_switch(graph, "leaf" + std::to_string(leaf), tiers.nodes.switch_latency);
+    for (const int spine : spines)
+      graph.connect({.from = vertex, .to = spine, .link_class = "uplink", .link = tiers.uplink});
+    const int first = leaf * tiers.nodes_per_leaf;
+    const int last = std::min(first + tiers.nodes_per_leaf, tiers.nodes.count);
+    for (int node = first; node < last; ++node) add_switched_node(graph, tiers.nodes, node, vertex);
+  }
+  return graph;
+}
+
+}  // namespace
+
+Wiring leaf_spine(Object& fields) {
+  Tiers tiers;
+  tiers.nodes = read_switched_nodes(fields, {}, Boxes::if_several_gpus);
+  tiers.nodes_per_leaf = read_whole(fields, "nodes_per_leaf", 1, most_workers);
+  tiers.spines = read_whole(fields, "spines", 1, 65536);
+  tiers.uplink = read_uplink(fields, tiers);
+  if (!tiers.nodes.nic) fields.at("nic");
+  const Duration delay = tiers.nodes.switch_latency;
+  const Fabric fabric{
+      NestedGroups{{tiers.nodes_per_leaf}},
+      {traversals(tiers.uplink, 0, 1, delay), traversals(tiers.uplink, 2, 3, delay)}};
+  return {.network = switched_network(tiers.nodes, fabric),
+          .nodes = tiers.nodes.count,
+          .gpus_per_node = tiers.nodes.gpus,
+          .connections = node_connections(tiers.nodes) + int64_t{tiers.leaves()} * tiers.spines,
+          .graph = [tiers] { return build(tiers); }};
+}
+
+}  // namespace sgdsim
