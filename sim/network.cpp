@@ -34,6 +34,24 @@ uint32_t hops_apart(const GridHops& rule, int from, int to) {
   return static_cast<uint32_t>(hops);
 }
 
+void widen(PairCost& to, const PairCost& by) {
+  to = {std::max(to.latency, by.latency), std::max(to.per_byte, by.per_byte),
+        std::max(to.reduce, by.reduce)};
+}
+
+// The largest out latency plus the largest in latency of another worker.
+Duration largest_latency_of_two_ports(const std::vector<Port>& ports) {
+  Duration best;
+  Duration out_before;
+  Duration in_before;
+  for (const Port& port : ports) {
+    best = std::max({best, out_before + port.in.latency, port.out.latency + in_before});
+    out_before = std::max(out_before, port.out.latency);
+    in_before = std::max(in_before, port.in.latency);
+  }
+  return best;
+}
+
 }  // namespace
 
 PairCost in_series(const PairCost& first, const PairCost& second) {
@@ -74,19 +92,15 @@ void Network::set_ports(std::vector<Port> ports) {
 
 PairCost Network::worst() const {
   PairCost worst;
-  auto widen = [](PairCost& to, const PairCost& by) {
-    to = {std::max(to.latency, by.latency), std::max(to.per_byte, by.per_byte),
-          std::max(to.reduce, by.reduce)};
-  };
   for (const PairCost& cost : classes_) widen(worst, cost);
   if (ports_.empty()) return worst;
-  PairCost out;
-  PairCost in;
+  PairCost ends;
   for (const Port& port : ports_) {
-    widen(out, port.out);
-    widen(in, port.in);
+    widen(ends, port.out);
+    widen(ends, port.in);
   }
-  return in_series(in_series(out, worst), in);
+  ends.latency = largest_latency_of_two_ports(ports_);
+  return in_series(ends, worst);
 }
 
 }  // namespace sgdsim

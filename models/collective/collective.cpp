@@ -1,0 +1,128 @@
+// Names, checks and the common ground of all algorithms.
+#include "models/collective/collective.h"
+
+#include <algorithm>
+
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
+
+namespace sgdsim {
+namespace {
+
+bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
+
+std::string algorithms_that_offer(Operation operation) {
+  std::string list;
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.offers(operation)) list += (list.empty() ? "" : ", ") + std::string(algorithm.name);
+  return list;
+}
+
+void check(const Algorithm& algorithm, const Job& job) {
+  if (!algorithm.offers(job.operation))
+    throw InputError("", std::string(algorithm.name) + " has no " +
+                             std::string(name_of(job.operation)) + "; those that have: " +
+                             algorithms_that_offer(job.operation));
+  if (job.root && (*job.root < 0 || *job.root >= job.size()))
+    throw InputError("", "root " + std::to_string(*job.root) + " is out of range: there are " +
+                             std::to_string(job.size()) + " ranks, 0 to " +
+                             std::to_string(job.size() - 1));
+  if (job.block && job.block->count() == 0)
+    throw InputError("", "a block of 0 bytes never ends; expected at least 1 B");
+  if (job.options.be_recursive_doubling && algorithm.name == "be" &&
+      job.operation == Operation::broadcast && !is_power_of_two(job.size()))
+    throw InputError("", "be_allgather=recursive-doubling needs a power of two of ranks, got " +
+                             std::to_string(job.size()));
+}
+
+// The job of each message of a sequence that is not streamed.
+std::vector<Job> one_by_one(const Algorithm& algorithm, const Job& job) {
+  if (algorithm.name == "lp" && !job.options.lp_drains) return {job};
+  std::vector<Job> jobs{job};
+  jobs.front().following.clear();
+  for (const Bytes size : job.following) {
+    jobs.push_back(jobs.front());
+    jobs.back().share.total = size;
+  }
+  return jobs;
+}
+
+bool costs_nothing(const Job& job) { return job.size() == 1 || job.share.total.count() == 0; }
+
+}  // namespace
+
+const std::vector<std::string>& operation_names() {
+  static const std::vector<std::string> names = {"broadcast",      "reduce",    "allreduce",
+                                                 "reduce_scatter", "allgather", "alltoall"};
+  return names;
+}
+
+std::string_view name_of(Operation operation) {
+  return operation_names()[static_cast<std::size_t>(operation)];
+}
+
+Operation operation_named(const std::string& name, const std::string& where) {
+  const std::vector<std::string>& names = operation_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw InputError(where, unknown_name("operation", name, names));
+  return static_cast<Operation>(found - names.begin());
+}
+
+bool Algorithm::offers(Operation operation) const {
+  return std::find(operations.begin(), operations.end(), operation) != operations.end();
+}
+
+const Algorithm& algorithm_named(const std::string& name, const std::string& where) {
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.name == name) return algorithm;
+    names.emplace_back(algorithm.name);
+  }
+  throw InputError(where, unknown_name("algorithm", name, names));
+}
+
+Program schedule_of(const Algorithm& algorithm, const Job& job) {
+  check(algorithm, job);
+  Program program;
+  for (const Job& one : one_by_one(algorithm, job)) {
+    if (costs_nothing(one)) continue;
+    if (!program.stages.empty()) program.then(Barrier{job.team});
+    program.then(algorithm.schedule(one));
+  }
+  return program;
+}
+
+std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Job& job) {
+  check(algorithm, job);
+  Duration sum;
+  for (const Job& one : one_by_one(algorithm, job)) {
+    if (costs_nothing(one)) continue;
+    const auto time = algorithm.closed_form(one);
+    if (!time) return std::nullopt;
+    sum += *time;
+  }
+  return sum;
+}
+
+PairCost worst_in_team(const Network& network, const Team& team) {
+  const int64_t pairs = static_cast<int64_t>(network.workers()) * team.size;
+  // All pairs of a large team: the worst of the network, which then has such a pair.
+  if (team.size == network.workers() || pairs > 4'000'000) return network.worst();
+  if (network.is_uniform()) return network.classes().front();
+  PairCost worst;
+  for (int from = 0; from < network.workers(); ++from) {
+    if (!team.takes_part(from)) continue;
+    for (int v = 0; v < team.size; ++v) {
+      const int to = team.colleague(from, v);
+      if (to == from) continue;
+      const PairCost cost = network.between(from, to);
+      worst = {std::max(worst.latency, cost.latency), std::max(worst.per_byte, cost.per_byte),
+               std::max(worst.reduce, cost.reduce)};
+    }
+  }
+  return worst;
+}
+
+}  // namespace sgdsim

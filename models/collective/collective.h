@@ -1,0 +1,123 @@
+// What a collective is asked to do, and what every algorithm offers in answer.
+//
+// An algorithm is one file and one line in registry.h. It gives its schedule (a Program, played at
+// message fidelity) and, where one is published or derived, its closed form. Both are in terms of a
+// Team, so that algorithms nest: hierarchical plays one inside the nodes and one across them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/play.h"
+#include "sim/schedule.h"
+
+namespace sgdsim {
+
+enum class Operation : uint8_t {
+  broadcast,
+  reduce,
+  allreduce,
+  reduce_scatter,
+  allgather,
+  alltoall
+};
+std::string_view name_of(Operation operation);
+Operation operation_named(const std::string& name, const std::string& where);
+const std::vector<std::string>& operation_names();
+
+// Every choice of the machine model and of an algorithm that changes results. The defaults are the
+// papers'; docs/models.md says what each means.
+struct CollectiveOptions {
+  AlphaRule alpha = AlphaRule::port;     // alpha=port|wire
+  bool link_duplex = false;              // duplex=port|link
+  bool gamma_overlaps = false;           // gamma=serial|overlap
+  bool fractional_chunks = false;        // chunks=whole|fractional
+  bool lp_paper_steps = false;           // lp_steps=exact|paper (closed form only)
+  bool lp_allreduce_overlaps = true;     // lp_allreduce=overlapped|sequential
+  bool lp_broadcast_first = false;       // lp_arbitration=reduce-first|broadcast-first
+  bool lp_root_first = false;            // lp_root=last|first
+  bool lp_drains = true;                 // lp_drain=on|off
+  bool mst_eager = false;                // mst_reduce=rendezvous|eager
+  bool be_recursive_doubling = false;    // be_allgather=ring|recursive-doubling
+  bool be_barrier = true;                // be_barrier=on|off
+  std::string inner = "ring";            // hierarchical
+  std::string outer = "ring";            // hierarchical
+  bool hierarchical_by_leader = false;   // hierarchical=sharded|leader
+  int group = 0;                         // hierarchical; 0: the workers of a node
+  std::vector<int> dims;                 // torus_ring; empty: the cluster's grid
+};
+
+// One collective of one team. `cost` is alpha, beta and gamma of the team's worst pair: closed
+// forms charge it, and block sizes are chosen by it.
+struct Job {
+  Operation operation = Operation::allreduce;
+  Team team;
+  Share share;
+  std::vector<Bytes> following;  // further messages, each after the one before (layers)
+  std::optional<Bytes> block;  // of a pipeline; empty: the best one
+  std::optional<int> root;     // a member; empty: the algorithm's own
+  PairCost cost;
+  CollectiveOptions options;
+  // The rest serves algorithms that play inside and across groups.
+  int workers_per_node = 1;
+  std::vector<int> grid;
+  const Network* network = nullptr;  // to find the worst pair of a sub-team; may be null
+
+  int size() const { return team.size; }
+  double bytes() const { return share.bytes(0); }
+  // One message of s bytes, and the fold of s bytes, on the worst pair.
+  Duration message(double size_B) const { return cost.latency + cost.per_byte.of(size_B); }
+  Duration fold(double size_B) const { return cost.reduce.of(size_B); }
+  // The bytes of the first `count` of `parts` chunks, the largest ones.
+  double first_chunks(int count, int parts) const {
+    return ChunkRange{0, count, parts}.bytes(bytes(), share.fractional);
+  }
+  bool wire() const { return options.alpha == AlphaRule::wire; }
+  // The team with the wanted root as relative member 0.
+  Team rooted(int otherwise = 0) const {
+    Team rooted_team = team;
+    rooted_team.root = root.value_or(otherwise);
+    return rooted_team;
+  }
+  // A phase of this job's team and share; the caller says who talks to whom about what.
+  Phase phase(Talk talk, Load load, int rounds) const {
+    Phase phase;
+    phase.team = rooted();
+    phase.share = share;
+    phase.talk = talk;
+    phase.load = load;
+    phase.rounds = rounds;
+    return phase;
+  }
+};
+
+struct Algorithm {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<Operation> operations;
+  std::vector<std::string_view> options;  // those that it reads, besides alpha and chunks
+  // Called with two members or more and at least one byte. InputError if the job does not fit.
+  Program (*schedule)(const Job& job);
+  // Empty where no closed form is known for these options.
+  std::optional<Duration> (*closed_form)(const Job& job);
+  std::string_view closed_form_note = {};  // if it is more than a matter of rounding
+  bool takes_block = false;
+
+  bool offers(Operation operation) const;
+};
+
+// By name; the error lists the known ones.
+const Algorithm& algorithm_named(const std::string& name, const std::string& where);
+
+// Checks that the job fits the algorithm (operation, root, block, options that need a power of two)
+// and gives its schedule; empty for one member or no bytes, which cost nothing.
+Program schedule_of(const Algorithm& algorithm, const Job& job);
+std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Job& job);
+
+// The worst alpha, beta and gamma among pairs of the same team, each by itself.
+PairCost worst_in_team(const Network& network, const Team& team);
+
+}  // namespace sgdsim

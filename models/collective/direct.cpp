@@ -1,0 +1,63 @@
+// Direct: every member talks to every other one itself, in P - 1 rounds of shifts by 1, 2, 3, ...
+//
+// All-to-all is this by nature. Reduce-scatter sends every member its chunk; all-gather sends the
+// own chunk to everybody; all-reduce is both, a parameter server sharded over all members. The
+// rotation keeps ports apart: in a round each member receives from one other only.
+#include "models/collective/registry.h"
+
+namespace sgdsim::direct {
+namespace {
+
+Phase shifts(const Job& job) {
+  Phase phase = job.phase(Talk::shift, Load::chunk, job.size() - 1);
+  phase.distance_step = 1;
+  return phase;
+}
+
+Phase to_owners(const Job& job, bool folds) {
+  Phase phase = shifts(job);
+  phase.chunk_offset = 1;  // the chunk of the receiver
+  phase.chunk_slope = 1;
+  phase.folds = folds;
+  return phase;
+}
+
+Program schedule(const Job& job) {
+  switch (job.operation) {
+    case Operation::alltoall: return Program().then(to_owners(job, false));
+    case Operation::reduce_scatter: return Program().then(to_owners(job, true));
+    case Operation::allgather: return Program().then(shifts(job));
+    default: return Program().then(to_owners(job, true)).then(shifts(job));
+  }
+}
+
+// (P-1)(alpha + n/P beta) per phase, plus (P-1)/P n gamma where it folds. Member 0 owns the largest
+// chunk. With whole bytes and alpha in flight, members with smaller chunks gain a byte's time here
+// and there, so the form holds for equal chunks only.
+std::optional<Duration> closed_form(const Job& job) {
+  const int size = job.size();
+  const bool equal = job.share.fractional || job.share.total.count() % size == 0;
+  if (!equal && job.wire()) return std::nullopt;
+  const double chunk_B = job.first_chunks(1, size);
+  const Duration spread = job.message(chunk_B) * (size - 1);
+  const Duration folded = spread + job.fold(chunk_B) * (size - 1);
+  switch (job.operation) {
+    case Operation::reduce_scatter: return folded;
+    case Operation::allreduce: return folded + spread;
+    default: return spread;
+  }
+}
+
+}  // namespace
+
+Algorithm describe() {
+  return {.name = "direct",
+          .summary = "every pair by itself, in P - 1 rotated rounds",
+          .operations = {Operation::alltoall, Operation::reduce_scatter, Operation::allgather,
+                         Operation::allreduce},
+          .options = {},
+          .schedule = schedule,
+          .closed_form = closed_form};
+}
+
+}  // namespace sgdsim::direct

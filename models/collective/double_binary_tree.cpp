@@ -1,0 +1,113 @@
+// Double binary tree: two trees, each for half of the message, so that both directions of every
+// port are busy (Sanders, Speck and Traeff, Parallel Computing 35, 2009; NCCL since 2.4).
+//
+// The root hangs above both trees. The others are numbered 1 .. M in in-order, so that odd numbers
+// are leaves; the second tree is the mirror image (M even) or shifted by one (M odd), so that who
+// is a leaf in one tree is inside the other. Halves are cut into blocks that stream down the trees,
+// or up them; all-reduce does both at once.
+//
+// The published closed form 2 lg P alpha + n (beta + gamma) counts infinitely small blocks and lets
+// a port send up and down at once at full rate each; with one port per direction an all-reduce
+// cannot take less than 2 (P-1)/P n beta. Message fidelity plays the ports as they are.
+#include "models/collective/registry.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace sgdsim::double_binary_tree {
+namespace {
+
+// The parent of number u of 1 .. last in the in-order tree; 0 above the top.
+int in_order_parent(int u, int last) {
+  const int low = u & -u;
+  const int parent = (u ^ low) | (low << 1);
+  return parent <= last ? parent : u ^ low;
+}
+
+std::vector<int> first_tree(int size) {
+  std::vector<int> parents(static_cast<std::size_t>(size), -1);
+  for (int u = 1; u < size; ++u)
+    parents[static_cast<std::size_t>(u)] = in_order_parent(u, size - 1);
+  return parents;
+}
+
+std::vector<int> second_tree(int size) {
+  const int last = size - 1;
+  const bool mirrored = last % 2 == 0;
+  auto moved = [&](int u) { return mirrored ? last + 1 - u : u % last + 1; };
+  std::vector<int> parents(static_cast<std::size_t>(size), -1);
+  for (int u = 1; u < size; ++u) {
+    const int parent = in_order_parent(u, last);
+    parents[static_cast<std::size_t>(moved(u))] = parent == 0 ? 0 : moved(parent);
+  }
+  return parents;
+}
+
+double block_B(const Job& job) {
+  const double n = job.bytes();
+  if (job.block) return static_cast<double>(job.block->count());
+  // The way down has lg P stages and then n/b more steps of alpha + b beta.
+  const double alpha = job.wire() ? 0 : static_cast<double>(job.cost.latency.ps());
+  const double rate = 2 * log2_up(job.size()) * job.cost.per_byte.ps();
+  const double best = rate > 0 ? std::sqrt(n * alpha / rate) : n;
+  return std::clamp(std::round(best), std::max(1., std::ceil(n / 65536)), n);
+}
+
+std::vector<BlockRun> blocks(double half_B, double size_B) {
+  std::vector<BlockRun> runs;
+  const double full = std::floor(half_B / size_B);
+  if (full > 0) runs.push_back({size_B, static_cast<int64_t>(full)});
+  if (half_B > full * size_B) runs.push_back({half_B - full * size_B, 1});
+  return runs;
+}
+
+Program schedule(const Job& job) {
+  Pipeline trees;
+  trees.team = job.rooted();
+  trees.reduces = true;
+  trees.reduce_overlaps = job.options.gamma_overlaps;
+  trees.link_duplex = job.options.link_duplex;
+  const double first_half_B = std::ceil(job.bytes() / 2);
+  auto add = [&](bool to_root) {
+    for (int tree = 0; tree < 2; ++tree) {
+      Flow flow;
+      flow.parents = tree == 0 ? first_tree(job.size()) : second_tree(job.size());
+      flow.to_root = to_root;
+      flow.priority_class = to_root ? 0 : 1;
+      if (!to_root && job.operation == Operation::allreduce) flow.released_by = tree;
+      flow.blocks = blocks(tree == 0 ? first_half_B : job.bytes() - first_half_B, block_B(job));
+      trees.flows.push_back(flow);
+    }
+  };
+  if (job.operation != Operation::broadcast) add(true);
+  if (job.operation != Operation::reduce) add(false);
+  return Program().then(trees);
+}
+
+std::optional<Duration> closed_form(const Job& job) {
+  const double n = job.bytes();
+  const Duration down = job.cost.latency * log2_up(job.size()) + job.cost.per_byte.of(n);
+  switch (job.operation) {
+    case Operation::broadcast: return down;
+    case Operation::reduce: return down + job.fold(n);
+    default: return down + job.cost.latency * log2_up(job.size()) + job.fold(n);
+  }
+}
+
+}  // namespace
+
+Algorithm describe() {
+  return {.name = "double_binary_tree",
+          .summary = "two complementary trees of blocks, half of the message each",
+          .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce},
+          .options = {"duplex", "gamma"},
+          .schedule = schedule,
+          .closed_form = closed_form,
+          .closed_form_note =
+              "the published form of double_binary_tree, a limit for infinitely small blocks and "
+              "ports that send up and down at once; message fidelity takes longer",
+          .takes_block = true};
+}
+
+}  // namespace sgdsim::double_binary_tree

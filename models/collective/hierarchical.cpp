@@ -1,0 +1,127 @@
+// Hierarchical: one algorithm inside the nodes, another across them.
+//
+// Sharded (the default where the inner algorithm can reduce-scatter and all-gather): the GPUs of a
+// node reduce-scatter, the i-th GPUs of all nodes combine their shards at the same time, each with
+// its own network card, and the nodes all-gather. By leader: each node reduces to one GPU, the
+// leaders combine, and the nodes broadcast; one card works.
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim::hierarchical {
+namespace {
+
+struct Part {
+  const Algorithm* algorithm;
+  Job job;
+};
+
+int group_size(const Job& job) {
+  const int group = job.options.group > 0 ? job.options.group : job.workers_per_node;
+  if (group < 1 || job.size() % group != 0)
+    throw InputError("", "hierarchical needs ranks in whole groups: " + std::to_string(job.size()) +
+                             " ranks do not divide into groups of " + std::to_string(group));
+  return group;
+}
+
+const Algorithm& part_named(const std::string& name, const std::string& option) {
+  if (name == "hierarchical" || name == "torus_ring")
+    throw InputError("", "option " + option + ": " + name + " cannot be part of hierarchical");
+  return algorithm_named(name, "option " + option);
+}
+
+bool is_sharded(const Job& job, const Algorithm& inner) {
+  return !job.options.hierarchical_by_leader && inner.offers(Operation::reduce_scatter) &&
+         inner.offers(Operation::allgather);
+}
+
+class Parts {
+ public:
+  explicit Parts(const Job& job)
+      : job_(job),
+        group_(group_size(job)),
+        inner_(part_named(job.options.inner, "inner")),
+        outer_(part_named(job.options.outer, "outer")),
+        root_(job.root.value_or(0)) {}
+
+  std::vector<Part> list() const {
+    switch (job_.operation) {
+      case Operation::broadcast:
+        return {outer(Operation::broadcast, false), inner(Operation::broadcast)};
+      case Operation::reduce: return {inner(Operation::reduce), outer(Operation::reduce, false)};
+      case Operation::reduce_scatter:
+        return {inner(Operation::reduce_scatter), outer(Operation::reduce_scatter, true)};
+      case Operation::allgather:
+        return {outer(Operation::allgather, true), inner(Operation::allgather)};
+      default: break;
+    }
+    if (is_sharded(job_, inner_))
+      return {inner(Operation::reduce_scatter), outer(Operation::allreduce, true),
+              inner(Operation::allgather)};
+    return {inner(Operation::reduce), outer(Operation::allreduce, false),
+            inner(Operation::broadcast)};
+  }
+
+ private:
+  Part inner(Operation operation) const {
+    Job job = job_;
+    job.operation = operation;
+    job.team = {.size = group_, .stride = 1};
+    job.root = root_ % group_;
+    return with_cost({&inner_, job});
+  }
+
+  Part outer(Operation operation, bool sharded) const {
+    Job job = job_;
+    job.operation = operation;
+    job.team = {.size = job_.size() / group_, .stride = group_};
+    job.root = root_ / group_;
+    if (sharded) job.share.split.push_back(group_);
+    else job.team.only_lane = root_ % group_;
+    return with_cost({&outer_, job});
+  }
+
+  Part with_cost(Part part) const {
+    if (job_.network != nullptr) part.job.cost = worst_in_team(*job_.network, part.job.team);
+    part.job.following.clear();
+    return part;
+  }
+
+  const Job& job_;
+  int group_;
+  const Algorithm& inner_;
+  const Algorithm& outer_;
+  int root_;
+};
+
+Program schedule(const Job& job) {
+  Program program;
+  for (const Part& part : Parts(job).list())
+    program.then(schedule_of(*part.algorithm, part.job));
+  return program;
+}
+
+// The sum of the parts: exact where each part ends everywhere at once (equal chunks).
+std::optional<Duration> closed_form(const Job& job) {
+  Duration sum;
+  for (const Part& part : Parts(job).list()) {
+    const auto time = closed_form_of(*part.algorithm, part.job);
+    if (!time) return std::nullopt;
+    sum += *time;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Algorithm describe() {
+  return {.name = "hierarchical",
+          .summary = "one algorithm inside the nodes, another across them",
+          .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce,
+                         Operation::reduce_scatter, Operation::allgather},
+          .options = {"inner", "outer", "group", "hierarchical"},
+          .schedule = schedule,
+          .closed_form = closed_form,
+          .takes_block = true};
+}
+
+}  // namespace sgdsim::hierarchical

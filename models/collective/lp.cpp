@@ -1,0 +1,210 @@
+// LP: the linear pipeline of Wang et al. (arXiv 1611.04255).
+//
+// The message is cut into m blocks; members form a chain, and each passes block j on while it
+// receives block j + 1. The chain ends at the root: the last GPU, as in the paper's figure, unless
+// told otherwise. All-reduce is a reduction to the root whose finished blocks are broadcast back
+// along the same chain, overlapped with the reduction or after it.
+//
+// Long messages cost n beta for any P. Short ones cost (P - 1) alpha, and blocks below alpha/beta
+// waste their time on start-ups: with alpha = 10 us and beta = 0.1 ns/B that is 100 KB.
+#include "models/collective/registry.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sgdsim::lp {
+namespace {
+
+int root_of(const Job& job) {
+  return job.root.value_or(job.options.lp_root_first ? 0 : job.size() - 1);
+}
+
+// Never more than a million blocks: the rest of the gain is below (P - 2) / 2^20 of the time.
+constexpr double most_blocks = 1 << 20;
+
+double best_block_B(const Job& job, double n) {
+  const double alpha = job.wire() ? 0 : static_cast<double>(job.cost.latency.ps());
+  const double beta = job.cost.per_byte.ps();
+  const double gamma = job.cost.reduce.ps();
+  const int extra = job.options.lp_paper_steps ? job.size() - 1 : job.size() - 2;
+  double startups = alpha;           // paid once per block
+  double rate = beta;                // paid for `extra` more blocks
+  double filled = extra;
+  if (job.operation == Operation::reduce) rate = beta + gamma;
+  if (job.operation == Operation::allreduce) {
+    rate = 2 * beta + gamma;
+    if (job.options.lp_allreduce_overlaps && job.options.link_duplex)
+      filled = job.size() - 1 - (beta + gamma) / rate;  // (P-1)(tau_r + tau_c) + (m-1) tau_r
+    else
+      startups = 2 * alpha;
+  }
+  const double best = filled * rate > 0 ? std::sqrt(n * startups / (filled * rate)) : n;
+  return std::clamp(std::round(best), std::max(1., std::ceil(n / most_blocks)), std::max(1., n));
+}
+
+// The blocks of the message and, if layers stream (lp_drain=off), of those that follow it.
+std::vector<BlockRun> blocks_of(const Job& job) {
+  std::vector<BlockRun> runs;
+  auto cut = [&](double n) {
+    const double block_B =
+        job.block ? static_cast<double>(job.block->count()) : best_block_B(job, n);
+    const double full = std::floor(n / block_B);
+    if (full > 0) runs.push_back({block_B, static_cast<int64_t>(full)});
+    if (n > full * block_B) runs.push_back({n - full * block_B, 1});
+  };
+  cut(job.bytes());
+  if (!job.options.lp_drains)
+    for (const Bytes size : job.following) cut(static_cast<double>(size.count()));
+  return runs;
+}
+
+// The chain in relative members: towards 0 from 1, 2, ..., P-1 (the root last: P-1 is the root's
+// neighbour) or from P-1, ..., 2, 1 (the root first).
+Flow chain(const Job& job, bool to_root) {
+  Flow flow;
+  const int size = job.size();
+  flow.parents.assign(static_cast<std::size_t>(size), -1);
+  const bool root_first = job.options.lp_root_first;
+  for (int v = 1; v < size; ++v)
+    flow.parents[static_cast<std::size_t>(v)] = root_first ? v - 1 : (v + 1) % size;
+  flow.to_root = to_root;
+  flow.blocks = blocks_of(job);
+  return flow;
+}
+
+Pipeline pipeline(const Job& job) {
+  Pipeline line;
+  line.team = job.team;
+  line.team.root = root_of(job);
+  line.reduces = true;
+  line.reduce_overlaps = job.options.gamma_overlaps;
+  line.link_duplex = job.options.link_duplex;
+  return line;
+}
+
+Program schedule(const Job& job) {
+  Pipeline reduce = pipeline(job);
+  reduce.flows = {chain(job, true)};
+  Pipeline broadcast = pipeline(job);
+  broadcast.flows = {chain(job, false)};
+  if (job.operation == Operation::reduce) return Program().then(reduce);
+  if (job.operation == Operation::broadcast) return Program().then(broadcast);
+  if (!job.options.lp_allreduce_overlaps)
+    return Program().then(reduce).then(broadcast);
+  Pipeline both = pipeline(job);
+  both.flows = {chain(job, true), chain(job, false)};
+  both.flows[0].priority_class = job.options.lp_broadcast_first ? 1 : 0;
+  both.flows[1].priority_class = job.options.lp_broadcast_first ? 0 : 1;
+  both.flows[1].released_by = 0;
+  return Program().then(both);
+}
+
+// What a block costs a hop: its transfer, its fold, both in series. With alpha in flight it is paid
+// once per hop of the whole pipeline, not per block.
+struct Stages {
+  std::vector<BlockRun> runs;
+  const Job& job;
+  Duration transfer(double size_B) const {
+    return job.wire() ? job.cost.per_byte.of(size_B) : job.message(size_B);
+  }
+  Duration both(double size_B) const { return transfer(size_B) + job.fold(size_B); }
+  Duration flights() const {
+    return job.wire() ? job.cost.latency * (job.size() - 1) : Duration();
+  }
+  int64_t count() const {
+    int64_t sum = 0;
+    for (const BlockRun& run : runs) sum += run.count;
+    return sum;
+  }
+  bool equal() const { return runs.size() == 1; }
+  double block_B() const { return runs.front().size_B; }
+};
+
+// Any block list: the sum over all blocks and P - 2 times the longest one.
+template <class Cost>
+Duration filled(const Stages& stages, const Cost& cost) {
+  Duration sum;
+  Duration longest;
+  for (const BlockRun& run : stages.runs) {
+    sum += cost(run.size_B) * run.count;
+    longest = std::max(longest, cost(run.size_B));
+  }
+  return sum + longest * (stages.job.size() - 2) + stages.flights();
+}
+
+// The paper's forms count n/b steps, whole or not, and one step more than the schedule needs.
+Duration paper_form(const Stages& stages, const Job& job) {
+  const double n = job.bytes();
+  const double b = stages.block_B();
+  const double steps = job.size() - 1 + n / b;
+  const double alpha = static_cast<double>(job.cost.latency.ps());
+  const double beta = job.cost.per_byte.ps();
+  const double gamma = job.cost.reduce.ps();
+  double ps = 0;
+  switch (job.operation) {
+    case Operation::broadcast: ps = steps * (alpha + b * beta); break;
+    case Operation::reduce: ps = steps * (alpha + b * (beta + gamma)); break;
+    default:
+      ps = 2 * steps * alpha + (b * job.size() - b + n) * (2 * beta + gamma);
+      break;
+  }
+  return Duration::ps(std::llrint(ps));
+}
+
+std::optional<Duration> reduce_form(const Stages& stages, const Job& job) {
+  if (!job.options.gamma_overlaps)
+    return filled(stages, [&](double b) { return stages.both(b); });
+  if (!stages.equal()) return std::nullopt;
+  const double b = stages.block_B();
+  return stages.both(b) * (job.size() - 1) +
+         std::max(stages.transfer(b), job.fold(b)) * (stages.count() - 1) + stages.flights();
+}
+
+std::optional<Duration> overlapped_form(const Stages& stages, const Job& job) {
+  if (!stages.equal()) return std::nullopt;
+  const double b = stages.block_B();
+  const int64_t hops = job.size() - 1;
+  const Duration transfer = stages.transfer(b);
+  const Duration way = (stages.both(b) + transfer) * hops + 2 * stages.flights();
+  // Two members use each port for one flow only, as if every link were a resource of its own.
+  if (job.options.link_duplex || job.size() == 2) {
+    const Duration step =
+        job.options.gamma_overlaps ? std::max(transfer, job.fold(b)) : stages.both(b);
+    return way + step * (stages.count() - 1);
+  }
+  const bool known = job.fold(b) == Duration() && !job.options.lp_broadcast_first && !job.wire() &&
+                     stages.count() >= 2;
+  if (!known) return std::nullopt;
+  return transfer * (2 * (job.size() + stages.count() - 2) - 1);
+}
+
+std::optional<Duration> closed_form(const Job& job) {
+  const Stages stages{blocks_of(job), job};
+  if (job.options.lp_paper_steps) {
+    if (job.wire() || (job.operation != Operation::broadcast && job.options.gamma_overlaps))
+      return std::nullopt;
+    return paper_form(stages, job);
+  }
+  const auto broadcast = filled(stages, [&](double b) { return stages.transfer(b); });
+  if (job.operation == Operation::broadcast) return broadcast;
+  if (job.operation == Operation::allreduce && job.options.lp_allreduce_overlaps)
+    return overlapped_form(stages, job);
+  const auto reduce = reduce_form(stages, job);
+  if (job.operation == Operation::reduce || !reduce) return reduce;
+  return *reduce + broadcast;
+}
+
+}  // namespace
+
+Algorithm describe() {
+  return {.name = "lp",
+          .summary = "linear pipeline of blocks along a chain; cost independent of P when long",
+          .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce},
+          .options = {"duplex", "gamma", "lp_steps", "lp_allreduce", "lp_arbitration", "lp_root",
+                      "lp_drain"},
+          .schedule = schedule,
+          .closed_form = closed_form,
+          .takes_block = true};
+}
+
+}  // namespace sgdsim::lp

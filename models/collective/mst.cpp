@@ -1,0 +1,92 @@
+// MST: the binomial ("minimum spanning") tree that MPI libraries and Caffe use for small messages.
+//
+// Broadcast: with masks 2^(ceil(lg P) - 1), ..., 2, 1 every member that is a multiple of 2 mask
+// sends everything to member + mask. Reduce runs the same tree towards the root with masks 1, 2, 4.
+// A parent takes its children one by one (rendezvous) or lets them push into private buffers while
+// it folds (eager, as Caffe's P2PSync does); they differ when P is no power of two.
+#include "models/collective/registry.h"
+
+#include <algorithm>
+
+namespace sgdsim::mst {
+namespace {
+
+Phase down(const Job& job) {
+  return job.phase(Talk::tree_down, Load::whole, log2_up(job.size()));
+}
+
+Phase up(const Job& job) {
+  Phase phase = job.phase(Talk::tree_up, Load::whole, log2_up(job.size()));
+  phase.folds = true;
+  phase.handshake = job.options.mst_eager ? Handshake::eager : Handshake::rendezvous;
+  return phase;
+}
+
+Program schedule(const Job& job) {
+  switch (job.operation) {
+    case Operation::broadcast: return Program().then(down(job));
+    case Operation::reduce: return Program().then(up(job));
+    default: return Program().then(up(job)).then(down(job));
+  }
+}
+
+// ceil(lg P)(alpha + n beta). With alpha in flight a member's sends follow each other by n beta, so
+// member v is done after popcount(v) alphas and as many n beta as masks down to its lowest bit. The
+// worst v agrees with P - 1 down to some set bit, has 0 there and ones below.
+Duration broadcast_time(const Job& job) {
+  const double n = job.bytes();
+  const int levels = log2_up(job.size());
+  if (!job.wire()) return levels * job.message(n);
+  auto arrival = [&](int v) {
+    return job.cost.latency * std::popcount(static_cast<unsigned>(v)) +
+           job.cost.per_byte.of(n) * (levels - std::countr_zero(static_cast<unsigned>(v)));
+  };
+  const int last = job.size() - 1;
+  Duration worst = arrival(last);
+  for (int bit = 1; bit < levels; ++bit)
+    if ((last >> bit & 1) != 0) worst = std::max(worst, arrival((last & ~(2 << bit >> 1)) | ((1 << bit) - 1)));
+  return worst;
+}
+
+// The time at which the root of a subtree of `size` members has folded everything. Only the last
+// child's subtree can be smaller than a power of two, so the recursion is short. For rendezvous and
+// alpha at the ports this is ceil(lg P)(alpha + n beta + n gamma).
+Duration reduce_time(const Job& job, int size) {
+  if (size == 1) return {};
+  const double n = job.bytes();
+  const Duration flight = job.wire() ? job.cost.latency : Duration();
+  const Duration transit = job.wire() ? job.cost.per_byte.of(n) : job.message(n);
+  Duration done;      // of the root
+  Duration in_port;
+  for (int mask = 1; mask < size; mask *= 2) {
+    const Duration child = reduce_time(job, std::min(mask, size - mask));
+    if (job.options.mst_eager) {
+      in_port = std::max(child + flight, in_port) + transit;
+      done = std::max(done, in_port) + job.fold(n);
+    } else {
+      done = std::max(child + flight, done) + transit + job.fold(n);
+    }
+  }
+  return done;
+}
+
+std::optional<Duration> closed_form(const Job& job) {
+  switch (job.operation) {
+    case Operation::broadcast: return broadcast_time(job);
+    case Operation::reduce: return reduce_time(job, job.size());
+    default: return reduce_time(job, job.size()) + broadcast_time(job);
+  }
+}
+
+}  // namespace
+
+Algorithm describe() {
+  return {.name = "mst",
+          .summary = "binomial tree, the whole message on every edge",
+          .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce},
+          .options = {"mst_reduce"},
+          .schedule = schedule,
+          .closed_form = closed_form};
+}
+
+}  // namespace sgdsim::mst

@@ -1,0 +1,413 @@
+// The model in four parts: the constants, what a pair costs, whether it may be used, the table.
+// Microseconds and GB/s inside, as in the source, so that the two can be held side by side; they
+// become picoseconds in one place, in_picoseconds. When it is wrong: see the header.
+#include "models/collective/nccl_tuning.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <string>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+using Algorithm = NcclAlgorithm;
+using Protocol = NcclProtocol;
+
+// ---- the constants ----
+
+template <typename Enum>
+constexpr size_t at(Enum value) {
+  return static_cast<size_t>(value);
+}
+
+using PerProtocol = std::array<double, 3>;            // LL, LL128, Simple
+using PerAlgorithm = std::array<PerProtocol, 5>;      // Tree, Ring, NVLS, NVLSTree, PAT
+using PerScale = std::array<double, 3>;               // 1 node, 2 nodes, more
+using PerGeneration = std::array<PerScale, 4>;        // Volta, Ampere, Hopper, Blackwell
+enum class Place : uint8_t { nvlink, pci, network };  // what a step crosses
+
+constexpr PerAlgorithm base_us = {
+    {{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}, {0, 0, 0}, {0, 0, 0}, {8.0, 8.0, 8.0}}};
+
+constexpr std::array<PerAlgorithm, 3> step_us = {{
+    {{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}, {0, 0, 25.0}, {0, 0, 25.0}, {0, 0, 4.0}}},
+    {{{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}, {0, 0, 0}, {0, 0, 0}, {0, 0, 4.0}}},
+    {{{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}, {0, 0, 18.0}, {0, 0, 20.9}, {0, 0, 14.0}}},
+}};
+
+// All channels together. Between nodes the row is not the GPU's but the CPU's: Intel and others
+// first, AMD second.
+constexpr PerGeneration ll_limit = {
+    {{39.0, 39.0, 20.4}, {87.7, 22.5, 19.0}, {141.0, 45.0, 35.0}, {282.0, 90.0, 70.0}}};
+
+// Of one channel.
+constexpr PerGeneration ring_ll128_limit = {
+    {{20.0, 20.0, 20.0}, {20.0, 20.0, 20.0}, {36.7, 36.7, 36.7}, {40.0, 40.0, 40.0}}};
+constexpr PerGeneration tree_ll128_limit = {
+    {{20.0, 20.0, 20.0}, {20.0, 20.0, 20.0}, {36.7, 36.7, 29.0}, {55.6, 31.67, 20.0}}};
+constexpr PerGeneration tree_limit = {
+    {{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {38.7, 41.4, 36.0}, {70.0, 42.8, 24.0}}};
+constexpr PerGeneration nvls_tree_limit = {
+    {{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {0.0, 57.7, 45.5}, {0.0, 96.0, 80.0}}};
+constexpr std::array<double, 4> nvls_efficiency = {0.0, 0.0, 0.85, 0.74};
+
+// What is left of a tree's bandwidth at 64 B, 128 B, ... 512 MiB.
+constexpr std::array<std::array<double, 24>, 3> tree_correction = {{
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
+     .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
+}};
+
+constexpr int max_channels = 64;
+constexpr int max_nvls_ranks = 32;
+constexpr int batch_collectives = 8;  // 1024 bytes of work, 128 for each collective
+
+// ---- what a pair costs ----
+
+size_t scale_of(const NcclMachine& machine) {
+  return static_cast<size_t>(std::min(machine.nodes, 3) - 1);
+}
+
+double limit_of(const PerGeneration& table, const NcclMachine& machine) {
+  return table[at(machine.generation)][scale_of(machine)];
+}
+
+double ranks_per_node(const NcclMachine& machine) {
+  return static_cast<double>(machine.ranks) / machine.nodes;
+}
+
+// Of a count of 1 or more, rounded down. (std::bit_width has another type in every library.)
+int log2_down(int64_t count) { return 63 - std::countl_zero(static_cast<uint64_t>(count)); }
+
+int ring_steps(const NcclMachine& machine, NcclOperation operation) {
+  switch (operation) {
+    case NcclOperation::allreduce:
+      return 2 * (machine.ranks - 1);
+    case NcclOperation::reduce_scatter:
+    case NcclOperation::allgather:
+      return machine.ranks - 1;
+    case NcclOperation::broadcast:
+    case NcclOperation::reduce:
+      return machine.ranks;
+  }
+  assert(false);
+  return 0;
+}
+
+double ll_limit_of(const NcclMachine& machine) {
+  const size_t cpu = machine.cpu == CpuVendor::amd ? 1 : 0;
+  return ll_limit[machine.nodes == 1 ? at(machine.generation) : cpu][scale_of(machine)];
+}
+
+// Up to two nodes, each GPU's wires inside the node are what is short.
+double channel_GBps(const NcclMachine& machine, const NcclGraph& graph) {
+  return (machine.nodes <= 2 ? graph.intra : graph.inter).GBps();
+}
+
+// The bandwidths: of all channels, in bytes of the message per second (NCCL's algbw).
+
+double ring_GBps(const NcclMachine& machine, NcclOperation operation, Protocol protocol) {
+  const int channels = machine.ring.channels;
+  double rate = channels * channel_GBps(machine, machine.ring);
+  if (protocol == Protocol::ll) rate = std::min(ll_limit_of(machine), rate * .5);
+  if (protocol == Protocol::ll128) {
+    rate = std::min(rate * .92, channels * limit_of(ring_ll128_limit, machine));
+  }
+  return rate * machine.ranks / ring_steps(machine, operation);
+}
+
+double tree_GBps(const NcclMachine& machine, Protocol protocol) {
+  const int channels = machine.tree.channels;
+  double rate = std::min(channels * channel_GBps(machine, machine.tree) * .92,
+                         channels * limit_of(tree_limit, machine));
+  if (protocol == Protocol::ll) rate = std::min(rate / 3.8, ll_limit_of(machine));
+  if (protocol == Protocol::ll128) {
+    rate = std::min(rate * (machine.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
+                    channels * limit_of(tree_ll128_limit, machine));
+  }
+  if (machine.plain_trees) rate *= .85;
+  return rate * .5;
+}
+
+double nvls_GBps(const NcclMachine& machine, NcclOperation operation, Algorithm algorithm) {
+  const int channels = machine.nvls_graph.channels;
+  if (channels < 2) return 0;
+  double intra = machine.nvls_graph.intra.GBps() * nvls_efficiency[at(machine.generation)] *
+                 (channels - 1) / channels;
+  const bool is_allreduce = operation == NcclOperation::allreduce;
+  // An allreduce keeps both directions of the switch busy at once.
+  intra *= is_allreduce ? 2.0 : 1 - 1 / ranks_per_node(machine);
+  double inter = machine.nvls_graph.inter.GBps();
+  if (algorithm == Algorithm::nvls_tree) {
+    inter = std::min(inter * (machine.nodes <= 2 ? 2 : 1), limit_of(nvls_tree_limit, machine));
+  }
+  const double all = std::min(intra, inter) * channels;
+  return is_allreduce ? all * machine.ranks / ring_steps(machine, operation) : all;
+}
+
+double pair_GBps(const NcclMachine& machine, NcclOperation operation, const NcclRow& row) {
+  switch (row.algorithm) {
+    case Algorithm::tree:
+      return tree_GBps(machine, row.protocol);
+    case Algorithm::ring:
+      return ring_GBps(machine, operation, row.protocol);
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      return nvls_GBps(machine, operation, row.algorithm);
+    case Algorithm::pat:  // plays on the channels of the trees
+      return machine.tree.channels * channel_GBps(machine, machine.tree) * .75;
+  }
+  assert(false);
+  return 0;
+}
+
+// The latencies: a base, and so and so many steps inside and between nodes.
+
+double intra_step_us(const NcclMachine& machine, Algorithm algorithm, Protocol protocol) {
+  const Place place = machine.link == IntraLink::nvlink ? Place::nvlink : Place::pci;
+  return step_us[at(place)][at(algorithm)][at(protocol)];
+}
+
+double inter_step_us(const NcclMachine& machine, Algorithm algorithm, Protocol protocol) {
+  // With one rank per node nothing hides the network, and every algorithm pays what a tree pays.
+  const Algorithm payer = machine.ranks == machine.nodes ? Algorithm::tree : algorithm;
+  // Simple must also flush what the NIC wrote, which is one more way to the NIC.
+  const int ways = protocol == Protocol::simple ? 2 : 1;
+  return step_us[at(Place::network)][at(payer)][at(protocol)] + ways * machine.nic_latency.us();
+}
+
+// Broadcast and reduce: chunks follow one another, so that the ring's length only shows where the
+// channels go different ways.
+double ring_chain_us(const NcclMachine& machine, Protocol protocol) {
+  const bool pays_chunk = !machine.same_channels && protocol == Protocol::simple;
+  const Algorithm payer = pays_chunk ? Algorithm::tree : Algorithm::ring;
+  const double step = machine.nodes == 1 ? intra_step_us(machine, payer, protocol)
+                                         : step_us[at(Place::network)][at(payer)][at(protocol)];
+  return machine.same_channels ? step : machine.ranks * step;
+}
+
+double ring_us(const NcclMachine& machine, NcclOperation operation, Protocol protocol) {
+  if (operation == NcclOperation::broadcast || operation == NcclOperation::reduce) {
+    return ring_chain_us(machine, protocol);
+  }
+  double intra = intra_step_us(machine, Algorithm::ring, protocol);
+  if (machine.nodes > 1) {
+    // Every step of a ring that leaves the node waits for the CPU to post to the network.
+    const double post = machine.cpu == CpuVendor::amd ? 2.0 : 1.0;
+    intra = std::max(intra, protocol == Protocol::simple ? 3 * post : post);
+  }
+  const int inter_steps = (operation == NcclOperation::allreduce ? 2 : 1) * (machine.nodes - 1);
+  return (ring_steps(machine, operation) - inter_steps) * intra +
+         inter_steps * inter_step_us(machine, Algorithm::ring, protocol);
+}
+
+double pair_us(const NcclMachine& machine, NcclOperation operation, const NcclRow& row) {
+  const double base = base_us[at(row.algorithm)][at(row.protocol)];
+  const double intra = intra_step_us(machine, row.algorithm, row.protocol);
+  const double inter = inter_step_us(machine, row.algorithm, row.protocol);
+  const int levels = log2_down(machine.nodes);
+  const int hops = machine.ranks / machine.nodes - 1;  // a tree is a chain inside a node
+  switch (row.algorithm) {
+    case Algorithm::tree:
+      return base + 2 * (hops * intra + levels * inter);
+    case Algorithm::ring:
+      return base + ring_us(machine, operation, row.protocol);
+    case Algorithm::nvls:
+      return intra + (machine.nodes > 1 ? inter : 0);
+    case Algorithm::nvls_tree:
+      return base + intra + 2 * levels * inter;
+    case Algorithm::pat:
+      return base + levels * (inter / 3.5) + machine.ranks * 2.8;
+  }
+  assert(false);
+  return 0;
+}
+
+// ---- whether a pair may be used ----
+
+const char* nvls_refusal(const NcclMachine& machine, NcclOperation operation, Algorithm algorithm) {
+  if (!machine.nvls) return "the machine has no NVLS";
+  if (machine.generation < GpuGeneration::hopper) return "NVLS came with Hopper";
+  if (machine.nvls_graph.channels < 2) return "NVLS needs two channels";
+  if (algorithm == Algorithm::nvls_tree) {
+    return machine.nodes == 1 ? "NVLSTree is for several nodes" : "";
+  }
+  if (machine.nodes > 1) return "NVLS across nodes needs CollNet, which is not modelled";
+  const bool is_wide = machine.ranks > max_nvls_ranks * machine.nodes;
+  return operation != NcclOperation::allreduce && is_wide ? "NVLS has 32 ranks a node at most" : "";
+}
+
+const char* algorithm_refusal(const NcclMachine& machine, NcclOperation operation,
+                              Algorithm algorithm) {
+  const bool is_allreduce = operation == NcclOperation::allreduce;
+  const bool is_half =
+      operation == NcclOperation::reduce_scatter || operation == NcclOperation::allgather;
+  switch (algorithm) {
+    case Algorithm::tree:
+      return is_allreduce ? "" : "NCCL has trees for allreduce only";
+    case Algorithm::ring:
+      return "";
+    case Algorithm::nvls:
+      if (!is_allreduce && !is_half) return "NVLS has no broadcast and no reduce";
+      return nvls_refusal(machine, operation, algorithm);
+    case Algorithm::nvls_tree:
+      if (!is_allreduce) return "NVLSTree is for allreduce only";
+      return nvls_refusal(machine, operation, algorithm);
+    case Algorithm::pat:
+      if (!is_half) return "PAT is for reduce_scatter and allgather only";
+      return machine.ranks == machine.nodes ? "" : "PAT needs one rank per node";
+  }
+  assert(false);
+  return "";
+}
+
+// LL128 relies on 128 bytes arriving as one, which NVLink keeps and PCI does not promise.
+const char* ll128_refusal(const NcclMachine& machine) {
+  const bool leaves_gpu = machine.ranks > machine.nodes;
+  if (leaves_gpu && machine.link != IntraLink::nvlink) return "LL128 needs NVLink";
+  const bool is_recent = machine.generation >= GpuGeneration::hopper;
+  const NicPath farthest = is_recent ? NicPath::pxn : NicPath::pxb;
+  if (machine.nodes > 1 && machine.nic_path > farthest) return "LL128 needs a NIC near the GPU";
+  return "";
+}
+
+// ---- the table ----
+
+// The only place where the model's microseconds become picoseconds: the nearest one.
+Duration in_picoseconds(double time_us) { return Duration::ps(std::llrint(time_us * 1e6)); }
+
+double size_correction(const NcclMachine& machine, const NcclRow& row, Bytes size) {
+  const int64_t units = size.count() / 64;
+  if (units == 0) return 1;
+  const auto step = static_cast<size_t>(log2_down(units));
+  const std::array<double, 24>& factors = tree_correction[at(row.protocol)];
+  // The source stops one short of the table for trees.
+  if (row.algorithm == Algorithm::tree) return step < 23 ? factors[step] : 1;
+  const bool is_corrected = row.algorithm == Algorithm::nvls_tree &&
+                            machine.generation == GpuGeneration::blackwell &&
+                            machine.cpu != CpuVendor::arm;
+  return is_corrected && step < factors.size() ? factors[step] : 1;
+}
+
+// Long messages in rings across nodes: steps wait for one another.
+double plateau(const NcclMachine& machine, NcclOperation operation, const NcclRow& row,
+               Bytes size) {
+  const bool is_concerned = row.algorithm == Algorithm::ring && row.protocol == Protocol::simple &&
+                            machine.nodes > 1 && operation == NcclOperation::allreduce;
+  const int64_t pieces = int64_t{nccl_kernel_channels(machine)} * machine.ranks;
+  if (!is_concerned || size.count() / pieces < 64) return 1;
+  return machine.generation == GpuGeneration::volta ? 1.9 : 1.4;
+}
+
+void fill(NcclRow& row, const NcclMachine& machine, NcclOperation operation, Bytes size,
+          int aggregated) {
+  row.reason = algorithm_refusal(machine, operation, row.algorithm);
+  if (*row.reason == '\0' && row.protocol == Protocol::ll128) row.reason = ll128_refusal(machine);
+  if (*row.reason != '\0') return;
+  const double rate = pair_GBps(machine, operation, row);
+  if (rate <= 0) {
+    row.reason = "no bandwidth is left for the message";
+    return;
+  }
+  const double latency = pair_us(machine, operation, row);
+  // Groups are launched together: all but rings pay their latency once for a batch.
+  const int batches = (aggregated + batch_collectives - 1) / batch_collectives;
+  const int count = row.algorithm == Algorithm::ring ? aggregated : batches;
+  row.usable = true;
+  row.latency = in_picoseconds(latency);
+  row.bandwidth = Bandwidth::Bps(rate * 1e9);
+  row.time = in_picoseconds(latency * plateau(machine, operation, row, size) * count +
+                            static_cast<double>(size.count()) /
+                                (1000 * rate * size_correction(machine, row, size)));
+}
+
+[[noreturn]] void refuse(const std::string& sentence) { throw InputError("NCCL model", sentence); }
+
+void check_graph(const NcclMachine& machine, const NcclGraph& graph, const std::string& name) {
+  const bool has_inter = graph.inter.Bps() > 0 || machine.nodes == 1;
+  if (graph.channels >= 1 && graph.intra.Bps() > 0 && has_inter) return;
+  refuse("the " + name + " graph needs at least one channel and bandwidths above 0");
+}
+
+void check(const NcclMachine& machine, Bytes size, int aggregated) {
+  if (machine.nodes < 1 || machine.ranks < machine.nodes) {
+    refuse("expected at least one rank on each of at least one node, got " +
+           std::to_string(machine.ranks) + " ranks on " + std::to_string(machine.nodes) + " nodes");
+  }
+  if (size.count() < 0) refuse("expected a size of 0 or more, got " + std::to_string(size.count()));
+  if (aggregated < 1) {
+    refuse("expected one or more grouped operations, got " + std::to_string(aggregated));
+  }
+  if (machine.nic_latency < Duration()) refuse("expected a NIC latency of 0 or more");
+  if (machine.ranks == 1) return;
+  check_graph(machine, machine.ring, "ring");
+  check_graph(machine, machine.tree, "tree");
+}
+
+NcclTable empty_table() {
+  NcclTable table;
+  size_t next = 0;
+  for (const Algorithm algorithm : {Algorithm::tree, Algorithm::ring}) {
+    for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+      table.rows[next].algorithm = algorithm;
+      table.rows[next++].protocol = protocol;
+    }
+  }
+  for (const Algorithm algorithm : {Algorithm::nvls, Algorithm::nvls_tree, Algorithm::pat}) {
+    table.rows[next++].algorithm = algorithm;
+  }
+  assert(next == nccl_row_count);
+  return table;
+}
+
+}  // namespace
+
+const NcclRow& NcclTable::row(NcclAlgorithm algorithm, NcclProtocol protocol) const {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const NcclRow& row) {
+    return row.algorithm == algorithm && row.protocol == protocol;
+  });
+  assert(found != rows.end());
+  return *found;
+}
+
+// The search's channels twice, and twice again where few wide ones cross the network.
+int nccl_kernel_channels(const NcclMachine& machine) {
+  const int found = std::min(machine.ring.channels, machine.tree.channels);
+  int channels = std::min(2 * found, max_channels);
+  const bool is_recent = machine.generation >= GpuGeneration::hopper;
+  if (is_recent && machine.nodes > 1 && machine.ring.intra.GBps() > 45 && channels < 16) {
+    channels *= 2;
+  }
+  return channels;
+}
+
+NcclTable nccl_tuning(const NcclMachine& machine, NcclOperation operation, Bytes size,
+                      int aggregated) {
+  check(machine, size, aggregated);
+  NcclTable table = empty_table();
+  table.best = 5;  // ring with Simple is always usable
+  assert(table.choice().algorithm == Algorithm::ring);
+  if (machine.ranks == 1) {
+    for (NcclRow& row : table.rows) row.reason = "one rank has nobody to talk to";
+    table.rows[table.best].usable = true;
+    table.rows[table.best].reason = "";
+    return table;
+  }
+  Duration least = Duration::longest();
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    NcclRow& row = table.rows[i];
+    fill(row, machine, operation, size, aggregated);
+    if (!row.usable || row.time >= least) continue;
+    least = row.time;
+    table.best = i;
+  }
+  assert(table.choice().usable);
+  return table;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,101 @@
+// NCCL's own idea of how long a collective takes, and with it the choice NCCL makes.
+//
+// For every algorithm and protocol NCCL keeps a latency and a bandwidth, made of measured constants
+// and of the channels that its search found, and takes the pair with the least
+//
+//     time_us = latency_us * count + bytes / (1000 * bandwidth_GBps).
+//
+// This is that model: the constants and formulas of NVIDIA/nccl 2.30, src/graph/tuning.cc, with the
+// conditions of src/enqueue.cc under which a pair is considered at all. Size is that of the whole
+// message: what one rank holds after an allgather or before a reduce-scatter.
+//
+// Other versions: 2.28 differs in NVLSTree between nodes (14 us, and Blackwell's cap) and in
+// Blackwell's ring LL128 (73.4 GB/s a channel). After 2.30 the file was split up under src/tuning;
+// rings of Blackwell in two nodes then take the bandwidth between nodes.
+//
+// When it is wrong. The constants are NCCL's and not fitted to the machine at hand: they are made
+// for choosing between pairs, so that the choice deserves more trust than the time.
+// CollNet (switches that reduce) is left out, so NVLS across nodes never runs. The tree correction
+// is a step function of the size: at a power of two a tree may be faster than just below it. NCCL
+// computes in 32-bit floats and we in 64: pairs that tie to seven digits may be chosen differently.
+// No user's settings (NCCL_ALGO, NCCL_PROTO, ...) are applied.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "sim/core/units.h"
+
+namespace sgdsim {
+
+// In the order in which NCCL tries them; the first of two equals wins.
+enum class NcclAlgorithm : uint8_t { tree, ring, nvls, nvls_tree, pat };
+enum class NcclProtocol : uint8_t { ll, ll128, simple };
+enum class NcclOperation : uint8_t { broadcast, reduce, allreduce, reduce_scatter, allgather };
+
+enum class GpuGeneration : uint8_t { volta, ampere, hopper, blackwell };
+enum class IntraLink : uint8_t { nvlink, pci };
+enum class CpuVendor : uint8_t { intel, amd, arm };
+
+// The way from a GPU to its NIC, nearest first: one PCI switch, several, through another GPU's NIC,
+// through the host bridge, across sockets. LL128 needs a near one.
+enum class NicPath : uint8_t { pix, pxb, pxn, phb, sys };
+
+// What NCCL's search found, as NCCL_DEBUG_SUBSYS=GRAPH prints it: "nChannels 12, bw 20.0/20.0" is
+// the number of channels and what one of them carries inside a node and between nodes. Without a
+// log, nccl_graph.h guesses it from the wires.
+struct NcclGraph {
+  int channels = 0;
+  Bandwidth intra;
+  Bandwidth inter;
+  bool operator==(const NcclGraph&) const = default;
+};
+
+struct NcclMachine {
+  int ranks = 1;
+  int nodes = 1;
+  GpuGeneration generation = GpuGeneration::hopper;
+  IntraLink link = IntraLink::nvlink;
+  CpuVendor cpu = CpuVendor::intel;
+  NicPath nic_path = NicPath::pxb;
+  Duration nic_latency;       // as the network plugin reports it; InfiniBand and sockets report 0
+  bool nvls = false;          // NVLink switches that reduce and multicast; Hopper and later
+  bool same_channels = true;  // all ring channels visit the GPUs in the same order
+  bool plain_trees = false;   // all traffic of a node to the network goes through one GPU
+  NcclGraph ring;
+  NcclGraph tree;
+  NcclGraph nvls_graph;  // one channel per GPU; unused without nvls
+};
+
+// One pair. latency and bandwidth are those that NCCL_DEBUG_SUBSYS=TUNING prints, before the
+// corrections that depend on the size; bandwidth is bytes of the message per second (algbw).
+struct NcclRow {
+  NcclAlgorithm algorithm = NcclAlgorithm::ring;
+  NcclProtocol protocol = NcclProtocol::simple;
+  Duration latency;
+  Bandwidth bandwidth;
+  Duration time;
+  bool usable = false;
+  const char* reason = "";  // why it is not usable
+};
+
+// Tree and ring with three protocols each; NVLS, NVLSTree and PAT exist with Simple only.
+constexpr size_t nccl_row_count = 9;
+
+struct NcclTable {
+  std::array<NcclRow, nccl_row_count> rows;
+  size_t best = 0;  // there always is a usable row: ring with Simple
+  const NcclRow& choice() const { return rows[best]; }
+  const NcclRow& row(NcclAlgorithm algorithm, NcclProtocol protocol) const;
+};
+
+// `aggregated` is the number of operations that the caller grouped into one launch; `size` is the
+// sum of their messages. Throws InputError on a machine that cannot be.
+NcclTable nccl_tuning(const NcclMachine& machine, NcclOperation operation, Bytes size,
+                      int aggregated = 1);
+
+// The channels on which NCCL's kernels run, about twice those of the search.
+int nccl_kernel_channels(const NcclMachine& machine);
+
+}  // namespace sgdsim

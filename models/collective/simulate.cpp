@@ -1,0 +1,157 @@
+// From a question to an answer: choose, check, play or evaluate, convert.
+#include "models/collective/simulate.h"
+
+#include <algorithm>
+
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
+
+namespace sgdsim {
+namespace {
+
+// 2^62 ps are 53 days; a clock near its end would wrap around instead of failing.
+constexpr double longest_ps = 0x1p62;
+
+Job job_of(const CollectiveQuestion& question, const Cluster& cluster) {
+  Job job;
+  job.operation = question.operation;
+  job.team = {.size = cluster.network.workers(), .stride = 1};
+  job.share = {.total = question.messages.front(),
+               .fractional = question.options.fractional_chunks,
+               .split = {}};
+  job.following.assign(question.messages.begin() + 1, question.messages.end());
+  job.block = question.block;
+  job.root = question.root;
+  job.cost = worst_in_team(cluster.network, job.team);
+  job.options = question.options;
+  job.workers_per_node = cluster.workers_per_node;
+  job.grid = cluster.grid;
+  job.network = &cluster.network;
+  return job;
+}
+
+void check_sizes(const CollectiveQuestion& question, const Algorithm& algorithm) {
+  Bytes largest;
+  for (const Bytes size : question.messages) largest = std::max(largest, size);
+  if (!question.block) return;
+  if (!algorithm.takes_block)
+    throw InputError("", std::string(algorithm.name) + " does not cut messages into blocks");
+  if (*question.block > largest && largest.count() > 0)
+    throw InputError("", "the block (" + to_text(*question.block) +
+                             ") is larger than the message (" + to_text(largest) + ")");
+}
+
+CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestion& question,
+                             const Cluster& cluster) {
+  const Job job = job_of(question, cluster);
+  check_sizes(question, algorithm);
+  const Program program = schedule_of(algorithm, job);
+  if (const double bound = time_bound_ps(program, cluster.network); bound > longest_ps)
+    throw InputError("", "this may take " + number_text(bound / 1e12) +
+                             " s of simulated time; the clock holds 53 days of picoseconds");
+  CollectiveAnswer answer;
+  answer.algorithm = algorithm.name;
+  answer.fidelity = question.fidelity;
+  answer.warnings = cluster.notes;
+  if (question.fidelity == Fidelity::closed_form) {
+    const auto time = closed_form_of(algorithm, job);
+    if (!time)
+      throw InputError("", "no closed form is known for " + std::string(algorithm.name) + " " +
+                               std::string(name_of(job.operation)) +
+                               " with these options and this count of ranks; use --fidelity message");
+    if (!question.starts.empty() || question.jitter.on())
+      throw InputError("", "start times and jitter need --fidelity message");
+    answer.time = *time;
+    answer.traffic = traffic_of(program, cluster.network.workers());
+    answer.path = "formula";
+    if (!algorithm.closed_form_note.empty())
+      answer.warnings.emplace_back(algorithm.closed_form_note);
+    if (!cluster.network.is_uniform())
+      answer.warnings.emplace_back("the closed form charges every message the cost of the worst pair");
+    return answer;
+  }
+  if (job.options.lp_paper_steps)
+    throw InputError("", "lp_steps=paper is a formula, not a schedule; use --fidelity closed_form");
+  const PlayOptions options{question.options.alpha, question.jitter, question.path};
+  const Played played = play(program, cluster.network, options, question.starts);
+  answer.time = played.last_end().since_start();
+  answer.traffic = played.traffic;
+  answer.path = name_of(played.path);
+  return answer;
+}
+
+CollectiveAnswer cheapest(const CollectiveQuestion& question, const Cluster& cluster) {
+  std::optional<CollectiveAnswer> best;
+  std::vector<Candidate> candidates;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!algorithm.offers(question.operation)) continue;
+    CollectiveQuestion one = question;
+    if (!algorithm.takes_block) one.block.reset();
+    Candidate candidate{std::string(algorithm.name), {}, {}};
+    try {
+      CollectiveAnswer answer = answer_with(algorithm, one, cluster);
+      candidate.time = answer.time;
+      if (!best || answer.time < best->time) best = std::move(answer);
+    } catch (const InputError& error) {
+      candidate.why_not = error.what();
+    }
+    candidates.push_back(std::move(candidate));
+  }
+  if (!best) throw InputError("", "no algorithm fits: " + candidates.front().why_not);
+  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return a.time.value_or(Duration::longest()) < b.time.value_or(Duration::longest());
+  });
+  best->candidates = std::move(candidates);
+  return *best;
+}
+
+}  // namespace
+
+std::string_view name_of(Fidelity fidelity) {
+  return fidelity == Fidelity::closed_form ? "closed_form" : "message";
+}
+
+Fidelity fidelity_named(const std::string& name, const std::string& where) {
+  if (name == "closed_form") return Fidelity::closed_form;
+  if (name == "message") return Fidelity::message;
+  throw InputError(where, unknown_name("fidelity", name, {"closed_form", "message"}));
+}
+
+double bus_factor(Operation operation, int ranks) {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  switch (operation) {
+    case Operation::allreduce: return 2 * others;
+    case Operation::reduce_scatter:
+    case Operation::allgather:
+    case Operation::alltoall: return others;
+    case Operation::broadcast:
+    case Operation::reduce: return 1;
+  }
+  return 1;
+}
+
+CollectiveAnswer simulate_collective(const CollectiveQuestion& question, const Cluster& cluster,
+                                     const std::string& where) {
+  const int ranks = cluster.network.workers();
+  if (!question.starts.empty() && static_cast<int>(question.starts.size()) != ranks)
+    throw InputError(where, "expected " + std::to_string(ranks) + " start times, one per rank, got " +
+                                std::to_string(question.starts.size()));
+  CollectiveAnswer answer;
+  try {
+    answer = question.algorithm == "auto"
+                 ? cheapest(question, cluster)
+                 : answer_with(algorithm_named(question.algorithm, ""), question, cluster);
+  } catch (const InputError& error) {
+    throw InputError(where, error.what());
+  }
+  Bytes total;
+  for (const Bytes size : question.messages) total += size;
+  if (answer.time > Duration())
+    answer.algbw_GBps = static_cast<double>(total.count()) / answer.time.s() / 1e9;
+  answer.busbw_GBps = answer.algbw_GBps * bus_factor(question.operation, ranks);
+  return answer;
+}
+
+}  // namespace sgdsim

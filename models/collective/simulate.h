@@ -1,0 +1,56 @@
+// One collective on one cluster, at one fidelity: the question and the answer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/collective/collective.h"
+#include "sim/cluster.h"
+
+namespace sgdsim {
+
+enum class Fidelity : uint8_t { closed_form, message };
+std::string_view name_of(Fidelity fidelity);
+Fidelity fidelity_named(const std::string& name, const std::string& where);
+
+struct CollectiveQuestion {
+  std::string algorithm = "ring";  // or "auto": the cheapest of all that offer the operation
+  Operation operation = Operation::allreduce;
+  std::vector<Bytes> messages;  // one after the other
+  std::optional<Bytes> block;
+  std::optional<int> root;
+  CollectiveOptions options;
+  Fidelity fidelity = Fidelity::message;
+  PathChoice path = PathChoice::fastest;
+  MessageJitter jitter;
+  std::vector<Time> starts;  // per worker; empty: all at 0
+};
+
+struct Candidate {
+  std::string algorithm;
+  std::optional<Duration> time;
+  std::string why_not;  // if it has no time
+};
+
+struct CollectiveAnswer {
+  std::string algorithm;
+  Duration time;
+  Traffic traffic;
+  double algbw_GBps = 0;  // bytes over time, decimal
+  double busbw_GBps = 0;  // algbw times what the operation must move per byte
+  Fidelity fidelity = Fidelity::message;
+  std::string path;  // formula, symmetric, rounds, events, none
+  std::vector<std::string> warnings;
+  std::vector<Candidate> candidates;  // auto: every algorithm looked at, best first
+};
+
+// InputError where the question has no answer; `where` is named in it.
+CollectiveAnswer simulate_collective(const CollectiveQuestion& question, const Cluster& cluster,
+                                     const std::string& where);
+
+// Bytes that cross each port per byte of the message, in the convention of nccl-tests: 2(P-1)/P for
+// all-reduce, (P-1)/P for reduce-scatter, all-gather and all-to-all, 1 for broadcast and reduce.
+double bus_factor(Operation operation, int ranks);
+
+}  // namespace sgdsim

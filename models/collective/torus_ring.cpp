@@ -1,0 +1,80 @@
+// Torus ring: rings along the dimensions of a torus, one after another.
+//
+// Reduce-scatter along the first dimension, then along the next one on the chunk that is left, and
+// so on; all-gather in the reverse order. Neighbours talk to neighbours only, in
+// sum(2 (d_i - 1)) steps instead of 2 (P - 1), with the bytes of one ring.
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim::torus_ring {
+namespace {
+
+std::vector<int> dimensions(const Job& job) {
+  const std::vector<int>& dims = job.options.dims.empty() ? job.grid : job.options.dims;
+  if (dims.empty())
+    throw InputError("", "torus_ring needs the option dims=AxB[xC], or a torus cluster");
+  int64_t product = 1;
+  std::string text;
+  for (const int d : dims) {
+    product *= d;
+    text += (text.empty() ? "" : "x") + std::to_string(d);
+  }
+  if (product != job.size())
+    throw InputError("", "torus_ring: dims " + text + " hold " + std::to_string(product) +
+                             " ranks, not " + std::to_string(job.size()));
+  return dims;
+}
+
+// The rings of every dimension, for one of the two halves of an all-reduce.
+std::vector<Job> rings(const Job& job, Operation operation) {
+  std::vector<Job> parts;
+  int stride = 1;
+  Share share = job.share;
+  for (const int d : dimensions(job)) {
+    Job part = job;
+    part.operation = operation;
+    part.team = {.size = d, .stride = stride};
+    part.share = share;
+    part.root.reset();
+    part.following.clear();
+    if (job.network != nullptr) part.cost = worst_in_team(*job.network, part.team);
+    parts.push_back(part);
+    stride *= d;
+    share.split.push_back(d);
+  }
+  if (operation == Operation::allgather) return {parts.rbegin(), parts.rend()};
+  return parts;
+}
+
+std::vector<Job> all_rings(const Job& job) {
+  std::vector<Job> parts;
+  if (job.operation != Operation::allgather) parts = rings(job, Operation::reduce_scatter);
+  if (job.operation != Operation::reduce_scatter)
+    for (const Job& part : rings(job, Operation::allgather)) parts.push_back(part);
+  return parts;
+}
+
+Program schedule(const Job& job) {
+  Program program;
+  for (const Job& part : all_rings(job)) program.then(schedule_of(ring::describe(), part));
+  return program;
+}
+
+std::optional<Duration> closed_form(const Job& job) {
+  Duration sum;
+  for (const Job& part : all_rings(job)) sum += closed_form_of(ring::describe(), part).value();
+  return sum;
+}
+
+}  // namespace
+
+Algorithm describe() {
+  return {.name = "torus_ring",
+          .summary = "rings along each dimension of a torus, one after another",
+          .operations = {Operation::allreduce, Operation::reduce_scatter, Operation::allgather},
+          .options = {"dims"},
+          .schedule = schedule,
+          .closed_form = closed_form};
+}
+
+}  // namespace sgdsim::torus_ring

@@ -1,0 +1,14 @@
+// The event path for phases: the same rounds as round_engine.h, message by message, in time order.
+#pragma once
+
+#include <vector>
+
+#include "sim/schedule.h"
+#include "sim/wires.h"
+
+namespace sgdsim {
+
+void play_by_events(const Phase& phase, uint64_t stage, const Wires& wires,
+                    const MessageJitter& jitter, std::vector<Time>& clocks);
+
+}  // namespace sgdsim

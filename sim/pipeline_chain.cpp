@@ -1,0 +1,117 @@
+// The recurrence of a pipelined chain.
+//
+// Block j over hop h starts when it is complete at the sender, and the sender's outgoing and the
+// receiver's incoming port are free of block j - 1. A wave takes one block along the whole chain,
+// so memory is per worker. The LP paper's figure and its formulas are special cases.
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "sim/pipeline_engine.h"
+
+namespace sgdsim {
+namespace {
+
+// The members of a flow in the order in which a block visits them, or empty if its tree branches.
+std::vector<int> chain_order(const Flow& flow) {
+  const std::size_t size = flow.parents.size();
+  std::vector<int> child(size, -1);
+  int root = -1;
+  for (std::size_t v = 0; v < size; ++v) {
+    const int parent = flow.parents[v];
+    if (parent < 0) {
+      root = static_cast<int>(v);
+      continue;
+    }
+    int& slot = child[static_cast<std::size_t>(parent)];
+    if (slot >= 0) return {};
+    slot = static_cast<int>(v);
+  }
+  std::vector<int> order;
+  for (int v = root; v >= 0; v = child[static_cast<std::size_t>(v)]) order.push_back(v);
+  if (flow.to_root) std::reverse(order.begin(), order.end());
+  return order;
+}
+
+// When the resources along one flow are free again, by position in the chain.
+struct ChainClocks {
+  std::vector<int> workers;
+  std::vector<Time> out_free, in_free, fold_free;
+};
+
+ChainClocks clocks_of(const Team& team, const Flow& flow, int base,
+                      const std::vector<Time>& clocks) {
+  ChainClocks chain;
+  for (const int v : chain_order(flow)) chain.workers.push_back(team.colleague(base, v));
+  for (const int worker : chain.workers)
+    chain.out_free.push_back(clocks[static_cast<std::size_t>(worker)]);
+  chain.in_free = chain.fold_free = chain.out_free;
+  return chain;
+}
+
+// Takes one block along the chain; returns when it is complete at the end.
+template <class LegOf>
+Time wave(ChainClocks& chain, Time available, bool folds, bool fold_overlaps, const LegOf& leg_of) {
+  for (std::size_t hop = 0; hop + 1 < chain.workers.size(); ++hop) {
+    const Leg leg = leg_of(chain.workers[hop], chain.workers[hop + 1], hop);
+    Time& in_free = chain.in_free[hop + 1];
+    const Time start = std::max({available, chain.out_free[hop], in_free - leg.flight});
+    const Time first_byte = start + leg.flight;
+    const Time taken = first_byte + std::max(leg.in_busy, leg.transit);
+    chain.out_free[hop] = start + leg.out_busy;
+    in_free = first_byte + leg.in_busy;
+    available = taken;
+    if (!folds) continue;
+    Time& fold_free = chain.fold_free[hop + 1];
+    available = fold_free = std::max(taken, fold_free) + leg.fold;
+    if (!fold_overlaps) in_free = available;
+  }
+  return available;
+}
+
+}  // namespace
+
+bool is_plain_chain(const Pipeline& pipeline) {
+  if (pipeline.flows.size() > 2) return false;
+  if (pipeline.flows.size() == 2 && (!pipeline.link_duplex || pipeline.flows[1].released_by != 0))
+    return false;
+  return std::all_of(pipeline.flows.begin(), pipeline.flows.end(), [](const Flow& flow) {
+    return chain_order(flow).size() == flow.parents.size();
+  });
+}
+
+void play_chain(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
+                const MessageJitter& jitter, std::vector<Time>& clocks) {
+  assert(is_plain_chain(pipeline));
+  const Team& team = pipeline.team;
+  const std::vector<Flow>& flows = pipeline.flows;
+  const int workers = wires.network().workers();
+  for (int base = 0; base < workers; ++base) {
+    if (base / team.stride % team.size != 0 || !team.takes_part(base)) continue;
+    std::vector<ChainClocks> chains;
+    for (const Flow& flow : flows) chains.push_back(clocks_of(team, flow, base, clocks));
+    int64_t block = 0;
+    for (const BlockRun& run : flows[0].blocks)
+      for (int64_t b = 0; b < run.count; ++b, ++block) {
+        Time available = chains[0].out_free.front();
+        for (std::size_t f = 0; f < flows.size(); ++f) {
+          const bool folds = pipeline.reduces && flows[f].to_root;
+          available = wave(chains[f], available, folds, pipeline.reduce_overlaps,
+                           [&](int from, int to, std::size_t) {
+                             const Leg leg = wires.leg(from, to, run.size_B, folds);
+                             if (!jitter.on()) return leg;
+                             return Wires::scaled(
+                                 leg, jitter.factor(stage, (f << 48U) + static_cast<uint64_t>(block),
+                                                    static_cast<uint64_t>(from)));
+                           });
+        }
+      }
+    for (const ChainClocks& chain : chains)
+      for (std::size_t i = 0; i < chain.workers.size(); ++i) {
+        Time& clock = clocks[static_cast<std::size_t>(chain.workers[i])];
+        clock = std::max({clock, chain.out_free[i], chain.in_free[i], chain.fold_free[i]});
+      }
+  }
+}
+
+}  // namespace sgdsim

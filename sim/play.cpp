@@ -1,0 +1,196 @@
+// Chooses the path, stage by stage, and counts what went over the wire.
+#include "sim/play.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "sim/event_engine.h"
+#include "sim/pipeline_engine.h"
+#include "sim/round_engine.h"
+#include "sim/symmetric.h"
+
+namespace sgdsim {
+namespace {
+
+template <class... Ts>
+struct Cases : Ts... {
+  using Ts::operator()...;
+};
+template <class... Ts>
+Cases(Ts...) -> Cases<Ts...>;
+
+template <class F>
+void for_each_lane(const Team& team, int workers, const F& f) {
+  for (int block = 0; block < workers; block += team.size * team.stride)
+    for (int lane = 0; lane < team.stride; ++lane)
+      if (team.takes_part(lane)) f(block + lane);
+}
+
+// The sum over one team of what is sent in a round. Exchanges and chunk shifts are known in closed
+// form (each window is held by as many workers as it is narrow); the rest is few messages.
+Traffic traffic_of_round(const Phase& phase, int round, int lane) {
+  const int size = phase.team.size;
+  const double total_B = phase.share.bytes(lane);
+  if (phase.talk == Talk::shift && !phase.padded_chunks) {
+    const int count = phase.load == Load::chunk ? 1 : phase.range(round, 0).count;
+    return {size, total_B * (phase.load == Load::whole ? size : count)};
+  }
+  if (phase.talk == Talk::exchange) {
+    const double copies = phase.load == Load::whole  ? phase.core()
+                          : phase.load == Load::half ? phase.core() >> (round + 1)
+                                                     : 1 << round;
+    return {phase.core(), total_B * copies};
+  }
+  Traffic traffic;
+  auto count = [&](int v) {
+    ++traffic.messages;
+    traffic.wire_B += phase.load == Load::whole ? total_B : phase.sent_B(round, v, lane);
+  };
+  if (phase.talk == Talk::shift)
+    for (int v = 0; v < size; ++v) count(v);
+  else
+    phase.for_each_one_way(round, [&](int v, int) { count(v); });
+  return traffic;
+}
+
+Traffic traffic_of_team(const Phase& phase, int lane) {
+  Traffic sum;
+  if (phase.talk == Talk::star_in || phase.talk == Talk::star_out)
+    return {phase.rounds, phase.rounds * phase.share.bytes(lane)};
+  const bool rounds_alike = phase.talk == Talk::shift && phase.load == Load::chunk;
+  const int different = rounds_alike ? std::min(1, phase.rounds) : phase.rounds;
+  for (int round = 0; round < different; ++round) {
+    const Traffic one = traffic_of_round(phase, round, lane);
+    sum.messages += one.messages;
+    sum.wire_B += one.wire_B;
+  }
+  if (rounds_alike) sum = {sum.messages * phase.rounds, sum.wire_B * phase.rounds};
+  return sum;
+}
+
+void wait_for_all(const Team& team, std::vector<Time>& clocks) {
+  for_each_lane(team, static_cast<int>(clocks.size()), [&](int base) {
+    Time last;
+    for (int v = 0; v < team.size; ++v)
+      last = std::max(last, clocks[static_cast<std::size_t>(team.colleague(base, v))]);
+    for (int v = 0; v < team.size; ++v)
+      clocks[static_cast<std::size_t>(team.colleague(base, v))] = last;
+  });
+}
+
+bool needs_events(const Program& program) {
+  return std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
+    const auto* pipeline = std::get_if<Pipeline>(&stage);
+    return pipeline != nullptr && !is_plain_chain(*pipeline);
+  });
+}
+
+}  // namespace
+
+double MessageJitter::factor(uint64_t stage, uint64_t round, uint64_t sender) const {
+  Random draw = Random(seed).stream(stage).stream(round).stream(sender);
+  return draw.lognormal(-sigma * sigma / 2, sigma);
+}
+
+Traffic traffic_of(const Program& program, int workers) {
+  Traffic sum;
+  auto add = [&](const Traffic& traffic, int64_t teams) {
+    sum.messages += traffic.messages * teams;
+    sum.wire_B += traffic.wire_B * static_cast<double>(teams);
+  };
+  for (const Stage& stage : program.stages) {
+    if (const auto* phase = std::get_if<Phase>(&stage)) {
+      if (phase->share.even() && phase->team.only_lane < 0)
+        add(traffic_of_team(*phase, 0), workers / phase->team.size);
+      else
+        for_each_lane(phase->team, workers, [&](int base) {
+          add(traffic_of_team(*phase, phase->team.lane(base)), 1);
+        });
+    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
+      const int64_t lanes = pipeline->team.only_lane < 0 ? pipeline->team.stride : 1;
+      const int64_t teams = workers / pipeline->team.size / pipeline->team.stride * lanes;
+      for (const Flow& flow : pipeline->flows)
+        for (const BlockRun& run : flow.blocks) {
+          const int64_t messages = run.count * (pipeline->team.size - 1);
+          add({messages, run.size_B * static_cast<double>(messages)}, teams);
+        }
+    }
+  }
+  return sum;
+}
+
+Time Played::last_end() const { return *std::max_element(ends.begin(), ends.end()); }
+
+Played play(const Program& program, const Network& network, const PlayOptions& options,
+            std::vector<Time> starts) {
+  const Wires wires(network, options.alpha);
+  Played played;
+  played.traffic = traffic_of(program, network.workers());
+  const bool together = std::all_of(starts.begin(), starts.end(),
+                                    [&](Time start) { return start == starts.front(); });
+  if (options.path == PathChoice::fastest && together && !options.jitter.on()) {
+    const Time start = starts.empty() ? Time() : starts.front();
+    if (const auto end = play_symmetric(program, wires, start)) {
+      played.ends = {*end};
+      played.path = program.stages.empty() ? PathTaken::none : PathTaken::symmetric;
+      return played;
+    }
+  }
+  played.ends = std::move(starts);
+  played.ends.resize(static_cast<std::size_t>(network.workers()));
+  const bool events = options.path == PathChoice::events;
+  uint64_t number = 0;
+  for (const Stage& stage : program.stages) {
+    ++number;
+    std::visit(Cases{[&](const Phase& phase) {
+                       (events ? play_by_events : play_in_rounds)(phase, number, wires,
+                                                                  options.jitter, played.ends);
+                     },
+                     [&](const Pipeline& pipeline) {
+                       if (events || !is_plain_chain(pipeline))
+                         play_pipeline_by_events(pipeline, number, wires, options.jitter,
+                                                 played.ends);
+                       else
+                         play_chain(pipeline, number, wires, options.jitter, played.ends);
+                     },
+                     [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); }},
+               stage);
+  }
+  played.path = events || needs_events(program) ? PathTaken::events : PathTaken::rounds;
+  return played;
+}
+
+double time_bound_ps(const Program& program, const Network& network) {
+  const PairCost worst = network.worst();
+  auto step_ps = [&](double size_B) {
+    return static_cast<double>(worst.latency.ps()) +
+           size_B * (worst.per_byte.ps() + worst.reduce.ps());
+  };
+  double bound = 0;
+  for (const Stage& stage : program.stages) {
+    if (const auto* phase = std::get_if<Phase>(&stage)) {
+      const double total_B = phase->share.bytes(0);
+      const double step_B = phase->load == Load::chunk ? std::ceil(total_B / phase->team.size)
+                                                       : total_B + phase->team.size;
+      bound += phase->rounds * step_ps(step_B);
+    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
+      for (const Flow& flow : pipeline->flows)
+        for (const BlockRun& run : flow.blocks)
+          bound += static_cast<double>(run.count + pipeline->team.size) * 2 * step_ps(run.size_B);
+    }
+  }
+  return bound;
+}
+
+std::string_view name_of(PathTaken path) {
+  switch (path) {
+    case PathTaken::none: return "none";
+    case PathTaken::symmetric: return "symmetric";
+    case PathTaken::rounds: return "rounds";
+    case PathTaken::events: return "events";
+  }
+  return "";
+}
+
+}  // namespace sgdsim

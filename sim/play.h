@@ -1,0 +1,65 @@
+// Playing a program on a network at message fidelity.
+//
+// The semantics, which every path gives to the same picosecond. A worker has a clock. In a round it
+// starts to send at its clock and is done sending when its port is free again (at rendezvous: when
+// the receiver has everything). The receiver takes the message from the later of its arrival and
+// the receiver's own clock. The clock after the round is the later of both ends, plus the fold:
+//
+//   sent  = t_i + out_busy                            (rendezvous: the receiver's `taken`)
+//   taken = max(t_sender + flight, t_i) + transit
+//   t_i'  = max(sent, taken) + fold
+//
+// Three paths give that answer. `rounds` passes once over the arrays of clocks in each round.
+// `events` plays message by message through an event queue, and serves where ports are contended.
+// `symmetric` lets one worker stand for all when all are alike. The caller does not choose, but a
+// test may.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/schedule.h"
+#include "sim/wires.h"
+
+namespace sgdsim {
+
+enum class PathChoice : uint8_t { fastest, rounds, events };
+enum class PathTaken : uint8_t { none, symmetric, rounds, events };
+
+struct PlayOptions {
+  AlphaRule alpha = AlphaRule::port;
+  MessageJitter jitter;
+  PathChoice path = PathChoice::fastest;
+};
+
+struct Traffic {
+  int64_t messages = 0;
+  double wire_B = 0;
+};
+
+struct Played {
+  std::vector<Time> ends;  // per worker; one entry if the symmetric path was taken
+  Traffic traffic;
+  PathTaken path = PathTaken::none;
+
+  Time last_end() const;
+  Time end_of(int worker) const {
+    return ends.size() == 1 ? ends.front() : ends[static_cast<std::size_t>(worker)];
+  }
+};
+
+// `starts`: when each worker enters the collective; empty: all at time 0.
+Played play(const Program& program, const Network& network, const PlayOptions& options = {},
+            std::vector<Time> starts = {});
+
+// What a program sends, without playing it.
+Traffic traffic_of(const Program& program, int workers);
+
+// A bound on the time of a program in picoseconds, in floating point, so that inputs which a 64-bit
+// clock cannot hold are refused before playing.
+double time_bound_ps(const Program& program, const Network& network);
+
+std::string_view name_of(PathTaken path);
+
+}  // namespace sgdsim

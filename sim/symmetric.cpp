@@ -1,0 +1,85 @@
+// The representative worker walks through the rounds with the pair cost that everybody pays.
+#include "sim/symmetric.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sgdsim {
+namespace {
+
+bool chunks_are_equal(const Share& share, int parts) {
+  if (share.fractional) return true;
+  int64_t pieces = parts;
+  for (const int part : share.split) pieces *= part;
+  return share.total.count() % pieces == 0;
+}
+
+// All phases are shifts by one and the same distance, chunk by chunk, in one team of everybody.
+bool is_ring_program(const Program& program) {
+  return std::all_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
+    const auto* phase = std::get_if<Phase>(&stage);
+    return phase != nullptr && phase->talk == Talk::shift && phase->load == Load::chunk &&
+           phase->chunk_slope == -1 && phase->distance == 1 && phase->distance_step == 0 &&
+           !phase->doubles && phase->team.stride == 1 && phase->share.split.empty();
+  });
+}
+
+// The largest chunk goes on travelling where the phase before left it: ring all-reduce does so.
+bool ring_chunks_continue(const Program& program) {
+  int64_t rounds = 0;
+  for (const Stage& stage : program.stages) {
+    const auto& phase = std::get<Phase>(stage);
+    const int64_t size = phase.team.size;
+    // Chunk 0 is sent in round k by worker k - offset; it has moved `rounds` places by then.
+    if (((rounds + phase.chunk_offset - std::get<Phase>(program.stages[0]).chunk_offset) % size +
+         size) % size != 0)
+      return false;
+    rounds += phase.rounds;
+  }
+  return true;
+}
+
+bool all_alike(const Phase& phase, int workers) {
+  if (phase.team.only_lane >= 0 || workers % (phase.team.size * phase.team.stride) != 0)
+    return false;
+  if (phase.talk == Talk::shift)
+    return phase.padded_chunks || chunks_are_equal(phase.share, phase.team.size);
+  if (phase.talk == Talk::exchange)
+    return phase.extra() == 0 &&
+           (phase.load == Load::whole || chunks_are_equal(phase.share, phase.core()));
+  return (phase.talk == Talk::fold || phase.talk == Talk::unfold) && phase.extra() == 0;
+}
+
+Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
+  if (phase.talk == Talk::fold || phase.talk == Talk::unfold) return clock;
+  const PairCost cost = wires.network().classes().front();
+  auto step = [&](int round) {
+    const double size_B = phase.load == Load::chunk
+                              ? ChunkRange{0, 1, phase.team.size}.bytes(phase.share.bytes(0),
+                                                                        phase.share.fractional)
+                              : phase.sent_B(round, 0, 0);
+    const Leg leg = wires.leg(cost, 0, 0, size_B, phase.folds);
+    return std::max(leg.out_busy, leg.flight + leg.transit) + leg.fold;
+  };
+  if (phase.load == Load::chunk) return clock + step(0) * phase.rounds;
+  for (int round = 0; round < phase.rounds; ++round) clock += step(round);
+  return clock;
+}
+
+}  // namespace
+
+std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start) {
+  if (!wires.network().is_uniform()) return std::nullopt;
+  const bool ring = is_ring_program(program) && ring_chunks_continue(program);
+  Time clock = start;
+  for (const Stage& stage : program.stages) {
+    if (std::holds_alternative<Barrier>(stage)) continue;
+    const auto* phase = std::get_if<Phase>(&stage);
+    if (phase == nullptr) return std::nullopt;
+    if (!ring && !all_alike(*phase, wires.network().workers())) return std::nullopt;
+    clock = play_phase(*phase, wires, clock);
+  }
+  return clock;
+}
+
+}  // namespace sgdsim

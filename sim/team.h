@@ -1,0 +1,84 @@
+// Teams of workers, the share of a message that a team works on, and the chunks it is cut into.
+#pragma once
+
+#include <cassert>
+#include <cmath>
+#include <vector>
+
+#include "sim/core/units.h"
+
+namespace sgdsim {
+
+// Members lie `stride` apart; the workers between them belong to other teams, the `lanes`. A worker
+// number is lane + stride * (member + size * block).
+struct Team {
+  int size = 1;
+  int stride = 1;
+  int root = 0;        // the member with relative number 0
+  int only_lane = -1;  // if set, the other lanes stand aside
+
+  bool takes_part(int worker) const { return only_lane < 0 || lane(worker) == only_lane; }
+  int lane(int worker) const { return worker % stride; }
+  int relative(int worker) const {
+    const int v = worker / stride % size - root;
+    return v < 0 ? v + size : v;
+  }
+  // The worker number of relative member v, in the team of `worker`.
+  int colleague(int worker, int v) const {
+    int member = v + root;
+    if (member >= size) member -= size;
+    return worker + (member - worker / stride % size) * stride;
+  }
+};
+
+// Whole bytes: the first n mod parts chunks are one larger. Fractional: exactly n / parts.
+inline double bytes_before_chunk(double total_B, int parts, bool fractional, int chunk) {
+  if (chunk == parts) return total_B;
+  if (fractional) return total_B * chunk / parts;
+  const double base = std::floor(total_B / parts);
+  const double larger = total_B - base * parts;
+  return base * chunk + std::min(static_cast<double>(chunk), larger);
+}
+
+// `count` chunks from `first` on, of `parts`; it may run over the end and wrap around.
+struct ChunkRange {
+  int first = 0;
+  int count = 1;
+  int parts = 1;
+  bool operator==(const ChunkRange&) const = default;
+
+  double bytes(double total_B, bool fractional) const {
+    if (count == parts) return total_B;
+    auto before = [&](int c) { return bytes_before_chunk(total_B, parts, fractional, c); };
+    const int end = first + count;
+    if (end <= parts) return before(end) - before(first);
+    return total_B - before(first) + before(end - parts);
+  }
+};
+
+// The bytes that a team works on: a message, or (`split`) the chunk of it that belongs to the
+// team's lane after reduce-scatters over dimensions of these sizes, first dimension fastest.
+struct Share {
+  Bytes total;
+  bool fractional = false;
+  std::vector<int> split;
+
+  double bytes(int lane) const {
+    auto size_B = static_cast<double>(total.count());
+    for (const int parts : split) {
+      const int chunk = lane % parts;
+      lane /= parts;
+      size_B = ChunkRange{chunk, 1, parts}.bytes(size_B, fractional);
+    }
+    return size_B;
+  }
+  // All lanes have the same number of bytes.
+  bool even() const {
+    if (fractional) return true;
+    int64_t parts = 1;
+    for (const int part : split) parts *= part;
+    return total.count() % parts == 0;
+  }
+};
+
+}  // namespace sgdsim
