@@ -14,9 +14,6 @@
 namespace sgdsim {
 namespace {
 
-using Algorithm = NcclAlgorithm;
-using Protocol = NcclProtocol;
-
 // ---- the constants ----
 
 template <typename Enum>
@@ -84,16 +81,18 @@ double ranks_per_node(const NcclMachine& machine) {
 // Of a count of 1 or more, rounded down. (std::bit_width has another type in every library.)
 int log2_down(int64_t count) { return 63 - std::countl_zero(static_cast<uint64_t>(count)); }
 
-int ring_steps(const NcclMachine& machine, NcclOperation operation) {
+int ring_steps(const NcclMachine& machine, Operation operation) {
   switch (operation) {
-    case NcclOperation::allreduce:
+    case Operation::allreduce:
       return 2 * (machine.ranks - 1);
-    case NcclOperation::reduce_scatter:
-    case NcclOperation::allgather:
+    case Operation::reduce_scatter:
+    case Operation::allgather:
       return machine.ranks - 1;
-    case NcclOperation::broadcast:
-    case NcclOperation::reduce:
+    case Operation::broadcast:
+    case Operation::reduce:
       return machine.ranks;
+    case Operation::alltoall:
+      break;  // refused by check
   }
   assert(false);
   return 0;
@@ -111,22 +110,22 @@ double channel_GBps(const NcclMachine& machine, const NcclGraph& graph) {
 
 // The bandwidths: of all channels, in bytes of the message per second (NCCL's algbw).
 
-double ring_GBps(const NcclMachine& machine, NcclOperation operation, Protocol protocol) {
+double ring_GBps(const NcclMachine& machine, Operation operation, NcclProtocol protocol) {
   const int channels = machine.ring.channels;
   double rate = channels * channel_GBps(machine, machine.ring);
-  if (protocol == Protocol::ll) rate = std::min(ll_limit_of(machine), rate * .5);
-  if (protocol == Protocol::ll128) {
+  if (protocol == NcclProtocol::ll) rate = std::min(ll_limit_of(machine), rate * .5);
+  if (protocol == NcclProtocol::ll128) {
     rate = std::min(rate * .92, channels * limit_of(ring_ll128_limit, machine));
   }
   return rate * machine.ranks / ring_steps(machine, operation);
 }
 
-double tree_GBps(const NcclMachine& machine, Protocol protocol) {
+double tree_GBps(const NcclMachine& machine, NcclProtocol protocol) {
   const int channels = machine.tree.channels;
   double rate = std::min(channels * channel_GBps(machine, machine.tree) * .92,
                          channels * limit_of(tree_limit, machine));
-  if (protocol == Protocol::ll) rate = std::min(rate / 3.8, ll_limit_of(machine));
-  if (protocol == Protocol::ll128) {
+  if (protocol == NcclProtocol::ll) rate = std::min(rate / 3.8, ll_limit_of(machine));
+  if (protocol == NcclProtocol::ll128) {
     rate = std::min(rate * (machine.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
                     channels * limit_of(tree_ll128_limit, machine));
   }
@@ -134,32 +133,32 @@ double tree_GBps(const NcclMachine& machine, Protocol protocol) {
   return rate * .5;
 }
 
-double nvls_GBps(const NcclMachine& machine, NcclOperation operation, Algorithm algorithm) {
+double nvls_GBps(const NcclMachine& machine, Operation operation, NcclAlgorithm algorithm) {
   const int channels = machine.nvls_graph.channels;
   if (channels < 2) return 0;
   double intra = machine.nvls_graph.intra.GBps() * nvls_efficiency[at(machine.generation)] *
                  (channels - 1) / channels;
-  const bool is_allreduce = operation == NcclOperation::allreduce;
+  const bool is_allreduce = operation == Operation::allreduce;
   // An allreduce keeps both directions of the switch busy at once.
   intra *= is_allreduce ? 2.0 : 1 - 1 / ranks_per_node(machine);
   double inter = machine.nvls_graph.inter.GBps();
-  if (algorithm == Algorithm::nvls_tree) {
+  if (algorithm == NcclAlgorithm::nvls_tree) {
     inter = std::min(inter * (machine.nodes <= 2 ? 2 : 1), limit_of(nvls_tree_limit, machine));
   }
   const double all = std::min(intra, inter) * channels;
   return is_allreduce ? all * machine.ranks / ring_steps(machine, operation) : all;
 }
 
-double pair_GBps(const NcclMachine& machine, NcclOperation operation, const NcclRow& row) {
+double pair_GBps(const NcclMachine& machine, Operation operation, const NcclRow& row) {
   switch (row.algorithm) {
-    case Algorithm::tree:
+    case NcclAlgorithm::tree:
       return tree_GBps(machine, row.protocol);
-    case Algorithm::ring:
+    case NcclAlgorithm::ring:
       return ring_GBps(machine, operation, row.protocol);
-    case Algorithm::nvls:
-    case Algorithm::nvls_tree:
+    case NcclAlgorithm::nvls:
+    case NcclAlgorithm::nvls_tree:
       return nvls_GBps(machine, operation, row.algorithm);
-    case Algorithm::pat:  // plays on the channels of the trees
+    case NcclAlgorithm::pat:  // plays on the channels of the trees
       return machine.tree.channels * channel_GBps(machine, machine.tree) * .75;
   }
   assert(false);
@@ -168,60 +167,60 @@ double pair_GBps(const NcclMachine& machine, NcclOperation operation, const Nccl
 
 // The latencies: a base, and so and so many steps inside and between nodes.
 
-double intra_step_us(const NcclMachine& machine, Algorithm algorithm, Protocol protocol) {
+double intra_step_us(const NcclMachine& machine, NcclAlgorithm algorithm, NcclProtocol protocol) {
   const Place place = machine.link == IntraLink::nvlink ? Place::nvlink : Place::pci;
   return step_us[at(place)][at(algorithm)][at(protocol)];
 }
 
-double inter_step_us(const NcclMachine& machine, Algorithm algorithm, Protocol protocol) {
+double inter_step_us(const NcclMachine& machine, NcclAlgorithm algorithm, NcclProtocol protocol) {
   // With one rank per node nothing hides the network, and every algorithm pays what a tree pays.
-  const Algorithm payer = machine.ranks == machine.nodes ? Algorithm::tree : algorithm;
+  const NcclAlgorithm payer = machine.ranks == machine.nodes ? NcclAlgorithm::tree : algorithm;
   // Simple must also flush what the NIC wrote, which is one more way to the NIC.
-  const int ways = protocol == Protocol::simple ? 2 : 1;
+  const int ways = protocol == NcclProtocol::simple ? 2 : 1;
   return step_us[at(Place::network)][at(payer)][at(protocol)] + ways * machine.nic_latency.us();
 }
 
 // Broadcast and reduce: chunks follow one another, so that the ring's length only shows where the
 // channels go different ways.
-double ring_chain_us(const NcclMachine& machine, Protocol protocol) {
-  const bool pays_chunk = !machine.same_channels && protocol == Protocol::simple;
-  const Algorithm payer = pays_chunk ? Algorithm::tree : Algorithm::ring;
+double ring_chain_us(const NcclMachine& machine, NcclProtocol protocol) {
+  const bool pays_chunk = !machine.same_channels && protocol == NcclProtocol::simple;
+  const NcclAlgorithm payer = pays_chunk ? NcclAlgorithm::tree : NcclAlgorithm::ring;
   const double step = machine.nodes == 1 ? intra_step_us(machine, payer, protocol)
                                          : step_us[at(Place::network)][at(payer)][at(protocol)];
   return machine.same_channels ? step : machine.ranks * step;
 }
 
-double ring_us(const NcclMachine& machine, NcclOperation operation, Protocol protocol) {
-  if (operation == NcclOperation::broadcast || operation == NcclOperation::reduce) {
+double ring_us(const NcclMachine& machine, Operation operation, NcclProtocol protocol) {
+  if (operation == Operation::broadcast || operation == Operation::reduce) {
     return ring_chain_us(machine, protocol);
   }
-  double intra = intra_step_us(machine, Algorithm::ring, protocol);
+  double intra = intra_step_us(machine, NcclAlgorithm::ring, protocol);
   if (machine.nodes > 1) {
     // Every step of a ring that leaves the node waits for the CPU to post to the network.
     const double post = machine.cpu == CpuVendor::amd ? 2.0 : 1.0;
-    intra = std::max(intra, protocol == Protocol::simple ? 3 * post : post);
+    intra = std::max(intra, protocol == NcclProtocol::simple ? 3 * post : post);
   }
-  const int inter_steps = (operation == NcclOperation::allreduce ? 2 : 1) * (machine.nodes - 1);
+  const int inter_steps = (operation == Operation::allreduce ? 2 : 1) * (machine.nodes - 1);
   return (ring_steps(machine, operation) - inter_steps) * intra +
-         inter_steps * inter_step_us(machine, Algorithm::ring, protocol);
+         inter_steps * inter_step_us(machine, NcclAlgorithm::ring, protocol);
 }
 
-double pair_us(const NcclMachine& machine, NcclOperation operation, const NcclRow& row) {
+double pair_us(const NcclMachine& machine, Operation operation, const NcclRow& row) {
   const double base = base_us[at(row.algorithm)][at(row.protocol)];
   const double intra = intra_step_us(machine, row.algorithm, row.protocol);
   const double inter = inter_step_us(machine, row.algorithm, row.protocol);
   const int levels = log2_down(machine.nodes);
   const int hops = machine.ranks / machine.nodes - 1;  // a tree is a chain inside a node
   switch (row.algorithm) {
-    case Algorithm::tree:
+    case NcclAlgorithm::tree:
       return base + 2 * (hops * intra + levels * inter);
-    case Algorithm::ring:
+    case NcclAlgorithm::ring:
       return base + ring_us(machine, operation, row.protocol);
-    case Algorithm::nvls:
+    case NcclAlgorithm::nvls:
       return intra + (machine.nodes > 1 ? inter : 0);
-    case Algorithm::nvls_tree:
+    case NcclAlgorithm::nvls_tree:
       return base + intra + 2 * levels * inter;
-    case Algorithm::pat:
+    case NcclAlgorithm::pat:
       return base + levels * (inter / 3.5) + machine.ranks * 2.8;
   }
   assert(false);
@@ -230,35 +229,34 @@ double pair_us(const NcclMachine& machine, NcclOperation operation, const NcclRo
 
 // ---- whether a pair may be used ----
 
-const char* nvls_refusal(const NcclMachine& machine, NcclOperation operation, Algorithm algorithm) {
+const char* nvls_refusal(const NcclMachine& machine, Operation operation, NcclAlgorithm algorithm) {
   if (!machine.nvls) return "the machine has no NVLS";
   if (machine.generation < GpuGeneration::hopper) return "NVLS came with Hopper";
   if (machine.nvls_graph.channels < 2) return "NVLS needs two channels";
-  if (algorithm == Algorithm::nvls_tree) {
+  if (algorithm == NcclAlgorithm::nvls_tree) {
     return machine.nodes == 1 ? "NVLSTree is for several nodes" : "";
   }
   if (machine.nodes > 1) return "NVLS across nodes needs CollNet, which is not modelled";
   const bool is_wide = machine.ranks > max_nvls_ranks * machine.nodes;
-  return operation != NcclOperation::allreduce && is_wide ? "NVLS has 32 ranks a node at most" : "";
+  return operation != Operation::allreduce && is_wide ? "NVLS has 32 ranks a node at most" : "";
 }
 
-const char* algorithm_refusal(const NcclMachine& machine, NcclOperation operation,
-                              Algorithm algorithm) {
-  const bool is_allreduce = operation == NcclOperation::allreduce;
-  const bool is_half =
-      operation == NcclOperation::reduce_scatter || operation == NcclOperation::allgather;
+const char* algorithm_refusal(const NcclMachine& machine, Operation operation,
+                              NcclAlgorithm algorithm) {
+  const bool is_allreduce = operation == Operation::allreduce;
+  const bool is_half = operation == Operation::reduce_scatter || operation == Operation::allgather;
   switch (algorithm) {
-    case Algorithm::tree:
+    case NcclAlgorithm::tree:
       return is_allreduce ? "" : "NCCL has trees for allreduce only";
-    case Algorithm::ring:
+    case NcclAlgorithm::ring:
       return "";
-    case Algorithm::nvls:
+    case NcclAlgorithm::nvls:
       if (!is_allreduce && !is_half) return "NVLS has no broadcast and no reduce";
       return nvls_refusal(machine, operation, algorithm);
-    case Algorithm::nvls_tree:
+    case NcclAlgorithm::nvls_tree:
       if (!is_allreduce) return "NVLSTree is for allreduce only";
       return nvls_refusal(machine, operation, algorithm);
-    case Algorithm::pat:
+    case NcclAlgorithm::pat:
       if (!is_half) return "PAT is for reduce_scatter and allgather only";
       return machine.ranks == machine.nodes ? "" : "PAT needs one rank per node";
   }
@@ -287,27 +285,28 @@ double size_correction(const NcclMachine& machine, const NcclRow& row, Bytes siz
   const auto step = static_cast<size_t>(log2_down(units));
   const std::array<double, 24>& factors = tree_correction[at(row.protocol)];
   // The source stops one short of the table for trees.
-  if (row.algorithm == Algorithm::tree) return step < 23 ? factors[step] : 1;
-  const bool is_corrected = row.algorithm == Algorithm::nvls_tree &&
+  if (row.algorithm == NcclAlgorithm::tree) return step < 23 ? factors[step] : 1;
+  const bool is_corrected = row.algorithm == NcclAlgorithm::nvls_tree &&
                             machine.generation == GpuGeneration::blackwell &&
                             machine.cpu != CpuVendor::arm;
   return is_corrected && step < factors.size() ? factors[step] : 1;
 }
 
 // Long messages in rings across nodes: steps wait for one another.
-double plateau(const NcclMachine& machine, NcclOperation operation, const NcclRow& row,
-               Bytes size) {
-  const bool is_concerned = row.algorithm == Algorithm::ring && row.protocol == Protocol::simple &&
-                            machine.nodes > 1 && operation == NcclOperation::allreduce;
+double plateau(const NcclMachine& machine, Operation operation, const NcclRow& row, Bytes size) {
+  const bool is_concerned = row.algorithm == NcclAlgorithm::ring &&
+                            row.protocol == NcclProtocol::simple && machine.nodes > 1 &&
+                            operation == Operation::allreduce;
   const int64_t pieces = int64_t{nccl_kernel_channels(machine)} * machine.ranks;
   if (!is_concerned || size.count() / pieces < 64) return 1;
   return machine.generation == GpuGeneration::volta ? 1.9 : 1.4;
 }
 
-void fill(NcclRow& row, const NcclMachine& machine, NcclOperation operation, Bytes size,
+void fill(NcclRow& row, const NcclMachine& machine, Operation operation, Bytes size,
           int aggregated) {
   row.reason = algorithm_refusal(machine, operation, row.algorithm);
-  if (*row.reason == '\0' && row.protocol == Protocol::ll128) row.reason = ll128_refusal(machine);
+  if (*row.reason == '\0' && row.protocol == NcclProtocol::ll128)
+    row.reason = ll128_refusal(machine);
   if (*row.reason != '\0') return;
   const double rate = pair_GBps(machine, operation, row);
   if (rate <= 0) {
@@ -317,7 +316,7 @@ void fill(NcclRow& row, const NcclMachine& machine, NcclOperation operation, Byt
   const double latency = pair_us(machine, operation, row);
   // Groups are launched together: all but rings pay their latency once for a batch.
   const int batches = (aggregated + batch_collectives - 1) / batch_collectives;
-  const int count = row.algorithm == Algorithm::ring ? aggregated : batches;
+  const int count = row.algorithm == NcclAlgorithm::ring ? aggregated : batches;
   row.usable = true;
   row.latency = in_picoseconds(latency);
   row.bandwidth = Bandwidth::Bps(rate * 1e9);
@@ -334,7 +333,9 @@ void check_graph(const NcclMachine& machine, const NcclGraph& graph, const std::
   refuse("the " + name + " graph needs at least one channel and bandwidths above 0");
 }
 
-void check(const NcclMachine& machine, Bytes size, int aggregated) {
+void check(const NcclMachine& machine, Operation operation, Bytes size, int aggregated) {
+  if (operation == Operation::alltoall)
+    refuse("expected an operation that NCCL tunes, got alltoall");
   if (machine.nodes < 1 || machine.ranks < machine.nodes) {
     refuse("expected at least one rank on each of at least one node, got " +
            std::to_string(machine.ranks) + " ranks on " + std::to_string(machine.nodes) + " nodes");
@@ -352,13 +353,15 @@ void check(const NcclMachine& machine, Bytes size, int aggregated) {
 NcclTable empty_table() {
   NcclTable table;
   size_t next = 0;
-  for (const Algorithm algorithm : {Algorithm::tree, Algorithm::ring}) {
-    for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+  for (const NcclAlgorithm algorithm : {NcclAlgorithm::tree, NcclAlgorithm::ring}) {
+    for (const NcclProtocol protocol :
+         {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
       table.rows[next].algorithm = algorithm;
       table.rows[next++].protocol = protocol;
     }
   }
-  for (const Algorithm algorithm : {Algorithm::nvls, Algorithm::nvls_tree, Algorithm::pat}) {
+  for (const NcclAlgorithm algorithm :
+       {NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree, NcclAlgorithm::pat}) {
     table.rows[next++].algorithm = algorithm;
   }
   assert(next == nccl_row_count);
@@ -386,12 +389,11 @@ int nccl_kernel_channels(const NcclMachine& machine) {
   return channels;
 }
 
-NcclTable nccl_tuning(const NcclMachine& machine, NcclOperation operation, Bytes size,
-                      int aggregated) {
-  check(machine, size, aggregated);
+NcclTable nccl_tuning(const NcclMachine& machine, Operation operation, Bytes size, int aggregated) {
+  check(machine, operation, size, aggregated);
   NcclTable table = empty_table();
   table.best = 5;  // ring with Simple is always usable
-  assert(table.choice().algorithm == Algorithm::ring);
+  assert(table.choice().algorithm == NcclAlgorithm::ring);
   if (machine.ranks == 1) {
     for (NcclRow& row : table.rows) row.reason = "one rank has nobody to talk to";
     table.rows[table.best].usable = true;

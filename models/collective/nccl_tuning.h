@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "models/collective/collective.h"
 #include "sim/core/units.h"
 
 namespace sgdsim {
@@ -32,7 +33,6 @@ namespace sgdsim {
 // In the order in which NCCL tries them; the first of two equals wins.
 enum class NcclAlgorithm : uint8_t { tree, ring, nvls, nvls_tree, pat };
 enum class NcclProtocol : uint8_t { ll, ll128, simple };
-enum class NcclOperation : uint8_t { broadcast, reduce, allreduce, reduce_scatter, allgather };
 
 enum class GpuGeneration : uint8_t { volta, ampere, hopper, blackwell };
 enum class IntraLink : uint8_t { nvlink, pci };
@@ -91,8 +91,9 @@ struct NcclTable {
 };
 
 // `aggregated` is the number of operations that the caller grouped into one launch; `size` is the
-// sum of their messages. Throws InputError on a machine that cannot be.
-NcclTable nccl_tuning(const NcclMachine& machine, NcclOperation operation, Bytes size,
+// sum of their messages. Throws InputError on a machine that cannot be, and on alltoall, which NCCL
+// makes of sends and does not tune.
+NcclTable nccl_tuning(const NcclMachine& machine, Operation operation, Bytes size,
                       int aggregated = 1);
 
 // The channels on which NCCL's kernels run, about twice those of the search.
