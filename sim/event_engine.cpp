@@ -25,24 +25,27 @@ struct WorkerState {
   int round = 0;
   int mail_first = -1;
   int mail_last = -1;
-  bool waits = false;     // for this round's message
-  bool sends = false;     // in this round
-  Time sent;              // when the own message of this round has left
-  Time in_port;           // eager only
+  bool waits = false;  // for this round's message
+  bool sends = false;  // in this round
+  Time sent;           // when the own message of this round has left
+  Time in_port;        // eager only
 };
 
 class EventPlayer {
  public:
   EventPlayer(const Phase& phase, uint64_t stage, const Wires& wires, const MessageJitter& jitter,
               std::vector<Time>& clocks)
-      : phase_(phase), stage_(stage), wires_(wires), jitter_(jitter), clocks_(clocks),
+      : phase_(phase),
+        stage_(stage),
+        wires_(wires),
+        jitter_(jitter),
+        clocks_(clocks),
         workers_(clocks.size()) {}
 
   void play() {
     for (std::size_t i = 0; i < clocks_.size(); ++i) {
       workers_[i].in_port = clocks_[i];
-      if (phase_.team.takes_part(static_cast<int>(i)))
-        queue_.push(clocks_[i], static_cast<int>(i));
+      if (phase_.team.takes_part(static_cast<int>(i))) queue_.push(clocks_[i], static_cast<int>(i));
     }
     while (!queue_.empty()) enter_round(queue_.pop().payload);
   }
@@ -62,8 +65,10 @@ class EventPlayer {
       my.sent = clock(me);
       my.waits = from >= 0;
       if (my.sends) send(me, v, phase_.team.colleague(me, to));
-      if (my.waits) take_from_mailbox(me);
-      else if (phase_.handshake != Handshake::rendezvous) leave_round(me, my.sent);
+      if (my.waits)
+        take_from_mailbox(me);
+      else if (phase_.handshake != Handshake::rendezvous)
+        leave_round(me, my.sent);
       return;  // at rendezvous the receiver lets the sender go
     }
   }
@@ -72,8 +77,8 @@ class EventPlayer {
     WorkerState& my = state(me);
     Leg leg = wires_.leg(me, to, phase_.sent_B(my.round, v, phase_.team.lane(me)), phase_.folds);
     if (jitter_.on())
-      leg = Wires::scaled(leg, jitter_.factor(stage_, static_cast<uint64_t>(my.round),
-                                              static_cast<uint64_t>(me)));
+      leg = Wires::scaled(
+          leg, jitter_.factor(stage_, static_cast<uint64_t>(my.round), static_cast<uint64_t>(me)));
     my.sent = clock(me) + leg.out_busy;
     const Message message{my.round, me, clock(me) + leg.flight, leg, -1};
     if (state(to).waits && state(to).round == my.round) return take(to, message);
@@ -90,8 +95,10 @@ class EventPlayer {
       pool_.push_back(message);
     }
     WorkerState& receiver = state(to);
-    if (receiver.mail_first < 0) receiver.mail_first = node;
-    else pool_[static_cast<std::size_t>(receiver.mail_last)].next = node;
+    if (receiver.mail_first < 0)
+      receiver.mail_first = node;
+    else
+      pool_[static_cast<std::size_t>(receiver.mail_last)].next = node;
     receiver.mail_last = node;
   }
 

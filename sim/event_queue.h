@@ -74,8 +74,8 @@ class EventQueue {
   }
 
   std::array<std::vector<Event>, bucket_count> buckets_;
-  std::size_t taken_ = 0;   // events already taken from bucket 0
-  uint64_t filled_ = 0;     // bit b: bucket b + 1 is not empty
+  std::size_t taken_ = 0;  // events already taken from bucket 0
+  uint64_t filled_ = 0;    // bit b: bucket b + 1 is not empty
   std::size_t size_ = 0;
   Time last_;
 };

@@ -96,14 +96,15 @@ void play_chain(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
         Time available = chains[0].out_free.front();
         for (std::size_t f = 0; f < flows.size(); ++f) {
           const bool folds = pipeline.reduces && flows[f].to_root;
-          available = wave(chains[f], available, folds, pipeline.reduce_overlaps,
-                           [&](int from, int to, std::size_t) {
-                             const Leg leg = wires.leg(from, to, run.size_B, folds);
-                             if (!jitter.on()) return leg;
-                             return Wires::scaled(
-                                 leg, jitter.factor(stage, (f << 48U) + static_cast<uint64_t>(block),
-                                                    static_cast<uint64_t>(from)));
-                           });
+          available =
+              wave(chains[f], available, folds, pipeline.reduce_overlaps,
+                   [&](int from, int to, std::size_t) {
+                     const Leg leg = wires.leg(from, to, run.size_B, folds);
+                     if (!jitter.on()) return leg;
+                     return Wires::scaled(
+                         leg, jitter.factor(stage, (f << 48U) + static_cast<uint64_t>(block),
+                                            static_cast<uint64_t>(from)));
+                   });
         }
       }
     for (const ChainClocks& chain : chains)

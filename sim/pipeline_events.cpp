@@ -39,7 +39,11 @@ class PipelinePlayer {
   PipelinePlayer(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
                  const MessageJitter& jitter, std::vector<Time>& clocks,
                  std::vector<BlockTransfer>* log)
-      : pipeline_(pipeline), stage_(stage), wires_(wires), jitter_(jitter), clocks_(clocks),
+      : pipeline_(pipeline),
+        stage_(stage),
+        wires_(wires),
+        jitter_(jitter),
+        clocks_(clocks),
         log_(log) {
     for (std::size_t f = 0; f < pipeline.flows.size(); ++f) add_edges(static_cast<int>(f));
     for (const Flow& flow : pipeline.flows) block_counts_.push_back(flow.block_count());
@@ -255,7 +259,8 @@ void PipelinePlayer::finish() {
   for (const Edge& it : edges_) {
     assert(it.complete == block_counts_[static_cast<std::size_t>(it.flow)]);
     clock(it.from) = std::max(clock(it.from), out_free(it));
-    clock(it.to) = std::max({clock(it.to), in_free(it), fold_free_[static_cast<std::size_t>(it.to)]});
+    clock(it.to) =
+        std::max({clock(it.to), in_free(it), fold_free_[static_cast<std::size_t>(it.to)]});
   }
 }
 

@@ -104,9 +104,8 @@ Traffic traffic_of(const Program& program, int workers) {
       if (phase->share.even() && phase->team.only_lane < 0)
         add(traffic_of_team(*phase, 0), workers / phase->team.size);
       else
-        for_each_lane(phase->team, workers, [&](int base) {
-          add(traffic_of_team(*phase, phase->team.lane(base)), 1);
-        });
+        for_each_lane(phase->team, workers,
+                      [&](int base) { add(traffic_of_team(*phase, phase->team.lane(base)), 1); });
     } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
       const int64_t lanes = pipeline->team.only_lane < 0 ? pipeline->team.stride : 1;
       const int64_t teams = workers / pipeline->team.size / pipeline->team.stride * lanes;
@@ -185,10 +184,14 @@ double time_bound_ps(const Program& program, const Network& network) {
 
 std::string_view name_of(PathTaken path) {
   switch (path) {
-    case PathTaken::none: return "none";
-    case PathTaken::symmetric: return "symmetric";
-    case PathTaken::rounds: return "rounds";
-    case PathTaken::events: return "events";
+    case PathTaken::none:
+      return "none";
+    case PathTaken::symmetric:
+      return "symmetric";
+    case PathTaken::rounds:
+      return "rounds";
+    case PathTaken::events:
+      return "events";
   }
   return "";
 }

@@ -1,11 +1,11 @@
 // Rounds as passes over arrays.
 //
-// Three shapes of round exist. One-way rounds (trees, stars, folds): nobody both sends and receives,
-// so clocks change in place, and only the messages of the round are visited, not all workers.
-// Exchanges: two workers change in place together. Shifts: everybody sends and receives, so one
-// pass reads the old clocks and writes new ones. A ring repeats one shift P - 1 times over the same
-// links with two chunk sizes; its link times are computed once, and its pass is a straight loop
-// over at most five runs of workers, which vectorises (0.4 to 1.3 ns a message).
+// Three shapes of round exist. One-way rounds (trees, stars, folds): nobody both sends and
+// receives, so clocks change in place, and only the messages of the round are visited, not all
+// workers. Exchanges: two workers change in place together. Shifts: everybody sends and receives,
+// so one pass reads the old clocks and writes new ones. A ring repeats one shift P - 1 times over
+// the same links with two chunk sizes; its link times are computed once, and its pass is a straight
+// loop over at most five runs of workers, which vectorises (0.4 to 1.3 ns a message).
 #include "sim/round_engine.h"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ class PhasePlayer {
   void play() {
     if (phase_.handshake == Handshake::eager) in_ports_ = clocks_;
     if (phase_.talk == Talk::shift) return play_shifts();
-    for (round_ = 0; round_ < phase_.rounds; ++round_) for_each_team([&](int base) { round(base); });
+    for (round_ = 0; round_ < phase_.rounds; ++round_)
+      for_each_team([&](int base) { round(base); });
   }
 
  private:
@@ -54,11 +55,11 @@ class PhasePlayer {
   }
 
   Leg leg(int from, int to, int v) const {
-    const Leg leg = wires_.leg(from, to, phase_.sent_B(round_, v, phase_.team.lane(from)),
-                               phase_.folds);
+    const Leg leg =
+        wires_.leg(from, to, phase_.sent_B(round_, v, phase_.team.lane(from)), phase_.folds);
     if (!jitter_.on()) return leg;
-    return Wires::scaled(leg, jitter_.factor(stage_, static_cast<uint64_t>(round_),
-                                             static_cast<uint64_t>(from)));
+    return Wires::scaled(
+        leg, jitter_.factor(stage_, static_cast<uint64_t>(round_), static_cast<uint64_t>(from)));
   }
 
   void one_way(int base, int v, int receiver) {
@@ -195,12 +196,12 @@ void PhasePlayer::play_ring() {
   const double total_B = phase_.share.bytes(0);
   // Chunks 0 .. larger - 1 have the first size, the others the second.
   auto chunk_B = [&](std::size_t chunk) {
-    return ChunkRange{static_cast<int>(chunk), 1, team.size}.bytes(total_B, phase_.share.fractional);
+    return ChunkRange{static_cast<int>(chunk), 1, team.size}.bytes(total_B,
+                                                                   phase_.share.fractional);
   };
   const double whole_part = std::floor(total_B / team.size);
-  const std::size_t larger = phase_.share.fractional
-                                 ? 0
-                                 : static_cast<std::size_t>(total_B - whole_part * team.size);
+  const std::size_t larger =
+      phase_.share.fractional ? 0 : static_cast<std::size_t>(total_B - whole_part * team.size);
   std::array<LinkTimes, 2> times;
   for (std::size_t kind = 0; kind < 2; ++kind) {
     LinkTimes& t = times[kind];
@@ -230,14 +231,20 @@ void PhasePlayer::play_ring() {
     };
     const std::size_t from_first = (size - first) % size;
     const std::size_t from_larger = (size - first + larger) % size;
-    cuts = {0, size, distance, from_first, from_larger, (from_first + distance) % size,
+    cuts = {0,
+            size,
+            distance,
+            from_first,
+            from_larger,
+            (from_first + distance) % size,
             (from_larger + distance) % size};
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
     for (std::size_t base = 0; base < next_.size(); base += size * stride)
       for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
         const std::size_t member = cuts[c];
-        const std::size_t sender = member >= distance ? member - distance : member + size - distance;
+        const std::size_t sender =
+            member >= distance ? member - distance : member + size - distance;
         const LinkTimes& out = times[kind_of(member)];
         const LinkTimes& in = times[kind_of(sender)];
         const Run run{base + member * stride, base + cuts[c + 1] * stride,

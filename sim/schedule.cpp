@@ -75,10 +75,14 @@ int Phase::receiver(int round, int v) const {
       const int m = mask(round);
       return v % (2 * m) == m ? v - m : -1;
     }
-    case Talk::star_out: return v == 0 ? round + 1 : -1;
-    case Talk::star_in: return v == round + 1 ? 0 : -1;
-    case Talk::fold: return v < 2 * extra() && core_number(v) < 0 ? v ^ 1 : -1;
-    case Talk::unfold: return v < 2 * extra() && core_number(v) >= 0 ? v ^ 1 : -1;
+    case Talk::star_out:
+      return v == 0 ? round + 1 : -1;
+    case Talk::star_in:
+      return v == round + 1 ? 0 : -1;
+    case Talk::fold:
+      return v < 2 * extra() && core_number(v) < 0 ? v ^ 1 : -1;
+    case Talk::unfold:
+      return v < 2 * extra() && core_number(v) >= 0 ? v ^ 1 : -1;
   }
   assert(false);
   return -1;
@@ -91,7 +95,8 @@ int Phase::sender(int round, int v) const {
       const int from = v - shift_distance(round);
       return from < 0 ? from + size : from;
     }
-    case Talk::exchange: return receiver(round, v);
+    case Talk::exchange:
+      return receiver(round, v);
     case Talk::gather: {
       const int number = core_number(v);
       const int m = mask(round);
@@ -105,10 +110,14 @@ int Phase::sender(int round, int v) const {
       const int m = mask(round);
       return v % (2 * m) == 0 && v + m < size ? v + m : -1;
     }
-    case Talk::star_out: return v == round + 1 ? 0 : -1;
-    case Talk::star_in: return v == 0 ? round + 1 : -1;
-    case Talk::fold: return v < 2 * extra() && core_number(v) >= 0 ? v ^ 1 : -1;
-    case Talk::unfold: return v < 2 * extra() && core_number(v) < 0 ? v ^ 1 : -1;
+    case Talk::star_out:
+      return v == round + 1 ? 0 : -1;
+    case Talk::star_in:
+      return v == 0 ? round + 1 : -1;
+    case Talk::fold:
+      return v < 2 * extra() && core_number(v) >= 0 ? v ^ 1 : -1;
+    case Talk::unfold:
+      return v < 2 * extra() && core_number(v) < 0 ? v ^ 1 : -1;
   }
   assert(false);
   return -1;
@@ -117,7 +126,8 @@ int Phase::sender(int round, int v) const {
 ChunkRange Phase::range(int round, int v) const {
   const int size = team.size;
   switch (load) {
-    case Load::whole: return {0, 1, 1};
+    case Load::whole:
+      return {0, 1, 1};
     case Load::chunk: {
       const int64_t chunk = (v + chunk_offset + static_cast<int64_t>(chunk_slope) * round) % size;
       return {static_cast<int>(chunk < 0 ? chunk + size : chunk), 1, size};
@@ -138,8 +148,10 @@ ChunkRange Phase::range(int round, int v) const {
       const int first = talk == Talk::tree_down ? v + m : v;
       return {first, std::min(m, size - first), size};
     }
-    case Load::bruck_window: return {v, std::min(1 << round, size - (1 << round)), size};
-    case Load::bruck_blocks: return {0, blocks_with_bit(size, round), size};
+    case Load::bruck_window:
+      return {v, std::min(1 << round, size - (1 << round)), size};
+    case Load::bruck_blocks:
+      return {0, blocks_with_bit(size, round), size};
   }
   assert(false);
   return {};
@@ -148,8 +160,7 @@ ChunkRange Phase::range(int round, int v) const {
 double Phase::sent_B(int round, int v, int lane) const {
   const ChunkRange chunks = range(round, v);
   const double total_B = share.bytes(lane);
-  if (padded_chunks && !share.fractional)
-    return std::ceil(total_B / chunks.parts) * chunks.count;
+  if (padded_chunks && !share.fractional) return std::ceil(total_B / chunks.parts) * chunks.count;
   return chunks.bytes(total_B, share.fractional);
 }
 

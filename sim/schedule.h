@@ -58,14 +58,14 @@ struct Phase {
   int rounds = 0;
   bool folds = false;  // what arrives is folded into what is there, which costs gamma
   Handshake handshake = Handshake::buffered;
-  int distance = 1;           // shift
-  int distance_step = 0;      // shift: distance(round) = distance + round * step
-  bool doubles = false;       // shift: distance(round) = distance * 2^round
-  bool far_first = false;     // exchange: masks p'/2, ..., 1 instead of 1, ..., p'/2
-  bool odd_stays = true;      // fold: even members hand over to odd ones; else the other way
-  int chunk_offset = 0;       // Load::chunk
-  int chunk_slope = 0;        // Load::chunk
-  bool padded_chunks = false; // every chunk counts ceil(n / parts) bytes
+  int distance = 1;            // shift
+  int distance_step = 0;       // shift: distance(round) = distance + round * step
+  bool doubles = false;        // shift: distance(round) = distance * 2^round
+  bool far_first = false;      // exchange: masks p'/2, ..., 1 instead of 1, ..., p'/2
+  bool odd_stays = true;       // fold: even members hand over to odd ones; else the other way
+  int chunk_offset = 0;        // Load::chunk
+  int chunk_slope = 0;         // Load::chunk
+  bool padded_chunks = false;  // every chunk counts ceil(n / parts) bytes
 
   int core() const { return static_cast<int>(std::bit_floor(static_cast<unsigned>(team.size))); }
   int extra() const { return team.size - core(); }
@@ -92,7 +92,9 @@ template <class F>
 void Phase::for_each_one_way(int round, const F& f) const {
   switch (talk) {
     case Talk::shift:
-    case Talk::exchange: assert(false); return;
+    case Talk::exchange:
+      assert(false);
+      return;
     case Talk::gather: {
       const int m = mask(round);
       for (int number = m; number < 2 * m; ++number)
@@ -109,8 +111,12 @@ void Phase::for_each_one_way(int round, const F& f) const {
       for (int v = m; v < team.size; v += 2 * m) f(v, v - m);
       return;
     }
-    case Talk::star_out: f(0, round + 1); return;
-    case Talk::star_in: f(round + 1, 0); return;
+    case Talk::star_out:
+      f(0, round + 1);
+      return;
+    case Talk::star_in:
+      f(round + 1, 0);
+      return;
     case Talk::fold:
     case Talk::unfold:
       for (int pair = 0; pair < extra(); ++pair) {

@@ -32,7 +32,9 @@ bool ring_chunks_continue(const Program& program) {
     const int64_t size = phase.team.size;
     // Chunk 0 is sent in round k by worker k - offset; it has moved `rounds` places by then.
     if (((rounds + phase.chunk_offset - std::get<Phase>(program.stages[0]).chunk_offset) % size +
-         size) % size != 0)
+         size) %
+            size !=
+        0)
       return false;
     rounds += phase.rounds;
   }
@@ -54,10 +56,10 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
   if (phase.talk == Talk::fold || phase.talk == Talk::unfold) return clock;
   const PairCost cost = wires.network().classes().front();
   auto step = [&](int round) {
-    const double size_B = phase.load == Load::chunk
-                              ? ChunkRange{0, 1, phase.team.size}.bytes(phase.share.bytes(0),
-                                                                        phase.share.fractional)
-                              : phase.sent_B(round, 0, 0);
+    const double size_B =
+        phase.load == Load::chunk
+            ? ChunkRange{0, 1, phase.team.size}.bytes(phase.share.bytes(0), phase.share.fractional)
+            : phase.sent_B(round, 0, 0);
     const Leg leg = wires.leg(cost, 0, 0, size_B, phase.folds);
     return std::max(leg.out_busy, leg.flight + leg.transit) + leg.fold;
   };

@@ -2,8 +2,8 @@
 //
 // That is so when all start together, every pair costs the same, no message is jittered, and in
 // every round every worker sends and receives as much as every other. Two kinds of phase are like
-// that: shifts of equal chunks, and exchanges among a power of two. A ring of unequal chunks is not,
-// but its end is known all the same: the largest chunk travels through all rounds without ever
+// that: shifts of equal chunks, and exchanges among a power of two. A ring of unequal chunks is
+// not, but its end is known all the same: the largest chunk travels through all rounds without ever
 // waiting, so the worker that holds it is the representative (exact for whole programs of rings).
 #pragma once
 

@@ -1,9 +1,9 @@
 // One message on its way: what it occupies, for how long, and when it is there.
 //
 // Two readings of alpha exist and both are needed. In the models of the collectives' papers a
-// message occupies both ports for alpha + s beta (`port`). On real networks most of alpha is flight:
-// the ports are busy for s beta only and latencies of successive messages overlap (`wire`). On the
-// measured TCP collectives that ship with sgdsim, `wire` is right within 1 % where `port` is
+// message occupies both ports for alpha + s beta (`port`). On real networks most of alpha is
+// flight: the ports are busy for s beta only and latencies of successive messages overlap (`wire`).
+// On the measured TCP collectives that ship with sgdsim, `wire` is right within 1 % where `port` is
 // 20 to 30 % off for block pipelines; for algorithms that wait in every round both agree.
 #pragma once
 
@@ -26,11 +26,11 @@ struct MessageJitter {
 };
 
 struct Leg {
-  Duration flight;     // from the start of the sending to the first byte at the receiver
-  Duration out_busy;   // the sender's port
-  Duration in_busy;    // the receiver's port
-  Duration transit;    // from the first byte at the receiver to the last one
-  Duration fold;       // the reduction of what arrived
+  Duration flight;    // from the start of the sending to the first byte at the receiver
+  Duration out_busy;  // the sender's port
+  Duration in_busy;   // the receiver's port
+  Duration transit;   // from the first byte at the receiver to the last one
+  Duration fold;      // the reduction of what arrived
 };
 
 class Wires {

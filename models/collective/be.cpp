@@ -59,9 +59,12 @@ Program broadcast(const Job& job) {
 
 Program schedule(const Job& job) {
   switch (job.operation) {
-    case Operation::broadcast: return broadcast(job);
-    case Operation::reduce: return reduce(job);
-    default: return allreduce(job);
+    case Operation::broadcast:
+      return broadcast(job);
+    case Operation::reduce:
+      return reduce(job);
+    default:
+      return allreduce(job);
   }
 }
 
@@ -111,7 +114,8 @@ std::optional<Duration> closed_form(const Job& job) {
   if (folds && job.wire()) return std::nullopt;
   const Duration fold_time = folds ? job.message(n) + job.fold(n) : Duration();
   switch (job.operation) {
-    case Operation::reduce: return fold_time + halving_time(job, true) + gather_time(job);
+    case Operation::reduce:
+      return fold_time + halving_time(job, true) + gather_time(job);
     default: {
       const Duration unfold_time = folds ? job.message(n) : Duration();
       return fold_time + halving_time(job, true) + halving_time(job, false) + unfold_time;

@@ -16,15 +16,16 @@ bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 std::string algorithms_that_offer(Operation operation) {
   std::string list;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.offers(operation)) list += (list.empty() ? "" : ", ") + std::string(algorithm.name);
+    if (algorithm.offers(operation))
+      list += (list.empty() ? "" : ", ") + std::string(algorithm.name);
   return list;
 }
 
 void check(const Algorithm& algorithm, const Job& job) {
   if (!algorithm.offers(job.operation))
     throw InputError("", std::string(algorithm.name) + " has no " +
-                             std::string(name_of(job.operation)) + "; those that have: " +
-                             algorithms_that_offer(job.operation));
+                             std::string(name_of(job.operation)) +
+                             "; those that have: " + algorithms_that_offer(job.operation));
   if (job.root && (*job.root < 0 || *job.root >= job.size()))
     throw InputError("", "root " + std::to_string(*job.root) + " is out of range: there are " +
                              std::to_string(job.size()) + " ranks, 0 to " +

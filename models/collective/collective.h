@@ -31,23 +31,23 @@ const std::vector<std::string>& operation_names();
 // Every choice of the machine model and of an algorithm that changes results. The defaults are the
 // papers'; docs/models.md says what each means.
 struct CollectiveOptions {
-  AlphaRule alpha = AlphaRule::port;     // alpha=port|wire
-  bool link_duplex = false;              // duplex=port|link
-  bool gamma_overlaps = false;           // gamma=serial|overlap
-  bool fractional_chunks = false;        // chunks=whole|fractional
-  bool lp_paper_steps = false;           // lp_steps=exact|paper (closed form only)
-  bool lp_allreduce_overlaps = true;     // lp_allreduce=overlapped|sequential
-  bool lp_broadcast_first = false;       // lp_arbitration=reduce-first|broadcast-first
-  bool lp_root_first = false;            // lp_root=last|first
-  bool lp_drains = true;                 // lp_drain=on|off
-  bool mst_eager = false;                // mst_reduce=rendezvous|eager
-  bool be_recursive_doubling = false;    // be_allgather=ring|recursive-doubling
-  bool be_barrier = true;                // be_barrier=on|off
-  std::string inner = "ring";            // hierarchical
-  std::string outer = "ring";            // hierarchical
-  bool hierarchical_by_leader = false;   // hierarchical=sharded|leader
-  int group = 0;                         // hierarchical; 0: the workers of a node
-  std::vector<int> dims;                 // torus_ring; empty: the cluster's grid
+  AlphaRule alpha = AlphaRule::port;    // alpha=port|wire
+  bool link_duplex = false;             // duplex=port|link
+  bool gamma_overlaps = false;          // gamma=serial|overlap
+  bool fractional_chunks = false;       // chunks=whole|fractional
+  bool lp_paper_steps = false;          // lp_steps=exact|paper (closed form only)
+  bool lp_allreduce_overlaps = true;    // lp_allreduce=overlapped|sequential
+  bool lp_broadcast_first = false;      // lp_arbitration=reduce-first|broadcast-first
+  bool lp_root_first = false;           // lp_root=last|first
+  bool lp_drains = true;                // lp_drain=on|off
+  bool mst_eager = false;               // mst_reduce=rendezvous|eager
+  bool be_recursive_doubling = false;   // be_allgather=ring|recursive-doubling
+  bool be_barrier = true;               // be_barrier=on|off
+  std::string inner = "ring";           // hierarchical
+  std::string outer = "ring";           // hierarchical
+  bool hierarchical_by_leader = false;  // hierarchical=sharded|leader
+  int group = 0;                        // hierarchical; 0: the workers of a node
+  std::vector<int> dims;                // torus_ring; empty: the cluster's grid
 };
 
 // One collective of one team. `cost` is alpha, beta and gamma of the team's worst pair: closed
@@ -57,8 +57,8 @@ struct Job {
   Team team;
   Share share;
   std::vector<Bytes> following;  // further messages, each after the one before (layers)
-  std::optional<Bytes> block;  // of a pipeline; empty: the best one
-  std::optional<int> root;     // a member; empty: the algorithm's own
+  std::optional<Bytes> block;    // of a pipeline; empty: the best one
+  std::optional<int> root;       // a member; empty: the algorithm's own
   PairCost cost;
   CollectiveOptions options;
   // The rest serves algorithms that play inside and across groups.

@@ -24,10 +24,14 @@ Phase to_owners(const Job& job, bool folds) {
 
 Program schedule(const Job& job) {
   switch (job.operation) {
-    case Operation::alltoall: return Program().then(to_owners(job, false));
-    case Operation::reduce_scatter: return Program().then(to_owners(job, true));
-    case Operation::allgather: return Program().then(shifts(job));
-    default: return Program().then(to_owners(job, true)).then(shifts(job));
+    case Operation::alltoall:
+      return Program().then(to_owners(job, false));
+    case Operation::reduce_scatter:
+      return Program().then(to_owners(job, true));
+    case Operation::allgather:
+      return Program().then(shifts(job));
+    default:
+      return Program().then(to_owners(job, true)).then(shifts(job));
   }
 }
 
@@ -42,9 +46,12 @@ std::optional<Duration> closed_form(const Job& job) {
   const Duration spread = job.message(chunk_B) * (size - 1);
   const Duration folded = spread + job.fold(chunk_B) * (size - 1);
   switch (job.operation) {
-    case Operation::reduce_scatter: return folded;
-    case Operation::allreduce: return folded + spread;
-    default: return spread;
+    case Operation::reduce_scatter:
+      return folded;
+    case Operation::allreduce:
+      return folded + spread;
+    default:
+      return spread;
   }
 }
 

@@ -9,11 +9,11 @@
 // The published closed form 2 lg P alpha + n (beta + gamma) counts infinitely small blocks and lets
 // a port send up and down at once at full rate each; with one port per direction an all-reduce
 // cannot take less than 2 (P-1)/P n beta. Message fidelity plays the ports as they are.
-#include "models/collective/registry.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
+
+#include "models/collective/registry.h"
 
 namespace sgdsim::double_binary_tree {
 namespace {
@@ -89,9 +89,12 @@ std::optional<Duration> closed_form(const Job& job) {
   const double n = job.bytes();
   const Duration down = job.cost.latency * log2_up(job.size()) + job.cost.per_byte.of(n);
   switch (job.operation) {
-    case Operation::broadcast: return down;
-    case Operation::reduce: return down + job.fold(n);
-    default: return down + job.cost.latency * log2_up(job.size()) + job.fold(n);
+    case Operation::broadcast:
+      return down;
+    case Operation::reduce:
+      return down + job.fold(n);
+    default:
+      return down + job.cost.latency * log2_up(job.size()) + job.fold(n);
   }
 }
 

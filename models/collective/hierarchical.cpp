@@ -47,12 +47,14 @@ class Parts {
     switch (job_.operation) {
       case Operation::broadcast:
         return {outer(Operation::broadcast, false), inner(Operation::broadcast)};
-      case Operation::reduce: return {inner(Operation::reduce), outer(Operation::reduce, false)};
+      case Operation::reduce:
+        return {inner(Operation::reduce), outer(Operation::reduce, false)};
       case Operation::reduce_scatter:
         return {inner(Operation::reduce_scatter), outer(Operation::reduce_scatter, true)};
       case Operation::allgather:
         return {outer(Operation::allgather, true), inner(Operation::allgather)};
-      default: break;
+      default:
+        break;
     }
     if (is_sharded(job_, inner_))
       return {inner(Operation::reduce_scatter), outer(Operation::allreduce, true),
@@ -75,8 +77,10 @@ class Parts {
     job.operation = operation;
     job.team = {.size = job_.size() / group_, .stride = group_};
     job.root = root_ / group_;
-    if (sharded) job.share.split.push_back(group_);
-    else job.team.only_lane = root_ % group_;
+    if (sharded)
+      job.share.split.push_back(group_);
+    else
+      job.team.only_lane = root_ % group_;
     return with_cost({&outer_, job});
   }
 
@@ -95,8 +99,7 @@ class Parts {
 
 Program schedule(const Job& job) {
   Program program;
-  for (const Part& part : Parts(job).list())
-    program.then(schedule_of(*part.algorithm, part.job));
+  for (const Part& part : Parts(job).list()) program.then(schedule_of(*part.algorithm, part.job));
   return program;
 }
 

@@ -2,9 +2,9 @@
 //
 // What a single parameter server does, and what MPI calls "basic linear". The root's port is the
 // bottleneck. Messages that arrive while the root folds lie in private buffers.
-#include "models/collective/registry.h"
-
 #include <algorithm>
+
+#include "models/collective/registry.h"
 
 namespace sgdsim::linear {
 namespace {
@@ -20,26 +20,31 @@ Phase in(const Job& job) {
 
 Program schedule(const Job& job) {
   switch (job.operation) {
-    case Operation::broadcast: return Program().then(out(job));
-    case Operation::reduce: return Program().then(in(job));
-    default: return Program().then(in(job)).then(out(job));
+    case Operation::broadcast:
+      return Program().then(out(job));
+    case Operation::reduce:
+      return Program().then(in(job));
+    default:
+      return Program().then(in(job)).then(out(job));
   }
 }
 
-// Broadcast (P-1)(alpha + n beta); reduce the same and a last n gamma, or, if folding is slower than
-// receiving, one message and P - 1 folds. With alpha in flight, only one alpha is seen.
+// Broadcast (P-1)(alpha + n beta); reduce the same and a last n gamma, or, if folding is slower
+// than receiving, one message and P - 1 folds. With alpha in flight, only one alpha is seen.
 std::optional<Duration> closed_form(const Job& job) {
   const double n = job.bytes();
   const int others = job.size() - 1;
   const Duration busy = job.wire() ? job.cost.per_byte.of(n) : job.message(n);
   const Duration flight = job.wire() ? job.cost.latency : Duration();
   const Duration out_time = flight + busy * others;
-  const Duration in_time =
-      flight + busy + job.fold(n) + std::max(busy, job.fold(n)) * (others - 1);
+  const Duration in_time = flight + busy + job.fold(n) + std::max(busy, job.fold(n)) * (others - 1);
   switch (job.operation) {
-    case Operation::broadcast: return out_time;
-    case Operation::reduce: return in_time;
-    default: return in_time + out_time;
+    case Operation::broadcast:
+      return out_time;
+    case Operation::reduce:
+      return in_time;
+    default:
+      return in_time + out_time;
   }
 }
 

@@ -7,10 +7,10 @@
 //
 // Long messages cost n beta for any P. Short ones cost (P - 1) alpha, and blocks below alpha/beta
 // waste their time on start-ups: with alpha = 10 us and beta = 0.1 ns/B that is 100 KB.
-#include "models/collective/registry.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "models/collective/registry.h"
 
 namespace sgdsim::lp {
 namespace {
@@ -27,8 +27,8 @@ double best_block_B(const Job& job, double n) {
   const double beta = job.cost.per_byte.ps();
   const double gamma = job.cost.reduce.ps();
   const int extra = job.options.lp_paper_steps ? job.size() - 1 : job.size() - 2;
-  double startups = alpha;           // paid once per block
-  double rate = beta;                // paid for `extra` more blocks
+  double startups = alpha;  // paid once per block
+  double rate = beta;       // paid for `extra` more blocks
   double filled = extra;
   if (job.operation == Operation::reduce) rate = beta + gamma;
   if (job.operation == Operation::allreduce) {
@@ -89,8 +89,7 @@ Program schedule(const Job& job) {
   broadcast.flows = {chain(job, false)};
   if (job.operation == Operation::reduce) return Program().then(reduce);
   if (job.operation == Operation::broadcast) return Program().then(broadcast);
-  if (!job.options.lp_allreduce_overlaps)
-    return Program().then(reduce).then(broadcast);
+  if (!job.options.lp_allreduce_overlaps) return Program().then(reduce).then(broadcast);
   Pipeline both = pipeline(job);
   both.flows = {chain(job, true), chain(job, false)};
   both.flows[0].priority_class = job.options.lp_broadcast_first ? 1 : 0;
@@ -108,9 +107,7 @@ struct Stages {
     return job.wire() ? job.cost.per_byte.of(size_B) : job.message(size_B);
   }
   Duration both(double size_B) const { return transfer(size_B) + job.fold(size_B); }
-  Duration flights() const {
-    return job.wire() ? job.cost.latency * (job.size() - 1) : Duration();
-  }
+  Duration flights() const { return job.wire() ? job.cost.latency * (job.size() - 1) : Duration(); }
   int64_t count() const {
     int64_t sum = 0;
     for (const BlockRun& run : runs) sum += run.count;
@@ -142,8 +139,12 @@ Duration paper_form(const Stages& stages, const Job& job) {
   const double gamma = job.cost.reduce.ps();
   double ps = 0;
   switch (job.operation) {
-    case Operation::broadcast: ps = steps * (alpha + b * beta); break;
-    case Operation::reduce: ps = steps * (alpha + b * (beta + gamma)); break;
+    case Operation::broadcast:
+      ps = steps * (alpha + b * beta);
+      break;
+    case Operation::reduce:
+      ps = steps * (alpha + b * (beta + gamma));
+      break;
     default:
       ps = 2 * steps * alpha + (b * job.size() - b + n) * (2 * beta + gamma);
       break;
@@ -152,8 +153,7 @@ Duration paper_form(const Stages& stages, const Job& job) {
 }
 
 std::optional<Duration> reduce_form(const Stages& stages, const Job& job) {
-  if (!job.options.gamma_overlaps)
-    return filled(stages, [&](double b) { return stages.both(b); });
+  if (!job.options.gamma_overlaps) return filled(stages, [&](double b) { return stages.both(b); });
   if (!stages.equal()) return std::nullopt;
   const double b = stages.block_B();
   return stages.both(b) * (job.size() - 1) +

@@ -4,16 +4,14 @@
 // sends everything to member + mask. Reduce runs the same tree towards the root with masks 1, 2, 4.
 // A parent takes its children one by one (rendezvous) or lets them push into private buffers while
 // it folds (eager, as Caffe's P2PSync does); they differ when P is no power of two.
-#include "models/collective/registry.h"
-
 #include <algorithm>
+
+#include "models/collective/registry.h"
 
 namespace sgdsim::mst {
 namespace {
 
-Phase down(const Job& job) {
-  return job.phase(Talk::tree_down, Load::whole, log2_up(job.size()));
-}
+Phase down(const Job& job) { return job.phase(Talk::tree_down, Load::whole, log2_up(job.size())); }
 
 Phase up(const Job& job) {
   Phase phase = job.phase(Talk::tree_up, Load::whole, log2_up(job.size()));
@@ -24,9 +22,12 @@ Phase up(const Job& job) {
 
 Program schedule(const Job& job) {
   switch (job.operation) {
-    case Operation::broadcast: return Program().then(down(job));
-    case Operation::reduce: return Program().then(up(job));
-    default: return Program().then(up(job)).then(down(job));
+    case Operation::broadcast:
+      return Program().then(down(job));
+    case Operation::reduce:
+      return Program().then(up(job));
+    default:
+      return Program().then(up(job)).then(down(job));
   }
 }
 
@@ -44,7 +45,8 @@ Duration broadcast_time(const Job& job) {
   const int last = job.size() - 1;
   Duration worst = arrival(last);
   for (int bit = 1; bit < levels; ++bit)
-    if ((last >> bit & 1) != 0) worst = std::max(worst, arrival((last & ~(2 << bit >> 1)) | ((1 << bit) - 1)));
+    if ((last >> bit & 1) != 0)
+      worst = std::max(worst, arrival((last & ~(2 << bit >> 1)) | ((1 << bit) - 1)));
   return worst;
 }
 
@@ -56,7 +58,7 @@ Duration reduce_time(const Job& job, int size) {
   const double n = job.bytes();
   const Duration flight = job.wire() ? job.cost.latency : Duration();
   const Duration transit = job.wire() ? job.cost.per_byte.of(n) : job.message(n);
-  Duration done;      // of the root
+  Duration done;  // of the root
   Duration in_port;
   for (int mask = 1; mask < size; mask *= 2) {
     const Duration child = reduce_time(job, std::min(mask, size - mask));
@@ -72,9 +74,12 @@ Duration reduce_time(const Job& job, int size) {
 
 std::optional<Duration> closed_form(const Job& job) {
   switch (job.operation) {
-    case Operation::broadcast: return broadcast_time(job);
-    case Operation::reduce: return reduce_time(job, job.size());
-    default: return reduce_time(job, job.size()) + broadcast_time(job);
+    case Operation::broadcast:
+      return broadcast_time(job);
+    case Operation::reduce:
+      return reduce_time(job, job.size());
+    default:
+      return reduce_time(job, job.size()) + broadcast_time(job);
   }
 }
 

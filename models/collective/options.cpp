@@ -22,8 +22,7 @@ struct Row {
 // Sets `flag` to whether the second of the two accepted values was given.
 void choose(bool& flag, const std::string& value, const std::string& no, const std::string& yes,
             const std::string& where) {
-  if (value != no && value != yes)
-    throw InputError(where, unknown_name("value", value, {no, yes}));
+  if (value != no && value != yes) throw InputError(where, unknown_name("value", value, {no, yes}));
   flag = value == yes;
 }
 
@@ -45,9 +44,9 @@ std::vector<int> dimensions(std::string_view text, const std::string& where) {
   }
 }
 
-#define SGDSIM_FLAG(field, no, yes)                                                         \
-  [](CollectiveOptions& o, const std::string& v, const std::string& w) {                    \
-    choose(o.field, v, no, yes, w);                                                         \
+#define SGDSIM_FLAG(field, no, yes)                                      \
+  [](CollectiveOptions& o, const std::string& v, const std::string& w) { \
+    choose(o.field, v, no, yes, w);                                      \
   }
 
 const std::vector<Row>& rows() {

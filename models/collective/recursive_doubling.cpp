@@ -37,9 +37,12 @@ Program alltoall(const Job& job) {
 
 Program schedule(const Job& job) {
   switch (job.operation) {
-    case Operation::allgather: return allgather(job);
-    case Operation::alltoall: return alltoall(job);
-    default: return allreduce(job);
+    case Operation::allgather:
+      return allgather(job);
+    case Operation::alltoall:
+      return alltoall(job);
+    default:
+      return allreduce(job);
   }
 }
 

@@ -6,9 +6,9 @@
 
 namespace sgdsim {
 
-#define SGDSIM_ALGORITHM(name)                            \
-  namespace name {                                        \
-  Algorithm describe();                                   \
+#define SGDSIM_ALGORITHM(name) \
+  namespace name {             \
+  Algorithm describe();        \
   }
 SGDSIM_ALGORITHM(mst)
 SGDSIM_ALGORITHM(be)

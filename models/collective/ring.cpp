@@ -19,8 +19,10 @@ Program schedule(const Job& job) {
   switch (job.operation) {
     case Operation::reduce_scatter:  // one chunk further on, so that member i ends with chunk i
       return Program().then(around(job, -1, true));
-    case Operation::allgather: return Program().then(around(job, 0, false));
-    default: return Program().then(around(job, 0, true)).then(around(job, 1, false));
+    case Operation::allgather:
+      return Program().then(around(job, 0, false));
+    default:
+      return Program().then(around(job, 0, true)).then(around(job, 1, false));
   }
 }
 
@@ -31,9 +33,12 @@ std::optional<Duration> closed_form(const Job& job) {
   const Duration gather = job.message(chunk_B) * (job.size() - 1);
   const Duration scatter = gather + job.fold(chunk_B) * (job.size() - 1);
   switch (job.operation) {
-    case Operation::reduce_scatter: return scatter;
-    case Operation::allgather: return gather;
-    default: return scatter + gather;
+    case Operation::reduce_scatter:
+      return scatter;
+    case Operation::allgather:
+      return gather;
+    default:
+      return scatter + gather;
   }
 }
 

@@ -58,9 +58,10 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   if (question.fidelity == Fidelity::closed_form) {
     const auto time = closed_form_of(algorithm, job);
     if (!time)
-      throw InputError("", "no closed form is known for " + std::string(algorithm.name) + " " +
-                               std::string(name_of(job.operation)) +
-                               " with these options and this count of ranks; use --fidelity message");
+      throw InputError("",
+                       "no closed form is known for " + std::string(algorithm.name) + " " +
+                           std::string(name_of(job.operation)) +
+                           " with these options and this count of ranks; use --fidelity message");
     if (!question.starts.empty() || question.jitter.on())
       throw InputError("", "start times and jitter need --fidelity message");
     answer.time = *time;
@@ -69,7 +70,8 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
     if (!algorithm.closed_form_note.empty())
       answer.warnings.emplace_back(algorithm.closed_form_note);
     if (!cluster.network.is_uniform())
-      answer.warnings.emplace_back("the closed form charges every message the cost of the worst pair");
+      answer.warnings.emplace_back(
+          "the closed form charges every message the cost of the worst pair");
     return answer;
   }
   if (job.options.lp_paper_steps)
@@ -122,12 +124,15 @@ Fidelity fidelity_named(const std::string& name, const std::string& where) {
 double bus_factor(Operation operation, int ranks) {
   const double others = static_cast<double>(ranks - 1) / ranks;
   switch (operation) {
-    case Operation::allreduce: return 2 * others;
+    case Operation::allreduce:
+      return 2 * others;
     case Operation::reduce_scatter:
     case Operation::allgather:
-    case Operation::alltoall: return others;
+    case Operation::alltoall:
+      return others;
     case Operation::broadcast:
-    case Operation::reduce: return 1;
+    case Operation::reduce:
+      return 1;
   }
   return 1;
 }
@@ -136,7 +141,8 @@ CollectiveAnswer simulate_collective(const CollectiveQuestion& question, const C
                                      const std::string& where) {
   const int ranks = cluster.network.workers();
   if (!question.starts.empty() && static_cast<int>(question.starts.size()) != ranks)
-    throw InputError(where, "expected " + std::to_string(ranks) + " start times, one per rank, got " +
+    throw InputError(where, "expected " + std::to_string(ranks) +
+                                " start times, one per rank, got " +
                                 std::to_string(question.starts.size()));
   CollectiveAnswer answer;
   try {

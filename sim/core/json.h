@@ -42,7 +42,7 @@ class Value {
   Bytes bytes() const;
   Bandwidth bandwidth() const;
   PerByte per_byte() const;
-  std::vector<Value> items() const;  // the elements of an array
+  std::vector<Value> items() const;                            // the elements of an array
   std::vector<std::pair<std::string, Value>> entries() const;  // the members of a free-form object
 
   Value child(const std::string& name) const;

@@ -42,14 +42,14 @@ constexpr std::array<Unit, 9> size_units{{{"B", 1},
                                           {"TiB", 0x1p40}}};
 
 constexpr std::array<Unit, 31> bandwidth_units{{
-    {"bps", 1. / 8},      {"kbps", 1e3 / 8},  {"Mbps", 1e6 / 8},    {"Gbps", 1e9 / 8},
-    {"Tbps", 1e12 / 8},   {"Bps", 1},         {"KBps", 1e3},        {"MBps", 1e6},
-    {"GBps", 1e9},        {"TBps", 1e12},     {"KiBps", 0x1p10},    {"MiBps", 0x1p20},
-    {"GiBps", 0x1p30},    {"b/s", 1. / 8},    {"kb/s", 1e3 / 8},    {"Mb/s", 1e6 / 8},
-    {"Gb/s", 1e9 / 8},    {"Tb/s", 1e12 / 8}, {"B/s", 1},           {"KB/s", 1e3},
-    {"MB/s", 1e6},        {"GB/s", 1e9},      {"TB/s", 1e12},       {"KiB/s", 0x1p10},
-    {"MiB/s", 0x1p20},    {"GiB/s", 0x1p30},  {"bit/s", 1. / 8},    {"kbit/s", 1e3 / 8},
-    {"Mbit/s", 1e6 / 8},  {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8},
+    {"bps", 1. / 8},     {"kbps", 1e3 / 8},   {"Mbps", 1e6 / 8},    {"Gbps", 1e9 / 8},
+    {"Tbps", 1e12 / 8},  {"Bps", 1},          {"KBps", 1e3},        {"MBps", 1e6},
+    {"GBps", 1e9},       {"TBps", 1e12},      {"KiBps", 0x1p10},    {"MiBps", 0x1p20},
+    {"GiBps", 0x1p30},   {"b/s", 1. / 8},     {"kb/s", 1e3 / 8},    {"Mb/s", 1e6 / 8},
+    {"Gb/s", 1e9 / 8},   {"Tb/s", 1e12 / 8},  {"B/s", 1},           {"KB/s", 1e3},
+    {"MB/s", 1e6},       {"GB/s", 1e9},       {"TB/s", 1e12},       {"KiB/s", 0x1p10},
+    {"MiB/s", 0x1p20},   {"GiB/s", 0x1p30},   {"bit/s", 1. / 8},    {"kbit/s", 1e3 / 8},
+    {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8},
 }};
 
 constexpr std::array<Unit, 5> per_byte_units{
@@ -131,8 +131,8 @@ Bytes parse_bytes(std::string_view text, const std::string& where) {
 Bandwidth parse_bandwidth(std::string_view text, const std::string& where) {
   const double value = parse(text, where, bandwidth_kind);
   if (value < 1e-3)
-    throw InputError(where, "expected a bandwidth of at least 0.001 B/s, got \"" +
-                                std::string(text) + "\"");
+    throw InputError(
+        where, "expected a bandwidth of at least 0.001 B/s, got \"" + std::string(text) + "\"");
   return Bandwidth::Bps(value);
 }
 

@@ -63,7 +63,8 @@ double Random::normal(double mean, double deviation) {
     const double x = 2 * uniform() - 1;
     const double y = 2 * uniform() - 1;
     const double square = x * x + y * y;
-    if (square < 1 && square > 0) return mean + deviation * x * std::sqrt(-2 * std::log(square) / square);
+    if (square < 1 && square > 0)
+      return mean + deviation * x * std::sqrt(-2 * std::log(square) / square);
   }
 }
 

@@ -24,7 +24,7 @@ class Random {
   double normal(double mean, double deviation);
   double lognormal(double mu, double sigma);  // exp of a normal; mean exp(mu + sigma^2/2)
   double exponential(double mean);
-  double gamma(double shape, double scale);  // mean shape*scale
+  double gamma(double shape, double scale);   // mean shape*scale
   double pareto(double shape, double least);  // P(X > x) = (least/x)^shape
 
  private:
