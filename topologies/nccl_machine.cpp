@@ -1,0 +1,309 @@
+// Reading the XML with pugixml, which parses without recursion, so that nesting cannot exhaust the
+// stack. Missing attributes have NCCL's defaults; what NCCL does not read is ignored, with a note.
+#include "topologies/nccl_machine.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <pugixml.hpp>
+
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int deepest_nesting = 64;
+constexpr std::size_t most_devices = 4096;
+constexpr int most_cpus = 64;        // of which any two are linked
+constexpr double local_GBps = 5000;  // NCCL's LOC_BW: too fast to matter
+
+std::string line_of(std::string_view text, std::ptrdiff_t offset) {
+  const auto end = std::clamp<std::ptrdiff_t>(offset, 0, static_cast<std::ptrdiff_t>(text.size()));
+  return "line " + std::to_string(1 + std::count(text.begin(), text.begin() + end, '\n'));
+}
+
+double nvlink_GBps(int sm) {
+  if (sm >= 100) return 40.1;
+  if (sm >= 90) return 20.6;
+  if (sm == 86) return 12;
+  if (sm >= 70) return 20;
+  if (sm >= 60) return 18;
+  return 20;
+}
+
+// In units of 100 Mbit/s and lane.
+constexpr std::array<std::pair<std::string_view, int>, 6> lane_rates{
+    {{"2.5", 15}, {"5", 30}, {"8", 60}, {"16", 120}, {"32", 240}, {"64", 480}}};
+constexpr int usual_lane_rate = 60;
+
+// "16 GT/s", "16.0 GT/s PCIe"; 0 if it is none of these.
+int lane_rate(std::string_view speed) {
+  std::string_view number = speed.substr(0, speed.find(' '));
+  if (number.ends_with(".0")) number.remove_suffix(2);
+  for (const auto& [name, rate] : lane_rates)
+    if (name == number) return rate;
+  return 0;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  NcclMachine read();
+
+ private:
+  [[noreturn]] void fail(const pugi::xml_node& at, const std::string& sentence) const {
+    throw InputError(file_ + ": " + line_of(text_, at.offset_debug()), sentence);
+  }
+  template <class Number>
+  Number number(const pugi::xml_node& at, const char* name, Number otherwise, Number least,
+                Number most) const;
+  int add(const pugi::xml_node& at, NcclDevice device);
+  void add_cpu(const pugi::xml_node& at);
+  void add_pci(const pugi::xml_node& at, int parent, int depth);
+  void add_gpu(const pugi::xml_node& pci, const pugi::xml_node& gpu, int parent, double GBps);
+  void add_nic(const pugi::xml_node& nic, const std::string& bus_id, int parent, double GBps);
+  void add_gpu_link(const pugi::xml_node& link, int gpu, int sm);
+  double pci_GBps(const pugi::xml_node& at);
+  double between_cpus_GBps(const pugi::xml_node& at) const;
+  void ignore(const std::string& what) { ++ignored_[what]; }
+  void join_peers();
+  void sort_by_rank(std::vector<int>& devices) const;
+
+  // An NVLink to a GPU that may stand further down in the file.
+  struct Pending {
+    int from = 0;
+    std::string target;
+    double GBps = 0;
+  };
+  std::string_view text_;
+  const std::string& file_;
+  NcclMachine machine_;
+  std::vector<Pending> pending_;
+  int cpus_ = 0;
+  std::map<std::string, int> ignored_;
+};
+
+template <class Number>
+Number Reader::number(const pugi::xml_node& at, const char* name, Number otherwise, Number least,
+                      Number most) const {
+  const std::string_view text = at.attribute(name).value();
+  if (text.empty()) return otherwise;
+  Number value{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = problem == std::errc{} && end == text.data() + text.size();
+  if (!is_number || !(value >= least && value <= most))
+    fail(at, std::string("expected a number from ") + number_text(static_cast<double>(least)) +
+                 " to " + number_text(static_cast<double>(most)) + " in " + name + " of <" +
+                 at.name() + ">, got \"" + std::string(text.substr(0, 60)) + "\"");
+  return value;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+int Reader::add(const pugi::xml_node& at, NcclDevice device) {
+  if (machine_.devices.size() == most_devices)
+    fail(at, "more than " + std::to_string(most_devices) + " devices in one machine");
+  machine_.devices.push_back(std::move(device));
+  return static_cast<int>(machine_.devices.size()) - 1;
+}
+
+double Reader::pci_GBps(const pugi::xml_node& at) {
+  const int width = number(at, "link_width", 0, 0, 1024);
+  int rate = lane_rate(at.attribute("link_speed").value());
+  if (rate == 0) {
+    ignore("unknown or missing link_speed, taken as 8 GT/s");
+    rate = usual_lane_rate;
+  }
+  return (width == 0 ? 16 : width) * rate / 80.0;
+}
+
+// NCCL's ncclTopoGetInterCpuBw.
+double Reader::between_cpus_GBps(const pugi::xml_node& at) const {
+  const std::string_view arch = at.attribute("arch").value();
+  const std::string_view vendor = at.attribute("vendor").value();
+  const int family = number(at, "familyid", 0, 0, 65535);
+  const int model = number(at, "modelid", 0, 0, 65535);
+  if (arch == "ppc64") return 32;
+  if (arch == "arm64") return 6;
+  if (vendor == "GenuineIntel" && family == 6) {
+    if (model >= 0xCF || (model >= 0xAD && model <= 0xAF)) return 40;  // Emerald Rapids and later
+    if (model >= 0x8F) return 22;                                      // Sapphire Rapids
+    if (model >= 0x55) return 10;                                      // Skylake
+  }
+  if (vendor == "GenuineIntel") return 6;
+  if (vendor == "AuthenticAMD")
+    return family == 26 ? 32 : family == 25 ? 24 : 16;  // Zen 5, 3 and 4
+  return local_GBps;
+}
+
+void Reader::add_gpu_link(const pugi::xml_node& link, int gpu, int sm) {
+  const std::string_view name = link.name();
+  NcclDevice& device = machine_.devices[static_cast<std::size_t>(gpu)];
+  if (name == "c2c") {
+    const int count = number(link, "count", 1, 1, 1024);
+    device.cpu_nvlink_GBps += count * number(link, "bw", 0, 0, 100'000'000) / 1000.0;
+    return;
+  }
+  if (name != "nvlink") return ignore("<" + std::string(name) + ">");
+  const double GBps = number(link, "count", 1, 1, 1024) * nvlink_GBps(sm);
+  const std::string_view target_class = link.attribute("tclass").value();
+  if (target_class.starts_with("0x03")) {
+    pending_.push_back({gpu, lower(link.attribute("target").value()), GBps});
+  } else if (target_class == "0x068001") {
+    device.cpu_nvlink_GBps += GBps;
+  } else {
+    device.nvswitch_GBps += GBps;  // as in NCCL, all NVSwitches are one
+  }
+}
+
+void Reader::add_gpu(const pugi::xml_node& pci, const pugi::xml_node& gpu, int parent,
+                     double GBps) {
+  const int sm = number(gpu, "sm", -1, -1, 10'000);
+  if (sm < 0) ignore("missing sm of a GPU, its NVLinks taken as 20 GB/s each");
+  NcclDevice device;
+  device.kind = NcclDevice::Kind::gpu;
+  device.bus_id = lower(pci.attribute("busid").value());
+  device.parent = parent;
+  device.up_GBps = GBps;
+  device.rank = number(gpu, "rank", -1, -1, 1 << 24);
+  if (device.rank < 0) ignore("missing rank of a GPU, placed after those with one");
+  const int number = add(gpu ? gpu : pci, std::move(device));
+  machine_.gpus.push_back(number);
+  for (const pugi::xml_node& link : gpu.children()) add_gpu_link(link, number, sm);
+}
+
+void Reader::add_nic(const pugi::xml_node& nic, const std::string& bus_id, int parent,
+                     double GBps) {
+  NcclDevice device;
+  device.kind = NcclDevice::Kind::nic;
+  device.bus_id = bus_id;
+  device.parent = parent;
+  device.up_GBps = GBps;
+  for (const pugi::xml_node& net : nic.children()) {
+    if (std::string_view(net.name()) != "net") {
+      ignore("<" + std::string(net.name()) + ">");
+      continue;
+    }
+    if (number(net, "net", 1, 0, 1) == 0) continue;  // a part of a fused NIC that is listed too
+    if (device.ports.empty()) device.rank = number(net, "dev", -1, -1, 1 << 24);
+    double speed_Mbps = number(net, "speed", 0., -1e9, 1e9);
+    if (speed_Mbps <= 0) {
+      ignore("missing speed of a <net>, taken as 10000 Mbit/s");
+      speed_Mbps = 10'000;
+    }
+    device.ports.push_back({speed_Mbps / 8000, number(net, "latency", 0., 0., 1e5)});
+  }
+  if (device.ports.empty()) return ignore("<nic> without a <net>");
+  machine_.nics.push_back(add(nic, std::move(device)));
+}
+
+void Reader::add_pci(const pugi::xml_node& at, int parent, int depth) {
+  if (depth > deepest_nesting)
+    fail(at, "nested deeper than " + std::to_string(deepest_nesting) + " levels");
+  const std::string_view pci_class = at.attribute("class").value();
+  const std::string bus_id = lower(at.attribute("busid").value());
+  const double GBps = pci_GBps(at);
+  const pugi::xml_node nic = at.child("nic");
+  if (at.child("gpu")) {
+    for (const pugi::xml_node& gpu : at.children("gpu")) add_gpu(at, gpu, parent, GBps);
+  } else if (nic) {
+    add_nic(nic, bus_id, parent, GBps);
+  } else if (pci_class.starts_with("0x03")) {
+    add_gpu(at, {}, parent, GBps);
+  } else if (pci_class.starts_with("0x02")) {
+    ignore("<pci> of a network card without a <nic>");
+  } else {
+    NcclDevice device;
+    device.kind = NcclDevice::Kind::pcie_switch;
+    device.bus_id = bus_id;
+    device.parent = parent;
+    device.up_GBps = GBps;
+    const int number = add(at, std::move(device));
+    for (const pugi::xml_node& child : at.children()) {
+      if (std::string_view(child.name()) == "pci") {
+        add_pci(child, number, depth + 1);
+      } else {
+        ignore("<" + std::string(child.name()) + ">");
+      }
+    }
+  }
+}
+
+void Reader::add_cpu(const pugi::xml_node& at) {
+  NcclDevice device;
+  device.cpu_GBps = between_cpus_GBps(at);
+  const int cpu = add(at, std::move(device));
+  if (++cpus_ > most_cpus)
+    fail(at, "more than " + std::to_string(most_cpus) + " CPUs in one machine");
+  for (const pugi::xml_node& child : at.children()) {
+    const std::string_view name = child.name();
+    if (name == "pci") {
+      add_pci(child, cpu, 1);
+    } else if (name == "nic") {
+      add_nic(child, "", cpu, local_GBps);
+    } else {
+      ignore("<" + std::string(name) + ">");
+    }
+  }
+}
+
+void Reader::join_peers() {
+  for (const Pending& link : pending_) {
+    const auto found = std::find_if(machine_.gpus.begin(), machine_.gpus.end(), [&](int gpu) {
+      return machine_.devices[static_cast<std::size_t>(gpu)].bus_id == link.target;
+    });
+    if (found == machine_.gpus.end() || *found == link.from) {
+      ignore("<nvlink> to a GPU that is not in the file");
+      continue;
+    }
+    machine_.peer_links.push_back({link.from, *found, link.GBps});
+  }
+}
+
+void Reader::sort_by_rank(std::vector<int>& devices) const {
+  auto key = [&](int device) {  // -1, no rank, becomes the largest
+    return static_cast<unsigned>(machine_.devices[static_cast<std::size_t>(device)].rank);
+  };
+  std::stable_sort(devices.begin(), devices.end(), [&](int a, int b) { return key(a) < key(b); });
+}
+
+NcclMachine Reader::read() {
+  pugi::xml_document document;
+  const pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
+  if (!result)
+    throw InputError(file_,
+                     "not XML: " + line_of(text_, result.offset) + ": " + result.description());
+  const pugi::xml_node system = document.document_element();
+  if (std::string_view(system.name()) != "system")
+    throw InputError(file_, "expected a NCCL topology, <system>, found <" +
+                                std::string(system.name()).substr(0, 60) + ">");
+  for (const pugi::xml_node& child : system.children()) {
+    if (std::string_view(child.name()) == "cpu") {
+      add_cpu(child);
+    } else {
+      ignore("<" + std::string(child.name()) + ">");
+    }
+  }
+  if (machine_.gpus.empty()) throw InputError(file_, "the topology has no GPU");
+  join_peers();
+  sort_by_rank(machine_.gpus);
+  sort_by_rank(machine_.nics);
+  for (const auto& [what, times] : ignored_)
+    machine_.notes.push_back((what.starts_with("<") ? "ignored " : "") + what + " (" +
+                             std::to_string(times) + " times)");
+  return std::move(machine_);
+}
+
+}  // namespace
+
+NcclMachine read_nccl_machine(std::string_view text, const std::string& file) {
+  return Reader(text, file).read();
+}
+
+}  // namespace sgdsim

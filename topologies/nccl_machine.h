@@ -1,0 +1,48 @@
+// One machine as a NCCL topology file describes it, with NCCL's rates in GB/s. Reading the XML
+// (nccl_machine.cpp) is kept apart from writing the cluster file (nccl_xml.cpp).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sgdsim {
+
+struct NcclPort {
+  double GBps = 0;
+  double latency_us = 0;  // what the port adds by itself
+};
+
+// A vertex of the PCIe tree. Index 0.. in the order of the file; a parent comes before its
+// children.
+struct NcclDevice {
+  enum class Kind { cpu, pcie_switch, gpu, nic };
+  Kind kind = Kind::cpu;
+  std::string bus_id;           // in lower case; CPUs have none
+  int parent = -1;              // CPUs have none
+  double up_GBps = 0;           // of the link to the parent
+  double cpu_GBps = 0;          // of a CPU to the other CPUs
+  int rank = -1;                // of a GPU; of a NIC, the number of its first port
+  double nvswitch_GBps = 0;     // of a GPU to all NVSwitches together
+  double cpu_nvlink_GBps = 0;   // of a GPU to its CPU, by NVLink or C2C
+  std::vector<NcclPort> ports;  // of a NIC
+};
+
+// An NVLink from one GPU straight to another, as the first one reports it.
+struct NcclPeerLink {
+  int from = 0;
+  int to = 0;
+  double GBps = 0;
+};
+
+struct NcclMachine {
+  std::vector<NcclDevice> devices;
+  std::vector<NcclPeerLink> peer_links;
+  std::vector<int> gpus;  // device numbers by rank; those without rank last
+  std::vector<int> nics;  // likewise by number
+  std::vector<std::string> notes;
+};
+
+NcclMachine read_nccl_machine(std::string_view text, const std::string& file);
+
+}  // namespace sgdsim

@@ -1,0 +1,290 @@
+// From a machine to a cluster file. Latencies per link are chosen so that a pair pays NCCL's
+// figure: 0.3 us for each of two NVLinks at a switch or 0.6 us for one between two GPUs, 0.5 us for
+// the PCIe link of each device and nothing between PCIe switches and CPUs, 0.35 us for each network
+// port.
+#include "topologies/nccl_xml.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+#include "topologies/nccl_machine.h"
+#include "topologies/wiring.h"
+
+namespace sgdsim {
+namespace {
+
+using Kind = NcclDevice::Kind;
+
+constexpr double switched_nvlink_us = 0.3;
+constexpr double peer_nvlink_us = 0.6;
+constexpr double device_pcie_us = 0.5;
+constexpr double port_us = 0.35;
+
+constexpr int64_t most_devices = 1 << 18;  // of all nodes together, in a file of some 100 MB
+
+const NcclDevice& device_at(const NcclMachine& machine, int number) {
+  return machine.devices[static_cast<std::size_t>(number)];
+}
+
+// Sums of links in another order differ in the last bits.
+bool alike(double a, double b) { return std::abs(a - b) < 1e-6; }
+
+// Six decimals: 18 links of 20.6 are 370.8 GB/s, not 370.80000000000001.
+std::string rounded(double value) { return number_text(std::round(value * 1e6) / 1e6); }
+
+Json link_json(double latency_us, double GBps) {
+  return {{"latency", rounded(latency_us) + " us"}, {"bandwidth", rounded(GBps) + " GBps"}};
+}
+
+Json head_of(const NcclImportOptions& options, const std::string& file, const char* shape) {
+  return {{"schema", "sgdsim/cluster/1"},
+          {"name", options.name},
+          {"description",
+           "Rates from a NCCL topology file; latencies from NCCL's tuning model "
+           "(0.6 us over NVLink, 1 us over PCIe, 2.7 us over the network)."},
+          {"source", "imported from " + file},
+          {"shape", shape},
+          {"nodes", options.nodes}};
+}
+
+// ---- the regular box
+
+struct Way {
+  int hops = 0;
+  double GBps = 0;
+};
+
+// From a GPU to a NIC through the PCIe tree, and from CPU to CPU where their roots differ.
+Way way_between(const NcclMachine& machine, int from, int to) {
+  // Parents come before children, so the later one of two devices is never above the other.
+  Way way{0, HUGE_VAL};
+  while (from != to) {
+    int& lower = from > to ? from : to;
+    const NcclDevice& device = device_at(machine, lower);
+    if (device.kind == Kind::cpu) {
+      const int other = from > to ? to : from;
+      int root = other;
+      while (device_at(machine, root).parent >= 0) root = device_at(machine, root).parent;
+      way.GBps = std::min({way.GBps, device.cpu_GBps, device_at(machine, root).cpu_GBps});
+      lower = root;
+    } else {
+      way.GBps = std::min(way.GBps, device.up_GBps);
+      lower = device.parent;
+    }
+    ++way.hops;
+  }
+  return way;
+}
+
+// What a box needs to know beyond its counts.
+struct Regular {
+  double gpu_link_GBps = 0;
+  double pcie_GBps = 0;
+  std::optional<NcclPort> port;
+};
+
+// One NIC entry per port; the NIC of port number i.
+std::vector<int> nic_of_port(const NcclMachine& machine) {
+  std::vector<int> nics;
+  for (const int nic : machine.nics)
+    nics.insert(nics.end(), device_at(machine, nic).ports.size(), nic);
+  return nics;
+}
+
+// The machine as a regular box, if it is one: every GPU alike at NVSwitches, every NIC alike, and
+// NIC g * nics / gpus as near to GPU g as any other.
+std::optional<Regular> as_regular(const NcclMachine& machine) {
+  Regular box;
+  box.gpu_link_GBps = device_at(machine, machine.gpus.front()).nvswitch_GBps;
+  if (!(box.gpu_link_GBps > 0) || !machine.peer_links.empty()) return std::nullopt;
+  for (const int gpu : machine.gpus) {
+    const NcclDevice& device = device_at(machine, gpu);
+    if (!alike(device.nvswitch_GBps, box.gpu_link_GBps) || device.cpu_nvlink_GBps > 0)
+      return std::nullopt;
+  }
+  const std::vector<int> nics = nic_of_port(machine);
+  if (nics.empty()) return box;
+  if (machine.gpus.size() % nics.size() != 0) return std::nullopt;
+  box.port = device_at(machine, nics.front()).ports.front();
+  for (const int nic : machine.nics)
+    for (const NcclPort& port : device_at(machine, nic).ports)
+      if (!alike(port.GBps, box.port->GBps) || !alike(port.latency_us, box.port->latency_us))
+        return std::nullopt;
+  for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
+    const std::size_t own = gpu * nics.size() / machine.gpus.size();
+    const Way way = way_between(machine, machine.gpus[gpu], nics[own]);
+    if (gpu == 0) box.pcie_GBps = way.GBps;
+    if (!alike(way.GBps, box.pcie_GBps)) return std::nullopt;
+    for (const int nic : nics)
+      if (way_between(machine, machine.gpus[gpu], nic).hops < way.hops) return std::nullopt;
+  }
+  return box;
+}
+
+Json box_json(const NcclMachine& machine, const Regular& box, const NcclImportOptions& options,
+              const std::string& file) {
+  Json cluster = head_of(options, file, "nvlink_box");
+  cluster["gpus_per_node"] = machine.gpus.size();
+  if (box.port) cluster["nics_per_node"] = nic_of_port(machine).size();
+  cluster["gpu_link"] = link_json(switched_nvlink_us, box.gpu_link_GBps);
+  if (box.port) {
+    cluster["pcie"] = link_json(2 * device_pcie_us, box.pcie_GBps);
+    cluster["nic"] = link_json(port_us + box.port->latency_us, box.port->GBps);
+  }
+  return cluster;
+}
+
+// ---- any other machine
+
+class Writer {
+ public:
+  Writer(const NcclMachine& machine, const NcclImportOptions& options)
+      : machine_(machine), options_(options) {}
+  void write(Json& cluster);
+
+ private:
+  void name_devices();
+  void add_node(const std::string& prefix);
+  void add_nvlinks(const std::string& prefix);
+  void add_vertex(const std::string& name, const char* kind) {
+    vertices_.push_back({{"name", name}, {"kind", kind}});
+  }
+  void connect(const std::string& from, const std::string& to, const std::string& kind,
+               double latency_us, double GBps, bool one_way = false);
+
+  const NcclMachine& machine_;
+  const NcclImportOptions& options_;
+  std::vector<std::string> names_;  // by device
+  Json vertices_ = Json::array();
+  Json links_ = Json::object();
+  Json edges_ = Json::array();
+};
+
+void Writer::name_devices() {
+  int cpus = 0;
+  int switches = 0;
+  names_.resize(machine_.devices.size());
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (machine_.devices[i].kind == Kind::cpu) names_[i] = "cpu" + std::to_string(cpus++);
+    if (machine_.devices[i].kind == Kind::pcie_switch)
+      names_[i] = "pcie" + std::to_string(switches++);
+  }
+  for (std::size_t i = 0; i < machine_.gpus.size(); ++i)
+    names_[static_cast<std::size_t>(machine_.gpus[i])] = "gpu" + std::to_string(i);
+  for (std::size_t i = 0; i < machine_.nics.size(); ++i)
+    names_[static_cast<std::size_t>(machine_.nics[i])] = "nic" + std::to_string(i);
+}
+
+void Writer::connect(const std::string& from, const std::string& to, const std::string& kind,
+                     double latency_us, double GBps, bool one_way) {
+  std::string link_class = kind + " " + rounded(GBps) + " GBps";
+  if (latency_us > 0) link_class += ", " + rounded(latency_us) + " us";
+  links_[link_class] = link_json(latency_us, GBps);
+  Json edge = {{"from", from}, {"to", to}, {"link", link_class}};
+  if (one_way) edge["one_way"] = true;
+  edges_.push_back(std::move(edge));
+}
+
+void Writer::add_nvlinks(const std::string& prefix) {
+  const bool has_nvswitch = std::any_of(machine_.gpus.begin(), machine_.gpus.end(), [&](int gpu) {
+    return device_at(machine_, gpu).nvswitch_GBps > 0;
+  });
+  if (has_nvswitch) add_vertex(prefix + "nvswitch", "nvswitch");
+  auto name_of = [&](int device) { return prefix + names_[static_cast<std::size_t>(device)]; };
+  for (const int gpu : machine_.gpus) {
+    const NcclDevice& device = device_at(machine_, gpu);
+    if (device.nvswitch_GBps > 0)
+      connect(name_of(gpu), prefix + "nvswitch", "nvlink", switched_nvlink_us,
+              device.nvswitch_GBps);
+    int cpu = gpu;
+    while (device_at(machine_, cpu).parent >= 0) cpu = device_at(machine_, cpu).parent;
+    if (device.cpu_nvlink_GBps > 0)
+      connect(name_of(gpu), name_of(cpu), "nvlink to cpu", device_pcie_us, device.cpu_nvlink_GBps);
+  }
+  std::map<std::pair<int, int>, double> one_way_GBps;
+  for (const NcclPeerLink& link : machine_.peer_links)
+    one_way_GBps[{link.from, link.to}] += link.GBps;
+  for (const auto& [pair, GBps] : one_way_GBps) {
+    const auto back = one_way_GBps.find({pair.second, pair.first});
+    const bool is_even = back != one_way_GBps.end() && alike(back->second, GBps);
+    if (is_even && pair.first > pair.second) continue;  // written with its other direction
+    connect(name_of(pair.first), name_of(pair.second), "nvlink", peer_nvlink_us, GBps, !is_even);
+  }
+}
+
+void Writer::add_node(const std::string& prefix) {
+  for (const int gpu : machine_.gpus) {
+    add_vertex(prefix + names_[static_cast<std::size_t>(gpu)], "gpu");
+    vertices_.back()["forwards"] = false;  // a GPU does not pass on what is meant for another
+  }
+  std::vector<int> cpus;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const NcclDevice& device = machine_.devices[i];
+    const std::string name = prefix + names_[i];
+    if (device.kind == Kind::cpu) {
+      add_vertex(name, "cpu");
+      for (const int other : cpus)
+        connect(prefix + names_[static_cast<std::size_t>(other)], name, "cpu to cpu", 0,
+                std::min(device.cpu_GBps, device_at(machine_, other).cpu_GBps));
+      cpus.push_back(static_cast<int>(i));
+      continue;
+    }
+    if (device.kind == Kind::pcie_switch) add_vertex(name, "pcie");
+    if (device.kind == Kind::nic) add_vertex(name, "nic");
+    connect(name, prefix + names_[static_cast<std::size_t>(device.parent)], "pcie",
+            device.kind == Kind::pcie_switch ? 0 : device_pcie_us, device.up_GBps);
+    if (device.kind == Kind::nic && options_.nodes > 1)
+      for (const NcclPort& port : device.ports)
+        connect(name, "switch", "net", port_us + port.latency_us, port.GBps);
+  }
+  add_nvlinks(prefix);
+}
+
+void Writer::write(Json& cluster) {
+  name_devices();
+  if (options_.nodes > 1) add_vertex("switch", "switch");
+  for (int node = 0; node < options_.nodes; ++node)
+    add_node(options_.nodes > 1 ? "node" + std::to_string(node) + "/" : "");
+  cluster["gpus_per_node"] = machine_.gpus.size();
+  cluster["vertices"] = std::move(vertices_);
+  cluster["links"] = std::move(links_);
+  cluster["edges"] = std::move(edges_);
+}
+
+}  // namespace
+
+NcclImport import_nccl_xml(std::string_view text, const std::string& file,
+                           const NcclImportOptions& options) {
+  NcclMachine machine = read_nccl_machine(text, file);
+  const auto gpus = static_cast<int64_t>(machine.gpus.size());
+  if (options.nodes < 1)
+    throw InputError(file, "expected at least one node, got " + std::to_string(options.nodes));
+  if (options.nodes > 1 && machine.nics.empty())
+    throw InputError(file, "the machine has no network card by which " +
+                               std::to_string(options.nodes) + " of it could be joined");
+  NcclImport import;
+  import.notes = std::move(machine.notes);
+  const std::optional<Regular> box = as_regular(machine);
+  const int64_t most = box ? most_workers : most_table_points;
+  if (gpus * options.nodes > most)
+    throw InputError(file, std::to_string(options.nodes) + " nodes of " + std::to_string(gpus) +
+                               " GPUs are more than " + std::to_string(most) + " workers");
+  if (!box && static_cast<int64_t>(machine.devices.size()) * options.nodes > most_devices)
+    throw InputError(file, std::to_string(options.nodes) + " nodes of " +
+                               std::to_string(machine.devices.size()) + " devices are more than " +
+                               std::to_string(most_devices) + " vertices");
+  if (box) {
+    import.cluster = box_json(machine, *box, options, file);
+  } else {
+    import.cluster = head_of(options, file, "explicit");
+    Writer(machine, options).write(import.cluster);
+  }
+  return import;
+}
+
+}  // namespace sgdsim
