@@ -1,0 +1,231 @@
+// Cluster files: those that ship are read, those in tests/bad/cluster are refused with exactly the
+// sentence that stands beside them, and the schema knows the fields that the reader knows.
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <set>
+
+#include "sim/core/error.h"
+#include "topologies/cluster_file.h"
+#include "topologies/registry.h"
+
+namespace sgdsim {
+namespace {
+
+const std::filesystem::path root = SGDSIM_SOURCE_DIR;
+
+std::vector<std::filesystem::path> files_in(const std::string& folder, const std::string& ending) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(root / folder))
+    if (entry.path().extension() == ending) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+ClusterFile cluster_of(const std::string& text) {
+  return read_cluster(Document::parse(text, "cluster.json").root());
+}
+
+std::string error_of(const std::string& text, const std::string& file) {
+  try {
+    read_cluster(Document::parse(text, file).root());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_CASE("cluster files: what is wrong is refused with a sentence") {
+  const auto files = files_in("tests/bad/cluster", ".json");
+  CHECK(files.size() >= 60);
+  for (const auto& file : files) {
+    INFO(file.filename().string());
+    auto sentence = file;
+    sentence.replace_extension(".txt");
+    std::string expected = read_text(sentence.string());
+    expected.pop_back();  // the newline
+    CHECK(error_of(read_text(file.string()), file.filename().string()) == expected);
+  }
+}
+
+TEST_CASE("cluster files: all that ship can be read, drawn and named by their source") {
+  const auto files = files_in("topologies/data", ".json");
+  CHECK(files.size() >= 10);
+  for (const auto& path : files) {
+    INFO(path.filename().string());
+    const ClusterFile file = read_cluster_file(path.string());
+    CHECK(file.cluster.name == path.stem().string());
+    CHECK(file.source.size() > 10);
+    CHECK(file.description.size() > 10);
+    CHECK(file.graph().workers() == file.cluster.network.workers());
+    CHECK(static_cast<int64_t>(file.graph().connections().size()) == file.connections);
+    CHECK(file.nodes * file.cluster.workers_per_node == file.cluster.network.workers());
+  }
+}
+
+TEST_CASE("cluster files: what some that ship are made to say") {
+  struct Row {
+    std::string file;
+    int from;
+    int to;
+    int64_t latency_ps;
+    double per_byte_ps;
+    double reduce_ps;
+  };
+  const std::vector<Row> rows = {
+      {"10gbe_16", 0, 15, 45'250'000, 993.41, 2500},
+      {"gtopk_1gbe_32", 31, 0, 436'000'000, 9000, 0},
+      {"dgx_h100_4", 0, 7, 600'000, 1e3 / 370.8, 0},
+      {"dgx_h100_4", 0, 8, 2'700'000, 1e3 / 48, 0},  // PCIe is slower than the 400 Gbps port
+      {"dgx_a100_2", 0, 15, 2'700'000, 1e3 / 24, 0},
+      {"cloud_v100_25gbe", 0, 63, 32'000'000, 320 / 0.9, 0},
+      {"leaf_spine_oversubscribed", 0, 127, 8'000'000, 200, 0},
+      {"leaf_spine_144", 0, 143, 11'844'000, 80, 0},
+      {"two_rate_cluster", 0, 1, 10'000'000, 320, 0},
+      {"two_rate_cluster", 0, 3, 10'000'000, 800, 0},
+      {"two_rate_cluster", 6, 7, 17'000'000, 800, 0},
+      {"two_boxes_explicit", 0, 1, 600'000, 20, 0},
+      {"two_boxes_explicit", 2, 3, 1'000'000, 1e3 / 12, 0},
+      {"two_boxes_explicit", 0, 3, 5'000'000, 80 / 0.95, 0},  // 12 GB/s is faster than the cable
+  };
+  for (const Row& row : rows) {
+    INFO(row.file << " from " << row.from << " to " << row.to);
+    const ClusterFile file =
+        read_cluster_file((root / "topologies/data" / (row.file + ".json")).string());
+    const PairCost cost = file.cluster.network.between(row.from, row.to);
+    CHECK(cost.latency.ps() == row.latency_ps);
+    CHECK(cost.per_byte.ps() == doctest::Approx(row.per_byte_ps).epsilon(1e-15));
+    CHECK(cost.reduce.ps() == row.reduce_ps);
+  }
+}
+
+TEST_CASE("cluster files: an experiment may hold one inline, and errors say where") {
+  const std::string text =
+      R"({"cluster": {"shape": "ring", "nodes": 3,
+                      "link": {"latency": "1 us", "bandwidth": "100 Gb"}}})";
+  const Document document = Document::parse(text, "experiment.json");
+  CHECK_THROWS_WITH_AS(
+      read_cluster(document.root().child("cluster")),
+      doctest::Contains("experiment.json: /cluster/link/bandwidth: expected a bandwidth with a "
+                        "unit (bps, "),
+      InputError);
+}
+
+TEST_CASE("cluster files: a file that is not there") {
+  CHECK_THROWS_WITH_AS(read_cluster_file("no/such/file.json"),
+                       "no/such/file.json: cannot be read: No such file or directory", InputError);
+}
+
+TEST_CASE("cluster files: nodes, grids and names") {
+  const std::string link = R"("link": {"latency": "1 us", "bandwidth": "1 GBps"})";
+  const std::string gpu_link = R"(, "gpu_link": {"latency": "1 us", "bandwidth": "9 GBps"})";
+  const ClusterFile torus =
+      cluster_of(R"({"shape": "torus", "dimensions": [4, 3, 2], )" + link + "}");
+  CHECK(torus.cluster.grid == std::vector<int>{4, 3, 2});
+  CHECK(torus.cluster.name == "torus");
+  CHECK(torus.nodes == 24);
+  const ClusterFile boxes =
+      cluster_of(R"({"shape": "torus", "dimensions": [4, 3], "gpus_per_node": 2, "name": "x", )" +
+                 link + gpu_link + "}");
+  CHECK(boxes.cluster.grid == std::vector<int>{2, 4, 3});
+  CHECK(boxes.cluster.workers_per_node == 2);
+  CHECK(boxes.cluster.network.workers() == 24);
+  CHECK(boxes.cluster.name == "x");
+  CHECK(cluster_of(R"({"shape": "ring", "nodes": 5, )" + link + "}").cluster.grid.empty());
+}
+
+TEST_CASE("cluster files: a graph too large to draw is refused, not built") {
+  const ClusterFile file = cluster_of(
+      R"({"shape": "fully_connected", "nodes": 100000,
+          "link": {"latency": "1 us", "bandwidth": "1 GBps"}})");
+  CHECK(file.connections == int64_t{100000} * 99999 / 2);
+  CHECK_THROWS_WITH_AS(file.graph(),
+                       "cluster.json: /: the graph would have 4999950000 links; at most 4194304 "
+                       "can be drawn or routed",
+                       InputError);
+}
+
+TEST_CASE("cluster files: more workers than a table of routes holds are refused") {
+  std::string vertices;
+  for (int i = 0; i < 4097; ++i)
+    vertices +=
+        (i == 0 ? "" : ",") + (R"({"name": "g)" + std::to_string(i) + R"(", "kind": "gpu"})");
+  CHECK(
+      error_of(R"({"shape": "explicit", "links": {}, "edges": [], "vertices": [)" + vertices + "]}",
+               "big.json") ==
+      "big.json: /vertices: expected at most 4096 vertices of kind \"gpu\", got 4097");
+}
+
+// ---- the schema
+
+std::set<std::string> fields_that_reader_knows(const std::string& fields) {
+  const std::string error = error_of("{" + fields + R"(, "no such field": 1})", "f");
+  std::set<std::string> names;
+  const std::string mark = "known: ";
+  std::size_t from = error.find(mark);
+  REQUIRE(from != std::string::npos);
+  from += mark.size();
+  while (true) {
+    const std::size_t end = error.find(", ", from);
+    names.insert(error.substr(from, end - from));
+    if (end == std::string::npos) return names;
+    from = end + 2;
+  }
+}
+
+std::set<std::string> strings_of(const Value& list) {
+  std::set<std::string> names;
+  for (const Value& name : list.items()) names.insert(name.text());
+  return names;
+}
+
+TEST_CASE("cluster files: the schema lists the fields of every shape, and describes each") {
+  const Document document = Document::read((root / "app/schemas/cluster.json").string());
+  const Value schema = document.root();
+  const std::string link = R"({"latency": "1 us", "bandwidth": "1 GBps"})";
+  std::string links;
+  for (const std::string role : {"nic", "link", "uplink", "local", "global"})
+    links += ", \"" + role + "\": " + link;
+  const std::vector<std::pair<std::string, std::string>> sizes = {
+      {"single_switch", R"("nodes": 2, "nic": )" + link},
+      {"nvlink_box", R"("nodes": 2, "gpu_link": )" + link + R"(, "nic": )" + link},
+      {"leaf_spine", R"("nodes": 2, "nodes_per_leaf": 1, "spines": 1, "nic": )" + link +
+                         R"(, "uplink": )" + link},
+      {"fat_tree", R"("k": 2, "nic": )" + link + R"(, "uplink": )" + link},
+      {"dragonfly", R"("groups": 2, "routers_per_group": 1, "nodes_per_router": 1,
+                       "global_links": 1, "nic": )" +
+                        link + R"(, "local": )" + link + R"(, "global": )" + link},
+      {"chain", R"("nodes": 2, "link": )" + link},
+      {"ring", R"("nodes": 2, "link": )" + link},
+      {"fully_connected", R"("nodes": 2, "link": )" + link},
+      {"torus", R"("dimensions": [2, 2], "link": )" + link},
+      {"explicit", R"("vertices": [{"name": "a", "kind": "gpu"}], "links": {}, "edges": [])"}};
+  CHECK(sizes.size() == shapes.size());
+  std::set<std::string> all;
+  for (const auto& [shape, fields] : sizes) {
+    INFO(shape);
+    const auto known = fields_that_reader_knows("\"shape\": \"" + shape + "\", " + fields);
+    all.insert(known.begin(), known.end());
+    bool found = false;
+    for (const Value& branch : schema.child("allOf").items()) {
+      const Value condition = branch.child("if");
+      if (!condition.json().contains("properties")) continue;
+      if (condition.child("properties").child("shape").child("const").text() != shape) continue;
+      found = true;
+      CHECK(strings_of(branch.child("then").child("propertyNames").child("enum")) == known);
+    }
+    CHECK(found);
+  }
+  std::set<std::string> described;
+  for (const auto& [name, property] : schema.child("properties").entries()) {
+    described.insert(name);
+    CHECK_MESSAGE(property.json().contains("description"), name);
+  }
+  CHECK(described == all);
+  std::set<std::string> shape_names;
+  for (const Shape& shape : shapes) shape_names.emplace(shape.name);
+  CHECK(strings_of(schema.child("properties").child("shape").child("enum")) == shape_names);
+}
+
+}  // namespace
+}  // namespace sgdsim
