@@ -90,6 +90,14 @@ void Network::set_ports(std::vector<Port> ports) {
   ports_ = std::move(ports);
 }
 
+Network Network::first(int workers) const {
+  assert(workers > 0 && workers <= workers_);
+  Network part = *this;
+  part.workers_ = workers;
+  if (!part.ports_.empty()) part.ports_.resize(static_cast<std::size_t>(workers));
+  return part;
+}
+
 PairCost Network::worst() const {
   PairCost worst;
   for (const PairCost& cost : classes_) widen(worst, cost);

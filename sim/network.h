@@ -78,6 +78,9 @@ class Network {
   void set_ports(std::vector<Port> ports);
   const std::vector<Port>& ports() const { return ports_; }
 
+  // The same network as its first workers see it.
+  Network first(int workers) const;
+
   // Every pair costs the same.
   bool is_uniform() const { return ports_.empty() && classes_.size() == 1; }
   // The costs of the worst pair, each term by itself; what a closed form charges.

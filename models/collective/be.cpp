@@ -7,7 +7,7 @@
 // scatter, then an all-gather around a ring (any P) or by recursive doubling (powers of two).
 #include "models/collective/registry.h"
 
-namespace sgdsim::be {
+namespace sgdsim::collective::be {
 namespace {
 
 Phase halve(const Job& job) {
@@ -134,4 +134,4 @@ Algorithm describe() {
           .closed_form = closed_form};
 }
 
-}  // namespace sgdsim::be
+}  // namespace sgdsim::collective::be

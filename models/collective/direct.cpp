@@ -5,7 +5,7 @@
 // rotation keeps ports apart: in a round each member receives from one other only.
 #include "models/collective/registry.h"
 
-namespace sgdsim::direct {
+namespace sgdsim::collective::direct {
 namespace {
 
 Phase shifts(const Job& job) {
@@ -67,4 +67,4 @@ Algorithm describe() {
           .closed_form = closed_form};
 }
 
-}  // namespace sgdsim::direct
+}  // namespace sgdsim::collective::direct

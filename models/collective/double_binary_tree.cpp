@@ -15,7 +15,7 @@
 
 #include "models/collective/registry.h"
 
-namespace sgdsim::double_binary_tree {
+namespace sgdsim::collective::double_binary_tree {
 namespace {
 
 // The parent of number u of 1 .. last in the in-order tree; 0 above the top.
@@ -113,4 +113,4 @@ Algorithm describe() {
           .takes_block = true};
 }
 
-}  // namespace sgdsim::double_binary_tree
+}  // namespace sgdsim::collective::double_binary_tree

@@ -7,7 +7,7 @@
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 
-namespace sgdsim::halving_doubling {
+namespace sgdsim::collective::halving_doubling {
 namespace {
 
 bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
@@ -68,4 +68,4 @@ Algorithm describe() {
           .closed_form = closed_form};
 }
 
-}  // namespace sgdsim::halving_doubling
+}  // namespace sgdsim::collective::halving_doubling

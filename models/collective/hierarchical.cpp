@@ -7,7 +7,7 @@
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 
-namespace sgdsim::hierarchical {
+namespace sgdsim::collective::hierarchical {
 namespace {
 
 struct Part {
@@ -127,4 +127,4 @@ Algorithm describe() {
           .takes_block = true};
 }
 
-}  // namespace sgdsim::hierarchical
+}  // namespace sgdsim::collective::hierarchical

@@ -6,7 +6,7 @@
 
 #include "models/collective/registry.h"
 
-namespace sgdsim::linear {
+namespace sgdsim::collective::linear {
 namespace {
 
 Phase out(const Job& job) { return job.phase(Talk::star_out, Load::whole, job.size() - 1); }
@@ -59,4 +59,4 @@ Algorithm describe() {
           .closed_form = closed_form};
 }
 
-}  // namespace sgdsim::linear
+}  // namespace sgdsim::collective::linear

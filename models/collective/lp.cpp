@@ -12,7 +12,7 @@
 
 #include "models/collective/registry.h"
 
-namespace sgdsim::lp {
+namespace sgdsim::collective::lp {
 namespace {
 
 int root_of(const Job& job) {
@@ -207,4 +207,4 @@ Algorithm describe() {
           .takes_block = true};
 }
 
-}  // namespace sgdsim::lp
+}  // namespace sgdsim::collective::lp

@@ -8,7 +8,7 @@
 
 #include "models/collective/registry.h"
 
-namespace sgdsim::mst {
+namespace sgdsim::collective::mst {
 namespace {
 
 Phase down(const Job& job) { return job.phase(Talk::tree_down, Load::whole, log2_up(job.size())); }
@@ -94,4 +94,4 @@ Algorithm describe() {
           .closed_form = closed_form};
 }
 
-}  // namespace sgdsim::mst
+}  // namespace sgdsim::collective::mst

@@ -6,7 +6,7 @@
 // Bruck's: round k moves every block whose distance has bit k set.
 #include "models/collective/registry.h"
 
-namespace sgdsim::recursive_doubling {
+namespace sgdsim::collective::recursive_doubling {
 namespace {
 
 bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
@@ -90,4 +90,4 @@ Algorithm describe() {
           .closed_form = closed_form};
 }
 
-}  // namespace sgdsim::recursive_doubling
+}  // namespace sgdsim::collective::recursive_doubling

@@ -4,7 +4,7 @@
 // All-gather step k: it sends chunk i + 1 - k, and has everything after P - 1 steps. Any P.
 #include "models/collective/registry.h"
 
-namespace sgdsim::ring {
+namespace sgdsim::collective::ring {
 namespace {
 
 Phase around(const Job& job, int first_chunk, bool folds) {
@@ -53,4 +53,4 @@ Algorithm describe() {
           .closed_form = closed_form};
 }
 
-}  // namespace sgdsim::ring
+}  // namespace sgdsim::collective::ring

@@ -6,7 +6,7 @@
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 
-namespace sgdsim::torus_ring {
+namespace sgdsim::collective::torus_ring {
 namespace {
 
 std::vector<int> dimensions(const Job& job) {
@@ -77,4 +77,4 @@ Algorithm describe() {
           .closed_form = closed_form};
 }
 
-}  // namespace sgdsim::torus_ring
+}  // namespace sgdsim::collective::torus_ring

@@ -94,13 +94,12 @@ double parse(std::string_view text, const std::string& where, const Kind& kind) 
   return value;
 }
 
-int64_t whole(double value, std::string_view text, const std::string& where,
-              std::string_view base) {
+// A decimal such as 0.3 KB is a whole number of bytes up to the rounding of its binary form, which
+// is a few units in the last place of the value.
+int64_t whole(double value, std::string_view text, const std::string& where) {
   const double nearest = std::nearbyint(value);
-  // A decimal such as 0.3 KB is a whole number of bytes up to rounding of its binary form.
-  if (std::abs(value - nearest) > 1e-9 * std::max(1., std::abs(value)))
-    throw InputError(where, "expected a whole number of " + std::string(base) + ", got \"" +
-                                std::string(text) + "\"");
+  if (std::abs(value - nearest) > value * 0x1p-50)
+    throw InputError(where, "expected a whole number of bytes, got \"" + std::string(text) + "\"");
   return static_cast<int64_t>(nearest);
 }
 
@@ -115,7 +114,8 @@ std::string in_best_unit(double value, std::span<const Unit> units) {
     if (best.empty() || text.size() <= best.size()) best = text;
     if (value == 0) break;
   }
-  return best.empty() ? number_text(value) + " " + std::string(units.front().name) : best;
+  if (!best.empty()) return best;
+  return number_text(value / units.front().factor) + " " + std::string(units.front().name);
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ Duration parse_duration(std::string_view text, const std::string& where) {
 }
 
 Bytes parse_bytes(std::string_view text, const std::string& where) {
-  return Bytes(whole(parse(text, where, size_kind), text, where, "bytes"));
+  return Bytes(whole(parse(text, where, size_kind), text, where));
 }
 
 Bandwidth parse_bandwidth(std::string_view text, const std::string& where) {

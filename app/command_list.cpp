@@ -1,0 +1,140 @@
+// `sgdsim list`: everything that has a name, from the registries themselves; `sgdsim schema`.
+#include <memory>
+
+#include "app/commands.h"
+#include "app/schemas.h"
+#include "app/table.h"
+#include "models/collective/options.h"
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "topologies/export.h"
+#include "topologies/registry.h"
+
+namespace sgdsim {
+namespace {
+
+struct Entry {
+  std::string name;
+  std::string meaning;
+};
+
+std::vector<Entry> algorithm_entries() {
+  std::vector<Entry> entries;
+  for (const Algorithm& algorithm : algorithms()) {
+    std::string operations;
+    for (const Operation operation : algorithm.operations)
+      operations += (operations.empty() ? "" : ", ") + std::string(name_of(operation));
+    entries.push_back(
+        {std::string(algorithm.name), std::string(algorithm.summary) + " [" + operations + "]"});
+  }
+  entries.push_back({"auto", "the cheapest of the above"});
+  entries.push_back({"nccl", "NCCL's own tuning model and choice"});
+  return entries;
+}
+
+std::vector<Entry> operation_entries() {
+  return {{"broadcast", "everybody gets what the root has"},
+          {"reduce", "the root gets the sum of all"},
+          {"allreduce", "everybody gets the sum of all"},
+          {"reduce_scatter", "everybody gets a part of the sum"},
+          {"allgather", "everybody gets the parts of all"},
+          {"alltoall", "everybody gets a different part of everybody"}};
+}
+
+std::vector<Entry> option_entries() {
+  std::vector<Entry> entries;
+  for (const OptionKey& key : option_keys())
+    entries.push_back(
+        {std::string(key.name) + "=" + std::string(key.values), std::string(key.meaning)});
+  return entries;
+}
+
+std::vector<Entry> shape_entries() {
+  std::vector<Entry> entries;
+  for (const Shape& shape : shapes)
+    entries.push_back({std::string(shape.name), std::string(shape.description)});
+  return entries;
+}
+
+std::vector<Entry> fidelity_entries() {
+  return {{"closed_form", "the published formula"}, {"message", "every message of every worker"}};
+}
+
+std::vector<Entry> schema_entries() {
+  std::vector<Entry> entries;
+  for (const EmbeddedSchema& schema : embedded_schemas())
+    entries.push_back(
+        {std::string(schema.name), Json::parse(schema.text).value("title", std::string())});
+  return entries;
+}
+
+struct ListedKind {
+  std::string name;
+  std::vector<Entry> (*entries)();
+};
+
+const std::vector<ListedKind>& kinds() {
+  static const std::vector<ListedKind> table = {
+      {"algorithms", algorithm_entries}, {"operations", operation_entries},
+      {"options", option_entries},       {"shapes", shape_entries},
+      {"fidelities", fidelity_entries},  {"schemas", schema_entries},
+  };
+  return table;
+}
+
+void list(const std::string& kind, const std::string& format, std::ostream& out) {
+  std::vector<std::string> known;
+  for (const ListedKind& one : kinds()) known.push_back(one.name);
+  Json json = {{"schema", "sgdsim/list/1"}};
+  bool found = false;
+  for (const ListedKind& one : kinds()) {
+    if (!kind.empty() && kind != one.name) continue;
+    if (format == "table" && kind.empty()) out << (found ? "\n" : "") << one.name << '\n';
+    found = true;
+    Table table({});
+    for (const Entry& entry : one.entries()) {
+      json[one.name].push_back({{"name", entry.name}, {"meaning", entry.meaning}});
+      if (format == "table")
+        out << "  " << entry.name
+            << std::string(entry.name.size() < 34 ? 34 - entry.name.size() : 1, ' ')
+            << entry.meaning << '\n';
+    }
+  }
+  if (!found) throw InputError("list", unknown_name("kind", kind, known));
+  if (format == "json") out << json.dump(2) << '\n';
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& program, Streams streams) {
+  CLI::App* command = program.add_subcommand("list", "What can be named, and what it means.");
+  auto kind = std::make_shared<std::string>();
+  auto format = std::make_shared<std::string>("table");
+  command->add_option(
+      "KIND", *kind, "algorithms, operations, options, shapes, fidelities or schemas; default all");
+  command->add_option("--format", *format, "table (default) or json")
+      ->check(CLI::IsMember({"table", "json"}));
+  command->footer("Example:\n  sgdsim list algorithms");
+  command->callback([kind, format, streams] { list(*kind, *format, streams.out); });
+}
+
+void add_schema_command(CLI::App& program, Streams streams) {
+  CLI::App* command = program.add_subcommand("schema", "Print the JSON Schema of a kind of file.");
+  auto name = std::make_shared<std::string>();
+  command->add_option("NAME", *name, "one of `sgdsim list schemas`")->required();
+  command->footer("Example:\n  sgdsim schema cluster");
+  command->callback([name, streams] {
+    std::vector<std::string> known;
+    for (const EmbeddedSchema& schema : embedded_schemas()) {
+      if (schema.name == *name) {
+        streams.out << schema.text;
+        return;
+      }
+      known.emplace_back(schema.name);
+    }
+    throw InputError("schema", unknown_name("schema", *name, known));
+  });
+}
+
+}  // namespace sgdsim

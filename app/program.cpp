@@ -1,0 +1,63 @@
+// The command line as a whole: version, help, commands, exit codes.
+//
+// 0 ok; 1 our failure (the output could not be written, a bug); 2 bad usage or bad input.
+#include <algorithm>
+#include <exception>
+
+#include "app/commands.h"
+#include "app/version.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int exit_failure = 1;
+constexpr int exit_bad_input = 2;
+
+std::string version_text() {
+  return "sgdsim " + std::string(version_number) + " (commit " + std::string(version_commit) +
+         ", " + std::string(version_compiler) + ", CUDA " + (version_has_cuda ? "yes" : "no") + ")";
+}
+
+void describe(CLI::App& program, Streams streams) {
+  program.name("sgdsim");
+  program.set_version_flag("--version", version_text());
+  program.require_subcommand(1);
+  program.footer(
+      "Example:\n"
+      "  sgdsim collective --algorithm ring --op allreduce --ranks 16 --bytes \"100 MB\" \\\n"
+      "      --alpha \"45 us\" --beta \"0.8 ns/B\"\n"
+      "Exit codes: 0 ok, 1 failure, 2 bad usage or input.");
+  add_collective_command(program, streams);
+  add_list_command(program, streams);
+  add_schema_command(program, streams);
+  add_export_command(program, streams);
+  add_import_command(program, streams);
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, Streams streams) {
+  CLI::App program("A trace-driven simulator of distributed SGD.");
+  describe(program, streams);
+  try {
+    // CLI11 takes a vector of arguments from its end.
+    program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    const int code = program.exit(error, streams.out, streams.log);
+    return code == 0 ? 0 : exit_bad_input;
+  } catch (const InputError& error) {
+    streams.log << "sgdsim: " << error.what() << '\n';
+    return exit_bad_input;
+  } catch (const std::exception& error) {
+    streams.log << "sgdsim: failed: " << error.what() << '\n';
+    return exit_failure;
+  }
+  if (!streams.out.flush()) {
+    streams.log << "sgdsim: the output could not be written\n";
+    return exit_failure;
+  }
+  return 0;
+}
+
+}  // namespace sgdsim
