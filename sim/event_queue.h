@@ -43,12 +43,9 @@ class EventQueue {
     return buckets_[0][taken_++];
   }
 
-  // The time of the next event.
-  Time next_time() {
-    assert(size_ > 0);
-    if (taken_ == buckets_[0].size()) refill();
-    return last_;
-  }
+  // Whether another event has the time of the last one taken. To look for the next time instead
+  // would move the clock there, and events before it could not be planned any more.
+  bool another_now() const { return taken_ < buckets_[0].size(); }
 
  private:
   static constexpr int bucket_count = 65;

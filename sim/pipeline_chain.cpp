@@ -37,6 +37,7 @@ std::vector<int> chain_order(const Flow& flow) {
 struct ChainClocks {
   std::vector<int> workers;
   std::vector<Time> out_free, in_free, fold_free;
+  std::vector<Time> taken;  // the last block; a jittered one does not overtake it
 };
 
 ChainClocks clocks_of(const Team& team, const Flow& flow, int base,
@@ -45,7 +46,7 @@ ChainClocks clocks_of(const Team& team, const Flow& flow, int base,
   for (const int v : chain_order(flow)) chain.workers.push_back(team.colleague(base, v));
   for (const int worker : chain.workers)
     chain.out_free.push_back(clocks[static_cast<std::size_t>(worker)]);
-  chain.in_free = chain.fold_free = chain.out_free;
+  chain.in_free = chain.fold_free = chain.taken = chain.out_free;
   return chain;
 }
 
@@ -57,7 +58,9 @@ Time wave(ChainClocks& chain, Time available, bool folds, bool fold_overlaps, co
     Time& in_free = chain.in_free[hop + 1];
     const Time start = std::max({available, chain.out_free[hop], in_free - leg.flight});
     const Time first_byte = start + leg.flight;
-    const Time taken = first_byte + std::max(leg.in_busy, leg.transit);
+    const Time taken =
+        std::max(first_byte + std::max(leg.in_busy, leg.transit), chain.taken[hop + 1]);
+    chain.taken[hop + 1] = taken;
     chain.out_free[hop] = start + leg.out_busy;
     in_free = first_byte + leg.in_busy;
     available = taken;
@@ -110,7 +113,8 @@ void play_chain(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
     for (const ChainClocks& chain : chains)
       for (std::size_t i = 0; i < chain.workers.size(); ++i) {
         Time& clock = clocks[static_cast<std::size_t>(chain.workers[i])];
-        clock = std::max({clock, chain.out_free[i], chain.in_free[i], chain.fold_free[i]});
+        clock = std::max(
+            {clock, chain.out_free[i], chain.in_free[i], chain.taken[i], chain.fold_free[i]});
       }
   }
 }

@@ -21,6 +21,7 @@ struct Edge {
   int hop = 0;  // edges from the start of the flow, as far as a block has come
   int64_t sent = 0;
   int64_t complete = 0;  // blocks that are complete at `to`
+  Time taken;            // of the last block; a jittered one does not overtake it
   int out_port = 0;
   int in_port = 0;
   Time looks_at = Time::last();  // the pending look; last(): none
@@ -60,6 +61,7 @@ class PipelinePlayer {
     for (std::size_t v = 0; v < size; ++v) fold_free_[v] = clock(static_cast<int>(v));
     for (Edge& edge : edges_) {
       edge.sent = edge.complete = 0;
+      edge.taken = Time();
       edge.looks_at = Time::last();
       out_free(edge) = clock(edge.from);
       in_free(edge) = clock(edge.to);
@@ -67,8 +69,10 @@ class PipelinePlayer {
     for (std::size_t e = 0; e < edges_.size(); ++e) candidates_.push_back(static_cast<int>(e));
     start_what_can(first_start());
     while (!queue_.empty()) {
-      const Time now = queue_.next_time();
-      while (!queue_.empty() && queue_.next_time() == now) happen(now, queue_.pop().payload);
+      const auto first = queue_.pop();
+      const Time now = first.time;
+      happen(now, first.payload);
+      while (queue_.another_now()) happen(now, queue_.pop().payload);
       start_what_can(now);
     }
     finish();
@@ -235,20 +239,24 @@ void PipelinePlayer::try_edge(int e, Time now) {
     return;
   }
   const Time first_byte = now + leg.flight;
-  const Time taken = first_byte + std::max(leg.in_busy, leg.transit);
+  const Time taken = std::max(first_byte + std::max(leg.in_busy, leg.transit), it.taken);
   const bool folds = pipeline_.reduces && flow_of(it).to_root;
   const bool in_series = folds && !pipeline_.reduce_overlaps;
   const Time complete = in_series ? taken + leg.fold : taken;
   out_free(it) = now + leg.out_busy;
   in_free(it) = in_series ? complete : first_byte + leg.in_busy;
+  it.taken = taken;
   ++it.sent;
   const Kind next = folds && pipeline_.reduce_overlaps ? Kind::taken : Kind::complete;
   queue_.push(complete, {next, e, block});
   if (log_ != nullptr)
     log_->push_back({pipeline_.team.colleague(base_, it.from),
                      pipeline_.team.colleague(base_, it.to), it.flow, block, now, complete});
-  // The next block of this edge waits for the ports that it has just taken.
-  const Time again = std::max(out_free(it), in_free(it) - leg.flight);
+  // The next block, if it is there, waits for the ports that this one has just taken. Its flight is
+  // its own, where messages are jittered.
+  if (it.sent == block_counts_[static_cast<std::size_t>(it.flow)]) return;
+  if (available_at(it.flow, it.from) <= it.sent) return;
+  const Time again = std::max(out_free(it), in_free(it) - leg_of(it, it.sent).flight);
   if (it.looks_at > again) {
     it.looks_at = again;
     queue_.push(again, {Kind::look, e, 0});
@@ -259,8 +267,8 @@ void PipelinePlayer::finish() {
   for (const Edge& it : edges_) {
     assert(it.complete == block_counts_[static_cast<std::size_t>(it.flow)]);
     clock(it.from) = std::max(clock(it.from), out_free(it));
-    clock(it.to) =
-        std::max({clock(it.to), in_free(it), fold_free_[static_cast<std::size_t>(it.to)]});
+    clock(it.to) = std::max(
+        {clock(it.to), in_free(it), it.taken, fold_free_[static_cast<std::size_t>(it.to)]});
   }
 }
 
