@@ -68,7 +68,7 @@ void print_answer(std::ostream& out, const CollectiveArguments& arguments,
   out << answer.algorithm << ' ' << arguments.operation << " of "
       << to_text(Bytes(total_B(messages))) << " among " << ranks << " ranks\n";
   Table table({"", ""});
-  table.add({"time", to_text(answer.time)});
+  table.add({"time", short_duration(answer.time.us(), 6)});
   table.add({"algorithm bandwidth", rounded(answer.algbw_GBps) + " GB/s"});
   table.add({"bus bandwidth", rounded(answer.busbw_GBps) + " GB/s"});
   table.add({"messages", std::to_string(answer.traffic.messages)});
@@ -79,7 +79,7 @@ void print_answer(std::ostream& out, const CollectiveArguments& arguments,
   out << "\nall that offer it:\n";
   for (const Candidate& candidate : answer.candidates)
     out << "  " << candidate.algorithm << ": "
-        << (candidate.time ? to_text(*candidate.time) : candidate.why_not) << '\n';
+        << (candidate.time ? short_duration(candidate.time->us(), 4) : candidate.why_not) << '\n';
 }
 
 void answer_one(const CollectiveArguments& arguments, Streams streams) {

@@ -3,7 +3,6 @@
 
 #include "app/commands.h"
 #include "app/schemas.h"
-#include "app/table.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -83,6 +82,9 @@ const std::vector<ListedKind>& kinds() {
   return table;
 }
 
+// The column in which meanings start.
+constexpr std::size_t width = 44;
+
 void list(const std::string& kind, const std::string& format, std::ostream& out) {
   std::vector<std::string> known;
   for (const ListedKind& one : kinds()) known.push_back(one.name);
@@ -92,12 +94,11 @@ void list(const std::string& kind, const std::string& format, std::ostream& out)
     if (!kind.empty() && kind != one.name) continue;
     if (format == "table" && kind.empty()) out << (found ? "\n" : "") << one.name << '\n';
     found = true;
-    Table table({});
     for (const Entry& entry : one.entries()) {
       json[one.name].push_back({{"name", entry.name}, {"meaning", entry.meaning}});
       if (format == "table")
         out << "  " << entry.name
-            << std::string(entry.name.size() < 34 ? 34 - entry.name.size() : 1, ' ')
+            << std::string(entry.name.size() < width ? width - entry.name.size() : 1, ' ')
             << entry.meaning << '\n';
     }
   }

@@ -36,11 +36,11 @@ std::string rounded(double value, int digits) {
   return buffer.data();
 }
 
-std::string short_duration(double us) {
+std::string short_duration(double us, int digits) {
   if (us == 0) return "0";
-  if (us < 1e3) return rounded(us, 3) + " us";
-  if (us < 1e6) return rounded(us / 1e3, 3) + " ms";
-  return rounded(us / 1e6, 3) + " s";
+  if (us < 1e3) return rounded(us, digits) + " us";
+  if (us < 1e6) return rounded(us / 1e3, digits) + " ms";
+  return rounded(us / 1e6, digits) + " s";
 }
 
 std::string short_size(double size_B) {

@@ -21,7 +21,7 @@ class Table {
 // A number with so many significant digits, without an exponent between 1e-3 and 1e9.
 std::string rounded(double value, int digits = 4);
 // "12.3 us": the unit that leaves one to three digits before the point.
-std::string short_duration(double us);
+std::string short_duration(double us, int digits = 3);
 std::string short_size(double size_B);
 
 }  // namespace sgdsim
