@@ -202,7 +202,9 @@ TEST_CASE("cluster files: the schema lists the fields of every shape, and descri
       {"explicit", R"("vertices": [{"name": "a", "kind": "gpu"}], "links": {}, "edges": [])"}};
   CHECK(sizes.size() == shapes.size());
   std::set<std::string> all;
-  for (const auto& [shape, fields] : sizes) {
+  for (const auto& row : sizes) {  // clang 14 cannot capture a structured binding
+    const std::string& shape = row.first;
+    const std::string& fields = row.second;
     INFO(shape);
     const auto known = fields_that_reader_knows("\"shape\": \"" + shape + "\", " + fields);
     all.insert(known.begin(), known.end());
@@ -217,9 +219,9 @@ TEST_CASE("cluster files: the schema lists the fields of every shape, and descri
     CHECK(found);
   }
   std::set<std::string> described;
-  for (const auto& [name, property] : schema.child("properties").entries()) {
-    described.insert(name);
-    CHECK_MESSAGE(property.json().contains("description"), name);
+  for (const auto& property : schema.child("properties").entries()) {
+    described.insert(property.first);
+    CHECK_MESSAGE(property.second.json().contains("description"), property.first);
   }
   CHECK(described == all);
   std::set<std::string> shape_names;

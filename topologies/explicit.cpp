@@ -27,7 +27,7 @@ struct Parts {
 };
 
 std::string read_name(const Value& value) {
-  const std::string name = value.text();
+  std::string name = value.text();
   const bool prints = std::all_of(name.begin(), name.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
   });

@@ -34,8 +34,8 @@ Graph build(const Tree& tree) {
     std::vector<int> aggregations;
     for (int i = 0; i < half; ++i) {
       aggregations.push_back(add_switch(graph, name + "/aggregation" + std::to_string(i), delay));
-      for (int j = 0; j < half; ++j)
-        connect(aggregations.back(), cores[static_cast<std::size_t>(i * half + j)]);
+      for (int j = i * half; j < (i + 1) * half; ++j)
+        connect(aggregations.back(), cores[static_cast<std::size_t>(j)]);
     }
     for (int i = 0; i < half; ++i) {
       const int edge = add_switch(graph, name + "/edge" + std::to_string(i), delay);

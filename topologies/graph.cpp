@@ -2,7 +2,8 @@
 //
 // Every search starts at the destination, so the Boost graph stores each hop against the direction
 // of travel: its out-edges are the hops that arrive at a vertex, its in-edges those that leave.
-// One search costs O(E log V); a graph of 4096 workers behind one switch takes about 3 ms each.
+// One search costs O(E log V); with 4096 workers behind 136 switches it takes
+// 0.5 ms.
 #include "topologies/graph.h"
 
 #include <algorithm>
