@@ -7,13 +7,6 @@
 namespace sgdsim {
 namespace {
 
-bool chunks_are_equal(const Share& share, int parts) {
-  if (share.fractional) return true;
-  int64_t pieces = parts;
-  for (const int part : share.split) pieces *= part;
-  return share.total.count() % pieces == 0;
-}
-
 // All phases are shifts by one and the same distance, chunk by chunk, in one team of everybody.
 bool is_ring_program(const Program& program) {
   return std::all_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
@@ -44,11 +37,9 @@ bool ring_chunks_continue(const Program& program) {
 bool all_alike(const Phase& phase, int workers) {
   if (phase.team.only_lane >= 0 || workers % (phase.team.size * phase.team.stride) != 0)
     return false;
-  if (phase.talk == Talk::shift)
-    return phase.padded_chunks || chunks_are_equal(phase.share, phase.team.size);
+  if (phase.talk == Talk::shift) return phase.padded_chunks || phase.share.even(phase.team.size);
   if (phase.talk == Talk::exchange)
-    return phase.extra() == 0 &&
-           (phase.load == Load::whole || chunks_are_equal(phase.share, phase.core()));
+    return phase.extra() == 0 && (phase.load == Load::whole || phase.share.even(phase.core()));
   return (phase.talk == Talk::fold || phase.talk == Talk::unfold) && phase.extra() == 0;
 }
 

@@ -31,16 +31,15 @@ struct Team {
   }
 };
 
-// Whole bytes: the first n mod parts chunks are one larger. Fractional: exactly n / parts.
-inline double bytes_before_chunk(double total_B, int parts, bool fractional, int chunk) {
-  if (chunk == parts) return total_B;
-  if (fractional) return total_B * chunk / parts;
+// Whole bytes: the first n mod parts chunks are one larger.
+inline double bytes_before_chunk(double total_B, int parts, int chunk) {
   const double base = std::floor(total_B / parts);
   const double larger = total_B - base * parts;
   return base * chunk + std::min(static_cast<double>(chunk), larger);
 }
 
-// `count` chunks from `first` on, of `parts`; it may run over the end and wrap around.
+// `count` chunks from `first` on, of `parts`; it may run over the end and wrap around. Fractional
+// chunks have exactly n / parts bytes.
 struct ChunkRange {
   int first = 0;
   int count = 1;
@@ -49,7 +48,8 @@ struct ChunkRange {
 
   double bytes(double total_B, bool fractional) const {
     if (count == parts) return total_B;
-    auto before = [&](int c) { return bytes_before_chunk(total_B, parts, fractional, c); };
+    if (fractional) return total_B * count / parts;  // not a difference: equal chunks stay equal
+    auto before = [&](int c) { return bytes_before_chunk(total_B, parts, c); };
     const int end = first + count;
     if (end <= parts) return before(end) - before(first);
     return total_B - before(first) + before(end - parts);
@@ -72,10 +72,9 @@ struct Share {
     }
     return size_B;
   }
-  // All lanes have the same number of bytes.
-  bool even() const {
+  // All lanes have the same number of bytes, and so have the `parts` chunks of each.
+  bool even(int64_t parts = 1) const {
     if (fractional) return true;
-    int64_t parts = 1;
     for (const int part : split) parts *= part;
     return total.count() % parts == 0;
   }

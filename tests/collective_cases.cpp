@@ -219,7 +219,8 @@ std::optional<CollectiveCase> draw_choices(Random& random, const Algorithm& algo
     one.size = size;
     one.network = network;
     draw_options(random, one);
-    if (draw_chance(random, 0.6)) one.root = draw_int(random, 0, one.ranks() - 1);
+    if (has_root(operation) && draw_chance(random, 0.6))
+      one.root = draw_int(random, 0, one.ranks() - 1);
     if (algorithm.takes_block && (!limits.automatic_blocks || draw_chance(random, 0.7)))
       one.block = draw_block(random, size);
     try {

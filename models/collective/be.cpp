@@ -115,6 +115,8 @@ std::optional<Duration> closed_form(const Job& job) {
   const Duration fold_time = folds ? job.message(n) + job.fold(n) : Duration();
   switch (job.operation) {
     case Operation::reduce:
+      // The gather takes the upper halves, the smaller ones: with alpha in flight they leave early.
+      if (job.wire() && !job.share.even(job.size())) return std::nullopt;
       return fold_time + halving_time(job, true) + gather_time(job);
     default: {
       const Duration unfold_time = folds ? job.message(n) : Duration();

@@ -26,6 +26,9 @@ void check(const Algorithm& algorithm, const Job& job) {
     throw InputError("", std::string(algorithm.name) + " has no " +
                              std::string(name_of(job.operation)) +
                              "; those that have: " + algorithms_that_offer(job.operation));
+  if (job.root && !has_root(job.operation))
+    throw InputError("", std::string(name_of(job.operation)) +
+                             " has no root; broadcast, reduce and allreduce have");
   if (job.root && (*job.root < 0 || *job.root >= job.size()))
     throw InputError("", "root " + std::to_string(*job.root) + " is out of range: there are " +
                              std::to_string(job.size()) + " ranks, 0 to " +
@@ -50,7 +53,11 @@ std::vector<Job> one_by_one(const Algorithm& algorithm, const Job& job) {
   return jobs;
 }
 
-bool costs_nothing(const Job& job) { return job.size() == 1 || job.share.total.count() == 0; }
+bool costs_nothing(const Job& job) {
+  return job.size() == 1 ||
+         (job.share.total == Bytes() && std::all_of(job.following.begin(), job.following.end(),
+                                                    [](Bytes size) { return size == Bytes(); }));
+}
 
 }  // namespace
 
@@ -69,6 +76,11 @@ Operation operation_named(const std::string& name, const std::string& where) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) throw InputError(where, unknown_name("operation", name, names));
   return static_cast<Operation>(found - names.begin());
+}
+
+bool has_root(Operation operation) {
+  return operation == Operation::broadcast || operation == Operation::reduce ||
+         operation == Operation::allreduce;
 }
 
 bool Algorithm::offers(Operation operation) const {

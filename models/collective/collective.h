@@ -27,6 +27,8 @@ enum class Operation : uint8_t {
 std::string_view name_of(Operation operation);
 Operation operation_named(const std::string& name, const std::string& where);
 const std::vector<std::string>& operation_names();
+// Whether data goes to a root or comes from one; in an all-reduce it may do both.
+bool has_root(Operation operation);
 
 // Every choice of the machine model and of an algorithm that changes results. The defaults are the
 // papers'; docs/models.md says what each means.

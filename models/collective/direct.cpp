@@ -40,8 +40,7 @@ Program schedule(const Job& job) {
 // and there, so the form holds for equal chunks only.
 std::optional<Duration> closed_form(const Job& job) {
   const int size = job.size();
-  const bool equal = job.share.fractional || job.share.total.count() % size == 0;
-  if (!equal && job.wire()) return std::nullopt;
+  if (job.wire() && !job.share.even(size)) return std::nullopt;
   const double chunk_B = job.first_chunks(1, size);
   const Duration spread = job.message(chunk_B) * (size - 1);
   const Duration folded = spread + job.fold(chunk_B) * (size - 1);

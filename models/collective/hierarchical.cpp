@@ -68,7 +68,7 @@ class Parts {
     Job job = job_;
     job.operation = operation;
     job.team = {.size = group_, .stride = 1};
-    job.root = root_ % group_;
+    job.root = has_root(operation) ? std::optional(root_ % group_) : std::nullopt;
     return with_cost({&inner_, job});
   }
 
@@ -76,7 +76,7 @@ class Parts {
     Job job = job_;
     job.operation = operation;
     job.team = {.size = job_.size() / group_, .stride = group_};
-    job.root = root_ / group_;
+    job.root = has_root(operation) ? std::optional(root_ / group_) : std::nullopt;
     if (sharded)
       job.share.split.push_back(group_);
     else

@@ -180,8 +180,9 @@ std::optional<Duration> overlapped_form(const Stages& stages, const Job& job) {
 
 std::optional<Duration> closed_form(const Job& job) {
   const Stages stages{blocks_of(job), job};
-  if (job.options.lp_paper_steps) {
-    if (job.wire() || (job.operation != Operation::broadcast && job.options.gamma_overlaps))
+  if (job.options.lp_paper_steps) {  // for one message; streams of several have the other form
+    if (job.wire() || !job.following.empty() ||
+        (job.operation != Operation::broadcast && job.options.gamma_overlaps))
       return std::nullopt;
     return paper_form(stages, job);
   }

@@ -61,8 +61,7 @@ std::optional<Duration> allreduce_time(const Job& job) {
 std::optional<Duration> allgather_time(const Job& job) {
   const int size = job.size();
   // Windows of different sizes that wrap around: a few bytes decide who waits for whom.
-  if (!is_power_of_two(size) && !job.share.fractional && job.share.total.count() % size != 0)
-    return std::nullopt;
+  if (!is_power_of_two(size) && !job.share.even(size)) return std::nullopt;
   Duration sum;
   for (int held = 1; held < size; held *= 2)
     sum += job.message(job.first_chunks(std::min(held, size - held), size));
