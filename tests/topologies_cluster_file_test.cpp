@@ -111,6 +111,17 @@ TEST_CASE("cluster files: an experiment may hold one inline, and errors say wher
       InputError);
 }
 
+TEST_CASE("cluster files: the example of the manual is one") {
+  const std::string page = read_text((root / "docs/cluster-format.md").string());
+  const std::string open = "```json\n{";
+  const std::size_t from = page.find(open) + open.size() - 1;
+  const ClusterFile file = cluster_of(page.substr(from, page.find("```", from) - from));
+  CHECK(file.cluster.network.workers() == 128);
+  // 0.3 + 1 + 0.5 + 1 + 0.5 + 1 + 0.5 + 1 + 0.3 us; uplinks of 16 x 100 / 2 / 4 = 200 Gbps
+  CHECK(file.cluster.network.between(0, 127).latency == Duration::ns(6100));
+  CHECK(file.cluster.network.between(0, 127).per_byte.ps() == doctest::Approx(80 / 0.95));
+}
+
 TEST_CASE("cluster files: a file that is not there") {
   CHECK_THROWS_WITH_AS(read_cluster_file("no/such/file.json"),
                        "no/such/file.json: cannot be read: No such file or directory", InputError);

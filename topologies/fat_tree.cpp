@@ -5,6 +5,8 @@
 // switch to edge switch there are k/2 shortest ways inside a pod and (k/2)^2 between pods. Core
 // switch c is at aggregation switch c / (k/2) of every pod. `uplink` is every link between
 // switches.
+#include <algorithm>
+
 #include "topologies/nodes.h"
 #include "topologies/registry.h"
 

@@ -3,8 +3,9 @@
 // A pair under one leaf passes one switch; any other pair passes leaf, spine, leaf and two uplinks.
 // `oversubscription` r sets the rate of an uplink from the others: all uplinks of a leaf together
 // carry 1/r of what its nodes can send. A pair alone does not feel that beyond the rate of a single
-// uplink; contention, which the flow and packet fidelities see, does.
-#include "sim/core/quantity.h"
+// uplink; what messages do to each other on a shared uplink is no part of its cost.
+#include <algorithm>
+
 #include "topologies/nodes.h"
 #include "topologies/registry.h"
 

@@ -192,12 +192,12 @@ void Reader::add_nic(const pugi::xml_node& nic, const std::string& bus_id, int p
     }
     if (number(net, "net", 1, 0, 1) == 0) continue;  // a part of a fused NIC that is listed too
     if (device.ports.empty()) device.rank = number(net, "dev", -1, -1, 1 << 24);
-    double megabits_per_s = number(net, "speed", 0., -1e9, 1e9);
+    int megabits_per_s = number(net, "speed", 0, -1'000'000'000, 1'000'000'000);
     if (megabits_per_s <= 0) {
       ignore("missing speed of a <net>, taken as 10000 Mbit/s");
       megabits_per_s = 10'000;
     }
-    device.ports.push_back({megabits_per_s / 8000, number(net, "latency", 0., 0., 1e5)});
+    device.ports.push_back({megabits_per_s / 8000.0, number(net, "latency", 0., 0., 1e5)});
   }
   if (device.ports.empty()) return ignore("<nic> without a <net>");
   machine_.nics.push_back(add(nic, std::move(device)));
