@@ -1,0 +1,61 @@
+// The compute stream of one worker: forward, then backward layer by layer, slowed down while its
+// messages travel.
+#pragma once
+
+#include <vector>
+
+#include "sim/trace.h"
+
+namespace sgdsim {
+
+// What a layer's backward takes: the time from the gradient before it to its own, gaps included.
+std::vector<Duration> backward_work(const Trace& trace);
+
+// When the worker communicates, in order; overlapping entries are merged.
+class BusyTimes {
+ public:
+  void clear() {
+    times_.clear();
+    next_ = 0;
+  }
+  void add(Duration start, Duration end);
+  // The end of `work` that starts at `now`, taking `slowdown` times as long while busy. Calls must
+  // come with growing `now`.
+  Duration finish(Duration now, Duration work, double slowdown);
+  // How much of from .. to is busy.
+  Duration within(Duration from, Duration to) const;
+
+ private:
+  struct Interval {
+    Duration start, end;
+  };
+  std::vector<Interval> times_;
+  std::size_t next_ = 0;  // the first interval that does not end before the last `now`
+};
+
+// One worker's backward pass, advanced as far as it is needed.
+class Backward {
+ public:
+  Backward(const std::vector<Duration>& work, double slowdown)
+      : work_(&work), slowdown_(slowdown), next_(static_cast<int>(work.size()) - 1) {}
+  void start(Duration now) {
+    now_ = now;
+    next_ = static_cast<int>(work_->size()) - 1;
+  }
+  // When the gradient of this layer is ready; layers must be asked for downwards.
+  Duration ready(int layer, BusyTimes& busy) {
+    for (; next_ >= layer; --next_) {
+      const Duration work = (*work_)[static_cast<std::size_t>(next_)];
+      now_ = slowdown_ == 1 ? now_ + work : busy.finish(now_, work, slowdown_);
+    }
+    return now_;
+  }
+
+ private:
+  const std::vector<Duration>* work_;
+  double slowdown_;
+  int next_;
+  Duration now_;
+};
+
+}  // namespace sgdsim

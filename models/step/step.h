@@ -1,0 +1,37 @@
+// One experiment: a trace, on a cluster, under a strategy, for some iterations.
+#pragma once
+
+#include <optional>
+
+#include "models/collective/simulate.h"
+#include "models/strategy/strategy.h"
+#include "models/worker/worker.h"
+#include "sim/result.h"
+
+namespace sgdsim {
+
+struct StepQuestion {
+  const Trace* trace = nullptr;
+  const Cluster* cluster = nullptr;
+  const Strategy* strategy = nullptr;
+  MessageCost cost;       // of one gradient message
+  MessageCost broadcast;  // of parameters; only bsp_lp with a root asks for it
+  MessageCost reduce;     // likewise
+  WorkerModel workers;
+  Fidelity fidelity = Fidelity::message;
+  int iterations = 1;  // measured ones
+  int warm_up = 0;
+  uint64_t seed = 1;
+  int channels = 1;         // messages take turns; each channel plays its own in order
+  double interference = 1;  // compute takes this much longer while the worker communicates
+};
+
+// At closed form one worker, the slowest, stands for all; at message fidelity every worker has its
+// own clock and every message is played. Both give the same where workers are alike.
+StepResult simulate_step(const StepQuestion& question);
+
+// The parts of simulate_step, for each fidelity.
+StepResult simulate_representative(const StepQuestion& question);
+StepResult simulate_all_workers(const StepQuestion& question);
+
+}  // namespace sgdsim

@@ -1,0 +1,92 @@
+// PyTorch DistributedDataParallel: buckets of parameters in reverse registration order.
+//
+// Parameters are added until the bucket holds at least its cap, then it is closed: the first bucket
+// at 1 MiB, the others at bucket_cap_mb = 25 MiB. A bucket is reduced when all its gradients are
+// there, and buckets go in order. After the first iteration PyTorch rebuilds the buckets in the
+// order in which gradients really came (`order`: "measured", the default); with find_unused
+// parameters it keeps the static order. Both are the same where the trace's order is that of
+// registration.
+#include <algorithm>
+#include <numeric>
+
+#include "models/strategy/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim::strategy::ddp {
+namespace {
+
+struct Tensor {
+  int layer = 0;
+  Bytes size;
+};
+
+struct Caps {
+  Bytes first{1 << 20};
+  Bytes others{25 << 20};
+  bool measured = true;
+};
+
+// All tensors in reverse registration order. A layer's bytes are shared among its tensors in
+// proportion to their parameters.
+std::vector<Tensor> reversed_tensors(const Trace& trace) {
+  std::vector<Tensor> tensors;
+  for (std::size_t l = trace.layers.size(); l-- > 0;) {
+    const Layer& layer = trace.layers[l];
+    if (layer.tensors.empty()) {
+      tensors.push_back({static_cast<int>(l), layer.gradient});
+      continue;
+    }
+    const int64_t per_parameter =
+        layer.parameters > 0 ? layer.gradient.count() / layer.parameters : 0;
+    for (auto count = layer.tensors.rbegin(); count != layer.tensors.rend(); ++count)
+      tensors.push_back({static_cast<int>(l), Bytes(*count * per_parameter)});
+  }
+  return tensors;
+}
+
+GradientPlan plan(const PlanInput& input, const Caps& caps) {
+  std::vector<Tensor> tensors = reversed_tensors(input.trace);
+  if (caps.measured)
+    std::stable_sort(tensors.begin(), tensors.end(), [&](const Tensor& a, const Tensor& b) {
+      return input.ready[static_cast<std::size_t>(a.layer)] <
+             input.ready[static_cast<std::size_t>(b.layer)];
+    });
+  GradientPlan plan;
+  PlannedMessage bucket;
+  bool open = false;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.size.count() == 0) continue;
+    if (!open) bucket = {tensor.layer, tensor.layer, Bytes(0), {}, 0};
+    open = true;
+    bucket.size += tensor.size;
+    bucket.first_layer = std::min(bucket.first_layer, tensor.layer);
+    bucket.last_layer = std::max(bucket.last_layer, tensor.layer);
+    const Bytes cap = plan.messages.empty() ? caps.first : caps.others;
+    if (bucket.size < cap) continue;
+    plan.messages.push_back(bucket);
+    open = false;
+  }
+  if (open) plan.messages.push_back(bucket);
+  return plan;
+}
+
+Strategy read(Object& fields) {
+  Caps caps;
+  if (const auto field = fields.find("first_bucket")) caps.first = field->bytes();
+  if (const auto field = fields.find("bucket")) caps.others = field->bytes();
+  if (const auto field = fields.find("order")) {
+    const std::string order = field->text();
+    if (order != "measured" && order != "static")
+      field->fail(unknown_name("order", order, {"measured", "static"}));
+    caps.measured = order == "measured";
+  }
+  return {.name = "", .plan = [caps](const PlanInput& input) { return plan(input, caps); }};
+}
+
+}  // namespace
+
+StrategyKind describe() {
+  return {"ddp", "PyTorch DDP: buckets of `first_bucket` (1 MiB), then `bucket` (25 MiB)", read};
+}
+
+}  // namespace sgdsim::strategy::ddp

@@ -1,0 +1,77 @@
+// Horovod: a background thread wakes up every `cycle`, takes all gradients that are ready on every
+// worker, packs them in order into fusion buffers of at most `threshold`, and launches them.
+//
+// Presets: "2018" (64 MB, 5 ms: papers and old documentation) and "0.28" (128 MiB, 1 ms, the
+// default). With `blocking` (MPI, Gloo) the thread waits for its operations and the next cycle
+// starts after them; else (NCCL) operations queue on the stream. What is fused depends on when
+// gradients are ready, so this strategy plans anew before every iteration. The phase of the
+// thread's clock against the iteration is taken as 0; in reality it drifts, and on average half a
+// cycle is lost before the first message.
+#include <algorithm>
+
+#include "models/strategy/registry.h"
+
+namespace sgdsim::strategy::horovod {
+namespace {
+
+struct Settings {
+  Bytes threshold{128 << 20};
+  Duration cycle = Duration::ms(1);
+  bool blocking = false;
+};
+
+GradientPlan plan(const PlanInput& input, const Settings& settings) {
+  GradientPlan plan;
+  int next = static_cast<int>(input.trace.layers.size()) - 1;
+  auto ready = [&](int layer) { return input.ready[static_cast<std::size_t>(layer)]; };
+  Duration now;
+  Duration channel_free;
+  while (next >= 0) {
+    if (ready(next) > now) {  // skip cycles in which nothing is ready
+      const int64_t cycle_ps = std::max<int64_t>(1, settings.cycle.ps());
+      const int64_t cycles = (ready(next) - now).ps() / cycle_ps;
+      now += Duration::ps(cycles * cycle_ps);
+      if (ready(next) > now) now += Duration::ps(cycle_ps);
+    }
+    PlannedMessage message{next, next, Bytes(0), now, 0};
+    while (next >= 0 && ready(next) <= now) {
+      const Bytes size = input.trace.layers[static_cast<std::size_t>(next)].gradient;
+      if (message.size.count() > 0 && message.size + size > settings.threshold) {
+        plan.messages.push_back(message);
+        message = {next, next, Bytes(0), now, 0};
+      }
+      message.size += size;
+      message.first_layer = next;
+      --next;
+    }
+    if (message.size.count() > 0) plan.messages.push_back(message);
+    if (settings.blocking) channel_free = end_in_order(plan.messages, input.cost, input.ready);
+    now = std::max(now + settings.cycle, channel_free);
+  }
+  return plan;
+}
+
+Strategy read(Object& fields) {
+  Settings settings;
+  if (const auto preset = fields.find("preset")) {
+    const std::string name = preset->text();
+    if (name != "2018" && name != "0.28")
+      preset->fail(unknown_name("preset", name, {"2018", "0.28"}));
+    if (name == "2018") settings = {Bytes(64'000'000), Duration::ms(5), false};
+  }
+  if (const auto field = fields.find("threshold")) settings.threshold = field->bytes();
+  if (const auto field = fields.find("cycle")) settings.cycle = field->duration();
+  if (const auto field = fields.find("blocking")) settings.blocking = field->flag();
+  return {.name = "",
+          .plan = [settings](const PlanInput& input) { return plan(input, settings); },
+          .replans = true};
+}
+
+}  // namespace
+
+StrategyKind describe() {
+  return {"horovod", "fusion of what is ready each `cycle` (1 ms), up to `threshold` (128 MiB)",
+          read};
+}
+
+}  // namespace sgdsim::strategy::horovod

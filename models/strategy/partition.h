@@ -1,0 +1,14 @@
+// Gradients cut into pieces that go by priority: what ByteScheduler and P3 share.
+#pragma once
+
+#include "models/strategy/strategy.h"
+
+namespace sgdsim {
+
+// Every layer's gradient in pieces of at most `piece`; layer l has priority l.
+GradientPlan plan_partitions(const PlanInput& input, Bytes piece, Bytes credit);
+
+// A size of at least one byte.
+Bytes positive_bytes(const Value& value);
+
+}  // namespace sgdsim

@@ -1,0 +1,91 @@
+// How gradients are exchanged: which layers share a message, in which order messages go, and what
+// the next iteration waits for.
+//
+// A strategy is one file and one line in registry.h. It reads its own fields and gives a planner; a
+// planner is asked once, or before every iteration if what it does depends on when gradients are
+// ready (Horovod's fusion).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/strategy/cost.h"
+#include "sim/core/json.h"
+#include "sim/trace.h"
+
+namespace sgdsim {
+
+// Gradients of layers first_layer .. last_layer (or a part of one layer's) in one collective.
+struct PlannedMessage {
+  int first_layer = 0;
+  int last_layer = 0;
+  Bytes size;
+  Duration not_before;  // since the start of the iteration
+  int priority = 0;     // lower first, where the plan goes by priority
+};
+
+enum class Order : uint8_t {
+  first_ready,  // in the order of the plan, each as soon as it and the one before it can
+  priority      // whenever the channel is free, the most urgent message that is ready
+};
+
+enum class Gate : uint8_t {
+  all,       // the next forward waits for all messages and the update
+  per_layer  // the forward of a layer waits for that layer's messages only
+};
+
+// Broadcasts of parameters before the forward of each layer, then reductions: BSP-SGD with a root.
+enum class BspForm : uint8_t { none, serial, lockstep, fifo };
+
+struct GradientPlan {
+  std::vector<PlannedMessage> messages;  // in backward order
+  Order order = Order::first_ready;
+  Gate gate = Gate::all;
+  bool after_backward = false;  // nothing starts before the whole backward has ended
+  Bytes credit;                 // priority: bytes that may be committed ahead; 0: one message
+  BspForm bsp = BspForm::none;
+  bool bsp_broadcasts = false;  // parameters are broadcast layer by layer before forward
+};
+
+struct PlanInput {
+  const Trace& trace;
+  const MessageCost& cost;
+  const std::vector<Duration>& ready;  // per layer, since the start of the iteration
+};
+
+using Planner = std::function<GradientPlan(const PlanInput&)>;
+
+struct Strategy {
+  std::string name;
+  Planner plan;
+  bool replans = false;  // before every iteration
+};
+
+struct StrategyKind {
+  std::string_view name;
+  std::string_view summary;
+  Strategy (*read)(Object& fields);  // takes its fields from the object
+};
+
+// "mg_wfbp", or {"name": "ddp", "bucket": "25 MiB", ...}.
+Strategy read_strategy(const Value& value);
+// By name with all defaults.
+Strategy strategy_named(const std::string& name, const std::string& where);
+
+// The layers whose gradients weigh something, in backward order. The others send nothing, and no
+// message waits for them.
+std::vector<int> layers_with_gradients(const Trace& trace);
+
+// One message of consecutive layers, whose sizes add up.
+PlannedMessage message_of(const Trace& trace, int first_layer, int last_layer);
+// One message per layer; all layers in one message.
+std::vector<PlannedMessage> layer_by_layer(const Trace& trace);
+std::vector<PlannedMessage> all_in_one(const Trace& trace);
+
+// The end of the last message if the plan is played in order over one channel, from `ready`.
+Duration end_in_order(const std::vector<PlannedMessage>& messages, const MessageCost& cost,
+                      const std::vector<Duration>& ready);
+
+}  // namespace sgdsim
