@@ -1,8 +1,8 @@
 // The commands of `sgdsim`: one file and one line each.
 //
 // A command adds its options to the parser and, if it is the one that was called, does its work in
-// its callback: results go to `out`, everything else to `log`. It returns nothing; bad input is an
-// InputError, which main turns into exit code 2.
+// its callback: results go to `out`, everything else to `log`. Bad input is an InputError, which
+// the program turns into exit code 2; a command whose result is a verdict sets `exit_code`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,11 +15,14 @@ struct Streams {
   std::ostream& log;
 };
 
+inline constexpr int exit_beyond_tolerance = 5;
+
 void add_collective_command(CLI::App& program, Streams streams);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
 void add_export_command(CLI::App& program, Streams streams);
 void add_import_command(CLI::App& program, Streams streams);
+void add_validate_command(CLI::App& program, Streams streams, int& exit_code);
 
 // The whole program: parses, runs, and returns the exit code.
 int run_program(const std::vector<std::string>& arguments, Streams streams);

@@ -1,6 +1,7 @@
 // The command line as a whole: version, help, commands, exit codes.
 //
-// 0 ok; 1 our failure (the output could not be written, a bug); 2 bad usage or bad input.
+// 0 ok; 1 our failure (the output could not be written, a bug); 2 bad usage or bad input;
+// 5 predictions beyond tolerance.
 #include <algorithm>
 #include <exception>
 
@@ -19,7 +20,7 @@ std::string version_text() {
          ", " + std::string(version_compiler) + ", CUDA " + (version_has_cuda ? "yes" : "no") + ")";
 }
 
-void describe(CLI::App& program, Streams streams) {
+void describe(CLI::App& program, Streams streams, int& exit_code) {
   program.name("sgdsim");
   program.set_version_flag("--version", version_text());
   program.require_subcommand(1);
@@ -27,19 +28,21 @@ void describe(CLI::App& program, Streams streams) {
       "Example:\n"
       "  sgdsim collective --algorithm ring --op allreduce --ranks 16 --bytes \"100 MB\" \\\n"
       "      --alpha \"45 us\" --beta \"0.8 ns/B\"\n"
-      "Exit codes: 0 ok, 1 failure, 2 bad usage or input.");
+      "Exit codes: 0 ok, 1 failure, 2 bad usage or input, 5 validation beyond tolerance.");
   add_collective_command(program, streams);
   add_list_command(program, streams);
   add_schema_command(program, streams);
   add_export_command(program, streams);
   add_import_command(program, streams);
+  add_validate_command(program, streams, exit_code);
 }
 
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments, Streams streams) {
   CLI::App program("A trace-driven simulator of distributed SGD.");
-  describe(program, streams);
+  int exit_code = 0;
+  describe(program, streams, exit_code);
   try {
     // CLI11 takes a vector of arguments from its end.
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -57,7 +60,7 @@ int run_program(const std::vector<std::string>& arguments, Streams streams) {
     streams.log << "sgdsim: the output could not be written\n";
     return exit_failure;
   }
-  return 0;
+  return exit_code;
 }
 
 }  // namespace sgdsim
