@@ -85,7 +85,7 @@ Bytes draw_block(Random& random, Bytes size) {
       return Bytes(std::max<int64_t>(1, n / parts));
     }
     default:
-      return Bytes(1 + n / draw_int(random, 1, 60));
+      return Bytes(std::min(n, 1 + n / draw_int(random, 1, 60)));
   }
 }
 
@@ -184,16 +184,19 @@ PairCost draw_cost(Random& random) {
           PerByte::ps(draw(80))};
 }
 
-Network draw_network(Random& random, int ranks) {
+Network draw_network(Random& random, int ranks, const CostChange& change) {
   int classes = 1;
   PairRule rule = OneClass{};
   if (draw_chance(random, 0.75)) rule = draw_rule(random, ranks, classes);
   std::vector<PairCost> costs;
-  for (int c = 0; c < classes; ++c) costs.push_back(draw_cost(random));
+  for (int c = 0; c < classes; ++c) costs.push_back(change(draw_cost(random)));
   Network network(ranks, std::move(rule), std::move(costs));
   if (draw_chance(random, 0.4)) {
     std::vector<Port> ports;
-    for (int i = 0; i < ranks; ++i) ports.push_back({draw_cost(random), draw_cost(random)});
+    for (int i = 0; i < ranks; ++i) {
+      const PairCost out = change(draw_cost(random));
+      ports.push_back({out, change(draw_cost(random))});
+    }
     network.set_ports(std::move(ports));
   }
   return network;

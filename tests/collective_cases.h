@@ -2,6 +2,7 @@
 // over the whole registry, so that a new algorithm, option or value is tested without a new line.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,8 +54,11 @@ std::optional<CollectiveCase> draw_choices(Random& random, const Algorithm& algo
                                            const CaseLimits& limits);
 
 PairCost draw_cost(Random& random);
-// Any pair rule, with or without ports of the workers' own.
-Network draw_network(Random& random, int ranks);
+// Any pair rule, with or without ports of the workers' own. The same generator with another
+// `change` gives the same network with every cost changed that way.
+using CostChange = std::function<PairCost(PairCost)>;
+Network draw_network(
+    Random& random, int ranks, const CostChange& change = [](PairCost cost) { return cost; });
 std::vector<Time> draw_starts(Random& random, int ranks);
 
 bool has_pipelines(const Program& program);
