@@ -16,7 +16,7 @@ constexpr double largest_percent = 1000;
 
 Value read_one_of(Object& fields, const std::string& field, const std::string& what,
                   const std::vector<std::string>& known) {
-  const Value value = fields.at(field);
+  Value value = fields.at(field);
   if (std::find(known.begin(), known.end(), value.text()) == known.end())
     value.fail(unknown_name(what, value.text(), known));
   return value;

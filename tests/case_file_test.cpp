@@ -1,0 +1,240 @@
+// Case files: those in tests/bad/case are refused with exactly the sentence that stands beside
+// them, uses and errors are what an invented case says they are, and the schema knows the fields
+// that the reader knows.
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <set>
+
+#include "app/validation.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+const std::filesystem::path root = SGDSIM_SOURCE_DIR;
+
+// Two hosts: a linear broadcast of s bytes takes 10 us + s x 1 ns.
+Json small_case(Json rows) {
+  return {{"schema", "sgdsim/case/1"},
+          {"name", "two"},
+          {"grade", "A"},
+          {"kind", "collective"},
+          {"description", "Two hosts at a switch."},
+          {"source", {{"origin", "invented"}, {"measured", "nothing"}, {"fitted", "nothing"}}},
+          {"tolerance",
+           {{"median_percent", 1},
+            {"p90_percent", 6},
+            {"per_algorithm_median_percent", 2},
+            {"from_size", "16 KiB"}}},
+          {"cluster",
+           {{"shape", "single_switch"},
+            {"nodes", 2},
+            {"nic", {{"latency", "5 us"}, {"bandwidth", "1 GBps"}}}}},
+          {"measured", std::move(rows)}};
+}
+
+Json small_row(const std::string& label, const std::string& time) {
+  return {{"label", label},
+          {"algorithm", "linear"},
+          {"operation", "broadcast"},
+          {"size", "990 KB"},  // 1 ms
+          {"time", time}};
+}
+
+CaseFile read_json(const Json& json, const std::string& file = "two.json") {
+  return read_case(Document::parse(json.dump(), file).root());
+}
+
+std::string error_of(const std::vector<CaseFile>& files) {
+  try {
+    validate(files);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string error_of(const std::string& text, const std::string& file) {
+  try {
+    return error_of(std::vector{read_case(Document::parse(text, file).root())});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+TEST_CASE("case files: what is wrong is refused with a sentence") {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "tests/bad/case")) {
+    if (entry.path().extension() != ".json") continue;
+    ++count;
+    const std::string name = entry.path().filename().string();
+    INFO(name);
+    auto sentence = entry.path();
+    sentence.replace_extension(".txt");
+    std::string expected = read_text(sentence.string());
+    expected.pop_back();  // the newline
+    CHECK(error_of(read_text(entry.path().string()), name) == expected);
+  }
+  CHECK(count >= 35);
+}
+
+TEST_CASE("case files: names that only the registries know") {
+  auto error_with = [](const std::string& field, const Json& value) {
+    Json row = small_row("a", "1 ms");
+    row[field] = value;
+    return error_of(small_case({row}).dump(), "f");
+  };
+  CHECK(error_with("algorithm", "rings")
+            .starts_with("f: /measured/0/algorithm: unknown algorithm \"rings\" (did you mean "
+                         "\"ring\"?); known: mst, "));
+  CHECK(error_with("operation", "alltoall")
+            .starts_with("f: /measured/0: linear has no alltoall; those that have: "));
+  CHECK(error_with("options", {{"aplha", "wire"}})
+            .starts_with("f: /measured/0/options: unknown option \"aplha\" (did you mean "
+                         "\"alpha\"?); known: alpha, "));
+}
+
+TEST_CASE("case files: how rows are used, and what their errors come to") {
+  Json fitted = small_row("a", "1 ms");
+  fitted["fitted"] = true;
+  Json reported = small_row("a", "2 ms");
+  reported["held"] = false;
+  reported["reason"] = "an example";
+  Json below = small_row("a", "10 us");
+  below["size"] = "16383 B";
+  const Json rows = {fitted,
+                     reported,
+                     below,
+                     small_row("b", "0.8 ms"),   // +25 %
+                     small_row("a", "1 ms"),     // 0
+                     small_row("a", "1.25 ms"),  // -20 %
+                     small_row("a", "0.5 ms")};  // +100 %
+  const std::vector<CaseFile> files = {read_json(small_case(rows))};
+  const std::vector<SuiteResult> suites = validate(files);
+  REQUIRE(suites.size() == 1);
+  const Judged& judged = suites.front().judged;
+  CHECK(suites.front().name == "two");
+  // Sorted: 0, 20, 25, 100; the 90th percentile lies 0.7 of the way from the third to the fourth.
+  CHECK(judged.held.rows == 4);
+  CHECK(judged.held.median == doctest::Approx(22.5));
+  CHECK(judged.held.p90 == doctest::Approx(77.5));
+  CHECK(judged.held.max == doctest::Approx(100));
+  CHECK(judged.held.signed_median == doctest::Approx(12.5));
+  REQUIRE(judged.labels.size() == 5);
+  struct Row {
+    std::string label;
+    RowUse use;
+    std::size_t rows;
+    double median;
+  };
+  const std::vector<Row> expected = {{"a", RowUse::held, 3, 20},
+                                     {"b", RowUse::held, 1, 25},
+                                     {"a", RowUse::fitted, 1, 0},
+                                     {"a", RowUse::reported, 1, 50},
+                                     {"a", RowUse::below_range, 1, 163.83}};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(judged.labels[i].label == expected[i].label);
+    CHECK(judged.labels[i].use == expected[i].use);
+    CHECK(judged.labels[i].errors.rows == expected[i].rows);
+    CHECK(judged.labels[i].errors.median == doctest::Approx(expected[i].median));
+  }
+  CHECK(suites.front().breaches ==
+        std::vector<std::string>{"the median error is 22.50 %, tolerated are 1.00 %",
+                                 "the 90th percentile is 77.50 %, tolerated are 6.00 %",
+                                 "the median error of a is 20.00 %, tolerated are 2.00 %",
+                                 "the median error of b is 25.00 %, tolerated are 2.00 %"});
+}
+
+TEST_CASE("case files: what is equal to the tolerance is within it") {
+  Json one = small_case({small_row("a", "0.8 ms")});
+  one["tolerance"]["median_percent"] = 25;
+  one["tolerance"]["p90_percent"] = 25;
+  one["tolerance"]["per_algorithm_median_percent"] = 25;
+  const std::vector<CaseFile> files = {read_json(one)};
+  CHECK(within_tolerance(validate(files)));
+}
+
+TEST_CASE("case files: suites are judged together, other cases by themselves") {
+  Json good = small_case({small_row("a", "1 ms"), small_row("a", "1 ms")});
+  Json bad = small_case({small_row("a", "0.8 ms")});
+  bad["name"] = "bad";
+  const std::vector<CaseFile> apart = {read_json(good), read_json(bad)};
+  CHECK(validate(apart).size() == 2);
+  CHECK(validate(apart)[0].breaches.empty());
+  CHECK_FALSE(within_tolerance(validate(apart)));
+  good["suite"] = bad["suite"] = "both";
+  good["tolerance"]["p90_percent"] = bad["tolerance"]["p90_percent"] = 25;
+  const std::vector<CaseFile> together = {read_json(good), read_json(bad)};
+  CHECK(validate(together).size() == 1);
+  CHECK(within_tolerance(validate(together)));
+}
+
+TEST_CASE("case files: cases that cannot be judged together") {
+  Json one = small_case({small_row("a", "1 ms")});
+  CHECK(error_of({read_json(one, "f1"), read_json(one, "f2")}) ==
+        "f2: the case \"two\" was already read from f1");
+  one["suite"] = "both";
+  Json other = one;
+  other["name"] = "other";
+  other["tolerance"]["p90_percent"] = 7;
+  CHECK(error_of({read_json(one, "f1"), read_json(other, "f2")}) ==
+        "f2: /tolerance: differs from that of f1, but cases of one suite are judged together");
+}
+
+TEST_CASE("case files: options of a row win over those of the case") {
+  Json row = small_row("a", "1 ms");
+  row["algorithm"] = "lp";
+  row["block"] = "495 KB";
+  Json one = small_case({row, row});
+  one["options"] = {{"alpha", "wire"}};
+  one["measured"][1]["options"] = {{"alpha", "port"}};
+  const CaseFile file = read_json(one);
+  CHECK(file.rows[0].predict() == Duration::us(1000));  // one flight, two transits
+  CHECK(file.rows[1].predict() == Duration::us(1010));
+}
+
+// ---- the schema
+
+std::set<std::string> fields_that_reader_knows(const Json& json) {
+  const std::string error = error_of(json.dump(), "f");
+  const std::string mark = "known: ";
+  std::size_t from = error.find(mark);
+  REQUIRE_MESSAGE(from != std::string::npos, error);
+  std::set<std::string> names;
+  for (from += mark.size(); from < error.size();) {
+    const std::size_t end = std::min(error.find(", ", from), error.size());
+    names.insert(error.substr(from, end - from));
+    from = end + 2;
+  }
+  return names;
+}
+
+std::set<std::string> properties_of(const Json& schema) {
+  std::set<std::string> names;
+  for (const auto& property : schema["properties"].items()) {
+    names.insert(property.key());
+    CHECK_MESSAGE(property.value().contains("description"), property.key());
+  }
+  CHECK(schema["additionalProperties"] == false);
+  return names;
+}
+
+TEST_CASE("case files: the schema lists the fields that the reader knows") {
+  const Json schema = Document::read((root / "app/schemas/case.json").string()).root().json();
+  const Json good = small_case({small_row("a", "1 ms")});
+  const std::vector<std::pair<std::string, Json>> objects = {
+      {"", schema},
+      {"/source", schema["properties"]["source"]},
+      {"/tolerance", schema["properties"]["tolerance"]},
+      {"/measured/0", schema["$defs"]["row"]}};
+  for (const auto& object : objects) {
+    INFO(object.first);
+    Json bad = good;
+    bad[Json::json_pointer(object.first)]["no such field"] = 1;
+    CHECK(fields_that_reader_knows(bad) == properties_of(object.second));
+  }
+}
+
+}  // namespace
+}  // namespace sgdsim
