@@ -10,7 +10,7 @@ namespace sgdsim {
 
 struct Cluster {
   std::string name;
-  Network network;
+  Network network = Network::uniform(1, {});
   int workers_per_node = 1;        // consecutive workers share a node
   std::vector<int> grid;           // torus dimensions in workers, first fastest; empty if no grid
   std::vector<std::string> notes;  // what a result must repeat as a warning

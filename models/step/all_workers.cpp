@@ -16,6 +16,10 @@
 namespace sgdsim {
 namespace {
 
+struct Span {
+  Time start, end;
+};
+
 struct WorkerState {
   Time start;  // of the iteration
   Time forward_end;
@@ -48,6 +52,8 @@ class AllWorkers {
   int workers() const { return network_.workers(); }
   bool alike() const { return states_.size() == 1 && workers() > 1; }
   void expand();
+  template <class F>
+  void record(const F& slice_of);
   void start_iteration(int iteration);
   void plan_messages();
   std::vector<Time> ready_of(const PlannedMessage& message);
@@ -66,13 +72,16 @@ class AllWorkers {
   std::vector<double> fixed_;
   std::vector<WorkerState> states_;
   std::vector<std::vector<Duration>> allowed_;     // per worker and layer, after its start
+  std::vector<std::vector<Span>> forward_;         // per layer and worker; only for the timeline
   std::vector<std::vector<Duration>> layer_work_;  // per worker, if its factor is not 1
   std::vector<std::vector<Time>> complete_;        // per worker and layer; gate per layer only
   std::map<int64_t, Program> programs_;            // by message size
   GradientPlan plan_;
   bool planned_ = false;
   int next_layer_ = 0;
-  Time origin_;  // of the iteration: its first worker's start
+  int iteration_ = 0;
+  int channel_ = 0;  // that the current message uses
+  Time origin_;      // of the iteration: its first worker's start
   Time last_iteration_end_;
   std::vector<MessageRecord> records_;
   Traffic traffic_;
@@ -122,11 +131,26 @@ Duration scaled(Duration length, double factor) {
                      : Duration::ps(std::llrint(static_cast<double>(length.ps()) * factor));
 }
 
+// Adds a slice for every worker that the timeline wants; `slice_of` gets its place in states_.
+template <class F>
+void AllWorkers::record(const F& slice_of) {
+  if (question_.timeline == nullptr || !question_.timeline->wants(iteration_)) return;
+  for (const int worker : question_.timeline->workers) {
+    Slice slice = slice_of(states_.size() == 1 ? std::size_t{0} : static_cast<std::size_t>(worker));
+    slice.worker = worker;
+    slice.iteration = iteration_;
+    question_.timeline->add(slice);
+  }
+}
+
 // Draws this iteration's factors and plays the forward passes.
 void AllWorkers::start_iteration(int iteration) {
+  iteration_ = iteration;
   const std::size_t layers = work_.size();
   layer_work_.resize(states_.size());
   origin_ = Time::last();
+  const bool recorded = question_.timeline != nullptr && question_.timeline->wants(iteration);
+  forward_.assign(recorded ? layers : 0, std::vector<Span>(states_.size()));
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerState& state = states_[i];
     WorkerFactors factors(question_.workers, fixed_[i], question_.seed, static_cast<int>(i),
@@ -138,6 +162,7 @@ void AllWorkers::start_iteration(int iteration) {
       const Duration work = scaled(trace_.layers[l].forward, factors.next_layer());
       state.forward_work += work;
       now += work;
+      if (forward_.size() == layers) forward_[l][i] = {now - work, now};
     }
     state.forward_end = state.backward_now = now;
     layer_work_[i].resize(layers);
@@ -152,6 +177,14 @@ void AllWorkers::start_iteration(int iteration) {
   next_layer_ = static_cast<int>(layers) - 1;
   records_.clear();
   traffic_ = {};
+  for (std::size_t l = 0; l < forward_.size(); ++l)
+    record([&](std::size_t i) {
+      return Slice{.activity = Activity::forward,
+                   .index = static_cast<int>(l),
+                   .size = {},
+                   .start = forward_[l][i].start,
+                   .end = forward_[l][i].end};
+    });
 }
 
 // The plan depends on when gradients are ready on the last worker, without any interference.
@@ -176,11 +209,12 @@ void AllWorkers::plan_messages() {
 
 // When each worker has all gradients of a message.
 std::vector<Time> AllWorkers::ready_of(const PlannedMessage& message) {
-  std::vector<Time> ready(states_.size());
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    WorkerState& state = states_[i];
-    for (int l = next_layer_; l >= message.first_layer; --l) {
-      const Duration work = layer_work_[i][static_cast<std::size_t>(l)];
+  std::vector<Time> begin(states_.size());
+  for (; next_layer_ >= message.first_layer; --next_layer_) {
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      WorkerState& state = states_[i];
+      const Duration work = layer_work_[i][static_cast<std::size_t>(next_layer_)];
+      begin[i] = state.backward_now;
       if (question_.interference == 1) {
         state.backward_now += work;
       } else {
@@ -188,9 +222,16 @@ std::vector<Time> AllWorkers::ready_of(const PlannedMessage& message) {
         state.backward_now = Time() + state.busy.finish(since, work, question_.interference);
       }
     }
-    ready[i] = state.backward_now;
+    record([&](std::size_t i) {
+      return Slice{.activity = Activity::backward,
+                   .index = next_layer_,
+                   .size = trace_.layers[static_cast<std::size_t>(next_layer_)].gradient,
+                   .start = begin[i],
+                   .end = states_[i].backward_now};
+    });
   }
-  next_layer_ = std::min(next_layer_, message.first_layer - 1);
+  std::vector<Time> ready(states_.size());
+  for (std::size_t i = 0; i < states_.size(); ++i) ready[i] = states_[i].backward_now;
   return ready;
 }
 
@@ -248,6 +289,22 @@ void AllWorkers::exchange(const PlannedMessage& message, std::vector<Time>& chan
       complete = std::max(complete, end);
     }
   }
+  auto slice_of = [&](Activity activity, Time start, Time end) {
+    return Slice{.activity = activity,
+                 .channel = channel_,
+                 .index = static_cast<int>(records_.size()),
+                 .first_layer = message.first_layer,
+                 .last_layer = message.last_layer,
+                 .size = message.size,
+                 .start = start,
+                 .end = end};
+  };
+  record([&](std::size_t i) {
+    return slice_of(Activity::waiting, starts[i], std::min(everybody, channel[i]));
+  });
+  record([&](std::size_t i) {
+    return slice_of(Activity::message, std::min(everybody, channel[i]), channel[i]);
+  });
   const Time last_ready = *std::max_element(ready.begin(), ready.end());
   records_.push_back({message.first_layer, message.last_layer, message.size, last_ready - origin_,
                       everybody - origin_, last_end - origin_});
@@ -259,7 +316,8 @@ void AllWorkers::play_in_order() {
   std::vector<std::vector<Time>> channels(static_cast<std::size_t>(question_.channels));
   std::size_t turn = 0;
   for (const PlannedMessage& message : plan_.messages) {
-    std::vector<Time>& channel = channels[turn++ % channels.size()];
+    channel_ = static_cast<int>(turn++ % channels.size());
+    std::vector<Time>& channel = channels[static_cast<std::size_t>(channel_)];
     const std::vector<Time> ready = ready_of(message);
     channel.resize(ready.size(), channel.empty() ? Time() : channel.front());
     exchange(message, channel, ready, origin_ + message.not_before);
@@ -336,6 +394,14 @@ void AllWorkers::finish_iteration(bool measured) {
   const auto total_B = static_cast<double>(std::max<int64_t>(1, trace_.gradient().count()));
   if (measured) sums_.resize(states_.size(), sums_.empty() ? Breakdown() : sums_.front());
   Time end;
+  if (plan_.gate == Gate::all)
+    record([&](std::size_t i) {
+      const Time begin = std::max(states_[i].last_end, states_[i].backward_now);
+      return Slice{.activity = Activity::update,
+                   .size = {},
+                   .start = begin,
+                   .end = begin + states_[i].update};
+    });
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerState& state = states_[i];
     Time next_start;

@@ -1,7 +1,7 @@
 // Closed form: one worker stands for all, a message costs its formula.
 //
 // With alike workers nothing changes from one iteration to the next, except where the next forward
-// starts before all messages have ended; then iterations are played until the asked-for ones.
+// starts before all messages have ended; then iterations are played until they repeat.
 #include <algorithm>
 #include <cmath>
 #include <queue>
@@ -35,16 +35,8 @@ class Representative {
 
   StepResult run() {
     StepResult result;
-    const int count = question_.warm_up + question_.iterations;
-    for (int i = 0; i < count; ++i) {
-      const bool measured = i >= question_.warm_up;
-      if (i > 0 && plan_.gate == Gate::all) {  // nothing is carried over
-        if (measured) result.iterations.push_back(iteration_);
-        continue;
-      }
-      play_iteration();
-      if (measured) result.iterations.push_back(iteration_);
-    }
+    settle();
+    result.iterations.assign(static_cast<std::size_t>(question_.iterations), iteration_);
     result.mean = breakdown_;
     result.workers = {breakdown_};
     result.messages = std::move(records_);
@@ -53,6 +45,7 @@ class Representative {
   }
 
  private:
+  void settle();
   void play_iteration();
   void play_in_order(Duration forward_end);
   void play_by_priority(Duration forward_end);
@@ -100,6 +93,17 @@ Duration Representative::record(const PlannedMessage& message, Duration ready, D
   communication_ += end - start;
   last_message_end_ = std::max(last_message_end_, end);
   return end;
+}
+
+// Plays iterations until they repeat. What is carried over into the next one settles after a few;
+// where it swings for ever, the hundredth has to do.
+void Representative::settle() {
+  constexpr int most = 100;
+  for (int i = 0; i < most; ++i) {
+    const std::vector<Duration> before = allowed_;
+    play_iteration();
+    if (allowed_ == before) return;
+  }
 }
 
 void Representative::play_iteration() {

@@ -7,6 +7,7 @@
 #include "models/strategy/strategy.h"
 #include "models/worker/worker.h"
 #include "sim/result.h"
+#include "sim/timeline.h"
 
 namespace sgdsim {
 
@@ -22,12 +23,15 @@ struct StepQuestion {
   int iterations = 1;  // measured ones
   int warm_up = 0;
   uint64_t seed = 1;
-  int channels = 1;         // messages take turns; each channel plays its own in order
-  double interference = 1;  // compute takes this much longer while the worker communicates
+  int channels = 1;              // messages take turns; each channel plays its own in order
+  double interference = 1;       // compute takes this much longer while the worker communicates
+  Timeline* timeline = nullptr;  // filled in if given
 };
 
 // At closed form one worker, the slowest, stands for all; at message fidelity every worker has its
 // own clock and every message is played. Both give the same where workers are alike.
+// Strategies that carry messages over into the next iteration need a warm-up to reach their steady
+// state; at closed form one is played without being asked for.
 StepResult simulate_step(const StepQuestion& question);
 
 // The parts of simulate_step, for each fidelity.
