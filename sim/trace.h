@@ -23,6 +23,8 @@ struct Layer {
   Duration ready;
   // Parameter counts of the tensors in registration order; empty: the layer is one tensor.
   std::vector<int64_t> tensors;
+
+  bool operator==(const Layer&) const = default;
 };
 
 struct Trace {
@@ -31,19 +33,21 @@ struct Trace {
   std::string framework;
   std::string device;
   std::string date;
-  std::string source;  // where the figures come from, what was measured and what was derived
+  std::string source;    // where the figures come from, what was measured and what was derived
   bool derived = false;  // times were distributed over layers, not measured layer by layer
   int64_t batch = 0;     // samples per worker and iteration; 0: not stated
   Duration load;         // reading and copying the next batch; overlaps with the iteration before
   Duration update;       // the optimizer's step
   bool has_ready = false;
-  std::vector<Layer> layers;  // forward order
+  std::vector<Layer> layers;       // forward order
   std::vector<std::string> notes;  // what a result must repeat as a warning
 
   Duration forward() const;
   Duration backward() const;
   Bytes gradient() const;
   int64_t parameters() const;
+
+  bool operator==(const Trace&) const = default;
 };
 
 // When gradient l is ready, for every layer, counted from the start of the iteration.
