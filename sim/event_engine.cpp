@@ -22,6 +22,7 @@ struct Message {
 };
 
 struct WorkerState {
+  int v = 0;  // its relative number in its team
   int round = 0;
   int mail_first = -1;
   int mail_last = -1;
@@ -45,6 +46,7 @@ class EventPlayer {
   void play() {
     for (std::size_t i = 0; i < clocks_.size(); ++i) {
       workers_[i].in_port = clocks_[i];
+      workers_[i].v = phase_.team.relative(static_cast<int>(i));
       if (phase_.team.takes_part(static_cast<int>(i))) queue_.push(clocks_[i], static_cast<int>(i));
     }
     while (!queue_.empty()) enter_round(queue_.pop().payload);
@@ -56,15 +58,14 @@ class EventPlayer {
 
   void enter_round(int me) {
     WorkerState& my = state(me);
-    const int v = phase_.team.relative(me);
     for (; my.round < phase_.rounds; ++my.round) {
-      const int to = phase_.receiver(my.round, v);
-      const int from = phase_.sender(my.round, v);
+      const int to = phase_.receiver(my.round, my.v);
+      const int from = phase_.sender(my.round, my.v);
       if (to < 0 && from < 0) continue;
       my.sends = to >= 0;
       my.sent = clock(me);
       my.waits = from >= 0;
-      if (my.sends) send(me, v, phase_.team.colleague(me, to));
+      if (my.sends) send(me, to);
       if (my.waits)
         take_from_mailbox(me);
       else if (phase_.handshake != Handshake::rendezvous)
@@ -73,9 +74,11 @@ class EventPlayer {
     }
   }
 
-  void send(int me, int v, int to) {
+  // To the colleague of this relative number.
+  void send(int me, int relative) {
     WorkerState& my = state(me);
-    Leg leg = wires_.leg(me, to, phase_.sent_B(my.round, v, phase_.team.lane(me)), phase_.folds);
+    const int to = phase_.team.colleague(me, my.v, relative);
+    Leg leg = wires_.leg(me, to, phase_.sent_B(my.round, my.v, phase_.team.lane(me)), phase_.folds);
     if (jitter_.on())
       leg = Wires::scaled(
           leg, jitter_.factor(stage_, static_cast<uint64_t>(my.round), static_cast<uint64_t>(me)));

@@ -8,6 +8,7 @@
 // planning.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
@@ -63,8 +64,9 @@ class EventQueue {
     taken_ = 0;
     const int lowest = std::countr_zero(filled_) + 1;
     std::vector<Event>& source = buckets_[static_cast<std::size_t>(lowest)];
-    last_ = source.front().time;
-    for (const Event& event : source) last_ = std::min(last_, event.time);
+    Time least = source.front().time;
+    for (const Event& event : source) least = std::min(least, event.time);
+    last_ = least;
     filled_ &= filled_ - 1;
     for (const Event& event : source) place(event);
     source.clear();

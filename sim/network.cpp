@@ -54,11 +54,6 @@ Duration largest_latency_of_two_ports(const std::vector<Port>& ports) {
 
 }  // namespace
 
-PairCost in_series(const PairCost& first, const PairCost& second) {
-  return {first.latency + second.latency, std::max(first.per_byte, second.per_byte),
-          std::max(first.reduce, second.reduce)};
-}
-
 Network::Network(int workers, PairRule rule, std::vector<PairCost> classes)
     : workers_(workers), rule_(std::move(rule)), classes_(std::move(classes)) {
   assert(workers_ > 0 && !classes_.empty());
@@ -75,14 +70,6 @@ uint32_t Network::class_of(int from, int to) const {
               return rule.classes[row * static_cast<std::size_t>(rule.points) + column];
             }},
       rule_);
-}
-
-PairCost Network::between(int from, int to) const {
-  const PairCost& core = classes_[class_of(from, to)];
-  if (ports_.empty()) return core;
-  const auto sender = static_cast<std::size_t>(from);
-  const auto receiver = static_cast<std::size_t>(to);
-  return in_series(in_series(ports_[sender].out, core), ports_[receiver].in);
 }
 
 void Network::set_ports(std::vector<Port> ports) {

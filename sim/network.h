@@ -8,6 +8,7 @@
 // graphs without structure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -26,7 +27,10 @@ struct PairCost {
 };
 
 // One route after the other: latencies add up, the slowest rate decides.
-PairCost in_series(const PairCost& first, const PairCost& second);
+inline PairCost in_series(const PairCost& first, const PairCost& second) {
+  return {first.latency + second.latency, std::max(first.per_byte, second.per_byte),
+          std::max(first.reduce, second.reduce)};
+}
 
 // Every pair is class 0.
 struct OneClass {};
@@ -70,7 +74,13 @@ class Network {
   }
 
   int workers() const { return workers_; }
-  PairCost between(int from, int to) const;
+  // Asked once per message, hence inline.
+  PairCost between(int from, int to) const {
+    const PairCost& core = classes_.size() == 1 ? classes_[0] : classes_[class_of(from, to)];
+    if (ports_.empty()) return core;
+    return in_series(in_series(ports_[static_cast<std::size_t>(from)].out, core),
+                     ports_[static_cast<std::size_t>(to)].in);
+  }
   uint32_t class_of(int from, int to) const;
   const std::vector<PairCost>& classes() const { return classes_; }
 

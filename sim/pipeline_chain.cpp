@@ -50,11 +50,18 @@ ChainClocks clocks_of(const Team& team, const Flow& flow, int base,
   return chain;
 }
 
+std::vector<Leg> legs_of(const ChainClocks& chain, const Wires& wires, double size_B, bool folds) {
+  std::vector<Leg> legs;
+  for (std::size_t hop = 0; hop + 1 < chain.workers.size(); ++hop)
+    legs.push_back(wires.leg(chain.workers[hop], chain.workers[hop + 1], size_B, folds));
+  return legs;
+}
+
 // Takes one block along the chain; returns when it is complete at the end.
 template <class LegOf>
 Time wave(ChainClocks& chain, Time available, bool folds, bool fold_overlaps, const LegOf& leg_of) {
   for (std::size_t hop = 0; hop + 1 < chain.workers.size(); ++hop) {
-    const Leg leg = leg_of(chain.workers[hop], chain.workers[hop + 1], hop);
+    const Leg leg = leg_of(hop);
     Time& in_free = chain.in_free[hop + 1];
     const Time start = std::max({available, chain.out_free[hop], in_free - leg.flight});
     const Time first_byte = start + leg.flight;
@@ -88,28 +95,30 @@ void play_chain(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
   assert(is_plain_chain(pipeline));
   const Team& team = pipeline.team;
   const std::vector<Flow>& flows = pipeline.flows;
+  auto folds = [&](std::size_t f) { return pipeline.reduces && flows[f].to_root; };
   const int workers = wires.network().workers();
   for (int base = 0; base < workers; ++base) {
     if (base / team.stride % team.size != 0 || !team.takes_part(base)) continue;
     std::vector<ChainClocks> chains;
     for (const Flow& flow : flows) chains.push_back(clocks_of(team, flow, base, clocks));
     int64_t block = 0;
-    for (const BlockRun& run : flows[0].blocks)
+    for (const BlockRun& run : flows[0].blocks) {
+      std::vector<std::vector<Leg>> legs;  // by flow and hop: alike for all blocks of a run
+      for (std::size_t f = 0; f < flows.size(); ++f)
+        legs.push_back(legs_of(chains[f], wires, run.size_B, folds(f)));
       for (int64_t b = 0; b < run.count; ++b, ++block) {
         Time available = chains[0].out_free.front();
-        for (std::size_t f = 0; f < flows.size(); ++f) {
-          const bool folds = pipeline.reduces && flows[f].to_root;
+        for (std::size_t f = 0; f < flows.size(); ++f)
           available =
-              wave(chains[f], available, folds, pipeline.reduce_overlaps,
-                   [&](int from, int to, std::size_t) {
-                     const Leg leg = wires.leg(from, to, run.size_B, folds);
-                     if (!jitter.on()) return leg;
-                     return Wires::scaled(
-                         leg, jitter.factor(stage, (f << 48U) + static_cast<uint64_t>(block),
-                                            static_cast<uint64_t>(from)));
-                   });
-        }
+              wave(chains[f], available, folds(f), pipeline.reduce_overlaps, [&](std::size_t hop) {
+                const Leg& leg = legs[f][hop];
+                if (!jitter.on()) return leg;
+                const uint64_t round = (f << 48U) + static_cast<uint64_t>(block);
+                const auto from = static_cast<uint64_t>(chains[f].workers[hop]);
+                return Wires::scaled(leg, jitter.factor(stage, round, from));
+              });
       }
+    }
     for (const ChainClocks& chain : chains)
       for (std::size_t i = 0; i < chain.workers.size(); ++i) {
         Time& clock = clocks[static_cast<std::size_t>(chain.workers[i])];

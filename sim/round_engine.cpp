@@ -26,7 +26,13 @@ class PhasePlayer {
  public:
   PhasePlayer(const Phase& phase, uint64_t stage, const Wires& wires, const MessageJitter& jitter,
               std::vector<Time>& clocks)
-      : phase_(phase), stage_(stage), wires_(wires), jitter_(jitter), clocks_(clocks) {}
+      : phase_(phase),
+        stage_(stage),
+        wires_(wires),
+        jitter_(jitter),
+        clocks_(clocks),
+        whole_(phase.load == Load::whole && phase.share.even()),
+        whole_B_(phase.share.bytes(0)) {}
 
   void play() {
     if (phase_.handshake == Handshake::eager) in_ports_ = clocks_;
@@ -55,11 +61,12 @@ class PhasePlayer {
   }
 
   Leg leg(int from, int to, int v) const {
-    const Leg leg =
-        wires_.leg(from, to, phase_.sent_B(round_, v, phase_.team.lane(from)), phase_.folds);
-    if (!jitter_.on()) return leg;
-    return Wires::scaled(
-        leg, jitter_.factor(stage_, static_cast<uint64_t>(round_), static_cast<uint64_t>(from)));
+    const double size_B = whole_ ? whole_B_ : phase_.sent_B(round_, v, phase_.team.lane(from));
+    Leg leg = wires_.leg(from, to, size_B, phase_.folds);
+    if (jitter_.on())
+      leg = Wires::scaled(
+          leg, jitter_.factor(stage_, static_cast<uint64_t>(round_), static_cast<uint64_t>(from)));
+    return leg;
   }
 
   void one_way(int base, int v, int receiver) {
@@ -114,6 +121,8 @@ class PhasePlayer {
   const Wires& wires_;
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
+  bool whole_;      // every message is the whole share, of the same size in all lanes
+  double whole_B_;  // that size
   int round_ = 0;
   std::vector<Time> in_ports_;  // eager only
   std::vector<Time> next_;      // shifts only

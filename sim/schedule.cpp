@@ -20,6 +20,15 @@ int window_start(int number, int parts, int width, bool reversed) {
   return sum_of_window_starts(number, parts, log2_down(parts / width));
 }
 
+// `number` modulo size, in 0 .. size - 1. Rounds go around once or twice; a division costs as much
+// as the rest of a message.
+int around(int64_t number, int size) {
+  if (number < 0) number += size;
+  if (number >= size) number -= size;
+  if (number < 0 || number >= size) number = (number % size + size) % size;
+  return static_cast<int>(number);
+}
+
 int blocks_with_bit(int blocks, int bit) {
   const int period = 2 << bit;
   const int half = 1 << bit;
@@ -34,11 +43,6 @@ int Phase::core_number(int member) const {
   return (member % 2 == 1) == odd_stays ? member / 2 : -1;
 }
 
-int Phase::core_member(int number) const {
-  const int r = extra();
-  return number >= r ? number + r : 2 * number + (odd_stays ? 1 : 0);
-}
-
 int Phase::mask(int round) const {
   if (talk == Talk::tree_down) return 1 << (rounds - 1 - round);
   if (talk == Talk::tree_up) return 1 << round;
@@ -48,8 +52,7 @@ int Phase::mask(int round) const {
 int Phase::shift_distance(int round) const {
   const int64_t far = doubles ? static_cast<int64_t>(distance) << round
                               : distance + static_cast<int64_t>(distance_step) * round;
-  const int64_t wrapped = far % team.size;
-  return static_cast<int>(wrapped < 0 ? wrapped + team.size : wrapped);
+  return around(far, team.size);
 }
 
 int Phase::receiver(int round, int v) const {
@@ -129,8 +132,8 @@ ChunkRange Phase::range(int round, int v) const {
     case Load::whole:
       return {0, 1, 1};
     case Load::chunk: {
-      const int64_t chunk = (v + chunk_offset + static_cast<int64_t>(chunk_slope) * round) % size;
-      return {static_cast<int>(chunk < 0 ? chunk + size : chunk), 1, size};
+      const int64_t chunk = v + chunk_offset + static_cast<int64_t>(chunk_slope) * round;
+      return {around(chunk, size), 1, size};
     }
     case Load::half: {  // the window has p' >> round chunks; windows shrink
       const int parts = core();
@@ -158,8 +161,9 @@ ChunkRange Phase::range(int round, int v) const {
 }
 
 double Phase::sent_B(int round, int v, int lane) const {
-  const ChunkRange chunks = range(round, v);
   const double total_B = share.bytes(lane);
+  if (load == Load::whole) return total_B;
+  const ChunkRange chunks = range(round, v);
   if (padded_chunks && !share.fractional) return std::ceil(total_B / chunks.parts) * chunks.count;
   return chunks.bytes(total_B, share.fractional);
 }

@@ -71,7 +71,10 @@ struct Phase {
   int extra() const { return team.size - core(); }
   // Number among the core that plays exchanges; -1 for one that was folded away.
   int core_number(int member) const;
-  int core_member(int number) const;
+  int core_member(int number) const {
+    const int r = extra();
+    return number >= r ? number + r : 2 * number + (odd_stays ? 1 : 0);
+  }
   int mask(int round) const;
   int shift_distance(int round) const;  // in 0 .. size-1
 

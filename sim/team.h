@@ -1,6 +1,7 @@
 // Teams of workers, the share of a message that a team works on, and the chunks it is cut into.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <vector>
@@ -18,28 +19,22 @@ struct Team {
   int only_lane = -1;  // if set, the other lanes stand aside
 
   bool takes_part(int worker) const { return only_lane < 0 || lane(worker) == only_lane; }
-  int lane(int worker) const { return worker % stride; }
+  int lane(int worker) const { return stride == 1 ? 0 : worker % stride; }
   int relative(int worker) const {
     const int v = worker / stride % size - root;
     return v < 0 ? v + size : v;
   }
-  // The worker number of relative member v, in the team of `worker`.
-  int colleague(int worker, int v) const {
-    int member = v + root;
-    if (member >= size) member -= size;
-    return worker + (member - worker / stride % size) * stride;
+  // The worker number of relative member v, in the team of `worker`; the second form is for one
+  // whose own relative number is known.
+  int colleague(int worker, int v) const { return colleague(worker, relative(worker), v); }
+  int colleague(int worker, int own, int v) const {
+    return worker + (member(v) - member(own)) * stride;
   }
+  int member(int v) const { return v + root < size ? v + root : v + root - size; }
 };
 
-// Whole bytes: the first n mod parts chunks are one larger.
-inline double bytes_before_chunk(double total_B, int parts, int chunk) {
-  const double base = std::floor(total_B / parts);
-  const double larger = total_B - base * parts;
-  return base * chunk + std::min(static_cast<double>(chunk), larger);
-}
-
-// `count` chunks from `first` on, of `parts`; it may run over the end and wrap around. Fractional
-// chunks have exactly n / parts bytes.
+// `count` chunks from `first` on, of `parts`; it may run over the end and wrap around. Whole
+// chunks: the first n mod parts are one byte larger. Fractional ones have exactly n / parts bytes.
 struct ChunkRange {
   int first = 0;
   int count = 1;
@@ -49,10 +44,12 @@ struct ChunkRange {
   double bytes(double total_B, bool fractional) const {
     if (count == parts) return total_B;
     if (fractional) return total_B * count / parts;  // not a difference: equal chunks stay equal
-    auto before = [&](int c) { return bytes_before_chunk(total_B, parts, c); };
+    const double base = std::floor(total_B / parts);
+    const auto larger = static_cast<int>(total_B - base * parts);
     const int end = first + count;
-    if (end <= parts) return before(end) - before(first);
-    return total_B - before(first) + before(end - parts);
+    const int larger_ones =
+        std::max(0, std::min(end, larger) - first) + std::max(0, std::min(end - parts, larger));
+    return base * count + larger_ones;
   }
 };
 
