@@ -1,11 +1,11 @@
 // `sgdsim export`: a cluster's graph for other programs. `sgdsim import`: other programs' files as
 // ours.
-#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/override.h"
-#include "sim/core/error.h"
+#include "app/trace_imports.h"
+#include "app/write_text.h"
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
 #include "topologies/export.h"
@@ -13,16 +13,6 @@
 
 namespace sgdsim {
 namespace {
-
-// To a file, or to `out` for "-".
-void write_text(const std::string& text, const std::string& file, std::ostream& out) {
-  if (file == "-") {
-    out << text;
-    return;
-  }
-  std::ofstream stream(file, std::ios::binary);
-  if (!(stream << text) || !stream.flush()) throw InputError(file, "cannot be written");
-}
 
 struct ExportArguments {
   std::string cluster;
@@ -81,6 +71,7 @@ void add_import_command(CLI::App& program, Streams streams) {
     for (const std::string& note : import.notes) streams.log << "sgdsim: note: " << note << '\n';
     write_text(import.cluster.dump(2) + "\n", arguments->out, streams.out);
   });
+  add_trace_imports(*command, streams);
 }
 
 }  // namespace sgdsim

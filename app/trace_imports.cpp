@@ -1,0 +1,66 @@
+// What a log does not know (model, device, batch, forward time) can be given beside it.
+#include "app/trace_imports.h"
+
+#include <memory>
+
+#include "app/write_text.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
+#include "traces/registry.h"
+#include "traces/trace_file.h"
+
+namespace sgdsim {
+namespace {
+
+struct Arguments {
+  std::string file;
+  std::string out = "-";
+  std::string forward;
+  std::string name;
+  std::string model;
+  std::string device;
+  int64_t batch = 0;
+};
+
+void add_options(CLI::App& one, Arguments& arguments) {
+  one.add_option("FILE", arguments.file, "what to read; - is standard input")->required();
+  one.add_option("-o,--out", arguments.out, "the trace file; default: standard output");
+  one.add_option("--forward", arguments.forward,
+                 "time of the forward pass, e.g. \"90 ms\"; default: half of backward");
+  one.add_option("--name", arguments.name, "of the trace; default: the name of the file");
+  one.add_option("--model", arguments.model, "the neural network");
+  one.add_option("--device", arguments.device, "the GPU that was measured");
+  one.add_option("--batch", arguments.batch, "samples per worker and iteration")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+}
+
+Trace import_trace(const TraceFormat& format, const Arguments& arguments) {
+  LogText log{read_text(arguments.file), arguments.file, {}};
+  if (!arguments.forward.empty()) log.forward = parse_duration(arguments.forward, "--forward");
+  Trace trace = format.read(log);
+  if (!arguments.name.empty()) trace.name = arguments.name;
+  if (!arguments.model.empty()) trace.model = arguments.model;
+  if (!arguments.device.empty()) trace.device = arguments.device;
+  trace.batch = arguments.batch;
+  return trace;
+}
+
+}  // namespace
+
+void add_trace_imports(CLI::App& import, Streams streams) {
+  for (const TraceFormat& format : trace_formats) {
+    CLI::App* one = import.add_subcommand(std::string(format.name),
+                                          std::string(format.description) + ", as a trace file.");
+    auto arguments = std::make_shared<Arguments>();
+    add_options(*one, *arguments);
+    one->footer("Example:\n  sgdsim import " + std::string(format.name) + " " +
+                std::string(format.example) + " --batch 32");
+    one->callback([arguments, format, streams] {
+      const Trace trace = import_trace(format, *arguments);
+      for (const std::string& note : trace.notes) streams.log << "sgdsim: note: " << note << '\n';
+      write_text(to_text(trace), arguments->out, streams.out);
+    });
+  }
+}
+
+}  // namespace sgdsim
