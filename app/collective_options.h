@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "models/collective/nccl_tuning.h"
+#include "models/collective/options.h"
 #include "models/collective/simulate.h"
+#include "sim/core/json.h"
 
 namespace sgdsim {
 
+// As text; empty where an option was not given.
 struct CollectiveArguments {
   std::string algorithm = "ring";
   std::string operation = "allreduce";
@@ -23,24 +25,47 @@ struct CollectiveArguments {
   std::string gamma;
   std::vector<std::string> settings;  // --set, on the cluster
   std::vector<std::string> options;   // --option key=value
-  std::string fidelity = "message";
-  std::string path = "fastest";
+  std::string fidelity;
+  std::string path;
   std::string starts;
-  double jitter = 0;
-  uint64_t seed = 1;
+  std::string jitter;
+  std::string seed;
   bool sweep = false;
   std::string format = "table";
+
+  Json cluster_json;  // the cluster file with its settings, once it is read
 };
 
 void add_options(CLI::App& command, CollectiveArguments& arguments);
+
+// Reads the cluster file, once: it may be standard input.
+void read_inputs(CollectiveArguments& arguments);
 
 // The cluster that --cluster, or --alpha, --beta and --gamma, describe; with all its workers, or
 // `ranks` where only a pair cost is given.
 Cluster cluster_of(const CollectiveArguments& arguments, int ranks);
 
-// One question per message list; `where` of its errors names the option.
+// Error if an option has no effect on the algorithm; `where` of its errors names the option.
 CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::string& algorithm,
                                const std::vector<Bytes>& messages);
+
+// "key=value" in its two halves.
+std::string option_key(const std::string& option);
+std::string option_value(const std::string& option);
+std::vector<std::string> names_of(const std::vector<OptionKey>& keys);
+
+// Error if an algorithm is unknown, or if an option has no value, is known to none of these
+// algorithms or was given twice.
+void check_known_options(const CollectiveArguments& arguments,
+                         const std::vector<std::string>& names);
+
+// Whether the option changes anything for this algorithm, or for one of those that auto compares.
+bool has_effect(const CollectiveArguments& arguments, const std::string& algorithm,
+                const std::string& key);
+bool takes_block(const std::string& algorithm);
+
+// Network cards of a node: the cluster file's, or one per worker.
+int nics_per_node(const CollectiveArguments& arguments, int workers_per_node);
 
 // The ranks to simulate: one value, or those of a sweep; all workers of the cluster if not given.
 std::vector<int> ranks_of(const CollectiveArguments& arguments);

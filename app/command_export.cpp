@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/override.h"
 #include "app/trace_imports.h"
+#include "app/usage.h"
 #include "app/write_text.h"
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
@@ -33,9 +34,8 @@ void add_export_command(CLI::App& program, Streams streams) {
     auto arguments = std::make_shared<ExportArguments>();
     one->add_option("CLUSTER", arguments->cluster, "a cluster file")->required();
     one->add_option("-o,--out", arguments->out, "a file; default: standard output");
-    one->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4")
-        ->allow_extra_args(false)
-        ->take_all();
+    make_repeatable(
+        one->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
     one->footer("Example:\n  sgdsim export " + std::string(format.name) +
                 " topologies/data/dgx_h100_4.json --set nodes=1 --out box." +
                 std::string(format.name));
@@ -51,7 +51,7 @@ void add_export_command(CLI::App& program, Streams streams) {
 void add_import_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand("import", "Read other programs' files.");
   command->require_subcommand(1);
-  command->footer("Example:\n  sgdsim import nccl-topology box.xml --nodes 4 --out cluster.json");
+  command->footer("Example:\n  sgdsim import nccl-topology tests/data/nccl_regular.xml --nodes 4");
   struct Arguments {
     std::string file;
     std::string out = "-";
@@ -64,7 +64,7 @@ void add_import_command(CLI::App& program, Streams streams) {
   one->add_option("-o,--out", arguments->out, "the cluster file; default: standard output");
   one->add_option("--nodes", arguments->options.nodes, "how many such machines; default 1");
   one->add_option("--name", arguments->options.name, "of the cluster");
-  one->footer("Example:\n  sgdsim import nccl-topology box.xml --nodes 4 --out cluster.json");
+  one->footer("Example:\n  sgdsim import nccl-topology tests/data/nccl_regular.xml --nodes 4");
   one->callback([arguments, streams] {
     const NcclImport import =
         import_nccl_xml(read_text(arguments->file), arguments->file, arguments->options);

@@ -2,7 +2,9 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/nccl_answer.h"
 #include "app/schemas.h"
+#include "app/usage.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -43,9 +45,10 @@ std::vector<Entry> operation_entries() {
 
 std::vector<Entry> option_entries() {
   std::vector<Entry> entries;
-  for (const OptionKey& key : option_keys())
-    entries.push_back(
-        {std::string(key.name) + "=" + std::string(key.values), std::string(key.meaning)});
+  for (const auto* keys : {&option_keys(), &nccl_option_keys()})
+    for (const OptionKey& key : *keys)
+      entries.push_back(
+          {std::string(key.name) + "=" + std::string(key.values), std::string(key.meaning)});
   return entries;
 }
 
@@ -115,7 +118,7 @@ void add_list_command(CLI::App& program, Streams streams) {
   command->add_option(
       "KIND", *kind, "algorithms, operations, options, shapes, fidelities or schemas; default all");
   command->add_option("--format", *format, "table (default) or json")
-      ->check(CLI::IsMember({"table", "json"}));
+      ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");
   command->callback([kind, format, streams] { list(*kind, *format, streams.out); });
 }

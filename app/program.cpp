@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "app/commands.h"
+#include "app/usage.h"
 #include "app/version.h"
 #include "sim/core/error.h"
 
@@ -36,6 +37,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_import_command(program, streams);
   add_trace_command(program, streams);
   add_validate_command(program, streams, exit_code);
+  refuse_empty_values(program);
 }
 
 }  // namespace
@@ -47,9 +49,11 @@ int run_program(const std::vector<std::string>& arguments, Streams streams) {
   try {
     // CLI11 takes a vector of arguments from its end.
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success& help) {
+    program.exit(help, streams.out, streams.log);
   } catch (const CLI::ParseError& error) {
-    const int code = program.exit(error, streams.out, streams.log);
-    return code == 0 ? 0 : exit_bad_input;
+    streams.log << "sgdsim: " << usage_problem(program, arguments, error) << '\n';
+    return exit_bad_input;
   } catch (const InputError& error) {
     streams.log << "sgdsim: " << error.what() << '\n';
     return exit_bad_input;

@@ -49,6 +49,26 @@ std::vector<int64_t> parse_list(const std::string& text, const std::string& wher
 
 }  // namespace
 
+int64_t parse_whole(const std::string& text, int64_t least, int64_t most,
+                    const std::string& where) {
+  int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+    throw InputError(where, "expected a whole number from " + std::to_string(least) + " to " +
+                                std::to_string(most) + ", got \"" + text.substr(0, 60) + "\"");
+  return value;
+}
+
+double parse_number(const std::string& text, double least, double most, const std::string& where) {
+  double value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool in_range = value >= least && value <= most;  // not if it is NaN
+  if (problem != std::errc{} || end != text.data() + text.size() || !in_range)
+    throw InputError(where, "expected a number from " + number_text(least) + " to " +
+                                number_text(most) + ", got \"" + text.substr(0, 60) + "\"");
+  return value;
+}
+
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts(1);
   for (const char letter : text) {

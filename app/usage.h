@@ -1,0 +1,26 @@
+// What is wrong with a command line, in a sentence that names the nearest word that is known.
+//
+// CLI11 parses, and stops at the first thing that it misses: `sgdsim colective` is to it a missing
+// command. Only when it has refused a line is that line read again here, for unknown words.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace sgdsim {
+
+// Why CLI11 refused these arguments, and which help to read.
+std::string usage_problem(const CLI::App& program, const std::vector<std::string>& arguments,
+                          const CLI::ParseError& error);
+
+// Accepts these values only; the error lists them.
+CLI::Validator one_of(const std::string& what, const std::vector<std::string>& known);
+
+// An empty value is never meant: `--alpha "$ALPHA"` with no such variable is a mistake.
+void refuse_empty_values(CLI::App& program);
+
+// As many of these as are given, each with one value.
+void make_repeatable(CLI::Option* option);
+
+}  // namespace sgdsim
