@@ -41,6 +41,30 @@ Line least_squares(const std::vector<CostSample>& samples) {
   return {std::max(0., (sum_y - slope * sum_x) / count), slope};
 }
 
+// Between two samples the curve is straight in logarithms of both axes, which follows the bend from
+// start-up to bandwidth with few samples. Below the first sample the time stays what it is there;
+// beyond the last it grows as between the last two.
+Duration interpolated(const std::vector<CostSample>& samples, Bytes size) {
+  const CostSample& first = samples.front();
+  const CostSample& last = samples.back();
+  if (size <= first.size || samples.size() == 1) return first.time;
+  auto bytes = [](Bytes count) { return static_cast<double>(count.count()); };
+  auto ps = [](const CostSample& sample) { return static_cast<double>(sample.time.ps()); };
+  if (size > last.size) {
+    const CostSample& before = samples[samples.size() - 2];
+    const double rate = (ps(last) - ps(before)) / bytes(last.size - before.size);
+    return last.time + Duration::ps(std::llrint(std::max(0., rate) * bytes(size - last.size)));
+  }
+  const auto upper = std::lower_bound(samples.begin(), samples.end(), size,
+                                      [](const CostSample& s, Bytes b) { return s.size < b; });
+  const CostSample& high = *upper;
+  const CostSample& low = *(upper - 1);
+  if (low.size.count() == 0 || low.time <= Duration()) return high.time;
+  const double part =
+      std::log(bytes(size) / bytes(low.size)) / std::log(bytes(high.size) / bytes(low.size));
+  return Duration::ps(std::llrint(ps(low) * std::pow(ps(high) / ps(low), part)));
+}
+
 }  // namespace
 
 MessageCost MessageCost::of_algorithm(const Algorithm& algorithm, const Job& job) {
@@ -83,17 +107,7 @@ Duration MessageCost::of(Bytes size) const {
     for (const Line& line : lines_) least = std::min(least, line.at(size_B));
     return Duration::ps(std::llrint(least));
   }
-  if (samples_.size() == 1) return samples_.front().time;
-  auto upper = std::lower_bound(samples_.begin(), samples_.end(), size,
-                                [](const CostSample& s, Bytes b) { return s.size < b; });
-  upper = std::clamp(upper, samples_.begin() + 1, samples_.end() - 1);
-  const CostSample& high = *upper;
-  const CostSample& low = *(upper - 1);
-  const double part = (size_B - static_cast<double>(low.size.count())) /
-                      static_cast<double>((high.size - low.size).count());
-  const double ps =
-      static_cast<double>(low.time.ps()) + part * static_cast<double>((high.time - low.time).ps());
-  return Duration::ps(std::max<int64_t>(0, std::llrint(ps)));
+  return interpolated(samples_, size);
 }
 
 Line MessageCost::line() const {

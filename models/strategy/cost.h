@@ -27,7 +27,7 @@ class MessageCost {
   static MessageCost of_algorithm(const Algorithm& algorithm, const Job& job);
   // The least of several lines: one, or one per protocol.
   static MessageCost of_lines(std::vector<Line> lines);
-  // Interpolated between measured sizes; beyond them along the first or last two.
+  // Interpolated between measured sizes.
   static MessageCost of_samples(std::vector<CostSample> samples);
 
   // Nothing for no bytes.

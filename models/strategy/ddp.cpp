@@ -3,9 +3,9 @@
 // Parameters are added until the bucket holds at least its cap, then it is closed: the first bucket
 // at 1 MiB, the others at bucket_cap_mb = 25 MiB. A bucket is reduced when all its gradients are
 // there, and buckets go in order. After the first iteration PyTorch rebuilds the buckets in the
-// order in which gradients really came (`order`: "measured", the default); with find_unused
-// parameters it keeps the static order. Both are the same where the trace's order is that of
-// registration.
+// order in which gradients really came (`order`: "measured", the default; with unused parameters it
+// keeps the static order). Gradients of one layer come in the order of registration, weight before
+// bias, which is what real runs over gloo show.
 #include <algorithm>
 #include <numeric>
 
@@ -26,9 +26,9 @@ struct Caps {
   bool measured = true;
 };
 
-// All tensors in reverse registration order. A layer's bytes are shared among its tensors in
-// proportion to their parameters.
-std::vector<Tensor> reversed_tensors(const Trace& trace) {
+// All tensors, the last layer first. A layer's bytes are shared among its tensors in proportion to
+// their parameters.
+std::vector<Tensor> tensors_from_the_last(const Trace& trace, bool reversed_in_layer) {
   std::vector<Tensor> tensors;
   for (std::size_t l = trace.layers.size(); l-- > 0;) {
     const Layer& layer = trace.layers[l];
@@ -38,14 +38,16 @@ std::vector<Tensor> reversed_tensors(const Trace& trace) {
     }
     const int64_t per_parameter =
         layer.parameters > 0 ? layer.gradient.count() / layer.parameters : 0;
-    for (auto count = layer.tensors.rbegin(); count != layer.tensors.rend(); ++count)
-      tensors.push_back({static_cast<int>(l), Bytes(*count * per_parameter)});
+    std::vector<int64_t> counts = layer.tensors;
+    if (reversed_in_layer) std::reverse(counts.begin(), counts.end());
+    for (const int64_t count : counts)
+      tensors.push_back({static_cast<int>(l), Bytes(count * per_parameter)});
   }
   return tensors;
 }
 
 GradientPlan plan(const PlanInput& input, const Caps& caps) {
-  std::vector<Tensor> tensors = reversed_tensors(input.trace);
+  std::vector<Tensor> tensors = tensors_from_the_last(input.trace, !caps.measured);
   if (caps.measured)
     std::stable_sort(tensors.begin(), tensors.end(), [&](const Tensor& a, const Tensor& b) {
       return input.ready[static_cast<std::size_t>(a.layer)] <
