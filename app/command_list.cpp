@@ -7,10 +7,12 @@
 #include "app/usage.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
+#include "models/strategy/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "topologies/export.h"
 #include "topologies/registry.h"
+#include "traces/registry.h"
 
 namespace sgdsim {
 namespace {
@@ -59,6 +61,20 @@ std::vector<Entry> shape_entries() {
   return entries;
 }
 
+std::vector<Entry> trace_format_entries() {
+  std::vector<Entry> entries;
+  for (const TraceFormat& format : trace_formats)
+    entries.push_back({std::string(format.name), std::string(format.description)});
+  return entries;
+}
+
+std::vector<Entry> strategy_entries() {
+  std::vector<Entry> entries;
+  for (const StrategyKind& kind : strategies())
+    entries.push_back({std::string(kind.name), std::string(kind.summary)});
+  return entries;
+}
+
 std::vector<Entry> fidelity_entries() {
   return {{"closed_form", "the published formula"}, {"message", "every message of every worker"}};
 }
@@ -78,9 +94,14 @@ struct ListedKind {
 
 const std::vector<ListedKind>& kinds() {
   static const std::vector<ListedKind> table = {
-      {"algorithms", algorithm_entries}, {"operations", operation_entries},
-      {"options", option_entries},       {"shapes", shape_entries},
-      {"fidelities", fidelity_entries},  {"schemas", schema_entries},
+      {"algorithms", algorithm_entries},
+      {"operations", operation_entries},
+      {"options", option_entries},
+      {"shapes", shape_entries},
+      {"trace_formats", trace_format_entries},
+      {"strategies", strategy_entries},
+      {"fidelities", fidelity_entries},
+      {"schemas", schema_entries},
   };
   return table;
 }
@@ -116,7 +137,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   auto kind = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");
   command->add_option(
-      "KIND", *kind, "algorithms, operations, options, shapes, fidelities or schemas; default all");
+      "KIND", *kind,
+      "algorithms, operations, options, shapes, trace_formats, fidelities or schemas; default all");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

@@ -18,6 +18,8 @@ struct Streams {
 inline constexpr int exit_beyond_tolerance = 5;
 
 void add_collective_command(CLI::App& program, Streams streams);
+void add_run_command(CLI::App& program, Streams streams);
+void add_plan_command(CLI::App& program, Streams streams);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
 void add_export_command(CLI::App& program, Streams streams);

@@ -30,6 +30,8 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
       "  sgdsim collective --algorithm ring --op allreduce --ranks 16 --bytes \"100 MB\" \\\n"
       "      --alpha \"45 us\" --beta \"0.8 ns/B\"\n"
       "Exit codes: 0 ok, 1 failure, 2 bad usage or input, 5 validation beyond tolerance.");
+  add_run_command(program, streams);
+  add_plan_command(program, streams);
   add_collective_command(program, streams);
   add_list_command(program, streams);
   add_schema_command(program, streams);

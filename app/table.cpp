@@ -15,6 +15,8 @@ void Table::print(std::ostream& out, std::size_t text_columns) const {
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   }
   for (const auto& row : rows_) {
+    if (std::all_of(row.begin(), row.end(), [](const auto& cell) { return cell.empty(); }))
+      continue;  // a table without a head
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
       const std::string padding(widths[c] - row[c].size(), ' ');

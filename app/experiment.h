@@ -1,0 +1,55 @@
+// An experiment: trace, cluster, collective, strategy and how to play them; read, checked,
+// resolved.
+//
+// The trace and the cluster may be inline objects or paths relative to the experiment's file. They
+// are put in place before `--set` changes any field, so that cluster.nodes=128 works either way.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/step/step.h"
+#include "sim/core/json.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+
+struct Experiment {
+  std::string name;
+  std::string file;
+  Trace trace;
+  Cluster cluster;
+  Strategy strategy;
+  std::string collective;  // for people: "ring", "a + bM", "measured curve"
+  MessageCost cost;
+  std::optional<MessageCost> broadcast;  // with an algorithm that has it
+  std::optional<MessageCost> reduce;
+  WorkerModel workers;
+  Fidelity fidelity = Fidelity::message;
+  int iterations = 1;
+  int warm_up = 2;
+  uint64_t seed = 1;
+  int channels = 1;
+  double interference = 1;
+  Json inputs;  // resolved and complete
+
+  // The experiment must outlive the question.
+  StepQuestion question() const;
+};
+
+// The experiment with paths replaced by what they lead to and settings applied; not yet checked.
+struct ResolvedExperiment {
+  Json json;
+  std::string file;
+  std::string trace_file;  // where the trace came from; empty: it was inline
+  std::string cluster_file;
+};
+ResolvedExperiment resolve_experiment(const std::string& file,
+                                      const std::vector<std::string>& settings);
+Experiment read_experiment(const ResolvedExperiment& resolved);
+
+// "sha256:" and the hash of the inputs in canonical form (keys sorted, no blanks).
+std::string id_of(const Json& inputs);
+
+}  // namespace sgdsim
