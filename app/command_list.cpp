@@ -138,7 +138,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   auto format = std::make_shared<std::string>("table");
   command->add_option(
       "KIND", *kind,
-      "algorithms, operations, options, shapes, trace_formats, fidelities or schemas; default all");
+      "algorithms, operations, options, shapes, trace_formats, strategies, fidelities or schemas; "
+      "default all");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

@@ -3,6 +3,7 @@
 
 #include "app/commands.h"
 #include "app/table.h"
+#include "app/usage.h"
 #include "sim/core/json.h"
 #include "traces/trace_file.h"
 
@@ -107,7 +108,7 @@ void add_trace_command(CLI::App& program, Streams streams) {
   auto format = std::make_shared<std::string>("table");
   show->add_option("FILE", *file, "a trace file; - is standard input")->required();
   show->add_option("--format", *format, "table (default) or json")
-      ->check(CLI::IsMember({"table", "json"}));
+      ->check(one_of("format", {"table", "json"}));
   show->footer("Example:\n  sgdsim trace show traces/data/googlenet_k80.json --format json");
   show->callback([file, format, streams] {
     const Trace trace = read_trace_file(*file);

@@ -11,7 +11,8 @@ namespace sgdsim {
 namespace {
 
 constexpr std::size_t longest_name = 255;
-constexpr Bytes largest_gradient{int64_t{1} << 60};  // of all layers together
+// Of all layers together; sizes below it are exact in floating point, and so are their texts.
+constexpr Bytes largest_gradient{int64_t{1} << 53};
 
 // Rounds the sum up to each layer, not each layer, so that the parts add up to the total exactly.
 void divide_forward(std::vector<Layer>& layers, Duration total, Duration backward,
