@@ -220,3 +220,34 @@ TEST_CASE("Bruck's all-to-all moves every block by its distance") {
     for (int d = 0; d < ranks; ++d) CHECK(moved[static_cast<std::size_t>(d)] == d);
   }
 }
+
+// Both directions of a port are busy because nobody but the root passes on in both trees.
+TEST_CASE("in double binary trees a worker is inside one tree at most, and ceil(lg P) deep") {
+  for (int ranks = 2; ranks <= 200; ++ranks) {
+    CAPTURE(ranks);
+    CollectiveCase one;
+    one.algorithm = &algorithm_named("double_binary_tree", "");
+    one.operation = Operation::broadcast;
+    one.size = Bytes(100);
+    one.block = Bytes(100);
+    one.network = Network::uniform(ranks, {});
+    const Program program = one.program();
+    const auto& pipeline = std::get<Pipeline>(program.stages.front());
+    std::vector<int> trees_inside(static_cast<std::size_t>(ranks), 0);
+    for (const Flow& flow : pipeline.flows) {
+      std::vector<int> children(static_cast<std::size_t>(ranks), 0);
+      for (int v = 1; v < ranks; ++v) {
+        ++children[static_cast<std::size_t>(flow.parents[static_cast<std::size_t>(v)])];
+        int depth = 0;
+        for (int at = v; at != 0; at = flow.parents[static_cast<std::size_t>(at)]) ++depth;
+        CHECK(depth <= log2_up(ranks));
+      }
+      CHECK(children[0] == 1);
+      for (std::size_t v = 1; v < children.size(); ++v) {
+        CHECK(children[v] <= 2);
+        trees_inside[v] += children[v] > 0 ? 1 : 0;
+      }
+    }
+    for (std::size_t v = 1; v < trees_inside.size(); ++v) CHECK(trees_inside[v] <= 1);
+  }
+}
