@@ -20,7 +20,6 @@ namespace sgdsim {
 namespace {
 
 constexpr int most_ranks = 1 << 24;
-constexpr double most_jitter = 10;  // beyond, nearly all messages would take no time
 
 PathChoice path_named(const std::string& name) {
   if (name.empty() || name == "fastest") return PathChoice::fastest;
@@ -64,7 +63,7 @@ bool knows(const std::vector<OptionKey>& keys, const std::string& name) {
 
 // What start times, jitter and paths mean to a formula: nothing.
 void check_message_only(const CollectiveArguments& arguments) {
-  if (arguments.seed.size() > 0 && arguments.jitter.empty())
+  if (!arguments.seed.empty() && arguments.jitter.empty())
     throw InputError("--seed", "has no effect without --jitter");
   if (!arguments.path.empty() && arguments.fidelity == "closed_form")
     throw InputError("--path", "has no effect at closed_form fidelity");

@@ -11,6 +11,8 @@
 
 namespace sgdsim {
 
+constexpr double most_jitter = 2;  // one message in a hundred then takes 14 times as long
+
 // As text; empty where an option was not given.
 struct CollectiveArguments {
   std::string algorithm = "ring";

@@ -24,7 +24,7 @@ void add_choices(Json& json, const CollectiveArguments& arguments) {
   if (!arguments.root.empty()) json["root"] = parse_whole(arguments.root, 0, INT32_MAX, "--root");
   if (!arguments.options.empty()) json["options"] = arguments.options;
   if (!arguments.jitter.empty()) {
-    json["jitter_sigma"] = parse_number(arguments.jitter, 0, 10, "--jitter");
+    json["jitter_sigma"] = parse_number(arguments.jitter, 0, most_jitter, "--jitter");
     json["seed"] = arguments.seed.empty() ? 1 : parse_whole(arguments.seed, 0, INT64_MAX, "--seed");
   }
   if (!arguments.starts.empty()) {

@@ -2,6 +2,7 @@
 #include "models/collective/simulate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -13,6 +14,23 @@ namespace {
 
 // 2^62 ps are 53 days; a clock near its end would wrap around instead of failing.
 constexpr double longest_ps = 0x1p62;
+
+// A factor that no jittered message reaches: one normal draw in 10^17 is beyond 8.6.
+double longest_jitter(const MessageJitter& jitter) {
+  return jitter.on() ? std::exp(8.6 * jitter.sigma - jitter.sigma * jitter.sigma / 2) : 1;
+}
+
+void check_clock(const CollectiveQuestion& question, const Program& program,
+                 const Cluster& cluster) {
+  double bound_ps = time_bound_ps(program, cluster.network);
+  bound_ps *= std::max(1., longest_jitter(question.jitter));
+  Time latest;
+  for (const Time start : question.starts) latest = std::max(latest, start);
+  bound_ps += static_cast<double>(latest.since_start().ps());
+  if (bound_ps > longest_ps)
+    throw InputError("", "this may take " + number_text(bound_ps / 1e12) +
+                             " s of simulated time; the clock holds 53 days of picoseconds");
+}
 
 Job job_of(const CollectiveQuestion& question, const Cluster& cluster) {
   Job job;
@@ -48,9 +66,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   const Job job = job_of(question, cluster);
   check_sizes(question, algorithm);
   const Program program = schedule_of(algorithm, job);
-  if (const double bound = time_bound_ps(program, cluster.network); bound > longest_ps)
-    throw InputError("", "this may take " + number_text(bound / 1e12) +
-                             " s of simulated time; the clock holds 53 days of picoseconds");
+  check_clock(question, program, cluster);
   CollectiveAnswer answer;
   answer.algorithm = algorithm.name;
   answer.fidelity = question.fidelity;

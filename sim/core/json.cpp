@@ -44,8 +44,9 @@ std::string kind_of(const Json& json) {
   return "something that is not JSON";
 }
 
+// Where the `byte`-th byte stands, counted from 1; one past the end if the text ends too early.
 std::string line_and_column(std::string_view text, std::size_t byte) {
-  byte = std::min(byte, text.size());
+  byte = std::min(byte, text.size() + 1);
   const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t line_start = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
