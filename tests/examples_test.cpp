@@ -1,0 +1,106 @@
+// Every example that people are shown runs: those of --help, of the README and of docs/.
+#include <doctest/doctest.h>
+#include <filesystem>
+
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+#include "tests/source_tree.h"
+
+namespace sgdsim {
+namespace {
+
+using house::split;
+using house::trimmed;
+
+const std::string built = "build/release/bin/sgdsim";
+
+// Lines that start with sgdsim, without prompt and comment; lines that end in \ go on.
+std::vector<std::string> commands_in(const std::vector<std::string>& lines) {
+  std::vector<std::string> commands;
+  bool goes_on = false;
+  for (const std::string& line : lines) {
+    std::string text = trimmed(line);
+    if (text.starts_with(built)) text = "sgdsim" + text.substr(built.size());
+    const bool is_command = text.starts_with("sgdsim ");
+    if (!goes_on && !is_command) continue;
+    const bool more = text.ends_with('\\');
+    if (more) text.pop_back();
+    if (goes_on)
+      commands.back() += text;
+    else
+      commands.push_back(text);
+    goes_on = more;
+  }
+  // Programs of others, behind a pipe, need not be there.
+  for (std::string& command : commands) command = command.substr(0, command.find(" | "));
+  return commands;
+}
+
+// The lines between ```sh and ```.
+std::vector<std::string> shell_blocks(const std::string& page) {
+  std::vector<std::string> lines;
+  bool inside = false;
+  for (const std::string& line : split(page, '\n')) {
+    if (line.starts_with("```"))
+      inside = line == "```sh" || line == "```console";
+    else if (inside)
+      lines.push_back(line.starts_with("$ ") ? line.substr(2) : line);
+  }
+  return lines;
+}
+
+// One after the other, in one folder: an example may read what the one before it has written.
+void check_runs(const std::vector<std::string>& commands) {
+  std::string script = "set -ex";  // -x: the log names the command that failed
+  for (const std::string& command : commands) script += "\n" + command;
+  const Ran ran = run_shell_line(script);
+  INFO(ran.log);
+  CHECK(ran.exit_code == 0);
+}
+
+TEST_CASE("examples: those of the pages run") {
+  const std::filesystem::path root = SGDSIM_SOURCE_DIR;
+  std::vector<std::filesystem::path> pages{root / "README.md"};
+  for (const auto& entry : std::filesystem::directory_iterator(root / "docs"))
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  std::size_t count = 0;
+  for (const auto& page : pages) {
+    INFO(page.filename().string());
+    const auto commands = commands_in(shell_blocks(read_text(page.string())));
+    count += commands.size();
+    check_runs(commands);
+  }
+  CHECK(count >= 3);
+}
+
+TEST_CASE("examples: the answer in docs/formats.md is what the program prints") {
+  const std::string page =
+      read_text((std::filesystem::path(SGDSIM_SOURCE_DIR) / "docs/formats.md").string());
+  const std::size_t start = page.find("```json\n") + 8;
+  const std::string shown = page.substr(start, page.find("```", start) - start);
+  CHECK(run_shell_line(commands_in(shell_blocks(page)).front()).out == shown);
+}
+
+TEST_CASE("examples: those of the help run") {
+  const std::vector<std::string> levels = {
+      "",       "collective", "list",     "schema",         "export",
+      "import", "export dot", "validate", "export graphml", "import nccl-topology"};
+  for (const std::string& level : levels) {
+    INFO(level);
+    const std::string help = run_shell_line("sgdsim " + level + " --help").out;
+    const auto commands = commands_in(split(help.substr(help.find("\nExample")), '\n'));
+    CHECK(!commands.empty());
+    check_runs(commands);
+  }
+}
+
+TEST_CASE("examples: how they are found") {
+  CHECK(commands_in(
+            {"  sgdsim list \\", "    schemas", "not me", "build/release/bin/sgdsim a | b"}) ==
+        std::vector<std::string>{"sgdsim list schemas", "sgdsim a"});
+  CHECK(shell_blocks("sgdsim no\n```sh\n$ sgdsim yes\n```\n```json\nsgdsim no\n```\n") ==
+        std::vector<std::string>{"sgdsim yes"});
+}
+
+}  // namespace
+}  // namespace sgdsim

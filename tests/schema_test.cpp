@@ -1,0 +1,179 @@
+// The JSON schemas: each is well formed, every file that ships fits its own, and so does what the
+// program prints.
+#include <doctest/doctest.h>
+#include <filesystem>
+
+#include "tests/run_program.h"
+#include "tests/schema_check.h"
+
+namespace sgdsim {
+namespace {
+
+using Faults = std::vector<std::string>;
+
+// "sgdsim/cluster/1" of a file or an output that says what it is.
+std::string schema_of(const Json& json) { return json.value("schema", "none named"); }
+
+TEST_CASE("schemas: each is well formed, and every field has a description") {
+  const SchemaShelf shelf = embedded_shelf();
+  CHECK(shelf.size() >= 4);
+  for (const auto& [id, schema] : shelf) {
+    INFO(id);
+    CHECK(id.starts_with("sgdsim/"));
+    CHECK(faults_of_schema(shelf, id) == Faults{});
+  }
+}
+
+TEST_CASE("schemas: numbers in outputs say their unit in the key, or count") {
+  const std::vector<std::string> units = {"_B", "_ps", "_us", "_GBps", "_percent", "_sigma"};
+  const std::vector<std::string> counts = {"ranks", "messages", "root", "seed"};
+  const SchemaShelf shelf = embedded_shelf();
+  for (const char* id : {"sgdsim/collective/1", "sgdsim/list/1"})
+    for (const auto& [key, field] : shelf.at(id)["properties"].items()) {
+      const std::string type = field.value("type", "");
+      const Json& number = type == "array" ? field["items"] : field;
+      if (number.value("type", "") != "integer" && number.value("type", "") != "number") continue;
+      INFO(key);
+      const bool has_unit =
+          std::any_of(units.begin(), units.end(),
+                      [&, name = key](const auto& unit) { return name.ends_with(unit); });
+      CHECK((has_unit || std::find(counts.begin(), counts.end(), key) != counts.end()));
+    }
+}
+
+TEST_CASE("schemas: every JSON file that ships fits its schema") {
+  const SchemaShelf shelf = embedded_shelf();
+  std::size_t files = 0;
+  for (const char* room : {"topologies", "traces", "models"}) {
+    const std::filesystem::path root = std::filesystem::path(SGDSIM_SOURCE_DIR) / room;
+    if (!std::filesystem::exists(root)) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+      if (entry.path().extension() != ".json") continue;
+      ++files;
+      INFO(entry.path().string());
+      const Json json = Json::parse(read_text(entry.path().string()));
+      CHECK(faults_of_value(shelf, schema_of(json), json) == Faults{});
+    }
+  }
+  CHECK(files >= 12);
+}
+
+TEST_CASE("schemas: what the program prints fits its schema") {
+  const std::string cost = " --alpha '1 us' --beta '1 ns/B'";
+  const std::string box = " -c topologies/data/dgx_h100_4.json";
+  struct Row {
+    std::string command;
+    std::string schema;
+  };
+  const std::vector<Row> rows = {
+      {"collective -p 4 -n '1 MB'" + cost, "sgdsim/collective/1"},
+      {"collective -p 1 -n '1 MB'" + cost, "sgdsim/collective/1"},
+      {"collective -p 4 -n 0B" + cost, "sgdsim/collective/1"},
+      {"collective -p 4 -n '1 MB' -n '3 KB'" + cost, "sgdsim/collective/1"},
+      {"collective -a lp -p 4 -n '1 MB' --block '64 KiB' --root 0" + cost, "sgdsim/collective/1"},
+      {"collective -a lp -p 4 -n '1 MB' --option duplex=link --option gamma=overlap" + cost,
+       "sgdsim/collective/1"},
+      {"collective -p 3 -n '1 MB' --option chunks=fractional" + cost, "sgdsim/collective/1"},
+      {"collective -p 2 -n '1 MB' --start '0 us,5 us' --jitter 0.1 --seed 7" + cost,
+       "sgdsim/collective/1"},
+      {"collective -a double_binary_tree -p 4 -n '1 MB' --fidelity closed_form" + cost,
+       "sgdsim/collective/1"},
+      {"collective -a auto -n '1 MB'" + box, "sgdsim/collective/1"},
+      {"collective -a nccl -n '1 MB'" + box, "sgdsim/collective/1"},
+      {"collective -a nccl -p 8 --op reduce_scatter -n '1 MB' --option nvls=on" + box,
+       "sgdsim/collective/1"},
+      {"collective --sweep -a all -p 2..8 -n '1 KiB..1 MiB'" + box, "sgdsim/collective-sweep/1"},
+      {"collective --sweep -a ring,auto,nccl -n '1 KiB..1 MiB'" + box, "sgdsim/collective-sweep/1"},
+      {"collective --sweep -a lp,torus_ring,nccl --op broadcast --block '1 KB' -p 1,8 -n 1MB" + box,
+       "sgdsim/collective-sweep/1"},
+      {"list", "sgdsim/list/1"},
+      {"list algorithms", "sgdsim/list/1"},
+  };
+  const SchemaShelf shelf = embedded_shelf();
+  for (const Row& row : rows) {
+    INFO(row.command);
+    const Ran ran = run_shell_line("sgdsim " + row.command + " --format json");
+    REQUIRE(ran.exit_code == 0);
+    const Json json = Json::parse(ran.out);  // one object, and nothing after it
+    CHECK(schema_of(json) == row.schema);
+    CHECK(faults_of_value(shelf, row.schema, json) == Faults{});
+  }
+}
+
+TEST_CASE("schemas: what an import writes is a cluster") {
+  const Ran ran = run_sgdsim({"import", "nccl-topology", "tests/data/nccl_regular.xml"});
+  REQUIRE(ran.exit_code == 0);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/cluster/1", Json::parse(ran.out)) == Faults{});
+}
+
+TEST_CASE("schemas: `sgdsim schema` prints what is embedded") {
+  for (const auto& [id, schema] : embedded_shelf()) {
+    INFO(id);
+    const std::string name = id.substr(7, id.rfind('/') - 7);
+    const Ran ran = run_sgdsim({"schema", name});
+    REQUIRE(ran.exit_code == 0);
+    CHECK(Json::parse(ran.out) == schema);
+  }
+}
+
+// The checker itself, on invented schemas: each row breaks one keyword, and its twin does not.
+TEST_CASE("schemas: the checker finds what is wrong and nothing else") {
+  struct Row {
+    const char* schema;
+    const char* good;
+    const char* bad;
+  };
+  const std::vector<Row> rows = {
+      {R"({"type": "integer"})", "2.0", "2.5"},
+      {R"({"type": "string"})", R"("a")", "1"},
+      {R"({"type": "boolean"})", "true", "0"},
+      {R"({"type": ["string", "null"]})", "null", "0"},
+      {R"({"const": "a"})", R"("a")", R"("b")"},
+      {R"({"enum": [1, "a"]})", R"("a")", "2"},
+      {R"({"minimum": 1})", "1", "0.5"},
+      {R"({"maximum": 1})", R"("5")", "1.5"},
+      {R"({"multipleOf": 2})", "4", "3"},
+      {R"({"pattern": "^[^\\u0000-\\u001f]*$"})", R"("ok")", R"("a\nb")"},
+      {R"({"minLength": 2})", R"("ab")", R"("ä")"},
+      {R"({"maxLength": 1})", R"("ä")", R"("ab")"},
+      {R"({"minItems": 1})", "[1]", "[]"},
+      {R"({"maxItems": 1})", "[1]", "[1, 2]"},
+      {R"({"items": {"type": "integer"}})", "[1, 2]", "[1, true]"},
+      {R"({"contains": {"const": 1}, "maxContains": 1})", "[1, 2]", "[1, 1]"},
+      {R"({"minProperties": 1})", R"({"a": 1})", "{}"},
+      {R"({"required": ["a"]})", R"({"a": 1})", R"({"b": 1})"},
+      {R"({"properties": {"a": {"const": 1}}, "additionalProperties": false})", R"({"a": 1})",
+       R"({"b": 1})"},
+      {R"({"additionalProperties": {"const": 1}})", R"({"b": 1})", R"({"b": 2})"},
+      {R"({"propertyNames": {"enum": ["a"]}})", R"({"a": 2})", R"({"b": 2})"},
+      {R"({"anyOf": [{"const": 1}, {"const": 2}]})", "2", "3"},
+      {R"({"oneOf": [{"minimum": 1}, {"minimum": 2}]})", "1", "2"},
+      {R"({"allOf": [{"minimum": 1}, {"maximum": 2}]})", "2", "3"},
+      {R"({"not": {"const": 1}})", "2", "1"},
+      {R"({"if": {"const": 1}, "then": {"const": 2}, "else": {"const": 3}})", "3", "1"},
+      {R"({"$defs": {"a": {"const": 1}}, "$ref": "#/$defs/a"})", "1", "2"},
+      {R"({"$ref": "../other/1"})", "7", "8"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.schema);
+    const SchemaShelf shelf = {{"test/this/1", Json::parse(row.schema)},
+                               {"test/other/1", Json::parse(R"({"const": 7})")}};
+    CHECK(faults_of_value(shelf, "test/this/1", Json::parse(row.good)) == Faults{});
+    CHECK(faults_of_value(shelf, "test/this/1", Json::parse(row.bad)).size() == 1);
+  }
+  const std::string head =
+      R"({"$schema": "", "$id": "a", "title": "", "description": "", "type": "object", )";
+  const std::vector<std::pair<std::string, std::string>> broken = {
+      {R"("additionalProperties": false, "uniqueItems": true})", ": unknown keyword uniqueItems"},
+      {R"("additionalProperties": false, "$ref": "#/$defs/b"})",
+       ": refers to nothing: \"#/$defs/b\""},
+      {R"("properties": {}})", ": does not say whether other fields are allowed"},
+      {R"("additionalProperties": false, "properties": {"a": {"const": 1}}})",
+       ": a has no description"},
+  };
+  for (const auto& [text, fault] : broken)
+    CHECK(faults_of_schema({{"a", Json::parse(head + text)}}, "a") == Faults{fault});
+}
+
+}  // namespace
+}  // namespace sgdsim
