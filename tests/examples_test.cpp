@@ -76,9 +76,11 @@ TEST_CASE("examples: those of the pages run") {
 TEST_CASE("examples: the answer in docs/formats.md is what the program prints") {
   const std::string page =
       read_text((std::filesystem::path(SGDSIM_SOURCE_DIR) / "docs/formats.md").string());
+  const std::vector<std::string> commands = commands_in(shell_blocks(page));
+  REQUIRE(!commands.empty());
   const std::size_t start = page.find("```json\n") + 8;
   const std::string shown = page.substr(start, page.find("```", start) - start);
-  CHECK(run_shell_line(commands_in(shell_blocks(page)).front()).out == shown);
+  CHECK(run_shell_line(commands.front()).out == shown);
 }
 
 TEST_CASE("examples: those of the help run") {
