@@ -55,6 +55,17 @@ TEST_CASE("trace files: too many layers are refused before they are read") {
         "big.json: /layers: expected at most 1000000 layers, got 1000001");
 }
 
+TEST_CASE("trace files: a hundred thousand layers are read in linear time") {
+  constexpr int count = 100'000;  // under a second; half a minute if reading were quadratic
+  std::string text = R"({"layers": [)";
+  for (int i = 0; i < count; ++i)
+    text += (i == 0 ? "" : ",") +
+            (R"({"name": "l)" + std::to_string(i) + R"(", "parameters": 1, "backward": "1 us"})");
+  const Trace trace = trace_of(text + "]}");
+  CHECK(trace.parameters() == count);
+  CHECK(trace.backward() == Duration::us(count));
+}
+
 TEST_CASE("trace files: every field arrives where it belongs") {
   const Trace trace = trace_of(R"({
     "schema": "sgdsim/trace/1", "name": "n", "model": "m", "framework": "f", "device": "d",

@@ -18,7 +18,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr int deepest_nesting = 64;
+constexpr std::size_t deepest_nesting = 64;
 constexpr std::uintmax_t largest_file_B = std::uintmax_t{1} << 30;
 
 std::string kind_of(const Json& json) {
@@ -54,26 +54,51 @@ std::string line_and_column(std::string_view text, std::size_t byte) {
          std::to_string(before.size() - line_start + 1);
 }
 
-// Watches the parser: depth, and keys that are repeated within one object.
+// Looks at the text before it becomes values: depth, and keys that are repeated within one object.
+// A pass of its own, because the library's parser with a callback looks through all that an array
+// holds at the end of every object in it: a million layers would take an hour.
 class Watch {
  public:
   explicit Watch(std::string file) : file_(std::move(file)) {}
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth > deepest_nesting)
+
+  bool null() { return visit(); }
+  bool boolean(bool) { return visit(); }
+  bool number_integer(int64_t) { return visit(); }
+  bool number_unsigned(uint64_t) { return visit(); }
+  bool number_float(double, const std::string&) { return visit(); }
+  bool string(const std::string&) { return visit(); }
+  bool binary(const Json::binary_t&) { return visit(); }
+  bool start_object(std::size_t) { return open(); }
+  bool start_array(std::size_t) { return open(); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(const std::string& key) {
+    visit();
+    if (!keys_.back().insert(key).second)
+      throw InputError(file_, "the key \"" + key + "\" occurs twice in one object");
+    return true;
+  }
+  // Left to the parser, which knows the sentence.
+  bool parse_error(std::size_t, const std::string&, const std::exception&) { return false; }
+
+ private:
+  bool visit() const {
+    if (keys_.size() > deepest_nesting)
       throw InputError(file_, "nested deeper than " + std::to_string(deepest_nesting) + " levels");
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys_.pop_back();
-    if (event == Json::parse_event_t::key) {
-      const std::string& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second)
-        throw InputError(file_, "the key \"" + key + "\" occurs twice in one object");
-    }
+    return true;
+  }
+  bool open() {
+    visit();
+    keys_.emplace_back();
+    return true;
+  }
+  bool close() {
+    keys_.pop_back();
     return true;
   }
 
- private:
   std::string file_;
-  std::vector<std::set<std::string>> keys_;
+  std::vector<std::set<std::string>> keys_;  // of every object or array that is open
 };
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -188,8 +213,10 @@ Document::Document(Json json, std::string file)
     : json_(std::make_shared<const Json>(std::move(json))), file_(std::move(file)) {}
 
 Document Document::parse(std::string_view text, const std::string& file) {
+  Watch watch(file);
+  Json::sax_parse(text, &watch);
   try {
-    return {Json::parse(text, Watch(file)), file};
+    return {Json::parse(text), file};
   } catch (const Json::parse_error& error) {
     throw InputError(file, "not JSON: " + line_and_column(text, error.byte) +
                                (error.byte > text.size() ? " (the text ends too early)" : ""));
