@@ -56,7 +56,7 @@ std::string line_and_column(std::string_view text, std::size_t byte) {
 
 // Looks at the text before it becomes values: depth, and keys that are repeated within one object.
 // A pass of its own, because the library's parser with a callback looks through all that an array
-// holds at the end of every object in it: a million layers would take an hour.
+// holds at the end of every object in it: a million layers were not read after six minutes.
 class Watch {
  public:
   explicit Watch(std::string file) : file_(std::move(file)) {}
