@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "app/experiment.h"
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
+#include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "topologies/cluster_file.h"
 
@@ -41,10 +43,12 @@ void check_source(const Value& value) {
 Tolerance read_tolerance(const Value& value) {
   Object fields(value);
   auto percent = [&](const char* name) { return fields.at(name).number(0, largest_percent); };
-  const Tolerance tolerance{.median_percent = percent("median_percent"),
-                            .p90_percent = percent("p90_percent"),
-                            .per_label_median_percent = percent("per_algorithm_median_percent"),
-                            .from_size = fields.at("from_size").bytes()};
+  Tolerance tolerance{.median_percent = percent("median_percent"),
+                      .p90_percent = percent("p90_percent"),
+                      .per_label_median_percent = percent("per_algorithm_median_percent"),
+                      .from_size = fields.at("from_size").bytes(),
+                      .max_percent = {}};
+  if (fields.has("max_percent")) tolerance.max_percent = percent("max_percent");
   fields.done();
   return tolerance;
 }
@@ -153,7 +157,7 @@ CaseRow read_collective_row(const Value& value, const Cluster& cluster, const Op
     row.inputs["block_B"] = question.block->count();
   }
   row.predict = [question, part = first_workers(cluster, ranks), where = value.where()] {
-    return simulate_collective(question, *part, where).time;
+    return Prediction{simulate_collective(question, *part, where).time, {}};
   };
   return row;
 }
@@ -167,6 +171,85 @@ std::vector<CaseRow> read_collective_rows(Object& fields) {
   return rows;
 }
 
+// ---- kind "experiment"
+
+std::vector<std::string> read_settings(Object& fields) {
+  std::vector<std::string> settings;
+  if (const auto list = fields.find("set"))
+    for (const Value& setting : list->items()) settings.push_back(setting.text());
+  return settings;
+}
+
+std::optional<std::vector<Bytes>> read_messages(Object& fields) {
+  const auto list = fields.find("messages_B");
+  if (!list) return {};
+  std::vector<Bytes> messages;
+  for (const Value& size : list->items()) messages.emplace_back(size.whole(1, int64_t{1} << 62));
+  if (messages.empty()) list->fail("expected the size of at least one message");
+  return messages;
+}
+
+// Errors of a setting, or of what it makes of the experiment, name the row that has it.
+std::shared_ptr<const Experiment> read_set_experiment(const Value& experiment,
+                                                      const std::vector<std::string>& settings,
+                                                      const Value& row) {
+  try {
+    return std::make_shared<const Experiment>(
+        read_experiment(resolve_experiment(experiment, settings)));
+  } catch (const InputError& error) {
+    throw InputError(row.where(), error.what());
+  }
+}
+
+// Empty if the messages of the plan are those that were measured.
+std::string difference(const std::vector<MessageRecord>& planned,
+                       const std::vector<Bytes>& measured) {
+  if (planned.size() != measured.size())
+    return "the plan has " + std::to_string(planned.size()) + " messages, measured were " +
+           std::to_string(measured.size());
+  for (std::size_t i = 0; i < planned.size(); ++i)
+    if (planned[i].size != measured[i])
+      return "message " + std::to_string(i) + " of the plan has " +
+             std::to_string(planned[i].size.count()) + " B, measured were " +
+             std::to_string(measured[i].count()) + " B";
+  return {};
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
+  return all;
+}
+
+CaseRow read_experiment_row(const Value& value, const Value& base) {
+  Object fields(value);
+  CaseRow row;
+  read_outcome(fields, row);
+  const std::vector<std::string> settings = read_settings(fields);
+  const auto messages = read_messages(fields);
+  fields.done();
+  const auto experiment = read_set_experiment(base, settings, value);
+  for (const Layer& layer : experiment->trace.layers) row.size += layer.gradient;
+  row.point = settings.empty() ? "as it is" : joined(settings);
+  row.inputs = {{"set", settings}};
+  row.predict = [experiment, messages] {
+    const StepResult result = simulate_step(experiment->question());
+    Duration sum;
+    for (const Duration iteration : result.iterations) sum += iteration;
+    return Prediction{Duration::ps(sum.ps() / static_cast<int64_t>(result.iterations.size())),
+                      messages ? difference(result.messages, *messages) : ""};
+  };
+  return row;
+}
+
+std::vector<CaseRow> read_experiment_rows(Object& fields) {
+  const Value experiment = fields.at("experiment");
+  std::vector<CaseRow> rows;
+  for (const Value& row : fields.at("measured").items())
+    rows.push_back(read_experiment_row(row, experiment));
+  return rows;
+}
+
 // ---- all kinds
 
 struct Kind {
@@ -175,7 +258,8 @@ struct Kind {
 };
 
 const Kind& read_kind(Object& fields) {
-  static const std::vector<Kind> kinds = {{"collective", read_collective_rows}};
+  static const std::vector<Kind> kinds = {{"collective", read_collective_rows},
+                                          {"experiment", read_experiment_rows}};
   std::vector<std::string> names;
   for (const Kind& kind : kinds) names.push_back(kind.name);
   const std::string name = read_one_of(fields, "kind", "kind of case", names).text();

@@ -48,6 +48,7 @@ Json to_json(const RowResult& result) {
   json["predicted_us"] = result.predicted.us();
   json["predicted_ps"] = result.predicted.ps();
   json["error_percent"] = result.error_percent;
+  if (!result.wrong.empty()) json["wrong"] = result.wrong;
   return json;
 }
 
@@ -76,6 +77,7 @@ Json to_json(const SuiteResult& suite, bool with_rows) {
                {"held", to_json(suite.judged.held)},
                {"labels", labels_json(suite.judged.labels)},
                {"cases", Json::array()}};
+  if (tolerance.max_percent) json["tolerance"]["max_percent"] = *tolerance.max_percent;
   for (const CaseResult& one : suite.cases) json["cases"].push_back(to_json(one, with_rows));
   return json;
 }
@@ -155,7 +157,9 @@ void print_suite(std::ostream& out, const SuiteResult& suite, bool with_rows) {
   out << (suite.breaches.empty() ? "within" : "BEYOND") << " tolerance: median "
       << percent_text(tolerance.median_percent) << " %, 90th percentile "
       << percent_text(tolerance.p90_percent) << " %, median of each label "
-      << percent_text(tolerance.per_label_median_percent) << " %\n";
+      << percent_text(tolerance.per_label_median_percent) << " %";
+  if (tolerance.max_percent) out << ", maximum " << percent_text(*tolerance.max_percent) << " %";
+  out << '\n';
   for (const std::string& breach : suite.breaches) out << "  " << breach << '\n';
 }
 

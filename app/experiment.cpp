@@ -128,9 +128,17 @@ void read_collective(Experiment& experiment, const std::optional<Value>& value) 
 
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings) {
+  const Document document = Document::read(file);
+  return resolve_experiment(document.root(), settings);
+}
+
+ResolvedExperiment resolve_experiment(const Value& value,
+                                      const std::vector<std::string>& settings) {
+  const std::string& file = value.file();
   ResolvedExperiment resolved;
   resolved.file = file;
-  resolved.json = Document::read(file).root().json();
+  resolved.path = value.path();
+  resolved.json = value.json();
   resolved.trace_file = put_in_place(resolved.json, "trace", file);
   resolved.cluster_file = put_in_place(resolved.json, "cluster", file);
   apply_settings(resolved.json, settings);
@@ -146,7 +154,7 @@ Experiment read_experiment(const ResolvedExperiment& resolved) {
   Experiment experiment;
   experiment.file = resolved.file;
   experiment.inputs = resolved.json;
-  const Value root(resolved.json, resolved.file, "");
+  const Value root(resolved.json, resolved.file, resolved.path);
   Object fields(root);
   if (const auto schema = fields.find("schema"); schema && schema->text() != experiment_schema)
     schema->fail("expected \"" + std::string(experiment_schema) + "\", got \"" + schema->text() +

@@ -42,11 +42,14 @@ struct Experiment {
 struct ResolvedExperiment {
   Json json;
   std::string file;
+  std::string path;        // of the experiment within the file, as in "/experiment"
   std::string trace_file;  // where the trace came from; empty: it was inline
   std::string cluster_file;
 };
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings);
+// The same for an experiment that stands inside another file.
+ResolvedExperiment resolve_experiment(const Value& value, const std::vector<std::string>& settings);
 Experiment read_experiment(const ResolvedExperiment& resolved);
 
 // "sha256:" and the hash of the inputs in canonical form (keys sorted, no blanks).

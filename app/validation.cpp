@@ -25,8 +25,9 @@ double quantile(const std::vector<double>& sorted, double part) {
 std::vector<RowResult> predict_all(const CaseFile& file) {
   std::vector<RowResult> results;
   for (const CaseRow& row : file.rows) {
-    const Duration predicted = row.predict();
-    results.push_back({&file, &row, predicted, 100 * (predicted / row.measured - 1)});
+    const Prediction predicted = row.predict();
+    const double error_percent = 100 * (predicted.time / row.measured - 1);
+    results.push_back({&file, &row, predicted.time, error_percent, predicted.wrong});
   }
   return results;
 }
@@ -65,6 +66,12 @@ void finish(SuiteResult& suite) {
     if (label.use == RowUse::held)
       compare(label.errors.median, tolerance.per_label_median_percent,
               "the median error of " + label.label, suite.breaches);
+  if (tolerance.max_percent)
+    compare(suite.judged.held.max, *tolerance.max_percent, "the largest error", suite.breaches);
+  for (const RowResult& result : suite.judged.rows)
+    if (result.row->use == RowUse::held && !result.wrong.empty())
+      suite.breaches.push_back(result.file->name + ", " + result.row->label + ", " +
+                               result.row->point + ": " + result.wrong);
 }
 
 SuiteResult& suite_for(const CaseFile& file, std::vector<SuiteResult>& suites) {

@@ -3,7 +3,8 @@
 // The error of a row is predicted / measured - 1, in percent; medians and percentiles are of its
 // absolute value, with linear interpolation between the two nearest rows. A suite is within its
 // tolerance if the median and the 90th percentile over all its held rows are, and the median of
-// each label. Rows that are not held are shown and decide nothing.
+// each label, if the largest error is where the tolerance names one, and if every held row has the
+// messages that were measured. Rows that are not held are shown and decide nothing.
 #pragma once
 
 #include <span>
@@ -19,6 +20,7 @@ struct RowResult {
   const CaseRow* row = nullptr;
   Duration predicted;
   double error_percent = 0;
+  std::string wrong;  // as in the prediction
 };
 
 // In percent. All but `signed_median` are of absolute errors.

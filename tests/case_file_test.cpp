@@ -190,8 +190,90 @@ TEST_CASE("case files: options of a row win over those of the case") {
   one["options"] = {{"alpha", "wire"}};
   one["measured"][1]["options"] = {{"alpha", "port"}};
   const CaseFile file = read_json(one);
-  CHECK(file.rows[0].predict() == Duration::us(1000));  // one flight, two transits
-  CHECK(file.rows[1].predict() == Duration::us(1010));
+  CHECK(file.rows[0].predict().time == Duration::us(1000));  // one flight, two transits
+  CHECK(file.rows[1].predict().time == Duration::us(1010));
+}
+
+// ---- kind "experiment"
+
+// One layer of 1 MB: 1 ms forward, 2 ms backward, then an exchange of 10 us + 1 ns/B: 4.01 ms.
+Json small_experiment_case(Json rows) {
+  Json one = small_case(std::move(rows));
+  one["kind"] = "experiment";
+  one["experiment"] = {
+      {"trace",
+       {{"layers",
+         {{{"name", "l"}, {"parameters", 250000}, {"forward", "1 ms"}, {"backward", "2 ms"}}}}}},
+      {"cluster", one["cluster"]},
+      {"collective", {{"start_up", "10 us"}, {"per_byte", "1 ns/B"}}},
+      {"fidelity", "closed_form"}};
+  one.erase("cluster");
+  return one;
+}
+
+Json small_step(const std::string& time, Json settings = Json::array()) {
+  return {{"label", "a"}, {"set", std::move(settings)}, {"time", time}};
+}
+
+TEST_CASE("case files: a row sets what makes the experiment its own") {
+  const CaseFile file = read_json(small_experiment_case(
+      {small_step("4.01 ms"), small_step("4.02 ms", {"collective.start_up=20 us"}),
+       small_step("3 ms", {"collective.start_up=0 us", "collective.per_byte=0 ns/B"})}));
+  REQUIRE(file.rows.size() == 3);
+  for (const CaseRow& row : file.rows) {
+    CHECK(row.predict().time == row.measured);
+    CHECK(row.size == Bytes(1'000'000));
+  }
+  CHECK(file.rows[0].point == "as it is");
+  CHECK(file.rows[1].point == "collective.start_up=20 us");
+}
+
+TEST_CASE("case files: messages and the largest error are held") {
+  struct Row {
+    std::string reason;
+    std::string time;
+    Json messages_B;
+    std::vector<std::string> breaches;
+  };
+  const std::vector<Row> rows = {
+      {"as measured", "4.01 ms", {1000000}, {}},
+      {"as far as tolerated", "4.01 ms", nullptr, {}},
+      {"another size",
+       "4.01 ms",
+       {999999},
+       {"two, a, as it is: message 0 of the plan has 1000000 B, measured were 999999 B"}},
+      {"another number",
+       "4.01 ms",
+       {500000, 500000},
+       {"two, a, as it is: the plan has 1 messages, measured were 2"}},
+      {"too long", "2.005 ms", nullptr, {"the largest error is 100.00 %, tolerated are 99.00 %"}}};
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    Json step = small_step(row.time);
+    if (!row.messages_B.is_null()) step["messages_B"] = row.messages_B;
+    Json one = small_experiment_case({step});
+    for (const char* percent : {"median_percent", "p90_percent", "per_algorithm_median_percent"})
+      one["tolerance"][percent] = 100.5;
+    one["tolerance"]["max_percent"] = 99;
+    const std::vector<CaseFile> files = {read_json(one)};
+    CHECK(validate(files).front().breaches == row.breaches);
+  }
+}
+
+TEST_CASE("case files: what is wrong with an experiment is refused, and names the row") {
+  auto error_with = [](const Json& step) {
+    return error_of(small_experiment_case({step}).dump(), "f");
+  };
+  CHECK(error_with(small_step("1 ms", {"strategy=wfpb"}))
+            .starts_with("f: /measured/0: f: /experiment/strategy: unknown strategy \"wfpb\""));
+  CHECK(error_with(small_step("1 ms", {"nodes"})) ==
+        "f: /measured/0: --set nodes: expected path=value, as in nodes=64");
+  Json step = small_step("1 ms");
+  step["messages_B"] = Json::array();
+  CHECK(error_with(step) == "f: /measured/0/messages_B: expected the size of at least one message");
+  Json both = small_experiment_case({small_step("1 ms")});
+  both["cluster"] = both["experiment"]["cluster"];
+  CHECK(error_of(both.dump(), "f").starts_with("f: /: unknown field \"cluster\""));
 }
 
 // ---- the schema
@@ -223,16 +305,26 @@ std::set<std::string> properties_of(const Json& schema) {
 TEST_CASE("case files: the schema lists the fields that the reader knows") {
   const Json schema = Document::read((root / "app/schemas/case.json").string()).root().json();
   const Json good = small_case({small_row("a", "1 ms")});
-  const std::vector<std::pair<std::string, Json>> objects = {
-      {"", schema},
-      {"/source", schema["properties"]["source"]},
-      {"/tolerance", schema["properties"]["tolerance"]},
-      {"/measured/0", schema["$defs"]["row"]}};
-  for (const auto& object : objects) {
-    INFO(object.first);
-    Json bad = good;
-    bad[Json::json_pointer(object.first)]["no such field"] = 1;
-    CHECK(fields_that_reader_knows(bad) == properties_of(object.second));
+  const Json step = small_experiment_case({small_step("1 ms")});
+  struct Row {
+    Json file;
+    std::string path;
+    Json schema;
+    std::vector<std::string> of_other_kinds;
+  };
+  const std::vector<Row> objects = {{good, "", schema, {"experiment"}},
+                                    {step, "", schema, {"cluster", "options"}},
+                                    {good, "/source", schema["properties"]["source"], {}},
+                                    {good, "/tolerance", schema["properties"]["tolerance"], {}},
+                                    {good, "/measured/0", schema["$defs"]["row"], {}},
+                                    {step, "/measured/0", schema["$defs"]["step"], {}}};
+  for (const Row& object : objects) {
+    INFO(object.path);
+    Json bad = object.file;
+    bad[Json::json_pointer(object.path)]["no such field"] = 1;
+    std::set<std::string> known = properties_of(object.schema);
+    for (const std::string& field : object.of_other_kinds) known.erase(field);
+    CHECK(fields_that_reader_knows(bad) == known);
   }
 }
 

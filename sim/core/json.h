@@ -32,6 +32,7 @@ class Value {
 
   const Json& json() const { return *json_; }
   const std::string& file() const { return file_; }
+  const std::string& path() const { return path_; }  // "/nic/latency", empty for the root
   std::string where() const { return file_ + ": " + (path_.empty() ? "/" : path_); }
 
   std::string text() const;
