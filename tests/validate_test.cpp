@@ -62,8 +62,44 @@ TEST_CASE("validation: collectives over real TCP are predicted within the bars")
     CHECK_MESSAGE(label.errors.median <= 2, label.label);
   }
   CHECK(held_labels == 18);
-  CHECK(suite.tolerance == Tolerance{1, 6, 2, Bytes(16 << 10)});
+  CHECK(suite.tolerance == Tolerance{1, 6, 2, Bytes(16 << 10), {}});
   CHECK(suite.breaches.empty());
+}
+
+std::vector<CaseFile> ddp_cases(const std::string& suite) {
+  std::vector<CaseFile> cases;
+  for (const char* rate : {"100mbps", "200mbps"})
+    cases.push_back(
+        read_case_file((root / "models/strategy/data" / (suite + "_" + rate + ".json")).string()));
+  return cases;
+}
+
+TEST_CASE("validation: steps of PyTorch DDP over gloo are predicted within the bars") {
+  struct Row {
+    std::string suite;
+    double median;
+    double max;
+  };
+  for (const Row& row : {Row{"ddp_gloo_curve", 0.5, 3}, Row{"ddp_gloo_line", 1.5, 8}}) {
+    INFO(row.suite);
+    const std::vector<CaseFile> cases = ddp_cases(row.suite);
+    const std::vector<SuiteResult> suites = validate(cases);
+    REQUIRE(suites.size() == 1);
+    const SuiteResult& suite = suites.front();
+    CHECK(suite.name == row.suite);
+    CHECK(suite.judged.held.rows == 36);
+    CHECK(suite.judged.held.median <= row.median);
+    CHECK(suite.judged.held.max <= row.max);
+    CHECK(suite.tolerance.median_percent == row.median);
+    CHECK(suite.tolerance.max_percent == row.max);
+    CHECK(suite.breaches.empty());
+    for (const CaseFile& one : cases) {  // buckets exactly as PyTorch formed them
+      const Document document = Document::read(one.file);
+      for (const Value& measured : document.root().child("measured").items())
+        CHECK(measured.json().contains("messages_B"));
+    }
+    for (const RowResult& result : suite.judged.rows) CHECK(result.wrong.empty());
+  }
 }
 
 // ---- the parameters
@@ -186,6 +222,21 @@ TEST_CASE("validation: the page shows the errors that the program computes") {
   for (const CaseResult& one : suite.cases)
     by_case.push_back(cells({"`" + one.file->name + "`"}, one.judged.held));
   CHECK(table("| case | held " + figures) == by_case);
+}
+
+TEST_CASE("validation: the page shows the errors of training steps") {
+  const std::string text = page();
+  for (const char* name : {"ddp_gloo_curve", "ddp_gloo_line"}) {
+    const std::vector<CaseFile> cases = ddp_cases(name);
+    const SuiteResult suite = validate(cases).front();
+    TableRows expected;
+    for (const LabelResult& label : suite.judged.labels)
+      expected.push_back(cells({"`" + label.label + "`"}, label.errors));
+    for (const CaseResult& one : suite.cases)
+      expected.push_back(cells({"`" + one.file->name + "`"}, one.judged.held));
+    expected.push_back(cells({"all"}, suite.judged.held));
+    CHECK(house::markdown_table(text, "| `" + std::string(name) + "` | " + figures) == expected);
+  }
 }
 
 TEST_CASE("validation: the page lists every miss and what alpha at the ports would give") {
