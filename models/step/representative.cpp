@@ -60,6 +60,7 @@ class Representative {
   std::vector<Duration> forward_;
   Duration update_;
   GradientPlan plan_;
+  bool planned_ = false;
   std::vector<Duration> allowed_;   // when each layer's forward may start
   std::vector<Duration> complete_;  // when each layer's messages have ended
   std::vector<MessageRecord> records_;
@@ -89,7 +90,7 @@ Duration Representative::record(const PlannedMessage& message, Duration ready, D
     Duration& complete = complete_[static_cast<std::size_t>(l)];
     complete = std::max(complete, end);
   }
-  busy_.add(start, end);
+  if (plan_.gate == Gate::all) busy_.add(start, end);
   communication_ += end - start;
   last_message_end_ = std::max(last_message_end_, end);
   return end;
@@ -118,7 +119,9 @@ void Representative::play_iteration() {
   std::vector<Duration> ready(work_.size());
   Duration now = forward_end;
   for (std::size_t l = work_.size(); l-- > 0;) ready[l] = now += work_[l];
-  plan_ = question_.strategy->plan({trace_, question_.cost, ready});
+  if (!planned_ || question_.strategy->replans)
+    plan_ = question_.strategy->plan({trace_, question_.cost, ready});
+  planned_ = true;
   records_.reserve(plan_.messages.size());
   if (plan_.bsp != BspForm::none) return play_bsp();
   if (plan_.order == Order::priority)
@@ -157,7 +160,9 @@ void Representative::play_by_priority(Duration forward_end) {
     Duration end;
     Bytes size;
   };
-  std::queue<Flight> committed;
+  std::vector<Flight> committed;  // in the order of their ends
+  committed.reserve(ready.size());
+  std::size_t landed = 0;  // of them
   Bytes in_flight;
   Duration now;
   Duration channel_free;
@@ -165,22 +170,20 @@ void Representative::play_by_priority(Duration forward_end) {
   while (next < ready.size() || !waiting.empty()) {
     for (; next < ready.size() && ready[next] <= now; ++next)
       waiting.push({plan_.messages[next].priority, next});
-    while (!committed.empty() && committed.front().end <= now) {
-      in_flight = in_flight - committed.front().size;
-      committed.pop();
-    }
+    for (; landed < committed.size() && committed[landed].end <= now; ++landed)
+      in_flight = in_flight - committed[landed].size;
     while (!waiting.empty()) {
       const PlannedMessage& message = plan_.messages[waiting.top().second];
-      if (!committed.empty() && in_flight + message.size > plan_.credit) break;
+      if (landed < committed.size() && in_flight + message.size > plan_.credit) break;
       const std::size_t index = waiting.top().second;
       waiting.pop();
       channel_free = record(message, ready[index], std::max(now, channel_free));
-      committed.push({channel_free, message.size});
+      committed.push_back({channel_free, message.size});
       in_flight += message.size;
     }
     Duration wake = Duration::longest();
     if (next < ready.size()) wake = ready[next];
-    if (!waiting.empty() && !committed.empty()) wake = std::min(wake, committed.front().end);
+    if (!waiting.empty() && landed < committed.size()) wake = std::min(wake, committed[landed].end);
     if (wake == Duration::longest()) break;
     now = wake;
   }
@@ -225,6 +228,10 @@ void Representative::finish_iteration(Duration forward_end) {
 // One collective at a time, parameters broadcast from a root or gradients reduced to all.
 void Representative::play_bsp() {
   const bool root = plan_.bsp_broadcasts;
+  if (root && (!question_.broadcast.is_known() || !question_.reduce.is_known()))
+    throw InputError("",
+                     "bsp_lp with broadcast_reduce needs a collective algorithm that has both "
+                     "broadcast and reduce");
   std::vector<BspLayer> layers;
   for (std::size_t l = 0; l < work_.size(); ++l) {
     const Bytes size = trace_.layers[l].gradient;

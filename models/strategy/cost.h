@@ -36,6 +36,7 @@ class MessageCost {
   const std::vector<Line>& lines() const { return lines_; }
   // The line that rules based on a and b use: for samples, the least squares fit.
   Line line() const;
+  bool is_known() const { return is_algorithm() || !lines_.empty() || !samples_.empty(); }
   bool is_algorithm() const { return algorithm_ != nullptr; }
   const Algorithm* algorithm() const { return algorithm_; }
   const Job& job() const { return job_; }
