@@ -112,16 +112,23 @@ void read_collective(Experiment& experiment, const std::optional<Value>& value) 
   experiment.collective = algorithm.name;
   auto cost = [&](Operation operation) {
     const Job job = job_of(experiment, options, block, operation);
-    try {
-      if (job.size() > 1) schedule_of(algorithm, job);
-    } catch (const InputError& error) {
-      throw InputError(fields.value().where(), error.what());
-    }
+    if (job.size() > 1) schedule_of(algorithm, job);  // does it fit?
     return MessageCost::of_algorithm(algorithm, job);
   };
-  experiment.cost = cost(Operation::allreduce);
-  if (algorithm.offers(Operation::broadcast)) experiment.broadcast = cost(Operation::broadcast);
-  if (algorithm.offers(Operation::reduce)) experiment.reduce = cost(Operation::reduce);
+  try {
+    experiment.cost = cost(Operation::allreduce);
+  } catch (const InputError& error) {
+    throw InputError(fields.value().where(), error.what());
+  }
+  for (auto [operation, place] : {std::pair(Operation::broadcast, &experiment.broadcast),
+                                  std::pair(Operation::reduce, &experiment.reduce)}) {
+    if (!algorithm.offers(operation)) continue;
+    try {
+      *place = cost(operation);
+    } catch (const InputError&) {
+      // Its parts may lack it; only bsp_lp with a root asks, and then says so.
+    }
+  }
 }
 
 }  // namespace
