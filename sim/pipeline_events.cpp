@@ -125,7 +125,7 @@ void PipelinePlayer::add_edges(int f) {
          v = flow.parents[static_cast<std::size_t>(v)])
       way.push_back(v);
     int d = v < 0 ? -1 : depth[static_cast<std::size_t>(v)];
-    for (auto i = way.rbegin(); i != way.rend(); ++i) depth[static_cast<std::size_t>(*i)] = ++d;
+    for (; !way.empty(); way.pop_back()) depth[static_cast<std::size_t>(way.back())] = ++d;
     return d;
   };
   int deepest = 0;

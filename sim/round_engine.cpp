@@ -22,6 +22,11 @@
 namespace sgdsim {
 namespace {
 
+// The times of every link for one chunk size, by sender.
+struct LinkTimes {
+  std::vector<Duration> flight, out_busy, transit, fold;
+};
+
 class PhasePlayer {
  public:
   PhasePlayer(const Phase& phase, uint64_t stage, const Wires& wires, const MessageJitter& jitter,
@@ -114,6 +119,7 @@ class PhasePlayer {
   void play_shifts();
   void shift_round();
   bool is_plain_ring() const;
+  LinkTimes ring_times(double size_B) const;
   void play_ring();
 
   const Phase& phase_;
@@ -163,11 +169,6 @@ bool PhasePlayer::is_plain_ring() const {
          phase_.share.even() && !jitter_.on();
 }
 
-// The times of every link for one chunk size, by sender.
-struct LinkTimes {
-  std::vector<Duration> flight, out_busy, transit, fold;
-};
-
 // Workers begin .. end - 1 receive from the worker `back` before them.
 struct Run {
   std::size_t begin = 0;
@@ -197,6 +198,27 @@ SGDSIM_WIDE void pass_wire(const Time* __restrict old, Time* __restrict next, Ru
   }
 }
 
+// Of a message of this size from every member to its receiver.
+LinkTimes PhasePlayer::ring_times(double size_B) const {
+  const int distance = phase_.shift_distance(0);
+  LinkTimes times;
+  for (auto* column : {&times.flight, &times.out_busy, &times.transit, &times.fold})
+    column->resize(next_.size());
+  for_each_team([&](int base) {
+    for (int v = 0; v < phase_.team.size; ++v) {
+      const int from = worker_of(base, v);
+      const int to = worker_of(base, (v + distance) % phase_.team.size);
+      const Leg leg = wires_.leg(from, to, size_B, phase_.folds);
+      const auto i = static_cast<std::size_t>(from);
+      times.flight[i] = leg.flight;
+      times.out_busy[i] = leg.out_busy;
+      times.transit[i] = leg.transit;
+      times.fold[i] = leg.fold;
+    }
+  });
+  return times;
+}
+
 void PhasePlayer::play_ring() {
   const Team& team = phase_.team;
   const auto stride = static_cast<std::size_t>(team.stride);
@@ -211,24 +233,7 @@ void PhasePlayer::play_ring() {
   const double whole_part = std::floor(total_B / team.size);
   const std::size_t larger =
       phase_.share.fractional ? 0 : static_cast<std::size_t>(total_B - whole_part * team.size);
-  std::array<LinkTimes, 2> times;
-  for (std::size_t kind = 0; kind < 2; ++kind) {
-    LinkTimes& t = times[kind];
-    const double size_B = kind == 0 ? chunk_B(0) : chunk_B(size - 1);
-    for (auto* column : {&t.flight, &t.out_busy, &t.transit, &t.fold}) column->resize(next_.size());
-    for_each_team([&](int base) {
-      for (int v = 0; v < team.size; ++v) {
-        const int from = worker_of(base, v);
-        const int to = worker_of(base, (v + static_cast<int>(distance)) % team.size);
-        const Leg leg = wires_.leg(from, to, size_B, phase_.folds);
-        const auto i = static_cast<std::size_t>(from);
-        t.flight[i] = leg.flight;
-        t.out_busy[i] = leg.out_busy;
-        t.transit[i] = leg.transit;
-        t.fold[i] = leg.fold;
-      }
-    });
-  }
+  const std::array<LinkTimes, 2> times = {ring_times(chunk_B(0)), ring_times(chunk_B(size - 1))};
   const bool port = wires_.alpha() == AlphaRule::port;
   std::vector<std::size_t> cuts;
   for (round_ = 0; round_ < phase_.rounds; ++round_) {

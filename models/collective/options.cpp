@@ -133,8 +133,9 @@ const std::vector<OptionKey>& option_keys() {
 void set_option(CollectiveOptions& options, const std::string& key, const std::string& value,
                 const std::string& where) {
   std::vector<std::string> known;
+  const std::string place = where + " " + key;
   for (const Row& row : rows()) {
-    if (row.key.name == key) return row.set(options, value, where + " " + key);
+    if (row.key.name == key) return row.set(options, value, place);
     known.emplace_back(row.key.name);
   }
   throw InputError(where, unknown_name("option", key, known));
