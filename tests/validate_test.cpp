@@ -239,6 +239,25 @@ TEST_CASE("validation: the page shows the errors of training steps") {
   }
 }
 
+TEST_CASE("validation: the page shows what 8 GPUs say about 16, misses included") {
+  std::vector<CaseFile> cases;
+  for (const char* network : {"10gbe", "100gbe", "ib"})
+    cases.push_back(read_case_file((root / "models/strategy/data/ddl_benchmarks_").string() +
+                                   network + ".json"));
+  const SuiteResult suite = validate(cases).front();
+  CHECK(suite.judged.held.rows == 12);
+  CHECK(suite.judged.held.median <= 5);
+  CHECK_FALSE(suite.breaches.empty());  // the largest error; see the page
+  TableRows expected;
+  for (const RowResult& result : suite.judged.rows)
+    if (result.row->use == RowUse::held)
+      expected.push_back(
+          {"`" + result.file->name + "`", result.row->label, signed_text(result.error_percent)});
+  expected.push_back({"median of all", "", percent_text(suite.judged.held.median)});
+  expected.push_back({"largest", "", percent_text(suite.judged.held.max)});
+  CHECK(house::markdown_table(page(), "| network | method | error % |") == expected);
+}
+
 TEST_CASE("validation: the page lists every miss and what alpha at the ports would give") {
   const std::vector<CaseFile> cases = tcp_cases();
   const std::string text = page();
