@@ -19,10 +19,14 @@ namespace {
 constexpr int compute_thread = 1;
 constexpr int first_channel_thread = 2;
 
+bool carries(Activity activity) {
+  return activity == Activity::message || activity == Activity::broadcast;
+}
+
 int thread_of(const Slice& slice) {
-  const bool on_channel =
-      slice.activity == Activity::message || slice.activity == Activity::waiting;
-  return on_channel ? first_channel_thread + slice.channel : compute_thread;
+  return carries(slice.activity) || slice.activity == Activity::waiting
+             ? first_channel_thread + slice.channel
+             : compute_thread;
 }
 
 // Microseconds with all six decimals of a picosecond clock.
@@ -90,6 +94,7 @@ class Writer {
       case Activity::update:
         return "update";
       case Activity::message:
+      case Activity::broadcast:
         return "comm";
       case Activity::waiting:
         return "wait";
@@ -111,6 +116,8 @@ class Writer {
         return "update";
       case Activity::message:
         return "message " + std::to_string(slice.index);
+      case Activity::broadcast:
+        return "broadcast " + layer_name(slice.index);
       case Activity::waiting:
         return "waiting for others";
     }
@@ -122,7 +129,7 @@ class Writer {
     if (slice.activity == Activity::forward || slice.activity == Activity::backward)
       arguments["layer"] = slice.index;
     if (slice.activity == Activity::backward) arguments["size_B"] = slice.size.count();
-    if (slice.activity == Activity::message) {
+    if (carries(slice.activity)) {
       arguments["size_B"] = slice.size.count();
       arguments["layers"] = {slice.first_layer, slice.last_layer};
       arguments["collective"] = experiment_.collective;

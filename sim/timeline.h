@@ -8,17 +8,18 @@
 
 namespace sgdsim {
 
-enum class Activity : uint8_t { forward, backward, update, message, waiting };
+enum class Activity : uint8_t { forward, backward, update, message, broadcast, waiting };
 
-// `index` is the layer, or the number of the message in its iteration. Slices of one worker, lane
+// `index` is the layer, or the number of the message in its iteration; a broadcast carries the
+// parameters of its layer. Slices of one worker, lane
 // and channel never overlap.
 struct Slice {
   int worker = 0;
   int iteration = 0;
   Activity activity = Activity::forward;
-  int channel = 0;  // messages and waiting
+  int channel = 0;  // messages, broadcasts and waiting
   int index = 0;
-  int first_layer = 0;  // messages
+  int first_layer = 0;  // messages and broadcasts
   int last_layer = 0;
   Bytes size;
   Time start;

@@ -85,8 +85,9 @@ TEST_CASE("examples: the answer in docs/formats.md is what the program prints") 
 
 TEST_CASE("examples: those of the help run") {
   const std::vector<std::string> levels = {
-      "",       "collective", "list",     "schema",         "export",
-      "import", "export dot", "validate", "export graphml", "import nccl-topology"};
+      "",          "collective", "list",       "schema",   "export",         "run",
+      "plan",      "import",     "export dot", "validate", "export graphml", "import nccl-topology",
+      "trace show"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;
@@ -94,6 +95,23 @@ TEST_CASE("examples: those of the help run") {
     CHECK(!commands.empty());
     check_runs(commands);
   }
+}
+
+TEST_CASE("examples: every experiment that ships runs, and every strategy can be planned for it") {
+  const std::filesystem::path root = SGDSIM_SOURCE_DIR;
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "app/experiments")) {
+    const std::string file = entry.path().string();
+    if (Json::parse(read_text(file)).at("schema") != "sgdsim/experiment/1") continue;
+    INFO(file);
+    ++count;
+    const Ran ran = run_sgdsim({"run", file, "--format", "json"});
+    REQUIRE(ran.exit_code == 0);
+    CHECK(Json::parse(ran.out).at("iteration_ps").get<int64_t>() > 0);
+    CHECK(run_sgdsim({"plan", file, "--set", "fidelity=closed_form", "--set", "workers={}"})
+              .exit_code == 0);
+  }
+  CHECK(count >= 5);
 }
 
 TEST_CASE("examples: how they are found") {

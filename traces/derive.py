@@ -29,13 +29,13 @@ class Net:
     def add(self, name, tensors, operations):
         self.layers.append((name, tensors, operations))
 
-    def conv(self, name, shape, out, kernel, stride=1, pad=0, bias=False):
+    def conv(self, name, shape, out, kernel, stride=1, pad=0, bias=False, groups=1):
         kh, kw = kernel if isinstance(kernel, tuple) else (kernel, kernel)
         ph, pw = pad if isinstance(pad, tuple) else (pad, pad)
         channels, height, width = shape
         height = (height + 2 * ph - kh) // stride + 1
         width = (width + 2 * pw - kw) // stride + 1
-        weights = out * channels * kh * kw
+        weights = out * channels // groups * kh * kw
         self.add(name, [weights] + [out] * bias, weights * height * width)
         return out, height, width
 
@@ -89,16 +89,19 @@ def vgg16():
     return net
 
 
-def resnet152():
+def resnet(blocks_per_stage, groups=1, group_width=64):
+    """Of bottleneck blocks; ResNeXt has more groups, of another width."""
     net = Net()
     shape = net.norm("bn1", net.conv("conv1", (3, 224, 224), 64, 7, stride=2, pad=3))
     shape = pool(shape, 3, 2, 1)
-    for stage, (blocks, width) in enumerate(((3, 64), (8, 128), (36, 256), (3, 512)), 1):
+    for stage, (blocks, width) in enumerate(zip(blocks_per_stage, (64, 128, 256, 512)), 1):
+        inside = width * group_width // 64 * groups
         for block in range(blocks):
             name = f"layer{stage}.{block}."
             stride = 2 if stage > 1 and block == 0 else 1
-            inner = net.norm(name + "bn1", net.conv(name + "conv1", shape, width, 1))
-            inner = net.norm(name + "bn2", net.conv(name + "conv2", inner, width, 3, stride, 1))
+            inner = net.norm(name + "bn1", net.conv(name + "conv1", shape, inside, 1))
+            inner = net.norm(name + "bn2", net.conv(name + "conv2", inner, inside, 3, stride, 1,
+                                                    groups=groups))
             inner = net.norm(name + "bn3", net.conv(name + "conv3", inner, 4 * width, 1))
             if block == 0:
                 shortcut = name + "downsample."
@@ -266,8 +269,27 @@ U39 = "repository u39kun/deep-learning-benchmark (PyTorch 0.3.0, V100 of Amazon 
 UNSTATED = "Batch and device are not stated there. "
 MEASURED_HALVES = "Measured: forward, and forward with backward, "
 
+
+
+def ddp_on_dgx1(name, model, milliseconds, net, parameters, tensors):
+    """What PyTorch's own DDP benchmark took on one GPU, its copies into buckets included."""
+    return (name, {
+        "model": model, "framework": "PyTorch", "device": "NVIDIA V100 of a DGX-1",
+        "date": "not stated",
+        "source": f"Measured: {milliseconds} ms per iteration (p50) with DistributedDataParallel on "
+                  "one GPU, repository pytorch/pytorch, benchmarks/distributed/ddp/README.md. " +
+                  SPLIT + DIVIDED + ARCHITECTURE,
+        "batch": 32}, net, split(milliseconds * MS), parameters, tensors)
+
+
 # File name, header, layers, (forward, backward) in ps, parameters, tensors.
 TRACES = [
+    ddp_on_dgx1("resnet50_dgx1", "ResNet-50", 100, resnet((3, 4, 6, 3)), 25_557_032, 161),
+    ddp_on_dgx1("resnet101_dgx1", "ResNet-101", 171, resnet((3, 4, 23, 3)), 44_549_160, 314),
+    ddp_on_dgx1("resnext50_dgx1", "ResNeXt-50 32x4d", 147, resnet((3, 4, 6, 3), 32, 4),
+                25_028_904, 161),
+    ddp_on_dgx1("resnext101_dgx1", "ResNeXt-101 32x8d", 425, resnet((3, 4, 23, 3), 32, 8),
+                88_791_336, 314),
     ("alexnet_p102", {
         "model": "AlexNet", "framework": "PyTorch", "device": "NVIDIA P102-100", "date": "2019",
         "source": "Measured: compute 0.257205 s per iteration of gTop-k S-SGD (Shi et al., ICDCS "
@@ -281,7 +303,7 @@ TRACES = [
         "model": "ResNet-152", "framework": "PyTorch", "device": "NVIDIA V100", "date": "2019",
         "source": "Measured: compute 0.883118444 s per iteration, FP32, " + TPDS + ". " + SPLIT +
                   DIVIDED + ARCHITECTURE,
-        "batch": 128}, resnet152(), split(883_118_444_000), 60_192_808, 467),
+        "batch": 128}, resnet((3, 8, 36, 3)), split(883_118_444_000), 60_192_808, 467),
     ("densenet161_v100", {
         "model": "DenseNet-161", "framework": "PyTorch 0.3.0", "device": "NVIDIA V100",
         "date": "2018",

@@ -6,6 +6,11 @@
 
 namespace sgdsim {
 
+Duration scaled(Duration length, double factor) {
+  return factor == 1 ? length
+                     : Duration::ps(std::llrint(static_cast<double>(length.ps()) * factor));
+}
+
 std::vector<Duration> backward_work(const Trace& trace) {
   const std::vector<Duration> ready = ready_times(trace);
   std::vector<Duration> work(ready.size());

@@ -11,6 +11,9 @@ namespace sgdsim {
 // What a layer's backward takes: the time from the gradient before it to its own, gaps included.
 std::vector<Duration> backward_work(const Trace& trace);
 
+// `factor` times as long, to the nearest picosecond.
+Duration scaled(Duration length, double factor);
+
 // When the worker communicates, in order; overlapping entries are merged.
 class BusyTimes {
  public:

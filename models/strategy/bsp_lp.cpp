@@ -4,6 +4,10 @@
 // reduces its gradients after its backward; the root alone updates. "allreduce" reduces to all, who
 // all update. `form`: "serial" overlaps nothing; "lockstep" starts the next layer's transfer and
 // waits for it after each layer's computation; "fifo" (the default) lets transfers queue.
+//
+// `drain`: true (the default, and what the published drawings say) lets a collective start when the
+// one before it has ended everywhere; false lets every worker go on as soon as it is through, which
+// only message fidelity can tell apart.
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 
@@ -13,6 +17,7 @@ namespace {
 Strategy read(Object& fields) {
   BspForm form = BspForm::fifo;
   bool broadcasts = false;
+  bool drains = true;
   if (const auto field = fields.find("form")) {
     const std::vector<std::string> names = {"serial", "lockstep", "fifo"};
     const std::string name = field->text();
@@ -29,13 +34,15 @@ Strategy read(Object& fields) {
       field->fail(unknown_name("exchange", name, {"allreduce", "broadcast_reduce"}));
     broadcasts = name == "broadcast_reduce";
   }
-  return {.name = "", .plan = [form, broadcasts](const PlanInput& input) {
+  if (const auto field = fields.find("drain")) drains = field->flag();
+  return {.name = "", .plan = [form, broadcasts, drains](const PlanInput& input) {
             GradientPlan plan;
             for (std::size_t l = input.trace.layers.size(); l-- > 0;)
               plan.messages.push_back(
                   message_of(input.trace, static_cast<int>(l), static_cast<int>(l)));
             plan.bsp = form;
             plan.bsp_broadcasts = broadcasts;
+            plan.bsp_drains = drains;
             return plan;
           }};
 }

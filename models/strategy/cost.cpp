@@ -90,10 +90,14 @@ MessageCost MessageCost::of_samples(std::vector<CostSample> samples) {
 }
 
 Duration MessageCost::of(Bytes size) const {
+  Job job = job_;
+  return of(size, job);
+}
+
+Duration MessageCost::of(Bytes size, Job& job) const {
   if (size.count() == 0) return {};
   const auto size_B = static_cast<double>(size.count());
   if (algorithm_ != nullptr) {
-    Job job = job_;
     job.share.total = size;
     if (job.size() == 1) return {};
     const auto time = algorithm_->closed_form(job);

@@ -43,10 +43,24 @@ class MessageCost {
   bool covers(Bytes size) const;  // samples: within the measured range
 
  private:
+  friend class RepeatedCost;
+  Duration of(Bytes size, Job& scratch) const;
+
   const Algorithm* algorithm_ = nullptr;
   Job job_;
   std::vector<Line> lines_;
   std::vector<CostSample> samples_;
+};
+
+// One cost for many sizes, without a new job for each.
+class RepeatedCost {
+ public:
+  explicit RepeatedCost(const MessageCost& cost) : cost_(&cost), job_(cost.job()) {}
+  Duration of(Bytes size) { return cost_->of(size, job_); }
+
+ private:
+  const MessageCost* cost_;
+  Job job_;
 };
 
 }  // namespace sgdsim

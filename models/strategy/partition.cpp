@@ -10,6 +10,8 @@ GradientPlan plan_partitions(const PlanInput& input, Bytes piece, Bytes credit) 
   plan.order = Order::priority;
   plan.gate = Gate::per_layer;
   plan.credit = credit;
+  plan.messages.reserve(input.trace.layers.size() +
+                        static_cast<std::size_t>(input.trace.gradient().count() / piece.count()));
   for (std::size_t l = input.trace.layers.size(); l-- > 0;) {
     const int layer = static_cast<int>(l);
     for (Bytes left = input.trace.layers[l].gradient; left.count() > 0;) {

@@ -47,6 +47,7 @@ struct GradientPlan {
   Bytes credit;                 // priority: bytes that may be committed ahead; 0: one message
   BspForm bsp = BspForm::none;
   bool bsp_broadcasts = false;  // parameters are broadcast layer by layer before forward
+  bool bsp_drains = true;       // a collective starts when the one before has ended everywhere
 };
 
 struct PlanInput {

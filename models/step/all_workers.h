@@ -1,0 +1,122 @@
+// The inside of simulate_all_workers: every worker's clocks, and what moves them.
+//
+// all_workers.cpp computes and keeps the accounts of an iteration; all_workers_messages.cpp plays
+// the messages of the plan.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "models/step/compute.h"
+#include "models/step/step.h"
+
+namespace sgdsim {
+
+struct WorkerState {
+  Time start;  // of the iteration
+  Time forward_end;
+  Time backward_now;  // as far as backward has been played
+  Time last_end;      // of the messages so far
+  Duration communication;
+  Duration waiting;
+  Duration update;
+  Duration forward_work;
+  Duration backward_work;
+  BusyTimes busy;
+};
+
+using Clocks = std::vector<Time>;  // one per worker, or one that stands for all
+
+inline Time at(const Clocks& clocks, std::size_t worker) {
+  return clocks[clocks.size() == 1 ? 0 : worker];
+}
+
+inline Clocks latest(const Clocks& a, const Clocks& b) {
+  Clocks late(std::max(a.size(), b.size()));
+  for (std::size_t i = 0; i < late.size(); ++i) late[i] = std::max(at(a, i), at(b, i));
+  return late;
+}
+
+inline Time last_of(const Clocks& clocks) {
+  return *std::max_element(clocks.begin(), clocks.end());
+}
+
+class AllWorkers {
+ public:
+  explicit AllWorkers(const StepQuestion& question)
+      : question_(question),
+        trace_(*question.trace),
+        network_(question.cluster->network),
+        work_(backward_work(trace_)),
+        fixed_(fixed_factors(question.workers, network_.workers())) {
+    const bool alike = question.workers.all_alike();
+    // One entry stands for all workers as long as all are at the same point.
+    states_.resize(alike ? 1 : fixed_.size());
+    allowed_.resize(states_.size());
+  }
+
+  StepResult run();
+
+ private:
+  int workers() const { return network_.workers(); }
+  bool alike() const { return states_.size() == 1 && workers() > 1; }
+  void expand();
+  template <class F>
+  void record(const F& slice_of);
+  void plan_as_profiled();
+  void plan_as_played();
+  void start_iteration(int iteration);
+  Clocks play_forward(int layer, const Clocks& starts);
+  void play_all_forward();
+  void play_backward(int layer);
+  Clocks ready_of(const PlannedMessage& message);
+  struct Transfer;
+  Clocks transfer(const Transfer& what, Clocks starts);
+  Clocks exchange(const PlannedMessage& message, const Clocks& starts, Time ready);
+  Clocks play_message(const MessageCost& cost, Bytes size, const Clocks& starts);
+  void play_in_order();
+  void play_by_priority();
+  struct BspMoves;
+  void play_bsp();
+  Breakdown breakdown_of(const WorkerState& state, Time next_start) const;
+  void finish_iteration(bool measured);
+
+  const StepQuestion& question_;
+  const Trace& trace_;
+  const Network& network_;
+  std::vector<Duration> work_;
+  std::vector<double> fixed_;
+  std::vector<WorkerState> states_;
+  std::vector<std::vector<Duration>> allowed_;     // per worker and layer, after its start
+  std::vector<std::vector<Duration>> forward_;     // what a layer takes, per worker
+  std::vector<std::vector<Duration>> layer_work_;  // likewise, of the backward
+  std::vector<Clocks> complete_;                   // per worker and layer; gate per layer only
+  std::map<std::pair<const MessageCost*, int64_t>, Program> programs_;  // by message size
+  GradientPlan plan_;
+  int next_layer_ = 0;
+  int iteration_ = 0;
+  int channel_ = 0;  // that the current message uses
+  Time origin_;      // of the iteration: its first worker's start
+  Time last_iteration_end_;
+  std::vector<MessageRecord> records_;
+  Traffic traffic_;
+  PathTaken path_ = PathTaken::none;
+  StepResult result_;
+  std::vector<Breakdown> sums_;
+};
+
+// Adds a slice for every worker that the timeline wants; `slice_of` gets its place in states_.
+template <class F>
+void AllWorkers::record(const F& slice_of) {
+  if (question_.timeline == nullptr || !question_.timeline->wants(iteration_)) return;
+  for (const int worker : question_.timeline->workers) {
+    Slice slice = slice_of(states_.size() == 1 ? std::size_t{0} : static_cast<std::size_t>(worker));
+    slice.worker = worker;
+    slice.iteration = iteration_;
+    question_.timeline->add(slice);
+  }
+}
+
+}  // namespace sgdsim

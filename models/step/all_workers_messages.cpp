@@ -1,0 +1,168 @@
+// The messages of a plan among all workers: in order, by priority, or in turn with the computation.
+#include "models/step/all_workers.h"
+#include "models/step/bsp.h"
+#include "models/step/priority.h"
+
+namespace sgdsim {
+
+struct AllWorkers::Transfer {
+  const MessageCost* cost = nullptr;
+  Activity activity = Activity::message;
+  int index = 0;
+  int first_layer = 0;
+  int last_layer = 0;
+  Bytes size;
+  bool drains = false;  // starts and ends for all at once
+};
+
+// Where the cost is a constant or a curve, a message takes it from the moment the last one is
+// there.
+Clocks AllWorkers::play_message(const MessageCost& cost, Bytes size, const Clocks& starts) {
+  if (!cost.is_algorithm()) return Clocks(starts.size(), last_of(starts) + cost.of(size));
+  auto [place, is_new] = programs_.try_emplace({&cost, size.count()});
+  if (is_new) {
+    Job job = cost.job();
+    job.share.total = size;
+    place->second = schedule_of(*cost.algorithm(), job);
+  }
+  PlayOptions options;
+  options.alpha = cost.job().options.alpha;
+  Clocks all = starts;
+  if (alike()) all.assign(static_cast<std::size_t>(workers()), starts.front());
+  Played played = play(place->second, network_, options, std::move(all));
+  traffic_.messages += played.traffic.messages;
+  traffic_.wire_B += played.traffic.wire_B;
+  path_ = std::max(path_, played.path);
+  return std::move(played.ends);
+}
+
+// One collective that every worker enters at its start: moves the clocks, and keeps the accounts.
+Clocks AllWorkers::transfer(const Transfer& what, Clocks starts) {
+  const Time everybody = last_of(starts);
+  Clocks ends =
+      play_message(*what.cost, what.size, what.drains ? Clocks(starts.size(), everybody) : starts);
+  if (what.drains) ends.assign(1, last_of(ends));
+  if (ends.size() > 1) expand();
+  ends.resize(states_.size(), ends.front());
+  starts.resize(states_.size(), starts.front());
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    WorkerState& state = states_[i];
+    const Time begin = std::min(everybody, ends[i]);
+    state.waiting += begin - starts[i];
+    state.communication += ends[i] - begin;
+    state.busy.add(begin - Time(), ends[i] - Time());
+    state.last_end = std::max(state.last_end, ends[i]);
+  }
+  auto slice_of = [&](Activity activity, Time start, Time end) {
+    return Slice{.activity = activity,
+                 .channel = channel_,
+                 .index = what.index,
+                 .first_layer = what.first_layer,
+                 .last_layer = what.last_layer,
+                 .size = what.size,
+                 .start = start,
+                 .end = end};
+  };
+  record([&](std::size_t i) {
+    return slice_of(Activity::waiting, starts[i], std::min(everybody, ends[i]));
+  });
+  record([&](std::size_t i) {
+    return slice_of(what.activity, std::min(everybody, ends[i]), ends[i]);
+  });
+  return ends;
+}
+
+// A message of the plan.
+Clocks AllWorkers::exchange(const PlannedMessage& message, const Clocks& starts, Time ready) {
+  const Transfer what{.cost = plan_.bsp_broadcasts ? &question_.reduce : &question_.cost,
+                      .activity = Activity::message,
+                      .index = static_cast<int>(records_.size()),
+                      .first_layer = message.first_layer,
+                      .last_layer = message.last_layer,
+                      .size = message.size,
+                      .drains = plan_.bsp != BspForm::none && plan_.bsp_drains};
+  Clocks ends = transfer(what, starts);
+  for (std::size_t i = 0; i < complete_.size(); ++i)
+    for (int l = message.first_layer; l <= message.last_layer; ++l) {
+      Time& complete = complete_[i][static_cast<std::size_t>(l)];
+      complete = std::max(complete, ends[i]);
+    }
+  records_.push_back({message.first_layer, message.last_layer, message.size, ready - origin_,
+                      last_of(starts) - origin_, last_of(ends) - origin_});
+  return ends;
+}
+
+void AllWorkers::play_in_order() {
+  const PlannedMessage everything{0, 0, {}, {}, 0};
+  if (plan_.after_backward) ready_of(everything);
+  std::vector<Clocks> channels(static_cast<std::size_t>(question_.channels), Clocks(1));
+  std::size_t turn = 0;
+  for (const PlannedMessage& message : plan_.messages) {
+    channel_ = static_cast<int>(turn++ % channels.size());
+    Clocks& channel = channels[static_cast<std::size_t>(channel_)];
+    const Clocks ready = ready_of(message);
+    const Clocks earliest(1, origin_ + message.not_before);
+    channel = exchange(message, latest(latest(ready, channel), earliest), last_of(ready));
+  }
+  ready_of(everything);
+}
+
+// One coordinator decides for all: the most urgent message that is ready everywhere when the
+// channel is free on the last worker. Messages within the credit are committed ahead.
+void AllWorkers::play_by_priority() {
+  complete_.assign(states_.size(), Clocks(work_.size()));
+  std::vector<Clocks> ready;
+  Clocks ready_everywhere;
+  for (const PlannedMessage& message : plan_.messages) {
+    ready.push_back(ready_of(message));
+    ready_everywhere.push_back(last_of(ready.back()));
+  }
+  ready_of({0, 0, {}, {}, 0});
+  Clocks channel(1);
+  send_by_priority(plan_, ready_everywhere, Time::last(), [&](std::size_t index, Time now) {
+    channel = exchange(plan_.messages[index], latest(latest(ready[index], channel), Clocks(1, now)),
+                       ready_everywhere[index]);
+    return last_of(channel);
+  });
+}
+
+// What the forms of BSP-SGD are made of, for all workers at once.
+struct AllWorkers::BspMoves {
+  AllWorkers& own;
+  Clocks ready;  // of each gradient, on the last worker
+
+  Clocks forward(int layer, const Clocks& now) const { return own.play_forward(layer, now); }
+  Clocks backward(int layer, const Clocks& now) {
+    Clocks ends(own.states_.size());
+    for (std::size_t i = 0; i < ends.size(); ++i) own.states_[i].backward_now = at(now, i);
+    own.play_backward(layer);
+    for (std::size_t i = 0; i < ends.size(); ++i) ends[i] = own.states_[i].backward_now;
+    ready[static_cast<std::size_t>(layer)] = last_of(ends);
+    return ends;
+  }
+  Clocks broadcast(int layer, const Clocks& now) const {
+    if (!own.plan_.bsp_broadcasts) return now;
+    return own.transfer({.cost = &own.question_.broadcast,
+                         .activity = Activity::broadcast,
+                         .index = layer,
+                         .first_layer = layer,
+                         .last_layer = layer,
+                         .size = own.trace_.layers[static_cast<std::size_t>(layer)].gradient,
+                         .drains = own.plan_.bsp_drains},
+                        now);
+  }
+  Clocks reduce(int layer, const Clocks& now) const {
+    const auto l = static_cast<std::size_t>(layer);
+    return own.exchange(own.plan_.messages[own.work_.size() - 1 - l], now, ready[l]);
+  }
+  static Clocks later(const Clocks& a, const Clocks& b) { return latest(a, b); }
+};
+
+void AllWorkers::play_bsp() {
+  BspMoves moves{*this, Clocks(work_.size())};
+  Clocks starts(states_.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) starts[i] = states_[i].start;
+  sgdsim::play_bsp(plan_.bsp, static_cast<int>(work_.size()), std::move(starts), moves);
+}
+
+}  // namespace sgdsim
