@@ -4,6 +4,7 @@
 
 #include "app/commands.h"
 #include "app/experiment.h"
+#include "app/gantt.h"
 #include "app/result_json.h"
 #include "app/table.h"
 #include "app/timeline_json.h"
@@ -24,6 +25,7 @@ struct RunArguments {
   std::string timeline;
   std::string timeline_workers = "0";
   std::string timeline_iterations;
+  bool gantt = false;
 };
 
 void add_common_options(CLI::App& command, RunArguments& arguments) {
@@ -46,8 +48,6 @@ Experiment experiment_of(const RunArguments& arguments) {
 }
 
 StepResult simulate(const Experiment& experiment, Timeline* timeline) {
-  if (timeline != nullptr && experiment.fidelity != Fidelity::message)
-    throw InputError("--timeline", "needs --fidelity message");
   try {
     StepQuestion question = experiment.question();
     question.timeline = timeline;
@@ -74,9 +74,12 @@ Timeline timeline_wanted(const RunArguments& arguments, const Experiment& experi
 
 void run(const RunArguments& arguments, Streams streams) {
   const Experiment experiment = experiment_of(arguments);
+  const bool wants_timeline = !arguments.timeline.empty() || arguments.gantt;
+  if (arguments.gantt && arguments.format != "table")
+    throw InputError("--gantt", "is for people; it does not go with --format " + arguments.format);
   Timeline timeline;
-  if (!arguments.timeline.empty()) timeline = timeline_wanted(arguments, experiment);
-  const StepResult result = simulate(experiment, arguments.timeline.empty() ? nullptr : &timeline);
+  if (wants_timeline) timeline = timeline_wanted(arguments, experiment);
+  const StepResult result = simulate(experiment, wants_timeline ? &timeline : nullptr);
   if (!arguments.timeline.empty())
     write_text(timeline_json(experiment, timeline), arguments.timeline, streams.out);
   for (const std::string& warning : warnings_of(experiment, result))
@@ -90,6 +93,7 @@ void run(const RunArguments& arguments, Streams streams) {
       streams.out << text;
   }
   if (!json_out) print_result(streams.out, experiment, result);
+  if (arguments.gantt) streams.out << '\n' << gantt_text(timeline, standard_output());
 }
 
 struct Plan {
@@ -188,11 +192,13 @@ void add_run_command(CLI::App& program, Streams streams) {
   add_common_options(*command, *arguments);
   command->add_option("-o,--out", arguments->out, "write the result file (JSON)");
   command->add_option("--timeline", arguments->timeline,
-                      "write a Chrome trace for Perfetto; needs message fidelity");
+                      "write a Chrome trace, which Perfetto shows");
+  command->add_flag("--gantt", arguments->gantt, "draw lanes of computation and communication");
   command->add_option("--timeline-workers", arguments->timeline_workers,
-                      "workers to record, as 0-3,7; default 0");
-  command->add_option("--timeline-iterations", arguments->timeline_iterations,
-                      "iterations to record, warm-up included, as 2-4; default the first measured");
+                      "workers to record or draw, as 0-3,7; default 0");
+  command->add_option(
+      "--timeline-iterations", arguments->timeline_iterations,
+      "iterations to record or draw, warm-up included, as 2-4; default the first measured");
   command->footer(
       "Example:\n  sgdsim run app/experiments/googlenet_k80.json --set cluster.nodes=64");
   command->callback([arguments, streams] { run(*arguments, streams); });

@@ -117,9 +117,9 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   Table table({"", "", "", ""});
   auto row = [&](const std::string& name, Duration length) {
     const double share = length.us() / metrics.mean_us;
-    table.add(
-        {name, short_duration(length.us(), 5), rounded(100 * share, 3) + " %",
-         std::string(static_cast<std::size_t>(std::lround(std::clamp(share, 0., 1.) * 40)), '#')});
+    std::string bar(static_cast<std::size_t>(std::lround(std::clamp(share, 0., 1.) * 40)), '#');
+    bar.resize(40, ' ');
+    table.add({name, short_duration(length.us(), 5), rounded(100 * share, 3) + " %", bar});
   };
   table.add({"iteration", short_duration(metrics.mean_us, 6), "", ""});
   if (result.iterations.size() > 1)
@@ -132,7 +132,6 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   row("  of it waiting", mean.waiting);
   row("  of it idle", mean.idle);
   row("communication", mean.communication);
-  out << std::string();
   table.print(out, 1);
   out << "\nspeed-up " << rounded(metrics.speedup) << " (efficiency "
       << rounded(100 * metrics.efficiency, 3) << " %), overlap "

@@ -25,12 +25,12 @@ bool is_disjoint(Track track) {
   return true;
 }
 
-void check_timeline(const std::vector<std::string>& settings) {
+void check_timeline(const std::string& fidelity, const std::vector<std::string>& settings) {
   const Temporary file(Temporary::Kind::file);
   std::vector<std::string> arguments = {"run",
                                         "app/experiments/googlenet_k80.json",
                                         "--fidelity",
-                                        "message",
+                                        fidelity,
                                         "--timeline",
                                         file.name(),
                                         "--timeline-workers",
@@ -80,15 +80,15 @@ void check_timeline(const std::vector<std::string>& settings) {
 }  // namespace
 
 TEST_CASE("timeline: nesting, arrows, and the same iteration as the result") {
-  for (const std::string strategy : {"wfbp", "mg_wfbp", "sync_easgd", "ddp", "horovod"}) {
-    CAPTURE(strategy);
-    check_timeline({"strategy=" + strategy});
+  for (const std::string fidelity : {"closed_form", "message"}) {
+    CAPTURE(fidelity);
+    for (const std::string strategy :
+         {"wfbp", "mg_wfbp", "sync_easgd", "ddp", "horovod", "bsp_lp"}) {
+      CAPTURE(strategy);
+      check_timeline(fidelity, {"strategy=" + strategy});
+    }
+    check_timeline(fidelity, {"strategy=wfbp", "channels=3"});
+    check_timeline(fidelity, {R"(strategy={"name":"bsp_lp","form":"lockstep"})"});
+    check_timeline(fidelity, {"strategy=wfbp", "interference=1.3"});
   }
-  check_timeline({"strategy=wfbp", "channels=3"});
-}
-
-TEST_CASE("timeline: at closed form there is none to record") {
-  const Ran ran = run_sgdsim({"run", "app/experiments/googlenet_k80.json", "--timeline", "-"});
-  CHECK(ran.exit_code == 2);
-  CHECK(ran.log == "sgdsim: --timeline: needs --fidelity message\n");
 }

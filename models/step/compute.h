@@ -40,7 +40,10 @@ class BusyTimes {
 class Backward {
  public:
   Backward(const std::vector<Duration>& work, double slowdown)
-      : work_(&work), slowdown_(slowdown), next_(static_cast<int>(work.size()) - 1) {}
+      : work_(&work),
+        slowdown_(slowdown),
+        next_(static_cast<int>(work.size()) - 1),
+        ends_(work.size()) {}
   void start(Duration now) {
     now_ = now;
     next_ = static_cast<int>(work_->size()) - 1;
@@ -50,15 +53,18 @@ class Backward {
     for (; next_ >= layer; --next_) {
       const Duration work = (*work_)[static_cast<std::size_t>(next_)];
       now_ = slowdown_ == 1 ? now_ + work : busy.finish(now_, work, slowdown_);
+      ends_[static_cast<std::size_t>(next_)] = now_;
     }
     return now_;
   }
+  const std::vector<Duration>& ends() const { return ends_; }  // of each layer played
 
  private:
   const std::vector<Duration>* work_;
   double slowdown_;
   int next_;
   Duration now_;
+  std::vector<Duration> ends_;
 };
 
 }  // namespace sgdsim

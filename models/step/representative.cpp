@@ -35,6 +35,7 @@ class Representative {
   StepResult run() {
     StepResult result;
     play_iteration();
+    if (question_.timeline != nullptr) fill(*question_.timeline);
     result.iterations.assign(static_cast<std::size_t>(question_.iterations), iteration_);
     result.mean = breakdown_;
     result.workers = {breakdown_};
@@ -51,7 +52,8 @@ class Representative {
   Duration record(const PlannedMessage& message, Duration ready, Duration start);
   Duration cost_of(Bytes size);
   void finish_iteration(Duration forward_end);
-  Duration end_of_overlapped_forward() const;
+  std::vector<Duration> forward_starts() const;
+  void fill(Timeline& timeline) const;
 
   const StepQuestion& question_;
   const Trace& trace_;
@@ -63,6 +65,8 @@ class Representative {
   std::vector<MessageRecord> records_;
   BusyTimes busy_;
   Duration backward_end_;
+  std::vector<Duration> backward_ends_;  // of each layer
+  std::vector<Slice> in_turn_;           // BSP: computation and broadcasts, for the timeline
   Duration last_message_end_;
   Duration communication_;
   Duration iteration_;
@@ -126,6 +130,7 @@ void Representative::play_in_order(Duration forward_end) {
     channel = record(message, ready, std::max({ready, channel, message.not_before}));
   }
   backward_end_ = backward.ready(0, busy_);
+  backward_ends_ = backward.ends();
 }
 
 void Representative::play_by_priority(Duration forward_end) {
@@ -136,23 +141,29 @@ void Representative::play_by_priority(Duration forward_end) {
   for (const PlannedMessage& message : plan_.messages)
     ready.push_back(backward.ready(message.first_layer, busy_));
   backward_end_ = backward.ready(0, busy_);
+  backward_ends_ = backward.ends();
   Duration channel_free;
   send_by_priority(plan_, ready, Duration::longest(), [&](std::size_t index, Duration now) {
     return channel_free = record(plan_.messages[index], ready[index], std::max(now, channel_free));
   });
 }
 
-// Of the steady state: each layer waits for its own messages of the iteration before, which ended
-// some time after that one's backward, and for its share of the update.
-Duration Representative::end_of_overlapped_forward() const {
+// Where messages go on in the next forward, each layer waits for its own of the iteration before,
+// which ended some time after that one's backward, and for its share of the update.
+std::vector<Duration> Representative::forward_starts() const {
   const auto total_B = static_cast<double>(std::max<int64_t>(1, trace_.gradient().count()));
+  std::vector<Duration> starts(forward_.size());
   Duration now;
   for (std::size_t l = 0; l < forward_.size(); ++l) {
-    const double share = static_cast<double>(trace_.layers[l].gradient.count()) / total_B;
-    const Duration there = complete_[l] + scaled(update_, share);
-    now = std::max(now, there - backward_end_) + forward_[l];
+    if (plan_.gate == Gate::per_layer) {
+      const double share = static_cast<double>(trace_.layers[l].gradient.count()) / total_B;
+      const Duration there = complete_[l] + scaled(update_, share);
+      now = std::max(now, there - backward_end_);
+    }
+    starts[l] = now;
+    now += forward_[l];
   }
-  return now;
+  return starts;
 }
 
 void Representative::finish_iteration(Duration forward_end) {
@@ -174,8 +185,9 @@ void Representative::finish_iteration(Duration forward_end) {
     const Duration end = std::max(backward_end_, last_message_end_);
     iteration_ = std::max(end + update_, trace_.load);
   } else {  // an iteration reaches from one backward end to the next
-    const Duration later = end_of_overlapped_forward() - forward_end;
+    const Duration later = forward_starts().back() + forward_.back() - forward_end;
     iteration_ = backward_end_ + later;
+    for (Duration& end : backward_ends_) end += later;
     for (MessageRecord& message : records_) {
       message.ready += later;
       message.start += later;
@@ -194,26 +206,83 @@ void Representative::finish_iteration(Duration forward_end) {
   }
 }
 
+// One iteration of the steady state, the same for every worker that is wanted.
+void Representative::fill(Timeline& timeline) const {
+  std::vector<Slice> slices = in_turn_;
+  if (plan_.bsp == BspForm::none) {
+    const std::vector<Duration> starts = forward_starts();
+    for (std::size_t l = 0; l < starts.size(); ++l)
+      slices.push_back({.activity = Activity::forward,
+                        .index = static_cast<int>(l),
+                        .size = {},
+                        .start = Time() + starts[l],
+                        .end = Time() + starts[l] + forward_[l]});
+    Duration begin = starts.back() + forward_.back();
+    for (std::size_t l = starts.size(); l-- > 0; begin = backward_ends_[l])
+      slices.push_back({.activity = Activity::backward,
+                        .index = static_cast<int>(l),
+                        .size = trace_.layers[l].gradient,
+                        .start = Time() + begin,
+                        .end = Time() + backward_ends_[l]});
+  }
+  for (std::size_t i = 0; i < records_.size(); ++i)
+    slices.push_back({.activity = Activity::message,
+                      .channel = static_cast<int>(i) % question_.channels,
+                      .index = static_cast<int>(i),
+                      .first_layer = records_[i].first_layer,
+                      .last_layer = records_[i].last_layer,
+                      .size = records_[i].size,
+                      .start = Time() + records_[i].start,
+                      .end = Time() + records_[i].end});
+  if (plan_.gate == Gate::all) {
+    const Duration begin = std::max(backward_end_, last_message_end_);
+    slices.push_back({.activity = Activity::update,
+                      .size = {},
+                      .start = Time() + begin,
+                      .end = Time() + begin + update_});
+  }
+  for (const int worker : timeline.workers)
+    for (Slice slice : slices) {
+      slice.worker = worker;
+      slice.iteration = timeline.first_iteration;
+      timeline.add(slice);
+    }
+}
+
 // Parameters broadcast from a root layer by layer, or gradients reduced to all.
 void Representative::play_bsp() {
   struct Moves {
     Representative& own;
     std::vector<Duration> ready;
-    Duration forward(int l, Duration now) const { return now + own.forward_[place(l)]; }
+    Duration forward(int l, Duration now) const {
+      return drawn(Activity::forward, l, now, now + own.forward_[place(l)]);
+    }
     Duration backward(int l, Duration now) {
-      return ready[place(l)] = own.backward_end_ = now + own.work_[place(l)];
+      const Duration end = drawn(Activity::backward, l, now, now + own.work_[place(l)]);
+      return ready[place(l)] = own.backward_end_ = end;
     }
     Duration broadcast(int l, Duration now) const {
       if (!own.plan_.bsp_broadcasts) return now;
       const Duration cost = own.question_.broadcast.of(own.trace_.layers[place(l)].gradient);
       own.communication_ += cost;
-      return now + cost;
+      return drawn(Activity::broadcast, l, now, now + cost);
     }
     Duration reduce(int l, Duration now) const {
       const PlannedMessage& message = own.plan_.messages[own.work_.size() - 1 - place(l)];
       return own.record(message, ready[place(l)], now);
     }
     static Duration later(Duration a, Duration b) { return std::max(a, b); }
+    Duration drawn(Activity activity, int l, Duration start, Duration end) const {
+      if (own.question_.timeline != nullptr)
+        own.in_turn_.push_back({.activity = activity,
+                                .index = l,
+                                .first_layer = l,
+                                .last_layer = l,
+                                .size = own.trace_.layers[place(l)].gradient,
+                                .start = Time() + start,
+                                .end = Time() + end});
+      return end;
+    }
     static std::size_t place(int l) { return static_cast<std::size_t>(l); }
   };
   Moves moves{*this, std::vector<Duration>(work_.size())};
