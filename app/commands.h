@@ -15,11 +15,16 @@ struct Streams {
   std::ostream& log;
 };
 
+inline constexpr int exit_point_failed = 1;
+inline constexpr int exit_incomplete = 3;
 inline constexpr int exit_beyond_tolerance = 5;
+inline constexpr int exit_interrupted = 130;
 
 void add_collective_command(CLI::App& program, Streams streams);
 void add_run_command(CLI::App& program, Streams streams);
 void add_plan_command(CLI::App& program, Streams streams);
+void add_sweep_command(CLI::App& program, Streams streams, int& exit_code);
+void add_merge_command(CLI::App& program, Streams streams, int& exit_code);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
 void add_export_command(CLI::App& program, Streams streams);

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <openssl/sha.h>
+#include <utility>
 
 #include "app/override.h"
 #include "models/collective/options.h"
@@ -131,6 +132,14 @@ void read_collective(Experiment& experiment, const std::optional<Value>& value) 
   }
 }
 
+// What read_collective would read again. The cost's network is where it was: in the experiment.
+void keep_collective(Experiment& experiment, Experiment&& before) {
+  experiment.collective = std::move(before.collective);
+  experiment.cost = std::move(before.cost);
+  experiment.broadcast = std::move(before.broadcast);
+  experiment.reduce = std::move(before.reduce);
+}
+
 }  // namespace
 
 ResolvedExperiment resolve_experiment(const std::string& file,
@@ -159,8 +168,14 @@ ResolvedExperiment resolve_experiment(const Value& value,
 
 Experiment read_experiment(const ResolvedExperiment& resolved) {
   Experiment experiment;
-  experiment.file = resolved.file;
+  read_changes(experiment, resolved, {});
   experiment.inputs = resolved.json;
+  return experiment;
+}
+
+void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Unchanged unchanged) {
+  Experiment before = std::exchange(experiment, {});
+  experiment.file = resolved.file;
   const Value root(resolved.json, resolved.file, resolved.path);
   Object fields(root);
   if (const auto schema = fields.find("schema"); schema && schema->text() != experiment_schema)
@@ -171,10 +186,20 @@ Experiment read_experiment(const ResolvedExperiment& resolved) {
     if (const auto field = fields.find(text)) field->text();
   fields.at("trace");
   fields.at("cluster");
-  experiment.trace = read_trace(part_of(root, resolved.json, "trace", resolved.trace_file));
-  experiment.cluster =
-      read_cluster(part_of(root, resolved.json, "cluster", resolved.cluster_file)).cluster;
-  read_collective(experiment, fields.find("collective"));
+  if (unchanged.trace)
+    experiment.trace = std::move(before.trace);
+  else
+    experiment.trace = read_trace(part_of(root, resolved.json, "trace", resolved.trace_file));
+  if (unchanged.cluster)
+    experiment.cluster = std::move(before.cluster);
+  else
+    experiment.cluster =
+        read_cluster(part_of(root, resolved.json, "cluster", resolved.cluster_file)).cluster;
+  const auto collective = fields.find("collective");
+  if (unchanged.cluster && unchanged.collective)
+    keep_collective(experiment, std::move(before));
+  else
+    read_collective(experiment, collective);
   if (const auto field = fields.find("strategy"))
     experiment.strategy = read_strategy(*field);
   else
@@ -199,7 +224,6 @@ Experiment read_experiment(const ResolvedExperiment& resolved) {
                     std::to_string(experiment.cluster.network.workers()));
   }
   fields.done();
-  return experiment;
 }
 
 StepQuestion Experiment::question() const {
@@ -220,11 +244,13 @@ StepQuestion Experiment::question() const {
   return question;
 }
 
-std::string id_of(const Json& inputs) {
-  // nlohmann::json keeps keys sorted, unlike the ordered form that files are read into.
-  const std::string canonical = nlohmann::json(inputs).dump();
+// nlohmann::json keeps keys sorted, unlike the ordered form that files are read into.
+std::string canonical(const Json& json) { return nlohmann::json(json).dump(); }
+
+std::string id_of_text(const std::string& canonical_text) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(canonical.data()), canonical.size(), digest.data());
+  SHA256(reinterpret_cast<const unsigned char*>(canonical_text.data()), canonical_text.size(),
+         digest.data());
   std::string id = "sha256:";
   constexpr char digits[] = "0123456789abcdef";
   for (const unsigned char byte : digest) {
@@ -233,5 +259,7 @@ std::string id_of(const Json& inputs) {
   }
   return id;
 }
+
+std::string id_of(const Json& inputs) { return id_of_text(canonical(inputs)); }
 
 }  // namespace sgdsim

@@ -52,7 +52,20 @@ ResolvedExperiment resolve_experiment(const std::string& file,
 ResolvedExperiment resolve_experiment(const Value& value, const std::vector<std::string>& settings);
 Experiment read_experiment(const ResolvedExperiment& resolved);
 
-// "sha256:" and the hash of the inputs in canonical form (keys sorted, no blanks).
+// Which parts of an experiment that was read before are still the same.
+struct Unchanged {
+  bool trace = false;
+  bool cluster = false;
+  bool collective = false;
+};
+// Reads an experiment again in its place, without the parts that did not change (and without
+// `inputs`): what a sweep does a hundred thousand times. If it throws, nothing of it holds.
+void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Unchanged unchanged);
+
+// Keys sorted, no blanks.
+std::string canonical(const Json& json);
+// "sha256:" and the hash of the inputs in canonical form.
 std::string id_of(const Json& inputs);
+std::string id_of_text(const std::string& canonical_text);
 
 }  // namespace sgdsim

@@ -13,4 +13,10 @@ namespace sgdsim {
 // the reader of the input then says whether the field exists.
 void apply_settings(Json& json, const std::vector<std::string>& settings);
 
+// The steps of a path with dots; an InputError if one is empty.
+std::vector<std::string> steps_of(const std::string& path, const std::string& where);
+// Sets one field, and makes missing objects on the way.
+void set_field(Json& json, const std::vector<std::string>& steps, Json value,
+               const std::string& where);
+
 }  // namespace sgdsim

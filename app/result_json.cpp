@@ -72,14 +72,9 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   return warnings;
 }
 
-Json result_json(const Experiment& experiment, const StepResult& result) {
+Json summary_json(const Experiment& experiment, const StepResult& result) {
   const Metrics metrics = metrics_of(experiment, result);
-  Json json = {{"schema", "sgdsim/result/1"},
-               {"id", id_of(experiment.inputs)},
-               {"name", experiment.name},
-               {"tool", {{"version", version_number}, {"commit", version_commit}}},
-               {"seed", experiment.seed},
-               {"workers", experiment.cluster.network.workers()},
+  Json json = {{"workers", experiment.cluster.network.workers()},
                {"strategy", experiment.strategy.name},
                {"collective", experiment.collective},
                {"fidelity", std::string(name_of(experiment.fidelity))},
@@ -96,6 +91,16 @@ Json result_json(const Experiment& experiment, const StepResult& result) {
   values["efficiency"] = metrics.efficiency;
   values["messages"] = result.message_count;
   values["wire_B"] = result.wire_B;
+  return json;
+}
+
+Json result_json(const Experiment& experiment, const StepResult& result) {
+  Json json = {{"schema", "sgdsim/result/1"},
+               {"id", id_of(experiment.inputs)},
+               {"name", experiment.name},
+               {"tool", {{"version", version_number}, {"commit", version_commit}}},
+               {"seed", experiment.seed}};
+  json.update(summary_json(experiment, result));
   json["messages"] = messages_json(result);
   if (result.workers.size() > 1 && result.workers.size() <= 1024) {
     json["per_worker"] = Json::array();

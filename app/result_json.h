@@ -18,6 +18,9 @@ struct Metrics {
 };
 Metrics metrics_of(const Experiment& experiment, const StepResult& result);
 
+// What a result and a point of a sweep have in common: who ran, how, and the metrics.
+Json summary_json(const Experiment& experiment, const StepResult& result);
+
 // sgdsim/result/1. `id` is that of the inputs.
 Json result_json(const Experiment& experiment, const StepResult& result);
 
