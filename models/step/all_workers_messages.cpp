@@ -16,8 +16,9 @@ struct AllWorkers::Transfer {
 };
 
 // Where the cost is a constant or a curve, a message takes it from the moment the last one is
-// there.
-Clocks AllWorkers::play_message(const MessageCost& cost, Bytes size, const Clocks& starts) {
+// there. Channels share the ports evenly: on one of them, so many times the bytes go by.
+Clocks AllWorkers::play_message(const MessageCost& cost, Bytes message, const Clocks& starts) {
+  const Bytes size = message * question_.channels;
   if (!cost.is_algorithm()) return Clocks(starts.size(), last_of(starts) + cost.of(size));
   auto [place, is_new] = programs_.try_emplace({&cost, size.count()});
   if (is_new) {
@@ -31,7 +32,7 @@ Clocks AllWorkers::play_message(const MessageCost& cost, Bytes size, const Clock
   if (alike()) all.assign(static_cast<std::size_t>(workers()), starts.front());
   Played played = play(place->second, network_, options, std::move(all));
   traffic_.messages += played.traffic.messages;
-  traffic_.wire_B += played.traffic.wire_B;
+  traffic_.wire_B += played.traffic.wire_B / question_.channels;
   path_ = std::max(path_, played.path);
   return std::move(played.ends);
 }

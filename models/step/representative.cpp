@@ -80,8 +80,10 @@ class Representative {
 Duration Representative::cost_of(Bytes size) {
   if (size != recent_[0].size) {
     std::swap(recent_[0], recent_[1]);
-    if (size != recent_[0].size)
-      recent_[0] = {size, (plan_.bsp_broadcasts ? reduce_ : cost_).of(size)};
+    if (size != recent_[0].size) {
+      const Bytes on_channel = size * question_.channels;
+      recent_[0] = {size, (plan_.bsp_broadcasts ? reduce_ : cost_).of(on_channel)};
+    }
   }
   return recent_[0].time;
 }

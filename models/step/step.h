@@ -23,7 +23,7 @@ struct StepQuestion {
   int iterations = 1;  // measured ones
   int warm_up = 0;
   uint64_t seed = 1;
-  int channels = 1;              // messages take turns; each channel plays its own in order
+  int channels = 1;              // messages take turns; channels share the ports evenly
   double interference = 1;       // compute takes this much longer while the worker communicates
   Timeline* timeline = nullptr;  // filled in if given
 };
