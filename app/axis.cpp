@@ -15,7 +15,8 @@ constexpr double most_values = 0x1p53;
 
 Amount amount_at(const Value& value) {
   const auto amount = amount_of(value.json());
-  if (!amount) value.fail("expected a number or a quantity with a unit, got " + value.json().dump());
+  if (!amount)
+    value.fail("expected a number or a quantity with a unit, got " + value.json().dump());
   return *amount;
 }
 
@@ -102,8 +103,8 @@ void Axis::read_range(const Value& value) {
     if (factor) {
       multiplier = factor->number(1 + 1e-9, 1e9);
       const double steps = std::log(last.value / from_.value) / std::log(multiplier);
-      list_ = geometric(from_, last.value, multiplier, count_of(std::floor(steps + 1e-9), value) + 1,
-                        value);
+      list_ = geometric(from_, last.value, multiplier,
+                        count_of(std::floor(steps + 1e-9), value) + 1, value);
     } else {
       if (given > 1) multiplier = std::pow(last.value / from_.value, 1 / (given - 1));
       list_ = geometric(from_, last.value, multiplier, static_cast<int64_t>(given), value);
@@ -126,7 +127,8 @@ void Axis::read_range(const Value& value) {
   last_ = last.value;
   const bool is_whole = from_.kind == Amount::Kind::whole || from_.kind == Amount::Kind::size;
   if (is_whole && step_ < 1 && given > 1)
-    count->fail("there are fewer whole values in the range; numbers that are none need a point, 1.0");
+    count->fail(
+        "there are fewer whole values in the range; numbers that are none need a point, 1.0");
 }
 
 Json Axis::value(int64_t index) const {

@@ -36,8 +36,8 @@ Best::Best(const Sweep& sweep, std::string objective, std::vector<std::string> o
   if (is_default) over_ = {"strategy"};
   for (const std::string& name : over_)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw InputError("--over", (is_default ? "needed here: " : "") +
-                                     unknown_name("axis", name, known));
+      throw InputError("--over",
+                       (is_default ? "needed here: " : "") + unknown_name("axis", name, known));
   for (const std::string& name : known)
     if (std::find(over_.begin(), over_.end(), name) == over_.end()) others_.push_back(name);
 }

@@ -22,8 +22,8 @@ class Best {
 
  private:
   struct Group {
-    Json fixed;          // the values of the other axes
-    Json chosen;         // of the axes to choose from, at the best point
+    Json fixed;   // the values of the other axes
+    Json chosen;  // of the axes to choose from, at the best point
     double value = 0;
     double next = 0;     // of the best point that has a larger value
     int64_t points = 0;  // that were compared

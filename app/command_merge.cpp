@@ -44,8 +44,8 @@ Parts look_through(const std::vector<std::string>& files) {
         throw InputError(files[part] + ":" + std::to_string(record.line),
                          "a point of sweep " + record.sweep + ", while " + files.front() +
                              " has points of " + parts.sweep);
-      parts.places.push_back({record.point, record.offset,
-                              static_cast<int64_t>(record.text.size()), static_cast<int>(part)});
+      parts.places.push_back({record.point, record.offset, static_cast<int64_t>(record.text.size()),
+                              static_cast<int>(part)});
       if (record.failed) ++parts.failed;
       if (!record.failed && parts.example.is_null()) parts.example = record.json;
     });
@@ -56,7 +56,8 @@ Parts look_through(const std::vector<std::string>& files) {
   for (std::size_t i = 1; i < parts.places.size(); ++i)
     if (parts.places[i].point == parts.places[i - 1].point)
       throw InputError(files[static_cast<std::size_t>(parts.places[i].part)],
-                       "point " + std::to_string(parts.places[i].point) + " occurs twice; it is in " +
+                       "point " + std::to_string(parts.places[i].point) +
+                           " occurs twice; it is in " +
                            files[static_cast<std::size_t>(parts.places[i - 1].part)] + " too");
   return parts;
 }
@@ -134,7 +135,8 @@ void add_merge_command(CLI::App& program, Streams streams, int& exit_code) {
   CLI::App* command = program.add_subcommand(
       "merge", "Put the shards of a sweep together, each point once and in order.");
   auto arguments = std::make_shared<MergeArguments>();
-  command->add_option("PART", arguments->parts, "files that sgdsim sweep --shard wrote")->required();
+  command->add_option("PART", arguments->parts, "files that sgdsim sweep --shard wrote")
+      ->required();
   command->add_option("-o,--out", arguments->out, "file of lines (JSON); default standard output");
   command->add_option("--columns", arguments->columns,
                       "write a table (CSV) of these columns instead: cluster.nodes,strategy,...");

@@ -67,9 +67,9 @@ void dry_run(const Sweep& sweep, const SweepOptions& options, std::ostream& out)
     }
   table.print(out, 1);
   const double each = seconds_per_point(sweep);
-  out << "\nabout " << short_duration(each * 1e6) << " a point: "
-      << readable_time(each * static_cast<double>(count) / options.threads) << " with "
-      << options.threads << (options.threads == 1 ? " thread\n" : " threads\n");
+  out << "\nabout " << short_duration(each * 1e6)
+      << " a point: " << readable_time(each * static_cast<double>(count) / options.threads)
+      << " with " << options.threads << (options.threads == 1 ? " thread\n" : " threads\n");
 }
 
 void report(const SweepOutcome& outcome, const SweepOptions& options, std::ostream& log) {
@@ -94,7 +94,7 @@ int sweep(SweepArguments& arguments, Streams streams) {
     return 0;
   }
   std::optional<Best> best;
-  std::function<void(DonePoint&&)> each;
+  std::function<void(DonePoint &&)> each;
   if (!arguments.minimize.empty()) {
     if (options.shard.count > 1)
       throw InputError("--minimize", "a shard has not all points of a group; merge first");

@@ -21,7 +21,8 @@ void read_record(PointRecord& record, const std::string& where) {
     throw InputError(where, "expected the line of a point, got " + record.text.substr(0, 60));
   const Value value(record.json, where, "");
   auto field = [&](const char* name) {
-    if (!record.json.contains(name)) value.fail("the field \"" + std::string(name) + "\" is missing");
+    if (!record.json.contains(name))
+      value.fail("the field \"" + std::string(name) + "\" is missing");
     return value.child(name);
   };
   if (const Value schema = field("schema"); schema.text() != "sgdsim/point/1")

@@ -119,9 +119,8 @@ void count_points(Sweep& sweep) {
     sweep.watched.push_back(g);
     if (__builtin_mul_overflow(combinations, sweep.size_of(g), &combinations) ||
         combinations > most_watched)
-      throw InputError(sweep.file + ": /where",
-                       "the axes that are named here have more than " +
-                           std::to_string(most_watched) + " combinations");
+      throw InputError(sweep.file + ": /where", "the axes that are named here have more than " +
+                                                    std::to_string(most_watched) + " combinations");
   }
   const int64_t others = sweep.product / combinations;
   Choice choice(sweep.axes.size(), 0);
@@ -158,8 +157,8 @@ ResolvedExperiment resolve_base(const Value& base, const std::vector<std::string
   if (!base.json().is_string()) return resolve_experiment(base, settings);
   const std::filesystem::path path = base.text();
   const std::filesystem::path folder = std::filesystem::path(base.file()).parent_path();
-  return resolve_experiment(
-      (path.is_absolute() ? path : folder / path).lexically_normal().string(), settings);
+  return resolve_experiment((path.is_absolute() ? path : folder / path).lexically_normal().string(),
+                            settings);
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t most_states = 32;     // traces that are kept ready
-constexpr int64_t values_checked = 200;     // of one axis
-constexpr int64_t points_checked = 500;     // before an axis is refused
+constexpr std::size_t most_states = 32;  // traces that are kept ready
+constexpr int64_t values_checked = 200;  // of one axis
+constexpr int64_t points_checked = 500;  // before an axis is refused
 
 }  // namespace
 
@@ -39,7 +39,8 @@ PointReader::PointReader(const Sweep& sweep) : sweep_(&sweep) {
 void PointReader::set(State& state, const Axis& axis, const Json& value) {
   const std::string& field = axis.field();
   const bool is_file = value.is_string() && (field == "trace" || field == "cluster");
-  if (!is_file) return set_field(state.resolved.json, axis.steps(), value, axis.where());
+  if (!is_file)
+    return set_field(state.resolved.json, axis.steps(), value, state.resolved.file + ": " + field);
   const Sweep::Content& content = sweep_->files.at(value.get<std::string>());
   state.resolved.json[field] = content.json;
   (field == "trace" ? state.resolved.trace_file : state.resolved.cluster_file) = content.file;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t most_points = 1'000'000'000;
 constexpr std::chrono::milliseconds patience{100};
-constexpr double seconds_between_writes = 1;
+constexpr double seconds_between_writes = 0.25;  // what a kill may cost
 constexpr std::size_t batch_B = 1 << 20;
 
 double objective_of(const Json& line, const std::string& column) {
@@ -30,12 +30,14 @@ double objective_of(const Json& line, const std::string& column) {
 void check_can_run(const Sweep& sweep, const SweepOptions& options) {
   const int64_t count = Points::count(sweep, options.shard);
   if (count > most_points)
-    throw InputError(sweep.file, std::to_string(count) + " points are more than one process takes (" +
-                                     std::to_string(most_points) +
-                                     "); divide them with --shard I/N, or leave some out with where");
+    throw InputError(sweep.file,
+                     std::to_string(count) + " points are more than one process takes (" +
+                         std::to_string(most_points) +
+                         "); divide them with --shard I/N, or leave some out with where");
   if (!options.columns.empty() && options.resume)
-    throw InputError("--columns", "a table cannot be resumed; write lines of JSON, and make the "
-                                  "table of them with sgdsim merge --columns");
+    throw InputError("--columns",
+                     "a table cannot be resumed; write lines of JSON, and make the "
+                     "table of them with sgdsim merge --columns");
   if (options.out == "-" && options.resume)
     throw InputError("--resume", "needs --out, the file to go on with");
 }
@@ -149,10 +151,11 @@ class Run {
   void use(PointRecord& record) {
     const std::string where = options_.out + ":" + std::to_string(record.line);
     if (record.sweep != sweep_.id || record.of != sweep_.points)
-      throw InputError(where, "this is a point of another sweep (" + record.sweep + "), this one is " +
-                                  sweep_.id);
+      throw InputError(where, "this is a point of another sweep (" + record.sweep +
+                                  "), this one is " + sweep_.id);
     if (record.point % options_.shard.count != options_.shard.index)
-      throw InputError(where, "point " + std::to_string(record.point) + " belongs to another shard");
+      throw InputError(where,
+                       "point " + std::to_string(record.point) + " belongs to another shard");
     const auto index = static_cast<std::size_t>(record.point / options_.shard.count);
     if (index >= there_.size()) there_.resize(index + 1);
     if (there_[index])

@@ -83,8 +83,8 @@ Where::Comparison Where::read_comparison(const std::string& text, const std::str
     if (!any) throw InputError(where, "\"" + text + "\" names no axis of this sweep");
     return comparison;
   }
-  throw InputError(where, "expected a comparison with ==, !=, <=, >=, < or >, got \"" + text +
-                              "\"");
+  throw InputError(where,
+                   "expected a comparison with ==, !=, <=, >=, < or >, got \"" + text + "\"");
 }
 
 Where::Side Where::read_side(const std::string& text, const std::string& where,

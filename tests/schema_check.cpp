@@ -34,16 +34,14 @@ struct Place {
   Place at(const Json& other) const { return {shelf, id, other}; }
   // What "$ref" names, or nothing.
   const Json* find(const std::string& reference, const std::string*& file) const {
-    if (reference.starts_with("#")) {
-      file = &id;
-      const Json::json_pointer pointer(reference.substr(1));
-      const Json& root = shelf.at(id);
-      return root.contains(pointer) ? &root.at(pointer) : nullptr;
-    }
-    const auto found = shelf.find(resolved(reference, id));
+    const std::size_t hash = reference.find('#');
+    const std::string other = reference.substr(0, hash);
+    const auto found = shelf.find(other.empty() ? id : resolved(other, id));
     if (found == shelf.end()) return nullptr;
     file = &found->first;
-    return &found->second;
+    if (hash == std::string::npos) return &found->second;
+    const Json::json_pointer pointer(reference.substr(hash + 1));
+    return found->second.contains(pointer) ? &found->second.at(pointer) : nullptr;
   }
 };
 

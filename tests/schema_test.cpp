@@ -44,7 +44,7 @@ TEST_CASE("schemas: numbers in outputs say their unit in the key, or count") {
 TEST_CASE("schemas: every JSON file that ships fits its schema") {
   const SchemaShelf shelf = embedded_shelf();
   std::size_t files = 0;
-  for (const char* room : {"topologies", "traces", "models"}) {
+  for (const char* room : {"topologies", "traces", "models", "app/experiments", "app/sweeps"}) {
     const std::filesystem::path root = std::filesystem::path(SGDSIM_SOURCE_DIR) / room;
     if (!std::filesystem::exists(root)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
@@ -153,11 +153,13 @@ TEST_CASE("schemas: the checker finds what is wrong and nothing else") {
       {R"({"if": {"const": 1}, "then": {"const": 2}, "else": {"const": 3}})", "3", "1"},
       {R"({"$defs": {"a": {"const": 1}}, "$ref": "#/$defs/a"})", "1", "2"},
       {R"({"$ref": "../other/1"})", "7", "8"},
+      {R"({"$ref": "../more/1#/$defs/a"})", "9", "8"},
   };
   for (const Row& row : rows) {
     INFO(row.schema);
     const SchemaShelf shelf = {{"test/this/1", Json::parse(row.schema)},
-                               {"test/other/1", Json::parse(R"({"const": 7})")}};
+                               {"test/other/1", Json::parse(R"({"const": 7})")},
+                               {"test/more/1", Json::parse(R"({"$defs": {"a": {"const": 9}}})")}};
     CHECK(faults_of_value(shelf, "test/this/1", Json::parse(row.good)) == Faults{});
     CHECK(faults_of_value(shelf, "test/this/1", Json::parse(row.bad)).size() == 1);
   }

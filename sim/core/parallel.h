@@ -114,8 +114,8 @@ class OrderedWork {
   int threads_;
   std::chrono::milliseconds patience_;
   std::mutex mutex_;
-  std::condition_variable room_;   // for threads that have run ahead
-  std::condition_variable there_;  // for the thread that takes results
+  std::condition_variable room_;               // for threads that have run ahead
+  std::condition_variable there_;              // for the thread that takes results
   std::deque<std::optional<Result>> results_;  // from item `first_` on; empty: being worked on
   std::size_t first_ = 0;
   int ended_ = 0;
