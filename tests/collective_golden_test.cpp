@@ -242,3 +242,21 @@ TEST_CASE("the step table of the LP paper's figure") {
   }
   CHECK(clocks[2] == Time() + step * 5);
 }
+
+// Two levels of trees over 2 groups of 4: three messages of 10 + 100 us one after another, and for
+// a reduction three folds of 50 us.
+TEST_CASE("golden: rings have no root, so trees stand in for them in hierarchical") {
+  using enum Operation;
+  check_rows(
+      {{"hierarchical", broadcast, {{"group", "4"}}, 100, 0, 8, 330'000'000},
+       {"hierarchical", reduce, {{"group", "4"}}, 100, 0, 8, 480'000'000},
+       {"hierarchical", broadcast, {{"group", "4"}, {"inner", "ring"}}, 100, 0, 8, 330'000'000},
+       {"hierarchical",
+        allreduce,
+        {{"group", "4"}, {"hierarchical", "leader"}},
+        100,
+        0,
+        8,
+        // tree down and up in the group: 2 x 220 + 2 x 50; a ring of two: 2 x 60 + 25
+        685'000'000}});
+}

@@ -4,6 +4,8 @@
 // node reduce-scatter, the i-th GPUs of all nodes combine their shards at the same time, each with
 // its own network card, and the nodes all-gather. By leader: each node reduces to one GPU, the
 // leaders combine, and the nodes broadcast; one card works.
+//
+// Broadcast and reduce go through a leader too, by binomial trees where a part is a ring.
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 
@@ -27,6 +29,12 @@ const Algorithm& part_named(const std::string& name, const std::string& option) 
   if (name == "hierarchical" || name == "torus_ring")
     throw InputError("", "option " + option + ": " + name + " cannot be part of hierarchical");
   return algorithm_named(name, "option " + option);
+}
+
+// Rings have no root: where there is one, the binomial tree stands in for them.
+const Algorithm& offering(Operation operation, const Algorithm& part) {
+  if (part.name == "ring" && !part.offers(operation)) return algorithm_named("mst", "");
+  return part;
 }
 
 bool is_sharded(const Job& job, const Algorithm& inner) {
@@ -69,7 +77,7 @@ class Parts {
     job.operation = operation;
     job.team = {.size = group_, .stride = 1};
     job.root = has_root(operation) ? std::optional(root_ % group_) : std::nullopt;
-    return with_cost({&inner_, job});
+    return with_cost({&offering(operation, inner_), job});
   }
 
   Part outer(Operation operation, bool sharded) const {
@@ -81,7 +89,7 @@ class Parts {
       job.share.split.push_back(group_);
     else
       job.team.only_lane = root_ % group_;
-    return with_cost({&outer_, job});
+    return with_cost({&offering(operation, outer_), job});
   }
 
   Part with_cost(Part part) const {
