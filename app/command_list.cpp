@@ -7,6 +7,7 @@
 #include "app/usage.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
+#include "models/compression/registry.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
@@ -75,6 +76,13 @@ std::vector<Entry> strategy_entries() {
   return entries;
 }
 
+std::vector<Entry> compression_entries() {
+  std::vector<Entry> entries;
+  for (const CompressionKind& kind : compressions())
+    entries.push_back({std::string(kind.name), std::string(kind.summary)});
+  return entries;
+}
+
 std::vector<Entry> fidelity_entries() {
   return {{"closed_form", "the published formula"}, {"message", "every message of every worker"}};
 }
@@ -100,6 +108,7 @@ const std::vector<ListedKind>& kinds() {
       {"shapes", shape_entries},
       {"trace_formats", trace_format_entries},
       {"strategies", strategy_entries},
+      {"compressions", compression_entries},
       {"fidelities", fidelity_entries},
       {"schemas", schema_entries},
   };
@@ -136,10 +145,10 @@ void add_list_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand("list", "What can be named, and what it means.");
   auto kind = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");
-  command->add_option(
-      "KIND", *kind,
-      "algorithms, operations, options, shapes, trace_formats, strategies, fidelities or schemas; "
-      "default all");
+  command->add_option("KIND", *kind,
+                      "algorithms, operations, options, shapes, trace_formats, strategies, "
+                      "compressions, fidelities "
+                      "or schemas; default all");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

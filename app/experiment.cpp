@@ -54,19 +54,6 @@ std::vector<Line> read_lines(Object& fields) {
   return {line(fields)};
 }
 
-std::vector<CostSample> read_samples(const Value& value) {
-  std::vector<CostSample> samples;
-  for (const Value& item : value.items()) {
-    Object one(item);
-    samples.push_back({one.at("size").bytes(), one.at("time").duration()});
-    one.done();
-    for (std::size_t i = 0; i + 1 < samples.size(); ++i)
-      if (samples[i].size == samples.back().size) item.fail("this size occurs twice");
-  }
-  if (samples.empty()) value.fail("expected at least one sample");
-  return samples;
-}
-
 Job job_of(const Experiment& experiment, const CollectiveOptions& options,
            std::optional<Bytes> block, Operation operation) {
   Job job;
@@ -83,57 +70,115 @@ Job job_of(const Experiment& experiment, const CollectiveOptions& options,
 }
 
 // How one message is exchanged: by an algorithm, by constants, or by a measured curve.
-void read_collective(Experiment& experiment, const std::optional<Value>& value) {
-  static const Json ring = {{"algorithm", "ring"}};
-  Object fields(value ? *value : Value(ring, experiment.file, "/collective"));
-  if (fields.has("samples")) {
-    experiment.collective = "measured curve";
-    experiment.cost = MessageCost::of_samples(read_samples(fields.at("samples")));
-    return fields.done();
+struct Collective {
+  std::string name;  // for people
+  const Algorithm* algorithm = nullptr;
+  CollectiveOptions options;
+  std::optional<Bytes> block;
+  MessageCost constants;  // without an algorithm
+  std::string where;
+
+  // InputError if the algorithm cannot do it.
+  MessageCost cost(const Experiment& experiment, Operation operation) const {
+    if (algorithm == nullptr) return constants;
+    try {
+      if (!algorithm->offers(operation))
+        throw InputError(
+            "", std::string(algorithm->name) + " has no " + std::string(name_of(operation)));
+      const Job job = job_of(experiment, options, block, operation);
+      if (job.size() > 1) schedule_of(*algorithm, job);  // does it fit?
+      return MessageCost::of_algorithm(*algorithm, job);
+    } catch (const InputError& error) {
+      throw InputError(where, error.what());
+    }
+  }
+};
+
+Collective read_collective(const Value& value) {
+  Collective collective;
+  Object fields(value);
+  collective.where = value.where();
+  if (const auto samples = fields.find("samples")) {
+    collective.name = "measured curve";
+    collective.constants = MessageCost::of_curve(read_curve(*samples));
+    fields.done();
+    return collective;
   }
   if (fields.has("start_up") || fields.has("lines")) {
-    experiment.collective = "a + bM";
-    experiment.cost = MessageCost::of_lines(read_lines(fields));
-    return fields.done();
+    collective.name = "a + bM";
+    collective.constants = MessageCost::of_lines(read_lines(fields));
+    fields.done();
+    return collective;
   }
   const Value name = fields.at("algorithm");
   const Algorithm& algorithm = algorithm_named(name.text(), name.where());
-  if (!algorithm.offers(Operation::allreduce))
-    name.fail(std::string(algorithm.name) + " has no allreduce");
-  CollectiveOptions options;
   if (const auto given = fields.find("options"))
     for (const auto& [key, option] : given->entries()) {
       const std::string text = option.json().is_string() ? option.text() : option.json().dump();
-      set_option(options, key, text, option.where());
-      check_option_applies(algorithm, options, key, option.where());
+      set_option(collective.options, key, text, option.where());
+      check_option_applies(algorithm, collective.options, key, option.where());
     }
-  std::optional<Bytes> block;
-  if (const auto given = fields.find("block")) block = given->bytes();
+  if (const auto given = fields.find("block")) collective.block = given->bytes();
   fields.done();
-  experiment.collective = algorithm.name;
-  auto cost = [&](Operation operation) {
-    const Job job = job_of(experiment, options, block, operation);
-    if (job.size() > 1) schedule_of(algorithm, job);  // does it fit?
-    return MessageCost::of_algorithm(algorithm, job);
-  };
-  try {
-    experiment.cost = cost(Operation::allreduce);
-  } catch (const InputError& error) {
-    throw InputError(fields.value().where(), error.what());
+  collective.name = algorithm.name;
+  collective.algorithm = &algorithm;
+  return collective;
+}
+
+// What is sent in place of the gradients, over the compression's own collective, the one that it
+// is made for, or the experiment's.
+void read_compression(Experiment& experiment, const Value& value, Collective collective) {
+  const Json named = {{"name", value.json()}};
+  Object fields(value.json().is_string() ? Value(named, value.file(), value.path()) : value);
+  const auto own = fields.find("collective");
+  Compression compression = read_compression(
+      fields, {experiment.trace, experiment.cluster.network.workers(),
+               worst_in_team(experiment.cluster.network,
+                             {.size = experiment.cluster.network.workers(), .stride = 1})});
+  fields.done();
+  if (own) {
+    collective = read_collective(*own);
+  } else if (!compression.algorithm.empty()) {
+    Collective made_for;
+    made_for.name = compression.algorithm;
+    made_for.algorithm = &algorithm_named(compression.algorithm, value.where());
+    made_for.options.alpha = collective.options.alpha;
+    made_for.where = value.where();
+    collective = made_for;
   }
+  experiment.notes = compression.notes;
+  experiment.compression = compression.name;
+  experiment.collective = collective.name;
+  experiment.cost = MessageCost::compressed(collective.cost(experiment, compression.operation),
+                                            std::move(compression));
+}
+
+void read_exchange(Experiment& experiment, const std::optional<Value>& given,
+                   const std::optional<Value>& compression) {
+  static const Json ring = {{"algorithm", "ring"}};
+  const Collective collective =
+      read_collective(given ? *given : Value(ring, experiment.file, "/collective"));
+  experiment.collective = collective.name;
+  if (compression)
+    read_compression(experiment, *compression, collective);
+  else
+    experiment.cost = collective.cost(experiment, Operation::allreduce);
+  if (collective.algorithm == nullptr) return;
   for (auto [operation, place] : {std::pair(Operation::broadcast, &experiment.broadcast),
                                   std::pair(Operation::reduce, &experiment.reduce)}) {
-    if (!algorithm.offers(operation)) continue;
+    if (!collective.algorithm->offers(operation)) continue;
     try {
-      *place = cost(operation);
+      *place = collective.cost(experiment, operation);
     } catch (const InputError&) {
       // Its parts may lack it; only bsp_lp with a root asks, and then says so.
     }
   }
 }
 
-// What read_collective would read again. The cost's network is where it was: in the experiment.
-void keep_collective(Experiment& experiment, Experiment&& before) {
+// What read_exchange would read again. The cost's network is where it was: in the experiment.
+void keep_exchange(Experiment& experiment, Experiment&& before) {
+  experiment.compression = std::move(before.compression);
+  experiment.notes = std::move(before.notes);
   experiment.collective = std::move(before.collective);
   experiment.cost = std::move(before.cost);
   experiment.broadcast = std::move(before.broadcast);
@@ -196,10 +241,11 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
     experiment.cluster =
         read_cluster(part_of(root, resolved.json, "cluster", resolved.cluster_file)).cluster;
   const auto collective = fields.find("collective");
-  if (unchanged.cluster && unchanged.collective)
-    keep_collective(experiment, std::move(before));
+  const auto compression = fields.find("compression");
+  if (unchanged.trace && unchanged.cluster && unchanged.collective)
+    keep_exchange(experiment, std::move(before));
   else
-    read_collective(experiment, collective);
+    read_exchange(experiment, collective, compression);
   if (const auto field = fields.find("strategy"))
     experiment.strategy = read_strategy(*field);
   else
@@ -231,9 +277,10 @@ StepQuestion Experiment::question() const {
   question.trace = &trace;
   question.cluster = &cluster;
   question.strategy = &strategy;
-  question.cost = cost;
-  if (broadcast) question.broadcast = *broadcast;
-  if (reduce) question.reduce = *reduce;
+  // An experiment that was moved has another network than when its costs were read.
+  question.cost = cost.on(cluster.network);
+  if (broadcast) question.broadcast = broadcast->on(cluster.network);
+  if (reduce) question.reduce = reduce->on(cluster.network);
   question.workers = workers;
   question.fidelity = fidelity;
   question.iterations = iterations;

@@ -21,7 +21,9 @@ struct Experiment {
   Trace trace;
   Cluster cluster;
   Strategy strategy;
-  std::string collective;  // for people: "ring", "a + bM", "measured curve"
+  std::string collective;          // for people: "ring", "a + bM", "measured curve"
+  std::string compression;         // its name; empty: none
+  std::vector<std::string> notes;  // what a result must repeat as a warning
   MessageCost cost;
   std::optional<MessageCost> broadcast;  // with an algorithm that has it
   std::optional<MessageCost> reduce;
@@ -56,7 +58,7 @@ Experiment read_experiment(const ResolvedExperiment& resolved);
 struct Unchanged {
   bool trace = false;
   bool cluster = false;
-  bool collective = false;
+  bool collective = false;  // and compression
 };
 // Reads an experiment again in its place, without the parts that did not change (and without
 // `inputs`): what a sweep does a hundred thousand times. If it throws, nothing of it holds.

@@ -15,7 +15,7 @@ namespace {
 constexpr int compute_lane = -1;  // channels count from 0
 
 struct Column {
-  std::array<double, 6> filled{};       // by activity, in parts of the column
+  std::array<double, 8> filled{};       // by activity, in parts of the column
   std::map<int, double> message_parts;  // by number
 };
 
@@ -25,6 +25,8 @@ int lane_of(const Slice& slice) {
   switch (slice.activity) {
     case Activity::forward:
     case Activity::backward:
+    case Activity::compress:
+    case Activity::decompress:
     case Activity::update:
       return compute_lane;
     default:
@@ -64,6 +66,9 @@ char letter_of(const Column& column, Activity activity, bool half) {
       return half ? 'F' : 'f';
     case Activity::backward:
       return half ? 'B' : 'b';
+    case Activity::compress:
+    case Activity::decompress:
+      return half ? 'C' : 'c';
     case Activity::update:
       return half ? 'U' : 'u';
     case Activity::broadcast:
@@ -84,6 +89,8 @@ const char* colour_of(Activity activity) {
       return "\033[34m";
     case Activity::backward:
       return "\033[36m";
+    case Activity::compress:
+    case Activity::decompress:
     case Activity::update:
       return "\033[35m";
     case Activity::message:
@@ -134,7 +141,8 @@ std::string gantt_text(const Timeline& timeline, const Terminal& terminal) {
   for (const Slice& slice : timeline.slices) picture.add(slice);
   std::string text =
       "one column is " + short_duration(picture.column_ps() / 1e6, 4) +
-      "; F forward, B backward, U update, digits: messages by the end of their number,\n"
+      "; F forward, B backward, C compression, U update, digits: messages by the end of their "
+      "number,\n"
       "~ several messages, - waiting for others; small letters fill less than half\n\n";
   int worker = -1;
   for (const auto& [place, lane] : picture.lanes) {

@@ -18,10 +18,15 @@ Duration quantile(const std::vector<Duration>& sorted, double part) {
 }
 
 Json breakdown_json(const Breakdown& part) {
-  return {{"forward_us", part.forward.us()},      {"backward_us", part.backward.us()},
-          {"update_us", part.update.us()},        {"comm_total_us", part.communication.us()},
-          {"comm_exposed_us", part.exposed.us()}, {"comm_overlapped_us", part.overlapped.us()},
-          {"waiting_us", part.waiting.us()},      {"idle_us", part.idle.us()}};
+  return {{"forward_us", part.forward.us()},
+          {"backward_us", part.backward.us()},
+          {"update_us", part.update.us()},
+          {"compression_us", part.compression.us()},
+          {"comm_total_us", part.communication.us()},
+          {"comm_exposed_us", part.exposed.us()},
+          {"comm_overlapped_us", part.overlapped.us()},
+          {"waiting_us", part.waiting.us()},
+          {"idle_us", part.idle.us()}};
 }
 
 Json messages_json(const StepResult& result) {
@@ -67,6 +72,7 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
 
 std::vector<std::string> warnings_of(const Experiment& experiment, const StepResult& result) {
   std::vector<std::string> warnings = experiment.trace.notes;
+  warnings.insert(warnings.end(), experiment.notes.begin(), experiment.notes.end());
   warnings.insert(warnings.end(), experiment.cluster.notes.begin(), experiment.cluster.notes.end());
   warnings.insert(warnings.end(), result.warnings.begin(), result.warnings.end());
   return warnings;
@@ -77,6 +83,7 @@ Json summary_json(const Experiment& experiment, const StepResult& result) {
   Json json = {{"workers", experiment.cluster.network.workers()},
                {"strategy", experiment.strategy.name},
                {"collective", experiment.collective},
+               {"compression", experiment.compression.empty() ? "none" : experiment.compression},
                {"fidelity", std::string(name_of(experiment.fidelity))},
                {"path", result.path},
                {"iteration_ps", metrics.mean_ps}};
@@ -91,6 +98,10 @@ Json summary_json(const Experiment& experiment, const StepResult& result) {
   values["efficiency"] = metrics.efficiency;
   values["messages"] = result.message_count;
   values["wire_B"] = result.wire_B;
+  json["quality"] = {{"density", result.quality.density},
+                     {"delivered_fraction", result.quality.delivered},
+                     {"staleness_mean", result.quality.staleness_mean},
+                     {"staleness_max", result.quality.staleness_max}};
   return json;
 }
 
@@ -133,6 +144,7 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   row("forward", mean.forward);
   row("backward", mean.backward);
   row("update", mean.update);
+  if (mean.compression > Duration()) row("compression", mean.compression);
   row("exposed", mean.exposed);
   row("  of it waiting", mean.waiting);
   row("  of it idle", mean.idle);

@@ -67,7 +67,7 @@ void PointReader::put_in_place(State& state, const Part& part, const Choice& cho
   state.choices[part.field] = std::move(chosen);
   if (part.field == "trace") state.unchanged.trace = false;
   if (part.field == "cluster") state.unchanged.cluster = false;
-  if (part.field == "collective") state.unchanged.collective = false;
+  if (part.field == "collective" || part.field == "compression") state.unchanged.collective = false;
 }
 
 PointReader::State& PointReader::state_of(const Choice& choice) {

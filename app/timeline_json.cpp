@@ -91,6 +91,9 @@ class Writer {
         return "forward";
       case Activity::backward:
         return "backward";
+      case Activity::compress:
+      case Activity::decompress:
+        return "compression";
       case Activity::update:
         return "update";
       case Activity::message:
@@ -112,6 +115,10 @@ class Writer {
         return "fwd " + layer_name(slice.index);
       case Activity::backward:
         return "bwd " + layer_name(slice.index);
+      case Activity::compress:
+        return "compress from " + layer_name(slice.index);
+      case Activity::decompress:
+        return "decompress";
       case Activity::update:
         return "update";
       case Activity::message:

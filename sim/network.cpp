@@ -77,6 +77,14 @@ void Network::set_ports(std::vector<Port> ports) {
   ports_ = std::move(ports);
 }
 
+Network Network::with(const Folding& folding) const {
+  Network changed = *this;
+  for (PairCost& cost : changed.classes_) cost.reduce = folding.of(cost.reduce);
+  for (Port& port : changed.ports_)
+    for (PairCost* way : {&port.out, &port.in}) way->reduce = folding.of(way->reduce);
+  return changed;
+}
+
 Network Network::first(int workers) const {
   assert(workers > 0 && workers <= workers_);
   Network part = *this;

@@ -26,6 +26,15 @@ struct PairCost {
   bool operator==(const PairCost&) const = default;
 };
 
+// Where messages are encoded, folding a byte of them costs something else: the byte stands for
+// `scale` bytes of values, and may have to be decoded and encoded again.
+struct Folding {
+  double scale = 1;
+  PerByte extra;
+  PerByte of(PerByte reduce) const { return reduce * scale + extra; }
+  bool operator==(const Folding&) const = default;
+};
+
 // One route after the other: latencies add up, the slowest rate decides.
 inline PairCost in_series(const PairCost& first, const PairCost& second) {
   return {first.latency + second.latency, std::max(first.per_byte, second.per_byte),
@@ -88,6 +97,8 @@ class Network {
   void set_ports(std::vector<Port> ports);
   const std::vector<Port>& ports() const { return ports_; }
 
+  // The same network with another price of folding.
+  Network with(const Folding& folding) const;
   // The same network as its first workers see it.
   Network first(int workers) const;
 

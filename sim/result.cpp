@@ -6,15 +6,22 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::array<Duration Breakdown::*, 8> parts = {
-    &Breakdown::forward, &Breakdown::backward, &Breakdown::update,     &Breakdown::communication,
-    &Breakdown::waiting, &Breakdown::exposed,  &Breakdown::overlapped, &Breakdown::idle};
+constexpr std::array<Duration Breakdown::*, 9> parts = {
+    &Breakdown::forward,     &Breakdown::backward,   &Breakdown::update,
+    &Breakdown::compression, &Breakdown::waiting,    &Breakdown::communication,
+    &Breakdown::exposed,     &Breakdown::overlapped, &Breakdown::idle};
 
 }  // namespace
 
 Breakdown& Breakdown::operator+=(const Breakdown& other) {
   for (const auto part : parts) this->*part += other.*part;
   return *this;
+}
+
+Breakdown Breakdown::operator*(int64_t times) const {
+  Breakdown sum;
+  for (const auto part : parts) sum.*part = this->*part * times;
+  return sum;
 }
 
 Breakdown Breakdown::operator/(int64_t count) const {

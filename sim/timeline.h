@@ -8,11 +8,19 @@
 
 namespace sgdsim {
 
-enum class Activity : uint8_t { forward, backward, update, message, broadcast, waiting };
+enum class Activity : uint8_t {
+  forward,
+  backward,
+  compress,
+  decompress,
+  update,
+  message,
+  broadcast,
+  waiting
+};
 
 // `index` is the layer, or the number of the message in its iteration; a broadcast carries the
-// parameters of its layer. Slices of one worker, lane
-// and channel never overlap.
+// parameters of its layer. Slices of one worker, lane and channel never overlap.
 struct Slice {
   int worker = 0;
   int iteration = 0;

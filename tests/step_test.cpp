@@ -138,8 +138,8 @@ TEST_CASE("BSP-SGD: L=3, f=(2,3,4), b=(4,6,8), B=(5,1,2), R=(6,2,9), A=(11,3,5),
   }
   one.trace.update = us(1);
   auto curve = [&](int64_t first, int64_t second, int64_t third) {
-    return MessageCost::of_samples(
-        {{Bytes(1), us(first)}, {Bytes(2), us(second)}, {Bytes(3), us(third)}});
+    return MessageCost::of_curve(
+        Curve({{Bytes(1), us(first)}, {Bytes(2), us(second)}, {Bytes(3), us(third)}}));
   };
   one.cost = curve(11, 3, 5);
   one.broadcast = curve(5, 1, 2);

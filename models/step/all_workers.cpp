@@ -15,6 +15,7 @@ void AllWorkers::expand() {
   if (!complete_.empty()) complete_.resize(states_.size(), complete_.front());
   forward_.resize(states_.size(), forward_.front());
   layer_work_.resize(states_.size(), layer_work_.front());
+  factors_.resize(states_.size(), factors_.front());
   if (!sums_.empty()) sums_.resize(states_.size(), sums_.front());
 }
 
@@ -22,6 +23,7 @@ StepResult AllWorkers::run() {
   const int count = question_.warm_up + question_.iterations;
   if (!question_.strategy->replans) plan_as_profiled();
   for (int iteration = 0; iteration < count; ++iteration) {
+    choose_density(iteration - question_.warm_up);
     start_iteration(iteration);
     if (plan_.bsp != BspForm::none) {
       play_bsp();
@@ -36,9 +38,10 @@ StepResult AllWorkers::run() {
     finish_iteration(iteration >= question_.warm_up);
   }
   result_.messages = std::move(records_);
-  result_.message_count = traffic_.messages;
-  result_.wire_B = traffic_.wire_B;
-  result_.path = name_of(path_);
+  result_.message_count = player_.traffic.messages;
+  result_.wire_B = player_.traffic.wire_B / question_.channels;
+  result_.path = name_of(player_.path);
+  result_.quality = sparsity_.quality();
   Breakdown total;
   for (const Breakdown& sum : sums_) {
     result_.workers.push_back(sum / question_.iterations);
@@ -48,12 +51,21 @@ StepResult AllWorkers::run() {
   return std::move(result_);
 }
 
+// A plan holds for one density.
+void AllWorkers::choose_density(int measured) {
+  const Compression* compression = question_.cost.compression();
+  if (!changes_density(compression, measured)) return;
+  cost_ = question_.cost.at_density(density_at(compression->densities, measured));
+  if (!question_.strategy->replans) plan_as_profiled();
+}
+
 // Draws what every worker's layers take in this iteration.
 void AllWorkers::start_iteration(int iteration) {
   iteration_ = iteration;
   const std::size_t layers = work_.size();
   forward_.resize(states_.size());
   layer_work_.resize(states_.size());
+  factors_.resize(states_.size());
   origin_ = Time::last();
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerState& state = states_[i];
@@ -68,15 +80,16 @@ void AllWorkers::start_iteration(int iteration) {
     }
     for (std::size_t l = layers; l-- > 0;)
       layer_work_[i][l] = scaled(work_[l], factors.next_layer());
-    state.update = scaled(trace_.update, factors.of_iteration());
+    factors_[i] = factors.of_iteration();
+    state.update = scaled(trace_.update, factors_[i]);
     state.last_end = state.start;
-    state.communication = state.waiting = Duration();
+    state.communication = state.waiting = state.compress = state.decompress = Duration();
     state.busy.clear();
     origin_ = std::min(origin_, state.start);
   }
   next_layer_ = static_cast<int>(layers) - 1;
   records_.clear();
-  traffic_ = {};
+  player_.traffic = {};
 }
 
 Clocks AllWorkers::play_forward(int layer, const Clocks& starts) {
@@ -110,7 +123,7 @@ void AllWorkers::plan_as_profiled() {
   std::vector<Duration> ready(work_.size());
   Duration now = trace_.forward();
   for (std::size_t l = work_.size(); l-- > 0;) ready[l] = now += work_[l];
-  plan_ = question_.strategy->plan({trace_, question_.cost, ready});
+  plan_ = question_.strategy->plan({trace_, cost_, ready});
   check_plan(question_, plan_);
 }
 
@@ -124,8 +137,19 @@ void AllWorkers::plan_as_played() {
       ready[l] = std::max(ready[l], now - origin_);
     }
   }
-  plan_ = question_.strategy->plan({trace_, question_.cost, ready});
+  plan_ = question_.strategy->plan({trace_, cost_, ready});
   check_plan(question_, plan_);
+}
+
+// Work of the compute stream in the backward pass, slower while messages travel; returns how long
+// it took.
+Duration AllWorkers::compute(WorkerState& state, Duration work) const {
+  const Time begin = state.backward_now;
+  if (question_.interference == 1)
+    state.backward_now += work;
+  else
+    state.backward_now = Time() + state.busy.finish(begin - Time(), work, question_.interference);
+  return state.backward_now - begin;
 }
 
 // The next layer of everybody's backward, from where it stands.
@@ -134,15 +158,8 @@ void AllWorkers::play_backward(int layer) {
   Clocks begin(states_.size());
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerState& state = states_[i];
-    const Duration work = layer_work_[i][l];
     begin[i] = state.backward_now;
-    if (question_.interference == 1) {
-      state.backward_now += work;
-    } else {
-      const Duration since = state.backward_now - Time();
-      state.backward_now = Time() + state.busy.finish(since, work, question_.interference);
-    }
-    state.backward_work += state.backward_now - begin[i];
+    state.backward_work += compute(state, layer_work_[i][l]);
   }
   record([&](std::size_t i) {
     return Slice{.activity = Activity::backward,
@@ -153,11 +170,29 @@ void AllWorkers::play_backward(int layer) {
   });
 }
 
-// When each worker has all gradients of a message.
-Clocks AllWorkers::ready_of(const PlannedMessage& message) {
-  for (; next_layer_ >= message.first_layer; --next_layer_) play_backward(next_layer_);
+void AllWorkers::play_backward_to(int layer) {
+  for (; next_layer_ >= layer; --next_layer_) play_backward(next_layer_);
+}
+
+// When each worker has all gradients of a message, encoded.
+Clocks AllWorkers::ready_of(const PlannedMessage& message, const Encoded& encoded) {
+  play_backward_to(message.first_layer);
+  Clocks begin(states_.size());
   Clocks ready(states_.size());
-  for (std::size_t i = 0; i < states_.size(); ++i) ready[i] = states_[i].backward_now;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    WorkerState& state = states_[i];
+    begin[i] = state.backward_now;
+    state.compress += compute(state, scaled(encoded.compress, factors_[i]));
+    state.decompress += scaled(encoded.decompress, factors_[i]);
+    ready[i] = state.backward_now;
+  }
+  record([&](std::size_t i) {
+    return Slice{.activity = Activity::compress,
+                 .index = message.first_layer,
+                 .size = message.size,
+                 .start = begin[i],
+                 .end = ready[i]};
+  });
   return ready;
 }
 
@@ -168,8 +203,13 @@ Breakdown AllWorkers::breakdown_of(const WorkerState& state, Time next_start) co
   one.backward = state.backward_work;
   one.communication = state.communication;
   one.waiting = state.waiting;
-  if (plan_.gate == Gate::all) one.update = state.update;
-  one.exposed = next_start - state.start - one.forward - one.backward - one.update;
+  one.compression = state.compress;
+  if (plan_.gate == Gate::all) {
+    one.update = state.update;
+    one.compression += state.decompress;
+  }
+  one.exposed =
+      next_start - state.start - one.forward - one.backward - one.compression - one.update;
   if (plan_.gate == Gate::all && plan_.bsp == BspForm::none) {
     const Duration backward_end = state.backward_now - Time();
     one.overlapped = state.busy.within(state.start - Time(), backward_end);
@@ -186,26 +226,35 @@ void AllWorkers::finish_iteration(bool measured) {
   const auto total_B = static_cast<double>(std::max<int64_t>(1, trace_.gradient().count()));
   if (measured) sums_.resize(states_.size(), sums_.empty() ? Breakdown() : sums_.front());
   Time end;
-  if (plan_.gate == Gate::all)
+  auto summed = [&](std::size_t i) {
+    return std::max(states_[i].last_end, states_[i].backward_now);
+  };
+  if (plan_.gate == Gate::all) {
     record([&](std::size_t i) {
-      const Time begin = std::max(states_[i].last_end, states_[i].backward_now);
+      return Slice{.activity = Activity::decompress,
+                   .size = {},
+                   .start = summed(i),
+                   .end = summed(i) + states_[i].decompress};
+    });
+    record([&](std::size_t i) {
+      const Time begin = summed(i) + states_[i].decompress;
       return Slice{.activity = Activity::update,
                    .size = {},
                    .start = begin,
                    .end = begin + states_[i].update};
     });
+  }
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerState& state = states_[i];
     Time next_start;
     if (plan_.gate == Gate::all) {
-      next_start = std::max(std::max(state.last_end, state.backward_now) + state.update,
-                            state.start + trace_.load);
+      next_start = std::max(summed(i) + state.decompress + state.update, state.start + trace_.load);
     } else {  // an iteration reaches from one backward end to the next
       next_start = state.backward_now;
       allowed_[i].resize(work_.size());
       for (std::size_t l = 0; l < work_.size(); ++l) {
         const double share = static_cast<double>(trace_.layers[l].gradient.count()) / total_B;
-        const Time there = complete_[i][l] + scaled(state.update, share);
+        const Time there = complete_[i][l] + scaled(state.decompress + state.update, share);
         allowed_[i][l] = std::max(Duration(), there - next_start);
       }
     }

@@ -5,11 +5,12 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "models/step/compute.h"
+#include "models/step/exchange.h"
+#include "models/step/sparsity.h"
 #include "models/step/step.h"
 
 namespace sgdsim {
@@ -21,6 +22,8 @@ struct WorkerState {
   Time last_end;      // of the messages so far
   Duration communication;
   Duration waiting;
+  Duration compress;
+  Duration decompress;
   Duration update;
   Duration forward_work;
   Duration backward_work;
@@ -49,6 +52,8 @@ class AllWorkers {
       : question_(question),
         trace_(*question.trace),
         network_(question.cluster->network),
+        cost_(question.cost),
+        player_(network_),
         work_(backward_work(trace_)),
         fixed_(fixed_factors(question.workers, network_.workers())) {
     const bool alike = question.workers.all_alike();
@@ -65,17 +70,23 @@ class AllWorkers {
   void expand();
   template <class F>
   void record(const F& slice_of);
+  void choose_density(int measured);
   void plan_as_profiled();
   void plan_as_played();
   void start_iteration(int iteration);
   Clocks play_forward(int layer, const Clocks& starts);
   void play_all_forward();
+  Duration compute(WorkerState& state, Duration work) const;
   void play_backward(int layer);
-  Clocks ready_of(const PlannedMessage& message);
-  struct Transfer;
-  Clocks transfer(const Transfer& what, Clocks starts);
-  Clocks exchange(const PlannedMessage& message, const Clocks& starts, Time ready);
-  Clocks play_message(const MessageCost& cost, Bytes size, const Clocks& starts);
+  void play_backward_to(int layer);
+  Encoded encoded_of(const PlannedMessage& message) const {
+    return cost_.encoded({message.size, message.first_layer, message.last_layer});
+  }
+  Clocks ready_of(const PlannedMessage& message, const Encoded& encoded);
+  struct Sending;
+  Clocks send(const Sending& what, Clocks starts);
+  Clocks exchange(const PlannedMessage& message, const Encoded& encoded, const Clocks& starts,
+                  Time ready);
   void play_in_order();
   void play_by_priority();
   struct BspMoves;
@@ -86,14 +97,16 @@ class AllWorkers {
   const StepQuestion& question_;
   const Trace& trace_;
   const Network& network_;
+  MessageCost cost_;  // at this iteration's density
+  Exchange player_;
   std::vector<Duration> work_;
   std::vector<double> fixed_;
+  std::vector<double> factors_;  // of this iteration's computation
   std::vector<WorkerState> states_;
   std::vector<std::vector<Duration>> allowed_;     // per worker and layer, after its start
   std::vector<std::vector<Duration>> forward_;     // what a layer takes, per worker
   std::vector<std::vector<Duration>> layer_work_;  // likewise, of the backward
   std::vector<Clocks> complete_;                   // per worker and layer; gate per layer only
-  std::map<std::pair<const MessageCost*, int64_t>, Program> programs_;  // by message size
   GradientPlan plan_;
   int next_layer_ = 0;
   int iteration_ = 0;
@@ -101,8 +114,7 @@ class AllWorkers {
   Time origin_;      // of the iteration: its first worker's start
   Time last_iteration_end_;
   std::vector<MessageRecord> records_;
-  Traffic traffic_;
-  PathTaken path_ = PathTaken::none;
+  Sparsity sparsity_;
   StepResult result_;
   std::vector<Breakdown> sums_;
 };

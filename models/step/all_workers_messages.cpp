@@ -5,8 +5,10 @@
 
 namespace sgdsim {
 
-struct AllWorkers::Transfer {
+// One group of gradients, or the parameters of a layer, on its way.
+struct AllWorkers::Sending {
   const MessageCost* cost = nullptr;
+  Encoded encoded;
   Activity activity = Activity::message;
   int index = 0;
   int first_layer = 0;
@@ -15,33 +17,11 @@ struct AllWorkers::Transfer {
   bool drains = false;  // starts and ends for all at once
 };
 
-// Where the cost is a constant or a curve, a message takes it from the moment the last one is
-// there. Channels share the ports evenly: on one of them, so many times the bytes go by.
-Clocks AllWorkers::play_message(const MessageCost& cost, Bytes message, const Clocks& starts) {
-  const Bytes size = message * question_.channels;
-  if (!cost.is_algorithm()) return Clocks(starts.size(), last_of(starts) + cost.of(size));
-  auto [place, is_new] = programs_.try_emplace({&cost, size.count()});
-  if (is_new) {
-    Job job = cost.job();
-    job.share.total = size;
-    place->second = schedule_of(*cost.algorithm(), job);
-  }
-  PlayOptions options;
-  options.alpha = cost.job().options.alpha;
-  Clocks all = starts;
-  if (alike()) all.assign(static_cast<std::size_t>(workers()), starts.front());
-  Played played = play(place->second, network_, options, std::move(all));
-  traffic_.messages += played.traffic.messages;
-  traffic_.wire_B += played.traffic.wire_B / question_.channels;
-  path_ = std::max(path_, played.path);
-  return std::move(played.ends);
-}
-
 // One collective that every worker enters at its start: moves the clocks, and keeps the accounts.
-Clocks AllWorkers::transfer(const Transfer& what, Clocks starts) {
+Clocks AllWorkers::send(const Sending& what, Clocks starts) {
   const Time everybody = last_of(starts);
-  Clocks ends =
-      play_message(*what.cost, what.size, what.drains ? Clocks(starts.size(), everybody) : starts);
+  Clocks ends = player_.play(*what.cost, what.encoded.on_channels(question_.channels),
+                             what.drains ? Clocks(starts.size(), everybody) : starts);
   if (what.drains) ends.assign(1, last_of(ends));
   if (ends.size() > 1) expand();
   ends.resize(states_.size(), ends.front());
@@ -74,15 +54,18 @@ Clocks AllWorkers::transfer(const Transfer& what, Clocks starts) {
 }
 
 // A message of the plan.
-Clocks AllWorkers::exchange(const PlannedMessage& message, const Clocks& starts, Time ready) {
-  const Transfer what{.cost = plan_.bsp_broadcasts ? &question_.reduce : &question_.cost,
-                      .activity = Activity::message,
-                      .index = static_cast<int>(records_.size()),
-                      .first_layer = message.first_layer,
-                      .last_layer = message.last_layer,
-                      .size = message.size,
-                      .drains = plan_.bsp != BspForm::none && plan_.bsp_drains};
-  Clocks ends = transfer(what, starts);
+Clocks AllWorkers::exchange(const PlannedMessage& message, const Encoded& encoded,
+                            const Clocks& starts, Time ready) {
+  if (iteration_ >= question_.warm_up) sparsity_.add(encoded);
+  const Sending what{.cost = plan_.bsp_broadcasts ? &question_.reduce : &cost_,
+                     .encoded = encoded,
+                     .activity = Activity::message,
+                     .index = static_cast<int>(records_.size()),
+                     .first_layer = message.first_layer,
+                     .last_layer = message.last_layer,
+                     .size = message.size,
+                     .drains = plan_.bsp != BspForm::none && plan_.bsp_drains};
+  Clocks ends = send(what, starts);
   for (std::size_t i = 0; i < complete_.size(); ++i)
     for (int l = message.first_layer; l <= message.last_layer; ++l) {
       Time& complete = complete_[i][static_cast<std::size_t>(l)];
@@ -94,35 +77,38 @@ Clocks AllWorkers::exchange(const PlannedMessage& message, const Clocks& starts,
 }
 
 void AllWorkers::play_in_order() {
-  const PlannedMessage everything{0, 0, {}, {}, 0};
-  if (plan_.after_backward) ready_of(everything);
+  if (plan_.after_backward) play_backward_to(0);
   std::vector<Clocks> channels(static_cast<std::size_t>(question_.channels), Clocks(1));
   std::size_t turn = 0;
   for (const PlannedMessage& message : plan_.messages) {
     channel_ = static_cast<int>(turn++ % channels.size());
     Clocks& channel = channels[static_cast<std::size_t>(channel_)];
-    const Clocks ready = ready_of(message);
+    const Encoded encoded = encoded_of(message);
+    const Clocks ready = ready_of(message, encoded);
     const Clocks earliest(1, origin_ + message.not_before);
-    channel = exchange(message, latest(latest(ready, channel), earliest), last_of(ready));
+    channel = exchange(message, encoded, latest(latest(ready, channel), earliest), last_of(ready));
   }
-  ready_of(everything);
+  play_backward_to(0);
 }
 
 // One coordinator decides for all: the most urgent message that is ready everywhere when the
 // channel is free on the last worker. Messages within the credit are committed ahead.
 void AllWorkers::play_by_priority() {
   complete_.assign(states_.size(), Clocks(work_.size()));
+  std::vector<Encoded> encoded;
   std::vector<Clocks> ready;
   Clocks ready_everywhere;
   for (const PlannedMessage& message : plan_.messages) {
-    ready.push_back(ready_of(message));
+    encoded.push_back(encoded_of(message));
+    ready.push_back(ready_of(message, encoded.back()));
     ready_everywhere.push_back(last_of(ready.back()));
   }
-  ready_of({0, 0, {}, {}, 0});
+  play_backward_to(0);
   Clocks channel(1);
   send_by_priority(plan_, ready_everywhere, Time::last(), [&](std::size_t index, Time now) {
-    channel = exchange(plan_.messages[index], latest(latest(ready[index], channel), Clocks(1, now)),
-                       ready_everywhere[index]);
+    channel =
+        exchange(plan_.messages[index], encoded[index],
+                 latest(latest(ready[index], channel), Clocks(1, now)), ready_everywhere[index]);
     return last_of(channel);
   });
 }
@@ -143,18 +129,21 @@ struct AllWorkers::BspMoves {
   }
   Clocks broadcast(int layer, const Clocks& now) const {
     if (!own.plan_.bsp_broadcasts) return now;
-    return own.transfer({.cost = &own.question_.broadcast,
-                         .activity = Activity::broadcast,
-                         .index = layer,
-                         .first_layer = layer,
-                         .last_layer = layer,
-                         .size = own.trace_.layers[static_cast<std::size_t>(layer)].gradient,
-                         .drains = own.plan_.bsp_drains},
-                        now);
+    const Bytes size = own.trace_.layers[static_cast<std::size_t>(layer)].gradient;
+    return own.send({.cost = &own.question_.broadcast,
+                     .encoded = own.question_.broadcast.encoded({size, layer, layer}),
+                     .activity = Activity::broadcast,
+                     .index = layer,
+                     .first_layer = layer,
+                     .last_layer = layer,
+                     .size = size,
+                     .drains = own.plan_.bsp_drains},
+                    now);
   }
   Clocks reduce(int layer, const Clocks& now) const {
     const auto l = static_cast<std::size_t>(layer);
-    return own.exchange(own.plan_.messages[own.work_.size() - 1 - l], now, ready[l]);
+    const PlannedMessage& message = own.plan_.messages[own.work_.size() - 1 - l];
+    return own.exchange(message, own.encoded_of(message), now, ready[l]);
   }
   static Clocks later(const Clocks& a, const Clocks& b) { return latest(a, b); }
 };

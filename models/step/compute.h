@@ -59,6 +59,12 @@ class Backward {
   }
   const std::vector<Duration>& ends() const { return ends_; }  // of each layer played
 
+  // Other work of the compute stream, as encoding, between layers.
+  Duration spend(Duration work, BusyTimes& busy) {
+    now_ = slowdown_ == 1 ? now_ + work : busy.finish(now_, work, slowdown_);
+    return now_;
+  }
+
  private:
   const std::vector<Duration>* work_;
   double slowdown_;

@@ -5,11 +5,13 @@
 // everything after it is the same, only later: every message has ended when the forward has.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "models/step/bsp.h"
 #include "models/step/compute.h"
 #include "models/step/priority.h"
+#include "models/step/sparsity.h"
 #include "models/step/step.h"
 
 namespace sgdsim {
@@ -20,43 +22,44 @@ class Representative {
   explicit Representative(const StepQuestion& question)
       : question_(question),
         trace_(*question.trace),
-        work_(backward_work(trace_)),
-        cost_(question.cost),
-        reduce_(question.reduce) {
-    double slowest = 1;
+        cost_(&question.cost),
+        work_(backward_work(trace_)) {
     const int workers = question.cluster->network.workers();
     const std::vector<double> factors = fixed_factors(question.workers, workers);
-    slowest = *std::max_element(factors.begin(), factors.end());
-    for (Duration& work : work_) work = scaled(work, slowest);
-    for (const Layer& layer : trace_.layers) forward_.push_back(scaled(layer.forward, slowest));
-    update_ = scaled(trace_.update, slowest);
+    slowest_ = *std::max_element(factors.begin(), factors.end());
+    for (Duration& work : work_) work = scaled(work, slowest_);
+    for (const Layer& layer : trace_.layers) forward_.push_back(scaled(layer.forward, slowest_));
+    update_ = scaled(trace_.update, slowest_);
   }
+  // cost_ may point into itself.
+  Representative(const Representative&) = delete;
+  Representative& operator=(const Representative&) = delete;
 
-  StepResult run() {
-    StepResult result;
-    play_iteration();
-    if (question_.timeline != nullptr) fill(*question_.timeline);
-    result.iterations.assign(static_cast<std::size_t>(question_.iterations), iteration_);
-    result.mean = breakdown_;
-    result.workers = {breakdown_};
-    result.messages = std::move(records_);
-    result.path = "formula";
-    return result;
-  }
+  StepResult run();
 
  private:
   void play_iteration();
   void play_in_order(Duration forward_end);
   void play_by_priority(Duration forward_end);
   void play_bsp();
-  Duration record(const PlannedMessage& message, Duration ready, Duration start);
-  Duration cost_of(Bytes size);
+  struct Sent {
+    Bytes size;
+    Duration exchange;
+    Duration compress;
+    Duration decompress;
+  };
+  const Sent& sent(const PlannedMessage& message);
+  Duration encode(const PlannedMessage& message, const Sent& sent, Backward& backward);
+  Duration record(const PlannedMessage& message, const Sent& sent, Duration ready, Duration start);
   void finish_iteration(Duration forward_end);
   std::vector<Duration> forward_starts() const;
   void fill(Timeline& timeline) const;
 
   const StepQuestion& question_;
   const Trace& trace_;
+  const MessageCost* cost_;  // at the present density
+  std::optional<MessageCost> other_density_;
+  double slowest_ = 1;
   std::vector<Duration> work_;
   std::vector<Duration> forward_;
   Duration update_;
@@ -66,30 +69,83 @@ class Representative {
   BusyTimes busy_;
   Duration backward_end_;
   std::vector<Duration> backward_ends_;  // of each layer
-  std::vector<Slice> in_turn_;           // BSP: computation and broadcasts, for the timeline
+  struct Encoding {
+    int layer;
+    Bytes size;
+    Duration start, end;
+  };
+  std::vector<Encoding> encodings_;  // between layers of the backward
+  std::vector<Slice> in_turn_;       // BSP: computation and broadcasts, for the timeline
   Duration last_message_end_;
   Duration communication_;
+  Duration compress_;
+  Duration decompress_;
   Duration iteration_;
   Breakdown breakdown_;
-  RepeatedCost cost_;
-  RepeatedCost reduce_;
-  std::array<CostSample, 2> recent_{};
+  Sparsity sparsity_;
+  Job job_;  // with everything but the size
+  std::array<Sent, 2> recent_{};
 };
 
-// Pieces of one size follow each other, with the rest of a layer in between: two costs are kept.
-Duration Representative::cost_of(Bytes size) {
-  if (size != recent_[0].size) {
-    std::swap(recent_[0], recent_[1]);
-    if (size != recent_[0].size) {
-      const Bytes on_channel = size * question_.channels;
-      recent_[0] = {size, (plan_.bsp_broadcasts ? reduce_ : cost_).of(on_channel)};
-    }
+// Iterations differ only where the density does.
+StepResult Representative::run() {
+  StepResult result;
+  Sparsity sparsity;
+  const Compression* compression = question_.cost.compression();
+  for (int done = 0; done < question_.iterations;) {
+    if (changes_density(compression, done))
+      cost_ = &other_density_.emplace(
+          question_.cost.at_density(density_at(compression->densities, done)));
+    play_iteration();
+    const int alike = iterations_alike(compression, done, question_.iterations - done);
+    result.iterations.insert(result.iterations.end(), static_cast<std::size_t>(alike), iteration_);
+    sparsity.add(sparsity_, alike);
+    result.mean += alike == question_.iterations ? breakdown_ : breakdown_ * alike;
+    if (done == 0 && question_.timeline != nullptr) fill(*question_.timeline);
+    done += alike;
+    if (done == question_.iterations && alike < done) result.mean = result.mean / done;
   }
-  return recent_[0].time;
+  result.workers = {result.mean};
+  result.messages = std::move(records_);
+  result.quality = sparsity.quality();
+  result.path = "formula";
+  return result;
 }
 
-Duration Representative::record(const PlannedMessage& message, Duration ready, Duration start) {
-  const Duration end = start + cost_of(message.size);
+// Pieces of one size follow each other, with the rest of a layer in between: two costs are kept.
+// What a compression makes of a message may depend on its layers, too.
+const Representative::Sent& Representative::sent(const PlannedMessage& message) {
+  Sent& sent = recent_[0];
+  if (cost_->compression() != nullptr) {
+    const Encoded encoded = cost_->encoded({message.size, message.first_layer, message.last_layer});
+    sparsity_.add(encoded);
+    sent = {message.size, cost_->of(encoded.on_channels(question_.channels), job_),
+            scaled(encoded.compress, slowest_), scaled(encoded.decompress, slowest_)};
+    return sent;
+  }
+  if (message.size == sent.size) return sent;
+  std::swap(recent_[0], recent_[1]);
+  if (message.size == sent.size) return sent;
+  sent.size = message.size;
+  const MessageCost& cost = plan_.bsp_broadcasts ? question_.reduce : *cost_;
+  sent.exchange = cost.of(message.size * question_.channels, job_);
+  return sent;
+}
+
+// When the message's gradients are there and encoded.
+Duration Representative::encode(const PlannedMessage& message, const Sent& sent,
+                                Backward& backward) {
+  const Duration begin = backward.ready(message.first_layer, busy_);
+  const Duration end = backward.spend(sent.compress, busy_);
+  if (end > begin) encodings_.push_back({message.first_layer, message.size, begin, end});
+  compress_ += end - begin;
+  decompress_ += sent.decompress;
+  return end;
+}
+
+Duration Representative::record(const PlannedMessage& message, const Sent& sent, Duration ready,
+                                Duration start) {
+  const Duration end = start + sent.exchange;
   records_.push_back({message.first_layer, message.last_layer, message.size, ready, start, end});
   for (int l = message.first_layer; l <= message.last_layer; ++l) {
     Duration& complete = complete_[static_cast<std::size_t>(l)];
@@ -102,14 +158,21 @@ Duration Representative::record(const PlannedMessage& message, Duration ready, D
 }
 
 void Representative::play_iteration() {
+  records_.clear();
+  encodings_.clear();
+  busy_.clear();
+  recent_ = {};
+  sparsity_ = {};
+  communication_ = last_message_end_ = compress_ = decompress_ = Duration();
   complete_.assign(work_.size(), Duration());
   Duration forward_end;
   for (const Duration length : forward_) forward_end += length;
   std::vector<Duration> ready(work_.size());
   Duration now = forward_end;
   for (std::size_t l = work_.size(); l-- > 0;) ready[l] = now += work_[l];
-  plan_ = question_.strategy->plan({trace_, question_.cost, ready});
+  plan_ = question_.strategy->plan({trace_, *cost_, ready});
   check_plan(question_, plan_);
+  job_ = (plan_.bsp_broadcasts ? question_.reduce : *cost_).job();
   records_.reserve(plan_.messages.size());
   if (plan_.bsp != BspForm::none)
     play_bsp();
@@ -127,9 +190,10 @@ void Representative::play_in_order(Duration forward_end) {
   if (plan_.after_backward) backward.ready(0, busy_);
   std::size_t turn = 0;
   for (const PlannedMessage& message : plan_.messages) {
-    const Duration ready = backward.ready(message.first_layer, busy_);
+    const Sent& one = sent(message);
+    const Duration ready = encode(message, one, backward);
     Duration& channel = channel_free[turn++ % channel_free.size()];
-    channel = record(message, ready, std::max({ready, channel, message.not_before}));
+    channel = record(message, one, ready, std::max({ready, channel, message.not_before}));
   }
   backward_end_ = backward.ready(0, busy_);
   backward_ends_ = backward.ends();
@@ -140,13 +204,20 @@ void Representative::play_by_priority(Duration forward_end) {
   backward.start(forward_end);
   std::vector<Duration> ready;
   ready.reserve(plan_.messages.size());
-  for (const PlannedMessage& message : plan_.messages)
-    ready.push_back(backward.ready(message.first_layer, busy_));
+  const bool compressed = cost_->compression() != nullptr;
+  std::vector<Sent> costs;
+  for (const PlannedMessage& message : plan_.messages) {
+    if (compressed) costs.push_back(sent(message));
+    ready.push_back(compressed ? encode(message, costs.back(), backward)
+                               : backward.ready(message.first_layer, busy_));
+  }
   backward_end_ = backward.ready(0, busy_);
   backward_ends_ = backward.ends();
   Duration channel_free;
   send_by_priority(plan_, ready, Duration::longest(), [&](std::size_t index, Duration now) {
-    return channel_free = record(plan_.messages[index], ready[index], std::max(now, channel_free));
+    const PlannedMessage& message = plan_.messages[index];
+    return channel_free = record(message, compressed ? costs[index] : sent(message), ready[index],
+                                 std::max(now, channel_free));
   });
 }
 
@@ -159,7 +230,7 @@ std::vector<Duration> Representative::forward_starts() const {
   for (std::size_t l = 0; l < forward_.size(); ++l) {
     if (plan_.gate == Gate::per_layer) {
       const double share = static_cast<double>(trace_.layers[l].gradient.count()) / total_B;
-      const Duration there = complete_[l] + scaled(update_, share);
+      const Duration there = complete_[l] + scaled(decompress_ + update_, share);
       now = std::max(now, there - backward_end_);
     }
     starts[l] = now;
@@ -170,7 +241,7 @@ std::vector<Duration> Representative::forward_starts() const {
 
 void Representative::finish_iteration(Duration forward_end) {
   const bool in_turn = plan_.bsp != BspForm::none;
-  Duration backward = backward_end_ - forward_end;
+  Duration backward = backward_end_ - forward_end - compress_;
   if (in_turn) {  // it waits for messages between its layers
     backward = Duration();
     for (const Duration work : work_) backward += work;
@@ -180,28 +251,35 @@ void Representative::finish_iteration(Duration forward_end) {
                 .update = update_,
                 .communication = communication_,
                 .waiting = {},
+                .compression = compress_ + decompress_,
                 .exposed = {},
                 .overlapped = {},
                 .idle = {}};
   if (plan_.gate == Gate::all) {
     const Duration end = std::max(backward_end_, last_message_end_);
-    iteration_ = std::max(end + update_, trace_.load);
+    iteration_ = std::max(end + decompress_ + update_, trace_.load);
   } else {  // an iteration reaches from one backward end to the next
     const Duration later = forward_starts().back() + forward_.back() - forward_end;
     iteration_ = backward_end_ + later;
     for (Duration& end : backward_ends_) end += later;
+    for (Encoding& encoding : encodings_) {
+      encoding.start += later;
+      encoding.end += later;
+    }
     for (MessageRecord& message : records_) {
       message.ready += later;
       message.start += later;
       message.end += later;
     }
     breakdown_.update = {};
+    breakdown_.compression = compress_;
   }
-  breakdown_.exposed = iteration_ - breakdown_.forward - breakdown_.backward - breakdown_.update;
+  breakdown_.exposed = iteration_ - breakdown_.forward - breakdown_.backward -
+                       breakdown_.compression - breakdown_.update;
   if (plan_.gate == Gate::all && !in_turn) {
     breakdown_.overlapped = busy_.within(Duration(), backward_end_);
-    breakdown_.idle =
-        iteration_ - update_ - backward_end_ - busy_.within(backward_end_, Duration::longest());
+    breakdown_.idle = iteration_ - update_ - decompress_ - backward_end_ -
+                      busy_.within(backward_end_, Duration::longest());
   } else {  // messages go on in the forward
     breakdown_.overlapped = communication_ - std::min(communication_, breakdown_.exposed);
     breakdown_.idle = breakdown_.exposed - std::min(communication_, breakdown_.exposed);
@@ -220,12 +298,28 @@ void Representative::fill(Timeline& timeline) const {
                         .start = Time() + starts[l],
                         .end = Time() + starts[l] + forward_[l]});
     Duration begin = starts.back() + forward_.back();
-    for (std::size_t l = starts.size(); l-- > 0; begin = backward_ends_[l])
+    auto encoding = encodings_.begin();
+    for (std::size_t l = starts.size(); l-- > 0; begin = backward_ends_[l]) {
+      for (; encoding != encodings_.end() && encoding->start <= begin; ++encoding) {
+        slices.push_back({.activity = Activity::compress,
+                          .index = encoding->layer,
+                          .size = encoding->size,
+                          .start = Time() + encoding->start,
+                          .end = Time() + encoding->end});
+        begin = encoding->end;
+      }
       slices.push_back({.activity = Activity::backward,
                         .index = static_cast<int>(l),
                         .size = trace_.layers[l].gradient,
                         .start = Time() + begin,
                         .end = Time() + backward_ends_[l]});
+    }
+    for (; encoding != encodings_.end(); ++encoding)
+      slices.push_back({.activity = Activity::compress,
+                        .index = encoding->layer,
+                        .size = encoding->size,
+                        .start = Time() + encoding->start,
+                        .end = Time() + encoding->end});
   }
   for (std::size_t i = 0; i < records_.size(); ++i)
     slices.push_back({.activity = Activity::message,
@@ -237,7 +331,12 @@ void Representative::fill(Timeline& timeline) const {
                       .start = Time() + records_[i].start,
                       .end = Time() + records_[i].end});
   if (plan_.gate == Gate::all) {
-    const Duration begin = std::max(backward_end_, last_message_end_);
+    Duration begin = std::max(backward_end_, last_message_end_);
+    slices.push_back({.activity = Activity::decompress,
+                      .size = {},
+                      .start = Time() + begin,
+                      .end = Time() + begin + decompress_});
+    begin += decompress_;
     slices.push_back({.activity = Activity::update,
                       .size = {},
                       .start = Time() + begin,
@@ -271,7 +370,7 @@ void Representative::play_bsp() {
     }
     Duration reduce(int l, Duration now) const {
       const PlannedMessage& message = own.plan_.messages[own.work_.size() - 1 - place(l)];
-      return own.record(message, ready[place(l)], now);
+      return own.record(message, own.sent(message), ready[place(l)], now);
     }
     static Duration later(Duration a, Duration b) { return std::max(a, b); }
     Duration drawn(Activity activity, int l, Duration start, Duration end) const {

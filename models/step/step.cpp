@@ -18,6 +18,8 @@ void check_plan(const StepQuestion& question, const GradientPlan& plan) {
     throw InputError("",
                      "bsp_lp with broadcast_reduce needs a collective algorithm that has both "
                      "broadcast and reduce");
+  if (bsp && question.cost.compression() != nullptr)
+    throw InputError("", "bsp_lp sends gradients as they are: no compression");
   if (!bsp && plan.order != Order::priority) return;
   const char* const who = bsp ? "bsp_lp" : "strategies that go by priority";
   if (question.interference != 1)

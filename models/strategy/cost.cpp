@@ -41,28 +41,11 @@ Line least_squares(const std::vector<CostSample>& samples) {
   return {std::max(0., (sum_y - slope * sum_x) / count), slope};
 }
 
-// Between two samples the curve is straight in logarithms of both axes, which follows the bend from
-// start-up to bandwidth with few samples. Below the first sample the time stays what it is there;
-// beyond the last it grows as between the last two.
-Duration interpolated(const std::vector<CostSample>& samples, Bytes size) {
-  const CostSample& first = samples.front();
-  const CostSample& last = samples.back();
-  if (size <= first.size || samples.size() == 1) return first.time;
-  auto bytes = [](Bytes count) { return static_cast<double>(count.count()); };
-  auto ps = [](const CostSample& sample) { return static_cast<double>(sample.time.ps()); };
-  if (size > last.size) {
-    const CostSample& before = samples[samples.size() - 2];
-    const double rate = (ps(last) - ps(before)) / bytes(last.size - before.size);
-    return last.time + Duration::ps(std::llrint(std::max(0., rate) * bytes(size - last.size)));
-  }
-  const auto upper = std::lower_bound(samples.begin(), samples.end(), size,
-                                      [](const CostSample& s, Bytes b) { return s.size < b; });
-  const CostSample& high = *upper;
-  const CostSample& low = *(upper - 1);
-  if (low.size.count() == 0 || low.time <= Duration()) return high.time;
-  const double part =
-      std::log(bytes(size) / bytes(low.size)) / std::log(bytes(high.size) / bytes(low.size));
-  return Duration::ps(std::llrint(ps(low) * std::pow(ps(high) / ps(low), part)));
+Duration least_of(const std::vector<Line>& lines, Bytes size) {
+  const auto size_B = static_cast<double>(size.count());
+  double least = lines.front().at(size_B);
+  for (const Line& line : lines) least = std::min(least, line.at(size_B));
+  return Duration::ps(std::llrint(least));
 }
 
 }  // namespace
@@ -81,12 +64,54 @@ MessageCost MessageCost::of_lines(std::vector<Line> lines) {
   return cost;
 }
 
-MessageCost MessageCost::of_samples(std::vector<CostSample> samples) {
+MessageCost MessageCost::of_curve(Curve curve) {
   MessageCost cost;
-  cost.samples_ = std::move(samples);
-  std::sort(cost.samples_.begin(), cost.samples_.end(),
-            [](const auto& a, const auto& b) { return a.size < b.size; });
+  cost.curve_ = std::move(curve);
   return cost;
+}
+
+MessageCost MessageCost::compressed(const MessageCost& exchange, Compression compression) {
+  MessageCost cost = exchange;
+  cost.exchange_lines_ = exchange.lines_;
+  cost.density_ = density_at(compression.densities, 0);
+  cost.compression_ = std::make_shared<const Compression>(std::move(compression));
+  cost.fit_line();
+  return cost;
+}
+
+MessageCost MessageCost::at_density(double density) const {
+  MessageCost cost = *this;
+  cost.density_ = density;
+  cost.fit_line();
+  return cost;
+}
+
+MessageCost MessageCost::on(const Network& network) const {
+  MessageCost cost = *this;
+  cost.job_.network = &network;
+  return cost;
+}
+
+// Through the times of a single byte and of a message so long that whole entries do not matter. The
+// line is zero where the algorithm has no closed form.
+void MessageCost::fit_line() {
+  constexpr int64_t long_B = int64_t{1} << 34;
+  Job job = job_;
+  auto time_ps = [&](int64_t size_B) -> std::optional<double> {
+    const Encoded group = encoded({.size = Bytes(size_B)});
+    auto sum_ps = static_cast<double>(group.local.ps());
+    for (int i = 0; i < group.transfer_count; ++i) {
+      const auto time = known(group.transfers[static_cast<std::size_t>(i)], job);
+      if (!time) return std::nullopt;
+      sum_ps += static_cast<double>(time->ps());
+    }
+    return sum_ps;
+  };
+  const auto short_ps = time_ps(1);
+  const auto long_ps = time_ps(long_B);
+  lines_ = {Line()};
+  if (!short_ps || !long_ps) return;
+  lines_ = {{*short_ps, std::max(0., (*long_ps - *short_ps) / static_cast<double>(long_B))}};
 }
 
 Duration MessageCost::of(Bytes size) const {
@@ -94,33 +119,72 @@ Duration MessageCost::of(Bytes size) const {
   return of(size, job);
 }
 
-Duration MessageCost::of(Bytes size, Job& job) const {
-  if (size.count() == 0) return {};
-  const auto size_B = static_cast<double>(size.count());
+Duration MessageCost::of(Bytes size, Job& scratch) const {
+  if (size.count() == 0 || (is_algorithm() && job_.size() == 1)) return {};
+  if (compression_ != nullptr) return of(encoded({.size = size}), scratch);
+  return of(Transfer{job_.operation, size, {}}, scratch);
+}
+
+Encoded MessageCost::encoded(const Group& group) const {
+  if (is_algorithm() && job_.size() == 1) return {};  // there is nobody to send to
+  if (compression_ != nullptr) return compression_->encode(group, density_);
+  Encoded encoded;
+  encoded.transfers[0] = {job_.operation, group.size, {}};
+  encoded.transfer_count = 1;
+  encoded.elements = encoded.sent = encoded.delivered = static_cast<double>(group.size.count());
+  return encoded;
+}
+
+Duration MessageCost::of(const Encoded& encoded) const {
+  Job job = job_;
+  return of(encoded, job);
+}
+
+Duration MessageCost::of(const Encoded& encoded, Job& scratch) const {
+  Duration sum = encoded.local;
+  for (int i = 0; i < encoded.transfer_count; ++i)
+    sum += of(encoded.transfers[static_cast<std::size_t>(i)], scratch);
+  return sum;
+}
+
+Duration MessageCost::of(const Transfer& transfer, Job& scratch) const {
+  if (const auto time = known(transfer, scratch)) return *time;
+  throw InputError("", "no closed form is known for " + std::string(algorithm_->name) +
+                           " with these options; use fidelity message");
+}
+
+std::optional<Duration> MessageCost::known(const Transfer& transfer, Job& scratch) const {
+  if (transfer.size.count() == 0) return Duration();
   if (algorithm_ != nullptr) {
-    job.share.total = size;
-    if (job.size() == 1) return {};
-    const auto time = algorithm_->closed_form(job);
-    if (!time)
-      throw InputError("", "no closed form is known for " + std::string(algorithm_->name) +
-                               " with these options; use fidelity message");
-    return *time;
+    std::optional<Network> network;
+    prepare(scratch, transfer, network);
+    return algorithm_->closed_form(scratch);
   }
-  if (!lines_.empty()) {
-    double least = lines_.front().at(size_B);
-    for (const Line& line : lines_) least = std::min(least, line.at(size_B));
-    return Duration::ps(std::llrint(least));
-  }
-  return interpolated(samples_, size);
+  const std::vector<Line>& lines = compression_ == nullptr ? lines_ : exchange_lines_;
+  return lines.empty() ? curve_.at(transfer.size) : least_of(lines, transfer.size);
+}
+
+void MessageCost::prepare(Job& job, const Transfer& transfer,
+                          std::optional<Network>& network) const {
+  job.share.total = transfer.size;
+  job.share.fractional = job_.share.fractional || transfer.fractional;
+  if (compression_ == nullptr) return;
+  job.cost.reduce = transfer.folding.of(job_.cost.reduce);
+  job.network = job_.network;
+  if (transfer.folding == Folding() || job_.network == nullptr) return;
+  network = job_.network->with(transfer.folding);
+  job.network = &*network;
+}
+
+Job MessageCost::job_of(const Transfer& transfer, std::optional<Network>& network) const {
+  Job job = job_;
+  prepare(job, transfer, network);
+  return job;
 }
 
 Line MessageCost::line() const {
   if (!lines_.empty()) return lines_.front();
-  return least_squares(samples_);
-}
-
-bool MessageCost::covers(Bytes size) const {
-  return samples_.empty() || (size >= samples_.front().size && size <= samples_.back().size);
+  return least_squares(curve_.samples());
 }
 
 }  // namespace sgdsim

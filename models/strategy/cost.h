@@ -1,11 +1,14 @@
 // What the exchange of one gradient message costs: by an algorithm on a cluster, by two constants,
-// or by a measured curve.
+// or by a measured curve; as it is, or compressed.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "models/collective/collective.h"
+#include "models/compression/compression.h"
+#include "models/strategy/curve.h"
 
 namespace sgdsim {
 
@@ -16,11 +19,6 @@ struct Line {
   double at(double size_B) const { return start_up_ps + per_byte_ps * size_B; }
 };
 
-struct CostSample {
-  Bytes size;
-  Duration time;
-};
-
 class MessageCost {
  public:
   // The closed form of an algorithm; InputError if it has none for this job.
@@ -28,39 +26,51 @@ class MessageCost {
   // The least of several lines: one, or one per protocol.
   static MessageCost of_lines(std::vector<Line> lines);
   // Interpolated between measured sizes.
-  static MessageCost of_samples(std::vector<CostSample> samples);
+  static MessageCost of_curve(Curve curve);
+  // What the compression makes of a message, exchanged at the cost of `exchange`, which is that of
+  // the compression's operation.
+  static MessageCost compressed(const MessageCost& exchange, Compression compression);
 
-  // Nothing for no bytes.
+  // Nothing for no bytes. Only the exchange: the compute stream's part is in `encoded`.
   Duration of(Bytes size) const;
-  // Lines whose minimum is the cost, exactly (lines) or closely (algorithms); empty for samples.
+  // What travels, and what is computed for it; without compression the group itself, all-reduced.
+  Encoded encoded(const Group& group) const;
+  // The exchange of what travels: its transfers and its local part.
+  Duration of(const Encoded& encoded) const;
+  // The same for many messages: `scratch` is a copy of job(), which is not made anew for each.
+  Duration of(Bytes size, Job& scratch) const;
+  Duration of(const Encoded& encoded, Job& scratch) const;
+
+  // Lines whose minimum is the cost, exactly (lines) or closely (algorithms, compressions); empty
+  // for curves.
   const std::vector<Line>& lines() const { return lines_; }
-  // The line that rules based on a and b use: for samples, the least squares fit.
+  // The line that rules based on a and b use: for curves, the least squares fit.
   Line line() const;
-  bool is_known() const { return is_algorithm() || !lines_.empty() || !samples_.empty(); }
+  bool is_known() const { return is_algorithm() || !lines_.empty() || !curve_.empty(); }
   bool is_algorithm() const { return algorithm_ != nullptr; }
   const Algorithm* algorithm() const { return algorithm_; }
   const Job& job() const { return job_; }
-  bool covers(Bytes size) const;  // samples: within the measured range
+  const Compression* compression() const { return compression_.get(); }
+  // The same at another density, where the compression has a choice.
+  MessageCost at_density(double density) const;
+  // The same on the same network, which has moved.
+  MessageCost on(const Network& network) const;
+  // The algorithm's job for a transfer; `network` is where a changed network is kept.
+  Job job_of(const Transfer& transfer, std::optional<Network>& network) const;
 
  private:
-  friend class RepeatedCost;
-  Duration of(Bytes size, Job& scratch) const;
+  Duration of(const Transfer& transfer, Job& scratch) const;
+  std::optional<Duration> known(const Transfer& transfer, Job& scratch) const;
+  void prepare(Job& job, const Transfer& transfer, std::optional<Network>& network) const;
+  void fit_line();
 
   const Algorithm* algorithm_ = nullptr;
   Job job_;
   std::vector<Line> lines_;
-  std::vector<CostSample> samples_;
-};
-
-// One cost for many sizes, without a new job for each.
-class RepeatedCost {
- public:
-  explicit RepeatedCost(const MessageCost& cost) : cost_(&cost), job_(cost.job()) {}
-  Duration of(Bytes size) { return cost_->of(size, job_); }
-
- private:
-  const MessageCost* cost_;
-  Job job_;
+  Curve curve_;
+  std::shared_ptr<const Compression> compression_;
+  double density_ = 1;
+  std::vector<Line> exchange_lines_;  // of the exchange behind a compression
 };
 
 }  // namespace sgdsim

@@ -1,0 +1,85 @@
+// Sending less: what a group of gradients becomes before it is exchanged.
+//
+// A compression is one file and one line in registry.h. It says what is exchanged in place of the
+// gradients, and what the worker computes before and after. It says nothing about when: every
+// strategy and every collective combine with it.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/collective/collective.h"
+#include "sim/core/json.h"
+#include "sim/trace.h"
+
+namespace sgdsim {
+
+// The gradients of one message. Planners ask about sizes that belong to no layers yet.
+struct Group {
+  Bytes size;
+  int first_layer = -1;
+  int last_layer = -1;
+};
+
+// One collective; `size` as collectives count it: an all-gather's is what a worker ends up with.
+struct Transfer {
+  Operation operation = Operation::allreduce;
+  Bytes size;
+  Folding folding;
+  bool fractional = false;  // chunks of exactly size / P
+};
+
+struct Encoded {
+  std::array<Transfer, 2> transfers;  // one after the other
+  int transfer_count = 0;
+  Duration compress;     // on the worker's compute stream, before the exchange
+  Duration decompress;   // there, before the update
+  Duration local;        // on every worker, at the start of the exchange: copies between device and
+                         // host, decoding that belongs to the exchange
+  double elements = 0;   // of the group
+  double sent = 0;       // of them, by each worker
+  double delivered = 0;  // of the sum, that can be updated by it, at most
+
+  // Channels share the ports evenly: on one of them, so many times the bytes go by.
+  Encoded on_channels(int channels) const {
+    Encoded shared = *this;
+    for (Transfer& transfer : shared.transfers) transfer.size = transfer.size * channels;
+    return shared;
+  }
+};
+
+// `density` of the elements are sent for `iterations` measured ones; the last step has no end.
+struct DensityStep {
+  double density = 1;
+  int iterations = 0;
+};
+double density_at(const std::vector<DensityStep>& steps, int iteration);
+
+struct Compression {
+  std::string name;
+  Operation operation = Operation::allreduce;
+  std::string algorithm;               // its collective; empty: that of the experiment
+  std::vector<DensityStep> densities;  // empty: there is no choice of density
+  std::function<Encoded(const Group&, double density)> encode;
+  std::vector<std::string> notes;  // what a result must repeat as a warning
+};
+
+struct CompressionContext {
+  const Trace& trace;
+  int workers = 1;
+  PairCost worst;  // pair of workers
+};
+
+struct CompressionKind {
+  std::string_view name;
+  std::string_view summary;
+  Compression (*read)(Object& fields, const CompressionContext& context);
+};
+
+// Takes `name` and the compression's own fields from the object.
+Compression read_compression(Object& fields, const CompressionContext& context);
+
+}  // namespace sgdsim

@@ -1,0 +1,59 @@
+// QSGD (Alistarh and others, NeurIPS 2017) with codes of fixed length: of every value its sign and
+// one of `levels` + 1 magnitudes, ceil(log2(2 levels + 1)) bits; of every `bucket` elements a norm
+// of four bytes. Codes of different norms cannot be summed, so all codes are gathered by all, and
+// every worker decodes those of all.
+//
+// The paper's Elias codes are shorter where most magnitudes are zero; their length depends on the
+// values, which a simulation of time does not have.
+#include <bit>
+#include <cmath>
+
+#include "models/compression/registry.h"
+#include "models/compression/work.h"
+
+namespace sgdsim::compression::qsgd {
+namespace {
+
+Compression read(Object& fields, const CompressionContext& context) {
+  Compression compression;
+  int64_t levels = 7;
+  int64_t bucket = 512;
+  int64_t element_B = 4;
+  if (const auto field = fields.find("levels")) levels = field->whole(1, 1 << 30);
+  if (const auto field = fields.find("bucket")) bucket = field->whole(1, int64_t{1} << 40);
+  if (const auto field = fields.find("element")) element_B = field->bytes().count();
+  if (element_B < 1) fields.value().fail("expected an `element` of at least one byte");
+  const auto compress_field = find_work(fields, "compress");
+  const auto decompress_field = find_work(fields, "decompress");
+  const Work compress = compress_field.value_or(Work());
+  const Work decompress = decompress_field.value_or(Work());
+  if (!compress_field && !decompress_field)
+    compression.notes.emplace_back(
+        "compression: encoding takes no time; `compress` and `decompress` say how long");
+  const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(2 * levels)));
+  const int workers = context.workers;
+  compression.operation = Operation::allgather;
+  compression.algorithm = "recursive_doubling";
+  compression.encode = [=](const Group& group, double) {
+    Encoded encoded;
+    const auto n = static_cast<double>(group.size.count());
+    const int64_t elements = (group.size.count() + element_B - 1) / element_B;
+    encoded.elements = encoded.sent = encoded.delivered = static_cast<double>(elements);
+    encoded.compress = compress.of(encoded.elements, n);
+    encoded.decompress = decompress.of(encoded.elements * workers, n * workers);
+    const int64_t codes_B = (elements * bits + 7) / 8;
+    const int64_t norms_B = 4 * ((elements + bucket - 1) / bucket);
+    encoded.transfers[0] = {Operation::allgather, Bytes(workers * (codes_B + norms_B)), {}};
+    encoded.transfer_count = 1;
+    return encoded;
+  };
+  return compression;
+}
+
+}  // namespace
+
+CompressionKind describe() {
+  return {"qsgd", "codes of `levels` magnitudes and a norm per bucket, gathered by all", read};
+}
+
+}  // namespace sgdsim::compression::qsgd

@@ -1,0 +1,49 @@
+// From encoded groups to programs on the network.
+#include "models/step/exchange.h"
+
+#include <algorithm>
+
+namespace sgdsim {
+
+std::vector<Time> Exchange::play(const MessageCost& cost, const Encoded& encoded,
+                                 std::vector<Time> starts) {
+  if (encoded.local > Duration())
+    for (Time& start : starts) start += encoded.local;
+  for (int i = 0; i < encoded.transfer_count; ++i)
+    play(cost, encoded.transfers[static_cast<std::size_t>(i)], starts);
+  return starts;
+}
+
+const Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Transfer& transfer) {
+  auto [place, is_new] = programs_.try_emplace(
+      Key{&cost, transfer.size.count(), transfer.folding.scale, transfer.folding.extra.ps()});
+  Prepared& prepared = place->second;
+  if (is_new)
+    prepared.program = schedule_of(*cost.algorithm(), cost.job_of(transfer, prepared.network));
+  return prepared;
+}
+
+void Exchange::play(const MessageCost& cost, const Transfer& transfer, std::vector<Time>& clocks) {
+  if (transfer.size.count() == 0) return;
+  if (!cost.is_algorithm()) {
+    const Time last = *std::max_element(clocks.begin(), clocks.end());
+    Encoded alone;
+    alone.transfers[0] = transfer;
+    alone.transfer_count = 1;
+    std::fill(clocks.begin(), clocks.end(), last + cost.of(alone));
+    return;
+  }
+  const Prepared& one = prepared(cost, transfer);
+  PlayOptions options;
+  options.alpha = cost.job().options.alpha;
+  if (clocks.size() == 1)
+    clocks.assign(static_cast<std::size_t>(network_->workers()), clocks.front());
+  Played played =
+      sgdsim::play(one.program, one.network ? *one.network : *network_, options, std::move(clocks));
+  traffic.messages += played.traffic.messages;
+  traffic.wire_B += played.traffic.wire_B;
+  path = std::max(path, played.path);
+  clocks = std::move(played.ends);
+}
+
+}  // namespace sgdsim

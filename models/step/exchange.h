@@ -1,0 +1,39 @@
+// Plays gradient messages with a clock per worker. One program per size is kept: memory is per
+// worker and per kind of message.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "models/strategy/cost.h"
+
+namespace sgdsim {
+
+class Exchange {
+ public:
+  explicit Exchange(const Network& network) : network_(&network) {}
+
+  // When each worker has the result, given when each is ready. A single start stands for all
+  // workers, and so does a single end. Where the cost is a constant or a curve, a message takes it
+  // from the moment when the last worker is there.
+  std::vector<Time> play(const MessageCost& cost, const Encoded& encoded, std::vector<Time> starts);
+
+  Traffic traffic;
+  PathTaken path = PathTaken::none;
+
+ private:
+  struct Prepared {
+    Program program;
+    std::optional<Network> network;  // if folding costs something else than on the network
+  };
+  using Key = std::tuple<const MessageCost*, int64_t, double, double>;  // size, folding
+  const Prepared& prepared(const MessageCost& cost, const Transfer& transfer);
+  void play(const MessageCost& cost, const Transfer& transfer, std::vector<Time>& clocks);
+
+  const Network* network_;
+  std::map<Key, Prepared> programs_;
+};
+
+}  // namespace sgdsim
