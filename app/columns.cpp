@@ -2,6 +2,7 @@
 #include "app/columns.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "app/override.h"
 #include "sim/core/error.h"
@@ -33,6 +34,11 @@ Json column_of(const Json& line, const std::string& column) {
     value = &(*value)[step];
   }
   return plain(*value);
+}
+
+double number_in(const Json& line, const std::string& column) {
+  const Json value = column.empty() ? Json() : column_of(line, column);
+  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::vector<std::string> columns_in(const Json& line) {

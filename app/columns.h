@@ -12,6 +12,9 @@ namespace sgdsim {
 // (metrics.speedup); metrics.iteration_us is its mean. Null if the line has no such thing.
 Json column_of(const Json& line, const std::string& column);
 
+// The same as a number; not a number (NaN) if it is none.
+double number_in(const Json& line, const std::string& column);
+
 // All columns that this line has.
 std::vector<std::string> columns_in(const Json& line);
 // An InputError if a column is none of this line.

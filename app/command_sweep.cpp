@@ -1,12 +1,14 @@
 // `sgdsim sweep`: every point of a what-if question. `sgdsim merge`: shards put together.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
-#include <thread>
 
 #include "app/best.h"
 #include "app/commands.h"
+#include "app/emit.h"
 #include "app/progress.h"
 #include "app/ranges.h"
+#include "app/sweep_options.h"
 #include "app/sweep_point.h"
 #include "app/sweep_run.h"
 #include "app/table.h"
@@ -27,24 +29,11 @@ struct SweepArguments {
   std::string over;
   std::string format = "table";
   bool dry_run = false;
+  std::string emit;
+  std::string tasks;
+  std::string image = "sgdsim";
   SweepOptions options;
 };
-
-int threads_of(const std::string& text) {
-  constexpr int64_t most_threads = 4096;
-  if (text.empty()) return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  return static_cast<int>(parse_whole(text, 1, most_threads, "-j"));
-}
-
-Shard parse_shard(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string::npos)
-    throw InputError("--shard", "expected I/N, as in 0/7, got \"" + text.substr(0, 60) + "\"");
-  Shard shard;
-  shard.count = parse_whole(text.substr(slash + 1), 1, int64_t{1} << 40, "--shard");
-  shard.index = parse_whole(text.substr(0, slash), 0, shard.count - 1, "--shard");
-  return shard;
-}
 
 void dry_run(const Sweep& sweep, const SweepOptions& options, std::ostream& out) {
   const int64_t count = Points::count(sweep, options.shard);
@@ -81,6 +70,41 @@ void report(const SweepOutcome& outcome, const SweepOptions& options, std::ostre
   log << '\n';
 }
 
+// The job script of a sweep that is played elsewhere.
+void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) {
+  constexpr double start_of_a_task_s = 0.7;
+  constexpr double most_overhead = 0.05;
+  constexpr int64_t most_tasks = 1'000'000;
+  const SweepOptions& options = arguments.options;
+  if (options.out == "-")
+    throw InputError("--emit", "needs --out, the file that the parts are merged into");
+  if (options.shard.count > 1) throw InputError("--emit", "makes shards itself");
+  EmitRequest request;
+  request.kind = arguments.emit;
+  request.name = sweep.name;
+  request.program =
+      request.kind == "k8s" ? "sgdsim" : std::filesystem::read_symlink("/proc/self/exe");
+  request.folder = std::filesystem::current_path();
+  request.words = {arguments.sweep};
+  for (const std::string& axis : arguments.axes) request.words.push_back("--axis=" + axis);
+  for (const std::string& setting : arguments.settings) request.words.push_back("--set=" + setting);
+  request.out = options.out;
+  request.threads = options.threads;
+  request.image = arguments.image;
+  const double seconds =
+      seconds_per_point(sweep) * static_cast<double>(sweep.points) / options.threads;
+  request.tasks = arguments.tasks.empty() ? tasks_for(seconds, sweep.points)
+                                          : parse_whole(arguments.tasks, 1, most_tasks, "--tasks");
+  const double of_a_task = seconds / static_cast<double>(request.tasks);
+  streams.log << "sgdsim: " << sweep.points << " points in " << request.tasks << " tasks of about "
+              << readable_time(of_a_task) << '\n';
+  const double overhead = start_of_a_task_s / (start_of_a_task_s + of_a_task);
+  if (request.tasks > 1 && overhead > most_overhead)
+    streams.log << "sgdsim: warning: starting tasks would take " << rounded(100 * overhead, 2)
+                << " % of the time; fewer tasks are better\n";
+  streams.out << emit_script(request);
+}
+
 int sweep(SweepArguments& arguments, Streams streams) {
   SweepOptions& options = arguments.options;
   options.threads = threads_of(arguments.threads);
@@ -91,6 +115,10 @@ int sweep(SweepArguments& arguments, Streams streams) {
     streams.log << "sgdsim: warning: " << warning << '\n';
   if (arguments.dry_run) {
     dry_run(sweep, options, streams.out);
+    return 0;
+  }
+  if (!arguments.emit.empty()) {
+    emit(arguments, sweep, streams);
     return 0;
   }
   std::optional<Best> best;
@@ -138,6 +166,13 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
                       "axes to choose from, for every combination of the others; default strategy");
   command->add_option("--format", arguments->format, "of the best values: table (default) or json")
       ->check(one_of("format", {"table", "json"}));
+  command
+      ->add_option("--emit", arguments->emit,
+                   "print a job script instead: slurm, parallel, shell or k8s")
+      ->check(one_of("script", {"slurm", "parallel", "shell", "k8s"}));
+  command->add_option("--tasks", arguments->tasks,
+                      "of the script; default so many that each takes about a minute");
+  command->add_option("--image", arguments->image, "k8s: the container image with sgdsim");
   command->add_flag("-q,--quiet", options.quiet, "no progress");
   command->footer(
       "Example:\n"

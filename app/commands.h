@@ -25,6 +25,7 @@ void add_run_command(CLI::App& program, Streams streams);
 void add_plan_command(CLI::App& program, Streams streams);
 void add_sweep_command(CLI::App& program, Streams streams, int& exit_code);
 void add_merge_command(CLI::App& program, Streams streams, int& exit_code);
+void add_tune_command(CLI::App& program, Streams streams, int& exit_code);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
 void add_export_command(CLI::App& program, Streams streams);

@@ -242,7 +242,7 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
         read_cluster(part_of(root, resolved.json, "cluster", resolved.cluster_file)).cluster;
   const auto collective = fields.find("collective");
   const auto compression = fields.find("compression");
-  if (unchanged.trace && unchanged.cluster && unchanged.collective)
+  if (unchanged.exchange)
     keep_exchange(experiment, std::move(before));
   else
     read_exchange(experiment, collective, compression);

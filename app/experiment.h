@@ -58,7 +58,7 @@ Experiment read_experiment(const ResolvedExperiment& resolved);
 struct Unchanged {
   bool trace = false;
   bool cluster = false;
-  bool collective = false;  // and compression
+  bool exchange = false;  // all that the costs of messages rest on
 };
 // Reads an experiment again in its place, without the parts that did not change (and without
 // `inputs`): what a sweep does a hundred thousand times. If it throws, nothing of it holds.

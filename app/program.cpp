@@ -35,6 +35,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_plan_command(program, streams);
   add_sweep_command(program, streams, exit_code);
   add_merge_command(program, streams, exit_code);
+  add_tune_command(program, streams, exit_code);
   add_collective_command(program, streams);
   add_list_command(program, streams);
   add_schema_command(program, streams);

@@ -39,8 +39,13 @@ PointReader::PointReader(const Sweep& sweep) : sweep_(&sweep) {
 void PointReader::set(State& state, const Axis& axis, const Json& value) {
   const std::string& field = axis.field();
   const bool is_file = value.is_string() && (field == "trace" || field == "cluster");
-  if (!is_file)
-    return set_field(state.resolved.json, axis.steps(), value, state.resolved.file + ": " + field);
+  if (!is_file) {
+    // The fields of a strategy that is given by its name alone.
+    Json& json = state.resolved.json;
+    if (field.starts_with("strategy.") && json.contains("strategy") && json["strategy"].is_string())
+      json["strategy"] = {{"name", json["strategy"]}};
+    return set_field(json, axis.steps(), value, state.resolved.file + ": " + field);
+  }
   const Sweep::Content& content = sweep_->files.at(value.get<std::string>());
   state.resolved.json[field] = content.json;
   (field == "trace" ? state.resolved.trace_file : state.resolved.cluster_file) = content.file;
@@ -65,9 +70,11 @@ void PointReader::put_in_place(State& state, const Part& part, const Choice& cho
     set(state, sweep_->axes[axis], sweep_->axes[axis].value(choice[axis]));
   state.canonical[part.field] = canonical(json[part.field]);
   state.choices[part.field] = std::move(chosen);
-  if (part.field == "trace") state.unchanged.trace = false;
-  if (part.field == "cluster") state.unchanged.cluster = false;
-  if (part.field == "collective" || part.field == "compression") state.unchanged.collective = false;
+  Unchanged& unchanged = state.unchanged;
+  unchanged.trace = unchanged.trace && part.field != "trace";
+  unchanged.cluster = unchanged.cluster && part.field != "cluster";
+  for (const char* field : {"trace", "cluster", "collective", "compression"})
+    unchanged.exchange = unchanged.exchange && part.field != field;
 }
 
 PointReader::State& PointReader::state_of(const Choice& choice) {
@@ -91,7 +98,7 @@ const Experiment& PointReader::read(const Choice& choice) {
   last_ = &state;
   const Unchanged unchanged = std::exchange(state.unchanged, {});
   read_changes(state.experiment, state.resolved, unchanged);
-  state.unchanged = {.trace = true, .cluster = true, .collective = true};
+  state.unchanged = {.trace = true, .cluster = true, .exchange = true};
   return state.experiment;
 }
 

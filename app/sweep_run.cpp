@@ -2,7 +2,6 @@
 #include "app/sweep_run.h"
 
 #include <filesystem>
-#include <limits>
 #include <memory>
 
 #include "app/columns.h"
@@ -21,12 +20,6 @@ constexpr std::chrono::milliseconds patience{100};
 constexpr double seconds_between_writes = 0.25;  // what a kill may cost
 constexpr std::size_t batch_B = 1 << 20;
 
-double objective_of(const Json& line, const std::string& column) {
-  if (column.empty() || line.contains("error")) return std::numeric_limits<double>::quiet_NaN();
-  const Json value = column_of(line, column);
-  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
-}
-
 void check_can_run(const Sweep& sweep, const SweepOptions& options) {
   const int64_t count = Points::count(sweep, options.shard);
   if (count > most_points)
@@ -40,20 +33,6 @@ void check_can_run(const Sweep& sweep, const SweepOptions& options) {
                      "table of them with sgdsim merge --columns");
   if (options.out == "-" && options.resume)
     throw InputError("--resume", "needs --out, the file to go on with");
-}
-
-// A line of this sweep that did not fail, to see which columns there are.
-void check_columns_of(const Sweep& sweep, const SweepOptions& options) {
-  std::vector<std::string> columns = options.columns;
-  if (!options.objective.empty()) columns.push_back(options.objective);
-  if (columns.empty()) return;
-  PointReader reader(sweep);
-  for (const Point& point : spread_points(sweep, 100)) {
-    const Json line = simulate_point(sweep, point, reader);
-    if (line.contains("error")) continue;
-    check_columns(columns, line, options.columns.empty() ? "--minimize" : "--columns");
-    return;
-  }
 }
 
 class Run {
@@ -117,7 +96,7 @@ class Run {
                       ? line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
                       : csv_row(line, options_.columns);
     if (!each_) return worked;
-    worked.point.objective = objective_of(line, options_.objective);
+    worked.point.objective = number_in(line, options_.objective);
     worked.point.axes = std::move(line["axes"]);
     return worked;
   }
@@ -163,8 +142,7 @@ class Run {
     there_[index] = true;
     ++outcome_.done;
     if (record.failed) ++outcome_.failed;
-    if (each_)
-      each_({std::move(record.json["axes"]), objective_of(record.json, options_.objective)});
+    if (each_) each_({std::move(record.json["axes"]), number_in(record.json, options_.objective)});
   }
 
   std::optional<Point> next() {
@@ -213,10 +191,22 @@ class Run {
 
 }  // namespace
 
+// A line of this sweep that did not fail shows which columns there are.
+void check_columns_of(const Sweep& sweep, const std::vector<std::string>& columns,
+                      const std::string& where) {
+  if (columns.empty()) return;
+  PointReader reader(sweep);
+  for (const Point& point : spread_points(sweep, 100)) {
+    const Json line = simulate_point(sweep, point, reader);
+    if (!line.contains("error")) return check_columns(columns, line, where);
+  }
+}
+
 SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, std::ostream& out,
                        std::ostream& log, const std::function<void(DonePoint&&)>& each) {
   check_can_run(sweep, options);
-  check_columns_of(sweep, options);
+  check_columns_of(sweep, options.columns, "--columns");
+  if (!options.objective.empty()) check_columns_of(sweep, {options.objective}, "--minimize");
   return Run(sweep, options, out, log, each).run();
 }
 

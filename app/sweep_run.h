@@ -40,6 +40,10 @@ struct DonePoint {
 SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, std::ostream& out,
                        std::ostream& log, const std::function<void(DonePoint&&)>& each);
 
+// An InputError if points of this sweep have no such columns.
+void check_columns_of(const Sweep& sweep, const std::vector<std::string>& columns,
+                      const std::string& where);
+
 // Seconds that one point takes on one thread, from playing some.
 double seconds_per_point(const Sweep& sweep);
 

@@ -84,11 +84,11 @@ TEST_CASE("examples: the answer in docs/formats.md is what the program prints") 
 }
 
 TEST_CASE("examples: those of the help run") {
-  const std::vector<std::string> levels = {"",           "collective",     "list",
-                                           "schema",     "export",         "run",
-                                           "plan",       "import",         "export dot",
-                                           "validate",   "export graphml", "import nccl-topology",
-                                           "trace show", "sweep",          "merge"};
+  const std::vector<std::string> levels = {
+      "",           "collective", "list",           "schema",
+      "export",     "run",        "plan",           "import",
+      "export dot", "validate",   "export graphml", "import nccl-topology",
+      "trace show", "sweep",      "merge",          "tune"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;

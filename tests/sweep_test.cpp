@@ -101,8 +101,11 @@ TEST_CASE("sweep: a spec that cannot be is refused before the first point") {
       {"no such field of an experiment", R"("axes": {"clustr.nodes": [2, 4]})",
        "/axes/clustr.nodes: no point can be read: googlenet_k80.json: /: unknown field \"clustr\" "
        "(did you mean \"cluster\"?); known: "},
-      {"below a word", R"("axes": {"strategy.bucket": ["1 MB"]})",
-       "there is nothing below the value \"mg_wfbp\""},
+      {"below a word", R"("axes": {"fidelity.level": ["1 MB"]})",
+       "there is nothing below the value \"closed_form\""},
+      {"of another strategy", R"("axes": {"strategy.bucket": ["1 MB"]})",
+       "/axes/strategy.bucket: no point can be read: googlenet_k80.json: /strategy: unknown field "
+       "\"bucket\"; known: name"},
       {"zip of unequal lengths",
        R"("axes": {"cluster.nodes": [2, 4], "seed": [1, 2, 3]}, "zip": [["cluster.nodes", "seed"]])",
        "/zip/0: axes that move together need equally many values; \"cluster.nodes\" has 2 and "

@@ -1,0 +1,81 @@
+// Tuning: the best of all where all are tried, close to it where a search has to do.
+#include <doctest/doctest.h>
+
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+#include "tests/schema_check.h"
+
+namespace sgdsim {
+namespace {
+
+const std::string bert = "app/experiments/bert_base_10gbe.json";
+const std::string bucket =
+    R"(strategy.bucket={"from": "64 KiB", "to": "1 GiB", "count": 2000, "spacing": "log"})";
+
+Json tuned(std::vector<std::string> words) {
+  words.insert(words.begin(), "tune");
+  words.insert(words.end(), {"--format", "json"});
+  const Ran ran = run_sgdsim(words);
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/tune/1", json).empty());
+  return json;
+}
+
+TEST_CASE("tune: the strategy, where there is nothing else; the optimum of merging wins") {
+  const Json json = tuned({bert, "--set", "strategy=wfbp"});
+  CHECK(json["best"] == Json{{"strategy", "optimal"}});
+  CHECK(json["method"] == "exhaustive");
+  CHECK(json["evaluated"] == json["points"]);
+  const Json as_it_is =
+      Json::parse(run_sgdsim({"run", bert, "--set", "strategy=wfbp", "--format", "json"}).out);
+  CHECK(json["before"] == as_it_is["metrics"]["iteration_us"]["mean"]);
+}
+
+TEST_CASE("tune: a search of a large range comes close to trying all, and keeps its budget") {
+  const std::vector<std::string> words = {bert, "--set", "strategy=fixed_buckets", "--axis",
+                                          bucket};
+  auto with_most = [&](const std::string& most) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--most", most});
+    return tuned(all);
+  };
+  const Json exhaustive = with_most("2000");
+  const Json searched = with_most("200");
+  CHECK(exhaustive["evaluated"] == 2000);
+  CHECK(searched["method"] == "coordinates");
+  CHECK(searched["evaluated"] <= 200);
+  const double best = exhaustive["value"];
+  const double found = searched["value"];
+  CHECK(found >= best);
+  CHECK(found <= 1.005 * best);  // buckets that just fit make many small valleys
+  CHECK(with_most("5")["evaluated"] <= 5);
+}
+
+// Neither more latency nor more nodes ever shorten an iteration: the best corner is known.
+TEST_CASE("tune: several axes, numbers and names") {
+  const Json json =
+      tuned({bert, "--most", "100", "--axis",
+             R"(cluster.nic.latency={"from": "1 us", "to": "100 us", "step": "1 us"})", "--axis",
+             R"(cluster.nodes={"from": 2, "to": 256, "step": 1})", "--axis",
+             "strategy=naive,sync_easgd"});
+  CHECK(json["best"]["cluster.nic.latency"] == "1 us");
+  CHECK(json["best"]["cluster.nodes"] == 2);
+  CHECK(json["evaluated"] <= 100);
+  CHECK(json["points"] == 100 * 255 * 2);
+}
+
+TEST_CASE("tune: another objective, and one that there is not") {
+  const Json json =
+      tuned({bert, "--axis", "cluster.nodes=2..64", "--minimize", "metrics.efficiency"});
+  CHECK(json["best"]["cluster.nodes"] == 64);
+  const Ran ran = run_sgdsim({"tune", bert, "--minimize", "metrics.speedupp"});
+  CHECK(ran.exit_code == 2);
+  CHECK(
+      ran.log.starts_with("sgdsim: --minimize: unknown column \"metrics.speedupp\" (did you mean "
+                          "\"metrics.speedup\"?)"));
+}
+
+}  // namespace
+}  // namespace sgdsim
