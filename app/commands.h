@@ -28,6 +28,7 @@ void add_merge_command(CLI::App& program, Streams streams, int& exit_code);
 void add_tune_command(CLI::App& program, Streams streams, int& exit_code);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
+void add_fit_command(CLI::App& program, Streams streams);
 void add_export_command(CLI::App& program, Streams streams);
 void add_import_command(CLI::App& program, Streams streams);
 void add_trace_command(CLI::App& program, Streams streams);

@@ -99,6 +99,10 @@ Collective read_collective(const Value& value) {
   Object fields(value);
   collective.where = value.where();
   if (const auto samples = fields.find("samples")) {
+    if (const auto schema = fields.find("schema");
+        schema && schema->text() != "sgdsim/collective-cost/1")
+      schema->fail("expected \"sgdsim/collective-cost/1\", got \"" + schema->text() + "\"");
+    if (const auto source = fields.find("source")) source->text();
     collective.name = "measured curve";
     collective.constants = MessageCost::of_curve(read_curve(*samples));
     fields.done();
@@ -202,12 +206,14 @@ ResolvedExperiment resolve_experiment(const Value& value,
   resolved.json = value.json();
   resolved.trace_file = put_in_place(resolved.json, "trace", file);
   resolved.cluster_file = put_in_place(resolved.json, "cluster", file);
+  put_in_place(resolved.json, "collective", file);
   apply_settings(resolved.json, settings);
   // A setting may have named other files.
   if (const auto trace = put_in_place(resolved.json, "trace", file); !trace.empty())
     resolved.trace_file = trace;
   if (const auto cluster = put_in_place(resolved.json, "cluster", file); !cluster.empty())
     resolved.cluster_file = cluster;
+  put_in_place(resolved.json, "collective", file);
   return resolved;
 }
 

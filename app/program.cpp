@@ -39,6 +39,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_collective_command(program, streams);
   add_list_command(program, streams);
   add_schema_command(program, streams);
+  add_fit_command(program, streams);
   add_export_command(program, streams);
   add_import_command(program, streams);
   add_trace_command(program, streams);

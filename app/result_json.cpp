@@ -6,6 +6,8 @@
 
 #include "app/table.h"
 #include "app/version.h"
+#include "models/collective/simulate.h"
+#include "sim/core/quantity.h"
 
 namespace sgdsim {
 namespace {
@@ -70,11 +72,35 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   return metrics;
 }
 
+// Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
+void add_extrapolations(const Experiment& experiment, const StepResult& result,
+                        std::vector<std::string>& warnings) {
+  const MessageCost& cost = experiment.cost;
+  std::string example;
+  std::size_t beyond = 0;
+  for (const MessageRecord& message : result.messages) {
+    std::string why;
+    if (cost.is_algorithm() && cost.job().size() > 1) {
+      Job job = cost.job();
+      job.share.total = message.size;
+      why = beyond_valid(schedule_of(*cost.algorithm(), job), experiment.cluster);
+    } else if (!cost.covers(message.size)) {
+      why = "an exchange of " + to_text(message.size) + " is beyond the curve: an extrapolation";
+    }
+    if (why.empty()) continue;
+    if (beyond++ == 0) example = why;
+  }
+  if (beyond > 0)
+    warnings.push_back(std::to_string(beyond) + " of " + std::to_string(result.messages.size()) +
+                       " exchanges: " + example);
+}
+
 std::vector<std::string> warnings_of(const Experiment& experiment, const StepResult& result) {
   std::vector<std::string> warnings = experiment.trace.notes;
   warnings.insert(warnings.end(), experiment.notes.begin(), experiment.notes.end());
   warnings.insert(warnings.end(), experiment.cluster.notes.begin(), experiment.cluster.notes.end());
   warnings.insert(warnings.end(), result.warnings.begin(), result.warnings.end());
+  add_extrapolations(experiment, result, warnings);
   return warnings;
 }
 

@@ -1,21 +1,25 @@
-# The two files that the build writes itself: app/version.h and the table of JSON schemas. Both are
-# rewritten only when their text changes, so that an unchanged build compiles and links nothing.
+# The files that the build writes itself: version.h of two rooms and the table of JSON schemas. They
+# are rewritten only when their text changes, so that an unchanged build compiles and links nothing.
 set(SGDSIM_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
-# app/version.h is looked at in every build, because a commit changes no file that CMake watches.
-function(sgdsim_generate_version target)
-  set(header ${SGDSIM_GENERATED}/app/version.h)
+# ROOM/version.h is looked at in every build, because a commit changes no file that CMake watches.
+function(sgdsim_generate_version room)
+  get_target_property(type sgdsim_${room} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    return() # a room without sources
+  endif()
+  set(header ${SGDSIM_GENERATED}/${room}/version.h)
   add_custom_target(
-    sgdsim_version
+    sgdsim_${room}_version
     COMMAND
       ${CMAKE_COMMAND} -D SOURCE_DIR=${PROJECT_SOURCE_DIR} -D HEADER=${header} -D
       VERSION=${PROJECT_VERSION} -D "COMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
-      -D CUDA=$<IF:$<BOOL:${SGDSIM_CUDA}>,true,false> -P ${PROJECT_SOURCE_DIR}/cmake/version.cmake
+      -D CUDA=$<IF:$<BOOL:${SGDSIM_HAS_CUDA}>,true,false> -P ${PROJECT_SOURCE_DIR}/cmake/version.cmake
     BYPRODUCTS ${header}
     COMMENT "Looking at the commit"
     VERBATIM)
-  add_dependencies(${target} sgdsim_version)
-  target_include_directories(${target} PUBLIC ${SGDSIM_GENERATED})
+  add_dependencies(sgdsim_${room} sgdsim_${room}_version)
+  target_include_directories(sgdsim_${room} PUBLIC ${SGDSIM_GENERATED})
 endfunction()
 
 # app/schemas/*.json become the array behind app/schemas.h.

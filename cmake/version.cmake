@@ -1,4 +1,4 @@
-# Writes app/version.h: cmake -D SOURCE_DIR= -D HEADER= -D VERSION= -D COMPILER= -D CUDA= -P this.
+# Writes ROOM/version.h: cmake -D SOURCE_DIR= -D HEADER= -D VERSION= -D COMPILER= -D CUDA= -P this.
 # Outside a git checkout the commit reads "unknown".
 cmake_minimum_required(VERSION 3.25)
 execute_process(

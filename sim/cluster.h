@@ -1,6 +1,7 @@
 // A cluster as every engine sees it: workers, how they are grouped, what their messages cost.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -8,12 +9,23 @@
 
 namespace sgdsim {
 
+// Sizes of messages for which costs were measured.
+struct ValidSizes {
+  Bytes from;
+  Bytes to = Bytes(std::numeric_limits<int64_t>::max());
+  bool holds(double least_B, double most_B) const {
+    return least_B >= static_cast<double>(from.count()) &&
+           most_B <= static_cast<double>(to.count());
+  }
+};
+
 struct Cluster {
   std::string name;
   Network network = Network::uniform(1, {});
   int workers_per_node = 1;        // consecutive workers share a node
   std::vector<int> grid;           // torus dimensions in workers, first fastest; empty if no grid
   std::vector<std::string> notes;  // what a result must repeat as a warning
+  ValidSizes valid = {};
 };
 
 }  // namespace sgdsim

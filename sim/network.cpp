@@ -82,18 +82,59 @@ Network Network::with(const Folding& folding) const {
   for (PairCost& cost : changed.classes_) cost.reduce = folding.of(cost.reduce);
   for (Port& port : changed.ports_)
     for (PairCost* way : {&port.out, &port.in}) way->reduce = folding.of(way->reduce);
+  std::vector<SizeBand> bands = this->bands();
+  for (SizeBand& band : bands) band.network = band.network.with(folding);
+  changed.set_bands(std::move(bands));
   return changed;
+}
+
+void Network::set_bands(std::vector<SizeBand> bands) {
+  if (bands.empty()) {
+    bands_.reset();
+    return;
+  }
+  for (const SizeBand& band : bands) assert(band.network.workers() == workers_);
+  bands_ = std::make_shared<const std::vector<SizeBand>>(std::move(bands));
+}
+
+const std::vector<SizeBand>& Network::bands() const {
+  static const std::vector<SizeBand> none;
+  return bands_ ? *bands_ : none;
+}
+
+const Network& Network::band_at(double size_B) const {
+  const Network* found = this;
+  for (const SizeBand& band : *bands_) {
+    if (size_B < band.from_B) break;
+    found = &band.network;
+  }
+  return *found;
+}
+
+bool Network::is_uniform() const {
+  return ports_.empty() && classes_.size() == 1 &&
+         std::all_of(bands().begin(), bands().end(),
+                     [](const SizeBand& band) { return band.network.is_uniform(); });
 }
 
 Network Network::first(int workers) const {
   assert(workers > 0 && workers <= workers_);
   Network part = *this;
   part.workers_ = workers;
+  std::vector<SizeBand> parts;
+  for (const SizeBand& band : bands()) parts.push_back({band.from_B, band.network.first(workers)});
+  part.set_bands(std::move(parts));
   if (!part.ports_.empty()) part.ports_.resize(static_cast<std::size_t>(workers));
   return part;
 }
 
 PairCost Network::worst() const {
+  PairCost worst = worst_of_band();
+  for (const SizeBand& band : bands()) widen(worst, band.network.worst());
+  return worst;
+}
+
+PairCost Network::worst_of_band() const {
   PairCost worst;
   for (const PairCost& cost : classes_) widen(worst, cost);
   if (ports_.empty()) return worst;

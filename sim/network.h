@@ -6,10 +6,14 @@
 // hops apart, ...) by a rule, and a worker may add a port of its own (a slower card, a longer
 // cable). Memory is per worker and per class, never per pair, except for PairTable, which serves
 // graphs without structure.
+//
+// Real links change their protocol with the size of a message. A network that was calibrated so has
+// bands: from some size on, all its costs are those of another network of the same workers.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <variant>
 #include <vector>
 
@@ -74,6 +78,8 @@ struct Port {
   PairCost in;
 };
 
+struct SizeBand;
+
 class Network {
  public:
   // `classes[c]` is the cost of a pair of class c.
@@ -99,19 +105,38 @@ class Network {
 
   // The same network with another price of folding.
   Network with(const Folding& folding) const;
+
+  // Costs that replace these for messages of at least so many bytes, ascending. Without any, one
+  // cost holds for every size.
+  void set_bands(std::vector<SizeBand> bands);
+  const std::vector<SizeBand>& bands() const;
+  bool has_bands() const { return bands_ != nullptr; }
+  // The network that a message of this size sees; asked once per message, hence inline.
+  const Network& at_size(double size_B) const { return bands_ ? band_at(size_B) : *this; }
+
   // The same network as its first workers see it.
   Network first(int workers) const;
 
-  // Every pair costs the same.
-  bool is_uniform() const { return ports_.empty() && classes_.size() == 1; }
-  // The costs of the worst pair, each term by itself; what a closed form charges.
+  // Every pair costs the same, at every size.
+  bool is_uniform() const;
+  // The costs of the worst pair at its worst size, each term by itself.
   PairCost worst() const;
+  // The same for the sizes below the first band.
+  PairCost worst_of_band() const;
 
  private:
+  const Network& band_at(double size_B) const;
+
   int workers_ = 0;
   PairRule rule_;
   std::vector<PairCost> classes_;
   std::vector<Port> ports_;
+  std::shared_ptr<const std::vector<SizeBand>> bands_;
+};
+
+struct SizeBand {
+  double from_B = 0;
+  Network network = Network::uniform(1, {});
 };
 
 }  // namespace sgdsim

@@ -160,6 +160,35 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   return played;
 }
 
+void MessageRange::add(double size_B) {
+  least_B = any ? std::min(least_B, size_B) : size_B;
+  most_B = std::max(most_B, size_B);
+  any = true;
+}
+
+MessageRange message_range(const Program& program) {
+  MessageRange range;
+  for (const Stage& stage : program.stages) {
+    if (const auto* phase = std::get_if<Phase>(&stage)) {
+      const bool chunks = phase->load == Load::chunk || phase->load == Load::whole;
+      const int different = chunks ? std::min(1, phase->rounds) : phase->rounds;
+      for (int round = 0; round < different; ++round) {
+        if (phase->talk == Talk::shift)
+          range.add(phase->sent_B(round, 0, 0));
+        else if (phase->talk == Talk::exchange)
+          range.add(phase->sent_B(round, phase->core_member(0), 0));
+        else
+          phase->for_each_one_way(round,
+                                  [&](int v, int) { range.add(phase->sent_B(round, v, 0)); });
+      }
+    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
+      for (const Flow& flow : pipeline->flows)
+        for (const BlockRun& run : flow.blocks) range.add(run.size_B);
+    }
+  }
+  return range;
+}
+
 double time_bound_ps(const Program& program, const Network& network) {
   const PairCost worst = network.worst();
   auto step_ps = [&](double size_B) {

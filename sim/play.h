@@ -56,6 +56,15 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
 // What a program sends, without playing it.
 Traffic traffic_of(const Program& program, int workers);
 
+// The smallest and the largest message of a program, to the byte by which chunks differ.
+struct MessageRange {
+  double least_B = 0;
+  double most_B = 0;
+  bool any = false;
+  void add(double size_B);
+};
+MessageRange message_range(const Program& program);
+
 // A bound on the time of a program in picoseconds, in floating point, so that inputs which a 64-bit
 // clock cannot hold are refused before playing.
 double time_bound_ps(const Program& program, const Network& network);

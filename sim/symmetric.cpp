@@ -45,13 +45,12 @@ bool all_alike(const Phase& phase, int workers) {
 
 Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
   if (phase.talk == Talk::fold || phase.talk == Talk::unfold) return clock;
-  const PairCost cost = wires.network().classes().front();
   auto step = [&](int round) {
     const double size_B =
         phase.load == Load::chunk
             ? ChunkRange{0, 1, phase.team.size}.bytes(phase.share.bytes(0), phase.share.fractional)
             : phase.sent_B(round, 0, 0);
-    const Leg leg = wires.leg(cost, 0, 0, size_B, phase.folds);
+    const Leg leg = wires.leg(0, 0, size_B, phase.folds);
     return std::max(leg.out_busy, leg.flight + leg.transit) + leg.fold;
   };
   if (phase.load == Load::chunk) return clock + step(0) * phase.rounds;
@@ -63,7 +62,9 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
 
 std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start) {
   if (!wires.network().is_uniform()) return std::nullopt;
-  const bool ring = is_ring_program(program) && ring_chunks_continue(program);
+  // Where cost falls as size grows, the largest chunk is not the one that everybody waits for.
+  const bool ring =
+      is_ring_program(program) && ring_chunks_continue(program) && !wires.network().has_bands();
   Time clock = start;
   for (const Stage& stage : program.stages) {
     if (std::holds_alternative<Barrier>(stage)) continue;

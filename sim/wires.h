@@ -41,11 +41,8 @@ class Wires {
   AlphaRule alpha() const { return alpha_; }
 
   Leg leg(int from, int to, double size_B, bool folds) const {
-    return leg(network_->between(from, to), from, to, size_B, folds);
-  }
-
-  // With the cost of the pair already looked up.
-  Leg leg(const PairCost& cost, int from, int to, double size_B, bool folds) const {
+    const Network& network = network_->at_size(size_B);
+    const PairCost cost = network.between(from, to);
     Leg leg;
     const Duration transit = cost.per_byte.of(size_B);
     if (folds) leg.fold = cost.reduce.of(size_B);
@@ -56,9 +53,9 @@ class Wires {
     leg.flight = cost.latency;
     leg.transit = leg.in_busy = leg.out_busy = transit;
     // A fast port is not held up for as long as a slow one at the other end needs.
-    const std::vector<Port>& ports = network_->ports();
+    const std::vector<Port>& ports = network.ports();
     if (!ports.empty()) {
-      const auto class_rate = network_->classes()[network_->class_of(from, to)].per_byte;
+      const auto class_rate = network.classes()[network.class_of(from, to)].per_byte;
       const PerByte out = ports[static_cast<std::size_t>(from)].out.per_byte;
       const PerByte in = ports[static_cast<std::size_t>(to)].in.per_byte;
       leg.out_busy = std::max(out, class_rate).of(size_B);

@@ -272,7 +272,7 @@ TEST_CASE("command line: --set changes known fields only") {
               "pcie, nic, ports"},
       {"unknown field of a field", with(ethernet, {"--set", "nic.latncy=1us"}),
        file + "/nic: unknown field \"latncy\" (did you mean \"latency\"?); known: latency, "
-              "bandwidth, per_byte, efficiency, reduce"},
+              "bandwidth, per_byte, efficiency, reduce, segments, valid"},
       {"wrong unit", with(ethernet, {"--set", "nic.latency=1"}),
        file + "/nic/latency: expected a time with a unit " + durations +
            ", got \"1\", which has no unit"},

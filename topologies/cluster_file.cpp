@@ -3,6 +3,7 @@
 
 #include "sim/core/error.h"
 #include "topologies/registry.h"
+#include "topologies/segments.h"
 
 namespace sgdsim {
 namespace {
@@ -12,6 +13,17 @@ constexpr int64_t most_connections = int64_t{1} << 22;
 std::string text_or(Object& fields, const std::string& name, const std::string& otherwise) {
   const auto value = fields.find(name);
   return value ? value->text() : otherwise;
+}
+
+// The network as messages of each segment see it: the file is read once more for each.
+void add_bands(const Value& value, const Shape& shape, Network& network) {
+  std::vector<SizeBand> bands;
+  for (const Bytes from : segment_starts(value.json())) {
+    const Json json = at_size(value.json(), from);
+    Object fields(Value(json, value.file(), value.path()));
+    bands.push_back({static_cast<double>(from.count()), shape.wire(fields).network});
+  }
+  network.set_bands(std::move(bands));
 }
 
 }  // namespace
@@ -38,11 +50,13 @@ ClusterFile read_cluster(const Value& value) {
   std::string source = text_or(fields, "source", "");
   Wiring wiring = shape.wire(fields);
   fields.done();
+  add_bands(value, shape, wiring.network);
   return {.cluster = {.name = std::move(name),
                       .network = std::move(wiring.network),
                       .workers_per_node = wiring.gpus_per_node,
                       .grid = std::move(wiring.grid),
-                      .notes = {}},
+                      .notes = {},
+                      .valid = valid_range(value.json())},
           .shape = std::string(shape.name),
           .description = std::move(description),
           .source = std::move(source),

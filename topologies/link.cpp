@@ -2,6 +2,7 @@
 #include "topologies/link.h"
 
 #include "sim/core/quantity.h"
+#include "topologies/segments.h"
 
 namespace sgdsim {
 namespace {
@@ -30,6 +31,8 @@ LinkFields read_link_fields(Object& fields) {
   if (const auto efficiency = fields.find("efficiency"))
     link.efficiency = efficiency->number(least_efficiency, 1);
   if (const auto reduce = fields.find("reduce")) link.reduce = reduce->per_byte();
+  if (const auto segments = fields.find("segments")) check_segments(*segments);
+  if (const auto valid = fields.find("valid")) read_valid(*valid);
   return link;
 }
 

@@ -4,6 +4,9 @@
 //   {"latency": "1 us", "bandwidth": "100 Gbps", "efficiency": 0.92, "reduce": "50 ps/B"}
 // Both directions of a link have the full bandwidth at the same time. `per_byte` may stand for
 // `bandwidth`, because a fitted beta is a time per byte and not a round rate.
+//
+// A calibrated link may have `segments`, whose costs replace those of the link for messages from
+// some size on, and a range of sizes in which all of that is `valid`; see segments.h.
 #pragma once
 
 #include <optional>

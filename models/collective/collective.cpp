@@ -119,11 +119,13 @@ std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Job& jo
   return sum;
 }
 
-PairCost worst_in_team(const Network& network, const Team& team) {
+namespace {
+
+PairCost worst_in_band(const Network& network, const Team& team) {
   const int64_t pairs = static_cast<int64_t>(network.workers()) * team.size;
   // All pairs of a large team: the worst of the network, which then has such a pair.
-  if (team.size == network.workers() || pairs > 4'000'000) return network.worst();
-  if (network.is_uniform()) return network.classes().front();
+  if (team.size == network.workers() || pairs > 4'000'000) return network.worst_of_band();
+  if (network.ports().empty() && network.classes().size() == 1) return network.classes().front();
   PairCost worst;
   for (int from = 0; from < network.workers(); ++from) {
     if (!team.takes_part(from)) continue;
@@ -136,6 +138,16 @@ PairCost worst_in_team(const Network& network, const Team& team) {
     }
   }
   return worst;
+}
+
+}  // namespace
+
+TeamCost worst_in_team(const Network& network, const Team& team) {
+  TeamCost cost;
+  cost.smallest = worst_in_band(network, team);
+  for (const SizeBand& band : network.bands())
+    cost.from.emplace_back(band.from_B, worst_in_band(band.network, team));
+  return cost;
 }
 
 }  // namespace sgdsim

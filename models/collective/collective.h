@@ -52,8 +52,24 @@ struct CollectiveOptions {
   std::vector<int> dims;                // torus_ring; empty: the cluster's grid
 };
 
-// One collective of one team. `cost` is alpha, beta and gamma of the team's worst pair: closed
-// forms charge it, and block sizes are chosen by it.
+// alpha, beta and gamma of a team's worst pair, which closed forms charge and block sizes are
+// chosen by; where a network has bands, one for the messages of each.
+struct TeamCost {
+  TeamCost() = default;
+  TeamCost(const PairCost& everywhere) : smallest(everywhere) {}
+
+  PairCost smallest;
+  std::vector<std::pair<double, PairCost>> from;  // from so many bytes on, ascending
+
+  const PairCost& at(double size_B) const {
+    const PairCost* found = &smallest;
+    for (const auto& [from_B, cost] : from)
+      if (size_B >= from_B) found = &cost;
+    return *found;
+  }
+};
+
+// One collective of one team.
 struct Job {
   Operation operation = Operation::allreduce;
   Team team;
@@ -61,7 +77,7 @@ struct Job {
   std::vector<Bytes> following;  // further messages, each after the one before (layers)
   std::optional<Bytes> block;    // of a pipeline; empty: the best one
   std::optional<int> root;       // a member; empty: the algorithm's own
-  PairCost cost;
+  TeamCost cost;
   CollectiveOptions options;
   // The rest serves algorithms that play inside and across groups.
   int workers_per_node = 1;
@@ -71,8 +87,10 @@ struct Job {
   int size() const { return team.size; }
   double bytes() const { return share.bytes(0); }
   // One message of s bytes, and the fold of s bytes, on the worst pair.
-  Duration message(double size_B) const { return cost.latency + cost.per_byte.of(size_B); }
-  Duration fold(double size_B) const { return cost.reduce.of(size_B); }
+  Duration message(double size_B) const { return latency(size_B) + transfer(size_B); }
+  Duration latency(double size_B) const { return cost.at(size_B).latency; }
+  Duration transfer(double size_B) const { return cost.at(size_B).per_byte.of(size_B); }
+  Duration fold(double size_B) const { return cost.at(size_B).reduce.of(size_B); }
   // The bytes of the first `count` of `parts` chunks, the largest ones.
   double first_chunks(int count, int parts) const {
     return ChunkRange{0, count, parts}.bytes(bytes(), share.fractional);
@@ -120,6 +138,6 @@ Program schedule_of(const Algorithm& algorithm, const Job& job);
 std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Job& job);
 
 // The worst alpha, beta and gamma among pairs of the same team, each by itself.
-PairCost worst_in_team(const Network& network, const Team& team);
+TeamCost worst_in_team(const Network& network, const Team& team);
 
 }  // namespace sgdsim

@@ -48,8 +48,8 @@ double block_B(const Job& job) {
   const double n = job.bytes();
   if (job.block) return static_cast<double>(job.block->count());
   // The way down has lg P stages and then n/b more steps of alpha + b beta.
-  const double alpha = job.wire() ? 0 : static_cast<double>(job.cost.latency.ps());
-  const double rate = 2 * log2_up(job.size()) * job.cost.per_byte.ps();
+  const double alpha = job.wire() ? 0 : static_cast<double>(job.latency(n).ps());
+  const double rate = 2 * log2_up(job.size()) * job.cost.at(n).per_byte.ps();
   const double best = rate > 0 ? std::sqrt(n * alpha / rate) : n;
   return std::clamp(std::round(best), std::max(1., std::ceil(n / 65536)), n);
 }
@@ -87,14 +87,16 @@ Program schedule(const Job& job) {
 
 std::optional<Duration> closed_form(const Job& job) {
   const double n = job.bytes();
-  const Duration down = job.cost.latency * log2_up(job.size()) + job.cost.per_byte.of(n);
+  const double b = block_B(job);
+  const Duration flights = job.latency(b) * log2_up(job.size());
+  const Duration down = flights + job.cost.at(b).per_byte.of(n);
   switch (job.operation) {
     case Operation::broadcast:
       return down;
     case Operation::reduce:
-      return down + job.fold(n);
+      return down + job.cost.at(b).reduce.of(n);
     default:
-      return down + job.cost.latency * log2_up(job.size()) + job.fold(n);
+      return down + flights + job.cost.at(b).reduce.of(n);
   }
 }
 

@@ -34,8 +34,8 @@ Program schedule(const Job& job) {
 std::optional<Duration> closed_form(const Job& job) {
   const double n = job.bytes();
   const int others = job.size() - 1;
-  const Duration busy = job.wire() ? job.cost.per_byte.of(n) : job.message(n);
-  const Duration flight = job.wire() ? job.cost.latency : Duration();
+  const Duration busy = job.wire() ? job.transfer(n) : job.message(n);
+  const Duration flight = job.wire() ? job.latency(n) : Duration();
   const Duration out_time = flight + busy * others;
   const Duration in_time = flight + busy + job.fold(n) + std::max(busy, job.fold(n)) * (others - 1);
   switch (job.operation) {

@@ -23,9 +23,10 @@ int root_of(const Job& job) {
 constexpr double most_blocks = 1 << 20;
 
 double best_block_B(const Job& job, double n) {
-  const double alpha = job.wire() ? 0 : static_cast<double>(job.cost.latency.ps());
-  const double beta = job.cost.per_byte.ps();
-  const double gamma = job.cost.reduce.ps();
+  const PairCost& cost = job.cost.at(n);
+  const double alpha = job.wire() ? 0 : static_cast<double>(cost.latency.ps());
+  const double beta = cost.per_byte.ps();
+  const double gamma = cost.reduce.ps();
   const int extra = job.options.lp_paper_steps ? job.size() - 1 : job.size() - 2;
   double startups = alpha;  // paid once per block
   double rate = beta;       // paid for `extra` more blocks
@@ -104,10 +105,12 @@ struct Stages {
   std::vector<BlockRun> runs;
   const Job& job;
   Duration transfer(double size_B) const {
-    return job.wire() ? job.cost.per_byte.of(size_B) : job.message(size_B);
+    return job.wire() ? job.transfer(size_B) : job.message(size_B);
   }
   Duration both(double size_B) const { return transfer(size_B) + job.fold(size_B); }
-  Duration flights() const { return job.wire() ? job.cost.latency * (job.size() - 1) : Duration(); }
+  Duration flights() const {
+    return job.wire() ? job.latency(block_B()) * (job.size() - 1) : Duration();
+  }
   int64_t count() const {
     int64_t sum = 0;
     for (const BlockRun& run : runs) sum += run.count;
@@ -134,9 +137,10 @@ Duration paper_form(const Stages& stages, const Job& job) {
   const double n = job.bytes();
   const double b = stages.block_B();
   const double steps = job.size() - 1 + n / b;
-  const double alpha = static_cast<double>(job.cost.latency.ps());
-  const double beta = job.cost.per_byte.ps();
-  const double gamma = job.cost.reduce.ps();
+  const PairCost& cost = job.cost.at(b);
+  const double alpha = static_cast<double>(cost.latency.ps());
+  const double beta = cost.per_byte.ps();
+  const double gamma = cost.reduce.ps();
   double ps = 0;
   switch (job.operation) {
     case Operation::broadcast:

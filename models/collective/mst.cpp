@@ -39,8 +39,8 @@ Duration broadcast_time(const Job& job) {
   const int levels = log2_up(job.size());
   if (!job.wire()) return levels * job.message(n);
   auto arrival = [&](int v) {
-    return job.cost.latency * std::popcount(static_cast<unsigned>(v)) +
-           job.cost.per_byte.of(n) * (levels - std::countr_zero(static_cast<unsigned>(v)));
+    return job.latency(n) * std::popcount(static_cast<unsigned>(v)) +
+           job.transfer(n) * (levels - std::countr_zero(static_cast<unsigned>(v)));
   };
   const int last = job.size() - 1;
   Duration worst = arrival(last);
@@ -56,8 +56,8 @@ Duration broadcast_time(const Job& job) {
 Duration reduce_time(const Job& job, int size) {
   if (size == 1) return {};
   const double n = job.bytes();
-  const Duration flight = job.wire() ? job.cost.latency : Duration();
-  const Duration transit = job.wire() ? job.cost.per_byte.of(n) : job.message(n);
+  const Duration flight = job.wire() ? job.latency(n) : Duration();
+  const Duration transit = job.wire() ? job.transfer(n) : job.message(n);
   Duration done;  // of the root
   Duration in_port;
   for (int mask = 1; mask < size; mask *= 2) {

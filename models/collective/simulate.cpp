@@ -71,6 +71,8 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   answer.algorithm = algorithm.name;
   answer.fidelity = question.fidelity;
   answer.warnings = cluster.notes;
+  if (std::string why = beyond_valid(program, cluster); !why.empty())
+    answer.warnings.push_back(std::move(why));
   if (question.fidelity == Fidelity::closed_form) {
     const auto time = closed_form_of(algorithm, job);
     if (!time)
@@ -135,6 +137,16 @@ Fidelity fidelity_named(const std::string& name, const std::string& where) {
   if (name == "closed_form") return Fidelity::closed_form;
   if (name == "message") return Fidelity::message;
   throw InputError(where, unknown_name("fidelity", name, {"closed_form", "message"}));
+}
+
+std::string beyond_valid(const Program& program, const Cluster& cluster) {
+  const MessageRange range = message_range(program);
+  if (!range.any || cluster.valid.holds(range.least_B, range.most_B)) return {};
+  const auto text = [](double size_B) { return to_text(Bytes(std::llrint(size_B))); };
+  return "messages of " + text(range.least_B) +
+         (range.most_B > range.least_B ? " to " + text(range.most_B) : "") +
+         " reach beyond what the cluster was calibrated for, " + to_text(cluster.valid.from) +
+         " to " + to_text(cluster.valid.to) + ": an extrapolation";
 }
 
 double bus_factor(Operation operation, int ranks) {

@@ -49,6 +49,9 @@ struct CollectiveAnswer {
 CollectiveAnswer simulate_collective(const CollectiveQuestion& question, const Cluster& cluster,
                                      const std::string& where);
 
+// Why the costs of this cluster do not reach the messages of a program; empty if they do.
+std::string beyond_valid(const Program& program, const Cluster& cluster);
+
 // Bytes that cross each port per byte of the message, in the convention of nccl-tests: 2(P-1)/P for
 // all-reduce, (P-1)/P for reduce-scatter, all-gather and all-to-all, 1 for broadcast and reduce.
 double bus_factor(Operation operation, int ranks);

@@ -14,9 +14,9 @@ Line line_of(const Algorithm& algorithm, Job job) {
   constexpr double long_B = 0x1p34;
   job.share.total = Bytes(static_cast<int64_t>(long_B));
   job.share.fractional = true;
-  const PairCost cost = job.cost;
+  const PairCost cost = job.cost.at(long_B);
   job.network = nullptr;  // sub-teams then charge job.cost as well
-  job.cost = {cost.latency, {}, {}};
+  job.cost = PairCost{cost.latency, {}, {}};
   const auto start_up = closed_form_of(algorithm, job);
   job.cost = cost;
   const auto whole = closed_form_of(algorithm, job);

@@ -1,0 +1,74 @@
+// `sgdsim fit`: what it is asked, the series that count, and what comes out of fitting them.
+//
+// Without --from-collective every series is a curve a + b M by itself. With it, all series together
+// give alpha, beta and gamma of the link under them: a collective counts as its algorithm's cost.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/link/fit.h"
+#include "traces/measurement/measurement.h"
+
+namespace sgdsim {
+
+// As text; empty where an option was not given.
+struct FitArguments {
+  std::vector<std::string> files;
+  std::string input;  // a format; empty: the content tells
+  std::string operation;
+  std::string ranks;
+  std::string algorithm;
+  std::string type;
+  bool in_place = false;
+  std::string from_collective;
+  std::vector<std::string> options;
+  std::string gamma;
+  std::string pieces = "auto";
+  std::string least_size = "4 B";
+  std::string holdout = "sizes";
+  std::string name;
+  std::string out;
+  std::string case_file;
+  std::string report;
+  std::string format = "table";
+};
+
+void add_options(CLI::App& command, FitArguments& arguments);
+
+// A series and its rows; for a link, the algorithm whose cost the rows are.
+struct FitInput {
+  Series series;
+  std::string algorithm;  // of the link; empty: a curve, or one message
+  std::vector<FitRow> rows;
+  std::vector<bool> is_held;  // row by row, in the assessment
+};
+
+struct Assessment {
+  std::string by;  // "sizes" or "ranks"
+  PredictionError error;
+  Fit fit;  // of the rows that were not held out
+};
+
+struct Fitted {
+  std::vector<FitInput> inputs;  // one for a curve
+  Fit fit;
+  std::optional<Assessment> assessment;
+  double given_gamma_ps = 0;
+
+  bool is_link = false;
+};
+
+struct FitAnswer {
+  std::string name;
+  std::vector<std::string> sources;
+  std::vector<std::string> notes;
+  std::string device;
+  std::vector<Fitted> fits;  // one for a link
+};
+
+FitAnswer answer_fit(const FitArguments& arguments);
+
+}  // namespace sgdsim

@@ -1,0 +1,234 @@
+// Cutting sizes into runs. The cost of every run is known from sums, added up from its first size
+// on, so that nothing is ever subtracted; with S sizes and K pieces that is S^2 runs and K S^2
+// steps. More than 512 sizes are first gathered into 512 groups: cuts then fall between groups.
+#include "models/link/fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/link/least_squares.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_groups = 512;
+constexpr std::size_t least_sizes = 2;  // of a piece
+// Relative errors below this are how measurements are printed, not a reason for another piece.
+constexpr double resolution = 1e-4;
+
+// Rows of consecutive sizes that are not cut apart.
+struct Group {
+  std::size_t first_row = 0;
+  std::size_t end_row = 0;
+  std::size_t sizes = 0;
+  Sums sums;
+};
+
+std::size_t count_sizes(const std::vector<FitRow>& rows) {
+  std::size_t count = rows.empty() ? 0 : 1;
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (rows[i].size_B != rows[i - 1].size_B) ++count;
+  return count;
+}
+
+std::vector<Group> grouped(const std::vector<FitRow>& rows) {
+  const std::size_t sizes = count_sizes(rows);
+  const std::size_t per_group = (sizes + most_groups - 1) / most_groups;
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool new_size = i == 0 || rows[i].size_B != rows[i - 1].size_B;
+    if (new_size && (groups.empty() || groups.back().sizes == per_group))
+      groups.push_back({.first_row = i, .end_row = i, .sizes = 0, .sums = {}});
+    Group& group = groups.back();
+    group.end_row = i + 1;
+    if (new_size) ++group.sizes;
+    group.sums.add(rows[i]);
+  }
+  return groups;
+}
+
+// The cheapest way to cut the first `end` groups into k runs, for all k and end.
+class Cuts {
+ public:
+  explicit Cuts(const std::vector<Group>& groups) : groups_(groups) {
+    const std::size_t count = groups.size();
+    costs_.assign(most_pieces + 1, std::vector<double>(count + 1, none));
+    from_.assign(most_pieces + 1, std::vector<std::size_t>(count + 1, 0));
+    costs_[0][0] = 0;
+    // A run is looked at once, and extends every number of runs before it: ends ascend within a
+    // start, and starts ascend, so that what is extended is final.
+    for (std::size_t from = 0; from < count; ++from) extend(from);
+  }
+
+  bool possible(int pieces) const { return cost(pieces) < none; }
+  double cost(int pieces) const { return costs_[static_cast<std::size_t>(pieces)].back(); }
+
+  // The groups at which the pieces begin, and the end.
+  std::vector<std::size_t> bounds(int pieces) const {
+    std::vector<std::size_t> bounds{groups_.size()};
+    for (auto k = static_cast<std::size_t>(pieces); k > 0; --k)
+      bounds.push_back(from_[k][bounds.back()]);
+    std::reverse(bounds.begin(), bounds.end());
+    return bounds;
+  }
+
+ private:
+  static constexpr double none = std::numeric_limits<double>::infinity();
+
+  void extend(std::size_t from) {
+    Sums sums;
+    std::size_t sizes = 0;
+    for (std::size_t end = from + 1; end <= groups_.size(); ++end) {
+      sums.add(groups_[end - 1].sums);
+      sizes += groups_[end - 1].sizes;
+      if (sizes < least_sizes) continue;
+      const double run = least_squares(sums).cost;
+      for (std::size_t k = 1; k < costs_.size(); ++k) {
+        const double all = costs_[k - 1][from] + run;
+        if (all >= costs_[k][end]) continue;
+        costs_[k][end] = all;
+        from_[k][end] = from;
+      }
+    }
+  }
+
+  const std::vector<Group>& groups_;
+  std::vector<std::vector<double>> costs_;
+  std::vector<std::vector<std::size_t>> from_;
+};
+
+Estimate estimate(double value, double variance, double error_variance, std::size_t freedom) {
+  if (freedom == 0 || variance == 0) return {value, {}, {}};
+  const double half = student_t(freedom) * std::sqrt(variance * error_variance);
+  return {value, std::max(0., value - half), value + half};
+}
+
+FitPiece fit_piece(const std::vector<FitRow>& rows, std::size_t from, std::size_t end) {
+  Sums sums;
+  for (std::size_t i = from; i < end; ++i) sums.add(rows[i]);
+  const Solution solution = least_squares(sums);
+  FitPiece piece;
+  piece.from_B = rows[from].size_B;
+  piece.to_B = rows[end - 1].size_B;
+  piece.rows = end - from;
+  piece.alpha_ps.value = solution.values[0];
+  piece.beta_ps.value = solution.values[1];
+  piece.gamma_ps.value = solution.values[2];
+  double squares = 0;
+  for (std::size_t i = from; i < end; ++i) {
+    const double error = piece.predict_ps(rows[i]) / rows[i].time_ps - 1;
+    squares += error * error;
+    piece.max = std::max(piece.max, std::abs(error));
+  }
+  piece.rms = std::sqrt(squares / static_cast<double>(piece.rows));
+  const auto used =
+      static_cast<std::size_t>(std::count(solution.used.begin(), solution.used.end(), true));
+  const std::size_t freedom = piece.rows > used ? piece.rows - used : 0;
+  const double error_variance = freedom > 0 ? squares / static_cast<double>(freedom) : 0;
+  const auto variance = variances(sums, solution);
+  piece.alpha_ps = estimate(solution.values[0], variance[0], error_variance, freedom);
+  piece.beta_ps = estimate(solution.values[1], variance[1], error_variance, freedom);
+  piece.gamma_ps = estimate(solution.values[2], variance[2], error_variance, freedom);
+  piece.gamma_is_told = solution.used[2];
+  return piece;
+}
+
+// The first size at which `after` is the cheaper one, between the sizes that either was fitted on.
+double begin_of(const FitPiece& after, const FitPiece& before) {
+  const double rate_before = before.beta_ps.value + before.gamma_ps.value;
+  const double rate_after = after.beta_ps.value + after.gamma_ps.value;
+  const double at_last = before.alpha_ps.value + rate_before * after.from_B;
+  if (at_last <= after.alpha_ps.value + rate_after * after.from_B) return after.from_B;
+  if (rate_before <= rate_after) return std::floor(before.to_B) + 1;
+  const double crossing =
+      (after.alpha_ps.value - before.alpha_ps.value) / (rate_before - rate_after);
+  return std::clamp(std::ceil(crossing), std::floor(before.to_B) + 1, after.from_B);
+}
+
+// Two constants (three with a reduction) a piece. Where it ends counts as two more: the best of
+// many places to cut always gains something, and with one a single line often falls to pieces.
+double criterion_of(double cost, std::size_t rows, int pieces, bool folds) {
+  const auto n = static_cast<double>(rows);
+  const double variance = std::max(cost / n, resolution * resolution);
+  const int parameters = (folds ? 5 : 4) * pieces - 2;
+  return n * std::log(variance) + parameters * std::log(n);
+}
+
+void sort_by_size(std::vector<FitRow>& rows) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const FitRow& a, const FitRow& b) { return a.size_B < b.size_B; });
+}
+
+}  // namespace
+
+FitRow curve_row(double size_B, double time_ps) {
+  return {.size_B = size_B, .alphas = 1, .bytes = size_B, .folded = 0, .time_ps = time_ps};
+}
+
+const FitPiece& Fit::piece_at(double size_B) const {
+  std::size_t at = pieces.size() - 1;
+  while (at > 0 && size_B < pieces[at].rules_from_B) --at;
+  return pieces[at];
+}
+
+Fit fit_pieces(std::vector<FitRow> rows, int pieces) {
+  sort_by_size(rows);
+  if (count_sizes(rows) < least_sizes)
+    throw InputError("", "a line needs at least 2 sizes, got " + std::to_string(count_sizes(rows)));
+  const bool folds =
+      std::any_of(rows.begin(), rows.end(), [](const FitRow& row) { return row.folded > 0; });
+  const std::vector<Group> groups = grouped(rows);
+  const Cuts cuts(groups);
+  int best = 1;
+  for (int k = 1; k <= most_pieces; ++k) {
+    if (!cuts.possible(k)) break;
+    const auto criterion = [&](int count) {
+      return criterion_of(cuts.cost(count), rows.size(), count, folds);
+    };
+    if (pieces == 0 ? criterion(k) < criterion(best) : k <= pieces) best = k;
+  }
+  Fit fit;
+  fit.rows = rows.size();
+  const std::vector<std::size_t> bounds = cuts.bounds(best);
+  double squares = 0;
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+    fit.pieces.push_back(
+        fit_piece(rows, groups[bounds[i]].first_row, groups[bounds[i + 1] - 1].end_row));
+    const FitPiece& piece = fit.pieces.back();
+    if (i > 0) fit.pieces[i].rules_from_B = begin_of(fit.pieces[i], fit.pieces[i - 1]);
+    squares += piece.rms * piece.rms * static_cast<double>(piece.rows);
+    fit.max = std::max(fit.max, piece.max);
+  }
+  fit.rms = std::sqrt(squares / static_cast<double>(fit.rows));
+  fit.criterion = criterion_of(squares, fit.rows, best, folds);
+  return fit;
+}
+
+PredictionError error_of(const Fit& fit, const std::vector<FitRow>& rows) {
+  std::vector<double> errors;
+  errors.reserve(rows.size());
+  for (const FitRow& row : rows) errors.push_back(std::abs(fit.predict_ps(row) / row.time_ps - 1));
+  if (errors.empty()) return {};
+  std::sort(errors.begin(), errors.end());
+  const std::size_t half = errors.size() / 2;
+  const double median =
+      errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+  return {errors.size(), median, errors.back()};
+}
+
+Halves alternate_sizes(std::vector<FitRow> rows) {
+  sort_by_size(rows);
+  const std::size_t sizes = count_sizes(rows);
+  Halves halves;
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i > 0 && rows[i].size_B != rows[i - 1].size_B) ++size;
+    const bool is_held = size % 2 == 1 && size + 1 < sizes;
+    (is_held ? halves.held : halves.kept).push_back(rows[i]);
+  }
+  return halves;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,177 @@
+// `sgdsim fit` as people use it: logs in, clusters, curves, cases and pictures out.
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+#include "tests/schema_check.h"
+
+namespace sgdsim {
+namespace {
+
+using Words = std::vector<std::string>;
+using Faults = std::vector<std::string>;
+
+const std::string own = "tests/data/measurement.json";
+const std::string shipped = "traces/measurement/data/";
+
+Json json_of(Words words) {
+  words.insert(words.begin(), "fit");
+  words.insert(words.end(), {"--format", "json"});
+  const Ran ran = run_sgdsim(words);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/fit/1", json) == Faults{});
+  return json;
+}
+
+// The file was made with alpha 2 us, beta 100 ps/B and gamma 50 ps/B.
+TEST_CASE("fit command: the link under collectives, and what it predicts") {
+  const Temporary cluster(Temporary::Kind::file);
+  const Temporary cases(Temporary::Kind::file);
+  const Json json = json_of(
+      {own, "--from-collective", "stated", "--out", cluster.name(), "--case", cases.name()});
+  const Json& piece = json["fits"][0]["pieces"][0];
+  CHECK(piece["alpha_us"].get<double>() == doctest::Approx(2));
+  CHECK(piece["beta_ps_per_B"].get<double>() == doctest::Approx(100));
+  CHECK(piece["gamma_ps_per_B"].get<double>() == doctest::Approx(50));
+  CHECK(json["fits"][0]["held_out"]["max_percent"].get<double>() < 0.01);
+  const Json written = Json::parse(read_text(cluster.name()));
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/cluster/1", written) == Faults{});
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/case/1", Json::parse(read_text(cases.name()))) ==
+        Faults{});
+  // 2 (P-1) alpha + 2 (P-1)/P n beta + (P-1)/P n gamma = 12 + 39.3216 + 9.8304 us.
+  const Ran collective =
+      run_sgdsim({"collective", "-c", cluster.name(), "-n", "256 KiB", "--format", "json"});
+  CHECK(Json::parse(collective.out)["time_us"].get<double>() == doctest::Approx(61.152));
+  CHECK(run_sgdsim({"validate", cases.name()}).exit_code == 0);
+}
+
+TEST_CASE("fit command: ranks that were held out") {
+  const Json json = json_of({own, "--from-collective", "stated", "--holdout", "ranks=4"});
+  CHECK(json["fits"][0]["held_out"]["by"] == "ranks");
+  CHECK(json["fits"][0]["held_out"]["rows"] == 18);
+  CHECK(json["fits"][0]["held_out"]["max_percent"].get<double>() < 0.01);
+  CHECK_FALSE(json_of({own, "--holdout", "none"})["fits"][0].contains("held_out"));
+}
+
+TEST_CASE("fit command: a given gamma, and a beta that stands for both") {
+  const Json given =
+      json_of({own, "-a", "ring", "--from-collective", "ring", "--gamma", "50 ps/B"});
+  CHECK(given["fits"][0]["pieces"][0]["beta_ps_per_B"].get<double>() == doctest::Approx(100));
+  CHECK(given["fits"][0]["given_gamma_ps_per_B"] == 50);
+  const Json both = json_of({own, "-a", "ring", "--from-collective", "ring"});
+  CHECK(both["fits"][0]["pieces"][0]["beta_ps_per_B"].get<double>() == doctest::Approx(125));
+  CHECK_FALSE(both["fits"][0]["pieces"][0].contains("gamma_ps_per_B"));
+}
+
+// Three segments of a measured NVSwitch box, as a cluster, predict the sizes that they did not see.
+TEST_CASE("fit command: a segmented cluster predicts what was held out") {
+  const Temporary cases(Temporary::Kind::file);
+  const Json json = json_of({shipped + "nccl_a100x8.json", "--op", "allreduce", "--from-collective",
+                             "ring", "--segments", "3", "--case", cases.name()});
+  CHECK(json["fits"][0]["pieces"].size() == 3);
+  const Ran validated = run_sgdsim({"validate", cases.name(), "--format", "json"});
+  REQUIRE(validated.exit_code == 0);
+  const Json held = Json::parse(validated.out)["suites"][0]["held"];
+  const Json& assessed = json["fits"][0]["held_out"];
+  CHECK(held["rows"] == assessed["rows"]);
+  CHECK(held["median_percent"].get<double>() ==
+        doctest::Approx(assessed["median_percent"].get<double>()).epsilon(1e-3));
+  CHECK(held["max_percent"].get<double>() ==
+        doctest::Approx(assessed["max_percent"].get<double>()).epsilon(1e-3));
+  CHECK(held["median_percent"].get<double>() < 10);
+  CHECK(held["max_percent"].get<double>() < 25);
+}
+
+TEST_CASE("fit command: a curve serves an experiment, which says where it ends") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string curve = folder.name() + "/curve.json";
+  json_of({"tests/data/osu_allreduce.log", "--ranks", "4", "--out", curve});
+  const Json written = Json::parse(read_text(curve));
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/collective-cost/1", written) == Faults{});
+  const std::string root = SGDSIM_SOURCE_DIR;
+  const auto experiment = [&](const std::string& name, const std::string& collective) {
+    const Json json = {{"schema", "sgdsim/experiment/1"},
+                       {"trace", root + "/traces/data/googlenet_k80.json"},
+                       {"cluster",
+                        {{"shape", "single_switch"},
+                         {"nodes", 4},
+                         {"nic", {{"latency", "1 us"}, {"bandwidth", "10 Gbps"}}}}},
+                       {"collective", collective},
+                       {"strategy", "wfbp"}};
+    std::ofstream(folder.name() + "/" + name) << json.dump();
+    return folder.name() + "/" + name;
+  };
+  const Ran ran = run_sgdsim({"run", experiment("a.json", "curve.json"), "--format", "json"});
+  REQUIRE(ran.exit_code == 0);
+  CHECK(Json::parse(ran.out)["collective"] == "measured curve");
+  CHECK(ran.out.find("beyond the curve") !=
+        std::string::npos);  // GoogLeNet's largest is above 1 MiB
+  CHECK(run_sgdsim({"run", experiment("b.json", "missing.json")}).exit_code == 2);
+}
+
+TEST_CASE("fit command: the picture stands alone") {
+  const Temporary page(Temporary::Kind::file);
+  json_of({shipped + "nccl_a100x8.json", "--report", page.name()});
+  const std::string html = read_text(page.name());
+  CHECK(html.starts_with("<!DOCTYPE html>"));
+  CHECK(html.ends_with("</html>\n"));
+  CHECK(html.find("http://") == html.find("http://www.w3.org/2000/svg"));
+  std::size_t drawings = 0;
+  for (std::size_t at = html.find("<svg"); at != std::string::npos; at = html.find("<svg", at + 1))
+    ++drawings;
+  CHECK(drawings == 6);
+  CHECK(html.find("nan") == std::string::npos);
+}
+
+TEST_CASE("fit command: dropped lines are a warning") {
+  const std::string log = read_text(std::string(SGDSIM_SOURCE_DIR) + "/tests/data/nccl_tests.log");
+  const Temporary cut(Temporary::Kind::file, log.substr(0, log.find("94.71")));
+  const Ran ran = run_sgdsim({"fit", cut.name()});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.log.find("1 line dropped") != std::string::npos);
+}
+
+TEST_CASE("fit command: refused with a sentence") {
+  struct Row {
+    Words words;
+    std::string sentence;
+  };
+  const std::vector<Row> rows = {
+      {{"README.md"}, "no measured times found"},
+      {{"missing.log"}, "missing.log"},
+      {{own, "--segments", "5"}, "--segments"},
+      {{own, "--segments", "many"}, "--segments"},
+      {{own, "--op", "alreduce"}, "allreduce"},
+      {{own, "--op", "alltoall"}, "no series is left to fit"},
+      {{own, "--input", "nccl"}, "nccl-tests-log"},
+      {{own, "--from-collective", "rings"}, "unknown algorithm"},
+      {{own, "--gamma", "1 ns/B"}, "no effect without --from-collective"},
+      {{own, "--option", "gamma=overlap"}, "no effect without --from-collective"},
+      {{own, "--from-collective", "ring", "-a", "ring", "--option", "lp_root=first"},
+       "no effect on ring"},
+      {{own, "--from-collective", "ring", "--gamma", "1"}, "unit"},
+      {{own, "--holdout", "half"}, "expected sizes, none or ranks="},
+      {{own, "--from-collective", "stated", "--holdout", "none", "--case", "x.json"},
+       "nothing was held out"},
+      {{own, "--least-size", "1 GiB"}, "no size of 1 GiB or more"},
+      {{own, "--out", "x.json"}, "one curve goes into a file, and there are 6"},
+      {{own, "-p", "0"}, "--ranks"},
+      {{"tests/data/osu_allreduce.log"}, "give --ranks"},
+      {{}, "FILE"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.sentence);
+    Words words = row.words;
+    words.insert(words.begin(), "fit");
+    const Ran ran = run_sgdsim(words);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.out.empty());
+    CHECK(ran.log.find(row.sentence) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace sgdsim

@@ -1,0 +1,367 @@
+// Benchmark logs as measurements: every layout and every noise that logs come with, on invented
+// rows; and what must be refused.
+#include <doctest/doctest.h>
+
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "traces/measurement/nccl_rows.h"
+#include "traces/measurement/registry.h"
+#include "traces/measurement/words.h"
+
+namespace sgdsim {
+namespace {
+
+MeasuredText text_of(const std::string& text, std::optional<int> ranks = {},
+                     const std::string& operation = "") {
+  return {text, "some.log", ranks, operation};
+}
+
+MeasuredText sample(const std::string& name, std::optional<int> ranks = {}) {
+  return {read_text(std::string(SGDSIM_SOURCE_DIR) + "/tests/data/" + name), name, ranks, ""};
+}
+
+const Series& series_of(const Measurement& measurement, bool in_place) {
+  for (const Series& series : measurement.series)
+    if (series.in_place == in_place) return series;
+  REQUIRE_MESSAGE(false, "no such series");
+  return measurement.series.front();
+}
+
+bool has_note(const Measurement& measurement, const std::string& part) {
+  for (const std::string& note : measurement.notes)
+    if (note.find(part) != std::string::npos) return true;
+  return false;
+}
+
+const std::string title = "# Collective test starting: all_reduce_perf\n";
+
+// ---- rows
+
+// Each line alone, as a row of 4096 bytes that took 20.5 us out of place and 19.5 us in place (0:
+// no such side).
+TEST_CASE("nccl log: every layout of a row") {
+  struct Row {
+    std::string reason;
+    std::string line;
+    double out_us = 20.5;
+    double in_us = 19.5;
+  };
+  const std::string sides = "20.50 0.20 0.30 0 19.50 0.21 0.32 0";
+  const std::vector<Row> rows = {
+      {"with root", "4096 1024 float sum -1 " + sides},
+      {"without root", "4096 1024 float sum " + sides},
+      {"without operator", "4096 1024 float -1 " + sides},
+      {"neither", "4096 1024 float " + sides},
+      {"root 0, no operator", "4096 1024 float 0 " + sides},
+      {"operator none", "4096 1024 float none -1 " + sides},
+      {"16 bits", "4096 2048 bfloat16 sum -1 " + sides},
+      {"8 bits", "4096 4096 f8e4m3 sum -1 " + sides},
+      {"error instead of #wrong",
+       "4096 1024 float sum 20.50 0.20 0.30 5e-07 19.50 0.21 0.32 1e-06"},
+      {"no check", "4096 1024 float sum -1 20.50 0.20 0.30 N/A 19.50 0.21 0.32 N/A"},
+      {"no in-place side", "4096 1024 float 20.50 0.20 0.30 N/A N/A N/A N/A N/A", 20.5, 0},
+      {"exponents", "4096 1024 float sum -1 2.05e+01 0.20 0.30 0 1.95e+01 0.21 0.32 0"},
+      {"timestamp", "4096 1024 float sum -1 " + sides + " 2025-03-04 10:11:12"},
+      {"one timestamp word", "4096 1024 float sum -1 " + sides + " 10:11:12.345"},
+      {"per iteration",
+       "4096 1024 float sum -1 20.50 0.20 0.30 0 19 23 22.5 3.1 19.50 0.21 0.32 0 18 22 21.5 2.9%"},
+      {"srun -l", "0:         4096 1024 float sum -1 " + sides},
+      {"srun -l, two digits", "11: 4096 1024 float sum -1 " + sides},
+      {"mpirun --tag-output", "[1,0]<stdout>:        4096 1024 float sum -1 " + sides},
+      {"kubectl", "nccl-test-worker-0 2025-01-02T03:04:05.678Z 4096 1024 float sum -1 " + sides},
+      {"thousands", "4_096 1_024 float sum -1 " + sides},
+      {"trailing blanks", "4096 1024 float sum -1 " + sides + "     \t  "},
+      {"line end of Windows", "4096 1024 float sum -1 " + sides + "\r"},
+      {"tabs", "4096\t1024\tfloat\tsum\t-1\t20.50\t0.20\t0.30\t0\t19.50\t0.21\t0.32\t0"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    const Measurement measurement = read_measurement(text_of(title + row.line + "\n", 4));
+    CHECK(measurement.notes.empty());
+    const auto time_us = [&](bool in_place) {
+      for (const Series& series : measurement.series)
+        if (series.in_place == in_place) return series.points.at(0).time.us();
+      return 0.;
+    };
+    CHECK(measurement.series.front().operation == "allreduce");
+    CHECK(measurement.series.front().points.at(0).size == Bytes(4096));
+    CHECK(time_us(false) == doctest::Approx(row.out_us));
+    CHECK(time_us(true) == doctest::Approx(row.in_us));
+  }
+}
+
+TEST_CASE("nccl log: what is no row, and what is a broken one") {
+  struct Row {
+    std::string reason;
+    std::string line;
+    int dropped;
+  };
+  const std::string sides = "20.50 0.20 0.30 0 19.50 0.21 0.32 0";
+  const std::vector<Row> rows = {
+      {"head", "#  size  count  type  redop  root  time  algbw  busbw #wrong", 0},
+      {"elided", "...", 0},
+      {"markdown", "```", 0},
+      {"NCCL INFO", "host:12:34 [0] NCCL INFO Channel 00/02 : 0 1 2 3", 0},
+      {"average", "# Avg bus bandwidth    : 156.742", 0},
+      {"cut off", "8192 2048 float sum -1 20.50 0.20", 1},
+      {"cut off within the type", "8192 2048 flo", 0},
+      {"print within",
+       "8192 2048 float sum -1 20.50 0.20 0.30 host:1 NCCL INFO 0 19.50 0.21 0.32 0", 1},
+      {"a word for a number", "8192 2048 float sum -1 20.50 0.20 abc 0 19.50 0.21 0.32 0", 1},
+      {"a digit lost in the time",
+       "8388608 2097152 float sum -1 4.2 99.52 174.16 0 83.22 100.8 176.4 0", 1},
+  };
+  std::string good = title;
+  for (const int size : {4096, 16384, 65536})
+    good += std::to_string(size) + " 1024 float sum -1 " + sides + "\n";
+  // The three good rows agree with each other, not with their bandwidth: it is too small to tell.
+  good = title + "4096 1 float sum -1 20.5 0.20 0.30 0 19.5 0.21 0.32 0\n" +
+         "8192 1 float sum -1 20.5 0.40 0.60 0 19.5 0.42 0.63 0\n" +
+         "16384 1 float sum -1 20.5 0.80 1.20 0 19.5 0.84 1.26 0\n";
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    const Measurement measurement = read_measurement(text_of(good + row.line + "\n", 4));
+    CHECK(series_of(measurement, false).points.size() == 3);
+    CHECK(measurement.notes.size() == static_cast<std::size_t>(row.dropped));
+    if (row.dropped > 0) CHECK(has_note(measurement, "1 line dropped"));
+  }
+}
+
+TEST_CASE("nccl log: sizes of 0, repeated sizes, times of 0") {
+  const Measurement measurement =
+      read_measurement(text_of(title + "0 0 float sum -1 9.0 0 0 0 9.0 0 0 0\n"
+                                       "1024 256 float sum -1 10.0 0.1 0.1 0 11.0 0.09 0.1 0\n"
+                                       "1024 256 float sum -1 20.0 0.05 0.1 0 11.0 0.09 0.1 0\n"
+                                       "2048 512 float sum -1 0.00 0 0 0 11.0 0.18 0.2 0\n",
+                               2));
+  const Series& out = series_of(measurement, false);
+  REQUIRE(out.points.size() == 1);
+  CHECK(out.points[0].time == Duration::us(15));  // the mean
+  CHECK(series_of(measurement, true).points.size() == 2);
+}
+
+TEST_CASE("nccl log: several tables, each with its own test and ranks") {
+  const std::string rows =
+      "1048576 1 float sum -1 100.0 10.49 18.35 0 100.0 10.49 18.35 0\n"  // 7/4: 8 ranks
+      "8388608 1 float sum -1 800.0 10.49 18.35 0 800.0 10.49 18.35 0\n";
+  const std::string gather =
+      "1048576 1 float none -1 100.0 10.49 7.86 0 100.0 10.49 7.86 0\n";  // 3/4: 4 ranks
+  const Measurement measurement = read_measurement(
+      text_of(title + rows + rows + "# Collective test starting: all_gather_perf\n" + gather));
+  REQUIRE(measurement.series.size() == 4);
+  CHECK(measurement.series[0].operation == "allreduce");
+  CHECK(measurement.series[0].ranks == 8);
+  CHECK(measurement.series[0].points.size() == 2);
+  CHECK(measurement.series[2].operation == "allgather");
+  CHECK(measurement.series[2].ranks == 4);
+}
+
+// ---- ranks and operations
+
+std::string devices(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text += "#  Rank " + std::to_string(i) + " Pid 1 on h device " + std::to_string(i) +
+            " [0x0f] A100\n";
+  return text;
+}
+
+TEST_CASE("nccl log: how many ranks, and who is believed") {
+  struct Row {
+    std::string reason;
+    std::string test;
+    int listed;
+    std::optional<int> told;
+    std::string algbw_busbw;
+    int ranks;
+    std::string note;
+  };
+  const std::vector<Row> rows = {
+      {"ratio alone", "all_reduce", 0, {}, "10.49 18.35", 8, ""},
+      {"list alone, too slow to tell", "all_reduce", 4, {}, "0.01 0.02", 4, ""},
+      {"both agree", "all_reduce", 8, {}, "10.49 18.35", 8, ""},
+      {"both differ", "all_reduce", 4, {}, "10.49 18.35", 8, "lists 4 devices"},
+      {"told, and it fits", "all_reduce", 0, 8, "10.49 18.35", 8, ""},
+      {"told, against the ratio", "all_reduce", 0, 16, "10.49 18.35", 16, "says 8 ranks"},
+      {"sixteen", "all_reduce", 0, {}, "104.86 196.61", 16, ""},
+      {"two", "all_reduce", 0, {}, "104.86 104.86", 2, ""},
+      {"reduce-scatter", "reduce_scatter", 0, {}, "104.86 91.75", 8, ""},
+      {"all-to-all", "alltoall", 0, {}, "104.86 91.75", 8, ""},
+      {"broadcast says nothing", "broadcast", 8, {}, "104.86 104.86", 8, ""},
+      {"256 listed, digits too few to refute", "all_reduce", 256, {}, "10.49 20.90", 256, ""},
+      {"send and receive", "sendrecv", 0, {}, "104.86 104.86", 2, ""},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    std::string log = devices(row.listed) + "# " + row.test + "_perf\n";
+    const double algbw = std::stod(row.algbw_busbw);
+    for (int i = 0; i < 3; ++i) {
+      const int64_t size = int64_t{1048576} << i;
+      log += std::to_string(size) + " 1 float sum -1 " +
+             std::to_string(static_cast<double>(size) / algbw / 1e3) + " " + row.algbw_busbw +
+             " 0 N/A N/A N/A N/A\n";
+    }
+    const Measurement measurement = read_measurement(text_of(log, row.told));
+    CHECK(measurement.series.front().ranks == row.ranks);
+    CHECK(measurement.notes.empty() == row.note.empty());
+    if (!row.note.empty()) CHECK(has_note(measurement, row.note));
+  }
+}
+
+TEST_CASE("nccl log: the operation, from the log, the file, the option or the ratio") {
+  const std::string row = "1048576 1 float sum -1 100.0 10.49 18.35 0 100.0 10.49 18.35 0\n";
+  CHECK(read_measurement(text_of(row)).series[0].operation == "allreduce");  // 7/4 is above 1
+  CHECK(read_measurement({row, "logs/nccl_reduce_scatter.txt", 8, ""}).series[0].operation ==
+        "reduce_scatter");
+  CHECK(read_measurement(text_of("x ./build/broadcast_perf -b 8\n" + row, 8)).series[0].operation ==
+        "broadcast");
+  CHECK(read_measurement(text_of(title + row, 8, "alltoall")).series[0].operation == "alltoall");
+  CHECK(nccl_operation_in("all_reduce_perf") == "allreduce");
+  CHECK(nccl_operation_in("Reduce-Scatter") == "reduce_scatter");
+  CHECK(nccl_operation_in("reduce_perf") == "reduce");
+  CHECK(nccl_operation_in("ibping").empty());
+}
+
+// ---- samples of every format
+
+TEST_CASE("measurements: a sample of every format") {
+  const Measurement log = read_measurement(sample("nccl_tests.log"));
+  CHECK(log.device == "Example GPU");
+  CHECK(log.notes.empty());
+  CHECK(series_of(log, false).ranks == 4);
+  CHECK(series_of(log, false).points.size() == 8);
+  CHECK(series_of(log, true).points.back().time == Duration::us(10774));
+
+  const Measurement json = read_measurement(sample("nccl_tests.json"));
+  CHECK(json.notes.empty());
+  CHECK(series_of(json, false).operation == "reduce_scatter");
+  CHECK(series_of(json, false).ranks == 4);
+  REQUIRE(series_of(json, false).points.size() == 3);
+  CHECK(series_of(json, false).points[1].size == Bytes(4194304));
+  CHECK(series_of(json, false).points[1].time == Duration::us(60));
+
+  const Measurement rccl = read_measurement(sample("rccl_tests.jsonl"));
+  CHECK(rccl.notes.empty());
+  CHECK(series_of(rccl, true).operation == "allreduce");
+  CHECK(series_of(rccl, true).ranks == 8);
+  CHECK(series_of(rccl, true).points.size() == 3);
+
+  const Measurement osu = read_measurement(sample("osu_allreduce.log", 4));
+  CHECK(osu.notes.empty());
+  CHECK(osu.series.at(0).operation == "allreduce");
+  CHECK(osu.series[0].ranks == 4);
+  REQUIRE(osu.series[0].points.size() == 6);
+  CHECK(osu.series[0].points[0].time == Duration::ns(11690));
+  CHECK_THROWS_WITH_AS(read_measurement(sample("osu_allreduce.log")),
+                       doctest::Contains("give --ranks"), InputError);
+
+  const Measurement own = read_measurement(sample("measurement.json"));
+  CHECK(own.series.size() == 6);
+  CHECK(own.series[0].algorithm == "ring");
+}
+
+TEST_CASE("measurements: the sample of each format is known by its content alone") {
+  for (const MeasurementFormat& format : measurement_formats) {
+    INFO(std::string(format.name));
+    const std::string text =
+        read_text(std::string(SGDSIM_SOURCE_DIR) + "/" + std::string(format.example));
+    for (const MeasurementFormat& other : measurement_formats) {
+      if (other.fits(text)) {
+        CHECK(other.name == format.name);
+        break;
+      }
+    }
+  }
+}
+
+TEST_CASE("measurements: OSU titles, bandwidths, counts of ranks in the first column") {
+  const auto first = [](const std::string& text, std::optional<int> ranks) {
+    const Measurement measurement = read_measurement(text_of(text, ranks));
+    return measurement.series.at(0);
+  };
+  CHECK(first("# OSU MPI Broadcast Latency Test v5.6\n# Size\n8 1.5\n", 4).operation ==
+        "broadcast");
+  CHECK(first("# OSU MPI Reduce_scatter Latency Test v5.6\n8 1.5\n", 4).operation ==
+        "reduce_scatter");
+  CHECK(first("# OSU MPI-CUDA Latency Test v7.0\n8 1.5\n", {}).operation == "copy");
+  CHECK(first("# OSU MPI-CUDA Latency Test v7.0\n8 1.5\n", {}).ranks == 2);
+  // 1e6 bytes at 500 MB/s are 2 ms.
+  const Series bandwidth = first("# OSU MPI Bandwidth Test v7.0\n1000000 500.00\n", {});
+  CHECK(bandwidth.operation == "copy");
+  CHECK(bandwidth.points[0].time == Duration::ms(2));
+  const Series numbered =
+      first("# OSU MPI Allreduce Latency Test v5.4.0\n8,4 39.9\n8,8 40.1\n", {});
+  CHECK(numbered.ranks == 8);
+  CHECK(numbered.points[1].size == Bytes(8));
+  // A last line that ends within its number.
+  const Measurement cut =
+      read_measurement(text_of("# OSU MPI Broadcast Latency Test\n8 1.50\n16 1.7", 2));
+  CHECK(cut.series[0].points.size() == 1);
+  CHECK(has_note(cut, "1 line dropped"));
+  CHECK(read_measurement(text_of("# OSU MPI Broadcast Latency Test\n8 1.50\n16 1.75", 2))
+            .series[0]
+            .points.size() == 2);
+}
+
+TEST_CASE("measurements: broken lines of JSON formats are counted") {
+  const std::string good =
+      R"({"name":"AllReduce","size":64,"type":"float","inPlace":0,"time":9.5,"busBw":1,"gpus":8})";
+  const Measurement rccl = read_measurement(
+      text_of(good + "\nsome text\n0: " + good + ",\n" + good.substr(0, 40) + "\n{\"a\": 1}\n"));
+  CHECK(rccl.series.at(0).points.size() == 1);
+  CHECK(has_note(rccl, "2 lines dropped"));
+  const Measurement nccl = read_measurement(text_of(
+      R"({"args":["all_reduce_perf"],"results":[
+          {"size":64,"type":"float","out_of_place":{"cpu_time":9.5,"alg_bw":0,"bus_bw":0}},
+          {"size":128,"type":"float","out_of_place":{"time":"nan"}},
+          {"type":"float","out_of_place":{"time":1}}, 7]})",
+      2));
+  CHECK(nccl.series.at(0).points.size() == 1);
+  CHECK(has_note(nccl, "3 lines dropped"));
+}
+
+TEST_CASE("measurements: refused with a sentence") {
+  struct Row {
+    std::string text;
+    std::string sentence;
+  };
+  const std::vector<Row> rows = {
+      {"", "no measured times found"},
+      {"hello\n", "no measured times found"},
+      {title + "4096 1024 float sum -1 20.5 0.2\n", "no measured time is left; 1 line dropped"},
+      {title + "4096 1024 float sum -1 0 0 0 0 0 0 0 0\n", "give --ranks"},
+      {"4096 1024 float -1 20.5 0.2 0.2 0 20.5 0.2 0.2 0\n", "give --operation"},
+      {"# OSU MPI Allreduce Latency Test\n", "no measured time is left"},
+      {"# OSU MPI Bi-Directional Bandwidth Test\n8 1.0\n", "give --operation"},
+      {"{\"schema\": \"sgdsim/trace/1\"}", "expected \"sgdsim/measurement/1\""},
+      {"{\"schema\": \"sgdsim/measurement/1\", \"series\": [], \"colour\": 1}", "colour"},
+      {"{\"schema\": \"sgdsim/measurement/1\", \"series\": []}", "no measured time is left"},
+      {"{\"schema\": \"sgdsim/measurement/1\", \"series\": [{\"operation\": \"alreduce\"}]}",
+       "allreduce"},
+      {"{\"results\": []}", "no measured time is left"},
+      {"{\"results\": ", "some.log"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    CHECK_THROWS_WITH_AS(read_measurement(text_of(row.text)),
+                         doctest::Contains(row.sentence.c_str()), InputError);
+  }
+}
+
+TEST_CASE("measurements: words") {
+  CHECK(whole_word("1_000") == 1000);
+  CHECK_FALSE(whole_word("_1"));
+  CHECK_FALSE(whole_word("1."));
+  CHECK_FALSE(whole_word("-1"));
+  CHECK_FALSE(whole_word("99999999999999999999"));
+  CHECK(number_word("1.5e+01") == 15);
+  CHECK_FALSE(number_word("inf"));
+  CHECK_FALSE(number_word("1.5x"));
+  CHECK_FALSE(measured_time(0));
+  CHECK_FALSE(measured_time(-1));
+  CHECK_FALSE(measured_time(1e-9));
+  CHECK(measured_time(1.5) == Duration::ns(1500));
+}
+
+}  // namespace
+}  // namespace sgdsim

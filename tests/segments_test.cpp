@@ -1,0 +1,152 @@
+// Links whose cost changes with size: at every size a cluster costs what the same cluster costs
+// with plain links of that segment, by every path and by formula.
+#include <doctest/doctest.h>
+
+#include "models/collective/registry.h"
+#include "models/collective/simulate.h"
+#include "sim/core/error.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+namespace {
+
+Cluster cluster_of(const std::string& text) {
+  const Document document = Document::parse(text, "cluster.json");
+  return read_cluster(document.root()).cluster;
+}
+
+const std::string small = R"("latency": "2 us", "per_byte": "100 ps/B", "reduce": "10 ps/B")";
+const std::string large = R"("latency": "9 us", "per_byte": "20 ps/B", "reduce": "5 ps/B")";
+const std::string segments = R"(, "segments": [{"from": "64 KiB", )" + large + R"(}])";
+
+struct Shape {
+  std::string reason;
+  std::string before;  // the link
+  std::string after;
+};
+const std::vector<Shape> all_shapes = {
+    {"one class", R"({"shape": "fully_connected", "nodes": 6, "link": {)", "}}"},
+    {"two traversals", R"({"shape": "single_switch", "nodes": 6, "nic": {)", "}}"},
+    {"hops", R"({"shape": "ring", "nodes": 6, "link": {)", "}}"},
+    {"boxes", R"({"shape": "single_switch", "nodes": 3, "gpus_per_node": 2,
+        "gpu_link": {"latency": "1 us", "per_byte": "10 ps/B"}, "nic": {)",
+     "}}"},
+    {"a slow port",
+     R"({"shape": "single_switch", "nodes": 6, "ports": [{"node": 2, "latency": "30 us"}],
+        "nic": {)",
+     "}}"},
+};
+
+CollectiveQuestion question_of(const Algorithm& algorithm, Operation operation, Bytes size) {
+  CollectiveQuestion question;
+  question.algorithm = algorithm.name;
+  question.operation = operation;
+  question.messages = {size};
+  if (algorithm.takes_block) question.block = size;  // one block, so that all messages are alike
+  return question;
+}
+
+// Messages of all sizes between `least` and `most` lie in one segment.
+void check_like(const Cluster& segmented, const Cluster& plain, Bytes size, bool (*fits)(double)) {
+  for (const Algorithm& algorithm : algorithms())
+    for (const Operation operation : algorithm.operations) {
+      if (algorithm.name == "torus_ring" || algorithm.name == "hierarchical") continue;
+      const bool folds_halves = algorithm.name == "halving_doubling";
+      if (folds_halves && operation != Operation::allreduce) continue;  // not among six
+      CollectiveQuestion question = question_of(algorithm, operation, size);
+      for (const PathChoice path : {PathChoice::fastest, PathChoice::rounds, PathChoice::events}) {
+        question.path = path;
+        Job job;
+        job.operation = operation;
+        job.team = {.size = plain.network.workers(), .stride = 1};
+        job.share = {.total = size, .fractional = false, .split = {}};
+        job.block = question.block;
+        job.cost = worst_in_team(plain.network, job.team);
+        const MessageRange range = message_range(schedule_of(algorithm, job));
+        if (!fits(range.least_B) || !fits(range.most_B)) continue;
+        INFO(std::string(algorithm.name) << " " << std::string(name_of(operation)));
+        CHECK(simulate_collective(question, segmented, "").time ==
+              simulate_collective(question, plain, "").time);
+      }
+      question.path = PathChoice::fastest;
+      question.fidelity = Fidelity::closed_form;
+      try {
+        const Duration expected = simulate_collective(question, plain, "").time;
+        question.fidelity = Fidelity::closed_form;
+        if (fits(static_cast<double>(size.count()) / 6) && fits(static_cast<double>(size.count())))
+          CHECK(simulate_collective(question, segmented, "").time == expected);
+      } catch (const InputError&) {
+        continue;  // no closed form
+      }
+    }
+}
+
+TEST_CASE("segments: below and above the step a cluster is the plain one") {
+  for (const Shape& shape : all_shapes) {
+    INFO(shape.reason);
+    const Cluster segmented = cluster_of(shape.before + small + segments + shape.after);
+    check_like(segmented, cluster_of(shape.before + small + shape.after), Bytes(6000),
+               [](double size_B) { return size_B < 65536; });
+    check_like(segmented, cluster_of(shape.before + large + shape.after), Bytes(6 << 20),
+               [](double size_B) { return size_B >= 65536; });
+  }
+}
+
+// One message of n bytes, in one hop: latency + n per_byte of the segment that n is in.
+TEST_CASE("segments: each rules from its own size on") {
+  const Cluster cluster = cluster_of(
+      R"({"shape": "fully_connected", "nodes": 2, "link": {"latency": "1 us", "bandwidth": "1 GBps",
+          "efficiency": 0.5, "segments": [
+            {"from": "1000 B", "latency": "2 us", "per_byte": "1 ns/B"},
+            {"from": "2000 B", "latency": "3 us", "bandwidth": "2 GBps"}]}})");
+  struct Row {
+    int64_t size;
+    int64_t time_ns;  // efficiency 0.5 doubles every time per byte
+  };
+  const std::vector<Row> rows = {{1, 1002},    {999, 2998},  {1000, 4000},
+                                 {1999, 5998}, {2000, 5000}, {1'000'000, 1'003'000}};
+  for (const Row& row : rows) {
+    CollectiveQuestion question;
+    question.algorithm = "mst";
+    question.operation = Operation::broadcast;
+    question.messages = {Bytes(row.size)};
+    CHECK(simulate_collective(question, cluster, "").time == Duration::ns(row.time_ns));
+    question.fidelity = Fidelity::closed_form;
+    CHECK(simulate_collective(question, cluster, "").time == Duration::ns(row.time_ns));
+  }
+}
+
+TEST_CASE("segments: a result says when it extrapolates") {
+  const Cluster cluster = cluster_of(
+      R"({"shape": "fully_connected", "nodes": 4, "link": {"latency": "1 us", "bandwidth": "1 GBps",
+          "valid": {"from": "1 KiB", "to": "1 MiB"}}})");
+  struct Row {
+    const char* algorithm;
+    int64_t size;
+    bool warns;
+  };
+  // The ring sends a fourth of the message at a time, a tree all of it.
+  const std::vector<Row> rows = {{"ring", 4096, false},    {"ring", 4092, true},
+                                 {"ring", 4 << 20, false}, {"ring", 5 << 20, true},
+                                 {"mst", 1024, false},     {"mst", 2 << 20, true},
+                                 {"be", 4096, false},      {"be", 2048, true}};
+  for (const Row& row : rows) {
+    INFO(row.algorithm << " " << row.size);
+    CollectiveQuestion question;
+    question.algorithm = row.algorithm;
+    question.messages = {Bytes(row.size)};
+    const CollectiveAnswer answer = simulate_collective(question, cluster, "");
+    CHECK(answer.warnings.size() == (row.warns ? 1 : 0));
+  }
+}
+
+TEST_CASE("segments: part of a cluster keeps them") {
+  const Cluster cluster = cluster_of(all_shapes[1].before + small + segments + "}}");
+  const Network part = cluster.network.first(3);
+  CHECK(part.workers() == 3);
+  CHECK(part.at_size(70000).between(0, 1).latency == Duration::us(18));
+  CHECK(part.at_size(60000).between(0, 1).latency == Duration::us(4));
+}
+
+}  // namespace
+}  // namespace sgdsim

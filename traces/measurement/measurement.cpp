@@ -1,0 +1,88 @@
+// What all formats share: order, averages, and which format a file has.
+#include "traces/measurement/measurement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <tuple>
+
+#include "sim/core/error.h"
+#include "traces/measurement/registry.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double longest_us = 3.6e9;  // an hour
+
+auto key_of(const Series& series) {
+  return std::tuple(series.operation, series.algorithm, series.type, series.in_place, series.ranks,
+                    series.block.value_or(Bytes(-1)));
+}
+
+// One point per size, ascending; a size that was measured several times gets the mean.
+std::vector<MeasuredPoint> averaged(std::vector<MeasuredPoint> points) {
+  std::stable_sort(points.begin(), points.end(),
+                   [](const auto& a, const auto& b) { return a.size < b.size; });
+  std::vector<MeasuredPoint> answer;
+  for (std::size_t from = 0; from < points.size();) {
+    std::size_t end = from;
+    double sum_ps = 0;
+    for (; end < points.size() && points[end].size == points[from].size; ++end)
+      sum_ps += static_cast<double>(points[end].time.ps());
+    const auto mean_ps = std::llrint(sum_ps / static_cast<double>(end - from));
+    answer.push_back({points[from].size, Duration::ps(mean_ps)});
+    from = end;
+  }
+  return answer;
+}
+
+}  // namespace
+
+const std::vector<std::string>& measured_operations() {
+  static const std::vector<std::string> names = {
+      "broadcast", "reduce", "allreduce", "reduce_scatter", "allgather", "alltoall",
+      "copy",      "fold",   "gtopk",     "top_k",          "compress",  "overhead"};
+  return names;
+}
+
+std::optional<Duration> measured_time(double us) {
+  if (!(us > 0) || us > longest_us) return std::nullopt;
+  const Duration time = Duration::ps(std::llrint(us * 1e6));
+  if (time <= Duration()) return std::nullopt;
+  return time;
+}
+
+void tidy(Measurement& measurement, const std::string& file) {
+  std::vector<Series> merged;
+  std::map<decltype(key_of(Series{})), std::size_t> places;
+  for (Series& series : measurement.series) {
+    const auto [place, is_new] = places.try_emplace(key_of(series), merged.size());
+    if (is_new) {
+      merged.push_back(std::move(series));
+      continue;
+    }
+    std::vector<MeasuredPoint>& points = merged[place->second].points;
+    points.insert(points.end(), series.points.begin(), series.points.end());
+  }
+  for (Series& series : merged) series.points = averaged(std::move(series.points));
+  std::erase_if(merged, [](const Series& series) { return series.points.empty(); });
+  measurement.series = std::move(merged);
+  if (measurement.name.empty())
+    measurement.name = file == "-" ? "measurement" : std::filesystem::path(file).stem().string();
+  if (!measurement.series.empty()) return;
+  std::string why;
+  for (const std::string& note : measurement.notes) why += "; " + note;
+  throw InputError(file, "no measured time is left" + why);
+}
+
+Measurement read_measurement(const MeasuredText& text) {
+  for (const MeasurementFormat& format : measurement_formats)
+    if (format.fits(text.text)) return format.read(text);
+  std::string known;
+  for (const MeasurementFormat& format : measurement_formats)
+    known += (known.empty() ? "" : ", ") + std::string(format.name);
+  throw InputError(text.file, "no measured times found; known formats: " + known);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,67 @@
+// What somebody measured: times of collectives and of their parts, by message size.
+//
+// A series is one curve: one operation, one number of ranks, one data type. Sizes follow
+// nccl-tests: the bytes of the whole message, for all-gather and reduce-scatter those of all ranks
+// together. `copy` is one message from one rank to another and `fold` the reduction of a received
+// message into the receiver's data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/units.h"
+
+namespace sgdsim {
+
+struct MeasuredPoint {
+  Bytes size;
+  Duration time;  // of one operation, above 0
+};
+
+struct Series {
+  std::string operation;
+  std::string algorithm;  // empty: not stated
+  std::string type;       // of the elements; empty: not stated
+  bool in_place = false;
+  int ranks = 0;               // 0: not stated
+  std::optional<Bytes> block;  // of a pipeline
+  std::vector<MeasuredPoint> points;
+};
+
+struct Measurement {
+  std::string name;
+  std::string source;
+  std::string device;  // empty: not stated
+  std::vector<Series> series;
+  std::vector<std::string> notes;  // what a reader of the numbers must know
+};
+
+// A file to read, and what its format cannot know.
+struct MeasuredText {
+  std::string text;
+  std::string file;
+  std::optional<int> ranks;
+  std::string operation;
+};
+
+inline constexpr int most_measured_ranks = 1 << 24;
+inline constexpr std::string_view measurement_schema = "sgdsim/measurement/1";
+
+// The operations that a series may be of: collectives and their parts.
+const std::vector<std::string>& measured_operations();
+
+// Series of the same kind become one, repeated sizes are averaged, sizes ascend, and empty series
+// go. InputError where nothing is left.
+void tidy(Measurement& measurement, const std::string& file);
+
+// A time of `us` microseconds as a measured point has it; empty if it is no time above 0 and below
+// one hour.
+std::optional<Duration> measured_time(double us);
+
+// Reads any registered format, which the content tells.
+Measurement read_measurement(const MeasuredText& text);
+
+}  // namespace sgdsim

@@ -1,0 +1,55 @@
+// What the tables of nccl-tests and rccl-tests have in common with their JSON: rows of two sides,
+// the name of the test, and the number of ranks, which stands in no row.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/measurement/measurement.h"
+
+namespace sgdsim {
+
+// One side of a row. Bandwidths are decimal GB/s; busbw is algbw times a factor of the number of
+// ranks: 2(n-1)/n for all-reduce, (n-1)/n for reduce-scatter, all-gather and all-to-all.
+struct NcclSide {
+  double time_us = 0;  // 0: not measured
+  double algbw_GBps = 0;
+  double busbw_GBps = 0;
+};
+
+struct NcclRow {
+  int64_t size_B = 0;
+  std::string_view type;
+  bool has_operator = false;  // names sum, max, ...
+  NcclSide out_of_place;
+  NcclSide in_place;
+};
+
+// A table with the rows of one run, and what was said before it.
+struct NcclTable {
+  std::string operation;  // empty: not stated
+  int listed_ranks = 0;   // devices that the log lists; 0: none
+  std::string device;
+  std::vector<NcclRow> rows;
+};
+
+// The operation of a program or file that is named after it ("all_reduce_perf", "AllReduce"), empty
+// if none is.
+std::string nccl_operation_in(std::string_view text);
+
+// The numbers of ranks that busbw / algbw allows, as printed; 0 to 0 if the rows do not say. With
+// two decimals, 16 ranks can be told from 17, and 256 not from 250.
+struct RankRange {
+  int nearest = 0;
+  int least = 0;
+  int most = 0;
+};
+RankRange ranks_from_ratio(const std::string& operation, const std::vector<NcclRow>& rows);
+
+// Adds the two series of a table. Finds out what the table leaves open; what contradicts itself
+// becomes a note. InputError if the operation or the number of ranks cannot be known.
+void add_table(Measurement& measurement, NcclTable table, const MeasuredText& text);
+
+}  // namespace sgdsim

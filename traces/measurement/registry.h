@@ -1,0 +1,44 @@
+// Formats of measurements: one file and one line each. The name is what `--input` calls it; with _
+// for - it is the file name and the function name. The first whose content a file has reads it.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "traces/measurement/measurement.h"
+
+namespace sgdsim {
+
+struct MeasurementFormat {
+  std::string_view name;
+  std::string_view description;
+  std::string_view example;                       // a file to try it on
+  bool (*fits)(std::string_view text) = nullptr;  // whether the content looks like it
+  Measurement (*read)(const MeasuredText& text) = nullptr;
+};
+
+Measurement sgdsim_json(const MeasuredText& text);
+Measurement nccl_tests_json(const MeasuredText& text);
+Measurement rccl_tests_json(const MeasuredText& text);
+Measurement osu_log(const MeasuredText& text);
+Measurement nccl_tests_log(const MeasuredText& text);
+
+bool is_sgdsim_json(std::string_view text);
+bool is_nccl_tests_json(std::string_view text);
+bool is_rccl_tests_json(std::string_view text);
+bool is_osu_log(std::string_view text);
+bool is_nccl_tests_log(std::string_view text);
+
+inline constexpr std::array<MeasurementFormat, 5> measurement_formats{{
+    {"sgdsim-json", "What sgdsim-calibrate writes: sgdsim/measurement/1",
+     "tests/data/measurement.json", is_sgdsim_json, sgdsim_json},
+    {"nccl-tests-json", "nccl-tests with -J", "tests/data/nccl_tests.json", is_nccl_tests_json,
+     nccl_tests_json},
+    {"rccl-tests-json", "rccl-tests, one JSON object a line", "tests/data/rccl_tests.jsonl",
+     is_rccl_tests_json, rccl_tests_json},
+    {"osu-log", "OSU micro-benchmarks", "tests/data/osu_allreduce.log", is_osu_log, osu_log},
+    {"nccl-tests-log", "The tables that nccl-tests and rccl-tests print",
+     "tests/data/nccl_tests.log", is_nccl_tests_log, nccl_tests_log},
+}};
+
+}  // namespace sgdsim

@@ -1,0 +1,92 @@
+// Our own measurement files: what sgdsim-calibrate writes. Read strictly, as every file of ours.
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "traces/measurement/registry.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double longest_us = 3.6e9;
+
+std::string text_or_nothing(Object& fields, const std::string& name) {
+  const auto value = fields.find(name);
+  return value ? value->text() : "";
+}
+
+void check_numbers(Object& fields, const std::string& name) {
+  if (const auto list = fields.find(name))
+    for (const Value& item : list->items()) item.number(0, longest_us);
+}
+
+MeasuredPoint read_point(const Value& value) {
+  Object fields(value);
+  MeasuredPoint point;
+  point.size = Bytes(fields.at("size_B").whole(0, int64_t{1} << 62));
+  const Value time = fields.at("time_us");
+  const auto length = measured_time(time.number(0, longest_us));
+  if (!length) time.fail("expected a time above 0");
+  point.time = *length;
+  check_numbers(fields, "samples_us");
+  if (const auto outliers = fields.find("outliers"))
+    for (const Value& item : outliers->items()) item.whole(0, 1'000'000'000);
+  if (const auto error = fields.find("relative_error")) error->number(0, 1e9);
+  if (const auto moved = fields.find("moved_B")) moved->whole(0, int64_t{1} << 62);
+  if (const auto verified = fields.find("verified")) verified->flag();
+  fields.done();
+  return point;
+}
+
+Series read_series(const Value& value) {
+  Object fields(value);
+  Series series;
+  const Value operation = fields.at("operation");
+  series.operation = operation.text();
+  const auto& known = measured_operations();
+  if (std::find(known.begin(), known.end(), series.operation) == known.end())
+    operation.fail(unknown_name("operation", series.operation, known));
+  series.algorithm = text_or_nothing(fields, "algorithm");
+  series.type = text_or_nothing(fields, "type");
+  if (const auto in_place = fields.find("in_place")) series.in_place = in_place->flag();
+  series.ranks = static_cast<int>(fields.at("ranks").whole(1, most_measured_ranks));
+  if (const auto block = fields.find("block_B")) series.block = Bytes(block->whole(1, INT64_MAX));
+  for (const char* text : {"placement", "note"}) text_or_nothing(fields, text);
+  for (const Value& item : fields.at("points").items()) series.points.push_back(read_point(item));
+  fields.done();
+  return series;
+}
+
+}  // namespace
+
+bool is_sgdsim_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find("\"sgdsim/") != std::string_view::npos;
+}
+
+Measurement sgdsim_json(const MeasuredText& text) {
+  const Document document = Document::parse(text.text, text.file);
+  Object fields(document.root());
+  const Value schema = fields.at("schema");
+  if (schema.text() != measurement_schema)
+    schema.fail("expected \"" + std::string(measurement_schema) + "\", got \"" + schema.text() +
+                "\"");
+  Measurement measurement;
+  measurement.name = text_or_nothing(fields, "name");
+  measurement.source = text_or_nothing(fields, "source");
+  measurement.device = text_or_nothing(fields, "device");
+  for (const char* name : {"backend", "driver", "compiler", "commit", "date", "clocks"})
+    text_or_nothing(fields, name);
+  if (const auto complete = fields.find("complete"))
+    if (!complete->flag()) measurement.notes.emplace_back("the measurement ended before every median was as sure as asked for");
+  if (const auto notes = fields.find("notes"))
+    for (const Value& item : notes->items()) item.text();
+  for (const Value& item : fields.at("series").items())
+    measurement.series.push_back(read_series(item));
+  fields.done();
+  tidy(measurement, text.file);
+  return measurement;
+}
+
+}  // namespace sgdsim
