@@ -1,0 +1,54 @@
+// Where plans are played: the threads of this machine, or GPUs.
+//
+// An interface with virtual functions, because which of the two it is is known when the program
+// runs, and because nothing here is called within what is timed.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "calibrate/element.h"
+#include "calibrate/plan.h"
+
+namespace sgdsim::calibrate {
+
+// Everything needed to say what was measured.
+struct Machine {
+  std::string backend;
+  std::string device;
+  std::string driver;
+  std::string clocks;
+  std::vector<std::string> notes;
+};
+
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  virtual Machine machine() const = 0;
+  // How the ranks of a plan are placed: "threads", "virtual ranks on one GPU", ...
+  virtual std::string placement(int ranks) const = 0;
+
+  // Room for plans of so many ranks, streams of each, bytes of data and of scratch.
+  virtual void prepare(int ranks, int lanes, int64_t data_B, int64_t scratch_B) = 0;
+  virtual void write(int rank, const std::vector<std::byte>& data) = 0;
+  virtual std::vector<std::byte> read(int rank, int64_t bytes) = 0;
+  // Takes the plan that the next runs play.
+  virtual void load(const Plan& plan, Type type) = 0;
+  // Plays it once, all streams from one moment on; the time until the last one is done.
+  virtual double run_us() = 0;
+  // Touches enough memory that nothing of the data is left in a cache.
+  virtual void flush_caches() = 0;
+};
+
+std::unique_ptr<Backend> host_backend();
+// InputError with the reason if there is no GPU, or if the program was built without CUDA.
+// `devices`: those to use, in order of ranks; empty: all; more ranks than devices share them.
+std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices);
+
+}  // namespace sgdsim::calibrate

@@ -1,0 +1,192 @@
+// The host backend: a thread per stream, memcpy and additions. A real measurement of this machine's
+// memory and of its threads, which on a machine with fewer cores than threads includes the
+// scheduler.
+//
+// All threads wait at a gate before a run, so that starting them is not timed. A thread that waits
+// for an event looks again and again, and yields in between: sleeping would cost tens of us.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sys/utsname.h>
+#include <thread>
+
+#include "calibrate/backend.h"
+#include "sim/core/error.h"
+
+namespace sgdsim::calibrate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t cache_B = std::size_t{64} << 20;
+constexpr int looks_before_yield = 64;
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown processor";
+}
+
+std::string operating_system() {
+  utsname name{};
+  if (uname(&name) != 0) return "unknown";
+  return std::string(name.sysname) + " " + name.release;
+}
+
+template <class Condition>
+void look_until(const Condition& is_true) {
+  for (int looks = 0; !is_true(); ++looks)
+    if (looks >= looks_before_yield) std::this_thread::yield();
+}
+
+class HostBackend : public Backend {
+ public:
+  ~HostBackend() override { stop_threads(); }
+
+  Machine machine() const override {
+    Machine machine{.backend = "host",
+                    .device = processor() + ", " +
+                              std::to_string(std::thread::hardware_concurrency()) + " threads",
+                    .driver = operating_system(),
+                    .clocks = "",
+                    .notes = {}};
+    return machine;
+  }
+
+  std::string placement(int ranks) const override {
+    return std::to_string(ranks) + " threads of one machine";
+  }
+
+  void prepare(int ranks, int lanes, int64_t data_B, int64_t scratch_B) override {
+    stop_threads();
+    const auto count = static_cast<std::size_t>(ranks);
+    data_.assign(count, std::vector<std::byte>(static_cast<std::size_t>(data_B)));
+    scratch_.assign(count, std::vector<std::byte>(static_cast<std::size_t>(scratch_B)));
+    start_threads(count * static_cast<std::size_t>(lanes));
+  }
+
+  void write(int rank, const std::vector<std::byte>& data) override {
+    std::copy(data.begin(), data.end(), data_[static_cast<std::size_t>(rank)].begin());
+  }
+
+  std::vector<std::byte> read(int rank, int64_t bytes) override {
+    const std::vector<std::byte>& all = data_[static_cast<std::size_t>(rank)];
+    return {all.begin(), all.begin() + bytes};
+  }
+
+  void load(const Plan& plan, Type type) override {
+    type_ = type;
+    for (auto& steps : steps_) steps.clear();
+    // A plan with fewer lanes than were prepared uses the first threads only.
+    for (const Step& step : plan.steps)
+      steps_[static_cast<std::size_t>(step.stream)].push_back(step);
+    if (passed_.size() < static_cast<std::size_t>(plan.events))
+      passed_ = std::vector<std::atomic<uint64_t>>(static_cast<std::size_t>(plan.events));
+    for (auto& event : passed_) event.store(0);
+    used_threads_ = static_cast<std::size_t>(plan.streams());
+  }
+
+  double run_us() override {
+    done_.store(0);
+    at_gate_.store(0);
+    const uint64_t run = run_ + 1;
+    called_.store(run);
+    called_.notify_all();
+    look_until([&] { return at_gate_.load() == used_threads_; });
+    run_ = run;
+    const Clock::time_point start = Clock::now();
+    gate_.store(run, std::memory_order_release);
+    look_until([&] { return done_.load(std::memory_order_acquire) == used_threads_; });
+    Clock::time_point end = start;
+    for (std::size_t i = 0; i < used_threads_; ++i) end = std::max(end, ends_[i]);
+    return std::chrono::duration<double, std::micro>(end - start).count();
+  }
+
+  void flush_caches() override {
+    if (flushed_.empty()) flushed_.resize(cache_B);
+    for (std::size_t i = 0; i < flushed_.size(); i += 64)
+      flushed_[i] = static_cast<std::byte>(static_cast<unsigned>(flushed_[i]) + 1);
+  }
+
+ private:
+  void start_threads(std::size_t count) {
+    steps_.assign(count, {});
+    ends_.assign(count, {});
+    stopping_.store(false);
+    for (std::size_t i = 0; i < count; ++i)
+      threads_.emplace_back([this, i, seen = called_.load()]() mutable { work(i, seen); });
+  }
+
+  void stop_threads() {
+    stopping_.store(true);
+    called_.fetch_add(1);
+    run_ = called_.load();
+    called_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  void work(std::size_t number, uint64_t seen) {
+    while (true) {
+      called_.wait(seen);
+      seen = called_.load();
+      if (stopping_.load()) return;
+      if (number >= used_threads_) continue;
+      at_gate_.fetch_add(1);
+      look_until([&] { return gate_.load(std::memory_order_acquire) == seen; });
+      for (const Step& step : steps_[number]) play(step, seen);
+      ends_[number] = Clock::now();
+      done_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  std::byte* at(const Place& place) {
+    auto& buffers = place.in_scratch ? scratch_ : data_;
+    return buffers[static_cast<std::size_t>(place.rank)].data() + place.at_B;
+  }
+
+  void play(const Step& step, uint64_t run) {
+    switch (step.act) {
+      case Act::copy:
+        std::memcpy(at(step.to), at(step.from), static_cast<std::size_t>(step.bytes));
+        return;
+      case Act::sum:
+        sum(type_, at(step.to), at(step.from), at(step.with), step.bytes);
+        return;
+      case Act::mark:
+        passed_[static_cast<std::size_t>(step.event)].store(run, std::memory_order_release);
+        return;
+      case Act::await:
+        look_until([&] {
+          return passed_[static_cast<std::size_t>(step.event)].load(std::memory_order_acquire) ==
+                 run;
+        });
+        return;
+    }
+  }
+
+  Type type_ = Type::float32;
+  std::vector<std::vector<std::byte>> data_;
+  std::vector<std::vector<std::byte>> scratch_;
+  std::vector<std::byte> flushed_;
+  std::vector<std::vector<Step>> steps_;       // by thread
+  std::vector<std::atomic<uint64_t>> passed_;  // by event: the run in which it was passed last
+  std::vector<Clock::time_point> ends_;
+  std::vector<std::thread> threads_;
+  std::size_t used_threads_ = 0;
+  uint64_t run_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<uint64_t> called_ = 0;  // the run that threads get ready for
+  std::atomic<std::size_t> at_gate_ = 0;
+  std::atomic<uint64_t> gate_ = 0;  // the run that has begun
+  std::atomic<std::size_t> done_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> host_backend() { return std::make_unique<HostBackend>(); }
+
+}  // namespace sgdsim::calibrate

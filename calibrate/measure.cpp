@@ -1,0 +1,135 @@
+// Groups of tasks with the same ranks share buffers; time is divided among groups by their tasks.
+#include "calibrate/measure.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace sgdsim::calibrate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int warm_ups = 2;
+constexpr int samples_a_visit = 5;
+
+class Group {
+ public:
+  Group(Backend& backend, const std::vector<Task>& tasks, std::size_t from, std::size_t end,
+        const MeasureOptions& options, const Watcher& watcher, Outcome& outcome)
+      : backend_(backend),
+        tasks_(tasks),
+        from_(from),
+        end_(end),
+        options_(options),
+        watcher_(watcher),
+        outcome_(outcome) {}
+
+  void prepare() {
+    int lanes = 1;
+    int64_t data_B = 0;
+    int64_t scratch_B = 0;
+    for (std::size_t i = from_; i < end_; ++i) {
+      lanes = std::max(lanes, tasks_[i].plan.lanes);
+      data_B = std::max(data_B, tasks_[i].data_B);
+      scratch_B = std::max(scratch_B, tasks_[i].plan.scratch_B);
+    }
+    backend_.prepare(tasks_[from_].ranks, lanes, data_B, scratch_B);
+  }
+
+  void verify() {
+    for (std::size_t i = from_; i < end_ && !watcher_.is_interrupted(); ++i) {
+      const Task& task = tasks_[i];
+      backend_.load(task.plan, task.type);
+      fill(task);
+      backend_.run_us();
+      outcome_.points[i].verified = true;
+      for (int rank = 0; rank < task.ranks; ++rank) check(task, rank, outcome_.points[i]);
+    }
+  }
+
+  // Until every task is sure of its median, or the time is over.
+  void repeat(Clock::time_point deadline) {
+    bool any_left = true;
+    for (bool first = true; any_left; first = false) {
+      any_left = false;
+      for (std::size_t i = from_; i < end_; ++i) {
+        Measured& point = outcome_.points[i];
+        if (!point.verified || options_.rule.is_enough(point.samples_us)) continue;
+        if (watcher_.is_interrupted() || (!first && Clock::now() > deadline)) {
+          outcome_.is_complete = false;
+          return;
+        }
+        visit(tasks_[i], point);
+        any_left = true;
+      }
+    }
+  }
+
+ private:
+  void fill(const Task& task) {
+    std::vector<std::byte> data;
+    for (int rank = 0; rank < task.ranks; ++rank) {
+      task.fill(rank, data);
+      backend_.write(rank, data);
+    }
+  }
+
+  void check(const Task& task, int rank, Measured& point) {
+    const int64_t wrong = task.first_wrong(rank, backend_.read(rank, task.data_B));
+    if (wrong < 0) return;
+    point.verified = false;
+    outcome_.wrong.push_back(task.operation + " " + task.algorithm + " of " +
+                             std::to_string(task.bytes) + " B among " + std::to_string(task.ranks) +
+                             ": element " + std::to_string(wrong) + " of rank " +
+                             std::to_string(rank) + " is wrong");
+  }
+
+  void visit(const Task& task, Measured& point) {
+    watcher_.progress(task.operation + " " + task.algorithm + ", " + std::to_string(task.ranks) +
+                      (task.ranks == 1 ? " rank, " : " ranks, ") + std::to_string(task.bytes) +
+                      " B");
+    backend_.load(task.plan, task.type);
+    fill(task);
+    for (int i = 0; i < warm_ups; ++i) backend_.run_us();
+    for (int i = 0; i < samples_a_visit && !watcher_.is_interrupted(); ++i) {
+      if (options_.cold) backend_.flush_caches();
+      point.samples_us.push_back(backend_.run_us());
+    }
+  }
+
+  Backend& backend_;
+  const std::vector<Task>& tasks_;
+  std::size_t from_;
+  std::size_t end_;
+  const MeasureOptions& options_;
+  const Watcher& watcher_;
+  Outcome& outcome_;
+};
+
+}  // namespace
+
+Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureOptions& options,
+                const Watcher& watcher) {
+  Outcome outcome;
+  outcome.points.resize(tasks.size());
+  const Clock::time_point start = Clock::now();
+  for (std::size_t from = 0; from < tasks.size();) {
+    std::size_t end = from;
+    while (end < tasks.size() && tasks[end].ranks == tasks[from].ranks) ++end;
+    Group group(backend, tasks, from, end, options, watcher, outcome);
+    group.prepare();
+    group.verify();
+    const double share = static_cast<double>(end) / static_cast<double>(tasks.size());
+    const std::chrono::duration<double> until(options.time_limit_s * share);
+    if (!options.verify_only)
+      group.repeat(start + std::chrono::duration_cast<Clock::duration>(until));
+    if (watcher.is_interrupted()) {
+      outcome.is_complete = false;
+      break;
+    }
+    from = end;
+  }
+  return outcome;
+}
+
+}  // namespace sgdsim::calibrate

@@ -1,0 +1,69 @@
+// A collective as steps for streams: the one text of an algorithm, for the host and for CUDA.
+//
+// Every rank has a buffer of data, a scratch buffer, and one or two streams. The steps of a stream
+// happen in order; between streams an event orders them: `await` holds a stream until the `mark` of
+// that event has been passed. Data is copied by the receiver's stream and summed where it arrives.
+// Steps are listed such that a mark stands before every await of it; played one after the other in
+// this order they give the right result too, which is how a test checks an algorithm without
+// threads.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace sgdsim::calibrate {
+
+struct Place {
+  int rank = 0;
+  bool in_scratch = false;
+  int64_t at_B = 0;
+};
+
+enum class Act : uint8_t { copy, sum, mark, await };
+
+struct Step {
+  Act act = Act::copy;
+  int stream = 0;
+  int event = -1;  // mark, await
+  int64_t bytes = 0;
+  Place to;
+  Place from;
+  Place with;  // sum: to = from + with
+};
+
+struct Plan {
+  int ranks = 1;
+  int lanes = 1;  // streams of a rank
+  int events = 0;
+  int64_t scratch_B = 0;  // of every rank
+  std::vector<Step> steps;
+
+  int stream(int rank, int lane = 0) const { return rank * lanes + lane; }
+  int streams() const { return ranks * lanes; }
+  // What the steps read and write: 2 bytes for each that is copied, 3 for each that is summed.
+  int64_t moved_B() const;
+};
+
+class PlanWriter {
+ public:
+  PlanWriter(int ranks, int lanes) { plan_.ranks = ranks, plan_.lanes = lanes; }
+
+  int stream(int rank, int lane = 0) const { return plan_.stream(rank, lane); }
+  void copy(int stream, const Place& to, const Place& from, int64_t bytes);
+  void sum(int stream, const Place& to, const Place& from, const Place& with, int64_t bytes);
+  // An event that has passed when all steps of the stream so far have.
+  int mark(int stream);
+  // Nothing for an event of -1.
+  void await(int stream, int event);
+  // Every stream waits for all.
+  void barrier();
+  // Room at the end of every rank's scratch buffer.
+  int64_t reserve(int64_t bytes);
+  Plan take() { return std::move(plan_); }
+
+ private:
+  Plan plan_;
+};
+
+}  // namespace sgdsim::calibrate

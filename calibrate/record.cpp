@@ -1,0 +1,77 @@
+// Tasks that differ in size only are one series.
+#include "calibrate/record.h"
+
+#include <cmath>
+
+#include "calibrate/version.h"
+
+namespace sgdsim::calibrate {
+namespace {
+
+bool same_series(const Task& a, const Task& b) {
+  return a.operation == b.operation && a.algorithm == b.algorithm && a.type == b.type &&
+         a.ranks == b.ranks && a.note == b.note;
+}
+
+// The block is that of the largest message: a shorter message is one block.
+Json series_of(const Backend& backend, const Task& task, int64_t block_B) {
+  Json series = {{"operation", task.operation}};
+  if (!task.algorithm.empty()) series["algorithm"] = task.algorithm;
+  series["type"] = std::string(name_of(task.type));
+  series["ranks"] = task.ranks;
+  if (block_B > 0) series["block_B"] = block_B;
+  series["placement"] = backend.placement(task.ranks);
+  if (!task.note.empty()) series["note"] = task.note;
+  series["points"] = Json::array();
+  return series;
+}
+
+// To a nanosecond: clocks have no more.
+double rounded_us(double us) { return std::round(us * 1e3) / 1e3; }
+
+Json point_of(const Task& task, const Measured& measured) {
+  Json point = {{"size_B", task.bytes}, {"time_us", rounded_us(median(measured.samples_us))}};
+  for (const double sample : measured.samples_us) point["samples_us"].push_back(rounded_us(sample));
+  for (const std::size_t outlier : outliers(measured.samples_us))
+    point["outliers"].push_back(outlier);
+  const double error = relative_error(measured.samples_us);
+  if (std::isfinite(error)) point["relative_error"] = std::round(error * 1e4) / 1e4;
+  point["moved_B"] = task.plan.moved_B();
+  point["verified"] = measured.verified;
+  return point;
+}
+
+}  // namespace
+
+Json record_of(const Backend& backend, const std::vector<Task>& tasks, const Outcome& outcome,
+               const Provenance& provenance) {
+  const Machine machine = backend.machine();
+  Json notes = machine.notes;
+  notes.push_back(provenance.cold ? "caches were flushed before every repetition"
+                                  : "caches hold what the repetition before left there");
+  for (const std::string& wrong : outcome.wrong) notes.push_back("not timed: " + wrong);
+  Json json = {{"schema", "sgdsim/measurement/1"},
+               {"name", provenance.name},
+               {"source", "sgdsim-calibrate --backend " + machine.backend},
+               {"backend", machine.backend},
+               {"device", machine.device},
+               {"driver", machine.driver},
+               {"compiler", std::string(version_compiler)},
+               {"commit", std::string(version_commit)},
+               {"date", provenance.date},
+               {"clocks", machine.clocks},
+               {"complete", outcome.is_complete},
+               {"notes", notes},
+               {"series", Json::array()}};
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (outcome.points[i].samples_us.empty()) continue;
+    Json& all = json["series"];
+    const bool is_new = i == 0 || all.empty() || !same_series(tasks[i], tasks[i - 1]);
+    if (is_new) all.push_back(series_of(backend, tasks[i], 0));
+    if (tasks[i].block_B) all.back()["block_B"] = *tasks[i].block_B;
+    all.back()["points"].push_back(point_of(tasks[i], outcome.points[i]));
+  }
+  return json;
+}
+
+}  // namespace sgdsim::calibrate

@@ -1,0 +1,34 @@
+// What to measure: collectives over ranks and sizes, and the parts they are made of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/collectives.h"
+#include "calibrate/measure.h"
+
+namespace sgdsim::calibrate {
+
+struct Request {
+  std::vector<std::string> probes = {"collectives"};
+  std::vector<std::string> algorithms;  // empty: all
+  std::vector<std::string> operations;  // empty: all
+  std::vector<int> ranks = {2};
+  std::vector<Type> types = {Type::float32};
+  std::vector<int64_t> sizes_B;
+  int64_t block_B = int64_t{64} << 10;  // lp
+  bool overlaps = false;                // lp
+};
+
+const std::vector<std::string>& probe_names();
+
+// In the order of measurement: by ranks, then series, then size. InputError if nothing fits.
+std::vector<Task> tasks_of(const Request& request);
+
+// A test plays these one by one.
+Task collective_task(const Collective& collective, Type type);
+Task copy_task(int64_t bytes, Type type);
+Task fold_task(int64_t bytes, Type type);
+Task overhead_task(int ranks);
+
+}  // namespace sgdsim::calibrate

@@ -1,0 +1,351 @@
+// Measuring, without a GPU: statistics on invented samples, every collective played step by step
+// and by threads, and the program from end to end.
+#include <cmath>
+#include <cstring>
+#include <doctest/doctest.h>
+#include <sstream>
+
+#include "calibrate/command.h"
+#include "calibrate/pattern.h"
+#include "calibrate/statistics.h"
+#include "calibrate/tasks.h"
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/random.h"
+#include "tests/run_program.h"
+#include "tests/schema_check.h"
+#include "traces/measurement/measurement.h"
+
+namespace sgdsim::calibrate {
+namespace {
+
+// ---- statistics
+
+TEST_CASE("calibrate: median, its error, outliers") {
+  CHECK(median({3, 1, 2}) == 2);
+  CHECK(median({4, 1, 2, 3}) == 2.5);
+  CHECK(std::isnan(median({})));
+  CHECK(std::isinf(relative_error({1, 2, 3, 4, 5})));
+  // Of six values the smallest and the largest enclose the median: P = 1 - 2/64.
+  CHECK(relative_error({8, 9, 10, 10, 11, 12}) == doctest::Approx(2. / 10));
+  // Of ten values the second smallest and the second largest: P = 1 - 2 * 11/1024.
+  CHECK(relative_error({1, 8, 9, 10, 10, 10, 10, 11, 12, 99}) == doctest::Approx(2. / 10));
+  CHECK(relative_error(std::vector<double>(20, 5.)) == 0);
+  const std::vector<double> samples = {10, 11, 9, 10, 12, 8, 10, 100, 10.5, 9.5};
+  CHECK(outliers(samples) == std::vector<std::size_t>{7});
+  CHECK(outliers({5, 5, 5, 5, 9}).empty());  // no spread, no scale
+}
+
+TEST_CASE("calibrate: the interval of the median holds it 19 times in 20") {
+  Random random(1);
+  int inside = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    std::vector<double> values;
+    for (int i = 0; i < 25; ++i)
+      values.push_back(random.exponential(1) + 9.306852819440055);  // median 10
+    const double half = relative_error(values) * median(values);
+    // The interval is not centred; its half width around the median is what is reported.
+    inside += std::abs(median(values) - 10) <= 1.5 * half ? 1 : 0;
+  }
+  CHECK(inside >= 3700);
+}
+
+TEST_CASE("calibrate: when to stop") {
+  const StoppingRule rule{0.05, 10, 20};
+  CHECK_FALSE(rule.is_enough({}));
+  CHECK_FALSE(rule.is_enough(std::vector<double>(9, 1.)));
+  CHECK(rule.is_enough(std::vector<double>(10, 1.)));
+  std::vector<double> wide;
+  for (int i = 0; i < 19; ++i) wide.push_back(i + 1);
+  CHECK_FALSE(rule.is_enough(wide));
+  wide.push_back(20);
+  CHECK(rule.is_enough(wide));
+}
+
+// ---- numbers
+
+// IEEE 754: 1, the largest float16, the smallest normal and the smallest of all, and ties.
+TEST_CASE("calibrate: 16-bit numbers") {
+  CHECK(to_float16(1) == 0x3c00);
+  CHECK(to_float16(-2) == 0xc000);
+  CHECK(to_float16(65504) == 0x7bff);
+  CHECK(to_float16(65519) == 0x7bff);
+  CHECK(to_float16(65520) == 0x7c00);
+  CHECK(to_float16(0x1p-14F) == 0x0400);
+  CHECK(to_float16(0x1p-24F) == 0x0001);
+  CHECK(to_float16(0x1p-25F) == 0x0000);  // half of it: to even
+  CHECK(to_float16(0x1.8p-25F) == 0x0001);
+  CHECK(to_float16(2049) == to_float16(2048));  // halfway: to even
+  CHECK(to_float16(2051) == to_float16(2052));
+  CHECK(to_bfloat16(1) == 0x3f80);
+  CHECK(to_bfloat16(257) == to_bfloat16(256));
+  CHECK(to_bfloat16(259) == to_bfloat16(260));
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    const float value = from_float16(half);
+    if (std::isnan(value))
+      CHECK(std::isnan(from_float16(to_float16(value))));
+    else if (to_float16(value) != half)
+      FAIL_CHECK("float16 " << bits << " does not come back");
+    const float brain = from_bfloat16(half);
+    if (!std::isnan(brain) && to_bfloat16(brain) != half)
+      FAIL_CHECK("bfloat16 " << bits << " does not come back");
+  }
+  CHECK(std::isnan(from_bfloat16(to_bfloat16(NAN))));
+}
+
+// ---- plans
+
+// The steps one after the other, with an event that must be passed before it is awaited.
+class Player {
+ public:
+  Player(const Task& task) : task_(task) {
+    for (int rank = 0; rank < task.ranks; ++rank) {
+      data_.emplace_back();
+      task.fill(rank, data_.back());
+      scratch_.emplace_back(static_cast<std::size_t>(task.plan.scratch_B), std::byte{0xff});
+    }
+    passed_.assign(static_cast<std::size_t>(task.plan.events), false);
+  }
+
+  bool play() {
+    bool in_order = true;
+    for (const Step& step : task_.plan.steps) {
+      if (step.act == Act::mark) passed_[static_cast<std::size_t>(step.event)] = true;
+      if (step.act == Act::await) in_order &= passed_[static_cast<std::size_t>(step.event)];
+      if (step.act == Act::copy)
+        std::memmove(at(step.to), at(step.from), static_cast<std::size_t>(step.bytes));
+      if (step.act == Act::sum)
+        sum(task_.type, at(step.to), at(step.from), at(step.with), step.bytes);
+    }
+    return in_order;
+  }
+
+  int64_t first_wrong() const {
+    for (int rank = 0; rank < task_.ranks; ++rank)
+      if (task_.first_wrong(rank, data_[static_cast<std::size_t>(rank)]) >= 0) return rank;
+    return -1;
+  }
+
+ private:
+  std::byte* at(const Place& place) {
+    return (place.in_scratch ? scratch_ : data_)[static_cast<std::size_t>(place.rank)].data() +
+           place.at_B;
+  }
+  const Task& task_;
+  std::vector<std::vector<std::byte>> data_;
+  std::vector<std::vector<std::byte>> scratch_;
+  std::vector<bool> passed_;
+};
+
+std::vector<Collective> every_collective(int ranks, int64_t bytes, bool overlaps) {
+  std::vector<Collective> all;
+  for (const CollectiveKind& kind : collective_kinds())
+    for (const std::string& operation : kind.operations)
+      all.push_back({.algorithm = kind.algorithm,
+                     .operation = operation,
+                     .ranks = ranks,
+                     .bytes = bytes,
+                     .block_B = 100,
+                     .overlaps = overlaps});
+  return all;
+}
+
+TEST_CASE("calibrate: every collective is right, step by step") {
+  for (int ranks = 2; ranks <= 17; ++ranks)
+    for (const int64_t bytes : {4, 8, 100, 996, 4096})
+      for (const bool overlaps : {false, true})
+        for (const Collective& collective : every_collective(ranks, bytes, overlaps)) {
+          const Task task = collective_task(collective, Type::float32);
+          INFO(collective.algorithm << " " << collective.operation << " " << ranks << " " << bytes);
+          Player player(task);
+          if (bytes >= 100) CHECK(player.first_wrong() >= 0);  // not right before it began
+          CHECK(player.play());
+          CHECK(player.first_wrong() == -1);
+        }
+}
+
+// One mistake in a plan is seen: any copied or summed step that is left out leaves a wrong element.
+TEST_CASE("calibrate: the check sees every step that is left out") {
+  for (const Collective& collective : every_collective(5, 1000, false)) {
+    Task task = collective_task(collective, Type::float32);
+    const std::vector<Step> steps = task.plan.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].act != Act::copy && steps[i].act != Act::sum) continue;
+      // The ring of be's broadcast carries chunks to ranks that have them from the scatter.
+      if (collective.algorithm == "be" && collective.operation == "broadcast") continue;
+      task.plan.steps = steps;
+      task.plan.steps.erase(task.plan.steps.begin() + static_cast<std::ptrdiff_t>(i));
+      Player player(task);
+      player.play();
+      INFO(collective.algorithm << " " << collective.operation << " step " << i);
+      CHECK(player.first_wrong() >= 0);
+    }
+  }
+}
+
+// What is sent is what the simulator's schedule of the same name sends.
+TEST_CASE("calibrate: messages and bytes are those of the simulated schedules") {
+  for (int ranks = 2; ranks <= 9; ++ranks)
+    for (const Collective& collective : every_collective(ranks, 9 * 16 * 7 * 20, false)) {
+      INFO(collective.algorithm << " " << collective.operation << " " << ranks);
+      Job job;
+      job.operation = operation_named(collective.operation, "");
+      job.team = {.size = ranks, .stride = 1};
+      job.share = {.total = Bytes(collective.bytes), .fractional = false, .split = {}};
+      job.cost = PairCost{Duration::us(1), PerByte::ps(1), {}};
+      if (collective.algorithm == "lp") job.block = Bytes(collective.block_B);
+      const Traffic expected =
+          traffic_of(schedule_of(algorithm_named(collective.algorithm, ""), job), ranks);
+      const Plan plan = plan_of(collective);
+      int64_t messages = 0;
+      int64_t bytes = 0;
+      for (const Step& step : plan.steps) {
+        if (step.act != Act::copy) continue;
+        ++messages;
+        bytes += step.bytes;
+      }
+      CHECK(messages == expected.messages);
+      // Chunks are cut between elements here and between bytes there.
+      CHECK(static_cast<double>(bytes) == doctest::Approx(expected.wire_B).epsilon(0.01));
+    }
+}
+
+// ---- the host backend
+
+TEST_CASE("calibrate: threads give the right results, of every type") {
+  const auto backend = host_backend();
+  const Watcher watcher{[] { return false; }, [](const std::string&) {}};
+  for (const Type type : {Type::float32, Type::float16, Type::bfloat16}) {
+    Request request;
+    request.probes = {"collectives", "copy", "fold", "overhead"};
+    request.ranks = {2, 3, 5};
+    request.types = {type};
+    request.sizes_B = {4, 1000, 40000};
+    request.block_B = 4096;
+    request.overlaps = type != Type::float32;
+    MeasureOptions options;
+    options.verify_only = true;
+    const std::vector<Task> tasks = tasks_of(request);
+    const Outcome outcome = measure(*backend, tasks, options, watcher);
+    CHECK(tasks.size() >= 100);
+    CHECK(outcome.wrong == std::vector<std::string>{});
+    CHECK(outcome.is_complete);
+  }
+}
+
+// A copy that is left out: the task is named, and not timed.
+TEST_CASE("calibrate: a wrong result is not timed") {
+  std::vector<Task> tasks = {copy_task(1000, Type::float32), copy_task(2000, Type::float32)};
+  std::erase_if(tasks[0].plan.steps, [](const Step& step) { return step.act == Act::copy; });
+  MeasureOptions options;
+  options.rule = {1, 1, 5};
+  const Outcome outcome =
+      measure(*host_backend(), tasks, options, {[] { return false; }, [](const std::string&) {}});
+  CHECK(outcome.wrong.size() == 1);
+  CHECK(outcome.points[0].samples_us.empty());
+  CHECK(outcome.points[1].samples_us.size() == 5);
+  CHECK(outcome.points[1].samples_us[0] > 0);
+}
+
+TEST_CASE("calibrate: an interruption keeps what was measured") {
+  std::vector<Task> tasks;
+  for (int i = 1; i <= 50; ++i) tasks.push_back(copy_task(1000 * i, Type::float32));
+  int visits = 0;
+  MeasureOptions options;
+  options.rule = {0, 5, 5};
+  const Outcome outcome =
+      measure(*host_backend(), tasks, options,
+              {[&] { return visits >= 3; }, [&](const std::string&) { ++visits; }});
+  CHECK_FALSE(outcome.is_complete);
+  CHECK_FALSE(outcome.points[0].samples_us.empty());
+  CHECK(outcome.points[49].samples_us.empty());
+}
+
+// ---- the program
+
+struct Answered {
+  int exit_code;
+  std::string out;
+  std::string log;
+};
+Answered calibrated(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream log;
+  const int exit_code = run(arguments, out, log);
+  return {exit_code, out.str(), log.str()};
+}
+
+TEST_CASE("calibrate: what it writes fits its schema, is read, and is fitted") {
+  const Answered ran = calibrated({"--backend", "host", "--ranks", "2", "-a", "ring,lp", "--probe",
+                                   "collectives,copy,fold,overhead", "--from", "4 KiB", "--to",
+                                   "64 KiB", "--least", "6", "--most", "6", "-q"});
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/measurement/1", json) ==
+        std::vector<std::string>{});
+  CHECK(json["complete"] == true);
+  const Measurement measurement = read_measurement({ran.out, "m.json", {}, ""});
+  CHECK(measurement.series.size() == 9);  // ring 3, lp 3, copy, fold, overhead
+  const Temporary file(Temporary::Kind::file, ran.out);
+  const Ran fit =
+      run_sgdsim({"fit", file.name(), "--from-collective", "stated", "--format", "json"});
+  CHECK(fit.exit_code == 0);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/fit/1", Json::parse(fit.out)) ==
+        std::vector<std::string>{});
+}
+
+TEST_CASE("calibrate: refused with a sentence") {
+  struct Row {
+    std::vector<std::string> arguments;
+    std::string sentence;
+  };
+  const std::vector<Row> rows = {
+      {{"--backend", "gpu"}, "unknown backend"},
+      {{"--backend", "host", "--ranks", "1"}, "--ranks"},
+      {{"--backend", "host", "--ranks", "two"}, "--ranks"},
+      {{"--backend", "host", "--ranks", "2x"}, "--ranks"},
+      {{"--backend", "host", "--device", "0"}, "--device"},
+      {{"--backend", "host", "-a", "rings"}, "ring"},
+      {{"--backend", "host", "-a", "ring", "--op", "broadcast"}, "no algorithm"},
+      {{"--backend", "host", "--op", "gather"}, "allgather"},
+      {{"--backend", "host", "--type", "float64"}, "float32"},
+      {{"--backend", "host", "--from", "4"}, "unit"},
+      {{"--backend", "host", "--from", "2 MiB", "--to", "1 MiB"}, "--to"},
+      {{"--backend", "host", "--to", "1 TiB"}, "256 GB"},
+      {{"--backend", "host", "--probe", "copies"}, "copy"},
+      {{"--backend", "host", "--time-limit", "5"}, "--time-limit"},
+      {{"--backend", "host", "--block", "1 B"}, "--block"},
+      {{"--backend", "host", "--least", "0"}, "--least"},
+      {{"--sizes", "4"}, "--help"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.sentence);
+    const Answered ran = calibrated(row.arguments);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.out.empty());
+    CHECK(ran.log.find(row.sentence) != std::string::npos);
+  }
+}
+
+// Without CUDA in the program, or without a GPU in the machine. With both this test has nothing to
+// say: calibrate_cuda_test.cpp then does.
+TEST_CASE("calibrate: no GPU is a clear sentence") {
+  try {
+    cuda_backend({});
+    MESSAGE("there is a GPU here");
+  } catch (const InputError& error) {
+    CHECK(std::string(error.what()).find("--backend host") != std::string::npos);
+    CHECK(calibrated({}).exit_code == 2);
+  }
+}
+
+TEST_CASE("calibrate: help and version") {
+  CHECK(calibrated({"--help"}).exit_code == 0);
+  CHECK(calibrated({"--help"}).out.find("--backend") != std::string::npos);
+  CHECK(calibrated({"--version"}).out.starts_with("sgdsim-calibrate "));
+}
+
+}  // namespace
+}  // namespace sgdsim::calibrate
