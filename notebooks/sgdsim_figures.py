@@ -1,0 +1,391 @@
+"""Drawings of the frames of sgdsim_results, in one style; what several notebooks share.
+
+Every drawing takes what it finds: missing keys, one point, a hundred thousand. If there is nothing
+to draw, the axes say in one sentence why not.
+"""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+import sgdsim_results
+
+plt.style.use(sgdsim_results.root / "notebooks/sgdsim.mplstyle")
+folder = sgdsim_results.results / "notebooks"  # where figures are left
+
+# Label, colour, marker, dashes. Okabe and Ito's colours and a few more; markers and dashes say it
+# again for who cannot tell colours apart.
+algorithms = {
+    "mst": ("MST (binomial tree)", "#E69F00", "s", (4, 2)),
+    "be": ("BE (exchange of halves)", "#0072B2", "o", ()),
+    "lp": ("LP (linear pipeline)", "#009E73", "^", (1, 1)),
+    "ring": ("ring", "#D55E00", "D", (6, 2, 1, 2)),
+    "recursive_doubling": ("recursive doubling", "#56B4E9", "v", ()),
+    "halving_doubling": ("halving/doubling", "#CC79A7", "P", ()),
+    "double_binary_tree": ("double binary tree", "#F0E442", "X", ()),
+    "hierarchical": ("hierarchical", "#999999", "*", ()),
+    "direct": ("direct", "#7B4EA3", "<", ()),
+    "linear": ("linear", "#222222", ">", ()),
+}
+strategies = {
+    "naive": ("no overlap, layer by layer", "#999999", "x", (1, 1)),
+    "sync_easgd": ("SyncEASGD (one message)", "#E69F00", "s", (4, 2)),
+    "wfbp": ("WFBP (a message per layer)", "#0072B2", "o", ()),
+    "mg_wfbp": ("MG-WFBP", "#D55E00", "D", (6, 2, 1, 2)),
+    "optimal": ("optimal merging", "#000000", "^", ()),
+    "fixed_buckets": ("fixed buckets", "#7B4EA3", "<", (4, 2)),
+    "ddp": ("PyTorch DDP", "#009E73", "v", (1, 1)),
+    "horovod": ("Horovod", "#F0E442", "P", ()),
+    "bytescheduler": ("ByteScheduler", "#56B4E9", "X", (4, 1, 1, 1)),
+    "p3": ("P3", "#CC79A7", "*", (4, 2)),
+    "bsp_lp": ("BSP-SGD", "#8C6D31", ">", (2, 1)),
+}
+_others = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442"]
+_markers = "osD^vPX*"
+
+
+def look(name, looks, place=0):
+    """The look of a name that is known, or one by its place."""
+    plain = str(name) if isinstance(name, str) else f"{name:g}"
+    return looks.get(name, (plain, _others[place % 8], _markers[place % 8], ()))
+
+
+# ---- text
+
+
+def size_text(size_B, _=None):
+    for unit in ["B", "KiB", "MiB", "GiB"]:
+        if size_B < 1024 or unit == "GiB":
+            return f"{size_B:.4g} {unit}"
+        size_B /= 1024
+
+
+def time_text(us, _=None):
+    for unit in ["us", "ms", "s"]:
+        if us < 1000 or unit == "s":
+            return f"{us:.4g} {unit}"
+        us /= 1000
+
+
+def plain_text(value, _=None):
+    return f"{value:g}"
+
+
+_units = {"_us": "us", "_B": "B", "_Gbps": "Gbit/s", "_GBps": "GB/s", "_percent": "%",
+          "_ns_per_B": "ns/B", "_samples_per_s": "samples/s"}
+
+
+def label_of(column):
+    """bandwidth_Gbps -> bandwidth (Gbit/s)"""
+    for ending, unit in _units.items():
+        if column.endswith(ending):
+            return f"{column.removesuffix(ending).replace('_', ' ')} ({unit})"
+    return column.replace("_", " ")
+
+
+# ---- axes
+
+
+def log_axis(axis, text=plain_text, ticks=None, base=2):
+    """A logarithmic axis with these ticks and no others, in words that people say."""
+    axis.axes.set(**{f"{axis.axis_name}scale": ("log")})
+    if ticks is not None:
+        ticks = sorted(set(ticks))
+        axis.set_ticks(ticks[::max(1, len(ticks) // 8)])
+    axis.set_major_formatter(FuncFormatter(text))
+    axis.set_minor_locator(NullLocator())
+
+
+def size_axis(axes, label="message size"):
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(matplotlib.ticker.LogLocator(base=16, numticks=12))
+    axes.xaxis.set_major_formatter(FuncFormatter(size_text))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(label)
+
+
+def why_not(axes, sentence):
+    """In place of a drawing."""
+    axes.clear()
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, sentence, ha="center", va="center", wrap=True, transform=axes.transAxes)
+    print(sentence)
+
+
+def lacks(frame, *columns):
+    """Why the frame cannot be drawn over these columns, or nothing."""
+    for column in columns:
+        if column not in frame or frame[column].isna().all():
+            return f"Nothing to draw: no row has {column}."
+    if frame.dropna(subset=list(columns)).empty:
+        return f"Nothing to draw: no row has all of {', '.join(columns)}."
+    return None
+
+
+most_series = 12
+
+
+def curves(axes, frame, x, y, by="strategy", looks=strategies, scale=1.0):
+    """y over x, a line per value of `by`; True if drawn.
+
+    Where a line has several rows at one x it shows their median, and a band from least to most.
+    """
+    if sentence := lacks(frame, x, y):
+        why_not(axes, sentence)
+        return False
+    frame = frame.dropna(subset=[x, y])
+    groups = frame.groupby(by, sort=False, dropna=False) if by in frame else [("all", frame)]
+    if len(groups) > most_series:
+        print(f"Drawn: the first {most_series} of {len(groups)} values of {by}.")
+    several = 1
+    for place, (name, one) in enumerate(groups):
+        if place == most_series:
+            break
+        label, colour, marker, dashes = look(name, looks, place)
+        at = one.groupby(x)[y].agg(["median", "min", "max", "size"]).sort_index()
+        several = max(several, at["size"].max())
+        axes.plot(at.index, at["median"] * scale, color=colour, marker=marker, label=label,
+                  dashes=dashes or (None, None), markevery=max(1, len(at) // 12))
+        if (at["max"] > at["min"]).any():
+            axes.fill_between(at.index, at["min"] * scale, at["max"] * scale, color=colour, alpha=0.15,
+                              linewidth=0)
+    if several > 1:
+        print(f"Lines are medians, bands the range, of up to {several} rows.")
+    return True
+
+
+# ---- maps
+
+
+def table_of(frame, rows, columns, value):
+    """The value over two columns; the median where several rows fall together."""
+    return frame.pivot_table(index=rows, columns=columns, values=value, aggfunc="median", sort=True)
+
+
+def map_axes(axes, table):
+    """Names a grid of cells by rows and columns of a table, at most twelve ticks a side."""
+    for axis, names, label in [(axes.xaxis, table.columns, table.columns.name),
+                               (axes.yaxis, table.index, table.index.name)]:
+        every = max(1, -(-len(names) // 12))
+        is_size = str(label).endswith("_B")
+        axis.set_ticks(range(0, len(names), every),
+                       [size_text(name) if is_size else look(name, {})[0] for name in names[::every]])
+        axis.set_label_text(label_of(str(label)).removesuffix(" (B)"))
+    axes.set(xlim=(-0.5, len(table.columns) - 0.5), ylim=(-0.5, len(table.index) - 0.5))
+    axes.grid(False)
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+most_cell_texts = 120
+
+
+def heat_map(axes, frame, rows, columns, shade, printed=None, text=plain_text, vmin=None, vmax=None):
+    """A value as colour over rows and columns, and one (the same, if no other is named) printed in
+    each cell while there is room; the image, or None."""
+    printed = printed or shade
+    if sentence := lacks(frame, rows, columns, shade, printed):
+        why_not(axes, sentence)
+        return None
+    frame = frame.dropna(subset=[rows, columns, shade, printed])
+    table, shown = (table_of(frame, rows, columns, value) for value in (shade, printed))
+    image = axes.imshow(table.to_numpy(float), origin="lower", aspect="auto", vmin=vmin, vmax=vmax)
+    map_axes(axes, table)
+    if table.size <= most_cell_texts:
+        for (r, c), number in numpy.ndenumerate(table.to_numpy(float)):
+            if numpy.isfinite(number):
+                dark = sum(image.cmap(image.norm(number))[:3]) < 1.5
+                axes.text(c, r, text(shown.iat[r, c]), ha="center", va="center", fontsize=7,
+                          color="white" if dark else "black")
+    return image
+
+
+def winner_map(axes, best, rows, columns, chosen="strategy", looks=strategies):
+    """Who is best in each cell, coloured, with how far behind the next one is; True if drawn."""
+    if sentence := lacks(best, rows, columns, chosen):
+        why_not(axes, sentence)
+        return False
+    best = best.dropna(subset=[rows, columns, chosen]).drop_duplicates([rows, columns])
+    names = list(best[chosen].unique())
+    place = {name: number for number, name in enumerate(names)}
+    table = best.assign(place=best[chosen].map(place)).pivot(index=rows, columns=columns, values="place")
+    colours = [look(name, looks, number)[1] for number, name in enumerate(names)]
+    axes.pcolormesh(numpy.arange(len(table.columns) + 1) - 0.5, numpy.arange(len(table.index) + 1) - 0.5,
+                    numpy.ma.masked_invalid(table.to_numpy(float)), vmin=-0.5, vmax=len(names) - 0.5,
+                    cmap=matplotlib.colors.ListedColormap(colours), edgecolors="white",
+                    linewidth=1 if table.size <= most_cell_texts else 0,
+                    rasterized=table.size > 2000)
+    map_axes(axes, table)
+    if table.size <= most_cell_texts and "behind_percent" in best:
+        for row in best.dropna(subset=["behind_percent"]).itertuples():
+            colour = look(row._asdict()[chosen], looks)[1]
+            bright = sum(matplotlib.colors.to_rgb(colour)) > 1.2
+            axes.text(table.columns.get_loc(getattr(row, columns)), table.index.get_loc(getattr(row, rows)),
+                      behind_text(row.behind_percent), ha="center", va="center", fontsize=7,
+                      color="black" if bright else "white")
+    named(axes, [(look(name, looks)[0], look(name, looks, n)[1]) for n, name in enumerate(names)])
+    return True
+
+
+def behind_text(percent):
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %"
+
+
+def named(axes, labels, columns=3, below=-0.16):
+    """A legend of colours below the axes."""
+    axes.legend(handles=[Patch(color=colour, label=label) for label, colour in labels],
+                loc="upper center", bbox_to_anchor=(0.5, below), ncol=columns, columnspacing=1.2,
+                handlelength=1.2)
+
+
+# ---- timelines
+
+activities = {
+    "forward": ("forward", "#009E73"),
+    "backward": ("backward", "#56B4E9"),
+    "update": ("update", "#CC79A7"),
+    "comm": ("message", "#E69F00"),
+    "waiting": ("waiting for others", "#F0E442"),
+}
+
+
+def from_zero_to(axes, end):
+    """Limits that also hold what axes that share them show already."""
+    return 0, end if axes.get_autoscalex_on() else max(end, axes.get_xlim()[1])
+
+
+def joined(slices):
+    """Slices of one kind that touch each other, as one."""
+    starts = (slices.start_us - slices.end_us.shift()).abs().fillna(1) > 0.001
+    runs = slices.groupby(starts.cumsum()).agg({"start_us": "min", "end_us": "max"})
+    return runs.assign(duration_us=runs.end_us - runs.start_us)
+
+
+def lanes(axes, slices, title="", by_layer=True):
+    """The lanes of the first worker of a timeline, a box per slice; True if drawn.
+
+    Without `by_layer`, compute is one box where nothing interrupts it.
+    """
+    if sentence := lacks(slices, "start_us", "duration_us"):
+        why_not(axes, sentence)
+        return False
+    slices = slices[slices.worker == slices.worker.min()]
+    names = list(slices.lane.unique())
+    span = slices.end_us.max()
+    for row, name in enumerate(names):
+        for place, (category, some) in enumerate(slices[slices.lane == name].groupby("category", sort=False)):
+            label, colour = activities.get(category, (category, _others[place % 8]))
+            if not by_layer and category != "comm":
+                some = joined(some)
+            axes.broken_barh(some[["start_us", "duration_us"]].to_numpy() / 1000, (-row - 0.4, 0.8),
+                             facecolors=colour, edgecolor="white", linewidth=0.4, label=label,
+                             rasterized=len(some) > 2000)
+        sent = slices[(slices.lane == name) & (slices.category == "comm")]
+        wide = sent[sent.duration_us > 0.025 * span]
+        for message in wide.head(100).itertuples():
+            axes.text((message.start_us + message.end_us) / 2000, -row,
+                      str(message.name).removeprefix("message "), ha="center", va="center", fontsize=7,
+                      clip_on=True)
+    axes.set_yticks([-row for row in range(len(names))], names)
+    axes.set(ylim=(-len(names) + 0.4, 0.6), xlim=from_zero_to(axes, span / 1000), title=title)
+    axes.grid(False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    return True
+
+
+def layers_over_time(axes, slices, title=""):
+    """Messages as boxes over the layers that they carry, and when each gradient was ready."""
+    backward = slices[(slices.category == "backward")]
+    sent = slices[slices.category == "comm"]
+    if sentence := lacks(backward, "first_layer", "end_us") or lacks(sent, "first_layer", "start_us"):
+        why_not(axes, sentence)
+        return False
+    boxes = [Rectangle((m.start_us / 1000, m.first_layer - 0.5), m.duration_us / 1000,
+                       m.last_layer - m.first_layer + 1) for m in sent.itertuples()]
+    axes.add_collection(matplotlib.collections.PatchCollection(
+        boxes, facecolor=activities["comm"][1], edgecolor="white", linewidth=0.5,
+        rasterized=len(boxes) > 2000))
+    axes.plot(backward.end_us / 1000, backward.first_layer, ".", color=activities["backward"][1],
+              markersize=3, rasterized=len(backward) > 2000)
+    axes.set(xlim=from_zero_to(axes, slices.end_us.max() / 1000), ylim=(-1, slices.last_layer.max() + 1), title=title)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+    return True
+
+
+# ---- predictions
+
+suites = {
+    "tcp_star": ("collectives over TCP", "#0072B2", "o", ()),
+    "ddp_gloo_line": ("DDP over gloo (a + bM)", "#009E73", "v", ()),
+    "ddp_gloo_curve": ("DDP over gloo (curve)", "#56B4E9", "^", ()),
+    "ddl_benchmarks_resnet50": ("ddl-benchmarks, ResNet-50", "#D55E00", "D", ()),
+    "pytorch_ddp_dgx1": ("DDP on DGX-1", "#CC79A7", "s", ()),
+}
+
+
+def predicted_over_measured(axes, rows, by="suite", looks=suites, band_percent=10):
+    """A point per row, hollow if it is not held; a band on both sides of the diagonal."""
+    if sentence := lacks(rows, "measured_us", "predicted_us"):
+        why_not(axes, sentence)
+        return False
+    rows = rows.dropna(subset=["measured_us", "predicted_us"])
+    low, high = rows.measured_us.min() / 2e3, rows.measured_us.max() * 2 / 1e3
+    off = band_percent / 100
+    axes.fill_between([low, high], [low * (1 - off), high * (1 - off)], [low * (1 + off), high * (1 + off)],
+                      color="#dddddd", linewidth=0, label=f"within {band_percent} %")
+    axes.plot([low, high], [low, high], color="#888888", linewidth=0.8)
+    for place, (name, some) in enumerate(rows.groupby(by, sort=False)):
+        label, colour, marker, _ = look(name, looks, place)
+        for held, part in some.groupby(some.use == "held", sort=False):
+            axes.plot(part.measured_us / 1000, part.predicted_us / 1000, marker, color=colour, markersize=3.5,
+                      markerfacecolor=colour if held else "none", linestyle="none", alpha=0.7,
+                      label=f"{label}: {len(part)} {'held' if held else 'not held'}",
+                      rasterized=len(part) > 2000)
+    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), xlabel="measured (ms)",
+             ylabel="predicted (ms)", aspect="equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(plain_text))
+        axis.set_minor_locator(NullLocator())
+    axes.legend(loc="upper left", fontsize=7.5, handletextpad=0.3, borderaxespad=0)
+    return True
+
+
+def error_table(axes, errors):
+    """The errors of held rows, as `sgdsim validate` gives them; True if drawn."""
+    if sentence := lacks(errors, "median_percent"):
+        why_not(axes, sentence)
+        return False
+    held = errors[(errors.use == "held") & (errors.rows > 0)].dropna(subset=["median_percent"])
+    if held.empty:
+        why_not(axes, "No row is held to a tolerance.")
+        return False
+    axes.set_axis_off()
+    held = held.head(24)
+    texts = [[row.label if row.label != "all held" else f"all of {row.suite}", f"{row.rows:.0f}",
+              f"{row.median_percent:.2f}", f"{row.p90_percent:.2f}", f"{row.max_percent:.2f}"]
+             for row in held.itertuples()]
+    table = axes.table(texts, colLabels=["held rows", "rows", "median %", "p90 %", "max %"],
+                       colWidths=[0.5, 0.1, 0.14, 0.13, 0.13], cellLoc="right", loc="upper center",
+                       edges="horizontal")
+    table.auto_set_font_size(False)
+    table.set_fontsize(7.5)
+    for (row, column), cell in table.get_celld().items():
+        cell.set(edgecolor="#cccccc", height=1 / (len(texts) + 1.5))
+        if column == 0:
+            cell.set_text_props(ha="left")
+        if row == 0 or texts[row - 1][0].startswith("all of"):
+            cell.set_text_props(weight="bold")
+    return True
+
+
+# ---- keeping
+
+
+def save(figure, name):
+    """NAME.svg and NAME.pdf for papers, NAME.png to look at; the same bytes on every run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for ending, metadata in {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}.items():
+        figure.savefig(folder / f"{name}.{ending}", metadata=metadata)

@@ -1,0 +1,417 @@
+"""Runs a notebook without Jupyter and looks at its figures: is there data in them, and is it sgdsim's?
+
+    SGDSIM_PROGRAM=build/release/bin/sgdsim python3 tests/notebooks_test.py heatmap [whole|bare|...]
+
+Every form must draw something or say why not. What is printed is compared with the JSON, which is
+read here once more, without the notebooks' own reader.
+"""
+
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+for _needed in ("pandas", "matplotlib"):
+    if importlib.util.find_spec(_needed) is None:
+        print(f"skipped: this Python has no {_needed}")
+        sys.exit(77)
+root = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(root / "notebooks"))
+sys.dont_write_bytecode = True
+import matplotlib  # noqa: E402
+
+matplotlib.use("Agg")
+import numpy  # noqa: E402
+
+import sgdsim_figures as figures  # noqa: E402
+import sgdsim_results as sgdsim  # noqa: E402
+
+# ---- forms of answers
+
+most = 100_000
+
+
+def schema_of(kind):
+    return json.loads((root / f"app/schemas/{kind}.json").read_text())
+
+
+def bare(found, schema, whole_schema):
+    """What is left if every key that the schema does not require is missing."""
+    if "$ref" in schema:
+        reference = schema["$ref"]
+        if not reference.startswith("#"):
+            whole_schema = schema = schema_of(reference.split("/")[1])
+        else:
+            schema = whole_schema["$defs"][reference.split("/")[-1]]
+    if isinstance(found, list):
+        return [bare(one, schema.get("items", {}), whole_schema) for one in found]
+    if not isinstance(found, dict) or "properties" not in schema:
+        return found
+    required = schema.get("required", [])
+    return {key: bare(value, schema["properties"].get(key, {}), whole_schema)
+            for key, value in found.items() if key in required}
+
+
+def bare_object(found):
+    if "traceEvents" in found:
+        return {"traceEvents": [{key: event[key] for key in ("ph", "pid", "tid", "ts", "dur") if key in event}
+                                for event in found["traceEvents"] if event["ph"] == "X"]}
+    schema = schema_of(found["schema"].split("/")[1])
+    return bare(found, schema, schema)
+
+
+def lists_in(found):
+    """The lists of records of an answer, as (holder, key)."""
+    for key in ("points", "groups", "plans", "traceEvents", "messages"):
+        if isinstance(found.get(key), list) and found[key]:
+            yield found, key
+    for suite in found.get("suites", []):
+        for case in suite["cases"]:
+            yield case, "rows"
+
+
+def one_object(found):
+    for holder, key in list(lists_in(found)):
+        meta = [record for record in holder[key] if record.get("ph") == "M"]
+        holder[key] = meta + [record for record in holder[key] if record.get("ph", "X") == "X"][:1]
+    if "suites" in found:
+        found["suites"] = found["suites"][:1]
+        found["suites"][0]["cases"] = found["suites"][0]["cases"][:1]
+    return found
+
+
+def shifted(record, copy):
+    """A record like this one at other places: other whole-numbered axes, later in time."""
+    record = dict(record)
+    if "axes" in record:
+        record["axes"] = {key: value + 1000 * copy if isinstance(value, int) else value
+                          for key, value in record["axes"].items()}
+    for key, step in (("ts", 1e6), ("ranks", 100)):
+        if key in record:
+            record[key] += step * copy
+    return record
+
+
+def many_of(records, count):
+    copies = -(-count // len(records))
+    return [shifted(record, copy) for copy in range(copies) for record in records][:count]
+
+
+def many_object(found):
+    places = list(lists_in(found))
+    for holder, key in places:
+        holder[key] = many_of(holder[key], most // len(places))
+    return found
+
+
+def altered(text, form):
+    """The same answer in another form; lines of points or one object."""
+    try:
+        found = json.loads(text)
+        lines = [text.rstrip("\n")] if found.get("schema") == "sgdsim/point/1" else []
+    except json.JSONDecodeError:
+        found, lines = None, text.splitlines()
+    if lines:
+        records = [json.loads(line) for line in lines]
+        if form == "bare":
+            records = [bare_object(record) for record in records]
+        elif form == "every second bare":
+            records = [bare_object(record) if n % 2 else record for n, record in enumerate(records)]
+        elif form == "one":
+            records = records[:1]
+        elif form == "many":
+            records = many_of(records, most)
+        return "".join(json.dumps(record) + "\n" for record in records)
+    change = {"bare": bare_object, "one": one_object, "many": many_object}.get(form, lambda same: same)
+    return json.dumps(change(found))
+
+
+# ---- running
+
+class Page:
+    """A notebook that was run on answers of this form: its figures and what it printed."""
+
+    def __init__(self, name, form, folder):
+        self.results, self.form, self.figures, self.known = pathlib.Path(folder), form, {}, set()
+        if program := os.environ.get("SGDSIM_PROGRAM"):
+            sgdsim.program = pathlib.Path(program).resolve()
+        sgdsim.results = self.results
+        self.real_answer, sgdsim.answer = sgdsim.answer, self.answer
+        real_save, figures.save = figures.save, self.save
+        figures.plt.rcParams["figure.constrained_layout.use"] = form == "whole"
+        printed, sys.stdout = sys.stdout, io.StringIO()
+        try:
+            names = {}
+            cells = json.loads((root / f"notebooks/{name}.ipynb").read_text())["cells"]
+            for cell in cells:
+                if cell["cell_type"] == "code":
+                    exec(compile("".join(cell["source"]), f"{name}: {cell['id']}", "exec"), names)
+        finally:
+            self.printed, sys.stdout = sys.stdout.getvalue(), printed
+            sgdsim.answer, figures.save = self.real_answer, real_save
+
+    def answer(self, name, command):
+        self.real_answer(name, command)
+        if self.form == "whole":
+            return
+        for path in sorted(set(self.results.iterdir()) - self.known):
+            path.write_text(altered(path.read_text(), self.form))
+            self.known.add(path)
+
+    def save(self, figure, name):
+        if self.form == "whole":
+            figure.savefig(io.BytesIO(), format="svg")
+        else:
+            figure.set_dpi(30)
+            figure.canvas.draw()
+        self.figures[name] = figure
+        figures.plt.close(figure)
+
+    def json(self, name):
+        return json.loads((self.results / name).read_text())
+
+    def lines(self, name):
+        return [json.loads(line) for line in (self.results / name).read_text().splitlines()]
+
+
+def numbers_of(axes):
+    """All numbers that the axes draw, by kind of drawing."""
+    for line in axes.lines:
+        yield "line", numpy.asarray(line.get_xydata(), float)
+    for image in axes.images:
+        yield "image", numpy.asarray(image.get_array(), float)
+    for patch in axes.patches:
+        yield "patch", numpy.asarray(patch.get_extents().get_points(), float)
+    for collection in axes.collections:
+        if collection.get_array() is not None and len(collection.get_array()):
+            yield "mesh", numpy.ma.filled(collection.get_array().astype(float), 0)
+        for path in collection.get_paths():
+            yield "path", path.vertices
+    for table in axes.tables:
+        yield "table", numpy.zeros(len(table.get_celld()))
+
+
+def has_data(axes):
+    """Something is drawn and all of it is finite; else what is wrong."""
+    drawn = list(numbers_of(axes))
+    if not any(values.size for _, values in drawn):
+        return "nothing drawn"
+    for kind, values in drawn:
+        if kind == "image" and numpy.isfinite(values).any():
+            continue  # a map may have cells without an answer
+        if not numpy.isfinite(values).all():
+            return f"a {kind} with values that are not finite"
+    return ""
+
+
+def panels_of(figure):
+    """The axes that show something: not those left empty in a grid, not the scales of colours."""
+    return [axes for axes in figure.axes
+            if axes.get_label() != "<colorbar>" and (axes.axison or axes.tables or axes.texts)]
+
+
+def says_why(axes):
+    return len(axes.texts) == 1 and not axes.axison and axes.texts[0].get_text().endswith(".")
+
+
+# ---- what must hold for every notebook
+
+class EveryNotebook(unittest.TestCase):
+    name = ""
+    forms = ["whole", "bare", "every second bare", "one", "many"]
+
+    def page(self, form):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return Page(self.name, form, folder.name)
+
+    def test_is_stored_without_outputs(self):
+        notebook = json.loads((root / f"notebooks/{self.name}.ipynb").read_text())
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                self.assertEqual((cell["outputs"], cell["execution_count"]), ([], None), cell["id"])
+
+    def test_whole(self):
+        page = self.page("whole")
+        self.assertTrue(page.figures)
+        for name, figure in page.figures.items():
+            panels = panels_of(figure)
+            self.assertTrue(panels, name)
+            for axes in panels:
+                self.assertEqual(has_data(axes), "", f"{name}: {axes.get_title(loc='left')}")
+                if axes.axison:
+                    self.assertTrue(axes.get_xlabel() or axes.get_title(loc="left"), name)
+        if self.name in numbers:
+            numbers[self.name](self, page)
+
+    def check_form(self, form):
+        page = self.page(form)
+        self.assertTrue(page.figures)
+        for name, figure in page.figures.items():
+            for axes in panels_of(figure):
+                self.assertTrue(says_why(axes) or has_data(axes) == "", f"{form}: {name}: {has_data(axes)}")
+
+    def test_bare(self):
+        self.check_form("bare")
+
+    def test_every_second_bare(self):
+        self.check_form("every second bare")
+
+    def test_one(self):
+        self.check_form("one")
+
+    def test_many(self):
+        self.check_form("many")
+
+
+# ---- numbers in figures are those of the JSON
+
+def at(lines, field):
+    return sorted({line["axes"][field] for line in lines})
+
+
+def bandwidths(lines):
+    return sorted({line["axes"]["cluster.nic.bandwidth"] for line in lines}, key=lambda text: float(text.split()[0]))
+
+
+def cells(axes):
+    """What is printed in the cells of a map, by column and row."""
+    return {(round(text.get_position()[0]), round(text.get_position()[1])): text.get_text() for text in axes.texts}
+
+
+def heatmap_numbers(test, page):
+    lines, groups = page.lines("heatmap.jsonl"), page.json("heatmap_best.json")["groups"]
+    nodes, speeds = at(lines, "cluster.nodes"), bandwidths(lines)
+    for name in ("heatmap_winners", "readme_winners"):
+        printed = cells(page.figures[name].axes[0])
+        test.assertEqual(len(printed), len(nodes) * len(speeds))
+        for group in groups:
+            place = (speeds.index(group["axes"]["cluster.nic.bandwidth"]), nodes.index(group["axes"]["cluster.nodes"]))
+            behind = 100 * (group["next"] / group["value"] - 1)
+            number = float(printed[place].removesuffix(" %"))
+            test.assertLessEqual(abs(number - behind), 0.5 if behind > 9.9 else 0.0501)
+    printed = cells(page.figures["heatmap_speedup"].axes[0])
+    for row, count in enumerate(nodes):
+        for column, speed in enumerate(speeds):
+            here = [line for line in lines if line["axes"]["cluster.nodes"] == count
+                    and line["axes"]["cluster.nic.bandwidth"] == speed]
+            best = min(here, key=lambda line: line["iteration_ps"])
+            test.assertEqual(printed[column, row], f"{best['metrics']['speedup']:.1f}")
+    strategies = list(dict.fromkeys(line["axes"]["strategy"] for line in lines))
+    for axes, strategy in zip(page.figures["heatmap_efficiency"].axes, strategies):
+        printed = cells(axes)
+        for line in lines:
+            if line["axes"]["strategy"] == strategy:
+                place = (speeds.index(line["axes"]["cluster.nic.bandwidth"]), nodes.index(line["axes"]["cluster.nodes"]))
+                test.assertEqual(printed[place], f"{line['metrics']['efficiency']:.2f}")
+
+
+def curves_equal(test, axes, lines, of_line, by):
+    """Each line of the axes has just the points of the JSON, in the order of x."""
+    expected = {}
+    for line in lines:
+        expected.setdefault(line["axes"][by] if isinstance(by, str) else by(line), []).append(of_line(line))
+    drawn = [line for line in axes.lines if line.get_label() not in ("ideal",) and line.get_label()[0] != "_"]
+    test.assertEqual(len(drawn), len(expected))
+    for curve, (name, points) in zip(drawn, expected.items()):
+        numpy.testing.assert_allclose(curve.get_xydata(), sorted(points), rtol=1e-9, err_msg=str(name))
+
+
+def scaling_numbers(test, page):
+    lines = page.lines("scaling.jsonl")
+    left, right = page.figures["scaling"].axes
+    curves_equal(test, left, lines, lambda line: (line["workers"], line["metrics"]["throughput_samples_per_s"]),
+                 "strategy")
+    curves_equal(test, right, lines, lambda line: (line["workers"], 100 * line["metrics"]["efficiency"]), "strategy")
+    exposed, = page.figures["scaling_exposed"].axes
+    curves_equal(test, exposed, lines, lambda line: (line["workers"], line["metrics"]["comm_exposed_us"] / 1000),
+                 "strategy")
+
+
+def boxes(collection):
+    return numpy.array([[path.vertices[:, 0].min(), path.vertices[:, 0].max()] for path in collection.get_paths()])
+
+
+def timeline_numbers(test, page):
+    names = ["wfbp", "sync_easgd", "mg_wfbp", "optimal"]
+    for figure, by_layer in (("timeline_lanes", True), ("readme_timeline", False)):
+        for axes, name in zip(page.figures[figure].axes, names):
+            events = [event for event in page.json(f"timeline_{name}.json")["traceEvents"] if event["ph"] == "X"]
+            drawn = {c.get_label(): boxes(c) for c in axes.collections}
+            for label, category in (("forward", "forward"), ("backward", "backward"), ("message", "comm")):
+                spans = [[e["ts"] / 1000, (e["ts"] + e["dur"]) / 1000] for e in events if e["cat"] == category]
+                if not by_layer and category != "comm":  # drawn as one: the same ends, the same busy time
+                    test.assertLess(len(drawn[label]), len(spans))
+                    test.assertAlmostEqual(drawn[label].min(), min(map(min, spans)))
+                    test.assertAlmostEqual(drawn[label].max(), max(map(max, spans)))
+                    test.assertAlmostEqual(sum(b - a for a, b in drawn[label]), sum(b - a for a, b in spans), 3)
+                else:
+                    numpy.testing.assert_allclose(sorted(drawn[label].tolist()), sorted(spans), rtol=1e-9)
+            result = page.json(f"timeline_{name}.result.json")
+            said = re.findall(r"[\d.]+", axes.get_title(loc="left").split(":")[1])
+            test.assertEqual(said, [str(len(result["messages"])), f"{result['metrics']['iteration_us']['mean'] / 1000:.1f}",
+                                    f"{result['metrics']['comm_exposed_us'] / 1000:.1f}"])
+    for axes, name in zip(page.figures["timeline_layers"].axes, names):
+        messages = page.json(f"timeline_{name}.result.json")["messages"]
+        drawn = [[*path.vertices.min(axis=0), *path.vertices.max(axis=0)] for path in axes.collections[0].get_paths()]
+        expected = [[m["start_us"] / 1000, m["layers"][0] - 0.5, m["end_us"] / 1000, m["layers"][1] + 0.5]
+                    for m in messages]
+        numpy.testing.assert_allclose(drawn, expected, rtol=1e-9)
+
+
+def validation_numbers(test, page):
+    for figure, name in (("validation_collectives", "validation_collectives.json"),
+                         ("validation_steps", "validation_steps.json")):
+        left, right = page.figures[figure].axes
+        suites = page.json(name)["suites"]
+        table = right.tables[0].get_celld()
+        row = 0
+        for suite in suites:
+            for errors in [suite["held"], *(label for label in suite["labels"] if label["use"] == "held")]:
+                row += 1
+                printed = [table[row, column].get_text().get_text() for column in range(1, 5)]
+                keys = ("median_percent", "p90_percent", "max_percent")
+                test.assertEqual(printed, [str(errors["rows"]), *(f"{errors[key]:.2f}" for key in keys)])
+        test.assertNotIn((row + 1, 0), table)
+        expected = sorted((r["measured_us"] / 1000, r["predicted_us"] / 1000)
+                          for s in suites for c in s["cases"] for r in c["rows"])
+        drawn = sorted(tuple(p) for line in left.lines if line.get_linestyle() == "None" for p in line.get_xydata())
+        numpy.testing.assert_allclose(drawn, expected, rtol=1e-9)
+
+
+def collectives_numbers(test, page):
+    points = [point | {"axes": point} for point in page.json("collectives_by_size.json")["points"]]
+    left, right = page.figures["collectives_by_size"].axes
+    curves_equal(test, left, points, lambda point: (point["size_B"], point["time_us"]), "algorithm")
+    right.lines[-1].remove()  # the link
+    curves_equal(test, right, points, lambda point: (point["size_B"], point["busbw_GBps"]), "algorithm")
+    for axes, operation in zip(page.figures["collectives_by_ranks"].axes, ("broadcast", "reduce", "allreduce")):
+        points = page.json(f"collectives_by_ranks_{operation}.json")["points"]
+        curves_equal(test, axes, [point | {"axes": point} for point in points],
+                     lambda point: (point["ranks"], point["algbw_GBps"]), "algorithm")
+    points = [point for point in page.json("collectives_winners.json")["points"] if "time_us" in point]
+    ranks, sizes = (sorted({point[key] for point in points}) for key in ("ranks", "size_B"))
+    axes = page.figures["collectives_winners"].axes[0]
+    names = {text.get_text(): patch.get_facecolor()
+             for text, patch in zip(axes.get_legend().get_texts(), axes.get_legend().get_patches())}
+    mesh = axes.collections[0]
+    places = mesh.get_array().reshape(len(ranks), len(sizes))
+    for row, count in enumerate(ranks):
+        for column, size in enumerate(sizes):
+            here = [point for point in points if (point["ranks"], point["size_B"]) == (count, size)]
+            best = min(here, key=lambda point: point["time_us"])["algorithm"]
+            colour = mesh.cmap(mesh.norm(places[row, column]))
+            test.assertEqual(colour, names[figures.look(best, figures.algorithms)[0]], (best, count, size))
+
+
+numbers = {"collectives": collectives_numbers, "heatmap": heatmap_numbers, "scaling": scaling_numbers, "timeline": timeline_numbers,
+           "validation": validation_numbers}
+
+if __name__ == "__main__":
+    EveryNotebook.name = sys.argv[1]
+    unittest.main(argv=sys.argv[:1] + [f"EveryNotebook.test_{form}" for form in sys.argv[2:]])
