@@ -67,6 +67,13 @@ struct TeamCost {
       if (size_B >= from_B) found = &cost;
     return *found;
   }
+  // The same with another price of folding.
+  TeamCost with(const Folding& folding) const {
+    TeamCost changed = *this;
+    changed.smallest.reduce = folding.of(smallest.reduce);
+    for (auto& [from_B, cost] : changed.from) cost.reduce = folding.of(cost.reduce);
+    return changed;
+  }
 };
 
 // One collective of one team.

@@ -169,7 +169,7 @@ void MessageCost::prepare(Job& job, const Transfer& transfer,
   job.share.total = transfer.size;
   job.share.fractional = job_.share.fractional || transfer.fractional;
   if (compression_ == nullptr) return;
-  job.cost.reduce = transfer.folding.of(job_.cost.reduce);
+  job.cost = job_.cost.with(transfer.folding);
   job.network = job_.network;
   if (transfer.folding == Folding() || job_.network == nullptr) return;
   network = job_.network->with(transfer.folding);
