@@ -11,21 +11,21 @@
 namespace sgdsim {
 namespace {
 
-std::string cell(const Json& value) {
+constexpr double none = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+std::string value_label(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   // A strategy with fields of its own: name, then what is special about it.
   if (value.is_object() && value.contains("name")) {
     std::string text = value["name"].get<std::string>();
     for (const auto& [name, field] : value.items())
-      if (name != "name") text += " " + name + "=" + cell(field);
+      if (name != "name") text += " " + name + "=" + value_label(field);
     return text;
   }
   return value.dump();
 }
-
-constexpr double none = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 Best::Best(const Sweep& sweep, std::string objective, std::vector<std::string> over)
     : objective_(std::move(objective)), over_(std::move(over)) {
@@ -94,14 +94,14 @@ void Best::print(std::ostream& out, bool as_json) const {
   int64_t points = 0;
   for (const Group& group : groups_) {
     std::vector<std::string> row;
-    for (const auto& [name, value] : group.fixed.items()) row.push_back(cell(value));
+    for (const auto& [name, value] : group.fixed.items()) row.push_back(value_label(value));
     points += group.points + group.failed;
     if (group.points == 0) {
       row.resize(head.size(), "-");
       table.add(std::move(row));
       continue;
     }
-    for (const auto& [name, value] : group.chosen.items()) row.push_back(cell(value));
+    for (const auto& [name, value] : group.chosen.items()) row.push_back(value_label(value));
     row.push_back(is_time ? short_duration(group.value, 5) : rounded(group.value, 5));
     row.push_back(group.next < none && group.value > 0
                       ? "+" + rounded(100 * (group.next / group.value - 1), 3) + " %"

@@ -12,11 +12,15 @@
 
 namespace sgdsim {
 
+// The value of an axis in a word or two: of an object its name, then its other fields.
+std::string value_label(const Json& value);
+
 class Best {
  public:
   // `over`: the axes to choose from; strategy if none is given.
   Best(const Sweep& sweep, std::string objective, std::vector<std::string> over);
   void add(DonePoint&& point);
+  const std::vector<std::string>& others() const { return others_; }  // axes not chosen from
   void print(std::ostream& out, bool as_json) const;
   Json json() const;  // sgdsim/best/1
 

@@ -6,6 +6,7 @@
 #include "app/best.h"
 #include "app/commands.h"
 #include "app/emit.h"
+#include "app/picture.h"
 #include "app/progress.h"
 #include "app/ranges.h"
 #include "app/sweep_options.h"
@@ -13,6 +14,7 @@
 #include "app/sweep_run.h"
 #include "app/table.h"
 #include "app/usage.h"
+#include "app/write_text.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -28,6 +30,7 @@ struct SweepArguments {
   std::string minimize;
   std::string over;
   std::string format = "table";
+  std::string picture;
   bool dry_run = false;
   std::string emit;
   std::string tasks;
@@ -127,16 +130,19 @@ int sweep(SweepArguments& arguments, Streams streams) {
     if (options.shard.count > 1)
       throw InputError("--minimize", "a shard has not all points of a group; merge first");
     best.emplace(sweep, arguments.minimize, split_list(arguments.over));
+    if (!arguments.picture.empty()) check_can_be_drawn(best->others().size());
     options.objective = arguments.minimize;
     each = [&](DonePoint&& point) { best->add(std::move(point)); };
-  } else if (!arguments.over.empty()) {
-    throw InputError("--over", "goes with --minimize");
+  } else if (!arguments.over.empty() || !arguments.picture.empty()) {
+    throw InputError(arguments.over.empty() ? "--picture" : "--over", "goes with --minimize");
   }
   if (best && options.out == "-") options.out.clear();  // standard output is for the best
   const SweepOutcome outcome = run_sweep(sweep, options, streams.out, streams.log, each);
   report(outcome, options, streams.log);
   if (outcome.interrupted) return exit_interrupted;
   if (best) best->print(streams.out, arguments.format == "json");
+  if (best && !arguments.picture.empty())
+    write_text(winners_svg(best->json(), sweep.name), arguments.picture, streams.out);
   return outcome.failed > 0 ? exit_point_failed : 0;
 }
 
@@ -166,6 +172,8 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
                       "axes to choose from, for every combination of the others; default strategy");
   command->add_option("--format", arguments->format, "of the best values: table (default) or json")
       ->check(one_of("format", {"table", "json"}));
+  command->add_option("--picture", arguments->picture,
+                      "draw the best values over the one or two other axes (SVG)");
   command
       ->add_option("--emit", arguments->emit,
                    "print a job script instead: slurm, parallel, shell or k8s")

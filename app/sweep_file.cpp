@@ -203,11 +203,16 @@ Sweep read_sweep(const std::string& file, const std::vector<std::string>& settin
     for (const char* text : {"description", "source"})
       if (const auto field = fields.find(text)) field->text();
     const Value base = fields.at("base");
+    std::vector<std::string> all_settings;
+    if (const auto set = fields.find("set"))
+      for (const auto& [field, value] : set->entries())
+        all_settings.push_back(field + "=" + value.json().dump());
+    all_settings.insert(all_settings.end(), settings.begin(), settings.end());
     const auto given = fields.find("axes");
     zips = fields.find("zip");
     conditions = fields.find("where");
     fields.done();
-    sweep.base = resolve_base(base, settings);
+    sweep.base = resolve_base(base, all_settings);
     if (given) {
       spec_axes = given->json();
       for (const auto& [field, values] : given->entries()) sweep.axes.emplace_back(field, values);
