@@ -315,6 +315,59 @@ def layers_over_time(axes, slices, title=""):
     return True
 
 
+# ---- breakdowns
+
+_parts = {  # column: label, colour, hatch
+    "forward_us": ("forward", "#009E73", ""),
+    "backward_us": ("backward", "#56B4E9", ""),
+    "update_us": ("update", "#CC79A7", ""),
+    "transfer_us": ("exposed: transfer", "#E69F00", ""),
+    "wait_us": ("exposed: waiting for others", "#F0E442", "///"),
+    "rest_us": ("exposed: idle", "#BBBBBB", ""),
+}
+
+
+def parts_of(frame):
+    """The parts that add up to an iteration; exposed communication is split into transfers that no
+    compute hides, idle time, and what remains, waiting for others."""
+    parts = frame[["forward_us", "backward_us", "update_us"]].fillna(0)
+    exposed = frame.comm_exposed_us.fillna(0)
+    transfer = (frame.comm_total_us - frame.comm_overlapped_us).fillna(exposed).clip(0, exposed)
+    idle = frame.idle_us.fillna(0).clip(0, exposed - transfer)
+    return parts.assign(transfer_us=transfer, wait_us=exposed - transfer - idle, rest_us=idle)
+
+
+most_bars = 40
+
+
+def breakdown(axes, frame, names):
+    """A bar per row from its parts, with the time of the iteration beside it; True if drawn."""
+    known = frame.forward_us.notna() | frame.backward_us.notna() | frame.comm_exposed_us.notna()
+    if not known.any():
+        why_not(axes, "Nothing to draw: no row says where its time went.")
+        return False
+    frame, names = frame[known], numpy.asarray(names, dtype=object)[known]
+    if len(frame) > most_bars:
+        print(f"Drawn: the first {most_bars} of {len(frame)} rows.")
+        frame, names = frame.head(most_bars), names[:most_bars]
+    parts, place = parts_of(frame) / 1000, numpy.arange(len(frame))
+    end = numpy.zeros(len(frame))
+    for column, (label, colour, hatch) in _parts.items():
+        if parts[column].sum() > 0:
+            axes.barh(place, parts[column], left=end, height=0.72, color=colour, hatch=hatch, label=label,
+                      edgecolor="white", linewidth=0.4)
+        end = end + parts[column].to_numpy()
+    if "iteration_us" in frame:
+        for row, (time_us, right) in enumerate(zip(frame.iteration_us, end)):
+            if numpy.isfinite(time_us):
+                axes.text(right, row, f" {time_us / 1000:.1f}", va="center", fontsize=7.5)
+    axes.set_yticks(place, names)
+    axes.set(ylim=(len(frame) - 0.4, -0.6), xlim=(0, 1.12 * end.max()), xlabel="time (ms)")
+    axes.grid(False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    return True
+
+
 # ---- predictions
 
 suites = {
