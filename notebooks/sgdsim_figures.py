@@ -165,10 +165,10 @@ def table_of(frame, rows, columns, value):
 
 
 def map_axes(axes, table):
-    """Names a grid of cells by rows and columns of a table, at most twelve ticks a side."""
-    for axis, names, label in [(axes.xaxis, table.columns, table.columns.name),
-                               (axes.yaxis, table.index, table.index.name)]:
-        every = max(1, -(-len(names) // 12))
+    """Names a grid of cells by rows and columns of a table, or some of them where there are many."""
+    for axis, names, label, most in [(axes.xaxis, table.columns, table.columns.name, 8),
+                                     (axes.yaxis, table.index, table.index.name, 12)]:
+        every = max(1, -(-len(names) // most))
         is_size = str(label).endswith("_B")
         axis.set_ticks(range(0, len(names), every),
                        [size_text(name) if is_size else look(name, {})[0] for name in names[::every]])
@@ -395,14 +395,17 @@ def predicted_over_measured(axes, rows, by="suite", looks=suites, band_percent=1
         for held, part in some.groupby(some.use == "held", sort=False):
             axes.plot(part.measured_us / 1000, part.predicted_us / 1000, marker, color=colour, markersize=3.5,
                       markerfacecolor=colour if held else "none", linestyle="none", alpha=0.7,
-                      label=f"{label}: {len(part)} {'held' if held else 'not held'}",
-                      rasterized=len(part) > 2000)
+                      label=label, rasterized=len(part) > 2000)
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), xlabel="measured (ms)",
              ylabel="predicted (ms)", aspect="equal")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(plain_text))
         axis.set_minor_locator(NullLocator())
-    axes.legend(loc="upper left", fontsize=7.5, handletextpad=0.3, borderaxespad=0)
+    handles = {handle.get_label(): handle for handle in axes.get_legend_handles_labels()[0]}
+    if (rows.use != "held").any():
+        handles["not held"] = matplotlib.lines.Line2D([], [], marker="o", color="#555555", linestyle="none",
+                                                      markerfacecolor="none", label="hollow: not held")
+    axes.legend(handles=handles.values(), loc="upper left", fontsize=7.5, handletextpad=0.3, borderaxespad=0)
     return True
 
 
