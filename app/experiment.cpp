@@ -135,10 +135,9 @@ void read_compression(Experiment& experiment, const Value& value, Collective col
   const Json named = {{"name", value.json()}};
   Object fields(value.json().is_string() ? Value(named, value.file(), value.path()) : value);
   const auto own = fields.find("collective");
-  Compression compression = read_compression(
-      fields, {experiment.trace, experiment.cluster.network.workers(),
-               worst_in_team(experiment.cluster.network,
-                             {.size = experiment.cluster.network.workers(), .stride = 1})});
+  const Network& network = experiment.cluster.network;
+  Compression compression =
+      read_compression(fields, {experiment.trace, network.workers(), network.worst()});
   fields.done();
   if (own) {
     collective = read_collective(*own);

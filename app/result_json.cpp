@@ -72,6 +72,16 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   return metrics;
 }
 
+std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
+                             const Cluster& cluster) {
+  if (cost.is_algorithm() && cost.job().size() > 1) {
+    std::optional<Network> changed;
+    return beyond_valid(schedule_of(*cost.algorithm(), cost.job_of(transfer, changed)), cluster);
+  }
+  if (cost.covers(transfer.size)) return "";
+  return "an exchange of " + to_text(transfer.size) + " is beyond the curve: an extrapolation";
+}
+
 // Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
 void add_extrapolations(const Experiment& experiment, const StepResult& result,
                         std::vector<std::string>& warnings) {
@@ -79,14 +89,11 @@ void add_extrapolations(const Experiment& experiment, const StepResult& result,
   std::string example;
   std::size_t beyond = 0;
   for (const MessageRecord& message : result.messages) {
+    const Encoded encoded = cost.encoded({message.size, message.first_layer, message.last_layer});
     std::string why;
-    if (cost.is_algorithm() && cost.job().size() > 1) {
-      Job job = cost.job();
-      job.share.total = message.size;
-      why = beyond_valid(schedule_of(*cost.algorithm(), job), experiment.cluster);
-    } else if (!cost.covers(message.size)) {
-      why = "an exchange of " + to_text(message.size) + " is beyond the curve: an extrapolation";
-    }
+    for (int i = 0; i < encoded.transfer_count && why.empty(); ++i)
+      why = extrapolation_of(cost, encoded.transfers[static_cast<std::size_t>(i)],
+                             experiment.cluster);
     if (why.empty()) continue;
     if (beyond++ == 0) example = why;
   }

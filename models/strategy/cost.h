@@ -47,6 +47,8 @@ class MessageCost {
   // The line that rules based on a and b use: for curves, the least squares fit.
   Line line() const;
   bool is_known() const { return is_algorithm() || !lines_.empty() || !curve_.empty(); }
+  // Curves: was it measured, or between two that were?
+  bool covers(Bytes size) const { return curve_.empty() || curve_.covers(size); }
   bool is_algorithm() const { return algorithm_ != nullptr; }
   const Algorithm* algorithm() const { return algorithm_; }
   const Job& job() const { return job_; }

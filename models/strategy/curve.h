@@ -23,6 +23,9 @@ class Curve {
   bool empty() const { return samples_.empty(); }
   const std::vector<CostSample>& samples() const { return samples_; }
   Duration at(Bytes size) const;
+  bool covers(Bytes size) const {
+    return size >= samples_.front().size && size <= samples_.back().size;
+  }
 
  private:
   std::vector<CostSample> samples_;
