@@ -52,7 +52,9 @@ std::vector<Json> geometric(const Amount& from, double to, double factor, int64_
 }  // namespace
 
 Axis::Axis(std::string field, const Value& values)
-    : field_(std::move(field)), steps_(steps_of(field_, values.where())), where_(values.where()) {
+    : field_(std::move(field)),
+      steps_(steps_of(field_, values.where())),
+      where_(values.path().empty() ? values.file() : values.where()) {
   if (values.json().is_object()) {
     read_range(values);
     return;
