@@ -437,6 +437,33 @@ def error_table(axes, errors):
     return True
 
 
+# ---- fits
+
+def fit(axes, residuals, points, pieces, label, place=0):
+    """Measured times over size with the lines fitted to them, and below what they leave over."""
+    if sentence := lacks(points, "size_B", "time_us") or lacks(pieces, "from_B", "alpha_us", "beta_ps_per_B"):
+        why_not(axes, sentence)
+        why_not(residuals, sentence)
+        return False
+    points = points.dropna(subset=["size_B", "time_us"]).sort_values("size_B")
+    pieces = pieces.dropna(subset=["from_B", "alpha_us", "beta_ps_per_B"]).sort_values("from_B")
+    rules = numpy.maximum(numpy.searchsorted(pieces.from_B, points.size_B, side="right") - 1, 0)
+    line_us = pieces.alpha_us.to_numpy()[rules] + pieces.beta_ps_per_B.to_numpy()[rules] * points.size_B / 1e6
+    name, colour, marker, _ = look(label, {}, place)
+    axes.plot(points.size_B, points.time_us / 1000, marker, color=colour, markerfacecolor="none", label=name)
+    axes.plot(points.size_B, line_us / 1000, color=colour, linewidth=0.9)
+    inside = points.size_B >= pieces.fitted_from_B.fillna(0).min()
+    residuals.axhline(0, color="#888888", linewidth=0.8)
+    for part, face in ((inside, colour), (~inside, "none")):
+        residuals.plot(points.size_B[part], 100 * (line_us / points.time_us - 1)[part], marker, color=colour,
+                       markerfacecolor=face)
+    log_axis(axes.yaxis)
+    for part in (axes, residuals):
+        size_axis(part)
+    axes.set_xlabel("")
+    return True
+
+
 # ---- keeping
 
 

@@ -320,3 +320,35 @@ def collectives(path):
     return _frame(rows, ["algorithm", "operation", "ranks", "size_B", "time_ps", "time_us",
                          "messages", "wire_B", "algbw_GBps", "busbw_GBps", "fidelity", "path",
                          "why_not"])
+
+
+def measured(path):
+    """The points of a measurement (sgdsim/measurement/1): a row per series and size."""
+    rows = []
+    for number, series in enumerate(_object(path, "sgdsim/measurement/1")["series"]):
+        about = {key: series.get(key) for key in ("operation", "algorithm", "type", "ranks")}
+        rows += [{"series": number} | about | {key: point.get(key) for key in ("size_B", "time_us")}
+                 for point in series.get("points", [])]
+    return _frame(rows, ["series", "operation", "algorithm", "type", "ranks", "size_B", "time_us"])
+
+
+def fitted(path):
+    """The segments of `sgdsim fit --format json`: a row per fit and segment."""
+    rows = []
+    for number, fit in enumerate(_object(path, "sgdsim/fit/1")["fits"]):
+        rows += [{"fit": number, "kind": fit.get("kind")} | piece for piece in fit.get("pieces", [])]
+    return _frame(rows, ["fit", "kind", "from_B", "fitted_from_B", "fitted_to_B", "rows", "alpha_us",
+                         "alpha_low_us", "alpha_high_us", "beta_ps_per_B", "beta_low_ps_per_B",
+                         "beta_high_ps_per_B", "rms_percent", "max_percent"])
+
+
+def measurement_of(case, label, name):
+    """Writes the rows of a case (sgdsim/case/1) that have this label as a measurement, results/NAME."""
+    found = json.loads((root / case).read_text())
+    rows = [row for row in found["measured"] if row["label"] == label]
+    points = [{"size_B": round(quantity(row["size"])[0]), "time_us": quantity(row["time"])[0]} for row in rows]
+    measurement = {"schema": "sgdsim/measurement/1", "name": f"{found['name']}_{label}", "source": case,
+                   "series": [{"operation": "copy", "ranks": 2, "points": points}]}
+    results.mkdir(parents=True, exist_ok=True)
+    (results / name).write_text(json.dumps(measurement, indent=1) + "\n")
+    print(f"{case}: {len(points)} rows {label} > {shown(results / name)}")

@@ -180,6 +180,13 @@ class Others(WithFiles):
         self.assertEqual(sgdsim.collectives(several).why_not[1], "no torus")
         self.assertEqual(sgdsim.collectives(self.file(point_of)).time_us[0], 1.5)
 
+    def test_measurements_and_fits(self):
+        path = self.file({"schema": "sgdsim/measurement/1", "series": [
+            {"operation": "copy", "ranks": 2, "points": [{"size_B": 4, "time_us": 1.5}]}]})
+        self.assertEqual(sgdsim.measured(path)[["series", "size_B", "time_us"]].values.tolist(), [[0, 4, 1.5]])
+        path = self.file({"schema": "sgdsim/fit/1", "fits": [{"kind": "curve", "pieces": [{"from_B": 0, "alpha_us": 2.0}]}]})
+        self.assertEqual(sgdsim.fitted(path)[["fit", "from_B", "alpha_us"]].values.tolist(), [[0, 0, 2]])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -67,7 +67,7 @@ def bare_object(found):
 
 def lists_in(found):
     """The lists of records of an answer, as (holder, key)."""
-    for key in ("points", "groups", "plans", "traceEvents", "messages"):
+    for key in ("points", "groups", "plans", "traceEvents", "messages", "fits"):
         if isinstance(found.get(key), list) and found[key]:
             yield found, key
     for suite in found.get("suites", []):
@@ -454,8 +454,50 @@ def stragglers_numbers(test, page):
     curves_equal(test, axes, lines, lambda line: (line["workers"], line["metrics"]["waiting_us"] / 1000), by)
 
 
+def crossover_numbers(test, page):
+    ways = {}
+    for name in ("crossover_dense.json", "crossover_less.json"):
+        for group in page.json(name)["groups"]:
+            place = (group["axes"]["cluster.nic.bandwidth"], group["axes"]["cluster.nodes"])
+            ways.setdefault(place, []).append(group["value"])
+    speeds = sorted({speed for speed, _ in ways}, key=lambda text: float(text.split()[0]))
+    nodes = sorted({count for _, count in ways})
+    printed = cells(page.figures["crossover"].axes[0])
+    test.assertEqual(len(printed), len(speeds) * len(nodes))
+    for (speed, count), values in ways.items():
+        test.assertEqual(len(values), 4)  # whole gradients and three ways of sending less
+        first, second = sorted(values)[:2]
+        number = float(printed[speeds.index(speed), nodes.index(count)].removesuffix(" %"))
+        behind = 100 * (second / first - 1)
+        test.assertLessEqual(abs(number - behind), 0.5 if behind > 9.9 else 0.0501)
+    for axes, costs in zip(page.figures["crossover_density"].axes, (True, False)):
+        lines = [line for line in page.lines("crossover_density.jsonl")
+                 if (line["axes"]["compression.selection"] == "v100") == costs]
+        curves_equal(test, axes, lines,
+                     lambda line: (line["axes"]["compression.density"], 100 * line["metrics"]["efficiency"]),
+                     "cluster.nic.bandwidth")
+
+
+def fit_numbers(test, page):
+    upper, lower = page.figures["fit"].axes[:2], page.figures["fit"].axes[2:]
+    cases = ["tcp_star_100mbps_4", "tcp_star_200mbps_4", "tcp_star_slow_port_4"]
+    for segments, axes, residuals in zip("12", upper, lower):
+        hollow = [line for line in residuals.lines if line.get_marker() != "None"]
+        for number, case in enumerate(cases):
+            rows = json.loads((root / f"models/collective/data/{case}.json").read_text())["measured"]
+            times = [row["time"].split() for row in rows if row["label"] == "oneway"]
+            expected = sorted(float(number) * {"us": 1e-3, "ms": 1}[unit] for number, unit in times)
+            numpy.testing.assert_allclose(axes.lines[2 * number].get_ydata(), expected)
+            fit, = page.json(f"fit_{case}_{segments}.json")["fits"]
+            fitted = hollow[2 * number].get_ydata()  # the residuals of the sizes that were fitted
+            test.assertEqual(len(fitted), fit["rows"])
+            test.assertAlmostEqual(max(abs(fitted)), fit["max_percent"], 6)
+            test.assertAlmostEqual(numpy.sqrt((fitted**2).mean()), fit["rms_percent"], 6)
+
+
 numbers = {"breakdown": breakdown_numbers, "buckets": buckets_numbers, "stragglers": stragglers_numbers,
-           "collectives": collectives_numbers, "heatmap": heatmap_numbers, "scaling": scaling_numbers, "timeline": timeline_numbers,
+           "collectives": collectives_numbers, "crossover": crossover_numbers, "fit": fit_numbers,
+           "heatmap": heatmap_numbers, "scaling": scaling_numbers, "timeline": timeline_numbers,
            "validation": validation_numbers}
 
 if __name__ == "__main__":
