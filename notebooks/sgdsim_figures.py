@@ -11,86 +11,19 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 import sgdsim_results
+from sgdsim_looks import (activities, algorithms, behind_text, label_of, look, others,  # noqa: F401
+                          plain_text, size_text, strategies, suites, time_text)
 
 plt.style.use(sgdsim_results.root / "notebooks/sgdsim.mplstyle")
 folder = sgdsim_results.results / "notebooks"  # where figures are left
-
-# Label, colour, marker, dashes. Okabe and Ito's colours and a few more; markers and dashes say it
-# again for who cannot tell colours apart.
-algorithms = {
-    "mst": ("MST (binomial tree)", "#E69F00", "s", (4, 2)),
-    "be": ("BE (exchange of halves)", "#0072B2", "o", ()),
-    "lp": ("LP (linear pipeline)", "#009E73", "^", (1, 1)),
-    "ring": ("ring", "#D55E00", "D", (6, 2, 1, 2)),
-    "recursive_doubling": ("recursive doubling", "#56B4E9", "v", ()),
-    "halving_doubling": ("halving/doubling", "#CC79A7", "P", ()),
-    "double_binary_tree": ("double binary tree", "#F0E442", "X", ()),
-    "hierarchical": ("hierarchical", "#999999", "*", ()),
-    "direct": ("direct", "#7B4EA3", "<", ()),
-    "linear": ("linear", "#222222", ">", ()),
-}
-strategies = {
-    "naive": ("no overlap, layer by layer", "#999999", "x", (1, 1)),
-    "sync_easgd": ("SyncEASGD (one message)", "#E69F00", "s", (4, 2)),
-    "wfbp": ("WFBP (a message per layer)", "#0072B2", "o", ()),
-    "mg_wfbp": ("MG-WFBP", "#D55E00", "D", (6, 2, 1, 2)),
-    "optimal": ("optimal merging", "#000000", "^", ()),
-    "fixed_buckets": ("fixed buckets", "#7B4EA3", "<", (4, 2)),
-    "ddp": ("PyTorch DDP", "#009E73", "v", (1, 1)),
-    "horovod": ("Horovod", "#F0E442", "P", ()),
-    "bytescheduler": ("ByteScheduler", "#56B4E9", "X", (4, 1, 1, 1)),
-    "p3": ("P3", "#CC79A7", "*", (4, 2)),
-    "bsp_lp": ("BSP-SGD", "#8C6D31", ">", (2, 1)),
-}
-_others = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442"]
-_markers = "osD^vPX*"
-
-
-def look(name, looks, place=0):
-    """The look of a name that is known, or one by its place."""
-    plain = str(name) if isinstance(name, str) else f"{name:g}"
-    return looks.get(name, (plain, _others[place % 8], _markers[place % 8], ()))
-
-
-# ---- text
-
-
-def size_text(size_B, _=None):
-    for unit in ["B", "KiB", "MiB", "GiB"]:
-        if size_B < 1024 or unit == "GiB":
-            return f"{size_B:.4g} {unit}"
-        size_B /= 1024
-
-
-def time_text(us, _=None):
-    for unit in ["us", "ms", "s"]:
-        if us < 1000 or unit == "s":
-            return f"{us:.4g} {unit}"
-        us /= 1000
-
-
-def plain_text(value, _=None):
-    return f"{value:g}"
-
-
-_units = {"_us": "us", "_B": "B", "_Gbps": "Gbit/s", "_GBps": "GB/s", "_percent": "%",
-          "_ns_per_B": "ns/B", "_samples_per_s": "samples/s"}
-
-
-def label_of(column):
-    """bandwidth_Gbps -> bandwidth (Gbit/s)"""
-    for ending, unit in _units.items():
-        if column.endswith(ending):
-            return f"{column.removesuffix(ending).replace('_', ' ')} ({unit})"
-    return column.replace("_", " ")
 
 
 # ---- axes
 
 
-def log_axis(axis, text=plain_text, ticks=None, base=2):
+def log_axis(axis, text=plain_text, ticks=None):
     """A logarithmic axis with these ticks and no others, in words that people say."""
-    axis.axes.set(**{f"{axis.axis_name}scale": ("log")})
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     if ticks is not None:
         ticks = sorted(set(ticks))
         axis.set_ticks(ticks[::max(1, len(ticks) // 8)])
@@ -230,10 +163,6 @@ def winner_map(axes, best, rows, columns, chosen="strategy", looks=strategies):
     return True
 
 
-def behind_text(percent):
-    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %"
-
-
 def named(axes, labels, columns=3, below=-0.16):
     """A legend of colours below the axes."""
     axes.legend(handles=[Patch(color=colour, label=label) for label, colour in labels],
@@ -242,14 +171,6 @@ def named(axes, labels, columns=3, below=-0.16):
 
 
 # ---- timelines
-
-activities = {
-    "forward": ("forward", "#009E73"),
-    "backward": ("backward", "#56B4E9"),
-    "update": ("update", "#CC79A7"),
-    "comm": ("message", "#E69F00"),
-    "waiting": ("waiting for others", "#F0E442"),
-}
 
 
 def from_zero_to(axes, end):
@@ -277,7 +198,7 @@ def lanes(axes, slices, title="", by_layer=True):
     span = slices.end_us.max()
     for row, name in enumerate(names):
         for place, (category, some) in enumerate(slices[slices.lane == name].groupby("category", sort=False)):
-            label, colour = activities.get(category, (category, _others[place % 8]))
+            label, colour = activities.get(category, (category, others[place % 8]))
             if not by_layer and category != "comm":
                 some = joined(some)
             axes.broken_barh(some[["start_us", "duration_us"]].to_numpy() / 1000, (-row - 0.4, 0.8),
@@ -316,6 +237,7 @@ def layers_over_time(axes, slices, title=""):
 
 
 # ---- breakdowns
+
 
 _parts = {  # column: label, colour, hatch
     "forward_us": ("forward", "#009E73", ""),
@@ -370,14 +292,6 @@ def breakdown(axes, frame, names):
 
 # ---- predictions
 
-suites = {
-    "tcp_star": ("collectives over TCP", "#0072B2", "o", ()),
-    "ddp_gloo_line": ("DDP over gloo (a + bM)", "#009E73", "v", ()),
-    "ddp_gloo_curve": ("DDP over gloo (curve)", "#56B4E9", "^", ()),
-    "ddl_benchmarks_resnet50": ("ddl-benchmarks, ResNet-50", "#D55E00", "D", ()),
-    "pytorch_ddp_dgx1": ("DDP on DGX-1", "#CC79A7", "s", ()),
-}
-
 
 def predicted_over_measured(axes, rows, by="suite", looks=suites, band_percent=10):
     """A point per row, hollow if it is not held; a band on both sides of the diagonal."""
@@ -409,6 +323,9 @@ def predicted_over_measured(axes, rows, by="suite", looks=suites, band_percent=1
     return True
 
 
+most_table_rows = 24
+
+
 def error_table(axes, errors):
     """The errors of held rows, as `sgdsim validate` gives them; True if drawn."""
     if sentence := lacks(errors, "median_percent"):
@@ -419,7 +336,8 @@ def error_table(axes, errors):
         why_not(axes, "No row is held to a tolerance.")
         return False
     axes.set_axis_off()
-    held = held.head(24)
+    if len(held) > most_table_rows:  # too many labels: the suites as a whole
+        held = held[held.label == "all held"].head(most_table_rows)
     texts = [[row.label if row.label != "all held" else f"all of {row.suite}", f"{row.rows:.0f}",
               f"{row.median_percent:.2f}", f"{row.p90_percent:.2f}", f"{row.max_percent:.2f}"]
              for row in held.itertuples()]
@@ -438,6 +356,7 @@ def error_table(axes, errors):
 
 
 # ---- fits
+
 
 def fit(axes, residuals, points, pieces, label, place=0):
     """Measured times over size with the lines fitted to them, and below what they leave over."""

@@ -342,6 +342,13 @@ def fitted(path):
                          "beta_high_ps_per_B", "rms_percent", "max_percent"])
 
 
+def cases_in(folder):
+    """The measured cases (sgdsim/case/1) of a folder of the repository, as words of a command."""
+    files = sorted((root / folder).glob("*.json"))
+    return shlex.join(shown(path) for path in files
+                      if json.loads(path.read_text()).get("schema") == "sgdsim/case/1")
+
+
 def measurement_of(case, label, name):
     """Writes the rows of a case (sgdsim/case/1) that have this label as a measurement, results/NAME."""
     found = json.loads((root / case).read_text())

@@ -13,6 +13,7 @@ if importlib.util.find_spec("pandas") is None:
     sys.exit(77)
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "notebooks"))
 sys.dont_write_bytecode = True
+import index  # noqa: E402
 import sgdsim_results as sgdsim  # noqa: E402
 
 
@@ -186,6 +187,34 @@ class Others(WithFiles):
         self.assertEqual(sgdsim.measured(path)[["series", "size_B", "time_us"]].values.tolist(), [[0, 4, 1.5]])
         path = self.file({"schema": "sgdsim/fit/1", "fits": [{"kind": "curve", "pieces": [{"from_B": 0, "alpha_us": 2.0}]}]})
         self.assertEqual(sgdsim.fitted(path)[["fit", "from_B", "alpha_us"]].values.tolist(), [[0, 0, 2]])
+
+    def test_cases_of_a_folder(self):
+        words = sgdsim.cases_in("models/strategy/data").split()
+        self.assertIn("models/strategy/data/pytorch_ddp_dgx1.json", words)
+        self.assertNotIn("models/strategy/data/ddp_gloo_uniform.json", words)  # a trace
+
+
+class Index(unittest.TestCase):
+    def test_shows_every_notebook_and_figure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            index.write(folder)
+            page = (pathlib.Path(folder) / "index.html").read_text()
+        notebooks = sorted((sgdsim.root / "notebooks").glob("*.ipynb"))
+        self.assertGreater(len(notebooks), 5)
+        kept = (sgdsim.root / "docs/figures/README.md").read_text()
+        for path in notebooks:
+            self.assertIn(f'href="{path.stem}.html"', page)
+            self.assertIn(f"../../notebooks/{path.name}", kept)
+            saved = [line.split('"')[1] for cell in json.loads(path.read_text())["cells"]
+                     for line in cell["source"] if line.startswith("figures.save(")]
+            self.assertTrue(saved, path.name)
+            for name in saved:
+                if name.startswith("readme_"):
+                    self.assertTrue((sgdsim.root / f"docs/figures/{name}.svg").exists(), name)
+                    self.assertIn(f"`{name}.svg`", kept)
+                else:
+                    self.assertIn(f'src="{name}.svg"', page)
+                    self.assertTrue(name.startswith(path.stem), name)
 
 
 if __name__ == "__main__":
