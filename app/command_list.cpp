@@ -13,6 +13,7 @@
 #include "sim/core/json.h"
 #include "topologies/export.h"
 #include "topologies/registry.h"
+#include "traces/measurement/registry.h"
 #include "traces/registry.h"
 
 namespace sgdsim {
@@ -69,6 +70,13 @@ std::vector<Entry> trace_format_entries() {
   return entries;
 }
 
+std::vector<Entry> measurement_format_entries() {
+  std::vector<Entry> entries;
+  for (const MeasurementFormat& format : measurement_formats)
+    entries.push_back({std::string(format.name), std::string(format.description)});
+  return entries;
+}
+
 std::vector<Entry> strategy_entries() {
   std::vector<Entry> entries;
   for (const StrategyKind& kind : strategies())
@@ -107,6 +115,7 @@ const std::vector<ListedKind>& kinds() {
       {"options", option_entries},
       {"shapes", shape_entries},
       {"trace_formats", trace_format_entries},
+      {"measurement_formats", measurement_format_entries},
       {"strategies", strategy_entries},
       {"compressions", compression_entries},
       {"fidelities", fidelity_entries},
@@ -145,10 +154,10 @@ void add_list_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand("list", "What can be named, and what it means.");
   auto kind = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");
-  command->add_option("KIND", *kind,
-                      "algorithms, operations, options, shapes, trace_formats, strategies, "
-                      "compressions, fidelities "
-                      "or schemas; default all");
+  command->add_option(
+      "KIND", *kind,
+      "algorithms, operations, options, shapes, trace_formats, measurement_formats, strategies, "
+      "compressions, fidelities or schemas; default all");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

@@ -197,7 +197,7 @@ std::optional<Assessment> assess(const FitArguments& arguments, std::vector<FitI
   if (held.empty() || !two_sizes) return std::nullopt;
   Assessment assessment{
       arguments.holdout == "sizes" ? "sizes" : "ranks", {}, fit_pieces(kept, pieces)};
-  assessment.error = error_of(assessment.fit, held);
+  assessment.errors = errors_of(assessment.fit, held);
   return assessment;
 }
 
@@ -313,6 +313,14 @@ void add_options(CLI::App& command, FitArguments& arguments) {
   command.add_option("--report", arguments.report, "an HTML page with the picture of the fit");
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
+}
+
+PredictionError held_out_error(const FitAnswer& answer) {
+  std::vector<double> errors;
+  for (const Fitted& one : answer.fits)
+    if (one.assessment)
+      errors.insert(errors.end(), one.assessment->errors.begin(), one.assessment->errors.end());
+  return summary_of(errors);
 }
 
 FitAnswer answer_fit(const FitArguments& arguments) {

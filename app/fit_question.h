@@ -47,9 +47,9 @@ struct FitInput {
 };
 
 struct Assessment {
-  std::string by;  // "sizes" or "ranks"
-  PredictionError error;
-  Fit fit;  // of the rows that were not held out
+  std::string by;              // "sizes" or "ranks"
+  std::vector<double> errors;  // of the rows that were
+  Fit fit;                     // of the rows that were not held out
 };
 
 struct Fitted {
@@ -68,6 +68,9 @@ struct FitAnswer {
   std::string device;
   std::vector<Fitted> fits;  // one for a link
 };
+
+// What was held out of all fits together; no rows if nothing was.
+PredictionError held_out_error(const FitAnswer& answer);
 
 FitAnswer answer_fit(const FitArguments& arguments);
 

@@ -56,6 +56,13 @@ Json to_json(const FitInput& input, const Fit& fit) {
   return json;
 }
 
+Json held_out_json(const std::string& by, const PredictionError& error) {
+  return {{"by", by},
+          {"rows", error.rows},
+          {"median_percent", percent(error.median)},
+          {"max_percent", percent(error.max)}};
+}
+
 Json to_json(const Fitted& one) {
   Json json = {{"kind", one.is_link ? "link" : "curve"},
                {"rows", one.fit.rows},
@@ -70,10 +77,7 @@ Json to_json(const Fitted& one) {
   for (const FitPiece& piece : one.fit.pieces) json["pieces"].push_back(to_json(piece));
   for (const FitInput& input : one.inputs) json["series"].push_back(to_json(input, one.fit));
   if (one.assessment)
-    json["held_out"] = {{"by", one.assessment->by},
-                        {"rows", one.assessment->error.rows},
-                        {"median_percent", percent(one.assessment->error.median)},
-                        {"max_percent", percent(one.assessment->error.max)}};
+    json["held_out"] = held_out_json(one.assessment->by, summary_of(one.assessment->errors));
   return json;
 }
 
@@ -107,15 +111,24 @@ void print_pieces(std::ostream& out, const Fitted& one) {
   table.print(out);
 }
 
+std::string held_out_text(const PredictionError& error) {
+  return std::to_string(error.rows) + " rows, median " + rounded(percent(error.median), 3) +
+         " %, max " + rounded(percent(error.max), 3) + " %";
+}
+
 void print_errors(std::ostream& out, const Fitted& one) {
   out << "  " << one.fit.rows << " rows, " << short_size(first_B(one.fit)) << " to "
       << short_size(last_B(one.fit)) << ": rms " << rounded(percent(one.fit.rms), 3) << " %, max "
       << rounded(percent(one.fit.max), 3) << " %\n";
   if (!one.assessment) return;
-  const PredictionError& error = one.assessment->error;
-  out << "  held out by " << one.assessment->by << ": " << error.rows << " rows, median "
-      << rounded(percent(error.median), 3) << " %, max " << rounded(percent(error.max), 3)
-      << " %\n";
+  const PredictionError error = summary_of(one.assessment->errors);
+  out << "  held out by " << one.assessment->by << ": " << held_out_text(error) << '\n';
+}
+
+std::string held_out_by(const FitAnswer& answer) {
+  for (const Fitted& one : answer.fits)
+    if (one.assessment) return one.assessment->by;
+  return "";
 }
 
 std::string fitted_label(const Fitted& one) {
@@ -202,6 +215,8 @@ Json to_json(const FitAnswer& answer) {
                {"notes", answer.notes},
                {"fits", Json::array()}};
   for (const Fitted& one : answer.fits) json["fits"].push_back(to_json(one));
+  if (const PredictionError error = held_out_error(answer); error.rows > 0)
+    json["held_out"] = held_out_json(held_out_by(answer), error);
   return json;
 }
 
@@ -221,6 +236,10 @@ void print_fits(std::ostream& out, const FitAnswer& answer) {
     out << '\n';
     table.print(out);
   }
+  if (const PredictionError error = held_out_error(answer);
+      answer.fits.size() > 1 && error.rows > 0)
+    out << "\nall " << answer.fits.size() << " curves, held out by " << held_out_by(answer) << ": "
+        << held_out_text(error) << '\n';
 }
 
 Json link_cluster(const FitAnswer& answer, const Fit& fit) {

@@ -85,7 +85,7 @@ std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
 // Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
 void add_extrapolations(const Experiment& experiment, const StepResult& result,
                         std::vector<std::string>& warnings) {
-  const MessageCost& cost = experiment.cost;
+  const MessageCost cost = experiment.question().cost;
   std::string example;
   std::size_t beyond = 0;
   for (const MessageRecord& message : result.messages) {

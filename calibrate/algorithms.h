@@ -9,5 +9,7 @@ Plan plan_ring(const Collective& collective);
 Plan plan_mst(const Collective& collective);
 Plan plan_be(const Collective& collective);
 Plan plan_lp(const Collective& collective);
+// Of `data_B` bytes of float32, `count` pairs travel.
+Plan plan_gtopk(int ranks, int64_t data_B, int64_t count);
 
 }  // namespace sgdsim::calibrate

@@ -40,6 +40,7 @@ struct Arguments {
   int per_doubling = 1;
   std::string block = "64 KiB";
   bool overlap = false;
+  double density = 0.001;
   std::string cache = "warm";
   double error_percent = 2;
   std::size_t least = 10;
@@ -123,6 +124,7 @@ Request request_of(const Arguments& arguments) {
   request.block_B = parse_bytes(arguments.block, "--block").count();
   if (request.block_B < 4) throw InputError("--block", "expected at least 4 B");
   request.overlaps = arguments.overlap;
+  request.density = arguments.density;
   const double largest = static_cast<double>(request.sizes_B.back());
   const int ranks = *std::max_element(request.ranks.begin(), request.ranks.end());
   if (3 * largest * ranks > most_memory_B)
@@ -137,8 +139,9 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option("--device", arguments.devices, "GPUs to use, as 0,1; default all");
   program.add_option("-p,--ranks", arguments.ranks,
                      "how many take part, as 2,4,8; more than GPUs: virtual ranks share them");
-  program.add_option("--probe", arguments.probes,
-                     "what to measure: collectives (default), copy, fold, overhead");
+  program.add_option(
+      "--probe", arguments.probes,
+      "what to measure: collectives (default), gtopk, copy, fold, top_k, compress, overhead");
   program.add_option("-a,--algorithm", arguments.algorithms, "ring, mst, be, lp; default all");
   program.add_option("--operation,--op", arguments.operations, "default: all that there are");
   program.add_option("--type", arguments.types, "float32 (default), float16, bfloat16");
@@ -148,6 +151,10 @@ void add_options(CLI::App& program, Arguments& arguments) {
       ->check(CLI::Range(1, 64));
   program.add_option("--block", arguments.block, "block size of lp; 64 KiB");
   program.add_flag("--overlap", arguments.overlap, "lp sums in a stream of its own");
+  program
+      .add_option("--density", arguments.density,
+                  "gtopk, top_k: the part of the entries that is kept; 0.001")
+      ->check(CLI::Range(1e-9, 1.));
   program.add_option("--cache", arguments.cache, "warm (default) or cold")
       ->check(CLI::IsMember({"warm", "cold"}));
   program

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "calibrate/backend.h"
+#include "calibrate/sparse.h"
 #include "sim/core/error.h"
 
 namespace sgdsim::calibrate {
@@ -155,6 +156,18 @@ class HostBackend : public Backend {
         return;
       case Act::sum:
         sum(type_, at(step.to), at(step.from), at(step.with), step.bytes);
+        return;
+      case Act::select:
+        select(at(step.to), at(step.from), step.bytes, step.count);
+        return;
+      case Act::merge:
+        merge(at(step.to), at(step.from), step.count);
+        return;
+      case Act::narrow16:
+        narrow_to_16(at(step.to), at(step.from), step.bytes);
+        return;
+      case Act::narrow8:
+        narrow_to_8(at(step.to), at(step.from), step.bytes);
         return;
       case Act::mark:
         passed_[static_cast<std::size_t>(step.event)].store(run, std::memory_order_release);

@@ -15,6 +15,7 @@ namespace sgdsim::calibrate {
 
 inline constexpr int most_ranks = 64;
 
+// 0 to 4.
 float pattern(int rank, int64_t element);
 
 // What a rank's data is before the operation.

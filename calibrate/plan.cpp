@@ -13,32 +13,40 @@ int64_t Plan::moved_B() const {
 }
 
 void PlanWriter::copy(int stream, const Place& to, const Place& from, int64_t bytes) {
-  if (bytes > 0)
-    plan_.steps.push_back(
-        {.act = Act::copy, .stream = stream, .bytes = bytes, .to = to, .from = from, .with = {}});
+  if (bytes > 0) add({.act = Act::copy, .stream = stream, .bytes = bytes, .to = to, .from = from});
 }
 
 void PlanWriter::sum(int stream, const Place& to, const Place& from, const Place& with,
                      int64_t bytes) {
-  if (bytes > 0)
-    plan_.steps.push_back(
-        {.act = Act::sum, .stream = stream, .bytes = bytes, .to = to, .from = from, .with = with});
+  if (bytes == 0) return;
+  add({.act = Act::sum, .stream = stream, .bytes = bytes, .to = to, .from = from, .with = with});
+}
+
+void PlanWriter::select(int stream, const Place& to, const Place& from, int64_t bytes,
+                        int64_t count) {
+  add({.act = Act::select,
+       .stream = stream,
+       .bytes = bytes,
+       .count = count,
+       .to = to,
+       .from = from});
+}
+
+void PlanWriter::merge(int stream, const Place& to, const Place& from, int64_t count) {
+  add({.act = Act::merge, .stream = stream, .count = count, .to = to, .from = from});
+}
+
+void PlanWriter::narrow(Act act, int stream, const Place& to, const Place& from, int64_t bytes) {
+  add({.act = act, .stream = stream, .bytes = bytes, .to = to, .from = from});
 }
 
 int PlanWriter::mark(int stream) {
-  plan_.steps.push_back({.act = Act::mark,
-                         .stream = stream,
-                         .event = plan_.events,
-                         .to = {},
-                         .from = {},
-                         .with = {}});
+  add({.act = Act::mark, .stream = stream, .event = plan_.events});
   return plan_.events++;
 }
 
 void PlanWriter::await(int stream, int event) {
-  if (event >= 0)
-    plan_.steps.push_back(
-        {.act = Act::await, .stream = stream, .event = event, .to = {}, .from = {}, .with = {}});
+  if (event >= 0) add({.act = Act::await, .stream = stream, .event = event});
 }
 
 void PlanWriter::barrier() {

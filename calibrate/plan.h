@@ -20,16 +20,26 @@ struct Place {
   int64_t at_B = 0;
 };
 
-enum class Act : uint8_t { copy, sum, mark, await };
+enum class Act : uint8_t {
+  copy,
+  sum,       // to = from + with
+  select,    // the `count` entries of largest magnitude of from (float32), as pairs
+  merge,     // to = the `count` largest of the sum of the pairs in to and in from
+  narrow16,  // float32 to float16
+  narrow8,   // float32 to whole numbers from -127 to 127, behind a float32 that scales them
+  mark,
+  await
+};
 
 struct Step {
   Act act = Act::copy;
   int stream = 0;
   int event = -1;  // mark, await
   int64_t bytes = 0;
-  Place to;
-  Place from;
-  Place with;  // sum: to = from + with
+  int64_t count = 0;  // of pairs
+  Place to = {};
+  Place from = {};
+  Place with = {};
 };
 
 struct Plan {
@@ -41,7 +51,7 @@ struct Plan {
 
   int stream(int rank, int lane = 0) const { return rank * lanes + lane; }
   int streams() const { return ranks * lanes; }
-  // What the steps read and write: 2 bytes for each that is copied, 3 for each that is summed.
+  // What copies and sums read and write: 2 bytes for each that is copied, 3 for each summed.
   int64_t moved_B() const;
 };
 
@@ -52,6 +62,9 @@ class PlanWriter {
   int stream(int rank, int lane = 0) const { return plan_.stream(rank, lane); }
   void copy(int stream, const Place& to, const Place& from, int64_t bytes);
   void sum(int stream, const Place& to, const Place& from, const Place& with, int64_t bytes);
+  void select(int stream, const Place& to, const Place& from, int64_t bytes, int64_t count);
+  void merge(int stream, const Place& to, const Place& from, int64_t count);
+  void narrow(Act act, int stream, const Place& to, const Place& from, int64_t bytes);
   // An event that has passed when all steps of the stream so far have.
   int mark(int stream);
   // Nothing for an event of -1.
@@ -63,6 +76,8 @@ class PlanWriter {
   Plan take() { return std::move(plan_); }
 
  private:
+  void add(const Step& step) { plan_.steps.push_back(step); }
+
   Plan plan_;
 };
 

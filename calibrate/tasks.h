@@ -18,6 +18,7 @@ struct Request {
   std::vector<int64_t> sizes_B;
   int64_t block_B = int64_t{64} << 10;  // lp
   bool overlaps = false;                // lp
+  double density = 0.001;               // gtopk, top_k: the part of the entries that travels
 };
 
 const std::vector<std::string>& probe_names();
@@ -30,5 +31,8 @@ Task collective_task(const Collective& collective, Type type);
 Task copy_task(int64_t bytes, Type type);
 Task fold_task(int64_t bytes, Type type);
 Task overhead_task(int ranks);
+Task gtopk_task(int ranks, int64_t data_B, int64_t count);  // the size is that of the pairs
+Task top_k_task(int64_t data_B, int64_t count);
+Task compress_task(int64_t bytes, int bits);
 
 }  // namespace sgdsim::calibrate

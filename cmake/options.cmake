@@ -5,17 +5,23 @@ target_compile_features(sgdsim_options INTERFACE cxx_std_20)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 
+# For CUDA the same as far as its generated code allows: it passes them on to the host compiler.
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
+             -Wdouble-promotion -Werror)
 target_compile_options(
   sgdsim_options
-  INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
-            -Wdouble-promotion -Werror)
+  INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>"
+            "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>")
 # The same bits from every compiler and build type: no fused multiply-add. Nobody reads errno after
 # a mathematical function or traps floating-point exceptions, and saying so lets loops vectorise.
-target_compile_options(sgdsim_options INTERFACE -ffp-contract=off -fno-math-errno
-                                                -fno-trapping-math)
+target_compile_options(
+  sgdsim_options
+  INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+            $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno>
+            $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlaps inside std::string that are not there (GCC bug 105651).
-  target_compile_options(sgdsim_options INTERFACE -Wno-restrict)
+  target_compile_options(sgdsim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 
 if(SGDSIM_SANITIZE)

@@ -7,6 +7,7 @@
 
 #include "calibrate/command.h"
 #include "calibrate/pattern.h"
+#include "calibrate/sparse.h"
 #include "calibrate/statistics.h"
 #include "calibrate/tasks.h"
 #include "models/collective/registry.h"
@@ -118,6 +119,8 @@ class Player {
         std::memmove(at(step.to), at(step.from), static_cast<std::size_t>(step.bytes));
       if (step.act == Act::sum)
         sum(task_.type, at(step.to), at(step.from), at(step.with), step.bytes);
+      if (step.act == Act::select) select(at(step.to), at(step.from), step.bytes, step.count);
+      if (step.act == Act::merge) merge(at(step.to), at(step.from), step.count);
     }
     return in_order;
   }
@@ -212,6 +215,74 @@ TEST_CASE("calibrate: messages and bytes are those of the simulated schedules") 
     }
 }
 
+// ---- sparse gradients
+
+std::vector<std::byte> bytes_of(const std::vector<float>& values) {
+  std::vector<std::byte> bytes(4 * values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    store(Type::float32, bytes.data() + 4 * i, values[i]);
+  return bytes;
+}
+
+// By hand.
+TEST_CASE("calibrate: selection and merging of the largest entries") {
+  struct Row {
+    std::string reason;
+    std::vector<float> data;
+    std::vector<Pair> kept;  // by index
+  };
+  const std::vector<Row> rows = {
+      {"by magnitude", {1, -5, 3, 2}, {{1, -5}, {2, 3}}},
+      {"of equal ones the first", {4, -4, 4, 4}, {{0, 4}, {1, -4}}},
+      {"zeros too", {0, 0, 7}, {{0, 0}, {2, 7}}},
+      {"all of them", {1, 2}, {{0, 1}, {1, 2}}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    std::vector<std::byte> result(2 * pair_B);
+    const std::vector<std::byte> data = bytes_of(row.data);
+    select(result.data(), data.data(), static_cast<int64_t>(data.size()), 2);
+    CHECK(load_pairs(result.data(), 2) == row.kept);
+  }
+  std::vector<std::byte> one(2 * pair_B);
+  std::vector<std::byte> other(2 * pair_B);
+  store_pairs(one.data(), {{1, -5}, {2, 3}});
+  store_pairs(other.data(), {{0, -4}, {1, 5}});  // entry 1 becomes 0
+  merge(one.data(), other.data(), 2);
+  CHECK(load_pairs(one.data(), 2) == std::vector<Pair>{{0, -4}, {2, 3}});
+  store_pairs(one.data(), {{1, 5}, {2, 3}});
+  merge(one.data(), one.data(), 2);  // the same indices in both
+  CHECK(load_pairs(one.data(), 2) == std::vector<Pair>{{1, 10}, {2, 6}});
+}
+
+// The scale is 254 / 127 = 2; 63.5 and 0.5 round to even.
+TEST_CASE("calibrate: fewer bits") {
+  const std::vector<std::byte> data = bytes_of({0, 127, -254, 1});
+  std::vector<std::byte> result(8);
+  narrow_to_8(result.data(), data.data(), 16);
+  CHECK(calibrate::load(Type::float32, result.data()) == 2);
+  const std::vector<int> expected = {0, 64, -127, 0};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(static_cast<int>(static_cast<int8_t>(result[4 + i])) == expected[i]);
+  narrow_to_16(result.data(), data.data(), 16);
+  CHECK(calibrate::load(Type::float16, result.data() + 4) == -254);
+  const std::vector<std::byte> zeros = bytes_of({0, 0});
+  narrow_to_8(result.data(), zeros.data(), 8);
+  CHECK(static_cast<int>(result[4]) == 0);
+}
+
+TEST_CASE("calibrate: gTop-k is right, step by step") {
+  for (int ranks = 2; ranks <= 9; ++ranks)
+    for (const int64_t count : {1, 7, 50}) {
+      INFO(ranks << " " << count);
+      const Task task = gtopk_task(ranks, 4000, count);
+      Player player(task);
+      CHECK(player.first_wrong() >= 0);
+      CHECK(player.play());
+      CHECK(player.first_wrong() == -1);
+    }
+}
+
 // ---- the host backend
 
 TEST_CASE("calibrate: threads give the right results, of every type") {
@@ -219,7 +290,8 @@ TEST_CASE("calibrate: threads give the right results, of every type") {
   const Watcher watcher{[] { return false; }, [](const std::string&) {}};
   for (const Type type : {Type::float32, Type::float16, Type::bfloat16}) {
     Request request;
-    request.probes = {"collectives", "copy", "fold", "overhead"};
+    request.probes = probe_names();
+    request.density = 0.05;
     request.ranks = {2, 3, 5};
     request.types = {type};
     request.sizes_B = {4, 1000, 40000};

@@ -78,7 +78,8 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
       {"kind",
        {"list", "algoritms"},
        "list: unknown kind \"algoritms\" (did you mean \"algorithms\"?); known: algorithms, "
-       "operations, options, shapes, trace_formats, strategies, compressions, fidelities, schemas"},
+       "operations, options, shapes, trace_formats, measurement_formats, strategies, compressions, "
+       "fidelities, schemas"},
       {"algorithm", with(ring, {"-a", "rign"}),
        "--algorithm: unknown algorithm \"rign\" (did you mean \"ring\"?); known: " +
            algorithms_list() + ", auto, nccl"},

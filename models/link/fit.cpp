@@ -206,16 +206,24 @@ Fit fit_pieces(std::vector<FitRow> rows, int pieces) {
   return fit;
 }
 
-PredictionError error_of(const Fit& fit, const std::vector<FitRow>& rows) {
+std::vector<double> errors_of(const Fit& fit, const std::vector<FitRow>& rows) {
   std::vector<double> errors;
   errors.reserve(rows.size());
   for (const FitRow& row : rows) errors.push_back(std::abs(fit.predict_ps(row) / row.time_ps - 1));
+  return errors;
+}
+
+PredictionError summary_of(std::vector<double> errors) {
   if (errors.empty()) return {};
   std::sort(errors.begin(), errors.end());
   const std::size_t half = errors.size() / 2;
   const double median =
       errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
   return {errors.size(), median, errors.back()};
+}
+
+PredictionError error_of(const Fit& fit, const std::vector<FitRow>& rows) {
+  return summary_of(errors_of(fit, rows));
 }
 
 Halves alternate_sizes(std::vector<FitRow> rows) {

@@ -83,6 +83,8 @@ struct PredictionError {
   double median = 0;
   double max = 0;
 };
+PredictionError summary_of(std::vector<double> errors);
+std::vector<double> errors_of(const Fit& fit, const std::vector<FitRow>& rows);
 PredictionError error_of(const Fit& fit, const std::vector<FitRow>& rows);
 
 // A curve in two halves: every other size, the first and the last among the kept ones.

@@ -79,7 +79,9 @@ Measurement sgdsim_json(const MeasuredText& text) {
   for (const char* name : {"backend", "driver", "compiler", "commit", "date", "clocks"})
     text_or_nothing(fields, name);
   if (const auto complete = fields.find("complete"))
-    if (!complete->flag()) measurement.notes.emplace_back("the measurement ended before every median was as sure as asked for");
+    if (!complete->flag())
+      measurement.notes.emplace_back(
+          "the measurement ended before every median was as sure as asked for");
   if (const auto notes = fields.find("notes"))
     for (const Value& item : notes->items()) item.text();
   for (const Value& item : fields.at("series").items())

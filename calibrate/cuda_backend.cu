@@ -1,0 +1,300 @@
+// Plans on GPUs: a stream per stream, a kernel per sum, a memory copy per copy.
+//
+// A plan is captured into a graph once, so that a run is one launch: thousands of steps would
+// otherwise fill the launch queue, and the CPU's launch rate would be measured instead of the GPU.
+// Before the graph stands a gate that the host opens when everything has been queued; the time is
+// that between two events around the graph. With more ranks than GPUs, ranks share a GPU in turns:
+// each has its own buffers and streams, and a message between two of them is a copy within the GPU.
+//
+// When it is wrong: on shared GPUs, time per byte is that of device memory, not of a link, and
+// ranks take memory bandwidth from each other, which the models of links do not know.
+#include <algorithm>
+#include <cuda_runtime.h>
+
+#include "calibrate/backend.h"
+#include "calibrate/cuda_kernels.cuh"
+#include "calibrate/cuda_sparse.cuh"
+#include "calibrate/cuda_values.cuh"
+#include "sim/core/error.h"
+
+namespace sgdsim::calibrate {
+namespace {
+
+using namespace cuda;
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  SGDSIM_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+// The GPUs to use, or an InputError that says why there are none.
+std::vector<int> usable_devices(const std::vector<int>& wanted) {
+  int count = 0;
+  const cudaError_t answer = cudaGetDeviceCount(&count);
+  if (answer != cudaSuccess || count == 0) {
+    static_cast<void>(cudaGetLastError());
+    const std::string why = answer == cudaSuccess ? "no device" : cudaGetErrorString(answer);
+    throw InputError("--backend", "no GPU that CUDA can use (" + why +
+                                      "); --backend host measures the threads of this machine");
+  }
+  std::vector<int> devices = wanted;
+  for (int device = 0; wanted.empty() && device < count; ++device) devices.push_back(device);
+  for (const int device : devices)
+    if (device >= count)
+      throw InputError("--device", "there is no GPU " + std::to_string(device) + "; there are " +
+                                       std::to_string(count) + ", from 0");
+  return devices;
+}
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(std::vector<int> devices) : devices_(std::move(devices)) {
+    enable_peers();
+    main_ = make_stream(devices_.front());
+    start_ = make_event(devices_.front(), cudaEventDefault);
+    stop_ = make_event(devices_.front(), cudaEventDefault);
+    void* flag = nullptr;
+    SGDSIM_CUDA_CHECK(
+        cudaHostAlloc(&flag, sizeof(int), cudaHostAllocMapped | cudaHostAllocPortable));
+    flag_ = HostMemory(flag);
+  }
+
+  Machine machine() const override {
+    Machine machine;
+    machine.backend = "cuda";
+    int driver = 0;
+    int runtime = 0;
+    SGDSIM_CUDA_CHECK(cudaDriverGetVersion(&driver));
+    SGDSIM_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+    machine.driver = "driver " + version_text(driver) + ", runtime " + version_text(runtime);
+    for (const int device : devices_) {
+      cudaDeviceProp properties{};
+      SGDSIM_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+      machine.device += (machine.device.empty() ? "" : ", ") + std::string(properties.name);
+      machine.clocks +=
+          (machine.clocks.empty() ? "" : ", ") +
+          std::to_string(attribute(cudaDevAttrClockRate, device) / 1000) + " MHz, memory " +
+          std::to_string(attribute(cudaDevAttrMemoryClockRate, device) / 1000) + " MHz";
+    }
+    machine.notes = notes_;
+    return machine;
+  }
+
+  std::string placement(int ranks) const override {
+    const auto count = static_cast<int>(devices_.size());
+    if (ranks <= count) return std::to_string(ranks) + " GPUs";
+    if (count == 1) return std::to_string(ranks) + " virtual ranks on one GPU";
+    return std::to_string(ranks) + " virtual ranks on " + std::to_string(count) + " GPUs";
+  }
+
+  void prepare(int ranks, int lanes, int64_t data_B, int64_t scratch_B) override {
+    graph_ = {};
+    data_.clear();
+    scratch_.clear();
+    streams_.clear();
+    for (int rank = 0; rank < ranks; ++rank) {
+      data_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(data_B)));
+      scratch_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(scratch_B)));
+      for (int lane = 0; lane < lanes; ++lane) streams_.push_back(make_stream(device_of(rank)));
+    }
+  }
+
+  void write(int rank, const std::vector<std::byte>& data) override {
+    SGDSIM_CUDA_CHECK(cudaMemcpy(data_[static_cast<std::size_t>(rank)].get(), data.data(),
+                                 data.size(), cudaMemcpyHostToDevice));
+  }
+
+  std::vector<std::byte> read(int rank, int64_t bytes) override {
+    std::vector<std::byte> data(static_cast<std::size_t>(bytes));
+    SGDSIM_CUDA_CHECK(cudaMemcpy(data.data(), data_[static_cast<std::size_t>(rank)].get(),
+                                 data.size(), cudaMemcpyDeviceToHost));
+    return data;
+  }
+
+  void load(const Plan& plan, Type type) override {
+    const std::vector<Event> events = make_events(plan);
+    make_rooms(plan);
+    SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
+    fork(plan);
+    for (const Step& step : plan.steps) capture(step, plan, type, events);
+    join(plan);
+    cudaGraph_t graph = nullptr;
+    SGDSIM_CUDA_CHECK(cudaStreamEndCapture(main_.get(), &graph));
+    const Graph captured(graph);
+    cudaGraphExec_t exec = nullptr;
+    SGDSIM_CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    graph_ = GraphExec(exec);
+  }
+
+  double run_us() override {
+    const OnDevice there(devices_.front());
+    auto* opened = static_cast<volatile int*>(flag_.get());
+    *opened = 0;
+    launch_gate(opened, main_.get());
+    SGDSIM_CUDA_CHECK(cudaEventRecord(start_.get(), main_.get()));
+    SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
+    SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
+    *opened = 1;
+    SGDSIM_CUDA_CHECK(cudaEventSynchronize(stop_.get()));
+    float ms = 0;
+    SGDSIM_CUDA_CHECK(cudaEventElapsedTime(&ms, start_.get(), stop_.get()));
+    return 1e3 * static_cast<double>(ms);
+  }
+
+  // Writes twice the cache of every GPU.
+  void flush_caches() override {
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      const auto cache_B = static_cast<std::size_t>(attribute(cudaDevAttrL2CacheSize, devices_[i]));
+      if (flushed_.size() <= i) flushed_.push_back(make_memory(devices_[i], 2 * cache_B));
+      const OnDevice there(devices_[i]);
+      SGDSIM_CUDA_CHECK(cudaMemset(flushed_[i].get(), 0, 2 * cache_B));
+      SGDSIM_CUDA_CHECK(cudaDeviceSynchronize());
+    }
+  }
+
+ private:
+  int device_of(int rank) const {
+    return devices_[static_cast<std::size_t>(rank) % devices_.size()];
+  }
+  int device_of_stream(const Plan& plan, int stream) const {
+    return device_of(stream / plan.lanes);
+  }
+  cudaStream_t stream(int number) const { return streams_[static_cast<std::size_t>(number)].get(); }
+
+  // Without peer access the driver stages a copy through the host, which is then what is measured.
+  void enable_peers() {
+    for (const int from : devices_)
+      for (const int to : devices_) {
+        if (from == to) continue;
+        int can = 0;
+        SGDSIM_CUDA_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
+        if (can == 0) {
+          notes_.push_back("GPU " + std::to_string(from) + " cannot access GPU " +
+                           std::to_string(to) + ": copies are staged through the host");
+          continue;
+        }
+        const OnDevice there(from);
+        const cudaError_t answer = cudaDeviceEnablePeerAccess(to, 0);
+        if (answer == cudaErrorPeerAccessAlreadyEnabled)
+          static_cast<void>(cudaGetLastError());
+        else
+          SGDSIM_CUDA_CHECK(answer);
+      }
+  }
+
+  // One event for each of the plan's, one per stream for its end, one for the start.
+  std::vector<Event> make_events(const Plan& plan) {
+    std::vector<Event> events(static_cast<std::size_t>(plan.events));
+    for (const Step& step : plan.steps)
+      if (step.act == Act::mark)
+        events[static_cast<std::size_t>(step.event)] =
+            make_event(device_of_stream(plan, step.stream), cudaEventDisableTiming);
+    ends_.clear();
+    for (int i = 0; i < plan.streams(); ++i)
+      ends_.push_back(make_event(device_of_stream(plan, i), cudaEventDisableTiming));
+    forked_ = make_event(devices_.front(), cudaEventDisableTiming);
+    return events;
+  }
+
+  // Sorts need memory, which cannot be had while a graph is captured.
+  void make_rooms(const Plan& plan) {
+    std::vector<int64_t> elements(static_cast<std::size_t>(plan.streams()), 0);
+    for (const Step& step : plan.steps) {
+      int64_t& most = elements[static_cast<std::size_t>(step.stream)];
+      if (step.act == Act::select) most = std::max(most, step.bytes / 4);
+      if (step.act == Act::merge) most = std::max(most, 2 * step.count);
+    }
+    rooms_.clear();
+    for (int i = 0; i < plan.streams(); ++i) {
+      const int64_t most = elements[static_cast<std::size_t>(i)];
+      rooms_.push_back(most > 0 ? SortRoom(device_of_stream(plan, i), most) : SortRoom());
+    }
+  }
+
+  void fork(const Plan& plan) {
+    SGDSIM_CUDA_CHECK(cudaEventRecord(forked_.get(), main_.get()));
+    for (int i = 0; i < plan.streams(); ++i)
+      SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(stream(i), forked_.get(), 0));
+  }
+
+  void join(const Plan& plan) {
+    for (int i = 0; i < plan.streams(); ++i) {
+      const Event& end = ends_[static_cast<std::size_t>(i)];
+      const OnDevice there(device_of_stream(plan, i));
+      SGDSIM_CUDA_CHECK(cudaEventRecord(end.get(), stream(i)));
+      SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(main_.get(), end.get(), 0));
+    }
+  }
+
+  SortRoom& room(int stream) { return rooms_[static_cast<std::size_t>(stream)]; }
+
+  std::byte* at(const Place& place) const {
+    const auto& buffers = place.in_scratch ? scratch_ : data_;
+    return static_cast<std::byte*>(buffers[static_cast<std::size_t>(place.rank)].get()) +
+           place.at_B;
+  }
+
+  void capture(const Step& step, const Plan& plan, Type type, const std::vector<Event>& events) {
+    const OnDevice there(device_of_stream(plan, step.stream));
+    switch (step.act) {
+      case Act::copy:
+        SGDSIM_CUDA_CHECK(cudaMemcpyAsync(at(step.to), at(step.from),
+                                          static_cast<std::size_t>(step.bytes), cudaMemcpyDefault,
+                                          stream(step.stream)));
+        return;
+      case Act::sum:
+        launch_sum(type, at(step.to), at(step.from), at(step.with), step.bytes,
+                   stream(step.stream));
+        return;
+      case Act::select:
+        room(step.stream)
+            .select(at(step.to), at(step.from), step.bytes / 4, step.count, stream(step.stream));
+        return;
+      case Act::merge:
+        room(step.stream).merge(at(step.to), at(step.from), step.count, stream(step.stream));
+        return;
+      case Act::narrow16:
+        launch_narrow16(at(step.to), at(step.from), step.bytes / 4, stream(step.stream));
+        return;
+      case Act::narrow8:
+        launch_narrow8(at(step.to), at(step.from), step.bytes / 4, stream(step.stream));
+        return;
+      case Act::mark:
+        SGDSIM_CUDA_CHECK(cudaEventRecord(events[static_cast<std::size_t>(step.event)].get(),
+                                          stream(step.stream)));
+        return;
+      case Act::await:
+        SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(
+            stream(step.stream), events[static_cast<std::size_t>(step.event)].get(), 0));
+        return;
+    }
+  }
+
+  std::vector<int> devices_;
+  std::vector<std::string> notes_;
+  Stream main_;
+  Event start_;
+  Event stop_;
+  Event forked_;
+  HostMemory flag_;
+  std::vector<Memory> data_;
+  std::vector<Memory> scratch_;
+  std::vector<Memory> flushed_;
+  std::vector<Stream> streams_;
+  std::vector<Event> ends_;
+  std::vector<SortRoom> rooms_;  // by stream
+  GraphExec graph_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices) {
+  return std::make_unique<CudaBackend>(usable_devices(devices));
+}
+
+}  // namespace sgdsim::calibrate

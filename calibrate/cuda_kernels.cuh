@@ -1,0 +1,18 @@
+// The kernels: the sum of two buffers, and the gate before a timed region.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "calibrate/element.h"
+
+namespace sgdsim::calibrate::cuda {
+
+// to = from + with; any alignment and length, 16 bytes at a time where all three are aligned so.
+void launch_sum(Type type, void* to, const void* from, const void* with, int64_t bytes,
+                cudaStream_t stream);
+
+// Holds the stream until *opened is not 0, or for some seconds: a host that fails in between must
+// not leave the GPU spinning for ever.
+void launch_gate(const volatile int* opened, cudaStream_t stream);
+
+}  // namespace sgdsim::calibrate::cuda

@@ -1,0 +1,178 @@
+// Selection by CUB's radix sort, which is stable: sorted by magnitude, downwards, from the order of
+// indices, entries of equal magnitude stay in the order of their indices. The magnitudes of floats
+// order as their bits without the sign do. A pair is one 64-bit value, index above value.
+#include <algorithm>
+#include <cub/cub.cuh>
+#include <cuda_fp16.h>
+
+#include "calibrate/cuda_sparse.cuh"
+
+namespace sgdsim::calibrate::cuda {
+namespace {
+
+constexpr int threads = 256;
+constexpr uint32_t no_index = 0xffffffffU;
+
+__device__ uint64_t pair_of(uint32_t index, float value) {
+  return static_cast<uint64_t>(index) << 32U | __float_as_uint(value);
+}
+__device__ uint32_t index_of(uint64_t pair) { return static_cast<uint32_t>(pair >> 32U); }
+__device__ float value_of(uint64_t pair) { return __uint_as_float(static_cast<uint32_t>(pair)); }
+__device__ uint32_t size_key(float value) { return __float_as_uint(value) & 0x7fffffffU; }
+
+__device__ int64_t first() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ int64_t step() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+__global__ void keys_of_data(uint32_t* keys, uint64_t* pairs, const float* data, int64_t elements) {
+  for (int64_t i = first(); i < elements; i += step()) {
+    keys[i] = size_key(data[i]);
+    pairs[i] = pair_of(static_cast<uint32_t>(i), data[i]);
+  }
+}
+
+__global__ void gather_pairs(uint32_t* keys, uint64_t* pairs, const uint32_t* a, const uint32_t* b,
+                             int64_t count) {
+  for (int64_t i = first(); i < 2 * count; i += step()) {
+    const uint32_t* from = i < count ? a : b;
+    const int64_t at = i < count ? i : i - count;
+    keys[i] = from[at];
+    pairs[i] = pair_of(from[at], __uint_as_float(from[count + at]));
+  }
+}
+
+// Of two neighbours with one index the first takes the sum; the second is left with nothing.
+__global__ void add_equal(uint32_t* keys, uint64_t* pairs, const uint64_t* sorted,
+                          int64_t elements) {
+  for (int64_t i = first(); i < elements; i += step()) {
+    const uint32_t index = index_of(sorted[i]);
+    const bool is_second = i > 0 && index_of(sorted[i - 1]) == index;
+    const bool has_second = i + 1 < elements && index_of(sorted[i + 1]) == index;
+    float value = value_of(sorted[i]);
+    if (has_second) value += value_of(sorted[i + 1]);
+    const bool is_nothing = is_second || index == no_index;
+    pairs[i] = is_nothing ? pair_of(no_index, 0) : pair_of(index, value);
+    // One more than the key of zero, so that an entry of value 0 still goes before nothing.
+    keys[i] = is_nothing ? 0 : size_key(value) + 1;
+  }
+}
+
+__global__ void store_first(uint32_t* to, const uint64_t* pairs, int64_t count) {
+  for (int64_t i = first(); i < count; i += step()) {
+    to[i] = index_of(pairs[i]);
+    to[count + i] = __float_as_uint(value_of(pairs[i]));
+  }
+}
+
+__global__ void to_16(__half* to, const float* from, int64_t elements) {
+  for (int64_t i = first(); i < elements; i += step()) to[i] = __float2half_rn(from[i]);
+}
+
+// Magnitudes are not negative, so that their bits compare as whole numbers.
+__global__ void largest_bits(uint32_t* largest, const float* from, int64_t elements) {
+  uint32_t mine = 0;
+  for (int64_t i = first(); i < elements; i += step()) mine = max(mine, size_key(from[i]));
+  using Reduce = cub::BlockReduce<uint32_t, threads>;
+  __shared__ typename Reduce::TempStorage room;
+  const uint32_t all =
+      Reduce(room).Reduce(mine, [](uint32_t a, uint32_t b) { return a > b ? a : b; });
+  if (threadIdx.x == 0) atomicMax(largest, all);
+}
+
+__global__ void scale_of(float* scale) { *scale = *scale / 127; }
+
+__global__ void to_8(int8_t* to, const float* scale, const float* from, int64_t elements) {
+  const float by = *scale;
+  for (int64_t i = first(); i < elements; i += step())
+    to[i] = static_cast<int8_t>(by > 0 ? rintf(from[i] / by) : 0.F);
+}
+
+unsigned blocks_for(int64_t count) {
+  return static_cast<unsigned>(std::clamp<int64_t>((count + threads - 1) / threads, 1, 2048));
+}
+
+template <class T>
+T* as(const Memory& memory) {
+  return static_cast<T*>(memory.get());
+}
+
+}  // namespace
+
+SortRoom::SortRoom(int device, int64_t elements)
+    : keys_(make_memory(device, static_cast<std::size_t>(elements) * 4)),
+      sorted_keys_(make_memory(device, static_cast<std::size_t>(elements) * 4)),
+      pairs_(make_memory(device, static_cast<std::size_t>(elements) * 8)),
+      sorted_pairs_(make_memory(device, static_cast<std::size_t>(elements) * 8)) {
+  std::size_t down_B = 0;
+  std::size_t up_B = 0;
+  SGDSIM_CUDA_CHECK(cub::DeviceRadixSort::SortPairsDescending(
+      nullptr, down_B, as<uint32_t>(keys_), as<uint32_t>(sorted_keys_), as<uint64_t>(pairs_),
+      as<uint64_t>(sorted_pairs_), elements));
+  SGDSIM_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(
+      nullptr, up_B, as<uint32_t>(keys_), as<uint32_t>(sorted_keys_), as<uint64_t>(pairs_),
+      as<uint64_t>(sorted_pairs_), elements));
+  room_B_ = std::max(down_B, up_B);
+  room_ = make_memory(device, room_B_);
+}
+
+void SortRoom::sort_by_size(int64_t elements, cudaStream_t stream) {
+  std::size_t room_B = room_B_;
+  SGDSIM_CUDA_CHECK(cub::DeviceRadixSort::SortPairsDescending(
+      room_.get(), room_B, as<uint32_t>(keys_), as<uint32_t>(sorted_keys_), as<uint64_t>(pairs_),
+      as<uint64_t>(sorted_pairs_), elements, 0, 32, stream));
+}
+
+void SortRoom::sort_by_index(int64_t elements, cudaStream_t stream) {
+  std::size_t room_B = room_B_;
+  SGDSIM_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(
+      room_.get(), room_B, as<uint32_t>(keys_), as<uint32_t>(sorted_keys_), as<uint64_t>(pairs_),
+      as<uint64_t>(sorted_pairs_), elements, 0, 32, stream));
+}
+
+void SortRoom::select(void* to, const void* data, int64_t elements, int64_t count,
+                      cudaStream_t stream) {
+  keys_of_data<<<blocks_for(elements), threads, 0, stream>>>(
+      as<uint32_t>(keys_), as<uint64_t>(pairs_), static_cast<const float*>(data), elements);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  sort_by_size(elements, stream);
+  store_first<<<blocks_for(count), threads, 0, stream>>>(static_cast<uint32_t*>(to),
+                                                         as<uint64_t>(sorted_pairs_), count);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+}
+
+void SortRoom::merge(void* to, const void* from, int64_t count, cudaStream_t stream) {
+  const int64_t both = 2 * count;
+  gather_pairs<<<blocks_for(both), threads, 0, stream>>>(as<uint32_t>(keys_), as<uint64_t>(pairs_),
+                                                         static_cast<const uint32_t*>(to),
+                                                         static_cast<const uint32_t*>(from), count);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  sort_by_index(both, stream);
+  add_equal<<<blocks_for(both), threads, 0, stream>>>(as<uint32_t>(keys_), as<uint64_t>(pairs_),
+                                                      as<uint64_t>(sorted_pairs_), both);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  sort_by_size(both, stream);
+  store_first<<<blocks_for(count), threads, 0, stream>>>(static_cast<uint32_t*>(to),
+                                                         as<uint64_t>(sorted_pairs_), count);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+}
+
+void launch_narrow16(void* to, const void* from, int64_t elements, cudaStream_t stream) {
+  to_16<<<blocks_for(elements), threads, 0, stream>>>(static_cast<__half*>(to),
+                                                      static_cast<const float*>(from), elements);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+}
+
+void launch_narrow8(void* to, const void* from, int64_t elements, cudaStream_t stream) {
+  auto* scale = static_cast<float*>(to);
+  const auto* data = static_cast<const float*>(from);
+  SGDSIM_CUDA_CHECK(cudaMemsetAsync(scale, 0, sizeof(float), stream));
+  largest_bits<<<blocks_for(elements), threads, 0, stream>>>(static_cast<uint32_t*>(to), data,
+                                                             elements);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  scale_of<<<1, 1, 0, stream>>>(scale);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  to_8<<<blocks_for(elements), threads, 0, stream>>>(reinterpret_cast<int8_t*>(scale + 1), scale,
+                                                     data, elements);
+  SGDSIM_CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace sgdsim::calibrate::cuda

@@ -1,0 +1,84 @@
+// Streams, events, graphs and device memory as values that free what they own, and checked calls.
+#pragma once
+
+#include <cstdint>
+#include <cuda_runtime.h>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace sgdsim::calibrate::cuda {
+
+inline void check(cudaError_t answer, const char* call, const char* file, int line) {
+  if (answer == cudaSuccess) return;
+  throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " + call + ": " +
+                           cudaGetErrorString(answer));
+}
+#define SGDSIM_CUDA_CHECK(call) ::sgdsim::calibrate::cuda::check((call), #call, __FILE__, __LINE__)
+
+// Makes a device current until the end of the scope.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    SGDSIM_CUDA_CHECK(cudaGetDevice(&before_));
+    SGDSIM_CUDA_CHECK(cudaSetDevice(device));
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
+
+ private:
+  int before_ = 0;
+};
+
+// A handle with one owner. Destructors cannot report: what fails there has failed before.
+template <class Handle, cudaError_t (*destroy)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(Handle handle) : handle_(handle) {}
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() {
+    if (handle_ != nullptr) static_cast<void>(destroy(handle_));
+  }
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
+using Event = Owned<cudaEvent_t, cudaEventDestroy>;
+using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
+using GraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+using Memory = Owned<void*, cudaFree>;
+using HostMemory = Owned<void*, cudaFreeHost>;
+
+inline Stream make_stream(int device) {
+  const OnDevice there(device);
+  cudaStream_t stream = nullptr;
+  SGDSIM_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return Stream(stream);
+}
+
+inline Event make_event(int device, unsigned flags) {
+  const OnDevice there(device);
+  cudaEvent_t event = nullptr;
+  SGDSIM_CUDA_CHECK(cudaEventCreateWithFlags(&event, flags));
+  return Event(event);
+}
+
+inline Memory make_memory(int device, std::size_t bytes) {
+  const OnDevice there(device);
+  void* memory = nullptr;
+  SGDSIM_CUDA_CHECK(cudaMalloc(&memory, bytes == 0 ? 1 : bytes));
+  return Memory(memory);
+}
+
+}  // namespace sgdsim::calibrate::cuda

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Measures collectives on this machine, fits half of the sizes, predicts the other half:
+#   calibrate/demo.sh BIN_FOLDER
+# On GPUs where CUDA finds any, else among 2 and 4 threads. Everything goes to results/calibrate/.
+set -eu
+bin=$1
+out=results/calibrate
+mkdir -p "$out"
+
+say() { printf '\n== %s\n' "$*"; }
+
+backend=cuda
+"$bin/sgdsim-calibrate" --backend cuda --ranks 2 --to "4 KiB" --verify-only -q 2>/dev/null ||
+  backend=host
+
+say "Measuring with the $backend backend, 2 and 4 ranks"
+"$bin/sgdsim-calibrate" --backend "$backend" --ranks 2,4 --from "1 KiB" --to "16 MiB" \
+  --per-doubling 2 --time-limit "60 s" --out "$out/measurement.json"
+
+say "Fitting half of the sizes of each curve and predicting the other half"
+"$bin/sgdsim" fit "$out/measurement.json" --report "$out/fit.html" >"$out/fit.txt" 2>"$out/fit.log"
+"$bin/sgdsim" fit "$out/measurement.json" --format json >"$out/fit.json" 2>>"$out/fit.log"
+grep -E "^[a-z]|held out" "$out/fit.txt" | grep -v "^from"
+
+say "One link under the rings of all ranks, and what the simulator makes of it"
+"$bin/sgdsim" fit "$out/measurement.json" -a ring --from-collective stated --name this_machine \
+  --out "$out/cluster.json" --case "$out/case.json"
+"$bin/sgdsim" validate "$out/case.json" || true # a verdict, not a failure of this script
+
+say "Written to $out/: measurement.json, fit.json, fit.txt, fit.html, cluster.json, case.json"
