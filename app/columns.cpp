@@ -17,7 +17,9 @@ Json plain(const Json& json) {
 
 void list_below(const Json& json, const std::string& path, std::vector<std::string>& columns) {
   for (const auto& [name, value] : json.items()) {
-    const std::string here = path.empty() ? name : path + "." + name;
+    std::string here = path;
+    if (!path.empty()) here += '.';
+    here += name;
     if (here == "axes") continue;
     if (!value.is_object() || value.contains("mean")) columns.push_back(here);
     if (value.is_object()) list_below(value, here, columns);

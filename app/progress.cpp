@@ -62,7 +62,7 @@ std::string readable_time(double seconds) {
   const auto whole = static_cast<int64_t>(std::llround(std::min(seconds, 1e15)));
   if (whole < 60) return std::to_string(whole) + " s";
   if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
-  if (whole < 48 * 3600)
+  if (whole < int64_t{48} * 3600)
     return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min";
   return std::to_string(whole / 86400) + " days";
 }

@@ -105,9 +105,14 @@ const Experiment& PointReader::read(const Choice& choice) {
 std::string PointReader::id() const {
   if (last_ == nullptr) return "";
   std::string text;
-  for (const auto& [field, value] : last_->canonical)
-    text += (text.empty() ? "{\"" : ",\"") + field + "\":" + value;
-  return id_of_text(text + "}");
+  for (const auto& [field, value] : last_->canonical) {
+    text += text.empty() ? "{\"" : ",\"";
+    text += field;
+    text += "\":";
+    text += value;
+  }
+  text += '}';
+  return id_of_text(text);
 }
 
 Json simulate_point(const Sweep& sweep, const Point& point, PointReader& reader) {
@@ -165,7 +170,7 @@ std::vector<std::string> check_axes(const Sweep& sweep) {
     std::string first_problem;
     int64_t problems = 0;
     for (int64_t i = 0; i < checked; ++i) {
-      const int64_t index = checked == 1 ? 0 : i * ((axis.size() - 1) / (checked - 1));
+      const int64_t index = checked == 1 ? 0 : i * (axis.size() - 1) / (checked - 1);
       for (const std::size_t member : group) choice[member] = index;
       const std::string problem = problem_of(reader, choice);
       if (problem.empty()) continue;

@@ -107,15 +107,13 @@ Where::Side Where::read_side(const std::string& text, const std::string& where,
       continue;
     }
     const Json literal = Json::parse(part, nullptr, false);
-    const bool is_word = part.find_first_of(". ") == std::string::npos;
+    const bool is_word = !is_left && part.find_first_of(". ") == std::string::npos;
     if (!literal.is_discarded())
       term.constant = literal;
-    else if (amount_of(Json(part)))
+    else if (is_word || amount_of(Json(part)))
       term.constant = part;
-    else if (const Json* field = is_word && !is_left ? nullptr : below(base, steps_of(part, where)))
+    else if (const Json* field = below(base, steps_of(part, where)))
       term.constant = comparable(*field);
-    else if (is_word && !is_left)
-      term.constant = part;
     else
       throw InputError(where, unknown_name("field", part, fields_of(axes)) +
                                   ", and every field that the base has");
