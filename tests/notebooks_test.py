@@ -102,15 +102,15 @@ def many_of(records, count):
     return [shifted(record, copy) for copy in range(copies) for record in records][:count]
 
 
-def many_object(found):
+def many_object(found, count):
     places = list(lists_in(found))
     for holder, key in places:
-        holder[key] = many_of(holder[key], most // len(places))
+        holder[key] = many_of(holder[key], count // len(places))
     return found
 
 
-def altered(text, form):
-    """The same answer in another form; lines of points or one object."""
+def altered(text, form, count):
+    """The same answer in another form; lines of points or one object. `count`: how many are many."""
     try:
         found = json.loads(text)
         lines = [text.rstrip("\n")] if found.get("schema") == "sgdsim/point/1" else []
@@ -125,9 +125,11 @@ def altered(text, form):
         elif form == "one":
             records = records[:1]
         elif form == "many":
-            records = many_of(records, most)
+            records = many_of(records, count)
         return "".join(json.dumps(record) + "\n" for record in records)
-    change = {"bare": bare_object, "one": one_object, "many": many_object}.get(form, lambda same: same)
+    if form == "many":
+        return json.dumps(many_object(found, count))
+    change = {"bare": bare_object, "one": one_object}.get(form, lambda same: same)
     return json.dumps(change(found))
 
 
@@ -162,7 +164,8 @@ class Page:
         if self.form == "whole":
             return
         for path in sorted(set(self.results.iterdir()) - self.known):
-            path.write_text(altered(path.read_text(), self.form))
+            count = most // 10 if self.known else most  # the first file as large as it gets
+            path.write_text(altered(path.read_text(), self.form, count))
             self.known.add(path)
 
     def save(self, figure, name):
