@@ -1,6 +1,8 @@
 """The reader of answers, notebooks/sgdsim_results.py, on small files with known content."""
 
+import contextlib
 import importlib.util
+import io
 import json
 import math
 import pathlib
@@ -192,6 +194,45 @@ class Others(WithFiles):
         words = sgdsim.cases_in("models/strategy/data").split()
         self.assertIn("models/strategy/data/pytorch_ddp_dgx1.json", words)
         self.assertNotIn("models/strategy/data/ddp_gloo_uniform.json", words)  # a trace
+
+
+class Answers(WithFiles):
+    # Reason, command, what the program does, whether that is an answer.
+    rows = [
+        ("all is well", "sgdsim sweep x.json", "echo line", True),
+        ("some points failed", "sgdsim sweep x.json", "echo line; exit 1", True),
+        ("beyond tolerance", "sgdsim validate x.json", "echo line; exit 5", True),
+        ("a sweep without a line", "sgdsim sweep x.json", "echo why >&2; exit 1", False),
+        ("our failure", "sgdsim run x.json", "echo line; echo why >&2; exit 1", False),
+        ("bad input", "sgdsim sweep x.json", "echo why >&2; exit 2", False),
+    ]
+
+    def setUp(self):
+        super().setUp()
+        was = sgdsim.program, sgdsim.results
+        self.addCleanup(lambda: (setattr(sgdsim, "program", was[0]), setattr(sgdsim, "results", was[1])))
+        sgdsim.results = pathlib.Path(self.folder.name) / "new/results"
+
+    def test_exit_codes(self):
+        for reason, command, script, is_answer in self.rows:
+            with self.subTest(reason), contextlib.redirect_stdout(io.StringIO()):
+                sgdsim.program = self.file(f"#!/bin/sh\n{script}\n", "program")
+                sgdsim.program.chmod(0o755)
+                if is_answer:
+                    sgdsim.answer("answer.txt", command)
+                    self.assertEqual((sgdsim.results / "answer.txt").read_text(), "line\n")
+                    continue
+                with self.assertRaises(RuntimeError) as caught:
+                    sgdsim.answer("answer.txt", command)
+                self.assertIn("why", str(caught.exception))
+
+    def test_the_folder_of_results_in_a_command(self):
+        sgdsim.program = self.file("#!/bin/sh\necho \"$2\"\n", "program")
+        sgdsim.program.chmod(0o755)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            sgdsim.answer("answer.txt", "sgdsim run {results}/x.json")
+        self.assertEqual((sgdsim.results / "answer.txt").read_text(), f"{sgdsim.results}/x.json\n")
+        self.assertIn("build/release/bin/sgdsim run", said.getvalue())
 
 
 class Index(unittest.TestCase):
