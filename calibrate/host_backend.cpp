@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t cache_B = std::size_t{64} << 20;
 constexpr int looks_before_yield = 64;
+constexpr uint64_t stop = ~uint64_t{0};  // instead of the number of a run
 
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
@@ -93,11 +94,9 @@ class HostBackend : public Backend {
   double run_us() override {
     done_.store(0);
     at_gate_.store(0);
-    const uint64_t run = run_ + 1;
-    called_.store(run);
-    called_.notify_all();
+    const uint64_t run = ++run_;
+    for (std::size_t i = 0; i < used_threads_; ++i) call(i, run);
     look_until([&] { return at_gate_.load() == used_threads_; });
-    run_ = run;
     const Clock::time_point start = Clock::now();
     gate_.store(run, std::memory_order_release);
     look_until([&] { return done_.load(std::memory_order_acquire) == used_threads_; });
@@ -116,26 +115,28 @@ class HostBackend : public Backend {
   void start_threads(std::size_t count) {
     steps_.assign(count, {});
     ends_.assign(count, {});
-    stopping_.store(false);
-    for (std::size_t i = 0; i < count; ++i)
-      threads_.emplace_back([this, i, seen = called_.load()]() mutable { work(i, seen); });
+    calls_ = std::vector<std::atomic<uint64_t>>(count);
+    for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this, i] { work(i); });
   }
 
   void stop_threads() {
-    stopping_.store(true);
-    called_.fetch_add(1);
-    run_ = called_.load();
-    called_.notify_all();
+    for (std::size_t i = 0; i < threads_.size(); ++i) call(i, stop);
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
 
-  void work(std::size_t number, uint64_t seen) {
+  // Only the threads of the loaded plan are called; the others sleep.
+  void call(std::size_t number, uint64_t run) {
+    calls_[number].store(run);
+    calls_[number].notify_one();
+  }
+
+  void work(std::size_t number) {
+    uint64_t seen = 0;
     while (true) {
-      called_.wait(seen);
-      seen = called_.load();
-      if (stopping_.load()) return;
-      if (number >= used_threads_) continue;
+      calls_[number].wait(seen);
+      seen = calls_[number].load();
+      if (seen == stop) return;
       at_gate_.fetch_add(1);
       look_until([&] { return gate_.load(std::memory_order_acquire) == seen; });
       for (const Step& step : steps_[number]) play(step, seen);
@@ -191,8 +192,7 @@ class HostBackend : public Backend {
   std::vector<std::thread> threads_;
   std::size_t used_threads_ = 0;
   uint64_t run_ = 0;
-  std::atomic<bool> stopping_ = false;
-  std::atomic<uint64_t> called_ = 0;  // the run that threads get ready for
+  std::vector<std::atomic<uint64_t>> calls_;  // by thread: the run that it gets ready for
   std::atomic<std::size_t> at_gate_ = 0;
   std::atomic<uint64_t> gate_ = 0;  // the run that has begun
   std::atomic<std::size_t> done_ = 0;

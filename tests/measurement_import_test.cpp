@@ -340,6 +340,7 @@ TEST_CASE("measurements: refused with a sentence") {
        "allreduce"},
       {"{\"results\": []}", "no measured time is left"},
       {"{\"results\": ", "some.log"},
+      {"{\"results\": 7}", "expected an array"},
   };
   for (const Row& row : rows) {
     INFO(row.text);

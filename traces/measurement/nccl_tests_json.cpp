@@ -66,7 +66,7 @@ bool is_nccl_tests_json(std::string_view text) {
 Measurement nccl_tests_json(const MeasuredText& text) {
   const Document document = Document::parse(text.text, text.file);
   const Json& root = document.root().json();
-  const Value results = document.root().child("results");
+  const Value results = Object(document.root()).at("results");
   NcclTable table;
   if (root.contains("args") && root["args"].is_array() && !root["args"].empty() &&
       root["args"][0].is_string())
