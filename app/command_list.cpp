@@ -9,6 +9,7 @@
 #include "models/collective/registry.h"
 #include "models/compression/registry.h"
 #include "models/strategy/registry.h"
+#include "models/synchronization/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "topologies/export.h"
@@ -91,6 +92,13 @@ std::vector<Entry> compression_entries() {
   return entries;
 }
 
+std::vector<Entry> synchronization_entries() {
+  std::vector<Entry> entries;
+  for (const SynchronizationKind& kind : synchronizations())
+    entries.push_back({std::string(kind.name), std::string(kind.summary)});
+  return entries;
+}
+
 std::vector<Entry> fidelity_entries() {
   return {{"closed_form", "the published formula"}, {"message", "every message of every worker"}};
 }
@@ -118,6 +126,7 @@ const std::vector<ListedKind>& kinds() {
       {"measurement_formats", measurement_format_entries},
       {"strategies", strategy_entries},
       {"compressions", compression_entries},
+      {"synchronizations", synchronization_entries},
       {"fidelities", fidelity_entries},
       {"schemas", schema_entries},
   };

@@ -75,11 +75,21 @@ struct Collective {
   const Algorithm* algorithm = nullptr;
   CollectiveOptions options;
   std::optional<Bytes> block;
-  MessageCost constants;  // without an algorithm
+  std::optional<Value> servers;
+  MessageCost constants;  // without an algorithm and servers
   std::string where;
 
+  MessageCost servers_cost(const Experiment& experiment, Operation operation) const {
+    if (operation != Operation::allreduce)
+      servers->fail("parameter servers only sum: they have no " + std::string(name_of(operation)));
+    const Network& network = experiment.cluster.network;
+    return MessageCost::of_servers(
+        read_parameter_servers(*servers, network.workers(),
+                               worst_in_team(network, {.size = network.workers(), .stride = 1})));
+  }
   // InputError if the algorithm cannot do it.
   MessageCost cost(const Experiment& experiment, Operation operation) const {
+    if (servers) return servers_cost(experiment, operation);
     if (algorithm == nullptr) return constants;
     try {
       if (!algorithm->offers(operation))
@@ -108,6 +118,12 @@ Collective read_collective(const Value& value) {
     fields.done();
     return collective;
   }
+  if (const auto servers = fields.find("parameter_server")) {
+    collective.name = "parameter servers";
+    collective.servers = *servers;
+    fields.done();
+    return collective;
+  }
   if (fields.has("start_up") || fields.has("lines")) {
     collective.name = "a + bM";
     collective.constants = MessageCost::of_lines(read_lines(fields));
@@ -127,6 +143,11 @@ Collective read_collective(const Value& value) {
   collective.name = algorithm.name;
   collective.algorithm = &algorithm;
   return collective;
+}
+
+// "none" is as good as no field, so that a sweep can compare with it.
+bool is_none(const Value& value) {
+  return value.json().is_string() && value.json().get<std::string>() == "none";
 }
 
 // What is sent in place of the gradients, over the compression's own collective, the one that it
@@ -162,7 +183,7 @@ void read_exchange(Experiment& experiment, const std::optional<Value>& given,
   const Collective collective =
       read_collective(given ? *given : Value(ring, experiment.file, "/collective"));
   experiment.collective = collective.name;
-  if (compression)
+  if (compression && !is_none(*compression))
     read_compression(experiment, *compression, collective);
   else
     experiment.cost = collective.cost(experiment, Operation::allreduce);
@@ -255,6 +276,10 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
     experiment.strategy = read_strategy(*field);
   else
     experiment.strategy = strategy_named("wfbp", root.where());
+  if (const auto field = fields.find("synchronization"); field && !is_none(*field))
+    experiment.synchronization = read_synchronization(*field);
+  if (const auto field = fields.find("convergence"))
+    experiment.convergence = read_convergence(*field);
   if (const auto field = fields.find("fidelity"))
     experiment.fidelity = fidelity_named(field->text(), field->where());
   if (const auto field = fields.find("iterations"))
@@ -282,6 +307,7 @@ StepQuestion Experiment::question() const {
   question.trace = &trace;
   question.cluster = &cluster;
   question.strategy = &strategy;
+  if (synchronization) question.synchronization = &*synchronization;
   // An experiment that was moved has another network than when its costs were read.
   question.cost = cost.on(cluster.network);
   if (broadcast) question.broadcast = broadcast->on(cluster.network);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/convergence.h"
 #include "models/step/step.h"
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
@@ -21,6 +22,7 @@ struct Experiment {
   Trace trace;
   Cluster cluster;
   Strategy strategy;
+  std::optional<Synchronization> synchronization;
   std::string collective;          // for people: "ring", "a + bM", "measured curve"
   std::string compression;         // its name; empty: none
   std::vector<std::string> notes;  // what a result must repeat as a warning
@@ -28,6 +30,7 @@ struct Experiment {
   std::optional<MessageCost> broadcast;  // with an algorithm that has it
   std::optional<MessageCost> reduce;
   WorkerModel workers;
+  std::optional<Convergence> convergence;
   Fidelity fidelity = Fidelity::message;
   int iterations = 1;
   int warm_up = 2;

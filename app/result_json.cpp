@@ -51,6 +51,7 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   int64_t sum_ps = 0;
   for (const Duration one : sorted) sum_ps += one.ps();
   const auto count = static_cast<int64_t>(sorted.size());
+  metrics.total_ps = sum_ps;
   metrics.mean_ps = (sum_ps + count / 2) / count;
   metrics.mean_us = static_cast<double>(sum_ps) / static_cast<double>(count) / 1e6;
   metrics.p50_us = quantile(sorted, 0.5).us();
@@ -113,13 +114,16 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
 
 Json summary_json(const Experiment& experiment, const StepResult& result) {
   const Metrics metrics = metrics_of(experiment, result);
-  Json json = {{"workers", experiment.cluster.network.workers()},
-               {"strategy", experiment.strategy.name},
-               {"collective", experiment.collective},
-               {"compression", experiment.compression.empty() ? "none" : experiment.compression},
-               {"fidelity", std::string(name_of(experiment.fidelity))},
-               {"path", result.path},
-               {"iteration_ps", metrics.mean_ps}};
+  Json json = {
+      {"workers", experiment.cluster.network.workers()},
+      {"strategy", experiment.strategy.name},
+      {"collective", experiment.collective},
+      {"compression", experiment.compression.empty() ? "none" : experiment.compression},
+      {"synchronization", experiment.synchronization ? experiment.synchronization->name : "none"},
+      {"fidelity", std::string(name_of(experiment.fidelity))},
+      {"path", result.path},
+      {"iteration_ps", metrics.mean_ps},
+      {"total_ps", metrics.total_ps}};
   Json& values = json["metrics"];
   values["iteration_us"] = {{"mean", metrics.mean_us}, {"p50", metrics.p50_us},
                             {"p95", metrics.p95_us},   {"p99", metrics.p99_us},
@@ -131,6 +135,11 @@ Json summary_json(const Experiment& experiment, const StepResult& result) {
   values["efficiency"] = metrics.efficiency;
   values["messages"] = result.message_count;
   values["wire_B"] = result.wire_B;
+  if (experiment.convergence) {
+    const double iterations = experiment.convergence->iterations_at(result.quality);
+    json["convergence"] = {{"iterations", iterations},
+                           {"time_to_target_s", iterations * metrics.mean_us / 1e6}};
+  }
   json["quality"] = {{"density", result.quality.density},
                      {"delivered_fraction", result.quality.delivered},
                      {"staleness_mean", result.quality.staleness_mean},
@@ -189,6 +198,16 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   if (metrics.throughput_samples_per_s > 0)
     out << ", " << rounded(metrics.throughput_samples_per_s) << " samples/s";
   out << "\n" << result.messages.size() << " gradient messages per iteration\n";
+  const Quality& quality = result.quality;
+  if (quality.density < 1 || quality.staleness_max > 0)
+    out << "density " << rounded(quality.density) << ", delivered fraction "
+        << rounded(quality.delivered) << ", staleness " << rounded(quality.staleness_mean)
+        << " (at most " << rounded(quality.staleness_max) << ")\n";
+  if (experiment.convergence) {
+    const double iterations = experiment.convergence->iterations_at(quality);
+    out << rounded(iterations)
+        << " iterations to the target: " << short_duration(iterations * metrics.mean_us, 4) << "\n";
+  }
 }
 
 }  // namespace sgdsim

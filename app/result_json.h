@@ -10,6 +10,7 @@ namespace sgdsim {
 // What follows from a result and its inputs.
 struct Metrics {
   double mean_us = 0, p50_us = 0, p95_us = 0, p99_us = 0, max_us = 0;
+  int64_t total_ps = 0;  // of all measured iterations
   int64_t mean_ps = 0;
   double overlap_ratio = 0;             // of communication, what ran beside compute; 1 if none
   double throughput_samples_per_s = 0;  // of the whole cluster; 0 if the batch is not stated

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "models/compression/registry.h"
 #include "models/step/step.h"
 #include "models/strategy/registry.h"
 #include "sim/core/random.h"
@@ -61,6 +62,35 @@ void closed_form(benchmark::State& state, const std::string& name) {
   for (auto _ : state) benchmark::DoNotOptimize(simulate_step(setting.question));
 }
 
+// 161 tensors sent as something else, layer by layer or merged: the bar is 50 us.
+void compressed(benchmark::State& state, const std::string& name, const std::string& strategy) {
+  Setting setting(161, 64, "recursive_doubling", strategy);
+  const Json json = {{"name", name}};
+  Object fields(Value(json, "bench", ""));
+  Compression compression =
+      read_compression(fields, {setting.trace, 64, setting.cluster.network.worst()});
+  Job job = setting.question.cost.job();
+  job.operation = compression.operation;
+  const std::string algorithm =
+      compression.algorithm.empty() ? "recursive_doubling" : compression.algorithm;
+  setting.question.cost = MessageCost::compressed(
+      MessageCost::of_algorithm(algorithm_named(algorithm, ""), job), std::move(compression));
+  const Duration compute = setting.trace.forward() + setting.trace.backward();
+  require(simulate_step(setting.question).iterations.front() >= compute, "at least the compute");
+  for (auto _ : state) benchmark::DoNotOptimize(simulate_step(setting.question));
+}
+
+// The same bar for other synchronizations.
+void synchronized(benchmark::State& state, const std::string& name) {
+  Setting setting(161, 64, "ring", "wfbp");
+  const Json json = name;
+  const Synchronization synchronization = read_synchronization(Value(json, "bench", ""));
+  setting.question.synchronization = &synchronization;
+  const Duration compute = setting.trace.forward() + setting.trace.backward();
+  require(simulate_step(setting.question).iterations.front() >= compute, "at least the compute");
+  for (auto _ : state) benchmark::DoNotOptimize(simulate_step(setting.question));
+}
+
 // The exact optimum for 100,000 layers: the bar is 20 ms.
 void plan_many_layers(benchmark::State& state) {
   const Trace trace = trace_of(100'000);
@@ -100,6 +130,16 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(("closed_form/" + name).c_str(),
                                  [name](benchmark::State& state) { closed_form(state, name); });
   }
+  for (const CompressionKind& kind : compressions())
+    for (const std::string strategy : {"wfbp", "omgs"}) {
+      const std::string name(kind.name);
+      benchmark::RegisterBenchmark(
+          ("compressed/" + name + "/" + strategy).c_str(),
+          [=](benchmark::State& state) { compressed(state, name, strategy); });
+    }
+  for (const std::string name : {"pipe_sgd", "local_sgd"})
+    benchmark::RegisterBenchmark(("synchronized/" + name).c_str(),
+                                 [name](benchmark::State& state) { synchronized(state, name); });
   benchmark::RegisterBenchmark("optimal_plan/100000_layers", plan_many_layers)
       ->Unit(benchmark::kMillisecond);
   auto add = [](const char* name, int workers, int layers, const char* algorithm) {

@@ -379,6 +379,18 @@ TEST_CASE("densities by iteration: a warm-up schedule") {
   }
 }
 
+TEST_CASE("from how many workers on gTop-k is cheaper than top-k: the published powers of two") {
+  for (const auto& [parameters, from] :
+       {std::pair(25 << 20, 8), std::pair(14'728'266, 16), std::pair(269'722, 256)}) {
+    for (int workers = 2; workers <= 512; workers *= 2) {
+      const Bench bench(workers, gigabit(), trace_of({parameters}));
+      const Bytes size = bench.trace.gradient();
+      CHECK((bench.compressed(sparse_gtopk).of(size) < bench.compressed(sparse_topk).of(size)) ==
+            (workers >= from));
+    }
+  }
+}
+
 TEST_CASE("compressions: what is refused, and where") {
   const Bench bench(6, gigabit(), trace_of({1000}));
   struct Row {

@@ -222,7 +222,7 @@ TEST_CASE("sweep: a point that fails is a line with its error, and the others ar
   }
   CHECK(lines[1]["error"] ==
         "googlenet_k80.json: /strategy: unknown strategy \"nope\"; known: naive, wfbp, sync_easgd, "
-        "mg_wfbp, optimal, fixed_buckets, ddp, horovod, bytescheduler, p3, bsp_lp");
+        "mg_wfbp, optimal, fixed_buckets, ddp, horovod, bytescheduler, p3, omgs, bsp_lp");
 }
 
 TEST_CASE("sweep: threads and shards do not show in the result") {

@@ -30,6 +30,7 @@ struct Transfer {
   Bytes size;
   Folding folding;
   bool fractional = false;  // chunks of exactly size / P
+  int tensor = -1;          // the first layer of it, if it is known
 };
 
 struct Encoded {
@@ -70,7 +71,7 @@ struct Compression {
 struct CompressionContext {
   const Trace& trace;
   int workers = 1;
-  PairCost worst;  // pair of workers
+  TeamCost worst;  // pair of workers
 };
 
 struct CompressionKind {

@@ -25,16 +25,18 @@ Duration meanwhile(const Trace& trace, const std::vector<Duration>& ready, std::
 std::vector<double> densities_of(const Sparse& sparse, const CompressionContext& context) {
   const std::vector<Duration> ready = ready_times(context.trace);
   const double rounds = log2_up(std::max(2, context.workers));
-  const double per_entry_ps =
-      context.worst.per_byte.ps() * static_cast<double>(sparse.entry_B) * (context.workers - 1);
   std::vector<double> densities;
   for (std::size_t l = 0; l < ready.size(); ++l) {
+    const Bytes size = context.trace.layers[l].gradient;
+    const PairCost& worst = context.worst.at(static_cast<double>(size.count()));
     const double free_ps = static_cast<double>(meanwhile(context.trace, ready, l).ps()) -
-                           rounds * static_cast<double>(context.worst.latency.ps());
-    const double m = sparse.elements({.size = context.trace.layers[l].gradient});
-    densities.push_back(free_ps <= 0            ? 0
-                        : m * per_entry_ps <= 0 ? 1
-                                                : free_ps / (m * per_entry_ps));
+                           rounds * static_cast<double>(worst.latency.ps());
+    const double all_ps = worst.per_byte.ps() * static_cast<double>(sparse.entry_B) *
+                          (context.workers - 1) * sparse.elements({.size = size});
+    if (free_ps <= 0)
+      densities.push_back(0);
+    else
+      densities.push_back(all_ps <= 0 ? 1 : free_ps / all_ps);
   }
   return densities;
 }

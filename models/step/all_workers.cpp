@@ -69,18 +69,11 @@ void AllWorkers::start_iteration(int iteration) {
   origin_ = Time::last();
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerState& state = states_[i];
-    WorkerFactors factors(question_.workers, fixed_[i], question_.seed, static_cast<int>(i),
-                          iteration);
-    forward_[i].resize(layers);
-    layer_work_[i].resize(layers);
+    factors_[i] =
+        draw_work(trace_, work_, question_.workers, fixed_[i],
+                  {question_.seed, static_cast<int>(i), iteration}, forward_[i], layer_work_[i]);
     state.forward_work = state.backward_work = Duration();
-    for (std::size_t l = 0; l < layers; ++l) {
-      forward_[i][l] = scaled(trace_.layers[l].forward, factors.next_layer());
-      state.forward_work += forward_[i][l];
-    }
-    for (std::size_t l = layers; l-- > 0;)
-      layer_work_[i][l] = scaled(work_[l], factors.next_layer());
-    factors_[i] = factors.of_iteration();
+    for (const Duration work : forward_[i]) state.forward_work += work;
     state.update = scaled(trace_.update, factors_[i]);
     state.last_end = state.start;
     state.communication = state.waiting = state.compress = state.decompress = Duration();

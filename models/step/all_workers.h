@@ -4,10 +4,10 @@
 // the messages of the plan.
 #pragma once
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "models/step/clocks.h"
 #include "models/step/compute.h"
 #include "models/step/exchange.h"
 #include "models/step/sparsity.h"
@@ -29,22 +29,6 @@ struct WorkerState {
   Duration backward_work;
   BusyTimes busy;
 };
-
-using Clocks = std::vector<Time>;  // one per worker, or one that stands for all
-
-inline Time at(const Clocks& clocks, std::size_t worker) {
-  return clocks[clocks.size() == 1 ? 0 : worker];
-}
-
-inline Clocks latest(const Clocks& a, const Clocks& b) {
-  Clocks late(std::max(a.size(), b.size()));
-  for (std::size_t i = 0; i < late.size(); ++i) late[i] = std::max(at(a, i), at(b, i));
-  return late;
-}
-
-inline Time last_of(const Clocks& clocks) {
-  return *std::max_element(clocks.begin(), clocks.end());
-}
 
 class AllWorkers {
  public:

@@ -22,6 +22,20 @@ std::vector<Duration> backward_work(const Trace& trace) {
   return work;
 }
 
+double draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
+                 const WorkerModel& workers, double fixed, const Draw& draw,
+                 std::vector<Duration>& forward, std::vector<Duration>& backward) {
+  WorkerFactors factors(workers, fixed, draw.seed, draw.worker, draw.iteration);
+  const std::size_t layers = backward_work.size();
+  forward.resize(layers);
+  backward.resize(layers);
+  for (std::size_t l = 0; l < layers; ++l)
+    forward[l] = scaled(trace.layers[l].forward, factors.next_layer());
+  for (std::size_t l = layers; l-- > 0;)
+    backward[l] = scaled(backward_work[l], factors.next_layer());
+  return factors.of_iteration();
+}
+
 void BusyTimes::add(Duration start, Duration end) {
   if (end <= start) return;
   if (!times_.empty() && start <= times_.back().end) {

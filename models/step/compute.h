@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "models/worker/worker.h"
 #include "sim/trace.h"
 
 namespace sgdsim {
@@ -13,6 +14,18 @@ std::vector<Duration> backward_work(const Trace& trace);
 
 // `factor` times as long, to the nearest picosecond.
 Duration scaled(Duration length, double factor);
+
+// Which random draws: of this worker in this iteration.
+struct Draw {
+  uint64_t seed = 1;
+  int worker = 0;
+  int iteration = 0;
+};
+// What each layer's forward and backward take in an iteration; returns the factor of everything
+// else that the worker computes.
+double draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
+                 const WorkerModel& workers, double fixed, const Draw& draw,
+                 std::vector<Duration>& forward, std::vector<Duration>& backward);
 
 // When the worker communicates, in order; overlapping entries are merged.
 class BusyTimes {

@@ -5,8 +5,7 @@
 
 namespace sgdsim {
 
-std::vector<Time> Exchange::play(const MessageCost& cost, const Encoded& encoded,
-                                 std::vector<Time> starts) {
+Clocks Exchange::play(const MessageCost& cost, const Encoded& encoded, Clocks starts) {
   if (encoded.local > Duration())
     for (Time& start : starts) start += encoded.local;
   for (int i = 0; i < encoded.transfer_count; ++i)
@@ -23,9 +22,26 @@ const Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Tran
   return prepared;
 }
 
-void Exchange::play(const MessageCost& cost, const Transfer& transfer, std::vector<Time>& clocks) {
+Played Exchange::collective(const MessageCost& cost, const Transfer& transfer, Clocks starts) {
+  const Prepared& one = prepared(cost, transfer);
+  PlayOptions options;
+  options.alpha = cost.job().options.alpha;
+  return sgdsim::play(one.program, one.network ? *one.network : *network_, options,
+                      std::move(starts));
+}
+
+Played Exchange::push_and_pull(const MessageCost& cost, const Transfer& transfer, Clocks starts) {
+  ParameterServers servers = *cost.servers();
+  servers.cost = servers.cost.with(transfer.folding);
+  if (transfer.folding == Folding())
+    return play_push_pull(servers, *network_, transfer.size, transfer.tensor, std::move(starts));
+  return play_push_pull(servers, network_->with(transfer.folding), transfer.size, transfer.tensor,
+                        std::move(starts));
+}
+
+void Exchange::play(const MessageCost& cost, const Transfer& transfer, Clocks& clocks) {
   if (transfer.size.count() == 0) return;
-  if (!cost.is_algorithm()) {
+  if (!cost.plays()) {
     const Time last = *std::max_element(clocks.begin(), clocks.end());
     Encoded alone;
     alone.transfers[0] = transfer;
@@ -33,13 +49,10 @@ void Exchange::play(const MessageCost& cost, const Transfer& transfer, std::vect
     std::fill(clocks.begin(), clocks.end(), last + cost.of(alone));
     return;
   }
-  const Prepared& one = prepared(cost, transfer);
-  PlayOptions options;
-  options.alpha = cost.job().options.alpha;
   if (clocks.size() == 1)
     clocks.assign(static_cast<std::size_t>(network_->workers()), clocks.front());
-  Played played =
-      sgdsim::play(one.program, one.network ? *one.network : *network_, options, std::move(clocks));
+  Played played = cost.servers() != nullptr ? push_and_pull(cost, transfer, std::move(clocks))
+                                            : collective(cost, transfer, std::move(clocks));
   traffic.messages += played.traffic.messages;
   traffic.wire_B += played.traffic.wire_B;
   path = std::max(path, played.path);

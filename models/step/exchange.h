@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "models/step/clocks.h"
 #include "models/strategy/cost.h"
 
 namespace sgdsim {
@@ -18,7 +19,7 @@ class Exchange {
   // When each worker has the result, given when each is ready. A single start stands for all
   // workers, and so does a single end. Where the cost is a constant or a curve, a message takes it
   // from the moment when the last worker is there.
-  std::vector<Time> play(const MessageCost& cost, const Encoded& encoded, std::vector<Time> starts);
+  Clocks play(const MessageCost& cost, const Encoded& encoded, Clocks starts);
 
   Traffic traffic;
   PathTaken path = PathTaken::none;
@@ -30,7 +31,9 @@ class Exchange {
   };
   using Key = std::tuple<const MessageCost*, int64_t, double, double>;  // size, folding
   const Prepared& prepared(const MessageCost& cost, const Transfer& transfer);
-  void play(const MessageCost& cost, const Transfer& transfer, std::vector<Time>& clocks);
+  Played collective(const MessageCost& cost, const Transfer& transfer, Clocks starts);
+  Played push_and_pull(const MessageCost& cost, const Transfer& transfer, Clocks starts);
+  void play(const MessageCost& cost, const Transfer& transfer, Clocks& clocks);
 
   const Network* network_;
   std::map<Key, Prepared> programs_;

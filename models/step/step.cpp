@@ -7,9 +7,11 @@ namespace sgdsim {
 
 StepResult simulate_step(const StepQuestion& question) {
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
-  if (question.fidelity == Fidelity::message) return simulate_all_workers(question);
-  if (question.workers.is_random()) throw InputError("", "random workers need fidelity message");
-  return simulate_representative(question);
+  const bool message = question.fidelity == Fidelity::message;
+  if (!message && question.workers.is_random())
+    throw InputError("", "random workers need fidelity message");
+  if (question.synchronization != nullptr) return question.synchronization->play(question);
+  return message ? simulate_all_workers(question) : simulate_representative(question);
 }
 
 void check_plan(const StepQuestion& question, const GradientPlan& plan) {

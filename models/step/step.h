@@ -5,6 +5,7 @@
 
 #include "models/collective/simulate.h"
 #include "models/strategy/strategy.h"
+#include "models/synchronization/synchronization.h"
 #include "models/worker/worker.h"
 #include "sim/result.h"
 #include "sim/timeline.h"
@@ -15,7 +16,8 @@ struct StepQuestion {
   const Trace* trace = nullptr;
   const Cluster* cluster = nullptr;
   const Strategy* strategy = nullptr;
-  MessageCost cost;       // of one gradient message
+  const Synchronization* synchronization = nullptr;  // null: every iteration waits for its sums
+  MessageCost cost;                                  // of one gradient message
   MessageCost broadcast;  // of parameters; only bsp_lp with a root asks for it
   MessageCost reduce;     // likewise
   WorkerModel workers;

@@ -70,6 +70,13 @@ MessageCost MessageCost::of_curve(Curve curve) {
   return cost;
 }
 
+MessageCost MessageCost::of_servers(const ParameterServers& servers) {
+  MessageCost cost;
+  cost.servers_ = std::make_shared<const ParameterServers>(servers);
+  cost.fit_line();
+  return cost;
+}
+
 MessageCost MessageCost::compressed(const MessageCost& exchange, Compression compression) {
   MessageCost cost = exchange;
   cost.exchange_lines_ = exchange.lines_;
@@ -127,9 +134,14 @@ Duration MessageCost::of(Bytes size, Job& scratch) const {
 
 Encoded MessageCost::encoded(const Group& group) const {
   if (is_algorithm() && job_.size() == 1) return {};  // there is nobody to send to
-  if (compression_ != nullptr) return compression_->encode(group, density_);
   Encoded encoded;
+  if (compression_ != nullptr) {
+    encoded = compression_->encode(group, density_);
+    for (Transfer& transfer : encoded.transfers) transfer.tensor = group.first_layer;
+    return encoded;
+  }
   encoded.transfers[0] = {job_.operation, group.size, {}};
+  encoded.transfers[0].tensor = group.first_layer;
   encoded.transfer_count = 1;
   encoded.elements = encoded.sent = encoded.delivered = static_cast<double>(group.size.count());
   return encoded;
@@ -159,6 +171,11 @@ std::optional<Duration> MessageCost::known(const Transfer& transfer, Job& scratc
     std::optional<Network> network;
     prepare(scratch, transfer, network);
     return algorithm_->closed_form(scratch);
+  }
+  if (servers_ != nullptr) {
+    ParameterServers servers = *servers_;
+    servers.cost = servers.cost.with(transfer.folding);
+    return push_pull_time(servers, transfer.size, transfer.tensor);
   }
   const std::vector<Line>& lines = compression_ == nullptr ? lines_ : exchange_lines_;
   return lines.empty() ? curve_.at(transfer.size) : least_of(lines, transfer.size);

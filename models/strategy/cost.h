@@ -1,5 +1,5 @@
-// What the exchange of one gradient message costs: by an algorithm on a cluster, by two constants,
-// or by a measured curve; as it is, or compressed.
+// What the exchange of one gradient message costs: by an algorithm on a cluster, by parameter
+// servers, by two constants, or by a measured curve; as it is, or compressed.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include "models/collective/collective.h"
 #include "models/compression/compression.h"
+#include "models/server/parameter_server.h"
 #include "models/strategy/curve.h"
 
 namespace sgdsim {
@@ -27,6 +28,8 @@ class MessageCost {
   static MessageCost of_lines(std::vector<Line> lines);
   // Interpolated between measured sizes.
   static MessageCost of_curve(Curve curve);
+  // By parameter servers.
+  static MessageCost of_servers(const ParameterServers& servers);
   // What the compression makes of a message, exchanged at the cost of `exchange`, which is that of
   // the compression's operation.
   static MessageCost compressed(const MessageCost& exchange, Compression compression);
@@ -46,12 +49,15 @@ class MessageCost {
   const std::vector<Line>& lines() const { return lines_; }
   // The line that rules based on a and b use: for curves, the least squares fit.
   Line line() const;
-  bool is_known() const { return is_algorithm() || !lines_.empty() || !curve_.empty(); }
+  bool is_known() const { return plays() || !lines_.empty() || !curve_.empty(); }
   // Curves: was it measured, or between two that were?
   bool covers(Bytes size) const { return curve_.empty() || curve_.covers(size); }
   bool is_algorithm() const { return algorithm_ != nullptr; }
+  // Whether there are messages to play, or only a time.
+  bool plays() const { return is_algorithm() || servers_ != nullptr; }
   const Algorithm* algorithm() const { return algorithm_; }
   const Job& job() const { return job_; }
+  const ParameterServers* servers() const { return servers_.get(); }
   const Compression* compression() const { return compression_.get(); }
   // The same at another density, where the compression has a choice.
   MessageCost at_density(double density) const;
@@ -70,6 +76,7 @@ class MessageCost {
   Job job_;
   std::vector<Line> lines_;
   Curve curve_;
+  std::shared_ptr<const ParameterServers> servers_;
   std::shared_ptr<const Compression> compression_;
   double density_ = 1;
   std::vector<Line> exchange_lines_;  // of the exchange behind a compression

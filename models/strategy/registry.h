@@ -16,6 +16,7 @@ namespace sgdsim {
   X(horovod)                 \
   X(bytescheduler)           \
   X(p3)                      \
+  X(omgs)                    \
   X(bsp_lp)
 
 #define SGDSIM_DECLARE(name) \

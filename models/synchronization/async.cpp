@@ -1,0 +1,317 @@
+// Message by message through an event queue, or by the formula.
+#include "models/synchronization/async.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/step/compute.h"
+#include "models/step/sparsity.h"
+#include "sim/core/error.h"
+#include "sim/event_queue.h"
+
+namespace sgdsim {
+namespace {
+
+// What an iteration consists of, whatever the clocks say.
+struct Cycle {
+  Encoded encoded;
+  ParameterServers servers;
+  double part_B = 0;  // pushed to, and pulled from, each server
+  Duration busy;      // of a port, per part
+  Duration flight;    // of a part
+  Duration fold;      // of a part
+  Duration update;    // of a part's parameters, at the server
+};
+
+Cycle cycle_of(const StepQuestion& question) {
+  if (question.timeline != nullptr)
+    throw InputError("--timeline", "is not recorded without a common iteration");
+  if (question.interference != 1 || question.channels != 1)
+    throw InputError("",
+                     "interference and several channels are not defined without a common "
+                     "iteration");
+  const ParameterServers* servers = question.cost.servers();
+  if (servers == nullptr || servers->hashed)
+    throw InputError("",
+                     "asynchronous training needs a collective with `parameter_server` and "
+                     "uniform sharding");
+  Cycle cycle;
+  cycle.servers = *servers;
+  const std::vector<PlannedMessage> all = all_in_one(*question.trace);
+  if (!all.empty())
+    cycle.encoded =
+        question.cost.encoded({all.front().size, all.front().first_layer, all.front().last_layer});
+  if (cycle.encoded.transfer_count > 1)
+    throw InputError("", "asynchronous training sends one message: no powersgd");
+  const Transfer& transfer = cycle.encoded.transfers[0];
+  cycle.part_B = static_cast<double>(transfer.size.count()) / servers->servers;
+  cycle.busy = servers->busy(cycle.part_B);
+  cycle.flight = servers->flight(cycle.part_B);
+  cycle.fold = transfer.folding.of(servers->cost.at(cycle.part_B).reduce).of(cycle.part_B);
+  cycle.update = Duration::ps(question.trace->update.ps() / servers->servers);
+  return cycle;
+}
+
+class Asynchronous {
+ public:
+  Asynchronous(const StepQuestion& question, int bound)
+      : question_(question),
+        bound_(bound),
+        trace_(*question.trace),
+        cycle_(cycle_of(question)),
+        work_(backward_work(trace_)),
+        fixed_(fixed_factors(question.workers, question.cluster->network.workers())),
+        workers_(fixed_.size()),
+        out_free_(fixed_.size() + static_cast<std::size_t>(cycle_.servers.servers)),
+        in_free_(out_free_),
+        server_free_(static_cast<std::size_t>(cycle_.servers.servers)),
+        at_least_(static_cast<int>(fixed_.size())) {}
+
+  StepResult run() {
+    const int64_t wanted =
+        static_cast<int64_t>(workers_.size()) * (question_.warm_up + question_.iterations);
+    for (std::size_t i = 0; i < workers_.size(); ++i) begin(static_cast<int>(i), Time());
+    while (static_cast<int64_t>(applied_.size()) < wanted) {
+      const auto event = queue_.pop();
+      handle(event.payload, event.time);
+    }
+    return result();
+  }
+
+ private:
+  enum class Kind : uint8_t { computed, pushed, answered, done };
+  struct Happening {
+    Kind kind;
+    int worker;
+    int part;
+  };
+  struct WorkerState {
+    std::vector<Duration> forward;
+    std::vector<Duration> backward;
+    int iteration = 0;
+    int parts_left = 0;
+    int64_t read = 0;  // updates that its parameters know
+    Time started;
+    Time computed;
+    double work_factor = 1;
+    bool blocked = false;
+  };
+
+  WorkerState& state(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+  int place(int server) const {
+    return cycle_.servers.dedicated ? static_cast<int>(workers_.size()) + server
+                                    : cycle_.servers.host(server);
+  }
+  Time& out(int endpoint) { return out_free_[static_cast<std::size_t>(endpoint)]; }
+  Time& in(int endpoint) { return in_free_[static_cast<std::size_t>(endpoint)]; }
+
+  void handle(const Happening& one, Time now) {
+    switch (one.kind) {
+      case Kind::computed:
+        return push(one.worker, now);
+      case Kind::pushed:
+        return serve(one.worker, one.part, now);
+      case Kind::answered:
+        return take(one.worker, one.part, now);
+      case Kind::done:
+        return next(one.worker, now);
+    }
+  }
+
+  void begin(int worker, Time now) {
+    WorkerState& my = state(worker);
+    if (my.iteration == 0 || question_.workers.is_random())
+      my.work_factor =
+          draw_work(trace_, work_, question_.workers, fixed_[static_cast<std::size_t>(worker)],
+                    {question_.seed, worker, my.iteration}, my.forward, my.backward);
+    Breakdown one;
+    for (const Duration forward : my.forward) one.forward += forward;
+    for (const Duration backward : my.backward) one.backward += backward;
+    one.compression = scaled(cycle_.encoded.compress + cycle_.encoded.decompress, my.work_factor);
+    my.started = now;
+    my.computed = now + one.forward + one.backward + one.compression;
+    computed_ += one;
+    ++iterations_;
+    queue_.push(my.computed, {Kind::computed, worker, 0});
+  }
+
+  void push(int worker, Time now) {
+    const int servers = cycle_.servers.servers;
+    state(worker).parts_left = servers;
+    for (int i = 0; i < servers; ++i) {
+      const int part = (worker + i) % servers;
+      Time arrives = now;
+      if (place(part) != worker) {
+        Time& port = out(worker);
+        const Time start = std::max(port, now);
+        port = start + cycle_.busy;
+        arrives = start + cycle_.flight;
+      }
+      queue_.push(arrives, {Kind::pushed, worker, part});
+    }
+  }
+
+  // The server takes the part from its port and folds it in while it comes; then it updates.
+  void serve(int worker, int part, Time now) {
+    const int server = place(part);
+    const bool own = server == worker;
+    Time& free = server_free_[static_cast<std::size_t>(part)];
+    const Time begins = own ? now : std::max(in(server), now);
+    const Time taken = own ? now : begins + cycle_.busy;
+    if (!own) in(server) = taken;
+    free = std::max(taken, std::max(free, begins) + cycle_.fold) + cycle_.update;
+    if (part == 0) {
+      WorkerState& my = state(worker);
+      const auto stale = static_cast<double>(static_cast<int64_t>(applied_.size()) - my.read);
+      if (is_measured()) {
+        staleness_ += stale;
+        staleness_max_ = std::max(staleness_max_, stale);
+        ++updates_;
+      }
+      applied_.push_back(free);
+      my.read = static_cast<int64_t>(applied_.size());
+    }
+    if (own) return queue_.push(free, {Kind::answered, worker, part});
+    Time& port = out(server);
+    const Time leaves = std::max(port, free);
+    port = leaves + cycle_.busy;
+    queue_.push(leaves + cycle_.flight, {Kind::answered, worker, part});
+  }
+
+  void take(int worker, int part, Time now) {
+    Time end = now;
+    if (place(part) != worker) end = in(worker) = std::max(in(worker), now) + cycle_.busy;
+    WorkerState& my = state(worker);
+    if (--my.parts_left > 0) return;
+    exchanged_ += end - my.computed;
+    queue_.push(std::max(end, my.started + trace_.load), {Kind::done, worker, 0});
+  }
+
+  // Goes on unless it would be too far ahead; the slowest one lets others go on.
+  void next(int worker, Time now) {
+    WorkerState& my = state(worker);
+    const bool was_slowest = my.iteration++ == least_;
+    my.blocked = true;
+    if (was_slowest && --at_least_ == 0) {
+      ++least_;
+      for (const WorkerState& one : workers_) at_least_ += one.iteration == least_ ? 1 : 0;
+      for (std::size_t i = 0; i < workers_.size(); ++i) try_to_begin(static_cast<int>(i), now);
+    }
+    try_to_begin(worker, now);
+  }
+
+  void try_to_begin(int worker, Time now) {
+    WorkerState& my = state(worker);
+    if (!my.blocked || (bound_ != no_bound && my.iteration - least_ > bound_)) return;
+    my.blocked = false;
+    begin(worker, now);
+  }
+
+  bool is_measured() const {
+    return static_cast<int64_t>(applied_.size()) >=
+           static_cast<int64_t>(workers_.size()) * question_.warm_up;
+  }
+
+  StepResult result() const {
+    StepResult result;
+    const std::size_t workers = workers_.size();
+    auto end_of = [&](int iteration) {
+      return iteration == 0 ? Time() : applied_[static_cast<std::size_t>(iteration) * workers - 1];
+    };
+    for (int i = question_.warm_up; i < question_.warm_up + question_.iterations; ++i)
+      result.iterations.push_back(end_of(i + 1) - end_of(i));
+    Breakdown& mean = result.mean;
+    mean = computed_ / iterations_;
+    const Duration window =
+        end_of(question_.warm_up + question_.iterations) - end_of(question_.warm_up);
+    mean.exposed = Duration::ps(window.ps() / question_.iterations) - mean.forward - mean.backward -
+                   mean.compression;
+    mean.communication = std::min(Duration::ps(exchanged_.ps() / iterations_),
+                                  (cycle_.servers.servers + 1) * cycle_.busy + 2 * cycle_.flight);
+    mean.waiting = std::max(Duration(), mean.exposed - mean.communication);
+    result.workers = {mean};
+    const int64_t parts = cycle_.servers.servers;
+    const auto endpoints = static_cast<int64_t>(workers);
+    result.message_count = 2 * parts * (endpoints - (cycle_.servers.dedicated ? 0 : 1));
+    result.wire_B = static_cast<double>(result.message_count) * cycle_.part_B;
+    Sparsity sparsity;
+    sparsity.add(cycle_.encoded);
+    result.quality = sparsity.quality();
+    result.quality.staleness_mean = staleness_ / std::max(1., static_cast<double>(updates_));
+    result.quality.staleness_max = staleness_max_;
+    result.path = name_of(PathTaken::events);
+    return result;
+  }
+
+  const StepQuestion& question_;
+  int bound_;
+  const Trace& trace_;
+  Cycle cycle_;
+  std::vector<Duration> work_;
+  std::vector<double> fixed_;
+  std::vector<WorkerState> workers_;
+  std::vector<Time> out_free_;  // workers, then dedicated servers
+  std::vector<Time> in_free_;
+  std::vector<Time> server_free_;  // of folds and updates
+  int least_ = 0;                  // iterations of the slowest worker
+  int at_least_;                   // how many workers have no more
+  std::vector<Time> applied_;      // updates, in order
+  EventQueue<Happening> queue_;
+  Breakdown computed_;
+  Duration exchanged_;
+  int64_t iterations_ = 0;
+  int64_t updates_ = 0;
+  double staleness_ = 0;
+  double staleness_max_ = 0;
+};
+
+// The three limits: the workers' own cycles, the port of a server, its processor.
+StepResult by_formula(const StepQuestion& question, int bound) {
+  const Cycle cycle = cycle_of(question);
+  const std::vector<double> factors =
+      fixed_factors(question.workers, question.cluster->network.workers());
+  const auto workers = static_cast<double>(factors.size());
+  const Trace& trace = *question.trace;
+  const Duration compute =
+      trace.forward() + trace.backward() + cycle.encoded.compress + cycle.encoded.decompress;
+  const Duration exchange =
+      (cycle.servers.servers + 1) * cycle.busy + 2 * cycle.flight + cycle.update;
+  double rate = 0;     // updates per picosecond
+  double slowest = 0;  // picoseconds
+  for (const double factor : factors) {
+    const double cycle_ps =
+        std::max(static_cast<double>(trace.load.ps()),
+                 static_cast<double>((scaled(compute, factor) + exchange).ps()));
+    rate += 1 / std::max(1., cycle_ps);
+    slowest = std::max(slowest, cycle_ps);
+  }
+  if (bound != no_bound) rate = std::min(rate, workers / std::max(1., slowest));
+  for (const Duration limit : {cycle.busy, cycle.fold + cycle.update})
+    if (limit > Duration()) rate = std::min(rate, 1 / static_cast<double>(limit.ps()));
+  StepResult result;
+  const Duration iteration = Duration::ps(std::llrint(workers / rate));
+  result.iterations.assign(static_cast<std::size_t>(question.iterations), iteration);
+  Breakdown& mean = result.mean;
+  mean.forward = trace.forward();
+  mean.backward = trace.backward();
+  mean.compression = cycle.encoded.compress + cycle.encoded.decompress;
+  mean.exposed = iteration - mean.forward - mean.backward - mean.compression;
+  mean.communication = exchange - cycle.update;
+  mean.waiting = std::max(Duration(), mean.exposed - mean.communication);
+  result.workers = {mean};
+  Sparsity sparsity;
+  sparsity.add(cycle.encoded);
+  result.quality = sparsity.quality();
+  result.quality.staleness_mean = result.quality.staleness_max = workers - 1;
+  result.path = "formula";
+  return result;
+}
+
+}  // namespace
+
+StepResult play_async(const StepQuestion& question, int bound) {
+  return question.fidelity == Fidelity::message ? Asynchronous(question, bound).run()
+                                                : by_formula(question, bound);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,21 @@
+// Asynchronous SGD with parameter servers: nobody waits for anybody, gradients are stale by about P
+// - 1 updates. What is simulated and its closed form are in async.h.
+#include "models/synchronization/async.h"
+#include "models/synchronization/registry.h"
+
+namespace sgdsim::synchronization::async_ps {
+namespace {
+
+Synchronization read(Object&) {
+  return {.name = "",
+          .play = [](const StepQuestion& question) { return play_async(question, no_bound); }};
+}
+
+}  // namespace
+
+SynchronizationKind describe() {
+  return {"async_ps", "every worker by itself, against parameter servers that update at once",
+          read};
+}
+
+}  // namespace sgdsim::synchronization::async_ps

@@ -1,0 +1,29 @@
+// Local SGD: every worker takes `steps` steps by itself, then all average their parameters, which
+// weigh as much as the gradients. The exchange comes after the last step's backward; what is
+// averaged is dense, whatever a step's gradients are.
+#include "models/synchronization/pipeline.h"
+#include "models/synchronization/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim::synchronization::local_sgd {
+namespace {
+
+Synchronization read(Object& fields) {
+  PipelineRule rule;
+  rule.every = 4;
+  if (const auto field = fields.find("steps"))
+    rule.every = static_cast<int>(field->whole(1, 1 << 20));
+  return {.name = "", .play = [rule](const StepQuestion& question) {
+            if (question.cost.compression() != nullptr)
+              throw InputError("", "local_sgd averages parameters: no compression of gradients");
+            return play_pipeline(question, rule);
+          }};
+}
+
+}  // namespace
+
+SynchronizationKind describe() {
+  return {"local_sgd", "`steps` (4) steps of every worker by itself, then an average", read};
+}
+
+}  // namespace sgdsim::synchronization::local_sgd
