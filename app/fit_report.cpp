@@ -294,7 +294,7 @@ Json held_out_case(const FitAnswer& answer) {
                   source_of(answer, one.assessment->fit) + "; held out by " + one.assessment->by}}},
                {"tolerance",
                 {{"median_percent", 15},
-                 {"p90_percent", 50},
+                 {"p90_percent", 100},
                  {"per_algorithm_median_percent", 30},
                  {"from_size", "0 B"}}},
                {"cluster", link_cluster(answer, one.assessment->fit)},

@@ -22,9 +22,13 @@ say "Fitting half of the sizes of each curve and predicting the other half"
 "$bin/sgdsim" fit "$out/measurement.json" --format json >"$out/fit.json" 2>>"$out/fit.log"
 grep -E "^[a-z]|held out" "$out/fit.txt" | grep -v "^from"
 
-say "One link under the rings of all ranks, and what the simulator makes of it"
-"$bin/sgdsim" fit "$out/measurement.json" -a ring --from-collective stated --name this_machine \
-  --out "$out/cluster.json" --case "$out/case.json"
-"$bin/sgdsim" validate "$out/case.json" || true # a verdict, not a failure of this script
+say "The link under the ring all-reduce, and what the simulator makes of it"
+for ranks in 2 4; do
+  "$bin/sgdsim" fit "$out/measurement.json" -a ring --op allreduce -p "$ranks" \
+    --from-collective stated --name "ring_allreduce_$ranks" \
+    --out "$out/cluster_$ranks.json" --case "$out/case_$ranks.json" 2>>"$out/fit.log" |
+    grep -v "^ring\|^series"
+done
+"$bin/sgdsim" validate "$out"/case_[24].json || true # a verdict, not a failure of this script
 
-say "Written to $out/: measurement.json, fit.json, fit.txt, fit.html, cluster.json, case.json"
+say "Written to $out/: measurement.json, fit.*, and per number of ranks cluster_N.json, case_N.json"

@@ -1,9 +1,12 @@
 // Benchmark logs as measurements: every layout and every noise that logs come with, on invented
 // rows; and what must be refused.
+#include <array>
+#include <cstdio>
 #include <doctest/doctest.h>
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/random.h"
 #include "traces/measurement/nccl_rows.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
@@ -154,6 +157,31 @@ TEST_CASE("nccl log: several tables, each with its own test and ranks") {
   CHECK(measurement.series[0].points.size() == 2);
   CHECK(measurement.series[2].operation == "allgather");
   CHECK(measurement.series[2].ranks == 4);
+}
+
+// Every order of the rows is the same measurement, also where small sizes do not tell the ranks.
+TEST_CASE("nccl log: rows in any order") {
+  std::vector<std::string> rows;
+  for (int i = 0; i < 24; ++i) {
+    const int64_t size = int64_t{64} << i;
+    const double us = 20 + static_cast<double>(size) / 1e5;
+    const double algbw = static_cast<double>(size) / us / 1e3;
+    std::array<char, 160> row{};
+    std::snprintf(row.data(), row.size(), "%ld 1 float sum -1 %.2f %.2f %.2f 0 N/A N/A N/A N/A\n",
+                  static_cast<long>(size), us, algbw, algbw * 2 * 31 / 32);
+    rows.emplace_back(row.data());
+  }
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    for (std::size_t i = rows.size() - 1; i > 0 && seed > 0; --i)
+      std::swap(rows[i], rows[random.below(i + 1)]);
+    std::string log = title;
+    for (const std::string& row : rows) log += row;
+    const Measurement measurement = read_measurement(text_of(log));
+    REQUIRE(measurement.series.size() == 1);
+    CHECK(measurement.series[0].ranks == 32);
+    CHECK(measurement.series[0].points.size() == 24);
+  }
 }
 
 // ---- ranks and operations

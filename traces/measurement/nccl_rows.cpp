@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "sim/core/error.h"
 #include "traces/measurement/words.h"
@@ -84,33 +85,49 @@ std::string operation_of(const NcclTable& table, const MeasuredText& text) {
   return by_ratio;
 }
 
-int ranks_of(const std::string& operation, const NcclTable& table, const MeasuredText& text,
-             Measurement& measurement) {
+void note_once(Measurement& measurement, const std::string& note) {
+  auto& notes = measurement.notes;
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+}
+
+bool allows(const RankRange& range, int ranks) {
+  return range.nearest > 0 && ranks >= range.least && ranks <= range.most;
+}
+
+// What the rows of one table say, made more precise by those of all tables of its operation.
+RankRange derived_ranks(const std::string& operation, const NcclTable& table,
+                        const RankRange& together) {
+  const RankRange own = ranks_from_ratio(operation, table.rows);
+  return own.nearest == 0 || allows(own, together.nearest) ? together : own;
+}
+
+int ranks_of(const std::string& operation, const NcclTable& table, const RankRange& together,
+             const MeasuredText& text, Measurement& measurement) {
   if (operation == "copy") return 2;
-  const RankRange derived = ranks_from_ratio(operation, table.rows);
-  const auto allows = [&](int ranks) { return ranks >= derived.least && ranks <= derived.most; };
+  const RankRange derived = derived_ranks(operation, table, together);
   const std::string says = "busbw / algbw says " + std::to_string(derived.nearest) + " ranks";
   if (text.ranks) {
-    if (derived.nearest > 0 && !allows(*text.ranks))
-      measurement.notes.push_back(says + "; taken as told: " + std::to_string(*text.ranks));
+    if (derived.nearest > 0 && !allows(derived, *text.ranks))
+      note_once(measurement, says + "; taken as told: " + std::to_string(*text.ranks));
     return *text.ranks;
   }
-  if (derived.nearest > 0 && table.listed_ranks > 0 && !allows(table.listed_ranks))
-    measurement.notes.push_back("the log lists " + std::to_string(table.listed_ranks) +
-                                " devices, but " + says +
-                                "; taken: " + std::to_string(derived.nearest));
-  else if (table.listed_ranks > 0)
+  const bool is_listed = table.listed_ranks > 0;
+  if (is_listed && (derived.nearest == 0 || allows(derived, table.listed_ranks)))
     return table.listed_ranks;
-  if (derived.nearest > 0) {
-    if (derived.least < derived.most)
-      measurement.notes.push_back(
-          says + ", give or take the digits printed: " + std::to_string(derived.least) + " to " +
-          std::to_string(derived.most));
-    return derived.nearest;
-  }
-  throw InputError(text.file,
-                   "does not say how many ranks took part (no device list, and no bandwidth above "
-                   "5 GB/s to derive it from); give --ranks");
+  if (is_listed)
+    note_once(measurement, "the log lists " + std::to_string(table.listed_ranks) +
+                               " devices, but " + says +
+                               "; taken: " + std::to_string(derived.nearest));
+  if (derived.nearest == 0)
+    throw InputError(
+        text.file,
+        "does not say how many ranks took part (no device list, and no bandwidth above "
+        "5 GB/s to derive it from); give --ranks");
+  if (derived.least < derived.most)
+    note_once(measurement,
+              says + ", give or take the digits printed: " + std::to_string(derived.least) +
+                  " to " + std::to_string(derived.most));
+  return derived.nearest;
 }
 
 void add_side(Measurement& measurement, const Series& kind, const NcclTable& table, bool in_place) {
@@ -152,19 +169,30 @@ RankRange ranks_from_ratio(const std::string& operation, const std::vector<NcclR
   return range.nearest >= 2 && range.most < 1000 ? range : RankRange{};
 }
 
-void add_table(Measurement& measurement, NcclTable table, const MeasuredText& text) {
-  if (table.rows.empty()) return;
-  Series kind;
-  kind.operation = operation_of(table, text);
-  kind.ranks = ranks_of(kind.operation, table, text, measurement);
-  if (measurement.device.empty()) measurement.device = table.device;
-  std::vector<std::string_view> types;
-  for (const NcclRow& row : table.rows)
-    if (std::find(types.begin(), types.end(), row.type) == types.end()) types.push_back(row.type);
-  for (const std::string_view type : types) {
-    kind.type = type;
-    add_side(measurement, kind, table, false);
-    add_side(measurement, kind, table, true);
+void add_tables(Measurement& measurement, const std::vector<NcclTable>& tables,
+                const MeasuredText& text) {
+  std::map<std::string, std::vector<NcclRow>> rows;  // by operation
+  std::vector<std::string> operations;
+  for (const NcclTable& table : tables) {
+    operations.push_back(operation_of(table, text));
+    auto& all = rows[operations.back()];
+    all.insert(all.end(), table.rows.begin(), table.rows.end());
+  }
+  std::map<std::string, RankRange> together;
+  for (const auto& [operation, all] : rows) together[operation] = ranks_from_ratio(operation, all);
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    Series kind;
+    kind.operation = operations[i];
+    kind.ranks = ranks_of(kind.operation, tables[i], together[kind.operation], text, measurement);
+    if (measurement.device.empty()) measurement.device = tables[i].device;
+    std::vector<std::string_view> types;
+    for (const NcclRow& row : tables[i].rows)
+      if (std::find(types.begin(), types.end(), row.type) == types.end()) types.push_back(row.type);
+    for (const std::string_view type : types) {
+      kind.type = type;
+      add_side(measurement, kind, tables[i], false);
+      add_side(measurement, kind, tables[i], true);
+    }
   }
 }
 

@@ -48,8 +48,10 @@ struct RankRange {
 };
 RankRange ranks_from_ratio(const std::string& operation, const std::vector<NcclRow>& rows);
 
-// Adds the two series of a table. Finds out what the table leaves open; what contradicts itself
+// Adds the two series of each table. Finds out what a table leaves open, also from the others of
+// the same operation: rows that are out of order look like many tables. What contradicts itself
 // becomes a note. InputError if the operation or the number of ranks cannot be known.
-void add_table(Measurement& measurement, NcclTable table, const MeasuredText& text);
+void add_tables(Measurement& measurement, const std::vector<NcclTable>& tables,
+                const MeasuredText& text);
 
 }  // namespace sgdsim

@@ -82,7 +82,7 @@ Measurement nccl_tests_json(const MeasuredText& text) {
   Measurement measurement;
   measurement.source = "nccl-tests JSON " + text.file;
   if (dropped > 0) measurement.notes.push_back(dropped_note(dropped, "no size or no time"));
-  add_table(measurement, std::move(table), text);
+  if (!table.rows.empty()) add_tables(measurement, {table}, text);
   tidy(measurement, text.file);
   return measurement;
 }

@@ -157,6 +157,7 @@ class Reader {
 
   Measurement finish() {
     close_table();
+    add_tables(measurement_, tables_, text_);
     if (broken_ > 0)
       measurement_.notes.push_back(dropped_note(broken_, "broken or cut off within the row"));
     if (contradicting_ > 0)
@@ -187,13 +188,14 @@ class Reader {
     table_.listed_ranks = static_cast<int>(ranks_.size());
     table_.device = device_;
     contradicting_ += drop_contradictions(table_);
-    add_table(measurement_, std::move(table_), text_);
+    if (!table_.rows.empty()) tables_.push_back(std::move(table_));
     table_ = {};
   }
 
   const MeasuredText& text_;
   Measurement measurement_;
   NcclTable table_;
+  std::vector<NcclTable> tables_;
   Words words_;
   std::string operation_;
   std::set<int64_t> ranks_;
