@@ -3,6 +3,7 @@
 // Lines are not kept: a first pass notes where each point stands, a second one copies them. So two
 // million points take 64 MB, however long their lines.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -111,8 +112,11 @@ struct MergeArguments {
 
 int merge(const MergeArguments& arguments, Streams streams) {
   const Parts parts = look_through(arguments.parts);
-  for (const std::string& part : arguments.parts)
-    if (part == arguments.out) throw InputError("--out", part + " is one of the parts");
+  for (const std::string& part : arguments.parts) {
+    std::error_code no_such_file;
+    if (std::filesystem::equivalent(part, arguments.out, no_such_file))
+      throw InputError("--out", part + " is one of the parts");
+  }
   const auto count = static_cast<int64_t>(parts.places.size());
   if (count < parts.of) {
     streams.log << "sgdsim: " << parts.of - count << " of " << parts.of

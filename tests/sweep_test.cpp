@@ -246,6 +246,15 @@ TEST_CASE("sweep: threads and shards do not show in the result") {
     CHECK(ran.out.empty());
     CHECK(ran.log.starts_with("sgdsim: 64 of 448 points are missing: 0, 7, 14, 21, "));
   }
+  SUBCASE("a part that would be overwritten, whatever its name") {
+    const std::string part = merge.back();
+    const std::string before = read_text(part);
+    merge.insert(merge.end(), {"--out", folder.name() + "/./0"});
+    const Ran ran = run_sgdsim(merge);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log == "sgdsim: --out: " + part + " is one of the parts\n");
+    CHECK((read_text(part) == before));
+  }
   SUBCASE("a point that is there twice") {
     merge.push_back(merge.back());
     const Ran ran = run_sgdsim(merge);
