@@ -166,7 +166,7 @@ void add_list_command(CLI::App& program, Streams streams) {
   command->add_option(
       "KIND", *kind,
       "algorithms, operations, options, shapes, trace_formats, measurement_formats, strategies, "
-      "compressions, fidelities or schemas; default all");
+      "compressions, synchronizations, fidelities or schemas; default all");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

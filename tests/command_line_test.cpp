@@ -79,8 +79,7 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
        {"list", "algoritms"},
        "list: unknown kind \"algoritms\" (did you mean \"algorithms\"?); known: algorithms, "
        "operations, options, shapes, trace_formats, measurement_formats, strategies, compressions, "
-       "synchronizations, "
-       "fidelities, schemas"},
+       "synchronizations, fidelities, schemas"},
       {"algorithm", with(ring, {"-a", "rign"}),
        "--algorithm: unknown algorithm \"rign\" (did you mean \"ring\"?); known: " +
            algorithms_list() + ", auto, nccl"},
