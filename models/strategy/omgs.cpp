@@ -57,13 +57,13 @@ std::vector<PlannedMessage> greedy(Gradients& gradients, bool merges_top_two) {
   Duration selected;   // C of the closed groups, less the backward passes
   Duration exchanged;  // E
   std::size_t first = 0;
-  Group open;
+  Group open = gradients.group(0, 0);
   for (std::size_t i = 0; i < gradients.count(); ++i) {
-    if (first == i) open = gradients.group(i, i);
+    Group next;
     const Duration there = gradients.backward_until(i) + selected + open.select;
     const Duration start = std::max(exchanged, there);  // of the exchange, if it is closed now
     if (i + 1 < gradients.count()) {
-      const Group next = gradients.group(i + 1, i + 1);
+      next = gradients.group(i + 1, i + 1);
       const Group both = gradients.group(first, i + 1);
       const Duration waits = gradients.backward_until(i + 1) - gradients.backward_until(i) +
                              both.select - open.select - next.select - (start - there);
@@ -77,6 +77,7 @@ std::vector<PlannedMessage> greedy(Gradients& gradients, bool merges_top_two) {
     selected += open.select;
     exchanged = start + open.exchange;
     first = i + 1;
+    open = next;
   }
   return messages;
 }
