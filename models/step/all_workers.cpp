@@ -77,6 +77,7 @@ void AllWorkers::start_iteration(int iteration) {
     state.update = scaled(trace_.update, factors_[i]);
     state.last_end = state.start;
     state.communication = state.waiting = state.compress = state.decompress = Duration();
+    state.late_decompress = state.late_update = Duration();
     state.busy.clear();
     origin_ = std::min(origin_, state.start);
   }
@@ -99,13 +100,33 @@ Clocks AllWorkers::play_forward(int layer, const Clocks& starts) {
   return ends;
 }
 
-// Each layer as soon as it may; where messages go on, that depends on the worker.
+Clocks AllWorkers::play_update(int layer, Clocks now) {
+  const auto l = static_cast<std::size_t>(layer);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    WorkerState& state = states_[i];
+    const Duration decompress = scaled(state.left_decompress, shares_[l]);
+    const Duration update = scaled(state.left_update, shares_[l]);
+    now[i] = std::max(now[i], state.start + allowed_[i][l]) + decompress + update;
+    state.late_decompress += decompress;
+    state.late_update += update;
+  }
+  record([&](std::size_t i) {
+    return Slice{.activity = Activity::update,
+                 .index = layer,
+                 .size = {},
+                 .start = now[i] - scaled(states_[i].left_update, shares_[l]),
+                 .end = now[i]};
+  });
+  return now;
+}
+
+// Each layer as soon as it may. Where messages go on, that depends on the worker, and the layer is
+// decoded and updated first, with what the iteration before it has left.
 void AllWorkers::play_all_forward() {
   Clocks now(states_.size());
   for (std::size_t i = 0; i < now.size(); ++i) now[i] = states_[i].start;
   for (std::size_t l = 0; l < work_.size(); ++l) {
-    for (std::size_t i = 0; i < now.size(); ++i)
-      if (!allowed_[i].empty()) now[i] = std::max(now[i], states_[i].start + allowed_[i][l]);
+    if (!allowed_.front().empty()) now = play_update(static_cast<int>(l), std::move(now));
     now = play_forward(static_cast<int>(l), now);
   }
   for (std::size_t i = 0; i < now.size(); ++i)
@@ -196,11 +217,9 @@ Breakdown AllWorkers::breakdown_of(const WorkerState& state, Time next_start) co
   one.backward = state.backward_work;
   one.communication = state.communication;
   one.waiting = state.waiting;
-  one.compression = state.compress;
-  if (plan_.gate == Gate::all) {
-    one.update = state.update;
-    one.compression += state.decompress;
-  }
+  const bool late = plan_.gate == Gate::per_layer;
+  one.update = late ? state.late_update : state.update;
+  one.compression = state.compress + (late ? state.late_decompress : state.decompress);
   one.exposed =
       next_start - state.start - one.forward - one.backward - one.compression - one.update;
   if (plan_.gate == Gate::all && plan_.bsp == BspForm::none) {
@@ -216,7 +235,6 @@ Breakdown AllWorkers::breakdown_of(const WorkerState& state, Time next_start) co
 }
 
 void AllWorkers::finish_iteration(bool measured) {
-  const auto total_B = static_cast<double>(std::max<int64_t>(1, trace_.gradient().count()));
   if (measured) sums_.resize(states_.size(), sums_.empty() ? Breakdown() : sums_.front());
   Time end;
   auto summed = [&](std::size_t i) {
@@ -245,11 +263,10 @@ void AllWorkers::finish_iteration(bool measured) {
     } else {  // an iteration reaches from one backward end to the next
       next_start = state.backward_now;
       allowed_[i].resize(work_.size());
-      for (std::size_t l = 0; l < work_.size(); ++l) {
-        const double share = static_cast<double>(trace_.layers[l].gradient.count()) / total_B;
-        const Time there = complete_[i][l] + scaled(state.decompress + state.update, share);
-        allowed_[i][l] = std::max(Duration(), there - next_start);
-      }
+      for (std::size_t l = 0; l < work_.size(); ++l)
+        allowed_[i][l] = std::max(Duration(), complete_[i][l] - next_start);
+      state.left_decompress = state.decompress;
+      state.left_update = state.update;
     }
     if (measured) sums_[i] += breakdown_of(state, next_start);
     state.start = next_start;

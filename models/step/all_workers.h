@@ -25,6 +25,10 @@ struct WorkerState {
   Duration compress;
   Duration decompress;
   Duration update;
+  Duration left_decompress;  // to the next forward, where that goes layer by layer
+  Duration left_update;
+  Duration late_decompress;  // what of it this forward has done
+  Duration late_update;
   Duration forward_work;
   Duration backward_work;
   BusyTimes busy;
@@ -39,6 +43,7 @@ class AllWorkers {
         cost_(question.cost),
         player_(network_),
         work_(backward_work(trace_)),
+        shares_(gradient_shares(trace_)),
         fixed_(fixed_factors(question.workers, network_.workers())) {
     const bool alike = question.workers.all_alike();
     // One entry stands for all workers as long as all are at the same point.
@@ -60,6 +65,7 @@ class AllWorkers {
   void start_iteration(int iteration);
   Clocks play_forward(int layer, const Clocks& starts);
   void play_all_forward();
+  Clocks play_update(int layer, Clocks now);
   Duration compute(WorkerState& state, Duration work) const;
   void play_backward(int layer);
   void play_backward_to(int layer);
@@ -84,6 +90,7 @@ class AllWorkers {
   MessageCost cost_;  // at this iteration's density
   Exchange player_;
   std::vector<Duration> work_;
+  std::vector<double> shares_;  // of an update layer by layer
   std::vector<double> fixed_;
   std::vector<double> factors_;  // of this iteration's computation
   std::vector<WorkerState> states_;

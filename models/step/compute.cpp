@@ -11,6 +11,15 @@ Duration scaled(Duration length, double factor) {
                      : Duration::ps(std::llrint(static_cast<double>(length.ps()) * factor));
 }
 
+std::vector<double> gradient_shares(const Trace& trace) {
+  const auto total_B = static_cast<double>(std::max<int64_t>(1, trace.gradient().count()));
+  std::vector<double> shares;
+  shares.reserve(trace.layers.size());
+  for (const Layer& layer : trace.layers)
+    shares.push_back(static_cast<double>(layer.gradient.count()) / total_B);
+  return shares;
+}
+
 std::vector<Duration> backward_work(const Trace& trace) {
   const std::vector<Duration> ready = ready_times(trace);
   std::vector<Duration> work(ready.size());

@@ -12,6 +12,9 @@ namespace sgdsim {
 // What a layer's backward takes: the time from the gradient before it to its own, gaps included.
 std::vector<Duration> backward_work(const Trace& trace);
 
+// Of each layer, its part of all gradient bytes: of an update that goes layer by layer.
+std::vector<double> gradient_shares(const Trace& trace);
+
 // `factor` times as long, to the nearest picosecond.
 Duration scaled(Duration length, double factor);
 

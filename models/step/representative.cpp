@@ -52,7 +52,7 @@ class Representative {
   Duration encode(const PlannedMessage& message, const Sent& sent, Backward& backward);
   Duration record(const PlannedMessage& message, const Sent& sent, Duration ready, Duration start);
   void finish_iteration(Duration forward_end);
-  std::vector<Duration> forward_starts() const;
+  std::vector<Duration> forward_starts();
   void fill(Timeline& timeline) const;
 
   const StepQuestion& question_;
@@ -67,6 +67,9 @@ class Representative {
   std::vector<Duration> complete_;  // when each layer's messages have ended
   std::vector<MessageRecord> records_;
   BusyTimes busy_;
+  std::vector<Duration> forward_starts_;
+  Duration late_decompress_;  // in the next forward
+  Duration late_update_;
   Duration backward_end_;
   std::vector<Duration> backward_ends_;  // of each layer
   struct Encoding {
@@ -222,16 +225,19 @@ void Representative::play_by_priority(Duration forward_end) {
 }
 
 // Where messages go on in the next forward, each layer waits for its own of the iteration before,
-// which ended some time after that one's backward, and for its share of the update.
-std::vector<Duration> Representative::forward_starts() const {
-  const auto total_B = static_cast<double>(std::max<int64_t>(1, trace_.gradient().count()));
+// which ended some time after that one's backward; then it is decoded and updated, layer by layer.
+std::vector<Duration> Representative::forward_starts() {
+  const std::vector<double> shares = gradient_shares(trace_);
   std::vector<Duration> starts(forward_.size());
   Duration now;
+  late_decompress_ = late_update_ = Duration();
   for (std::size_t l = 0; l < forward_.size(); ++l) {
     if (plan_.gate == Gate::per_layer) {
-      const double share = static_cast<double>(trace_.layers[l].gradient.count()) / total_B;
-      const Duration there = complete_[l] + scaled(decompress_ + update_, share);
-      now = std::max(now, there - backward_end_);
+      const Duration decompress = scaled(decompress_, shares[l]);
+      const Duration update = scaled(update_, shares[l]);
+      now = std::max(now, complete_[l] - backward_end_) + decompress + update;
+      late_decompress_ += decompress;
+      late_update_ += update;
     }
     starts[l] = now;
     now += forward_[l];
@@ -258,8 +264,10 @@ void Representative::finish_iteration(Duration forward_end) {
   if (plan_.gate == Gate::all) {
     const Duration end = std::max(backward_end_, last_message_end_);
     iteration_ = std::max(end + decompress_ + update_, trace_.load);
+    if (question_.timeline != nullptr) forward_starts_ = forward_starts();
   } else {  // an iteration reaches from one backward end to the next
-    const Duration later = forward_starts().back() + forward_.back() - forward_end;
+    forward_starts_ = forward_starts();
+    const Duration later = forward_starts_.back() + forward_.back() - forward_end;
     iteration_ = backward_end_ + later;
     for (Duration& end : backward_ends_) end += later;
     for (Encoding& encoding : encodings_) {
@@ -271,8 +279,8 @@ void Representative::finish_iteration(Duration forward_end) {
       message.start += later;
       message.end += later;
     }
-    breakdown_.update = {};
-    breakdown_.compression = compress_;
+    breakdown_.update = late_update_;
+    breakdown_.compression = compress_ + late_decompress_;
   }
   breakdown_.exposed = iteration_ - breakdown_.forward - breakdown_.backward -
                        breakdown_.compression - breakdown_.update;
@@ -290,13 +298,21 @@ void Representative::finish_iteration(Duration forward_end) {
 void Representative::fill(Timeline& timeline) const {
   std::vector<Slice> slices = in_turn_;
   if (plan_.bsp == BspForm::none) {
-    const std::vector<Duration> starts = forward_starts();
-    for (std::size_t l = 0; l < starts.size(); ++l)
+    const std::vector<Duration>& starts = forward_starts_;
+    const std::vector<double> shares = gradient_shares(trace_);
+    for (std::size_t l = 0; l < starts.size(); ++l) {
+      if (plan_.gate == Gate::per_layer)
+        slices.push_back({.activity = Activity::update,
+                          .index = static_cast<int>(l),
+                          .size = {},
+                          .start = Time() + starts[l] - scaled(update_, shares[l]),
+                          .end = Time() + starts[l]});
       slices.push_back({.activity = Activity::forward,
                         .index = static_cast<int>(l),
                         .size = {},
                         .start = Time() + starts[l],
                         .end = Time() + starts[l] + forward_[l]});
+    }
     Duration begin = starts.back() + forward_.back();
     auto encoding = encodings_.begin();
     for (std::size_t l = starts.size(); l-- > 0; begin = backward_ends_[l]) {
