@@ -54,10 +54,14 @@ bool is_asked_for(const FitArguments& arguments, const Series& series) {
 
 std::string kinds_of(const std::vector<Series>& all) {
   std::string text;
-  for (const Series& series : all)
-    text += (text.empty() ? "" : "; ") + series.operation +
-            (series.algorithm.empty() ? "" : " " + series.algorithm) + " " + series.type +
-            (series.in_place ? " in place" : "") + " among " + std::to_string(series.ranks);
+  for (const Series& series : all) {
+    if (!text.empty()) text += "; ";
+    text += series.operation;
+    if (!series.algorithm.empty()) text += " " + series.algorithm;
+    if (!series.type.empty()) text += " " + series.type;
+    if (series.in_place) text += " in place";
+    text += " among " + std::to_string(series.ranks);
+  }
   return text;
 }
 

@@ -23,8 +23,9 @@ int64_t whole_elements(int64_t bytes, Type type) {
 }
 
 int64_t pairs_of(const Request& request, int64_t bytes) {
-  const double count = std::ceil(request.density * static_cast<double>(bytes / 4));
-  return std::clamp<int64_t>(static_cast<int64_t>(count), 1, bytes / 4);
+  const int64_t elements = bytes / 4;
+  const double count = std::ceil(request.density * static_cast<double>(elements));
+  return std::clamp<int64_t>(static_cast<int64_t>(count), 1, elements);
 }
 
 void add_collectives(const Request& request, int ranks, Type type, std::vector<Task>& tasks) {

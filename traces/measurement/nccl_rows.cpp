@@ -77,9 +77,9 @@ std::string operation_from_ratio(const NcclTable& table) {
 std::string operation_of(const NcclTable& table, const MeasuredText& text) {
   if (!text.operation.empty()) return text.operation;
   if (!table.operation.empty()) return table.operation;
-  const std::string by_file = nccl_operation_in(std::filesystem::path(text.file).stem().string());
+  std::string by_file = nccl_operation_in(std::filesystem::path(text.file).stem().string());
   if (!by_file.empty()) return by_file;
-  const std::string by_ratio = operation_from_ratio(table);
+  std::string by_ratio = operation_from_ratio(table);
   if (by_ratio.empty())
     throw InputError(text.file, "does not say which operation was measured; give --operation");
   return by_ratio;
