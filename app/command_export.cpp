@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "app/override.h"
+#include "app/step/override.h"
 #include "app/trace_imports.h"
 #include "app/usage.h"
 #include "app/write_text.h"

@@ -1,8 +1,8 @@
 // `sgdsim list`: everything that has a name, from the registries themselves; `sgdsim schema`.
 #include <memory>
 
+#include "app/collective/nccl_answer.h"
 #include "app/commands.h"
-#include "app/nccl_answer.h"
 #include "app/schemas.h"
 #include "app/usage.h"
 #include "models/collective/options.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <unistd.h>
 
-#include "app/sweep_point.h"
-#include "app/sweep_run.h"
+#include "app/sweep/sweep_point.h"
+#include "app/sweep/sweep_run.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "app/experiment.h"
+#include "app/step/experiment.h"
 
 namespace sgdsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "app/validation.h"
+#include "app/validate/validation.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {

@@ -1,5 +1,5 @@
 // Job scripts: what they ask of their scheduler, and that they play the sweep.
-#include "app/emit.h"
+#include "app/sweep/emit.h"
 
 #include <doctest/doctest.h>
 #include <fstream>

@@ -1,5 +1,5 @@
 // The timeline as text: what each column must show is drawn by hand.
-#include "app/gantt.h"
+#include "app/step/gantt.h"
 
 #include <doctest/doctest.h>
 

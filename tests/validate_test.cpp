@@ -7,7 +7,7 @@
 #include <map>
 #include <sys/wait.h>
 
-#include "app/validation.h"
+#include "app/validate/validation.h"
 #include "sim/core/quantity.h"
 #include "tests/source_tree.h"
 #include "topologies/cluster_file.h"

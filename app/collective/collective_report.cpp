@@ -1,0 +1,146 @@
+// What is printed about a collective. The keys are those of app/schemas/collective.json.
+#include "app/collective/collective_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/collective/nccl_answer.h"
+#include "app/collective/ranges.h"
+#include "app/table.h"
+#include "sim/core/quantity.h"
+
+namespace sgdsim {
+namespace {
+
+// A number of bytes: whole where it is whole, which fractional chunks are not.
+Json bytes_json(double size_B) {
+  if (size_B == std::floor(size_B) && size_B < 0x1p63) return static_cast<int64_t>(size_B);
+  return size_B;
+}
+
+// What was asked beyond algorithm, ranks and sizes.
+void add_choices(Json& json, const CollectiveArguments& arguments) {
+  if (!arguments.block.empty()) json["block_B"] = parse_bytes(arguments.block, "--block").count();
+  if (!arguments.root.empty()) json["root"] = parse_whole(arguments.root, 0, INT32_MAX, "--root");
+  if (!arguments.options.empty()) json["options"] = arguments.options;
+  if (!arguments.jitter.empty()) {
+    json["jitter_sigma"] = parse_number(arguments.jitter, 0, most_jitter, "--jitter");
+    json["seed"] = arguments.seed.empty() ? 1 : parse_whole(arguments.seed, 0, INT64_MAX, "--seed");
+  }
+  if (!arguments.starts.empty()) {
+    json["starts_us"] = Json::array();
+    for (const std::string& start : split_list(arguments.starts))
+      json["starts_us"].push_back(parse_duration(start, "--start").us());
+  }
+}
+
+void add_answer(Json& json, const CollectivePoint& point) {
+  const CollectiveAnswer& answer = *point.answer;
+  json["time_ps"] = answer.time.ps();
+  json["time_us"] = answer.time.us();
+  if (!point.nccl) {
+    json["messages"] = answer.traffic.messages;
+    json["wire_B"] = bytes_json(answer.traffic.wire_B);
+  }
+  json["algbw_GBps"] = answer.algbw_GBps;
+  json["busbw_GBps"] = answer.busbw_GBps;
+  json["fidelity"] = std::string(name_of(answer.fidelity));
+  json["path"] = answer.path;
+  if (point.nccl) json["nccl_choice"] = pair_name(point.nccl->choice());
+  for (const Candidate& candidate : answer.candidates) {
+    Json row = {{"algorithm", candidate.algorithm}};
+    if (candidate.time)
+      row["time_us"] = candidate.time->us();
+    else
+      row["why_not"] = candidate.why_not;
+    json["candidates"].push_back(row);
+  }
+  if (!answer.warnings.empty()) json["warnings"] = answer.warnings;
+}
+
+std::string size_text(Bytes size) { return short_size(static_cast<double>(size.count())); }
+
+}  // namespace
+
+Json to_json(const CollectivePoint& point, const CollectiveArguments& arguments) {
+  Json json = {{"schema", "sgdsim/collective/1"},
+               {"algorithm", point.answer ? point.answer->algorithm : point.algorithm},
+               {"operation", point.operation},
+               {"cluster", point.cluster},
+               {"ranks", point.ranks},
+               {"size_B", point.total().count()}};
+  if (point.sizes.size() > 1)
+    for (const Bytes size : point.sizes) json["sizes_B"].push_back(size.count());
+  add_choices(json, arguments);
+  if (point.answer)
+    add_answer(json, point);
+  else
+    json["why_not"] = point.why_not;
+  return json;
+}
+
+Json to_json(const std::vector<CollectivePoint>& points, const CollectiveArguments& arguments) {
+  Json json = {{"schema", "sgdsim/collective-sweep/1"}, {"points", Json::array()}};
+  for (const CollectivePoint& point : points)
+    json["points"].push_back(to_json(point, arguments_for(arguments, point.algorithm)));
+  return json;
+}
+
+void print_point(std::ostream& out, const CollectivePoint& point) {
+  const CollectiveAnswer& answer = *point.answer;
+  out << answer.algorithm << ' ' << point.operation << " of " << to_text(point.total()) << " among "
+      << point.ranks << (point.ranks == 1 ? " rank on " : " ranks on ") << point.cluster << '\n';
+  Table table({"", ""});
+  if (point.nccl) table.add({"NCCL's choice", pair_name(point.nccl->choice())});
+  table.add({"time", short_duration(answer.time.us(), 6)});
+  table.add({"algorithm bandwidth", rounded(answer.algbw_GBps) + " GB/s"});
+  table.add({"bus bandwidth", rounded(answer.busbw_GBps) + " GB/s"});
+  if (!point.nccl) {
+    table.add({"messages", std::to_string(answer.traffic.messages)});
+    table.add({"bytes on the wire", short_size(answer.traffic.wire_B)});
+  }
+  table.add({"fidelity", std::string(name_of(answer.fidelity)) + " (" + answer.path + ")"});
+  table.print(out, 2);
+  // NCCL's pairs have a table of their own.
+  if (answer.candidates.empty() || point.nccl) return;
+  out << "\nall that offer it:\n";
+  for (const Candidate& candidate : answer.candidates)
+    out << "  " << candidate.algorithm << ": "
+        << (candidate.time ? short_duration(candidate.time->us(), 4) : candidate.why_not) << '\n';
+}
+
+void print_sweep(std::ostream& out, const std::vector<CollectivePoint>& points,
+                 std::size_t columns) {
+  std::vector<std::string> head{"ranks", "size"};
+  for (std::size_t c = 0; c < columns; ++c) head.push_back(points[c].algorithm);
+  if (columns > 1) head.emplace_back("fastest");
+  Table table(head);
+  for (std::size_t row = 0; row < points.size(); row += columns) {
+    std::vector<std::string> cells{std::to_string(points[row].ranks),
+                                   size_text(points[row].total())};
+    const CollectivePoint* best = nullptr;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const CollectivePoint& point = points[row + c];
+      cells.push_back(point.answer ? short_duration(point.answer->time.us()) : "-");
+      if (point.answer && (best == nullptr || point.answer->time < best->answer->time))
+        best = &point;
+    }
+    if (columns > 1) cells.push_back(best == nullptr ? "-" : best->algorithm);
+    table.add(cells);
+  }
+  table.print(out, 0);
+}
+
+void print_warnings(std::ostream& log, const std::vector<CollectivePoint>& points) {
+  std::vector<std::string> seen;
+  for (const CollectivePoint& point : points) {
+    if (!point.answer) continue;
+    for (const std::string& warning : point.answer->warnings) {
+      if (std::find(seen.begin(), seen.end(), warning) != seen.end()) continue;
+      seen.push_back(warning);
+      log << "sgdsim: warning: " << warning << '\n';
+    }
+  }
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,26 @@
+// Answered points as JSON, and as tables for people.
+#pragma once
+
+#include <ostream>
+#include <vector>
+
+#include "app/collective/collective_point.h"
+#include "sim/core/json.h"
+
+namespace sgdsim {
+
+// Schema sgdsim/collective/1.
+Json to_json(const CollectivePoint& point, const CollectiveArguments& arguments);
+// Schema sgdsim/collective-sweep/1.
+Json to_json(const std::vector<CollectivePoint>& points, const CollectiveArguments& arguments);
+
+void print_point(std::ostream& out, const CollectivePoint& point);
+
+// A row per ranks and size, a column per algorithm; `columns` points make a row.
+void print_sweep(std::ostream& out, const std::vector<CollectivePoint>& points,
+                 std::size_t columns);
+
+// Every warning once, in the order in which they came up.
+void print_warnings(std::ostream& log, const std::vector<CollectivePoint>& points);
+
+}  // namespace sgdsim

@@ -1,0 +1,34 @@
+// `--algorithm nccl`: what NCCL's own tuning model would choose on this cluster.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "app/collective/collective_options.h"
+#include "models/collective/nccl_tuning.h"
+#include "models/collective/options.h"
+#include "models/collective/simulate.h"
+
+namespace sgdsim {
+
+// The keys of --option that describe the machine to NCCL.
+const std::vector<OptionKey>& nccl_option_keys();
+
+struct NcclAnswer {
+  CollectiveAnswer answer;  // of the chosen pair; its candidates are all pairs
+  NcclTable table;
+};
+
+// The machine comes from the cluster (workers per node, costs of pairs inside and across nodes) and
+// from the options. The answer knows no messages: NCCL's model is a formula.
+NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
+                            const std::vector<Bytes>& messages);
+
+// "Ring/Simple": algorithm and protocol, in NCCL's spelling.
+std::string pair_name(const NcclRow& row);
+
+// Latency, bandwidth and time of every pair, as NCCL_DEBUG_SUBSYS=TUNING would list them.
+void print_nccl_table(std::ostream& out, const NcclTable& table);
+
+}  // namespace sgdsim

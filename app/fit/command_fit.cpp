@@ -1,0 +1,49 @@
+// `sgdsim fit`: measured times become alpha, beta and gamma, with what they are worth.
+#include <memory>
+
+#include "app/commands.h"
+#include "app/fit/fit_report.h"
+#include "app/write_text.h"
+
+namespace sgdsim {
+namespace {
+
+void write_files(const FitArguments& arguments, const FitAnswer& answer, Streams streams) {
+  if (!arguments.out.empty()) {
+    const bool is_link = answer.fits.front().is_link;
+    const Json json =
+        is_link ? link_cluster(answer, answer.fits.front().fit) : curve_samples(answer);
+    write_text(json.dump(2) + "\n", arguments.out, streams.out);
+  }
+  if (!arguments.case_file.empty())
+    write_text(held_out_case(answer).dump(1) + "\n", arguments.case_file, streams.out);
+  if (!arguments.report.empty()) write_text(picture_of(answer), arguments.report, streams.out);
+}
+
+void answer(const FitArguments& arguments, Streams streams) {
+  const FitAnswer answer = answer_fit(arguments);
+  for (const std::string& note : answer.notes) streams.log << "sgdsim: warning: " << note << '\n';
+  write_files(arguments, answer, streams);
+  if (arguments.out == "-") return;  // standard output holds the file
+  if (arguments.format == "json")
+    streams.out << to_json(answer).dump(2) << '\n';
+  else
+    print_fits(streams.out, answer);
+}
+
+}  // namespace
+
+void add_fit_command(CLI::App& program, Streams streams) {
+  CLI::App* command = program.add_subcommand(
+      "fit", "Fit start-up and time per byte to measured times, in one to four segments.");
+  auto arguments = std::make_shared<FitArguments>();
+  add_options(*command, *arguments);
+  command->footer(
+      "Examples:\n"
+      "  sgdsim fit tests/data/nccl_tests.log\n"
+      "  sgdsim fit tests/data/osu_allreduce.log --ranks 4 --segments 2 --out results/curve.json\n"
+      "  sgdsim fit tests/data/measurement.json --from-collective stated --out results/link.json");
+  command->callback([arguments, streams] { answer(*arguments, streams); });
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,343 @@
+// From files to fits.
+#include "app/fit/fit_question.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/collective/ranges.h"
+#include "app/usage.h"
+#include "models/collective/options.h"
+#include "models/link/from_collective.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
+#include "traces/measurement/registry.h"
+
+namespace sgdsim {
+namespace {
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const MeasurementFormat& format : measurement_formats) names.emplace_back(format.name);
+  return names;
+}
+
+int pieces_of(const FitArguments& arguments) {
+  if (arguments.pieces == "auto") return 0;
+  return static_cast<int>(parse_whole(arguments.pieces, 1, most_pieces, "--segments"));
+}
+
+std::optional<int> ranks_of(const std::string& text, const std::string& where) {
+  if (text.empty()) return std::nullopt;
+  return static_cast<int>(parse_whole(text, 1, most_measured_ranks, where));
+}
+
+// ---- which series
+
+Measurement read_file(const FitArguments& arguments, const std::string& file) {
+  const MeasuredText text{read_text(file), file, ranks_of(arguments.ranks, "--ranks"),
+                          arguments.operation};
+  if (arguments.input.empty()) return read_measurement(text);
+  for (const MeasurementFormat& format : measurement_formats)
+    if (format.name == arguments.input) return format.read(text);
+  throw InputError("--input", unknown_name("format", arguments.input, format_names()));
+}
+
+bool is_asked_for(const FitArguments& arguments, const Series& series) {
+  const auto ranks = ranks_of(arguments.ranks, "--ranks");
+  return (arguments.operation.empty() || series.operation == arguments.operation) &&
+         (!ranks || series.ranks == *ranks || series.ranks == 0) &&
+         (arguments.algorithm.empty() || series.algorithm == arguments.algorithm) &&
+         (arguments.type.empty() || series.type == arguments.type) &&
+         series.in_place == arguments.in_place;
+}
+
+std::string kinds_of(const std::vector<Series>& all) {
+  std::string text;
+  for (const Series& series : all) {
+    if (!text.empty()) text += "; ";
+    text += series.operation;
+    if (!series.algorithm.empty()) text += " " + series.algorithm;
+    if (!series.type.empty()) text += " " + series.type;
+    if (series.in_place) text += " in place";
+    text += " among " + std::to_string(series.ranks);
+  }
+  return text;
+}
+
+std::vector<Series> read_series(const FitArguments& arguments, FitAnswer& answer) {
+  std::vector<Series> chosen;
+  std::vector<Series> all;
+  for (const std::string& file : arguments.files) {
+    Measurement measurement = read_file(arguments, file);
+    if (answer.name.empty()) answer.name = measurement.name;
+    if (answer.device.empty()) answer.device = measurement.device;
+    answer.sources.push_back(measurement.source.empty() ? file : measurement.source);
+    for (const std::string& note : measurement.notes) answer.notes.push_back(file + ": " + note);
+    for (Series& series : measurement.series) {
+      if (is_asked_for(arguments, series)) chosen.push_back(series);
+      all.push_back(std::move(series));
+    }
+  }
+  if (chosen.empty())
+    throw InputError(arguments.files.front(),
+                     "no series is left to fit; there are: " + kinds_of(all));
+  return chosen;
+}
+
+// Points from --least-size on: below, sizes are rounded to what a type or a protocol needs.
+void drop_small(std::vector<Series>& all, Bytes least) {
+  for (Series& series : all)
+    std::erase_if(series.points, [&](const MeasuredPoint& point) { return point.size < least; });
+  std::erase_if(all, [](const Series& series) { return series.points.empty(); });
+  if (all.empty())
+    throw InputError("--least-size", "no size of " + to_text(least) + " or more was measured");
+}
+
+// ---- rows
+
+FitInput curve_of(const Series& series) {
+  FitInput input{series, "", {}, {}};
+  for (const MeasuredPoint& point : series.points)
+    input.rows.push_back(
+        curve_row(static_cast<double>(point.size.count()), static_cast<double>(point.time.ps())));
+  return input;
+}
+
+bool is_collective(const Series& series) {
+  for (const std::string& name : operation_names())
+    if (series.operation == name) return true;
+  return false;
+}
+
+// "key=value" as an option of the algorithm, or nothing if it is one of another algorithm.
+bool add_option(const std::string& text, const Algorithm& algorithm, CollectiveOptions& options) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos)
+    throw InputError("--option", "expected key=value, got \"" + text + "\"");
+  CollectiveOptions with = options;
+  set_option(with, text.substr(0, equals), text.substr(equals + 1), "--option");
+  try {
+    check_option_applies(algorithm, with, text.substr(0, equals), "--option");
+  } catch (const InputError&) {
+    return false;
+  }
+  options = with;
+  return true;
+}
+
+CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& algorithm) {
+  CollectiveOptions options;
+  for (const std::string& option : arguments.options)
+    if (!add_option(option, algorithm, options) && arguments.from_collective != "stated")
+      throw InputError("--option", option + " has no effect on " + arguments.from_collective);
+  return options;
+}
+
+FitInput link_rows(const Series& series, const FitArguments& arguments, double gamma_ps) {
+  if (series.operation == "copy") return curve_of(series);
+  const bool as_stated = arguments.from_collective == "stated";
+  const std::string name = as_stated ? series.algorithm : arguments.from_collective;
+  const Algorithm& algorithm = algorithm_named(name, "--from-collective");
+  FitInput input{series, name, {}, {}};
+  const CollectiveOptions options = options_of(arguments, algorithm);
+  for (const MeasuredPoint& point : series.points) {
+    FitRow row = link_row(algorithm,
+                          {.operation = operation_named(series.operation, "--from-collective"),
+                           .ranks = series.ranks,
+                           .size = point.size,
+                           .block = algorithm.takes_block ? series.block : std::nullopt,
+                           .time = point.time},
+                          options);
+    if (!arguments.gamma.empty()) {
+      row.known_ps = row.folded * gamma_ps;
+      row.folded = 0;
+    }
+    input.rows.push_back(row);
+  }
+  return input;
+}
+
+// ---- fits and their assessment
+
+std::vector<FitRow> all_rows(const std::vector<FitInput>& inputs) {
+  std::vector<FitRow> rows;
+  for (const FitInput& input : inputs)
+    rows.insert(rows.end(), input.rows.begin(), input.rows.end());
+  return rows;
+}
+
+// "ranks=8,16": series of these counts are held out whole.
+std::vector<int64_t> held_ranks(const std::string& holdout) {
+  return parse_counts(holdout.substr(6), "--holdout");
+}
+
+void mark_held(const FitArguments& arguments, FitInput& input) {
+  input.is_held.assign(input.rows.size(), false);
+  if (arguments.holdout.starts_with("ranks=")) {
+    const auto held = held_ranks(arguments.holdout);
+    const bool is_held = std::find(held.begin(), held.end(), input.series.ranks) != held.end();
+    input.is_held.assign(input.rows.size(), is_held);
+  } else if (arguments.holdout == "sizes") {
+    // Points are tidy: one per size, ascending.
+    for (std::size_t i = 1; i + 1 < input.rows.size(); i += 2) input.is_held[i] = true;
+  }
+}
+
+std::optional<Assessment> assess(const FitArguments& arguments, std::vector<FitInput>& inputs,
+                                 int pieces) {
+  std::vector<FitRow> kept;
+  std::vector<FitRow> held;
+  for (FitInput& input : inputs) {
+    mark_held(arguments, input);
+    for (std::size_t i = 0; i < input.rows.size(); ++i)
+      (input.is_held[i] ? held : kept).push_back(input.rows[i]);
+  }
+  const auto different = [](const FitRow& row) {
+    return [&row](const FitRow& other) { return other.size_B != row.size_B; };
+  };
+  const bool two_sizes =
+      !kept.empty() && std::any_of(kept.begin(), kept.end(), different(kept.front()));
+  if (held.empty() || !two_sizes) return std::nullopt;
+  Assessment assessment{
+      arguments.holdout == "sizes" ? "sizes" : "ranks", {}, fit_pieces(kept, pieces)};
+  assessment.errors = errors_of(assessment.fit, held);
+  return assessment;
+}
+
+Fitted fitted(const FitArguments& arguments, std::vector<FitInput> inputs) {
+  const int pieces = pieces_of(arguments);
+  Fitted one;
+  one.inputs = std::move(inputs);
+  one.fit = fit_pieces(all_rows(one.inputs), pieces);
+  one.assessment = assess(arguments, one.inputs, pieces);
+  return one;
+}
+
+void fit_curves(const FitArguments& arguments, const std::vector<Series>& all, FitAnswer& answer) {
+  std::string why_not;
+  for (const Series& series : all) {
+    try {
+      answer.fits.push_back(fitted(arguments, {curve_of(series)}));
+    } catch (const InputError& error) {
+      why_not = error.what();
+      answer.notes.push_back("not fitted: " + kinds_of({series}) + ": " + why_not);
+    }
+  }
+  if (answer.fits.empty()) throw InputError(arguments.files.front(), why_not);
+}
+
+void fit_link(const FitArguments& arguments, const std::vector<Series>& all, FitAnswer& answer) {
+  const double gamma_ps =
+      arguments.gamma.empty() ? 0 : parse_per_byte(arguments.gamma, "--gamma").ps();
+  std::vector<FitInput> inputs;
+  for (const Series& series : all) {
+    if (series.type != all.front().type)
+      throw InputError("--type", "several data types were measured: " + kinds_of(all) +
+                                     "; one link has one time per byte");
+    if (series.operation != "copy" && !is_collective(series)) continue;
+    if (series.ranks < 2) continue;
+    try {
+      inputs.push_back(link_rows(series, arguments, gamma_ps));
+    } catch (const InputError& error) {
+      answer.notes.push_back("left out: " + kinds_of({series}) + ": " + error.what());
+    }
+  }
+  if (inputs.empty())
+    throw InputError(
+        "--from-collective",
+        answer.notes.empty()
+            ? "no collective among 2 ranks or more was measured; there are: " + kinds_of(all)
+            : answer.notes.back());
+  try {
+    answer.fits.push_back(fitted(arguments, std::move(inputs)));
+  } catch (const InputError& error) {
+    throw InputError(arguments.files.front(), error.what());
+  }
+  answer.fits.back().is_link = true;
+  answer.fits.back().given_gamma_ps = gamma_ps;
+}
+
+void check(const FitArguments& arguments) {
+  if (arguments.holdout != "sizes" && arguments.holdout != "none" &&
+      !arguments.holdout.starts_with("ranks="))
+    throw InputError("--holdout",
+                     "expected sizes, none or ranks=N,..., got \"" + arguments.holdout + "\"");
+  const auto& known = measured_operations();
+  if (!arguments.operation.empty() &&
+      std::find(known.begin(), known.end(), arguments.operation) == known.end())
+    throw InputError("--operation", unknown_name("operation", arguments.operation, known));
+  if (!arguments.from_collective.empty()) {
+    // Names and options are checked before any file is read.
+    const bool as_stated = arguments.from_collective == "stated";
+    const std::string name = as_stated ? "ring" : arguments.from_collective;
+    options_of(arguments, algorithm_named(name, "--from-collective"));
+    return;
+  }
+  for (const auto& [text, option] :
+       {std::pair(&arguments.gamma, "--gamma"), std::pair(&arguments.case_file, "--case")})
+    if (!text->empty()) throw InputError(option, "has no effect without --from-collective");
+  if (!arguments.options.empty())
+    throw InputError("--option", "has no effect without --from-collective");
+}
+
+}  // namespace
+
+void add_options(CLI::App& command, FitArguments& arguments) {
+  command.add_option("FILE", arguments.files, "measurement files and logs; - is standard input")
+      ->required();
+  command.add_option("--input", arguments.input, "their format; default: the content tells")
+      ->check(one_of("format", format_names()));
+  command.add_option("--operation,--op", arguments.operation,
+                     "of logs that do not say; of several operations, which");
+  command.add_option("-p,--ranks", arguments.ranks,
+                     "of logs that do not say; of several counts, which");
+  command.add_option("-a,--algorithm", arguments.algorithm, "of several algorithms, which");
+  command.add_option("--type", arguments.type, "of several data types, which");
+  command.add_flag("--in-place", arguments.in_place, "the in-place side of nccl-tests");
+  command.add_option("--from-collective", arguments.from_collective,
+                     "fit the link under the collectives: by the cost of this algorithm, or each "
+                     "by its own (stated)");
+  make_repeatable(command.add_option("--option", arguments.options,
+                                     "key=value of that algorithm, one of `sgdsim list options`"));
+  command.add_option("--gamma", arguments.gamma,
+                     "time to fold a byte, if known; default: fitted where the data can tell");
+  command.add_option("--segments", arguments.pieces, "1, 2, 3, 4 or auto (default)");
+  command.add_option("--least-size", arguments.least_size, "smaller sizes are left out; 4 B");
+  command.add_option("--holdout", arguments.holdout,
+                     "what a second fit does not see and must predict: sizes (default; every "
+                     "other one), ranks=N,... or none");
+  command.add_option("--name", arguments.name, "of what --out writes");
+  command.add_option("-o,--out", arguments.out,
+                     "the cluster file of the fitted link; of a curve, the \"collective\" of an "
+                     "experiment; - is standard output");
+  command.add_option("--case", arguments.case_file,
+                     "a case file for sgdsim validate: the held-out rows, on the link fitted "
+                     "without them");
+  command.add_option("--report", arguments.report, "an HTML page with the picture of the fit");
+  command.add_option("--format", arguments.format, "table (default) or json")
+      ->check(one_of("format", {"table", "json"}));
+}
+
+PredictionError held_out_error(const FitAnswer& answer) {
+  std::vector<double> errors;
+  for (const Fitted& one : answer.fits)
+    if (one.assessment)
+      errors.insert(errors.end(), one.assessment->errors.begin(), one.assessment->errors.end());
+  return summary_of(errors);
+}
+
+FitAnswer answer_fit(const FitArguments& arguments) {
+  check(arguments);
+  FitAnswer answer;
+  answer.name = arguments.name;
+  std::vector<Series> series = read_series(arguments, answer);
+  drop_small(series, parse_bytes(arguments.least_size, "--least-size"));
+  if (arguments.from_collective.empty())
+    fit_curves(arguments, series, answer);
+  else
+    fit_link(arguments, series, answer);
+  return answer;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,217 @@
+// `sgdsim run`: one experiment. `sgdsim plan`: every strategy on it, side by side.
+#include <algorithm>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/step/experiment.h"
+#include "app/step/gantt.h"
+#include "app/step/result_json.h"
+#include "app/step/timeline_json.h"
+#include "app/table.h"
+#include "app/usage.h"
+#include "app/write_text.h"
+#include "models/strategy/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+struct RunArguments {
+  std::string experiment;
+  std::string out;
+  std::string fidelity;
+  std::string format = "table";
+  std::vector<std::string> settings;
+  std::string timeline;
+  std::string timeline_workers = "0";
+  std::string timeline_iterations;
+  bool gantt = false;
+};
+
+void add_common_options(CLI::App& command, RunArguments& arguments) {
+  command.add_option("EXPERIMENT", arguments.experiment, "an experiment file; - is standard input")
+      ->required();
+  make_repeatable(command.add_option("--set", arguments.settings,
+                                     "change a field: cluster.nodes=128, strategy=optimal"));
+  command.add_option("--fidelity", arguments.fidelity, "closed_form or message");
+  command.add_option("--format", arguments.format, "table (default) or json")
+      ->check(one_of("format", {"table", "json"}));
+}
+
+Experiment experiment_of(const RunArguments& arguments) {
+  std::vector<std::string> settings = arguments.settings;
+  if (!arguments.fidelity.empty()) {
+    fidelity_named(arguments.fidelity, "--fidelity");
+    settings.push_back("fidelity=" + arguments.fidelity);
+  }
+  return read_experiment(resolve_experiment(arguments.experiment, settings));
+}
+
+StepResult simulate(const Experiment& experiment, Timeline* timeline) {
+  try {
+    StepQuestion question = experiment.question();
+    question.timeline = timeline;
+    return simulate_step(question);
+  } catch (const InputError& error) {
+    throw InputError(experiment.file, error.what());
+  }
+}
+
+// The workers and iterations to record; by default the first worker's first measured iteration.
+Timeline timeline_wanted(const RunArguments& arguments, const Experiment& experiment) {
+  constexpr const char* where = "--timeline-iterations";
+  Timeline timeline;
+  timeline.workers = parse_workers(arguments.timeline_workers, experiment.cluster.network.workers(),
+                                   "--timeline-workers");
+  timeline.first_iteration = timeline.last_iteration = experiment.warm_up;
+  if (arguments.timeline_iterations.empty()) return timeline;
+  const std::vector<int> chosen = parse_workers(arguments.timeline_iterations,
+                                                experiment.warm_up + experiment.iterations, where);
+  timeline.first_iteration = chosen.front();
+  timeline.last_iteration = chosen.back();
+  return timeline;
+}
+
+void run(const RunArguments& arguments, Streams streams) {
+  const Experiment experiment = experiment_of(arguments);
+  const bool wants_timeline = !arguments.timeline.empty() || arguments.gantt;
+  if (arguments.gantt && arguments.format != "table")
+    throw InputError("--gantt", "is for people; it does not go with --format " + arguments.format);
+  Timeline timeline;
+  if (wants_timeline) timeline = timeline_wanted(arguments, experiment);
+  const StepResult result = simulate(experiment, wants_timeline ? &timeline : nullptr);
+  if (!arguments.timeline.empty())
+    write_text(timeline_json(experiment, timeline), arguments.timeline, streams.out);
+  for (const std::string& warning : warnings_of(experiment, result))
+    streams.log << "sgdsim: warning: " << warning << '\n';
+  const bool json_out = arguments.format == "json";
+  if (json_out || !arguments.out.empty()) {
+    const std::string text = result_json(experiment, result).dump(json_out ? 2 : 1) + "\n";
+    if (!arguments.out.empty())
+      write_text(text, arguments.out, streams.out);
+    else
+      streams.out << text;
+  }
+  if (!json_out) print_result(streams.out, experiment, result);
+  if (arguments.gantt) streams.out << '\n' << gantt_text(timeline, standard_output());
+}
+
+struct Plan {
+  std::string strategy;
+  StepResult result;
+  Metrics metrics;
+  std::string why_not;
+};
+
+std::vector<Plan> plans_of(const RunArguments& arguments) {
+  const ResolvedExperiment resolved = [&] {
+    std::vector<std::string> settings = arguments.settings;
+    if (!arguments.fidelity.empty()) settings.push_back("fidelity=" + arguments.fidelity);
+    return resolve_experiment(arguments.experiment, settings);
+  }();
+  Experiment experiment = read_experiment(resolved);
+  const std::string own = experiment.strategy.name;
+  const Strategy own_strategy = experiment.strategy;
+  std::vector<Plan> plans;
+  for (const StrategyKind& kind : strategies()) {
+    Plan plan;
+    plan.strategy = kind.name;
+    // The experiment's own strategy keeps its fields, the others have their defaults.
+    experiment.strategy = plan.strategy == own ? own_strategy : strategy_named(plan.strategy, "");
+    try {
+      plan.result = simulate_step(experiment.question());
+      plan.metrics = metrics_of(experiment, plan.result);
+    } catch (const InputError& error) {
+      plan.why_not = error.what();
+    }
+    plans.push_back(std::move(plan));
+  }
+  std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
+    if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
+    return a.metrics.mean_ps < b.metrics.mean_ps;
+  });
+  return plans;
+}
+
+Json plan_json(const Plan& plan) {
+  if (!plan.why_not.empty()) return {{"strategy", plan.strategy}, {"why_not", plan.why_not}};
+  Json groups = Json::array();
+  for (const MessageRecord& message : plan.result.messages)
+    groups.push_back({{"layers", {message.first_layer, message.last_layer}},
+                      {"size_B", message.size.count()},
+                      {"ready_us", message.ready.us()},
+                      {"start_us", message.start.us()},
+                      {"end_us", message.end.us()}});
+  return {{"strategy", plan.strategy},
+          {"iteration_ps", plan.metrics.mean_ps},
+          {"iteration_us", plan.metrics.mean_us},
+          {"exposed_us", plan.result.mean.exposed.us()},
+          {"speedup", plan.metrics.speedup},
+          {"groups", groups}};
+}
+
+void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
+  const Plan& best = plans.front();
+  Table table({"strategy", "iteration", "exposed", "speed-up", "messages", "behind the best"});
+  for (const Plan& plan : plans) {
+    if (!plan.why_not.empty()) {
+      table.add({plan.strategy, "-", "-", "-", "-", plan.why_not});
+      continue;
+    }
+    const double behind = 100 * (plan.metrics.mean_us / best.metrics.mean_us - 1);
+    table.add({plan.strategy, short_duration(plan.metrics.mean_us, 5),
+               short_duration(plan.result.mean.exposed.us(), 4), rounded(plan.metrics.speedup),
+               std::to_string(plan.result.messages.size()),
+               behind == 0 ? "-" : "+" + rounded(behind, 3) + " %"});
+  }
+  table.print(out);
+  const auto next = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) {
+    return plan.why_not.empty() && plan.metrics.mean_ps > best.metrics.mean_ps;
+  });
+  out << '\n' << best.strategy << " wins";
+  if (next != plans.end())
+    out << ", " << rounded(100 * (next->metrics.mean_us / best.metrics.mean_us - 1), 3)
+        << " % ahead of " << next->strategy;
+  out << ".\n";
+}
+
+void plan(const RunArguments& arguments, Streams streams) {
+  const std::vector<Plan> plans = plans_of(arguments);
+  if (!plans.front().why_not.empty()) throw InputError(arguments.experiment, plans.front().why_not);
+  if (arguments.format == "table") return print_plans(streams.out, plans);
+  Json json = {{"schema", "sgdsim/plan/1"}, {"plans", Json::array()}};
+  for (const Plan& one : plans) json["plans"].push_back(plan_json(one));
+  streams.out << json.dump(2) << '\n';
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& program, Streams streams) {
+  CLI::App* command = program.add_subcommand("run", "Simulate the training step of an experiment.");
+  auto arguments = std::make_shared<RunArguments>();
+  add_common_options(*command, *arguments);
+  command->add_option("-o,--out", arguments->out, "write the result file (JSON)");
+  command->add_option("--timeline", arguments->timeline,
+                      "write a Chrome trace, which Perfetto shows");
+  command->add_flag("--gantt", arguments->gantt, "draw lanes of computation and communication");
+  command->add_option("--timeline-workers", arguments->timeline_workers,
+                      "workers to record or draw, as 0-3,7; default 0");
+  command->add_option(
+      "--timeline-iterations", arguments->timeline_iterations,
+      "iterations to record or draw, warm-up included, as 2-4; default the first measured");
+  command->footer(
+      "Example:\n  sgdsim run app/experiments/googlenet_k80.json --set cluster.nodes=64");
+  command->callback([arguments, streams] { run(*arguments, streams); });
+}
+
+void add_plan_command(CLI::App& program, Streams streams) {
+  CLI::App* command = program.add_subcommand(
+      "plan", "Every strategy on the trace and cluster of an experiment, best first.");
+  auto arguments = std::make_shared<RunArguments>();
+  add_common_options(*command, *arguments);
+  command->footer(
+      "Example:\n  sgdsim plan app/experiments/googlenet_k80.json --fidelity closed_form");
+  command->callback([arguments, streams] { plan(*arguments, streams); });
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,343 @@
+// Reading experiments.
+#include "app/step/experiment.h"
+
+#include <array>
+#include <filesystem>
+#include <openssl/sha.h>
+#include <utility>
+
+#include "app/step/override.h"
+#include "models/collective/options.h"
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "traces/trace_file.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr char experiment_schema[] = "sgdsim/experiment/1";
+constexpr int most_iterations = 10'000'000;
+
+// Replaces a path by the content of its file, and says where it came from.
+std::string put_in_place(Json& json, const std::string& field, const std::string& experiment) {
+  if (!json.is_object() || !json.contains(field) || !json[field].is_string()) return {};
+  const std::filesystem::path path = json[field].get<std::string>();
+  const std::filesystem::path folder = std::filesystem::path(experiment).parent_path();
+  const std::string found =
+      (path.is_absolute() || experiment == "-" ? path : folder / path).lexically_normal().string();
+  json[field] = Document::read(found).root().json();
+  return found;
+}
+
+// A part of an experiment: errors name the part's own file if it has one.
+Value part_of(const Value& root, const Json& json, const std::string& field,
+              const std::string& file) {
+  if (!file.empty()) return {json.at(field), file, ""};
+  return root.child(field);
+}
+
+std::vector<Line> read_lines(Object& fields) {
+  auto line = [](Object& one) {
+    return Line{static_cast<double>(one.at("start_up").duration().ps()),
+                one.at("per_byte").per_byte().ps()};
+  };
+  if (const auto lines = fields.find("lines")) {
+    std::vector<Line> all;
+    for (const Value& item : lines->items()) {
+      Object one(item);
+      all.push_back(line(one));
+      one.done();
+    }
+    if (all.empty()) lines->fail("expected at least one line");
+    return all;
+  }
+  return {line(fields)};
+}
+
+Job job_of(const Experiment& experiment, const CollectiveOptions& options,
+           std::optional<Bytes> block, Operation operation) {
+  Job job;
+  job.operation = operation;
+  job.team = {.size = experiment.cluster.network.workers(), .stride = 1};
+  job.share = {.total = Bytes(1), .fractional = options.fractional_chunks, .split = {}};
+  job.block = block;
+  job.cost = worst_in_team(experiment.cluster.network, job.team);
+  job.options = options;
+  job.workers_per_node = experiment.cluster.workers_per_node;
+  job.grid = experiment.cluster.grid;
+  job.network = &experiment.cluster.network;
+  return job;
+}
+
+// How one message is exchanged: by an algorithm, by constants, or by a measured curve.
+struct Collective {
+  std::string name;  // for people
+  const Algorithm* algorithm = nullptr;
+  CollectiveOptions options;
+  std::optional<Bytes> block;
+  std::optional<Value> servers;
+  MessageCost constants;  // without an algorithm and servers
+  std::string where;
+
+  MessageCost servers_cost(const Experiment& experiment, Operation operation) const {
+    if (operation != Operation::allreduce)
+      servers->fail("parameter servers only sum: they have no " + std::string(name_of(operation)));
+    const Network& network = experiment.cluster.network;
+    return MessageCost::of_servers(
+        read_parameter_servers(*servers, network.workers(),
+                               worst_in_team(network, {.size = network.workers(), .stride = 1})));
+  }
+  // InputError if the algorithm cannot do it.
+  MessageCost cost(const Experiment& experiment, Operation operation) const {
+    if (servers) return servers_cost(experiment, operation);
+    if (algorithm == nullptr) return constants;
+    try {
+      if (!algorithm->offers(operation))
+        throw InputError(
+            "", std::string(algorithm->name) + " has no " + std::string(name_of(operation)));
+      const Job job = job_of(experiment, options, block, operation);
+      if (job.size() > 1) schedule_of(*algorithm, job);  // does it fit?
+      return MessageCost::of_algorithm(*algorithm, job);
+    } catch (const InputError& error) {
+      throw InputError(where, error.what());
+    }
+  }
+};
+
+Collective read_collective(const Value& value) {
+  Collective collective;
+  Object fields(value);
+  collective.where = value.where();
+  if (const auto samples = fields.find("samples")) {
+    if (const auto schema = fields.find("schema");
+        schema && schema->text() != "sgdsim/collective-cost/1")
+      schema->fail("expected \"sgdsim/collective-cost/1\", got \"" + schema->text() + "\"");
+    if (const auto source = fields.find("source")) source->text();
+    collective.name = "measured curve";
+    collective.constants = MessageCost::of_curve(read_curve(*samples));
+    fields.done();
+    return collective;
+  }
+  if (const auto servers = fields.find("parameter_server")) {
+    collective.name = "parameter servers";
+    collective.servers = *servers;
+    fields.done();
+    return collective;
+  }
+  if (fields.has("start_up") || fields.has("lines")) {
+    collective.name = "a + bM";
+    collective.constants = MessageCost::of_lines(read_lines(fields));
+    fields.done();
+    return collective;
+  }
+  const Value name = fields.at("algorithm");
+  const Algorithm& algorithm = algorithm_named(name.text(), name.where());
+  if (const auto given = fields.find("options"))
+    for (const auto& [key, option] : given->entries()) {
+      const std::string text = option.json().is_string() ? option.text() : option.json().dump();
+      set_option(collective.options, key, text, option.where());
+      check_option_applies(algorithm, collective.options, key, option.where());
+    }
+  if (const auto given = fields.find("block")) collective.block = given->bytes();
+  fields.done();
+  collective.name = algorithm.name;
+  collective.algorithm = &algorithm;
+  return collective;
+}
+
+// "none" is as good as no field, so that a sweep can compare with it.
+bool is_none(const Value& value) {
+  return value.json().is_string() && value.json().get<std::string>() == "none";
+}
+
+// What is sent in place of the gradients, over the compression's own collective, the one that it
+// is made for, or the experiment's.
+void read_compression(Experiment& experiment, const Value& value, Collective collective) {
+  const Json named = {{"name", value.json()}};
+  Object fields(value.json().is_string() ? Value(named, value.file(), value.path()) : value);
+  const auto own = fields.find("collective");
+  const Network& network = experiment.cluster.network;
+  Compression compression =
+      read_compression(fields, {experiment.trace, network.workers(), network.worst()});
+  fields.done();
+  if (own) {
+    collective = read_collective(*own);
+  } else if (!compression.algorithm.empty()) {
+    Collective made_for;
+    made_for.name = compression.algorithm;
+    made_for.algorithm = &algorithm_named(compression.algorithm, value.where());
+    made_for.options.alpha = collective.options.alpha;
+    made_for.where = value.where();
+    collective = made_for;
+  }
+  experiment.notes = compression.notes;
+  experiment.compression = compression.name;
+  experiment.collective = collective.name;
+  experiment.cost = MessageCost::compressed(collective.cost(experiment, compression.operation),
+                                            std::move(compression));
+}
+
+void read_exchange(Experiment& experiment, const std::optional<Value>& given,
+                   const std::optional<Value>& compression) {
+  static const Json ring = {{"algorithm", "ring"}};
+  const Collective collective =
+      read_collective(given ? *given : Value(ring, experiment.file, "/collective"));
+  experiment.collective = collective.name;
+  if (compression && !is_none(*compression))
+    read_compression(experiment, *compression, collective);
+  else
+    experiment.cost = collective.cost(experiment, Operation::allreduce);
+  if (collective.algorithm == nullptr) return;
+  for (auto [operation, place] : {std::pair(Operation::broadcast, &experiment.broadcast),
+                                  std::pair(Operation::reduce, &experiment.reduce)}) {
+    if (!collective.algorithm->offers(operation)) continue;
+    try {
+      *place = collective.cost(experiment, operation);
+    } catch (const InputError&) {
+      // Its parts may lack it; only bsp_lp with a root asks, and then says so.
+    }
+  }
+}
+
+// What read_exchange would read again. The cost's network is where it was: in the experiment.
+void keep_exchange(Experiment& experiment, Experiment&& before) {
+  experiment.compression = std::move(before.compression);
+  experiment.notes = std::move(before.notes);
+  experiment.collective = std::move(before.collective);
+  experiment.cost = std::move(before.cost);
+  experiment.broadcast = std::move(before.broadcast);
+  experiment.reduce = std::move(before.reduce);
+}
+
+}  // namespace
+
+ResolvedExperiment resolve_experiment(const std::string& file,
+                                      const std::vector<std::string>& settings) {
+  const Document document = Document::read(file);
+  return resolve_experiment(document.root(), settings);
+}
+
+ResolvedExperiment resolve_experiment(const Value& value,
+                                      const std::vector<std::string>& settings) {
+  const std::string& file = value.file();
+  ResolvedExperiment resolved;
+  resolved.file = file;
+  resolved.path = value.path();
+  resolved.json = value.json();
+  resolved.trace_file = put_in_place(resolved.json, "trace", file);
+  resolved.cluster_file = put_in_place(resolved.json, "cluster", file);
+  put_in_place(resolved.json, "collective", file);
+  apply_settings(resolved.json, settings);
+  // A setting may have named other files.
+  if (const auto trace = put_in_place(resolved.json, "trace", file); !trace.empty())
+    resolved.trace_file = trace;
+  if (const auto cluster = put_in_place(resolved.json, "cluster", file); !cluster.empty())
+    resolved.cluster_file = cluster;
+  put_in_place(resolved.json, "collective", file);
+  return resolved;
+}
+
+Experiment read_experiment(const ResolvedExperiment& resolved) {
+  Experiment experiment;
+  read_changes(experiment, resolved, {});
+  experiment.inputs = resolved.json;
+  return experiment;
+}
+
+void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Unchanged unchanged) {
+  Experiment before = std::exchange(experiment, {});
+  experiment.file = resolved.file;
+  const Value root(resolved.json, resolved.file, resolved.path);
+  Object fields(root);
+  if (const auto schema = fields.find("schema"); schema && schema->text() != experiment_schema)
+    schema->fail("expected \"" + std::string(experiment_schema) + "\", got \"" + schema->text() +
+                 "\"");
+  if (const auto name = fields.find("name")) experiment.name = name->text();
+  for (const char* text : {"description", "source"})
+    if (const auto field = fields.find(text)) field->text();
+  fields.at("trace");
+  fields.at("cluster");
+  if (unchanged.trace)
+    experiment.trace = std::move(before.trace);
+  else
+    experiment.trace = read_trace(part_of(root, resolved.json, "trace", resolved.trace_file));
+  if (unchanged.cluster)
+    experiment.cluster = std::move(before.cluster);
+  else
+    experiment.cluster =
+        read_cluster(part_of(root, resolved.json, "cluster", resolved.cluster_file)).cluster;
+  const auto collective = fields.find("collective");
+  const auto compression = fields.find("compression");
+  if (unchanged.exchange)
+    keep_exchange(experiment, std::move(before));
+  else
+    read_exchange(experiment, collective, compression);
+  if (const auto field = fields.find("strategy"))
+    experiment.strategy = read_strategy(*field);
+  else
+    experiment.strategy = strategy_named("wfbp", root.where());
+  if (const auto field = fields.find("synchronization"); field && !is_none(*field))
+    experiment.synchronization = read_synchronization(*field);
+  if (const auto field = fields.find("convergence"))
+    experiment.convergence = read_convergence(*field);
+  if (const auto field = fields.find("fidelity"))
+    experiment.fidelity = fidelity_named(field->text(), field->where());
+  if (const auto field = fields.find("iterations"))
+    experiment.iterations = static_cast<int>(field->whole(1, most_iterations));
+  if (const auto field = fields.find("warm_up"))
+    experiment.warm_up = static_cast<int>(field->whole(0, most_iterations));
+  if (const auto field = fields.find("seed"))
+    experiment.seed = static_cast<uint64_t>(field->whole(0, int64_t{1} << 62));
+  if (const auto field = fields.find("channels"))
+    experiment.channels = static_cast<int>(field->whole(1, 1024));
+  if (const auto field = fields.find("interference"))
+    experiment.interference = field->number(1, 1000);
+  if (const auto field = fields.find("workers")) {
+    experiment.workers = read_workers(*field);
+    for (const Slowness& slow : experiment.workers.slowness)
+      if (slow.worker >= experiment.cluster.network.workers())
+        field->fail("worker " + std::to_string(slow.worker) + " does not exist: there are " +
+                    std::to_string(experiment.cluster.network.workers()));
+  }
+  fields.done();
+}
+
+StepQuestion Experiment::question() const {
+  StepQuestion question;
+  question.trace = &trace;
+  question.cluster = &cluster;
+  question.strategy = &strategy;
+  if (synchronization) question.synchronization = &*synchronization;
+  // An experiment that was moved has another network than when its costs were read.
+  question.cost = cost.on(cluster.network);
+  if (broadcast) question.broadcast = broadcast->on(cluster.network);
+  if (reduce) question.reduce = reduce->on(cluster.network);
+  question.workers = workers;
+  question.fidelity = fidelity;
+  question.iterations = iterations;
+  question.warm_up = warm_up;
+  question.seed = seed;
+  question.channels = channels;
+  question.interference = interference;
+  return question;
+}
+
+// nlohmann::json keeps keys sorted, unlike the ordered form that files are read into.
+std::string canonical(const Json& json) { return nlohmann::json(json).dump(); }
+
+std::string id_of_text(const std::string& canonical_text) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(canonical_text.data()), canonical_text.size(),
+         digest.data());
+  std::string id = "sha256:";
+  constexpr char digits[] = "0123456789abcdef";
+  for (const unsigned char byte : digest) {
+    id += digits[byte >> 4U];
+    id += digits[byte & 15U];
+  }
+  return id;
+}
+
+std::string id_of(const Json& inputs) { return id_of_text(canonical(inputs)); }
+
+}  // namespace sgdsim

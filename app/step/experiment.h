@@ -1,0 +1,76 @@
+// An experiment: trace, cluster, collective, strategy and how to play them; read, checked,
+// resolved.
+//
+// The trace and the cluster may be inline objects or paths relative to the experiment's file. They
+// are put in place before `--set` changes any field, so that cluster.nodes=128 works either way.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/step/convergence.h"
+#include "models/step/step.h"
+#include "sim/core/json.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+
+struct Experiment {
+  std::string name;
+  std::string file;
+  Trace trace;
+  Cluster cluster;
+  Strategy strategy;
+  std::optional<Synchronization> synchronization;
+  std::string collective;          // for people: "ring", "a + bM", "measured curve"
+  std::string compression;         // its name; empty: none
+  std::vector<std::string> notes;  // what a result must repeat as a warning
+  MessageCost cost;
+  std::optional<MessageCost> broadcast;  // with an algorithm that has it
+  std::optional<MessageCost> reduce;
+  WorkerModel workers;
+  std::optional<Convergence> convergence;
+  Fidelity fidelity = Fidelity::message;
+  int iterations = 1;
+  int warm_up = 2;
+  uint64_t seed = 1;
+  int channels = 1;
+  double interference = 1;
+  Json inputs;  // resolved and complete
+
+  // The experiment must outlive the question.
+  StepQuestion question() const;
+};
+
+// The experiment with paths replaced by what they lead to and settings applied; not yet checked.
+struct ResolvedExperiment {
+  Json json;
+  std::string file;
+  std::string path;        // of the experiment within the file, as in "/experiment"
+  std::string trace_file;  // where the trace came from; empty: it was inline
+  std::string cluster_file;
+};
+ResolvedExperiment resolve_experiment(const std::string& file,
+                                      const std::vector<std::string>& settings);
+// The same for an experiment that stands inside another file.
+ResolvedExperiment resolve_experiment(const Value& value, const std::vector<std::string>& settings);
+Experiment read_experiment(const ResolvedExperiment& resolved);
+
+// Which parts of an experiment that was read before are still the same.
+struct Unchanged {
+  bool trace = false;
+  bool cluster = false;
+  bool exchange = false;  // all that the costs of messages rest on
+};
+// Reads an experiment again in its place, without the parts that did not change (and without
+// `inputs`): what a sweep does a hundred thousand times. If it throws, nothing of it holds.
+void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Unchanged unchanged);
+
+// Keys sorted, no blanks.
+std::string canonical(const Json& json);
+// "sha256:" and the hash of the inputs in canonical form.
+std::string id_of(const Json& inputs);
+std::string id_of_text(const std::string& canonical_text);
+
+}  // namespace sgdsim

@@ -1,0 +1,61 @@
+// Walking a dotted path into a JSON value.
+#include "app/step/override.h"
+
+#include <charconv>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+Json& enter(Json& json, const std::string& step, const std::string& where) {
+  if (!json.is_array()) {
+    if (json.is_null()) json = Json::object();
+    if (!json.is_object())
+      throw InputError(where, "there is nothing below the value " + json.dump());
+    return json[step];
+  }
+  std::size_t index = 0;
+  const auto [end, problem] = std::from_chars(step.data(), step.data() + step.size(), index);
+  if (problem != std::errc{} || end != step.data() + step.size() || index >= json.size())
+    throw InputError(where,
+                     "\"" + step + "\" is no index of a list of " + std::to_string(json.size()));
+  return json[index];
+}
+
+}  // namespace
+
+std::vector<std::string> steps_of(const std::string& path, const std::string& where) {
+  std::vector<std::string> steps(1);
+  for (const char letter : path) {
+    if (letter == '.')
+      steps.emplace_back();
+    else
+      steps.back() += letter;
+  }
+  for (const std::string& step : steps)
+    if (step.empty()) throw InputError(where, "an empty step in the path");
+  return steps;
+}
+
+void set_field(Json& json, const std::vector<std::string>& steps, Json value,
+               const std::string& where) {
+  Json* field = &json;
+  for (const std::string& step : steps) field = &enter(*field, step, where);
+  *field = std::move(value);
+}
+
+void apply_settings(Json& json, const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    const std::string where = "--set " + setting.substr(0, 80);
+    if (equals == std::string::npos || equals == 0)
+      throw InputError(where, "expected path=value, as in nodes=64");
+    const std::string text = setting.substr(equals + 1);
+    Json value = Json::parse(text, nullptr, false);
+    set_field(json, steps_of(setting.substr(0, equals), where),
+              value.is_discarded() ? Json(text) : std::move(value), where);
+  }
+}
+
+}  // namespace sgdsim

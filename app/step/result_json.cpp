@@ -1,0 +1,213 @@
+// From durations to keys with units.
+#include "app/step/result_json.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/table.h"
+#include "app/version.h"
+#include "models/collective/simulate.h"
+#include "sim/core/quantity.h"
+
+namespace sgdsim {
+namespace {
+
+// The value below which a part of the sorted sample lies (nearest rank).
+Duration quantile(const std::vector<Duration>& sorted, double part) {
+  const double rank = std::ceil(part * static_cast<double>(sorted.size()));
+  const auto index = static_cast<std::size_t>(std::max(1., rank)) - 1;
+  return sorted[std::min(index, sorted.size() - 1)];
+}
+
+Json breakdown_json(const Breakdown& part) {
+  return {{"forward_us", part.forward.us()},
+          {"backward_us", part.backward.us()},
+          {"update_us", part.update.us()},
+          {"compression_us", part.compression.us()},
+          {"comm_total_us", part.communication.us()},
+          {"comm_exposed_us", part.exposed.us()},
+          {"comm_overlapped_us", part.overlapped.us()},
+          {"waiting_us", part.waiting.us()},
+          {"idle_us", part.idle.us()}};
+}
+
+Json messages_json(const StepResult& result) {
+  Json messages = Json::array();
+  for (const MessageRecord& message : result.messages)
+    messages.push_back({{"layers", {message.first_layer, message.last_layer}},
+                        {"size_B", message.size.count()},
+                        {"ready_us", message.ready.us()},
+                        {"start_us", message.start.us()},
+                        {"end_us", message.end.us()}});
+  return messages;
+}
+
+}  // namespace
+
+Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
+  Metrics metrics;
+  std::vector<Duration> sorted = result.iterations;
+  std::sort(sorted.begin(), sorted.end());
+  int64_t sum_ps = 0;
+  for (const Duration one : sorted) sum_ps += one.ps();
+  const auto count = static_cast<int64_t>(sorted.size());
+  metrics.total_ps = sum_ps;
+  metrics.mean_ps = (sum_ps + count / 2) / count;
+  metrics.mean_us = static_cast<double>(sum_ps) / static_cast<double>(count) / 1e6;
+  metrics.p50_us = quantile(sorted, 0.5).us();
+  metrics.p95_us = quantile(sorted, 0.95).us();
+  metrics.p99_us = quantile(sorted, 0.99).us();
+  metrics.max_us = sorted.back().us();
+  const Breakdown& mean = result.mean;
+  metrics.overlap_ratio =
+      mean.communication > Duration() ? mean.overlapped / mean.communication : 1;
+  const int workers = experiment.cluster.network.workers();
+  const Trace& trace = experiment.trace;
+  const Duration alone = std::max(trace.forward() + trace.backward() + trace.update, trace.load);
+  if (metrics.mean_us > 0) {
+    metrics.speedup = workers * alone.us() / metrics.mean_us;
+    metrics.throughput_samples_per_s =
+        static_cast<double>(workers) * static_cast<double>(trace.batch) / metrics.mean_us * 1e6;
+  }
+  metrics.efficiency = metrics.speedup / workers;
+  return metrics;
+}
+
+std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
+                             const Cluster& cluster) {
+  if (cost.is_algorithm() && cost.job().size() > 1) {
+    std::optional<Network> changed;
+    return beyond_valid(schedule_of(*cost.algorithm(), cost.job_of(transfer, changed)), cluster);
+  }
+  if (cost.covers(transfer.size)) return "";
+  return "an exchange of " + to_text(transfer.size) + " is beyond the curve: an extrapolation";
+}
+
+// Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
+void add_extrapolations(const Experiment& experiment, const StepResult& result,
+                        std::vector<std::string>& warnings) {
+  const MessageCost cost = experiment.question().cost;
+  std::string example;
+  std::size_t beyond = 0;
+  for (const MessageRecord& message : result.messages) {
+    const Encoded encoded = cost.encoded({message.size, message.first_layer, message.last_layer});
+    std::string why;
+    for (int i = 0; i < encoded.transfer_count && why.empty(); ++i)
+      why = extrapolation_of(cost, encoded.transfers[static_cast<std::size_t>(i)],
+                             experiment.cluster);
+    if (why.empty()) continue;
+    if (beyond++ == 0) example = why;
+  }
+  if (beyond > 0)
+    warnings.push_back(std::to_string(beyond) + " of " + std::to_string(result.messages.size()) +
+                       " exchanges: " + example);
+}
+
+std::vector<std::string> warnings_of(const Experiment& experiment, const StepResult& result) {
+  std::vector<std::string> warnings = experiment.trace.notes;
+  warnings.insert(warnings.end(), experiment.notes.begin(), experiment.notes.end());
+  warnings.insert(warnings.end(), experiment.cluster.notes.begin(), experiment.cluster.notes.end());
+  warnings.insert(warnings.end(), result.warnings.begin(), result.warnings.end());
+  add_extrapolations(experiment, result, warnings);
+  return warnings;
+}
+
+Json summary_json(const Experiment& experiment, const StepResult& result) {
+  const Metrics metrics = metrics_of(experiment, result);
+  Json json = {
+      {"workers", experiment.cluster.network.workers()},
+      {"strategy", experiment.strategy.name},
+      {"collective", experiment.collective},
+      {"compression", experiment.compression.empty() ? "none" : experiment.compression},
+      {"synchronization", experiment.synchronization ? experiment.synchronization->name : "none"},
+      {"fidelity", std::string(name_of(experiment.fidelity))},
+      {"path", result.path},
+      {"iteration_ps", metrics.mean_ps},
+      {"total_ps", metrics.total_ps}};
+  Json& values = json["metrics"];
+  values["iteration_us"] = {{"mean", metrics.mean_us}, {"p50", metrics.p50_us},
+                            {"p95", metrics.p95_us},   {"p99", metrics.p99_us},
+                            {"max", metrics.max_us},   {"n", result.iterations.size()}};
+  values.update(breakdown_json(result.mean));
+  values["overlap_ratio"] = metrics.overlap_ratio;
+  values["throughput_samples_per_s"] = metrics.throughput_samples_per_s;
+  values["speedup"] = metrics.speedup;
+  values["efficiency"] = metrics.efficiency;
+  values["messages"] = result.message_count;
+  values["wire_B"] = result.wire_B;
+  if (experiment.convergence) {
+    const double iterations = experiment.convergence->iterations_at(result.quality);
+    json["convergence"] = {{"iterations", iterations},
+                           {"time_to_target_s", iterations * metrics.mean_us / 1e6}};
+  }
+  json["quality"] = {{"density", result.quality.density},
+                     {"delivered_fraction", result.quality.delivered},
+                     {"staleness_mean", result.quality.staleness_mean},
+                     {"staleness_max", result.quality.staleness_max}};
+  return json;
+}
+
+Json result_json(const Experiment& experiment, const StepResult& result) {
+  Json json = {{"schema", "sgdsim/result/1"},
+               {"id", id_of(experiment.inputs)},
+               {"name", experiment.name},
+               {"tool", {{"version", version_number}, {"commit", version_commit}}},
+               {"seed", experiment.seed}};
+  json.update(summary_json(experiment, result));
+  json["messages"] = messages_json(result);
+  if (result.workers.size() > 1 && result.workers.size() <= 1024) {
+    json["per_worker"] = Json::array();
+    for (const Breakdown& worker : result.workers)
+      json["per_worker"].push_back(breakdown_json(worker));
+  }
+  json["warnings"] = warnings_of(experiment, result);
+  json["inputs"] = experiment.inputs;
+  return json;
+}
+
+void print_result(std::ostream& out, const Experiment& experiment, const StepResult& result) {
+  const Metrics metrics = metrics_of(experiment, result);
+  const Breakdown& mean = result.mean;
+  out << (experiment.name.empty() ? experiment.trace.name : experiment.name) << ": "
+      << experiment.strategy.name << " over " << experiment.collective << ", "
+      << experiment.cluster.network.workers() << " workers, " << name_of(experiment.fidelity)
+      << " (" << result.path << ")\n\n";
+  Table table({"", "", "", ""});
+  auto row = [&](const std::string& name, Duration length) {
+    const double share = length.us() / metrics.mean_us;
+    std::string bar(static_cast<std::size_t>(std::lround(std::clamp(share, 0., 1.) * 40)), '#');
+    bar.resize(40, ' ');
+    table.add({name, short_duration(length.us(), 5), rounded(100 * share, 3) + " %", bar});
+  };
+  table.add({"iteration", short_duration(metrics.mean_us, 6), "", ""});
+  if (result.iterations.size() > 1)
+    table.add(
+        {"  p50 / p99", short_duration(metrics.p50_us, 6), short_duration(metrics.p99_us, 6), ""});
+  row("forward", mean.forward);
+  row("backward", mean.backward);
+  row("update", mean.update);
+  if (mean.compression > Duration()) row("compression", mean.compression);
+  row("exposed", mean.exposed);
+  row("  of it waiting", mean.waiting);
+  row("  of it idle", mean.idle);
+  row("communication", mean.communication);
+  table.print(out, 1);
+  out << "\nspeed-up " << rounded(metrics.speedup) << " (efficiency "
+      << rounded(100 * metrics.efficiency, 3) << " %), overlap "
+      << rounded(100 * metrics.overlap_ratio, 3) << " %";
+  if (metrics.throughput_samples_per_s > 0)
+    out << ", " << rounded(metrics.throughput_samples_per_s) << " samples/s";
+  out << "\n" << result.messages.size() << " gradient messages per iteration\n";
+  const Quality& quality = result.quality;
+  if (quality.density < 1 || quality.staleness_max > 0)
+    out << "density " << rounded(quality.density) << ", delivered fraction "
+        << rounded(quality.delivered) << ", staleness " << rounded(quality.staleness_mean)
+        << " (at most " << rounded(quality.staleness_max) << ")\n";
+  if (experiment.convergence) {
+    const double iterations = experiment.convergence->iterations_at(quality);
+    out << rounded(iterations)
+        << " iterations to the target: " << short_duration(iterations * metrics.mean_us, 4) << "\n";
+  }
+}
+
+}  // namespace sgdsim

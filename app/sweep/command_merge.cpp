@@ -1,0 +1,156 @@
+// `sgdsim merge`: the shards of a sweep as one file, in the order of their points.
+//
+// Lines are not kept: a first pass notes where each point stands, a second one copies them. So two
+// million points take 64 MB, however long their lines.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "app/collective/ranges.h"
+#include "app/commands.h"
+#include "app/sweep/columns.h"
+#include "app/sweep/point_file.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+struct Place {
+  int64_t point = 0;
+  int64_t offset = 0;
+  int64_t length = 0;
+  int32_t part = 0;
+};
+
+struct Parts {
+  std::vector<std::string> files;
+  std::string sweep;
+  int64_t of = 0;
+  int64_t failed = 0;
+  std::vector<Place> places;
+  Json example;  // a line that did not fail, if there is one
+};
+
+Parts look_through(const std::vector<std::string>& files) {
+  Parts parts;
+  parts.files = files;
+  for (std::size_t part = 0; part < files.size(); ++part)
+    read_points(files[part], [&](PointRecord& record) {
+      if (parts.places.empty()) {
+        parts.sweep = record.sweep;
+        parts.of = record.of;
+      }
+      if (record.sweep != parts.sweep || record.of != parts.of)
+        throw InputError(files[part] + ":" + std::to_string(record.line),
+                         "a point of sweep " + record.sweep + ", while " + files.front() +
+                             " has points of " + parts.sweep);
+      parts.places.push_back({record.point, record.offset, static_cast<int64_t>(record.text.size()),
+                              static_cast<int>(part)});
+      if (record.failed) ++parts.failed;
+      if (!record.failed && parts.example.is_null()) parts.example = record.json;
+    });
+  if (parts.places.empty()) throw InputError(files.front(), "there is no point to merge");
+  std::sort(parts.places.begin(), parts.places.end(), [](const Place& a, const Place& b) {
+    return std::pair(a.point, a.part) < std::pair(b.point, b.part);
+  });
+  for (std::size_t i = 1; i < parts.places.size(); ++i)
+    if (parts.places[i].point == parts.places[i - 1].point)
+      throw InputError(files[static_cast<std::size_t>(parts.places[i].part)],
+                       "point " + std::to_string(parts.places[i].point) +
+                           " occurs twice; it is in " +
+                           files[static_cast<std::size_t>(parts.places[i - 1].part)] + " too");
+  return parts;
+}
+
+// "3, 10..16, 18", cut after some.
+std::string missing_points(const Parts& parts) {
+  constexpr int most_ranges = 20;
+  std::string text;
+  int ranges = 0;
+  int64_t next = 0;
+  auto add = [&](int64_t first, int64_t end) {
+    if (first == end || ++ranges > most_ranges) return;
+    text += (ranges == 1 ? "" : ", ") + std::to_string(first);
+    if (end > first + 1) text += ".." + std::to_string(end - 1);
+  };
+  for (const Place& place : parts.places) {
+    add(next, place.point);
+    next = place.point + 1;
+  }
+  add(next, parts.of);
+  if (ranges > most_ranges) text += ", ...";
+  return text;
+}
+
+void copy_lines(const Parts& parts, const std::vector<std::string>& columns, PointWriter& writer) {
+  constexpr std::size_t batch_B = 1 << 22;
+  std::vector<std::ifstream> streams;
+  for (const std::string& file : parts.files) streams.emplace_back(file, std::ios::binary);
+  std::string text = columns.empty() ? "" : csv_row(columns);
+  std::string line;
+  for (const Place& place : parts.places) {
+    std::ifstream& stream = streams[static_cast<std::size_t>(place.part)];
+    if (stream.tellg() != place.offset) stream.seekg(place.offset);
+    line.resize(static_cast<std::size_t>(place.length) + 1);
+    if (!stream.read(line.data(), place.length + 1))
+      throw std::runtime_error(parts.files[static_cast<std::size_t>(place.part)] +
+                               ": changed while it was read");
+    text += columns.empty() ? line : csv_row(Json::parse(line), columns);
+    if (text.size() < batch_B) continue;
+    writer.append(text);
+    text.clear();
+  }
+  writer.append(text);
+}
+
+struct MergeArguments {
+  std::vector<std::string> parts;
+  std::string out = "-";
+  std::string columns;
+};
+
+int merge(const MergeArguments& arguments, Streams streams) {
+  const Parts parts = look_through(arguments.parts);
+  for (const std::string& part : arguments.parts) {
+    std::error_code no_such_file;
+    if (std::filesystem::equivalent(part, arguments.out, no_such_file))
+      throw InputError("--out", part + " is one of the parts");
+  }
+  const auto count = static_cast<int64_t>(parts.places.size());
+  if (count < parts.of) {
+    streams.log << "sgdsim: " << parts.of - count << " of " << parts.of
+                << " points are missing: " << missing_points(parts) << '\n';
+    return exit_incomplete;
+  }
+  std::vector<std::string> columns;
+  if (!arguments.columns.empty()) columns = split_list(arguments.columns);
+  if (!parts.example.is_null()) check_columns(columns, parts.example, "--columns");
+  PointWriter writer(arguments.out, streams.out);
+  writer.cut(0);
+  copy_lines(parts, columns, writer);
+  if (parts.failed > 0) streams.log << "sgdsim: " << parts.failed << " points failed\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_merge_command(CLI::App& program, Streams streams, int& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "merge", "Put the shards of a sweep together, each point once and in order.");
+  auto arguments = std::make_shared<MergeArguments>();
+  command->add_option("PART", arguments->parts, "files that sgdsim sweep --shard wrote")
+      ->required();
+  command->add_option("-o,--out", arguments->out, "file of lines (JSON); default standard output");
+  command->add_option("--columns", arguments->columns,
+                      "write a table (CSV) of these columns instead: cluster.nodes,strategy,...");
+  command->footer(
+      "Example:\n"
+      "  sgdsim sweep app/sweeps/nodes_bandwidth.json --shard 0/2 --out results/part-0.jsonl\n"
+      "  sgdsim sweep app/sweeps/nodes_bandwidth.json --shard 1/2 --out results/part-1.jsonl\n"
+      "  sgdsim merge results/part-0.jsonl results/part-1.jsonl --out results/all.jsonl\n"
+      "Exit code 3: points are missing; nothing is written.");
+  command->callback([arguments, streams, &exit_code] { exit_code = merge(*arguments, streams); });
+}
+
+}  // namespace sgdsim

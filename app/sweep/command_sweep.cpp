@@ -1,0 +1,192 @@
+// `sgdsim sweep`: every point of a what-if question. `sgdsim merge`: shards put together.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "app/collective/ranges.h"
+#include "app/commands.h"
+#include "app/sweep/best.h"
+#include "app/sweep/emit.h"
+#include "app/sweep/picture.h"
+#include "app/sweep/progress.h"
+#include "app/sweep/sweep_options.h"
+#include "app/sweep/sweep_point.h"
+#include "app/sweep/sweep_run.h"
+#include "app/table.h"
+#include "app/usage.h"
+#include "app/write_text.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+struct SweepArguments {
+  std::string sweep;
+  std::vector<std::string> axes;
+  std::vector<std::string> settings;
+  std::string threads;
+  std::string shard = "0/1";
+  std::string columns;
+  std::string minimize;
+  std::string over;
+  std::string format = "table";
+  std::string picture;
+  bool dry_run = false;
+  std::string emit;
+  std::string tasks;
+  std::string image = "sgdsim";
+  SweepOptions options;
+};
+
+void dry_run(const Sweep& sweep, const SweepOptions& options, std::ostream& out) {
+  const int64_t count = Points::count(sweep, options.shard);
+  out << sweep.name << ": " << sweep.points << " points";
+  if (sweep.points != sweep.product) out << " of a product of " << sweep.product;
+  if (options.shard.count > 1) out << ", " << count << " in this shard";
+  out << "\n\n";
+  Table table({"axis", "values", "from", "to"});
+  for (const auto& group : sweep.groups)
+    for (const std::size_t a : group) {
+      const Axis& axis = sweep.axes[a];
+      const bool joins = a != group.front();
+      auto shown = [&](int64_t index) {
+        const Json value = axis.value(index);
+        const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+        return text.size() <= 40 ? text : text.substr(0, 37) + "...";
+      };
+      table.add({(joins ? "  with " : "") + axis.field(), std::to_string(axis.size()), shown(0),
+                 shown(axis.size() - 1)});
+    }
+  table.print(out, 1);
+  const double each = seconds_per_point(sweep);
+  out << "\nabout " << short_duration(each * 1e6)
+      << " a point: " << readable_time(each * static_cast<double>(count) / options.threads)
+      << " with " << options.threads << (options.threads == 1 ? " thread\n" : " threads\n");
+}
+
+void report(const SweepOutcome& outcome, const SweepOptions& options, std::ostream& log) {
+  if (options.quiet) return;
+  log << "sgdsim: " << outcome.done << " of " << outcome.points << " points in "
+      << readable_time(outcome.seconds);
+  if (outcome.failed > 0) log << ", " << outcome.failed << " failed";
+  if (outcome.interrupted) log << "; interrupted, --resume goes on";
+  log << '\n';
+}
+
+// The job script of a sweep that is played elsewhere.
+void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) {
+  constexpr double start_of_a_task_s = 0.7;
+  constexpr double most_overhead = 0.05;
+  constexpr int64_t most_tasks = 1'000'000;
+  const SweepOptions& options = arguments.options;
+  if (options.out == "-")
+    throw InputError("--emit", "needs --out, the file that the parts are merged into");
+  if (options.shard.count > 1) throw InputError("--emit", "makes shards itself");
+  EmitRequest request;
+  request.kind = arguments.emit;
+  request.name = sweep.name;
+  request.program =
+      request.kind == "k8s" ? "sgdsim" : std::filesystem::read_symlink("/proc/self/exe");
+  request.folder = std::filesystem::current_path();
+  request.words = {arguments.sweep};
+  for (const std::string& axis : arguments.axes) request.words.push_back("--axis=" + axis);
+  for (const std::string& setting : arguments.settings) request.words.push_back("--set=" + setting);
+  request.out = options.out;
+  request.threads = options.threads;
+  request.image = arguments.image;
+  const double seconds =
+      seconds_per_point(sweep) * static_cast<double>(sweep.points) / options.threads;
+  request.tasks = arguments.tasks.empty() ? tasks_for(seconds, sweep.points)
+                                          : parse_whole(arguments.tasks, 1, most_tasks, "--tasks");
+  const double of_a_task = seconds / static_cast<double>(request.tasks);
+  streams.log << "sgdsim: " << sweep.points << " points in " << request.tasks << " tasks of about "
+              << readable_time(of_a_task) << '\n';
+  const double overhead = start_of_a_task_s / (start_of_a_task_s + of_a_task);
+  if (request.tasks > 1 && overhead > most_overhead)
+    streams.log << "sgdsim: warning: starting tasks would take " << rounded(100 * overhead, 2)
+                << " % of the time; fewer tasks are better\n";
+  streams.out << emit_script(request);
+}
+
+int sweep(SweepArguments& arguments, Streams streams) {
+  SweepOptions& options = arguments.options;
+  options.threads = threads_of(arguments.threads);
+  options.shard = parse_shard(arguments.shard);
+  if (!arguments.columns.empty()) options.columns = split_list(arguments.columns);
+  const Sweep sweep = read_sweep(arguments.sweep, arguments.settings, arguments.axes);
+  for (const std::string& warning : check_axes(sweep))
+    streams.log << "sgdsim: warning: " << warning << '\n';
+  if (arguments.dry_run) {
+    dry_run(sweep, options, streams.out);
+    return 0;
+  }
+  if (!arguments.emit.empty()) {
+    emit(arguments, sweep, streams);
+    return 0;
+  }
+  std::optional<Best> best;
+  std::function<void(DonePoint &&)> each;
+  if (!arguments.minimize.empty()) {
+    if (options.shard.count > 1)
+      throw InputError("--minimize", "a shard has not all points of a group; merge first");
+    best.emplace(sweep, arguments.minimize, split_list(arguments.over));
+    if (!arguments.picture.empty()) check_can_be_drawn(best->others().size());
+    options.objective = arguments.minimize;
+    each = [&](DonePoint&& point) { best->add(std::move(point)); };
+  } else if (!arguments.over.empty() || !arguments.picture.empty()) {
+    throw InputError(arguments.over.empty() ? "--picture" : "--over", "goes with --minimize");
+  }
+  if (best && options.out == "-") options.out.clear();  // standard output is for the best
+  const SweepOutcome outcome = run_sweep(sweep, options, streams.out, streams.log, each);
+  report(outcome, options, streams.log);
+  if (outcome.interrupted) return exit_interrupted;
+  if (best) best->print(streams.out, arguments.format == "json");
+  if (best && !arguments.picture.empty())
+    write_text(winners_svg(best->json(), sweep.name), arguments.picture, streams.out);
+  return outcome.failed > 0 ? exit_point_failed : 0;
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "sweep", "Simulate an experiment for all combinations of values of its fields.");
+  auto arguments = std::make_shared<SweepArguments>();
+  SweepOptions& options = arguments->options;
+  command->add_option("SWEEP", arguments->sweep, "a sweep file, or an experiment with --axis")
+      ->required();
+  make_repeatable(command->add_option(
+      "--axis", arguments->axes, "one more axis: cluster.nodes=2..256, strategy=wfbp,mg_wfbp"));
+  make_repeatable(
+      command->add_option("--set", arguments->settings, "change a field of the base experiment"));
+  command->add_option("-o,--out", options.out, "file of lines (JSON); default standard output");
+  command->add_option("-j,--threads", arguments->threads, "threads; default all cores");
+  command->add_option("--shard", arguments->shard, "play points I, I+N, I+2N, ... only, as I/N");
+  command->add_flag("--resume", options.resume, "go on with the file where it ends");
+  command->add_flag("--dry-run", arguments->dry_run, "count points and estimate the time");
+  command->add_option("--columns", arguments->columns,
+                      "write a table (CSV) of these columns instead: cluster.nodes,strategy,...");
+  command->add_option("--minimize", arguments->minimize,
+                      "print the best values: metrics.iteration_us, for one");
+  command->add_option("--over", arguments->over,
+                      "axes to choose from, for every combination of the others; default strategy");
+  command->add_option("--format", arguments->format, "of the best values: table (default) or json")
+      ->check(one_of("format", {"table", "json"}));
+  command->add_option("--picture", arguments->picture,
+                      "draw the best values over the one or two other axes (SVG)");
+  command
+      ->add_option("--emit", arguments->emit,
+                   "print a job script instead: slurm, parallel, shell or k8s")
+      ->check(one_of("script", {"slurm", "parallel", "shell", "k8s"}));
+  command->add_option("--tasks", arguments->tasks,
+                      "of the script; default so many that each takes about a minute");
+  command->add_option("--image", arguments->image, "k8s: the container image with sgdsim");
+  command->add_flag("-q,--quiet", options.quiet, "no progress");
+  command->footer(
+      "Example:\n"
+      "  sgdsim sweep app/sweeps/nodes_bandwidth.json --minimize metrics.iteration_us\n"
+      "Exit code 1: points failed (their lines have the field error). 130: interrupted.");
+  command->callback([arguments, streams, &exit_code] { exit_code = sweep(*arguments, streams); });
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,157 @@
+// `sgdsim tune`: the best values of an experiment's fields.
+#include <cmath>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/step/result_json.h"
+#include "app/sweep/columns.h"
+#include "app/sweep/sweep_options.h"
+#include "app/sweep/sweep_point.h"
+#include "app/sweep/tune.h"
+#include "app/table.h"
+#include "app/usage.h"
+#include "models/strategy/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+struct TuneArguments {
+  std::string file;
+  std::vector<std::string> axes;
+  std::vector<std::string> settings;
+  std::string objective = "metrics.iteration_us";
+  int64_t most = 2000;
+  std::string threads;
+  std::string format = "table";
+};
+
+// What there is to tune where nobody says it: the sizes of the strategy, of the collective's
+// blocks, the compression's density; without any of them, the strategy itself.
+std::vector<std::string> usual_axes(const Json& experiment) {
+  const std::vector<std::pair<std::string, std::string>> sizes = {
+      {"ddp", "strategy.bucket"},
+      {"fixed_buckets", "strategy.bucket"},
+      {"horovod", "strategy.threshold"},
+      {"bytescheduler", "strategy.partition"},
+      {"p3", "strategy.slice"}};
+  auto named = [&](const char* field, const char* key) -> std::string {
+    const Json value = experiment.value(field, Json());
+    if (value.is_string()) return value.get<std::string>();
+    const Json name = value.is_object() ? value.value(key, Json()) : Json();
+    return name.is_string() ? name.get<std::string>() : "";
+  };
+  std::vector<std::string> axes;
+  for (const auto& [strategy, field] : sizes)
+    if (named("strategy", "name") == strategy)
+      axes.push_back(field +
+                     R"(={"from": "64 KiB", "to": "1 GiB", "count": 225, "spacing": "log"})");
+  if (named("collective", "algorithm") == "lp")
+    axes.emplace_back(
+        R"(collective.block={"from": "1 KiB", "to": "16 MiB", "count": 225, "spacing": "log"})");
+  const Json compression = experiment.value("compression", Json());
+  if (compression.is_object() && compression.contains("density"))
+    axes.emplace_back(
+        R"(compression.density={"from": 0.0001, "to": 0.5, "count": 100, "spacing": "log"})");
+  if (!axes.empty()) return axes;
+  std::string all = "strategy=";
+  for (const StrategyKind& kind : strategies())
+    all += (all.back() == '=' ? "" : ",") + std::string(kind.name);
+  return {all};
+}
+
+// The objective of the experiment as it stands; nothing if it cannot be played.
+std::optional<double> as_it_stands(const Sweep& sweep, const std::string& objective) {
+  try {
+    const Experiment experiment = read_experiment(sweep.base);
+    const StepResult result = simulate_step(experiment.question());
+    const double value = number_in(summary_json(experiment, result), objective);
+    if (!std::isnan(value)) return value;
+  } catch (const InputError&) {
+    // Only with the values of the axes does it make sense.
+  }
+  return std::nullopt;
+}
+
+std::string shown(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void print(std::ostream& out, const Sweep& sweep, const Tuned& tuned, const std::string& objective,
+           std::optional<double> before) {
+  auto amount = [&](double value) {
+    return objective.ends_with("_us") ? short_duration(value, 5) : rounded(value, 5);
+  };
+  Table table({"field", "best"});
+  for (const auto& [field, value] : tuned.best.items()) table.add({field, shown(value)});
+  table.print(out, 1);
+  out << '\n' << objective << ": " << amount(tuned.value);
+  if (before)
+    out << "; as the experiment stands: " << amount(*before) << " ("
+        << rounded(100 * (*before / tuned.value - 1), 3) << " % more)";
+  out << '\n'
+      << tuned.evaluated << " of " << sweep.points << " points evaluated"
+      << (tuned.exhaustive ? ": all of them" : ", one axis at a time, by golden section");
+  if (tuned.failed > 0) out << "; " << tuned.failed << " have no result";
+  out << '\n';
+}
+
+int tune(const TuneArguments& arguments, Streams streams) {
+  const int threads = threads_of(arguments.threads);
+  std::vector<std::string> axes = arguments.axes;
+  if (axes.empty()) {
+    const Document document = Document::read(arguments.file);
+    if (document.root().json().is_object() && !document.root().json().contains("axes"))
+      axes = usual_axes(resolve_experiment(document.root(), arguments.settings).json);
+  }
+  const Sweep sweep = read_sweep(arguments.file, arguments.settings, axes);
+  check_axes(sweep);
+  const Tuned tuned = tune(sweep, arguments.objective, arguments.most, threads);
+  if (tuned.best.is_null()) throw InputError(arguments.file, "no point has a result");
+  const auto before = as_it_stands(sweep, arguments.objective);
+  if (arguments.format == "table") {
+    print(streams.out, sweep, tuned, arguments.objective, before);
+    return 0;
+  }
+  Json json = {{"schema", "sgdsim/tune/1"},
+               {"objective", arguments.objective},
+               {"best", tuned.best},
+               {"value", tuned.value},
+               {"method", tuned.exhaustive ? "exhaustive" : "coordinates"},
+               {"evaluated", tuned.evaluated},
+               {"failed", tuned.failed},
+               {"points", sweep.points}};
+  if (before) json["before"] = *before;
+  streams.out << json.dump(2) << '\n';
+  return 0;
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& program, Streams streams, int& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "tune", "Find the best values of an experiment's fields: bucket size, block, strategy, ...");
+  auto arguments = std::make_shared<TuneArguments>();
+  command->add_option("FILE", arguments->file, "an experiment, or a sweep")->required();
+  make_repeatable(command->add_option(
+      "--axis", arguments->axes,
+      "what to tune: strategy.bucket=1MiB..256MiB; default what the strategy, the collective and "
+      "the compression have"));
+  make_repeatable(
+      command->add_option("--set", arguments->settings, "change a field of the experiment"));
+  command->add_option("--minimize", arguments->objective,
+                      "a column of the result; default metrics.iteration_us");
+  command
+      ->add_option("--most", arguments->most,
+                   "evaluate at most so many points (default 2000); fewer are all tried")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  command->add_option("-j,--threads", arguments->threads, "threads; default all cores");
+  command->add_option("--format", arguments->format, "table (default) or json")
+      ->check(one_of("format", {"table", "json"}));
+  command->footer(
+      "Example:\n"
+      "  sgdsim tune app/experiments/bert_base_10gbe.json --set strategy=fixed_buckets");
+  command->callback([arguments, streams, &exit_code] { exit_code = tune(*arguments, streams); });
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,277 @@
+// Reading sweeps, and counting through them.
+#include "app/sweep/sweep_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "app/collective/ranges.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr char sweep_schema[] = "sgdsim/sweep/1";
+constexpr int64_t most_watched = 20'000'000;
+
+// "2..256" doubles, "2..10:2" steps, "a,b" lists; JSON stands for itself.
+Json values_of(const std::string& text, const std::string& where) {
+  if (text.starts_with('[') || text.starts_with('{')) {
+    Json json = Json::parse(text, nullptr, false);
+    if (json.is_discarded()) throw InputError(where, "not JSON: " + text.substr(0, 60));
+    return json;
+  }
+  auto value_of = [](const std::string& one) {
+    Json json = Json::parse(one, nullptr, false);
+    return json.is_discarded() ? Json(one) : json;
+  };
+  const std::size_t dots = text.find("..");
+  if (dots != std::string::npos && text.find(',') == std::string::npos) {
+    const std::size_t colon = text.find(':', dots);
+    Json range = {{"from", value_of(text.substr(0, dots))},
+                  {"to", value_of(text.substr(dots + 2, colon - dots - 2))}};
+    if (colon == std::string::npos)
+      range["factor"] = 2;
+    else
+      range["step"] = value_of(text.substr(colon + 1));
+    return range;
+  }
+  Json list = Json::array();
+  for (const std::string& one : split_list(text)) list.push_back(value_of(one));
+  return list;
+}
+
+void add_axes(Sweep& sweep, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    const std::string where = "--axis " + text.substr(0, std::min<std::size_t>(equals, 80));
+    if (equals == std::string::npos || equals == 0)
+      throw InputError(where, "expected FIELD=VALUES, as in cluster.nodes=2..256");
+    const Json values = values_of(text.substr(equals + 1), where);
+    const std::string field = text.substr(0, equals);
+    for (const Axis& axis : sweep.axes)
+      if (axis.field() == field) throw InputError(where, "this axis occurs twice");
+    sweep.axes.emplace_back(field, Value(values, "--axis " + field, ""));
+  }
+}
+
+// Groups of axes: those of a zip together, every other one by itself, in the order of their first.
+void group_axes(Sweep& sweep, const std::optional<Value>& zips) {
+  std::vector<std::string> fields;
+  for (const Axis& axis : sweep.axes) fields.push_back(axis.field());
+  std::vector<std::vector<std::size_t>> zipped;
+  std::set<std::size_t> taken;
+  for (const Value& zip : zips ? zips->items() : std::vector<Value>()) {
+    std::vector<std::size_t> group;
+    for (const Value& name : zip.items()) {
+      const auto found = std::find(fields.begin(), fields.end(), name.text());
+      if (found == fields.end()) name.fail(unknown_name("axis", name.text(), fields));
+      const auto axis = static_cast<std::size_t>(found - fields.begin());
+      if (!taken.insert(axis).second) name.fail("this axis is in a zip already");
+      group.push_back(axis);
+      const Axis& first = sweep.axes[group.front()];
+      const Axis& other = sweep.axes[axis];
+      if (first.size() != other.size())
+        zip.fail("axes that move together need equally many values; \"" + first.field() +
+                 "\" has " + std::to_string(first.size()) + " and \"" + other.field() + "\" has " +
+                 std::to_string(other.size()));
+    }
+    if (group.empty()) zip.fail("expected the names of axes");
+    zipped.push_back(std::move(group));
+  }
+  for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+    if (!taken.contains(a)) zipped.push_back({a});
+  std::sort(zipped.begin(), zipped.end(), [](const auto& a, const auto& b) {
+    return *std::min_element(a.begin(), a.end()) < *std::min_element(b.begin(), b.end());
+  });
+  sweep.groups = std::move(zipped);
+}
+
+// Reads the files that an axis of traces or of clusters names.
+void load_files(Sweep& sweep) {
+  const std::filesystem::path folder = std::filesystem::path(sweep.file).parent_path();
+  for (const Axis& axis : sweep.axes) {
+    if (axis.field() != "trace" && axis.field() != "cluster") continue;
+    for (int64_t i = 0; i < axis.size(); ++i) {
+      const Json value = axis.value(i);
+      if (!value.is_string()) continue;
+      const std::filesystem::path path = value.get<std::string>();
+      const bool from_here = path.is_absolute() || axis.where().starts_with("--axis");
+      const std::string found = (from_here ? path : folder / path).lexically_normal().string();
+      sweep.files[value.get<std::string>()] = {Document::read(found).root().json(),
+                                               path.filename().string()};
+    }
+  }
+}
+
+void count_points(Sweep& sweep) {
+  for (std::size_t g = 0; g < sweep.groups.size(); ++g)
+    if (__builtin_mul_overflow(sweep.product, sweep.size_of(g), &sweep.product))
+      throw InputError(sweep.file, "the axes have more than 2^63 points together");
+  sweep.points = sweep.product;
+  if (sweep.where.axes().empty()) return;
+  int64_t combinations = 1;
+  for (std::size_t g = 0; g < sweep.groups.size(); ++g) {
+    const auto& group = sweep.groups[g];
+    if (std::none_of(group.begin(), group.end(),
+                     [&](std::size_t a) { return sweep.where.axes().contains(a); }))
+      continue;
+    sweep.watched.push_back(g);
+    if (__builtin_mul_overflow(combinations, sweep.size_of(g), &combinations) ||
+        combinations > most_watched)
+      throw InputError(sweep.file + ": /where", "the axes that are named here have more than " +
+                                                    std::to_string(most_watched) + " combinations");
+  }
+  const int64_t others = sweep.product / combinations;
+  Choice choice(sweep.axes.size(), 0);
+  int64_t kept = 0;
+  for (int64_t i = 0; i < combinations; ++i) {
+    int64_t rest = i;
+    for (std::size_t w = sweep.watched.size(); w-- > 0;) {
+      const std::size_t group = sweep.watched[w];
+      for (const std::size_t axis : sweep.groups[group]) choice[axis] = rest % sweep.size_of(group);
+      rest /= sweep.size_of(group);
+    }
+    sweep.kept.push_back(sweep.where.holds(sweep.axes, choice));
+    kept += sweep.kept.back() ? 1 : 0;
+  }
+  sweep.points = kept * others;
+  if (kept == 0) throw InputError(sweep.file + ": /where", "this leaves no point");
+}
+
+// Errors of points name files without their folders: they are the same wherever a point runs.
+void forget_folders(ResolvedExperiment& base) {
+  for (std::string* file : {&base.file, &base.trace_file, &base.cluster_file})
+    *file = std::filesystem::path(*file).filename().string();
+}
+
+std::string id_of_sweep(const Sweep& sweep, const Json& axes, const Json& zip, const Json& where) {
+  Json all = {{"base", sweep.base.json}, {"axes", Json::array()}, {"zip", zip}, {"where", where}};
+  // Their order counts, and canonical JSON would sort them.
+  for (const auto& [field, values] : axes.items()) all["axes"].push_back({field, values});
+  for (const auto& [path, content] : sweep.files) all["files"][path] = content.json;
+  return id_of(all).substr(7, 16);
+}
+
+ResolvedExperiment resolve_base(const Value& base, const std::vector<std::string>& settings) {
+  if (!base.json().is_string()) return resolve_experiment(base, settings);
+  const std::filesystem::path path = base.text();
+  const std::filesystem::path folder = std::filesystem::path(base.file()).parent_path();
+  return resolve_experiment((path.is_absolute() ? path : folder / path).lexically_normal().string(),
+                            settings);
+}
+
+}  // namespace
+
+Choice Sweep::choice_at(int64_t place) const {
+  Choice choice(axes.size());
+  for (std::size_t g = groups.size(); g-- > 0;) {
+    const int64_t size = size_of(g);
+    for (const std::size_t axis : groups[g]) choice[axis] = place % size;
+    place /= size;
+  }
+  return choice;
+}
+
+bool Sweep::keeps(const Choice& choice) const {
+  if (kept.empty()) return true;
+  int64_t place = 0;
+  for (const std::size_t group : watched)
+    place = place * size_of(group) + choice[groups[group].front()];
+  return kept[static_cast<std::size_t>(place)];
+}
+
+Sweep read_sweep(const std::string& file, const std::vector<std::string>& settings,
+                 const std::vector<std::string>& axes) {
+  const Document document = Document::read(file);
+  Sweep sweep;
+  sweep.file = file;
+  const Json none = Json::object();
+  Json spec_axes = none, zip, where;
+  std::optional<Value> zips, conditions;
+  const Value root = document.root();
+  const bool is_experiment = root.json().is_object() && !root.json().contains("base") &&
+                             root.json().contains("trace") && root.json().contains("cluster");
+  if (is_experiment) {
+    sweep.base = resolve_experiment(root, settings);
+  } else {
+    Object fields(root);
+    if (const auto schema = fields.find("schema"); schema && schema->text() != sweep_schema)
+      schema->fail("expected \"" + std::string(sweep_schema) + "\", got \"" + schema->text() +
+                   "\"");
+    if (const auto name = fields.find("name")) sweep.name = name->text();
+    for (const char* text : {"description", "source"})
+      if (const auto field = fields.find(text)) field->text();
+    const Value base = fields.at("base");
+    std::vector<std::string> all_settings;
+    if (const auto set = fields.find("set"))
+      for (const auto& [field, value] : set->entries())
+        all_settings.push_back(field + "=" + value.json().dump());
+    all_settings.insert(all_settings.end(), settings.begin(), settings.end());
+    const auto given = fields.find("axes");
+    zips = fields.find("zip");
+    conditions = fields.find("where");
+    fields.done();
+    sweep.base = resolve_base(base, all_settings);
+    if (given) {
+      spec_axes = given->json();
+      for (const auto& [field, values] : given->entries()) sweep.axes.emplace_back(field, values);
+    }
+  }
+  if (sweep.name.empty()) sweep.name = std::filesystem::path(file).stem().string();
+  add_axes(sweep, axes);
+  for (const std::string& text : axes)
+    spec_axes[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+  if (sweep.axes.empty())
+    throw InputError(file, is_experiment ? "an experiment has no axes; give some with --axis"
+                                         : "expected at least one axis in \"axes\"");
+  group_axes(sweep, zips);
+  if (conditions) {
+    where = conditions->json();
+    sweep.where = Where(*conditions, sweep.axes, sweep.base.json);
+  }
+  if (zips) zip = zips->json();
+  load_files(sweep);
+  forget_folders(sweep.base);
+  count_points(sweep);
+  sweep.id = id_of_sweep(sweep, spec_axes, zip, where);
+  return sweep;
+}
+
+std::optional<Point> Points::next() {
+  if (sweep_->kept.empty()) {
+    if (place_ == 0) place_ = shard_.index;
+    if (place_ >= sweep_->product) return std::nullopt;
+    Point point{place_, sweep_->choice_at(place_)};
+    place_ += shard_.count;
+    return point;
+  }
+  while (place_ < sweep_->product) {
+    Choice choice = sweep_->choice_at(place_++);
+    if (!sweep_->keeps(choice)) continue;
+    const int64_t number = number_++;
+    if (number % shard_.count == shard_.index) return Point{number, std::move(choice)};
+  }
+  return std::nullopt;
+}
+
+std::vector<Point> spread_points(const Sweep& sweep, int64_t count) {
+  std::vector<Point> points;
+  const int64_t tries = std::min(count, sweep.product);
+  for (int64_t i = 0; i < tries; ++i) {
+    const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(tries);
+    const auto place = static_cast<int64_t>(part * static_cast<double>(sweep.product));
+    Choice choice = sweep.choice_at(std::min(place, sweep.product - 1));
+    if (sweep.keeps(choice)) points.push_back({static_cast<int64_t>(points.size()), choice});
+  }
+  return points;
+}
+
+Json axes_json(const Sweep& sweep, const Choice& choice) {
+  Json json = Json::object();
+  for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+    json[sweep.axes[a].field()] = sweep.axes[a].value(choice[a]);
+  return json;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,85 @@
+// A sweep: a base experiment, axes with the values that its fields take, and the points of their
+// product, numbered without being stored.
+//
+// The first axis of the file is the slowest, the last the fastest. Axes of one `zip` move together,
+// at the place of the first of them. `where` leaves points out; the rest are numbered from 0 in
+// that order. Whatever computes a point sees the same experiment, wherever and whenever it runs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/step/experiment.h"
+#include "app/sweep/axis.h"
+#include "app/sweep/where.h"
+
+namespace sgdsim {
+
+// Point k belongs to shard k mod count.
+struct Shard {
+  int64_t index = 0;
+  int64_t count = 1;
+};
+
+struct Sweep {
+  // A trace or a cluster that an axis names by its file.
+  struct Content {
+    Json json;
+    std::string file;
+  };
+
+  std::string name;
+  std::string file;
+  ResolvedExperiment base;
+  std::vector<Axis> axes;
+  std::vector<std::vector<std::size_t>> groups;  // axes that move together, slowest first
+  Where where;
+  std::map<std::string, Content> files;
+  int64_t product = 1;  // of all groups
+  int64_t points = 0;   // of these, what `where` keeps
+  std::string id;       // 16 hexadecimal digits over all that decides the points
+
+  int64_t size_of(std::size_t group) const { return axes[groups[group].front()].size(); }
+  // The place in the product as a value of each axis.
+  Choice choice_at(int64_t place) const;
+  bool keeps(const Choice& choice) const;
+
+  std::vector<std::size_t> watched;  // groups that `where` names
+  std::vector<bool> kept;            // over their product; empty: everything is kept
+};
+
+// `axes` are those of the command line, as FIELD=VALUES; `file` may then be an experiment instead.
+Sweep read_sweep(const std::string& file, const std::vector<std::string>& settings,
+                 const std::vector<std::string>& axes);
+
+struct Point {
+  int64_t number = 0;
+  Choice choice;
+};
+
+// The points of one shard, in order.
+class Points {
+ public:
+  Points(const Sweep& sweep, Shard shard) : sweep_(&sweep), shard_(shard) {}
+  std::optional<Point> next();
+  // How many next() gives in all.
+  static int64_t count(const Sweep& sweep, Shard shard) {
+    return (sweep.points - shard.index + shard.count - 1) / shard.count;
+  }
+
+ private:
+  const Sweep* sweep_;
+  Shard shard_;
+  int64_t place_ = 0;
+  int64_t number_ = 0;  // of the next kept point from place_ on
+};
+
+// So many points, evenly spread over the whole sweep (fewer where `where` leaves them out).
+std::vector<Point> spread_points(const Sweep& sweep, int64_t count);
+
+// The values of a point, by field.
+Json axes_json(const Sweep& sweep, const Choice& choice);
+
+}  // namespace sgdsim

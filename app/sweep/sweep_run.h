@@ -1,0 +1,50 @@
+// Playing the points of a sweep on several threads, and writing them in order.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "app/sweep/sweep_file.h"
+
+namespace sgdsim {
+
+struct SweepOptions {
+  std::string out = "-";  // "": nowhere
+  int threads = 1;
+  Shard shard;
+  bool resume = false;
+  bool quiet = false;
+  std::vector<std::string> columns;  // a table of these instead of lines; cannot be resumed
+  std::string objective;             // a column whose value `each` is told
+};
+
+struct SweepOutcome {
+  int64_t points = 0;  // of the shard
+  int64_t done = 0;    // that are in the output now
+  int64_t failed = 0;  // of them
+  bool interrupted = false;
+  double seconds = 0;
+};
+
+// A point that is done, in order; those that were in the file already come first.
+struct DonePoint {
+  Json axes;
+  double objective = 0;  // not a number if the point failed
+};
+
+// Results are the same for any number of threads, and whether it was interrupted and resumed or
+// not. Throws InputError before the first point if anything cannot be used, std::runtime_error if
+// the output fails later.
+SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, std::ostream& out,
+                       std::ostream& log, const std::function<void(DonePoint&&)>& each);
+
+// An InputError if points of this sweep have no such columns.
+void check_columns_of(const Sweep& sweep, const std::vector<std::string>& columns,
+                      const std::string& where);
+
+// Seconds that one point takes on one thread, from playing some.
+double seconds_per_point(const Sweep& sweep);
+
+}  // namespace sgdsim

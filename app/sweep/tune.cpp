@@ -1,0 +1,147 @@
+// Exhaustive and coordinate search.
+#include "app/sweep/tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "app/sweep/columns.h"
+#include "app/sweep/sweep_point.h"
+#include "app/sweep/sweep_run.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::infinity();
+
+Tuned try_all(const Sweep& sweep, const std::string& objective, int threads) {
+  Tuned tuned{{}, none, sweep.points, 0, true};
+  SweepOptions options;
+  options.out.clear();
+  options.threads = threads;
+  options.quiet = true;
+  options.objective = objective;
+  std::ostream nowhere(nullptr);
+  run_sweep(sweep, options, nowhere, nowhere, [&](DonePoint&& point) {
+    if (std::isnan(point.objective)) ++tuned.failed;
+    if (!(point.objective < tuned.value)) return;
+    tuned.value = point.objective;
+    tuned.best = std::move(point.axes);
+  });
+  return tuned;
+}
+
+class Search {
+ public:
+  Search(const Sweep& sweep, const std::string& objective, int64_t most)
+      : sweep_(sweep), objective_(objective), most_(most), reader_(sweep) {}
+
+  Tuned run() {
+    start();
+    bool better = value_ < none;
+    while (better) {
+      const double before = value_;
+      for (std::size_t group = 0; group < sweep_.groups.size(); ++group) along(group);
+      better = value_ < before;
+    }
+    Tuned tuned{{}, value_, static_cast<int64_t>(known_.size()), failed_, false};
+    if (value_ < none) tuned.best = axes_json(sweep_, best_);
+    return tuned;
+  }
+
+ private:
+  // From the best of a few points all over the space; the first that works if there are many that
+  // do not.
+  void start() {
+    constexpr int64_t few = 16;
+    for (const Point& point : spread_points(sweep_, std::min(most_, few))) try_at(point.choice);
+    if (value_ < none) return;
+    for (const Point& point : spread_points(sweep_, most_)) {
+      try_at(point.choice);
+      if (value_ < none) return;
+    }
+  }
+
+  double try_at(const Choice& choice) {
+    if (!sweep_.keeps(choice)) return none;
+    if (const auto there = known_.find(choice); there != known_.end()) return there->second;
+    if (static_cast<int64_t>(known_.size()) >= most_) return none;
+    const Json line = simulate_point(sweep_, {0, choice}, reader_);
+    double value = number_in(line, objective_);
+    if (std::isnan(value)) {
+      value = none;
+      ++failed_;
+    }
+    known_[choice] = value;
+    if (value < value_) {
+      value_ = value;
+      best_ = choice;
+    }
+    return value;
+  }
+
+  double try_index(std::size_t group, int64_t index) {
+    Choice choice = line_;
+    for (const std::size_t axis : sweep_.groups[group]) choice[axis] = index;
+    return try_at(choice);
+  }
+
+  void along(std::size_t group) {
+    constexpr int64_t spread = 16;
+    line_ = best_;
+    const int64_t size = sweep_.size_of(group);
+    if (size <= spread || !sweep_.axes[sweep_.groups[group].front()].is_ordered()) {
+      for (int64_t i = 0; i < size; ++i) try_index(group, i);
+      return;
+    }
+    // Evenly spread values; then between the neighbours of the best of them.
+    int64_t best = 0;
+    double least = none;
+    auto at = [&](int64_t i) {
+      return std::llround(static_cast<double>(size - 1) * static_cast<double>(i) / (spread - 1));
+    };
+    for (int64_t i = 0; i < spread; ++i) {
+      const double value = try_index(group, at(i));
+      if (!(value < least)) continue;
+      least = value;
+      best = i;
+    }
+    golden_section(group, at(std::max<int64_t>(0, best - 1)), at(std::min(spread - 1, best + 1)));
+  }
+
+  // The least of low .. high, if there is one valley.
+  void golden_section(std::size_t group, int64_t low, int64_t high) {
+    const double golden = (std::sqrt(5.) - 1) / 2;
+    while (high - low > 3) {
+      const auto part = static_cast<int64_t>(golden * static_cast<double>(high - low));
+      const int64_t left = high - part;
+      const int64_t right = std::max(low + part, left + 1);
+      if (try_index(group, left) <= try_index(group, right))
+        high = right;
+      else
+        low = left;
+    }
+    for (int64_t i = low; i <= high; ++i) try_index(group, i);
+  }
+
+  const Sweep& sweep_;
+  const std::string& objective_;
+  int64_t most_;
+  PointReader reader_;
+  std::map<Choice, double> known_;
+  Choice best_;
+  Choice line_;  // the point through which the search goes along an axis
+  double value_ = none;
+  int64_t failed_ = 0;
+};
+
+}  // namespace
+
+Tuned tune(const Sweep& sweep, const std::string& objective, int64_t most, int threads) {
+  if (sweep.points <= most) return try_all(sweep, objective, threads);
+  check_columns_of(sweep, {objective}, "--minimize");
+  return Search(sweep, objective, most).run();
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,26 @@
+// The best point of a sweep: by trying all of a small one, by searching a large one.
+//
+// The search goes along one axis at a time, the others held, until no axis gives anything better.
+// Along an axis of numbers it tries evenly spread values and then narrows down around the best by
+// golden section; along any other axis it tries every value. What it finds is the best only if the
+// objective has one valley; steps (a bucket that just fits) make small ones.
+#pragma once
+
+#include <string>
+
+#include "app/sweep/sweep_file.h"
+
+namespace sgdsim {
+
+struct Tuned {
+  Json best;  // the values of the axes; null if no point has a result
+  double value = 0;
+  int64_t evaluated = 0;
+  int64_t failed = 0;  // of them
+  bool exhaustive = false;
+};
+
+// Minimizes a column of the lines. Never evaluates more than `most` points.
+Tuned tune(const Sweep& sweep, const std::string& objective, int64_t most, int threads);
+
+}  // namespace sgdsim
