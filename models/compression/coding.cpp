@@ -8,21 +8,13 @@ namespace sgdsim {
 
 Compression read_coding(Object& fields, const CompressionContext& context, int ratio) {
   Compression compression;
-  Work compress;
-  Work decompress;
-  const auto compress_field = find_work(fields, "compress");
-  const auto decompress_field = find_work(fields, "decompress");
-  if (compress_field) compress = *compress_field;
-  if (decompress_field) decompress = *decompress_field;
-  if (!compress_field && !decompress_field)
-    compression.notes.emplace_back(
-        "compression: encoding takes no time; `compress` and `decompress` say how long");
+  const BothWays work = read_both_ways(fields, "encoding", compression.notes);
   bool per_hop = false;
   if (const auto placement = fields.find("placement")) {
     per_hop = placement->text() == "per_hop";
     if (!per_hop && placement->text() != "once")
       placement->fail(unknown_name("placement", placement->text(), {"once", "per_hop"}));
-    if (per_hop && (!compress.is_rate() || !decompress.is_rate()))
+    if (per_hop && (!work.compress.is_rate() || !work.decompress.is_rate()))
       placement->fail("per_hop needs `compress` and `decompress` as {\"per_byte\": ...} alone");
   }
   const int workers = context.workers;
@@ -32,11 +24,11 @@ Compression read_coding(Object& fields, const CompressionContext& context, int r
     encoded.elements = encoded.sent = encoded.delivered = n;
     Folding folding{static_cast<double>(ratio), {}};
     if (per_hop) {
-      folding.extra = (compress.per_byte + decompress.per_byte) * ratio;
-      encoded.local = decompress.per_byte.of(n * (workers - 1) / workers);
+      folding.extra = (work.compress.per_byte + work.decompress.per_byte) * ratio;
+      encoded.local = work.decompress.per_byte.of(n * (workers - 1) / workers);
     } else {
-      encoded.compress = compress.of(n, n);
-      encoded.decompress = decompress.of(n, n);
+      encoded.compress = work.compress.of(n, n);
+      encoded.decompress = work.decompress.of(n, n);
     }
     const Bytes size((group.size.count() + ratio - 1) / ratio);
     encoded.transfers[0] = {Operation::allreduce, size, folding};

@@ -51,21 +51,13 @@ std::vector<Factors> sums_of(const Trace& trace, const Shape& shape, int64_t ele
 Compression read(Object& fields, const CompressionContext& context) {
   Compression compression;
   Shape shape;
-  int64_t element_B = 4;
   if (const auto field = fields.find("rank"))
     shape.rank = static_cast<double>(field->whole(1, 1 << 20));
   if (const auto field = fields.find("aspect")) shape.aspect = field->number(1e-6, 1e6);
   if (const auto field = fields.find("vector"))
     shape.vector = static_cast<double>(field->whole(0, int64_t{1} << 50));
-  if (const auto field = fields.find("element")) element_B = field->bytes().count();
-  if (element_B < 1) fields.value().fail("expected an `element` of at least one byte");
-  const auto compress_field = find_work(fields, "compress");
-  const auto decompress_field = find_work(fields, "decompress");
-  const Work compress = compress_field.value_or(Work());
-  const Work decompress = decompress_field.value_or(Work());
-  if (!compress_field && !decompress_field)
-    compression.notes.emplace_back(
-        "compression: factorising takes no time; `compress` and `decompress` say how long");
+  const int64_t element_B = read_element(fields);
+  const BothWays work = read_both_ways(fields, "factorising", compression.notes);
   const std::vector<Factors> sums = sums_of(context.trace, shape, element_B);
   std::vector<int64_t> before_B{0};
   for (const Layer& layer : context.trace.layers)
@@ -80,8 +72,8 @@ Compression read(Object& fields, const CompressionContext& context) {
     Encoded encoded;
     encoded.elements = n / static_cast<double>(element_B);
     encoded.delivered = encoded.elements;
-    encoded.compress = compress.of(encoded.elements, n);
-    encoded.decompress = decompress.of(encoded.elements, n);
+    encoded.compress = work.compress.of(encoded.elements, n);
+    encoded.decompress = work.decompress.of(encoded.elements, n);
     for (const double sum :
          {sums[to].first - sums[from].first, sums[to].second - sums[from].second}) {
       const double elements = part * sum;

@@ -18,18 +18,10 @@ Compression read(Object& fields, const CompressionContext& context) {
   Compression compression;
   int64_t levels = 7;
   int64_t bucket = 512;
-  int64_t element_B = 4;
   if (const auto field = fields.find("levels")) levels = field->whole(1, 1 << 30);
   if (const auto field = fields.find("bucket")) bucket = field->whole(1, int64_t{1} << 40);
-  if (const auto field = fields.find("element")) element_B = field->bytes().count();
-  if (element_B < 1) fields.value().fail("expected an `element` of at least one byte");
-  const auto compress_field = find_work(fields, "compress");
-  const auto decompress_field = find_work(fields, "decompress");
-  const Work compress = compress_field.value_or(Work());
-  const Work decompress = decompress_field.value_or(Work());
-  if (!compress_field && !decompress_field)
-    compression.notes.emplace_back(
-        "compression: encoding takes no time; `compress` and `decompress` say how long");
+  const int64_t element_B = read_element(fields);
+  const BothWays work = read_both_ways(fields, "encoding", compression.notes);
   const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(2 * levels)));
   const int workers = context.workers;
   compression.operation = Operation::allgather;
@@ -39,8 +31,8 @@ Compression read(Object& fields, const CompressionContext& context) {
     const auto n = static_cast<double>(group.size.count());
     const int64_t elements = (group.size.count() + element_B - 1) / element_B;
     encoded.elements = encoded.sent = encoded.delivered = static_cast<double>(elements);
-    encoded.compress = compress.of(encoded.elements, n);
-    encoded.decompress = decompress.of(encoded.elements * workers, n * workers);
+    encoded.compress = work.compress.of(encoded.elements, n);
+    encoded.decompress = work.decompress.of(encoded.elements * workers, n * workers);
     const int64_t codes_B = (elements * bits + 7) / 8;
     const int64_t norms_B = 4 * ((elements + bucket - 1) / bucket);
     encoded.transfers[0] = {Operation::allgather, Bytes(workers * (codes_B + norms_B)), {}};

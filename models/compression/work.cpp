@@ -57,4 +57,20 @@ std::optional<Work> find_work(Object& fields, const std::string& name) {
   return read_work(*field);
 }
 
+BothWays read_both_ways(Object& fields, const std::string& doing, std::vector<std::string>& notes) {
+  const auto compress = find_work(fields, "compress");
+  const auto decompress = find_work(fields, "decompress");
+  if (!compress && !decompress)
+    notes.push_back("compression: " + doing +
+                    " takes no time; `compress` and `decompress` say how long");
+  return {compress.value_or(Work()), decompress.value_or(Work())};
+}
+
+int64_t read_element(Object& fields) {
+  int64_t element_B = 4;
+  if (const auto field = fields.find("element")) element_B = field->bytes().count();
+  if (element_B < 1) fields.value().fail("expected an `element` of at least one byte");
+  return element_B;
+}
+
 }  // namespace sgdsim

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "models/strategy/curve.h"
 
@@ -26,5 +28,14 @@ struct Work {
 Work read_work(const Value& value);
 // The field of this name, if it is there.
 std::optional<Work> find_work(Object& fields, const std::string& name);
+
+struct BothWays {
+  Work compress;
+  Work decompress;
+};
+// The fields `compress` and `decompress`; without either, `notes` say that `doing` takes no time.
+BothWays read_both_ways(Object& fields, const std::string& doing, std::vector<std::string>& notes);
+// The field `element`: the bytes of one value, 4 if not given.
+int64_t read_element(Object& fields);
 
 }  // namespace sgdsim
