@@ -50,26 +50,38 @@ Duration broadcast_time(const Job& job) {
   return worst;
 }
 
-// The time at which the root of a subtree of `size` members has folded everything. Only the last
-// child's subtree can be smaller than a power of two, so the recursion is short. For rendezvous and
-// alpha at the ports this is ceil(lg P)(alpha + n beta + n gamma).
-Duration reduce_time(const Job& job, int size) {
+// The time at which the root of a subtree of `size` members has folded everything. Its children
+// have 1, 2, 4, ... members, which `full` has the times of; only the last one may have fewer.
+Duration subtree_time(const Job& job, int size, const std::vector<Duration>& full) {
   if (size == 1) return {};
   const double n = job.bytes();
   const Duration flight = job.wire() ? job.latency(n) : Duration();
   const Duration transit = job.wire() ? job.transfer(n) : job.message(n);
+  const Duration fold = job.fold(n);
   Duration done;  // of the root
   Duration in_port;
-  for (int mask = 1; mask < size; mask *= 2) {
-    const Duration child = reduce_time(job, std::min(mask, size - mask));
+  for (int level = 0; 1 << level < size; ++level) {
+    const int rest = size - (1 << level);
+    const Duration child =
+        rest >= 1 << level ? full[static_cast<std::size_t>(level)] : subtree_time(job, rest, full);
     if (job.options.mst_eager) {
       in_port = std::max(child + flight, in_port) + transit;
-      done = std::max(done, in_port) + job.fold(n);
+      done = std::max(done, in_port) + fold;
     } else {
-      done = std::max(child + flight, done) + transit + job.fold(n);
+      done = std::max(child + flight, done) + transit + fold;
     }
   }
   return done;
+}
+
+Duration reduce_time(const Job& job, int size) {
+  const int levels = log2_up(size);
+  // At rendezvous, with alpha at the ports, no child is later than the one before is folded.
+  if (!job.wire() && !job.options.mst_eager)
+    return levels * (job.message(job.bytes()) + job.fold(job.bytes()));
+  std::vector<Duration> full;
+  for (int level = 0; level < levels; ++level) full.push_back(subtree_time(job, 1 << level, full));
+  return subtree_time(job, size, full);
 }
 
 std::optional<Duration> closed_form(const Job& job) {
