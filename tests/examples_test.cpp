@@ -1,6 +1,7 @@
 // Every example that people are shown runs: those of --help, of the README and of docs/.
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <map>
 
 #include "sim/core/json.h"
 #include "tests/run_program.h"
@@ -113,6 +114,33 @@ TEST_CASE("examples: every experiment that ships runs, and every strategy can be
               .exit_code == 0);
   }
   CHECK(count >= 5);
+}
+
+TEST_CASE("plan: a field changed besides, for every strategy") {
+  const std::vector<std::string> arguments = {
+      "plan",   "app/experiments/googlenet_k80.json", "--also",   "compression=truncate16",
+      "--also", "synchronization=pipe_sgd",           "--format", "json"};
+  const Ran ran = run_sgdsim(arguments);
+  REQUIRE(ran.exit_code == 0);
+  std::map<std::string, int> rows;
+  std::map<std::string, int64_t> mg_wfbp;
+  const Json answer = Json::parse(ran.out);
+  for (const Json& plan : answer.at("plans")) {
+    const std::string with = plan.value("with", "");
+    ++rows[with];
+    if (plan.at("strategy") == "mg_wfbp") mg_wfbp[with] = plan.at("iteration_ps");
+  }
+  CHECK(rows[""] >= 11);
+  CHECK(rows["compression=truncate16"] == rows[""]);
+  CHECK(rows["synchronization=pipe_sgd"] == 1);  // the experiment's own strategy
+  auto alone = [](const std::string& setting) {
+    const Ran one = run_sgdsim(
+        {"run", "app/experiments/googlenet_k80.json", "--set", setting, "--format", "json"});
+    return Json::parse(one.out).at("iteration_ps").get<int64_t>();
+  };
+  for (const std::string with : {"compression=truncate16", "synchronization=pipe_sgd"})
+    CHECK(mg_wfbp[with] == alone(with));
+  CHECK(run_sgdsim({"plan", "app/experiments/googlenet_k80.json", "--also", "x=1"}).exit_code == 2);
 }
 
 TEST_CASE("examples: how they are found") {

@@ -26,6 +26,7 @@ struct RunArguments {
   std::string timeline_workers = "0";
   std::string timeline_iterations;
   bool gantt = false;
+  std::vector<std::string> also;  // plan
 };
 
 void add_common_options(CLI::App& command, RunArguments& arguments) {
@@ -98,26 +99,26 @@ void run(const RunArguments& arguments, Streams streams) {
 
 struct Plan {
   std::string strategy;
+  std::string with;  // a setting of --also
   StepResult result;
   Metrics metrics;
   std::string why_not;
 };
 
-std::vector<Plan> plans_of(const RunArguments& arguments) {
-  const ResolvedExperiment resolved = [&] {
-    std::vector<std::string> settings = arguments.settings;
-    if (!arguments.fidelity.empty()) settings.push_back("fidelity=" + arguments.fidelity);
-    return resolve_experiment(arguments.experiment, settings);
-  }();
-  Experiment experiment = read_experiment(resolved);
-  const std::string own = experiment.strategy.name;
-  const Strategy own_strategy = experiment.strategy;
-  std::vector<Plan> plans;
+// Every strategy under one more setting, or none. Where iterations are pipelined or workers do not
+// wait for each other, messages are not scheduled within an iteration: the own strategy has to do.
+void add_plans(const RunArguments& arguments, const std::string& with, std::vector<Plan>& plans) {
+  RunArguments changed = arguments;
+  if (!with.empty()) changed.settings.push_back(with);
+  Experiment experiment = experiment_of(changed);
+  const Strategy own = experiment.strategy;
   for (const StrategyKind& kind : strategies()) {
+    if (!with.empty() && experiment.synchronization && kind.name != own.name) continue;
     Plan plan;
     plan.strategy = kind.name;
+    plan.with = with;
     // The experiment's own strategy keeps its fields, the others have their defaults.
-    experiment.strategy = plan.strategy == own ? own_strategy : strategy_named(plan.strategy, "");
+    experiment.strategy = plan.strategy == own.name ? own : strategy_named(plan.strategy, "");
     try {
       plan.result = simulate_step(experiment.question());
       plan.metrics = metrics_of(experiment, plan.result);
@@ -126,6 +127,12 @@ std::vector<Plan> plans_of(const RunArguments& arguments) {
     }
     plans.push_back(std::move(plan));
   }
+}
+
+std::vector<Plan> plans_of(const RunArguments& arguments) {
+  std::vector<Plan> plans;
+  add_plans(arguments, "", plans);
+  for (const std::string& with : arguments.also) add_plans(arguments, with, plans);
   std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
     if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
     return a.metrics.mean_ps < b.metrics.mean_ps;
@@ -134,20 +141,28 @@ std::vector<Plan> plans_of(const RunArguments& arguments) {
 }
 
 Json plan_json(const Plan& plan) {
-  if (!plan.why_not.empty()) return {{"strategy", plan.strategy}, {"why_not", plan.why_not}};
-  Json groups = Json::array();
+  Json json = {{"strategy", plan.strategy}};
+  if (!plan.with.empty()) json["with"] = plan.with;
+  if (!plan.why_not.empty()) {
+    json["why_not"] = plan.why_not;
+    return json;
+  }
+  json["iteration_ps"] = plan.metrics.mean_ps;
+  json["iteration_us"] = plan.metrics.mean_us;
+  json["exposed_us"] = plan.result.mean.exposed.us();
+  json["speedup"] = plan.metrics.speedup;
+  Json& groups = json["groups"] = Json::array();
   for (const MessageRecord& message : plan.result.messages)
     groups.push_back({{"layers", {message.first_layer, message.last_layer}},
                       {"size_B", message.size.count()},
                       {"ready_us", message.ready.us()},
                       {"start_us", message.start.us()},
                       {"end_us", message.end.us()}});
-  return {{"strategy", plan.strategy},
-          {"iteration_ps", plan.metrics.mean_ps},
-          {"iteration_us", plan.metrics.mean_us},
-          {"exposed_us", plan.result.mean.exposed.us()},
-          {"speedup", plan.metrics.speedup},
-          {"groups", groups}};
+  return json;
+}
+
+std::string name_of(const Plan& plan) {
+  return plan.with.empty() ? plan.strategy : plan.strategy + ", " + plan.with;
 }
 
 void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
@@ -155,11 +170,11 @@ void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
   Table table({"strategy", "iteration", "exposed", "speed-up", "messages", "behind the best"});
   for (const Plan& plan : plans) {
     if (!plan.why_not.empty()) {
-      table.add({plan.strategy, "-", "-", "-", "-", plan.why_not});
+      table.add({name_of(plan), "-", "-", "-", "-", plan.why_not});
       continue;
     }
     const double behind = 100 * (plan.metrics.mean_us / best.metrics.mean_us - 1);
-    table.add({plan.strategy, short_duration(plan.metrics.mean_us, 5),
+    table.add({name_of(plan), short_duration(plan.metrics.mean_us, 5),
                short_duration(plan.result.mean.exposed.us(), 4), rounded(plan.metrics.speedup),
                std::to_string(plan.result.messages.size()),
                behind == 0 ? "-" : "+" + rounded(behind, 3) + " %"});
@@ -168,10 +183,10 @@ void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
   const auto next = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) {
     return plan.why_not.empty() && plan.metrics.mean_ps > best.metrics.mean_ps;
   });
-  out << '\n' << best.strategy << " wins";
+  out << '\n' << name_of(best) << " wins";
   if (next != plans.end())
     out << ", " << rounded(100 * (next->metrics.mean_us / best.metrics.mean_us - 1), 3)
-        << " % ahead of " << next->strategy;
+        << " % ahead of " << name_of(*next);
   out << ".\n";
 }
 
@@ -209,8 +224,11 @@ void add_plan_command(CLI::App& program, Streams streams) {
       "plan", "Every strategy on the trace and cluster of an experiment, best first.");
   auto arguments = std::make_shared<RunArguments>();
   add_common_options(*command, *arguments);
+  make_repeatable(
+      command->add_option("--also", arguments->also,
+                          "every strategy once more with this field changed: compression=gtopk"));
   command->footer(
-      "Example:\n  sgdsim plan app/experiments/googlenet_k80.json --fidelity closed_form");
+      "Example:\n  sgdsim plan app/experiments/googlenet_k80.json --also compression=truncate16");
   command->callback([arguments, streams] { plan(*arguments, streams); });
 }
 
