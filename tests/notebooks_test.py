@@ -462,7 +462,7 @@ def stragglers_numbers(test, page):
 
 def crossover_numbers(test, page):
     ways = {}
-    for name in ("crossover_dense.json", "crossover_less.json"):
+    for name in ("crossover_dense.json", "crossover_less.json", "crossover_later.json"):
         for group in page.json(name)["groups"]:
             place = (group["axes"]["cluster.nic.bandwidth"], group["axes"]["cluster.nodes"])
             ways.setdefault(place, []).append(group["value"])
@@ -471,7 +471,7 @@ def crossover_numbers(test, page):
     printed = cells(page.figures["crossover"].axes[0])
     test.assertEqual(len(printed), len(speeds) * len(nodes))
     for (speed, count), values in ways.items():
-        test.assertEqual(len(values), 4)  # whole gradients and three ways of sending less
+        test.assertEqual(len(values), 5)  # whole gradients, three ways of sending less, one of sending later
         first, second = sorted(values)[:2]
         number = float(printed[speeds.index(speed), nodes.index(count)].removesuffix(" %"))
         behind = 100 * (second / first - 1)
