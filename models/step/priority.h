@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -14,8 +13,9 @@ namespace sgdsim {
 // returns when that message has ended. `ready` is per message and grows along the plan; `never` is
 // later than all of them.
 //
-// Pieces of one layer follow each other in the plan and get ready together, so that one entry of
-// the heap stands for all of them.
+// Pieces of one layer follow each other in the plan and get ready together, so that one entry
+// stands for all of them. The most urgent entry is the last: as backward goes, that is where the
+// next one belongs.
 template <class Point, class Send>
 void send_by_priority(const GradientPlan& plan, const std::vector<Point>& ready, Point never,
                       const Send& send) {
@@ -24,7 +24,7 @@ void send_by_priority(const GradientPlan& plan, const std::vector<Point>& ready,
     Bytes size;
   };
   using Urgent = std::pair<int, std::size_t>;  // priority, then order of the plan
-  std::vector<Urgent> waiting;                 // a heap, the most urgent in front
+  std::vector<Urgent> waiting;                 // the most urgent last
   std::vector<Flight> committed;               // in the order of their ends
   committed.reserve(ready.size());
   auto same_layer = [&](std::size_t a, std::size_t b) {
@@ -37,13 +37,15 @@ void send_by_priority(const GradientPlan& plan, const std::vector<Point>& ready,
   while (next < ready.size() || !waiting.empty()) {
     for (; next < ready.size() && ready[next] <= now; ++next) {
       if (next > 0 && same_layer(next - 1, next)) continue;
-      waiting.emplace_back(plan.messages[next].priority, next);
-      std::push_heap(waiting.begin(), waiting.end(), std::greater<>());
+      const Urgent urgent(plan.messages[next].priority, next);
+      auto place = waiting.end();
+      while (place != waiting.begin() && *(place - 1) < urgent) --place;
+      waiting.insert(place, urgent);
     }
     for (; landed < committed.size() && committed[landed].end <= now; ++landed)
       in_flight = in_flight - committed[landed].size;
     while (!waiting.empty()) {
-      std::size_t index = waiting.front().second;
+      std::size_t index = waiting.back().second;
       const bool alone = landed == committed.size();
       if (!alone && in_flight + plan.messages[index].size > plan.credit) break;
       auto follows = [&] { return index + 1 < next && same_layer(index, index + 1); };
@@ -55,9 +57,8 @@ void send_by_priority(const GradientPlan& plan, const std::vector<Point>& ready,
         end = send(++index, now);
       }
       if (follows()) {
-        waiting.front().second = index + 1;
+        waiting.back().second = index + 1;
       } else {
-        std::pop_heap(waiting.begin(), waiting.end(), std::greater<>());
         waiting.pop_back();
       }
       committed.push_back({end, plan.messages[index].size});
