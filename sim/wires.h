@@ -41,27 +41,8 @@ class Wires {
   AlphaRule alpha() const { return alpha_; }
 
   Leg leg(int from, int to, double size_B, bool folds) const {
-    const Network& network = network_->at_size(size_B);
-    const PairCost cost = network.between(from, to);
-    Leg leg;
-    const Duration transit = cost.per_byte.of(size_B);
-    if (folds) leg.fold = cost.reduce.of(size_B);
-    if (alpha_ == AlphaRule::port) {
-      leg.out_busy = leg.in_busy = leg.transit = cost.latency + transit;
-      return leg;
-    }
-    leg.flight = cost.latency;
-    leg.transit = leg.in_busy = leg.out_busy = transit;
-    // A fast port is not held up for as long as a slow one at the other end needs.
-    const std::vector<Port>& ports = network.ports();
-    if (!ports.empty()) {
-      const auto class_rate = network.classes()[network.class_of(from, to)].per_byte;
-      const PerByte out = ports[static_cast<std::size_t>(from)].out.per_byte;
-      const PerByte in = ports[static_cast<std::size_t>(to)].in.per_byte;
-      leg.out_busy = std::max(out, class_rate).of(size_B);
-      leg.in_busy = std::max(in, class_rate).of(size_B);
-    }
-    return leg;
+    if (network_->has_bands()) return leg_of_band(from, to, size_B, folds);
+    return leg_at(network_->between(from, to), from, to, size_B, folds);
   }
 
   static Leg scaled(const Leg& leg, double factor) {
@@ -73,6 +54,34 @@ class Wires {
   }
 
  private:
+  // Kept out of the loops over workers, which are slower with it inlined.
+  [[gnu::noinline]] Leg leg_of_band(int from, int to, double size_B, bool folds) const {
+    const Wires band(network_->at_size(size_B), alpha_);
+    return band.leg_at(band.network().between(from, to), from, to, size_B, folds);
+  }
+
+  Leg leg_at(const PairCost& cost, int from, int to, double size_B, bool folds) const {
+    Leg leg;
+    const Duration transit = cost.per_byte.of(size_B);
+    if (folds) leg.fold = cost.reduce.of(size_B);
+    if (alpha_ == AlphaRule::port) {
+      leg.out_busy = leg.in_busy = leg.transit = cost.latency + transit;
+      return leg;
+    }
+    leg.flight = cost.latency;
+    leg.transit = leg.in_busy = leg.out_busy = transit;
+    // A fast port is not held up for as long as a slow one at the other end needs.
+    const std::vector<Port>& ports = network_->ports();
+    if (!ports.empty()) {
+      const auto class_rate = network_->classes()[network_->class_of(from, to)].per_byte;
+      const PerByte out = ports[static_cast<std::size_t>(from)].out.per_byte;
+      const PerByte in = ports[static_cast<std::size_t>(to)].in.per_byte;
+      leg.out_busy = std::max(out, class_rate).of(size_B);
+      leg.in_busy = std::max(in, class_rate).of(size_B);
+    }
+    return leg;
+  }
+
   const Network* network_;
   AlphaRule alpha_;
 };
