@@ -129,6 +129,9 @@ class CudaBackend : public Backend {
     cudaGraphExec_t exec = nullptr;
     SGDSIM_CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
     graph_ = GraphExec(exec);
+    // What a first launch would prepare: behind the gate it might wait for the gate itself.
+    SGDSIM_CUDA_CHECK(cudaGraphUpload(exec, main_.get()));
+    SGDSIM_CUDA_CHECK(cudaStreamSynchronize(main_.get()));
   }
 
   double run_us() override {

@@ -10,8 +10,6 @@
 namespace sgdsim::calibrate::cuda {
 namespace {
 
-constexpr int threads = 256;
-constexpr int64_t most_blocks = 2048;
 constexpr long long gate_cycles = 10'000'000'000;  // about 5 s at 2 GHz
 
 __device__ float add(float a, float b) { return a + b; }
@@ -56,11 +54,6 @@ __global__ void wait_for_opening(const volatile int* opened) {
   }
 }
 
-unsigned blocks_for(int64_t count) {
-  return static_cast<unsigned>(
-      std::clamp<int64_t>((count + threads - 1) / threads, 1, most_blocks));
-}
-
 bool is_aligned(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
 
 template <class T>
@@ -73,16 +66,13 @@ void sum_of(void* to, const void* from, const void* with, int64_t bytes, cudaStr
   const int64_t packs =
       is_aligned(to) && is_aligned(from) && is_aligned(with) ? count / in_pack : 0;
   if (packs > 0) {
-    sum_packs<T><<<blocks_for(packs), threads, 0, stream>>>(
-        reinterpret_cast<Pack<T>*>(target), reinterpret_cast<const Pack<T>*>(a),
-        reinterpret_cast<const Pack<T>*>(b), packs);
-    SGDSIM_CUDA_CHECK(cudaGetLastError());
+    launch_over(packs, sum_packs<T>, stream, reinterpret_cast<Pack<T>*>(target),
+                reinterpret_cast<const Pack<T>*>(a), reinterpret_cast<const Pack<T>*>(b), packs);
   }
   const int64_t done = packs * in_pack;
   if (done == count) return;
-  sum_elements<T><<<blocks_for(count - done), threads, 0, stream>>>(target + done, a + done,
-                                                                    b + done, count - done);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch_over(count - done, sum_elements<T>, stream, target + done, a + done, b + done,
+              count - done);
 }
 
 }  // namespace
@@ -100,8 +90,7 @@ void launch_sum(Type type, void* to, const void* from, const void* with, int64_t
 }
 
 void launch_gate(const volatile int* opened, cudaStream_t stream) {
-  wait_for_opening<<<1, 1, 0, stream>>>(opened);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch(wait_for_opening, 1, 1, stream, opened);
 }
 
 }  // namespace sgdsim::calibrate::cuda

@@ -10,7 +10,6 @@
 namespace sgdsim::calibrate::cuda {
 namespace {
 
-constexpr int threads = 256;
 constexpr uint32_t no_index = 0xffffffffU;
 
 __device__ uint64_t pair_of(uint32_t index, float value) {
@@ -71,7 +70,7 @@ __global__ void to_16(__half* to, const float* from, int64_t elements) {
 __global__ void largest_bits(uint32_t* largest, const float* from, int64_t elements) {
   uint32_t mine = 0;
   for (int64_t i = first(); i < elements; i += step()) mine = max(mine, size_key(from[i]));
-  using Reduce = cub::BlockReduce<uint32_t, threads>;
+  using Reduce = cub::BlockReduce<uint32_t, threads_of_block>;
   __shared__ typename Reduce::TempStorage room;
   const uint32_t all =
       Reduce(room).Reduce(mine, [](uint32_t a, uint32_t b) { return a > b ? a : b; });
@@ -84,10 +83,6 @@ __global__ void to_8(int8_t* to, const float* scale, const float* from, int64_t 
   const float by = *scale;
   for (int64_t i = first(); i < elements; i += step())
     to[i] = static_cast<int8_t>(by > 0 ? rintf(from[i] / by) : 0.F);
-}
-
-unsigned blocks_for(int64_t count) {
-  return static_cast<unsigned>(std::clamp<int64_t>((count + threads - 1) / threads, 1, 2048));
 }
 
 template <class T>
@@ -130,49 +125,37 @@ void SortRoom::sort_by_index(int64_t elements, cudaStream_t stream) {
 
 void SortRoom::select(void* to, const void* data, int64_t elements, int64_t count,
                       cudaStream_t stream) {
-  keys_of_data<<<blocks_for(elements), threads, 0, stream>>>(
-      as<uint32_t>(keys_), as<uint64_t>(pairs_), static_cast<const float*>(data), elements);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch_over(elements, keys_of_data, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
+              static_cast<const float*>(data), elements);
   sort_by_size(elements, stream);
-  store_first<<<blocks_for(count), threads, 0, stream>>>(static_cast<uint32_t*>(to),
-                                                         as<uint64_t>(sorted_pairs_), count);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch_over(count, store_first, stream, static_cast<uint32_t*>(to), as<uint64_t>(sorted_pairs_),
+              count);
 }
 
 void SortRoom::merge(void* to, const void* from, int64_t count, cudaStream_t stream) {
   const int64_t both = 2 * count;
-  gather_pairs<<<blocks_for(both), threads, 0, stream>>>(as<uint32_t>(keys_), as<uint64_t>(pairs_),
-                                                         static_cast<const uint32_t*>(to),
-                                                         static_cast<const uint32_t*>(from), count);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch_over(both, gather_pairs, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
+              static_cast<const uint32_t*>(to), static_cast<const uint32_t*>(from), count);
   sort_by_index(both, stream);
-  add_equal<<<blocks_for(both), threads, 0, stream>>>(as<uint32_t>(keys_), as<uint64_t>(pairs_),
-                                                      as<uint64_t>(sorted_pairs_), both);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch_over(both, add_equal, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
+              as<uint64_t>(sorted_pairs_), both);
   sort_by_size(both, stream);
-  store_first<<<blocks_for(count), threads, 0, stream>>>(static_cast<uint32_t*>(to),
-                                                         as<uint64_t>(sorted_pairs_), count);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch_over(count, store_first, stream, static_cast<uint32_t*>(to), as<uint64_t>(sorted_pairs_),
+              count);
 }
 
 void launch_narrow16(void* to, const void* from, int64_t elements, cudaStream_t stream) {
-  to_16<<<blocks_for(elements), threads, 0, stream>>>(static_cast<__half*>(to),
-                                                      static_cast<const float*>(from), elements);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch_over(elements, to_16, stream, static_cast<__half*>(to), static_cast<const float*>(from),
+              elements);
 }
 
 void launch_narrow8(void* to, const void* from, int64_t elements, cudaStream_t stream) {
   auto* scale = static_cast<float*>(to);
   const auto* data = static_cast<const float*>(from);
   SGDSIM_CUDA_CHECK(cudaMemsetAsync(scale, 0, sizeof(float), stream));
-  largest_bits<<<blocks_for(elements), threads, 0, stream>>>(static_cast<uint32_t*>(to), data,
-                                                             elements);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
-  scale_of<<<1, 1, 0, stream>>>(scale);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
-  to_8<<<blocks_for(elements), threads, 0, stream>>>(reinterpret_cast<int8_t*>(scale + 1), scale,
-                                                     data, elements);
-  SGDSIM_CUDA_CHECK(cudaGetLastError());
+  launch_over(elements, largest_bits, stream, static_cast<uint32_t*>(to), data, elements);
+  launch(scale_of, 1, 1, stream, scale);
+  launch_over(elements, to_8, stream, reinterpret_cast<int8_t*>(scale + 1), scale, data, elements);
 }
 
 }  // namespace sgdsim::calibrate::cuda

@@ -1,6 +1,8 @@
-// Streams, events, graphs and device memory as values that free what they own, and checked calls.
+// Streams, events, graphs and device memory as values that free what they own; checked calls and
+// launches.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
 #include <stdexcept>
@@ -79,6 +81,33 @@ inline Memory make_memory(int device, std::size_t bytes) {
   void* memory = nullptr;
   SGDSIM_CUDA_CHECK(cudaMalloc(&memory, bytes == 0 ? 1 : bytes));
   return Memory(memory);
+}
+
+constexpr int threads_of_block = 256;
+
+// Blocks for a loop over `count` elements, a thread each at first.
+inline unsigned blocks_for(int64_t count) {
+  constexpr int64_t most = 2048;  // enough to fill every GPU
+  return static_cast<unsigned>(
+      std::clamp<int64_t>((count + threads_of_block - 1) / threads_of_block, 1, most));
+}
+
+// The one way to start a kernel.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, cudaStream_t stream,
+            Arguments... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  SGDSIM_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
+}
+
+// A thread or more for each of `count` elements.
+template <class... Parameters, class... Arguments>
+void launch_over(int64_t count, void (*kernel)(Parameters...), cudaStream_t stream,
+                 Arguments... arguments) {
+  launch(kernel, blocks_for(count), threads_of_block, stream, arguments...);
 }
 
 }  // namespace sgdsim::calibrate::cuda
