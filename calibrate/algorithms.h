@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibrate/collectives.h"
+#include "calibrate/element.h"
 
 namespace sgdsim::calibrate {
 
@@ -9,7 +10,9 @@ Plan plan_ring(const Collective& collective);
 Plan plan_mst(const Collective& collective);
 Plan plan_be(const Collective& collective);
 Plan plan_lp(const Collective& collective);
-// Of `data_B` bytes of float32, `count` pairs travel.
-Plan plan_gtopk(int ranks, int64_t data_B, int64_t count);
+// By the machine's own library.
+Plan plan_nccl(const Collective& collective);
+// Of `data_B` bytes, `count` pairs travel.
+Plan plan_gtopk(int ranks, Type type, int64_t data_B, int64_t count);
 
 }  // namespace sgdsim::calibrate

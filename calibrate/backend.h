@@ -34,8 +34,11 @@ class Backend {
   // How the ranks of a plan are placed: "threads", "virtual ranks on one GPU", ...
   virtual std::string placement(int ranks) const = 0;
 
-  // Room for plans of so many ranks, streams of each, bytes of data and of scratch.
-  virtual void prepare(int ranks, int lanes, int64_t data_B, int64_t scratch_B) = 0;
+  // Why this plan cannot be played here; empty if it can.
+  virtual std::string why_not(const Plan& plan) const = 0;
+
+  // Room for plans of so many ranks.
+  virtual void prepare(int ranks, const Room& room) = 0;
   virtual void write(int rank, const std::vector<std::byte>& data) = 0;
   virtual std::vector<std::byte> read(int rank, int64_t bytes) = 0;
   // Takes the plan that the next runs play.

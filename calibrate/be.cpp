@@ -123,15 +123,17 @@ class Exchange {
   void take(int rank, int sender, const Part& part) {
     const int stream = writer_.stream(rank);
     writer_.await(stream, done(sender));
-    writer_.copy(stream, {rank, false, part.at_B}, {sender, false, part.at_B}, part.bytes);
+    writer_.copy(stream, {rank, Buffer::data, part.at_B}, {sender, Buffer::data, part.at_B},
+                 part.bytes);
   }
 
   void take_and_sum(int rank, int sender, const Part& part, int64_t slot_B) {
     const int stream = writer_.stream(rank);
-    const Place mine{rank, false, part.at_B};
+    const Place mine{rank, Buffer::data, part.at_B};
     writer_.await(stream, done(sender));
-    writer_.copy(stream, {rank, true, slot_B}, {sender, false, part.at_B}, part.bytes);
-    writer_.sum(stream, mine, mine, {rank, true, slot_B}, part.bytes);
+    writer_.copy(stream, {rank, Buffer::scratch, slot_B}, {sender, Buffer::data, part.at_B},
+                 part.bytes);
+    writer_.sum(stream, mine, mine, {rank, Buffer::scratch, slot_B}, part.bytes);
   }
 
   const Collective& collective_;

@@ -2,7 +2,7 @@
 //
 // They follow the schedules that the simulator plays under the same names: binomial trees (mst),
 // MPICH's bidirectional exchange (be), the chain of blocks of the linear pipeline (lp) and the
-// ring.
+// ring. Beside them stands NCCL, where the machine has it.
 #pragma once
 
 #include <string>

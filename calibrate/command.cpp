@@ -38,7 +38,7 @@ struct Arguments {
   std::string from = "1 KiB";
   std::string to = "16 MiB";
   int per_doubling = 1;
-  std::string block = "64 KiB";
+  std::string blocks = "64 KiB";
   bool overlap = false;
   double density = 0.001;
   std::string cache = "warm";
@@ -121,8 +121,11 @@ Request request_of(const Arguments& arguments) {
   for (const std::string& name : words_of(arguments.types))
     request.types.push_back(type_named(name, "--type"));
   request.sizes_B = sizes_of(arguments);
-  request.block_B = parse_bytes(arguments.block, "--block").count();
-  if (request.block_B < 4) throw InputError("--block", "expected at least 4 B");
+  request.blocks_B.clear();
+  for (const std::string& block : words_of(arguments.blocks)) {
+    request.blocks_B.push_back(parse_bytes(block, "--block").count());
+    if (request.blocks_B.back() < 4) throw InputError("--block", "expected at least 4 B");
+  }
   request.overlaps = arguments.overlap;
   request.density = arguments.density;
   const double largest = static_cast<double>(request.sizes_B.back());
@@ -142,14 +145,15 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option(
       "--probe", arguments.probes,
       "what to measure: collectives (default), gtopk, copy, fold, top_k, compress, overhead");
-  program.add_option("-a,--algorithm", arguments.algorithms, "ring, mst, be, lp; default all");
+  program.add_option("-a,--algorithm", arguments.algorithms,
+                     "ring, mst, be, lp, nccl; default all that can run here");
   program.add_option("--operation,--op", arguments.operations, "default: all that there are");
   program.add_option("--type", arguments.types, "float32 (default), float16, bfloat16");
   program.add_option("--from", arguments.from, "the smallest size; 1 KiB");
   program.add_option("--to", arguments.to, "the largest size; 16 MiB");
   program.add_option("--per-doubling", arguments.per_doubling, "sizes per doubling; 1")
       ->check(CLI::Range(1, 64));
-  program.add_option("--block", arguments.block, "block size of lp; 64 KiB");
+  program.add_option("--block", arguments.blocks, "block sizes of lp, as 64KiB,1MiB; 64 KiB");
   program.add_flag("--overlap", arguments.overlap, "lp sums in a stream of its own");
   program
       .add_option("--density", arguments.density,
@@ -227,8 +231,20 @@ std::unique_ptr<Backend> backend_of(const Arguments& arguments) {
   throw InputError("--backend", unknown_name("backend", arguments.backend, {"cuda", "host"}));
 }
 
+// What was named must run; what stands in the list of all may be missing.
+void leave_out_what_cannot_run(const Backend& backend, const Arguments& arguments,
+                               std::vector<Task>& tasks) {
+  std::erase_if(tasks, [&](const Task& task) {
+    const std::string why_not = backend.why_not(task.plan);
+    if (!why_not.empty() && !arguments.algorithms.empty())
+      throw InputError("--algorithm", task.algorithm + " cannot run: " + why_not);
+    return !why_not.empty();
+  });
+  if (tasks.empty()) throw InputError("--operation", "nothing is left that can run here");
+}
+
 int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log) {
-  const std::vector<Task> tasks = tasks_of(request_of(arguments));
+  std::vector<Task> tasks = tasks_of(request_of(arguments));
   MeasureOptions options;
   options.rule = {arguments.error_percent / 100, arguments.least,
                   std::max(arguments.least, arguments.most)};
@@ -236,6 +252,7 @@ int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log
   options.time_limit_s = parse_duration(arguments.time_limit, "--time-limit").s();
   options.verify_only = arguments.verify_only;
   const std::unique_ptr<Backend> backend = backend_of(arguments);
+  leave_out_what_cannot_run(*backend, arguments, tasks);
   Progress progress(log, arguments.quiet);
   const Watcher watcher{[] { return interrupted != 0; },
                         [&](const std::string& line) { progress(line); }};

@@ -13,6 +13,7 @@
 
 #include "calibrate/backend.h"
 #include "calibrate/cuda_kernels.cuh"
+#include "calibrate/cuda_nccl.cuh"
 #include "calibrate/cuda_sparse.cuh"
 #include "calibrate/cuda_values.cuh"
 #include "sim/core/error.h"
@@ -58,10 +59,7 @@ class CudaBackend : public Backend {
     main_ = make_stream(devices_.front());
     start_ = make_event(devices_.front(), cudaEventDefault);
     stop_ = make_event(devices_.front(), cudaEventDefault);
-    void* flag = nullptr;
-    SGDSIM_CUDA_CHECK(
-        cudaHostAlloc(&flag, sizeof(int), cudaHostAllocMapped | cudaHostAllocPortable));
-    flag_ = HostMemory(flag);
+    flag_ = make_host_memory(sizeof(int));
   }
 
   Machine machine() const override {
@@ -82,6 +80,7 @@ class CudaBackend : public Backend {
           std::to_string(attribute(cudaDevAttrMemoryClockRate, device) / 1000) + " MHz";
     }
     machine.notes = notes_;
+    if (!nccl_news().version.empty()) machine.notes.push_back("NCCL " + nccl_news().version);
     return machine;
   }
 
@@ -92,15 +91,27 @@ class CudaBackend : public Backend {
     return std::to_string(ranks) + " virtual ranks on " + std::to_string(count) + " GPUs";
   }
 
-  void prepare(int ranks, int lanes, int64_t data_B, int64_t scratch_B) override {
+  std::string why_not(const Plan& plan) const override {
+    if (!has_calls(plan)) return "";
+    if (!nccl_news().why_not.empty()) return nccl_news().why_not;
+    return static_cast<std::size_t>(plan.ranks) <= devices_.size()
+               ? ""
+               : "NCCL wants a GPU for each rank, and there are " + std::to_string(devices_.size());
+  }
+
+  void prepare(int ranks, const Room& room) override {
     graph_ = {};
+    library_.reset();
     data_.clear();
     scratch_.clear();
+    host_.clear();
     streams_.clear();
     for (int rank = 0; rank < ranks; ++rank) {
-      data_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(data_B)));
-      scratch_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(scratch_B)));
-      for (int lane = 0; lane < lanes; ++lane) streams_.push_back(make_stream(device_of(rank)));
+      data_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(room.data_B)));
+      scratch_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(room.scratch_B)));
+      host_.push_back(make_host_memory(static_cast<std::size_t>(room.host_B)));
+      for (int lane = 0; lane < room.lanes; ++lane)
+        streams_.push_back(make_stream(device_of(rank)));
     }
   }
 
@@ -118,10 +129,13 @@ class CudaBackend : public Backend {
 
   void load(const Plan& plan, Type type) override {
     const std::vector<Event> events = make_events(plan);
-    make_rooms(plan);
+    make_rooms(plan, type);
+    if (has_calls(plan) && !library_) library_ = nccl_ranks(first_devices(plan.ranks));
     SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
     fork(plan);
+    if (has_calls(plan)) library_->begin();
     for (const Step& step : plan.steps) capture(step, plan, type, events);
+    if (has_calls(plan)) library_->end();
     join(plan);
     cudaGraph_t graph = nullptr;
     SGDSIM_CUDA_CHECK(cudaStreamEndCapture(main_.get(), &graph));
@@ -165,7 +179,14 @@ class CudaBackend : public Backend {
     return devices_[static_cast<std::size_t>(rank) % devices_.size()];
   }
   int device_of_stream(const Plan& plan, int stream) const {
-    return device_of(stream / plan.lanes);
+    return device_of(plan.rank_of(stream));
+  }
+  std::vector<int> first_devices(int count) const {
+    return {devices_.begin(), devices_.begin() + count};
+  }
+  static bool has_calls(const Plan& plan) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(),
+                       [](const Step& step) { return step.act == Act::library; });
   }
   cudaStream_t stream(int number) const { return streams_[static_cast<std::size_t>(number)].get(); }
 
@@ -205,11 +226,11 @@ class CudaBackend : public Backend {
   }
 
   // Sorts need memory, which cannot be had while a graph is captured.
-  void make_rooms(const Plan& plan) {
+  void make_rooms(const Plan& plan, Type type) {
     std::vector<int64_t> elements(static_cast<std::size_t>(plan.streams()), 0);
     for (const Step& step : plan.steps) {
       int64_t& most = elements[static_cast<std::size_t>(step.stream)];
-      if (step.act == Act::select) most = std::max(most, step.bytes / 4);
+      if (step.act == Act::select) most = std::max(most, step.bytes / size_of(type));
       if (step.act == Act::merge) most = std::max(most, 2 * step.count);
     }
     rooms_.clear();
@@ -237,43 +258,50 @@ class CudaBackend : public Backend {
   SortRoom& room(int stream) { return rooms_[static_cast<std::size_t>(stream)]; }
 
   std::byte* at(const Place& place) const {
-    const auto& buffers = place.in_scratch ? scratch_ : data_;
-    return static_cast<std::byte*>(buffers[static_cast<std::size_t>(place.rank)].get()) +
-           place.at_B;
+    const auto rank = static_cast<std::size_t>(place.rank);
+    void* const buffer = place.buffer == Buffer::host      ? host_[rank].get()
+                         : place.buffer == Buffer::scratch ? scratch_[rank].get()
+                                                           : data_[rank].get();
+    return static_cast<std::byte*>(buffer) + place.at_B;
   }
 
   void capture(const Step& step, const Plan& plan, Type type, const std::vector<Event>& events) {
     const OnDevice there(device_of_stream(plan, step.stream));
+    cudaStream_t queue = stream(step.stream);
     switch (step.act) {
       case Act::copy:
         SGDSIM_CUDA_CHECK(cudaMemcpyAsync(at(step.to), at(step.from),
                                           static_cast<std::size_t>(step.bytes), cudaMemcpyDefault,
-                                          stream(step.stream)));
+                                          queue));
         return;
       case Act::sum:
-        launch_sum(type, at(step.to), at(step.from), at(step.with), step.bytes,
-                   stream(step.stream));
+        launch_sum(type, at(step.to), at(step.from), at(step.with), step.bytes, queue);
         return;
       case Act::select:
-        room(step.stream)
-            .select(at(step.to), at(step.from), step.bytes / 4, step.count, stream(step.stream));
+        room(step.stream).select(type, at(step.to), at(step.from), step.bytes, step.count, queue);
         return;
       case Act::merge:
-        room(step.stream).merge(at(step.to), at(step.from), step.count, stream(step.stream));
+        room(step.stream).merge(type, at(step.to), at(step.from), step.count, queue);
         return;
       case Act::narrow16:
-        launch_narrow16(at(step.to), at(step.from), step.bytes / 4, stream(step.stream));
+        launch_narrow16(at(step.to), at(step.from), step.bytes, queue);
         return;
       case Act::narrow8:
-        launch_narrow8(at(step.to), at(step.from), step.bytes / 4, stream(step.stream));
+        launch_narrow8(type, at(step.to), at(step.from), step.bytes, queue);
+        return;
+      case Act::library:
+        library_->call(step.call, type, step.to.rank, at(step.to), step.bytes, queue);
+        return;
+      case Act::nothing:
+        launch_nothing(queue);
         return;
       case Act::mark:
-        SGDSIM_CUDA_CHECK(cudaEventRecord(events[static_cast<std::size_t>(step.event)].get(),
-                                          stream(step.stream)));
+        SGDSIM_CUDA_CHECK(
+            cudaEventRecord(events[static_cast<std::size_t>(step.event)].get(), queue));
         return;
       case Act::await:
-        SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(
-            stream(step.stream), events[static_cast<std::size_t>(step.event)].get(), 0));
+        SGDSIM_CUDA_CHECK(
+            cudaStreamWaitEvent(queue, events[static_cast<std::size_t>(step.event)].get(), 0));
         return;
     }
   }
@@ -287,10 +315,12 @@ class CudaBackend : public Backend {
   HostMemory flag_;
   std::vector<Memory> data_;
   std::vector<Memory> scratch_;
+  std::vector<HostMemory> host_;
   std::vector<Memory> flushed_;
   std::vector<Stream> streams_;
   std::vector<Event> ends_;
   std::vector<SortRoom> rooms_;  // by stream
+  std::unique_ptr<NcclRanks> library_;
   GraphExec graph_;
 };
 

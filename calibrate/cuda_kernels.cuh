@@ -1,4 +1,4 @@
-// The kernels: the sum of two buffers, and the gate before a timed region.
+// The kernels: the sum of two buffers, an empty one, and the gate before a timed region.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,6 +10,8 @@ namespace sgdsim::calibrate::cuda {
 // to = from + with; any alignment and length, 16 bytes at a time where all three are aligned so.
 void launch_sum(Type type, void* to, const void* from, const void* with, int64_t bytes,
                 cudaStream_t stream);
+
+void launch_nothing(cudaStream_t stream);
 
 // Holds the stream until *opened is not 0, or for some seconds: a host that fails in between must
 // not leave the GPU spinning for ever.

@@ -1,11 +1,13 @@
 // Selection by CUB's radix sort, which is stable: sorted by magnitude, downwards, from the order of
 // indices, entries of equal magnitude stay in the order of their indices. The magnitudes of floats
-// order as their bits without the sign do. A pair is one 64-bit value, index above value.
+// order as their bits without the sign do. A pair is one 64-bit value, index above value; values
+// are float32 while they are sorted, whatever the type, and types of 16 bits leave the lowest bits
+// zero, which the sorts then need not look at.
 #include <algorithm>
 #include <cub/cub.cuh>
-#include <cuda_fp16.h>
 
 #include "calibrate/cuda_sparse.cuh"
+#include "calibrate/cuda_types.cuh"
 
 namespace sgdsim::calibrate::cuda {
 namespace {
@@ -22,24 +24,30 @@ __device__ uint32_t size_key(float value) { return __float_as_uint(value) & 0x7f
 __device__ int64_t first() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ int64_t step() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
-__global__ void keys_of_data(uint32_t* keys, uint64_t* pairs, const float* data, int64_t elements) {
+template <class T>
+__global__ void keys_of_data(uint32_t* keys, uint64_t* pairs, const T* data, int64_t elements) {
   for (int64_t i = first(); i < elements; i += step()) {
-    keys[i] = size_key(data[i]);
-    pairs[i] = pair_of(static_cast<uint32_t>(i), data[i]);
+    const float value = to_float(data[i]);
+    keys[i] = size_key(value) >> Kind<T>::zeros;
+    pairs[i] = pair_of(static_cast<uint32_t>(i), value);
   }
 }
 
+// Pairs in memory: all indices, then all values.
+template <class T>
 __global__ void gather_pairs(uint32_t* keys, uint64_t* pairs, const uint32_t* a, const uint32_t* b,
                              int64_t count) {
   for (int64_t i = first(); i < 2 * count; i += step()) {
     const uint32_t* from = i < count ? a : b;
     const int64_t at = i < count ? i : i - count;
+    const T* values = reinterpret_cast<const T*>(from + count);
     keys[i] = from[at];
-    pairs[i] = pair_of(from[at], __uint_as_float(from[count + at]));
+    pairs[i] = pair_of(from[at], to_float(values[at]));
   }
 }
 
 // Of two neighbours with one index the first takes the sum; the second is left with nothing.
+template <class T>
 __global__ void add_equal(uint32_t* keys, uint64_t* pairs, const uint64_t* sorted,
                           int64_t elements) {
   for (int64_t i = first(); i < elements; i += step()) {
@@ -47,18 +55,20 @@ __global__ void add_equal(uint32_t* keys, uint64_t* pairs, const uint64_t* sorte
     const bool is_second = i > 0 && index_of(sorted[i - 1]) == index;
     const bool has_second = i + 1 < elements && index_of(sorted[i + 1]) == index;
     float value = value_of(sorted[i]);
-    if (has_second) value += value_of(sorted[i + 1]);
+    if (has_second) value = to_float(Kind<T>::of(value + value_of(sorted[i + 1])));
     const bool is_nothing = is_second || index == no_index;
     pairs[i] = is_nothing ? pair_of(no_index, 0) : pair_of(index, value);
     // One more than the key of zero, so that an entry of value 0 still goes before nothing.
-    keys[i] = is_nothing ? 0 : size_key(value) + 1;
+    keys[i] = is_nothing ? 0 : (size_key(value) >> Kind<T>::zeros) + 1;
   }
 }
 
+template <class T>
 __global__ void store_first(uint32_t* to, const uint64_t* pairs, int64_t count) {
+  T* values = reinterpret_cast<T*>(to + count);
   for (int64_t i = first(); i < count; i += step()) {
     to[i] = index_of(pairs[i]);
-    to[count + i] = __float_as_uint(value_of(pairs[i]));
+    values[i] = Kind<T>::of(value_of(pairs[i]));
   }
 }
 
@@ -67,9 +77,11 @@ __global__ void to_16(__half* to, const float* from, int64_t elements) {
 }
 
 // Magnitudes are not negative, so that their bits compare as whole numbers.
-__global__ void largest_bits(uint32_t* largest, const float* from, int64_t elements) {
+template <class T>
+__global__ void largest_bits(uint32_t* largest, const T* from, int64_t elements) {
   uint32_t mine = 0;
-  for (int64_t i = first(); i < elements; i += step()) mine = max(mine, size_key(from[i]));
+  for (int64_t i = first(); i < elements; i += step())
+    mine = max(mine, size_key(to_float(from[i])));
   using Reduce = cub::BlockReduce<uint32_t, threads_of_block>;
   __shared__ typename Reduce::TempStorage room;
   const uint32_t all =
@@ -79,10 +91,11 @@ __global__ void largest_bits(uint32_t* largest, const float* from, int64_t eleme
 
 __global__ void scale_of(float* scale) { *scale = *scale / 127; }
 
-__global__ void to_8(int8_t* to, const float* scale, const float* from, int64_t elements) {
+template <class T>
+__global__ void to_8(int8_t* to, const float* scale, const T* from, int64_t elements) {
   const float by = *scale;
   for (int64_t i = first(); i < elements; i += step())
-    to[i] = static_cast<int8_t>(by > 0 ? rintf(from[i] / by) : 0.F);
+    to[i] = static_cast<int8_t>(by > 0 ? rintf(to_float(from[i]) / by) : 0.F);
 }
 
 template <class T>
@@ -109,53 +122,70 @@ SortRoom::SortRoom(int device, int64_t elements)
   room_ = make_memory(device, room_B_);
 }
 
-void SortRoom::sort_by_size(int64_t elements, cudaStream_t stream) {
+void SortRoom::sort_downwards(int64_t elements, int bits, cudaStream_t stream) {
   std::size_t room_B = room_B_;
   SGDSIM_CUDA_CHECK(cub::DeviceRadixSort::SortPairsDescending(
       room_.get(), room_B, as<uint32_t>(keys_), as<uint32_t>(sorted_keys_), as<uint64_t>(pairs_),
-      as<uint64_t>(sorted_pairs_), elements, 0, 32, stream));
+      as<uint64_t>(sorted_pairs_), elements, 0, bits, stream));
 }
 
-void SortRoom::sort_by_index(int64_t elements, cudaStream_t stream) {
+void SortRoom::sort_upwards(int64_t elements, cudaStream_t stream) {
   std::size_t room_B = room_B_;
   SGDSIM_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(
       room_.get(), room_B, as<uint32_t>(keys_), as<uint32_t>(sorted_keys_), as<uint64_t>(pairs_),
       as<uint64_t>(sorted_pairs_), elements, 0, 32, stream));
 }
 
-void SortRoom::select(void* to, const void* data, int64_t elements, int64_t count,
+template <class T>
+void SortRoom::select(void* to, const void* data, int64_t bytes, int64_t count,
                       cudaStream_t stream) {
-  launch_over(elements, keys_of_data, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
-              static_cast<const float*>(data), elements);
-  sort_by_size(elements, stream);
-  launch_over(count, store_first, stream, static_cast<uint32_t*>(to), as<uint64_t>(sorted_pairs_),
-              count);
+  const auto elements = bytes / static_cast<int64_t>(sizeof(T));
+  launch_over(elements, keys_of_data<T>, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
+              static_cast<const T*>(data), elements);
+  sort_downwards(elements, 32 - Kind<T>::zeros, stream);
+  launch_over(count, store_first<T>, stream, static_cast<uint32_t*>(to),
+              as<uint64_t>(sorted_pairs_), count);
 }
 
+template <class T>
 void SortRoom::merge(void* to, const void* from, int64_t count, cudaStream_t stream) {
   const int64_t both = 2 * count;
-  launch_over(both, gather_pairs, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
+  launch_over(both, gather_pairs<T>, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
               static_cast<const uint32_t*>(to), static_cast<const uint32_t*>(from), count);
-  sort_by_index(both, stream);
-  launch_over(both, add_equal, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
+  sort_upwards(both, stream);
+  launch_over(both, add_equal<T>, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
               as<uint64_t>(sorted_pairs_), both);
-  sort_by_size(both, stream);
-  launch_over(count, store_first, stream, static_cast<uint32_t*>(to), as<uint64_t>(sorted_pairs_),
-              count);
+  sort_downwards(both, 32 - Kind<T>::zeros, stream);
+  launch_over(count, store_first<T>, stream, static_cast<uint32_t*>(to),
+              as<uint64_t>(sorted_pairs_), count);
 }
 
-void launch_narrow16(void* to, const void* from, int64_t elements, cudaStream_t stream) {
+void SortRoom::select(Type type, void* to, const void* data, int64_t bytes, int64_t count,
+                      cudaStream_t stream) {
+  for_type(type, [&]<class T>(T) { select<T>(to, data, bytes, count, stream); });
+}
+
+void SortRoom::merge(Type type, void* to, const void* from, int64_t count, cudaStream_t stream) {
+  for_type(type, [&]<class T>(T) { merge<T>(to, from, count, stream); });
+}
+
+void launch_narrow16(void* to, const void* from, int64_t bytes, cudaStream_t stream) {
+  const int64_t elements = bytes / 4;
   launch_over(elements, to_16, stream, static_cast<__half*>(to), static_cast<const float*>(from),
               elements);
 }
 
-void launch_narrow8(void* to, const void* from, int64_t elements, cudaStream_t stream) {
+void launch_narrow8(Type type, void* to, const void* from, int64_t bytes, cudaStream_t stream) {
   auto* scale = static_cast<float*>(to);
-  const auto* data = static_cast<const float*>(from);
+  auto* narrow = reinterpret_cast<int8_t*>(scale + 1);
   SGDSIM_CUDA_CHECK(cudaMemsetAsync(scale, 0, sizeof(float), stream));
-  launch_over(elements, largest_bits, stream, static_cast<uint32_t*>(to), data, elements);
-  launch(scale_of, 1, 1, stream, scale);
-  launch_over(elements, to_8, stream, reinterpret_cast<int8_t*>(scale + 1), scale, data, elements);
+  for_type(type, [&]<class T>(T) {
+    const auto* data = static_cast<const T*>(from);
+    const auto elements = bytes / static_cast<int64_t>(sizeof(T));
+    launch_over(elements, largest_bits<T>, stream, static_cast<uint32_t*>(to), data, elements);
+    launch(scale_of, 1, 1, stream, scale);
+    launch_over(elements, to_8<T>, stream, narrow, scale, data, elements);
+  });
 }
 
 }  // namespace sgdsim::calibrate::cuda

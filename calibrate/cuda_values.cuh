@@ -83,6 +83,14 @@ inline Memory make_memory(int device, std::size_t bytes) {
   return Memory(memory);
 }
 
+// Pinned, and known to every GPU under the same address.
+inline HostMemory make_host_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  SGDSIM_CUDA_CHECK(
+      cudaHostAlloc(&memory, bytes == 0 ? 1 : bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+  return HostMemory(memory);
+}
+
 constexpr int threads_of_block = 256;
 
 // Blocks for a loop over `count` elements, a thread each at first.

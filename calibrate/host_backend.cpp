@@ -5,6 +5,7 @@
 // All threads wait at a gate before a run, so that starting them is not timed. A thread that waits
 // for an event looks again and again, and yields in between: sleeping would cost tens of us.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -62,21 +63,28 @@ class HostBackend : public Backend {
     return std::to_string(ranks) + " threads of one machine";
   }
 
-  void prepare(int ranks, int lanes, int64_t data_B, int64_t scratch_B) override {
+  std::string why_not(const Plan& plan) const override {
+    const bool has_calls = std::any_of(plan.steps.begin(), plan.steps.end(),
+                                       [](const Step& step) { return step.act == Act::library; });
+    return has_calls ? "NCCL runs on GPUs only" : "";
+  }
+
+  void prepare(int ranks, const Room& room) override {
     stop_threads();
     const auto count = static_cast<std::size_t>(ranks);
-    data_.assign(count, std::vector<std::byte>(static_cast<std::size_t>(data_B)));
-    scratch_.assign(count, std::vector<std::byte>(static_cast<std::size_t>(scratch_B)));
-    start_threads(count * static_cast<std::size_t>(lanes));
+    const int64_t sizes_B[] = {room.data_B, room.scratch_B, room.host_B};
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      buffers_[i].assign(count, std::vector<std::byte>(static_cast<std::size_t>(sizes_B[i])));
+    start_threads(count * static_cast<std::size_t>(room.lanes));
   }
 
   void write(int rank, const std::vector<std::byte>& data) override {
-    std::copy(data.begin(), data.end(), data_[static_cast<std::size_t>(rank)].begin());
+    std::copy(data.begin(), data.end(), at({rank, Buffer::data, 0}));
   }
 
   std::vector<std::byte> read(int rank, int64_t bytes) override {
-    const std::vector<std::byte>& all = data_[static_cast<std::size_t>(rank)];
-    return {all.begin(), all.begin() + bytes};
+    const std::byte* data = at({rank, Buffer::data, 0});
+    return {data, data + bytes};
   }
 
   void load(const Plan& plan, Type type) override {
@@ -146,7 +154,7 @@ class HostBackend : public Backend {
   }
 
   std::byte* at(const Place& place) {
-    auto& buffers = place.in_scratch ? scratch_ : data_;
+    auto& buffers = buffers_[static_cast<std::size_t>(place.buffer)];
     return buffers[static_cast<std::size_t>(place.rank)].data() + place.at_B;
   }
 
@@ -159,16 +167,19 @@ class HostBackend : public Backend {
         sum(type_, at(step.to), at(step.from), at(step.with), step.bytes);
         return;
       case Act::select:
-        select(at(step.to), at(step.from), step.bytes, step.count);
+        select(type_, at(step.to), at(step.from), step.bytes, step.count);
         return;
       case Act::merge:
-        merge(at(step.to), at(step.from), step.count);
+        merge(type_, at(step.to), at(step.from), step.count);
         return;
       case Act::narrow16:
         narrow_to_16(at(step.to), at(step.from), step.bytes);
         return;
       case Act::narrow8:
-        narrow_to_8(at(step.to), at(step.from), step.bytes);
+        narrow_to_8(type_, at(step.to), at(step.from), step.bytes);
+        return;
+      case Act::library:  // refused by why_not()
+      case Act::nothing:
         return;
       case Act::mark:
         passed_[static_cast<std::size_t>(step.event)].store(run, std::memory_order_release);
@@ -183,8 +194,7 @@ class HostBackend : public Backend {
   }
 
   Type type_ = Type::float32;
-  std::vector<std::vector<std::byte>> data_;
-  std::vector<std::vector<std::byte>> scratch_;
+  std::array<std::vector<std::vector<std::byte>>, 3> buffers_;  // by Buffer and rank
   std::vector<std::byte> flushed_;
   std::vector<std::vector<Step>> steps_;       // by thread
   std::vector<std::atomic<uint64_t>> passed_;  // by event: the run in which it was passed last

@@ -45,7 +45,7 @@ class Chain {
         taken[r - 1][slot] = writer_.mark(copy_stream);
         writer_.await(sum_stream, taken[r - 1][slot]);
         writer_.await(sum_stream, taken[r][slot]);
-        writer_.sum(sum_stream, summed_by(rank, j), {rank, false, blocks_[j].at_B},
+        writer_.sum(sum_stream, summed_by(rank, j), {rank, Buffer::data, blocks_[j].at_B},
                     inbox(rank, slot), blocks_[j].bytes);
         summed[r][slot] = writer_.mark(sum_stream);
         if (rank + 1 == collective_.ranks) summed_at_root_[j] = summed[r][slot];
@@ -61,9 +61,9 @@ class Chain {
       int before = arrived[j];
       for (int rank = collective_.ranks - 2; rank >= 0; --rank) {
         const int stream = writer_.stream(rank, lane);
-        const Place mine{rank, false, blocks_[j].at_B};
+        const Place mine{rank, Buffer::data, blocks_[j].at_B};
         writer_.await(stream, before);
-        writer_.copy(stream, mine, {rank + 1, false, blocks_[j].at_B}, blocks_[j].bytes);
+        writer_.copy(stream, mine, {rank + 1, Buffer::data, blocks_[j].at_B}, blocks_[j].bytes);
         before = writer_.mark(stream);
       }
     }
@@ -76,14 +76,14 @@ class Chain {
   // Reduction up and broadcast down are in flight together, hence a third stream for all-reduce.
   int lanes() const { return (collective_.overlaps ? 2 : 1) + (is_allreduce() ? 1 : 0); }
   std::size_t ranks() const { return static_cast<std::size_t>(collective_.ranks); }
-  Place inbox(int rank, std::size_t slot) const { return {rank, true, inbox_[slot]}; }
+  Place inbox(int rank, std::size_t slot) const { return {rank, Buffer::scratch, inbox_[slot]}; }
   Place sent_by(int rank, std::size_t j) const {
-    if (rank == 0) return {rank, false, blocks_[j].at_B};
-    return {rank, true, outgoing_[j % 2]};
+    if (rank == 0) return {rank, Buffer::data, blocks_[j].at_B};
+    return {rank, Buffer::scratch, outgoing_[j % 2]};
   }
   Place summed_by(int rank, std::size_t j) const {
-    if (rank + 1 == collective_.ranks) return {rank, false, blocks_[j].at_B};
-    return {rank, true, outgoing_[j % 2]};
+    if (rank + 1 == collective_.ranks) return {rank, Buffer::data, blocks_[j].at_B};
+    return {rank, Buffer::scratch, outgoing_[j % 2]};
   }
 
   const Collective& collective_;

@@ -25,15 +25,9 @@ class Group {
         outcome_(outcome) {}
 
   void prepare() {
-    int lanes = 1;
-    int64_t data_B = 0;
-    int64_t scratch_B = 0;
-    for (std::size_t i = from_; i < end_; ++i) {
-      lanes = std::max(lanes, tasks_[i].plan.lanes);
-      data_B = std::max(data_B, tasks_[i].data_B);
-      scratch_B = std::max(scratch_B, tasks_[i].plan.scratch_B);
-    }
-    backend_.prepare(tasks_[from_].ranks, lanes, data_B, scratch_B);
+    Room room;
+    for (std::size_t i = from_; i < end_; ++i) room.grow_to(tasks_[i].plan.room);
+    backend_.prepare(tasks_[from_].plan.ranks, room);
   }
 
   void verify() {
@@ -43,7 +37,7 @@ class Group {
       fill(task);
       backend_.run_us();
       outcome_.points[i].verified = true;
-      for (int rank = 0; rank < task.ranks; ++rank) check(task, rank, outcome_.points[i]);
+      for (int rank = 0; rank < task.plan.ranks; ++rank) check(task, rank, outcome_.points[i]);
     }
   }
 
@@ -68,32 +62,28 @@ class Group {
  private:
   void fill(const Task& task) {
     std::vector<std::byte> data;
-    for (int rank = 0; rank < task.ranks; ++rank) {
+    for (int rank = 0; rank < task.plan.ranks; ++rank) {
       task.fill(rank, data);
       backend_.write(rank, data);
     }
   }
 
   void check(const Task& task, int rank, Measured& point) {
-    const int64_t wrong = task.first_wrong(rank, backend_.read(rank, task.data_B));
+    const int64_t wrong = task.first_wrong(rank, backend_.read(rank, task.plan.room.data_B));
     if (wrong < 0) return;
     point.verified = false;
-    outcome_.wrong.push_back(task.operation + " " + task.algorithm + " of " +
-                             std::to_string(task.bytes) + " B among " + std::to_string(task.ranks) +
-                             ": element " + std::to_string(wrong) + " of rank " +
+    outcome_.wrong.push_back(text_of(task) + ": element " + std::to_string(wrong) + " of rank " +
                              std::to_string(rank) + " is wrong");
   }
 
   void visit(const Task& task, Measured& point) {
-    watcher_.progress(task.operation + " " + task.algorithm + ", " + std::to_string(task.ranks) +
-                      (task.ranks == 1 ? " rank, " : " ranks, ") + std::to_string(task.bytes) +
-                      " B");
+    watcher_.progress(text_of(task));
     backend_.load(task.plan, task.type);
     fill(task);
     for (int i = 0; i < warm_ups; ++i) backend_.run_us();
     for (int i = 0; i < samples_a_visit && !watcher_.is_interrupted(); ++i) {
       if (options_.cold) backend_.flush_caches();
-      point.samples_us.push_back(backend_.run_us());
+      point.samples_us.push_back(backend_.run_us() / task.repeats);
     }
   }
 
@@ -108,6 +98,13 @@ class Group {
 
 }  // namespace
 
+std::string text_of(const Task& task) {
+  return task.algorithm + (task.algorithm.empty() ? "" : " ") + task.operation + " of " +
+         std::to_string(task.bytes) + " B of " + std::string(name_of(task.type)) +
+         (task.block_B ? " in blocks of " + std::to_string(*task.block_B) + " B" : "") + " among " +
+         std::to_string(task.plan.ranks);
+}
+
 Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureOptions& options,
                 const Watcher& watcher) {
   Outcome outcome;
@@ -115,7 +112,7 @@ Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureO
   const Clock::time_point start = Clock::now();
   for (std::size_t from = 0; from < tasks.size();) {
     std::size_t end = from;
-    while (end < tasks.size() && tasks[end].ranks == tasks[from].ranks) ++end;
+    while (end < tasks.size() && tasks[end].plan.ranks == tasks[from].plan.ranks) ++end;
     Group group(backend, tasks, from, end, options, watcher, outcome);
     group.prepare();
     group.verify();

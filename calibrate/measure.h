@@ -16,19 +16,20 @@ namespace sgdsim::calibrate {
 
 // One point of one curve.
 struct Task {
-  std::string operation;
-  std::string algorithm;
-  std::string note;
+  std::string operation = {};
+  std::string algorithm = {};
+  std::string note = {};
   Type type = Type::float32;
-  int ranks = 1;
   int64_t bytes = 0;
-  std::optional<int64_t> block_B;
-  int64_t data_B = 0;  // of every rank's buffer
-  Plan plan;
-  std::function<void(int rank, std::vector<std::byte>& data)> fill;
+  std::optional<int64_t> block_B = {};
+  int repeats = 1;  // how often the plan does what is measured
+  Plan plan = {};
+  std::function<void(int rank, std::vector<std::byte>& data)> fill = {};
   // The first element that is wrong after the operation, or -1.
-  std::function<int64_t(int rank, const std::vector<std::byte>& data)> first_wrong;
+  std::function<int64_t(int rank, const std::vector<std::byte>& data)> first_wrong = {};
 };
+// "ring allreduce of 4096 B of float32 among 8"
+std::string text_of(const Task& task);
 
 struct MeasureOptions {
   StoppingRule rule;

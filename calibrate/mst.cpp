@@ -21,10 +21,10 @@ class Tree {
     for (int mask = 1; mask < collective_.ranks; mask *= 2)
       for (int parent = 0; parent + mask < collective_.ranks; parent += 2 * mask) {
         const int stream = writer_.stream(parent);
-        const Place mine{parent, false, 0};
-        const Place slot{parent, true, slot_B};
+        const Place mine{parent, Buffer::data, 0};
+        const Place slot{parent, Buffer::scratch, slot_B};
         writer_.await(stream, done(parent + mask));
-        writer_.copy(stream, slot, {parent + mask, false, 0}, collective_.bytes);
+        writer_.copy(stream, slot, {parent + mask, Buffer::data, 0}, collective_.bytes);
         writer_.sum(stream, mine, mine, slot, collective_.bytes);
         done(parent) = writer_.mark(stream);
       }
@@ -38,7 +38,8 @@ class Tree {
         // done(parent) is when it has the data and its last message has been taken.
         const int stream = writer_.stream(parent + mask);
         writer_.await(stream, done(parent));
-        writer_.copy(stream, {parent + mask, false, 0}, {parent, false, 0}, collective_.bytes);
+        writer_.copy(stream, {parent + mask, Buffer::data, 0}, {parent, Buffer::data, 0},
+                     collective_.bytes);
         done(parent) = done(parent + mask) = writer_.mark(stream);
       }
   }

@@ -1,7 +1,16 @@
 // Writing plans; steps without bytes are left out.
 #include "calibrate/plan.h"
 
+#include <algorithm>
+
 namespace sgdsim::calibrate {
+
+void Room::grow_to(const Room& other) {
+  lanes = std::max(lanes, other.lanes);
+  data_B = std::max(data_B, other.data_B);
+  scratch_B = std::max(scratch_B, other.scratch_B);
+  host_B = std::max(host_B, other.host_B);
+}
 
 int64_t Plan::moved_B() const {
   int64_t moved = 0;
@@ -40,6 +49,12 @@ void PlanWriter::narrow(Act act, int stream, const Place& to, const Place& from,
   add({.act = act, .stream = stream, .bytes = bytes, .to = to, .from = from});
 }
 
+void PlanWriter::library(LibraryCall call, int stream, const Place& to, int64_t bytes) {
+  add({.act = Act::library, .stream = stream, .bytes = bytes, .call = call, .to = to});
+}
+
+void PlanWriter::nothing(int stream) { add({.act = Act::nothing, .stream = stream}); }
+
 int PlanWriter::mark(int stream) {
   add({.act = Act::mark, .stream = stream, .event = plan_.events});
   return plan_.events++;
@@ -58,9 +73,14 @@ void PlanWriter::barrier() {
 }
 
 int64_t PlanWriter::reserve(int64_t bytes) {
-  // 256 bytes is what a GPU wants its buffers aligned to.
-  const int64_t at_B = plan_.scratch_B;
-  plan_.scratch_B += (bytes + 255) / 256 * 256;
+  const int64_t at_B = plan_.room.scratch_B;
+  plan_.room.scratch_B += aligned_B(bytes);
+  return at_B;
+}
+
+int64_t PlanWriter::reserve_on_host(int64_t bytes) {
+  const int64_t at_B = plan_.room.host_B;
+  plan_.room.host_B += aligned_B(bytes);
   return at_B;
 }
 

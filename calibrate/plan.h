@@ -1,11 +1,11 @@
 // A collective as steps for streams: the one text of an algorithm, for the host and for CUDA.
 //
-// Every rank has a buffer of data, a scratch buffer, and one or two streams. The steps of a stream
-// happen in order; between streams an event orders them: `await` holds a stream until the `mark` of
-// that event has been passed. Data is copied by the receiver's stream and summed where it arrives.
-// Steps are listed such that a mark stands before every await of it; played one after the other in
-// this order they give the right result too, which is how a test checks an algorithm without
-// threads.
+// Every rank has a buffer of data, a scratch buffer, host memory, and one or more streams. The
+// steps of a stream happen in order; between streams an event orders them: `await` holds a stream
+// until the `mark` of that event has been passed. Data is copied by the receiver's stream and
+// summed where it arrives. Steps are listed such that a mark stands before every await of it;
+// played one after the other in this order they give the right result too, which is how a test
+// checks an algorithm without threads.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,32 @@
 
 namespace sgdsim::calibrate {
 
+enum class Buffer : uint8_t {
+  data,
+  scratch,
+  host  // for GPUs pinned memory beside them
+};
+
 struct Place {
   int rank = 0;
-  bool in_scratch = false;
+  Buffer buffer = Buffer::data;
   int64_t at_B = 0;
 };
 
 enum class Act : uint8_t {
   copy,
   sum,       // to = from + with
-  select,    // the `count` entries of largest magnitude of from (float32), as pairs
+  select,    // the `count` entries of largest magnitude of from, as pairs
   merge,     // to = the `count` largest of the sum of the pairs in to and in from
   narrow16,  // float32 to float16
-  narrow8,   // float32 to whole numbers from -127 to 127, behind a float32 that scales them
+  narrow8,   // to whole numbers from -127 to 127, behind a float32 that scales them
+  library,   // one rank's part of a collective of the machine's own library, in place at `to`
+  nothing,   // an empty kernel
   mark,
   await
 };
+
+enum class LibraryCall : uint8_t { broadcast, reduce, allreduce, reduce_scatter, allgather };
 
 struct Step {
   Act act = Act::copy;
@@ -37,27 +47,41 @@ struct Step {
   int event = -1;  // mark, await
   int64_t bytes = 0;
   int64_t count = 0;  // of pairs
+  LibraryCall call = LibraryCall::allreduce;
   Place to = {};
   Place from = {};
   Place with = {};
 };
 
+// Of every rank.
+struct Room {
+  int lanes = 1;  // streams
+  int64_t data_B = 0;
+  int64_t scratch_B = 0;
+  int64_t host_B = 0;
+
+  void grow_to(const Room& other);
+};
+
 struct Plan {
   int ranks = 1;
-  int lanes = 1;  // streams of a rank
+  Room room;  // the data's is the business of whoever fills it
   int events = 0;
-  int64_t scratch_B = 0;  // of every rank
   std::vector<Step> steps;
 
-  int stream(int rank, int lane = 0) const { return rank * lanes + lane; }
-  int streams() const { return ranks * lanes; }
+  int stream(int rank, int lane = 0) const { return rank * room.lanes + lane; }
+  int streams() const { return ranks * room.lanes; }
+  int rank_of(int stream) const { return stream / room.lanes; }
   // What copies and sums read and write: 2 bytes for each that is copied, 3 for each summed.
   int64_t moved_B() const;
 };
 
+// The next place that suits every type and every GPU.
+constexpr int64_t aligned_B(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
 class PlanWriter {
  public:
-  PlanWriter(int ranks, int lanes) { plan_.ranks = ranks, plan_.lanes = lanes; }
+  PlanWriter(int ranks, int lanes) { plan_.ranks = ranks, plan_.room.lanes = lanes; }
 
   int stream(int rank, int lane = 0) const { return plan_.stream(rank, lane); }
   void copy(int stream, const Place& to, const Place& from, int64_t bytes);
@@ -65,6 +89,8 @@ class PlanWriter {
   void select(int stream, const Place& to, const Place& from, int64_t bytes, int64_t count);
   void merge(int stream, const Place& to, const Place& from, int64_t count);
   void narrow(Act act, int stream, const Place& to, const Place& from, int64_t bytes);
+  void library(LibraryCall call, int stream, const Place& to, int64_t bytes);
+  void nothing(int stream);
   // An event that has passed when all steps of the stream so far have.
   int mark(int stream);
   // Nothing for an event of -1.
@@ -73,6 +99,7 @@ class PlanWriter {
   void barrier();
   // Room at the end of every rank's scratch buffer.
   int64_t reserve(int64_t bytes);
+  int64_t reserve_on_host(int64_t bytes);
   Plan take() { return std::move(plan_); }
 
  private:

@@ -10,26 +10,25 @@ namespace {
 
 bool same_series(const Task& a, const Task& b) {
   return a.operation == b.operation && a.algorithm == b.algorithm && a.type == b.type &&
-         a.ranks == b.ranks && a.note == b.note;
+         a.plan.ranks == b.plan.ranks && a.note == b.note && a.block_B == b.block_B;
 }
 
-// The block is that of the largest message: a shorter message is one block.
-Json series_of(const Backend& backend, const Task& task, int64_t block_B) {
+Json series_of(const Backend& backend, const Task& task) {
   Json series = {{"operation", task.operation}};
   if (!task.algorithm.empty()) series["algorithm"] = task.algorithm;
   series["type"] = std::string(name_of(task.type));
-  series["ranks"] = task.ranks;
-  if (block_B > 0) series["block_B"] = block_B;
-  series["placement"] = backend.placement(task.ranks);
+  series["ranks"] = task.plan.ranks;
+  if (task.block_B) series["block_B"] = *task.block_B;
+  series["placement"] = backend.placement(task.plan.ranks);
   if (!task.note.empty()) series["note"] = task.note;
   series["points"] = Json::array();
   return series;
 }
 
-// To a nanosecond: clocks have no more.
-double rounded_us(double us) { return std::round(us * 1e3) / 1e3; }
-
 Json point_of(const Task& task, const Measured& measured) {
+  // Clocks have a nanosecond and no more.
+  const double digits = task.repeats > 1 ? 1e6 : 1e3;
+  const auto rounded_us = [digits](double us) { return std::round(us * digits) / digits; };
   Json point = {{"size_B", task.bytes}, {"time_us", rounded_us(median(measured.samples_us))}};
   for (const double sample : measured.samples_us) point["samples_us"].push_back(rounded_us(sample));
   for (const std::size_t outlier : outliers(measured.samples_us))
@@ -63,13 +62,14 @@ Json record_of(const Backend& backend, const std::vector<Task>& tasks, const Out
                {"complete", outcome.is_complete},
                {"notes", notes},
                {"series", Json::array()}};
+  const Task* before = nullptr;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (outcome.points[i].samples_us.empty()) continue;
     Json& all = json["series"];
-    const bool is_new = i == 0 || all.empty() || !same_series(tasks[i], tasks[i - 1]);
-    if (is_new) all.push_back(series_of(backend, tasks[i], 0));
-    if (tasks[i].block_B) all.back()["block_B"] = *tasks[i].block_B;
+    if (before == nullptr || !same_series(tasks[i], *before))
+      all.push_back(series_of(backend, tasks[i]));
     all.back()["points"].push_back(point_of(tasks[i], outcome.points[i]));
+    before = &tasks[i];
   }
   return json;
 }

@@ -17,7 +17,7 @@ class Ring {
     const int64_t slot_B = writer_.reserve(part_of(collective_, 0, 1, collective_.ranks).bytes);
     for (int k = 0; k + 1 < collective_.ranks; ++k)
       round(-1 - k, [&](int stream, const Place& mine, const Place& from, int64_t bytes) {
-        const Place slot{mine.rank, true, slot_B};
+        const Place slot{mine.rank, Buffer::scratch, slot_B};
         writer_.copy(stream, slot, from, bytes);
         writer_.sum(stream, mine, mine, slot, bytes);
       });
@@ -43,7 +43,8 @@ class Ring {
       const Part part = part_of(collective_, chunk, 1, size);
       const int stream = writer_.stream(rank);
       writer_.await(stream, ready_[static_cast<std::size_t>(sender)]);
-      take_chunk(stream, {rank, false, part.at_B}, {sender, false, part.at_B}, part.bytes);
+      take_chunk(stream, {rank, Buffer::data, part.at_B}, {sender, Buffer::data, part.at_B},
+                 part.bytes);
     }
     for (int rank = 0; rank < size; ++rank)
       ready_[static_cast<std::size_t>(rank)] = writer_.mark(writer_.stream(rank));

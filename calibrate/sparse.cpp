@@ -4,16 +4,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
-
-#include "calibrate/element.h"
 
 namespace sgdsim::calibrate {
 namespace {
 
 constexpr Pair nothing{0xffffffffU, 0};
 
-float float_at(const std::byte* data, int64_t i) { return load(Type::float32, data + 4 * i); }
+float value_at(Type type, const std::byte* data, int64_t i) {
+  return load(type, data + i * size_of(type));
+}
+
+float rounded(Type type, float value) {
+  std::byte bits[4];
+  store(type, bits, value);
+  return load(type, bits);
+}
 
 bool is_larger(const Pair& a, const Pair& b) {
   const float size_a = std::abs(a.value);
@@ -34,61 +39,64 @@ void keep_largest(std::vector<Pair>& pairs, int64_t count) {
 
 }  // namespace
 
-std::vector<Pair> load_pairs(const std::byte* at, int64_t count) {
+std::vector<Pair> load_pairs(Type type, const std::byte* at, int64_t count) {
   std::vector<Pair> pairs(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     Pair& pair = pairs[static_cast<std::size_t>(i)];
     std::memcpy(&pair.index, at + 4 * i, 4);
-    std::memcpy(&pair.value, at + 4 * (count + i), 4);
+    pair.value = value_at(type, at + 4 * count, i);
   }
   return pairs;
 }
 
-void store_pairs(std::byte* at, const std::vector<Pair>& pairs) {
+void store_pairs(Type type, std::byte* at, const std::vector<Pair>& pairs) {
   const auto count = static_cast<int64_t>(pairs.size());
   for (int64_t i = 0; i < count; ++i) {
     const Pair& pair = pairs[static_cast<std::size_t>(i)];
     std::memcpy(at + 4 * i, &pair.index, 4);
-    std::memcpy(at + 4 * (count + i), &pair.value, 4);
+    store(type, at + 4 * count + i * size_of(type), pair.value);
   }
 }
 
-void select(std::byte* to, const std::byte* data, int64_t bytes, int64_t count) {
-  std::vector<Pair> pairs(static_cast<std::size_t>(bytes / 4));
+void select(Type type, std::byte* to, const std::byte* data, int64_t bytes, int64_t count) {
+  std::vector<Pair> pairs(static_cast<std::size_t>(bytes / size_of(type)));
   for (std::size_t i = 0; i < pairs.size(); ++i)
-    pairs[i] = {static_cast<uint32_t>(i), float_at(data, static_cast<int64_t>(i))};
+    pairs[i] = {static_cast<uint32_t>(i), value_at(type, data, static_cast<int64_t>(i))};
   keep_largest(pairs, count);
-  store_pairs(to, pairs);
+  store_pairs(type, to, pairs);
 }
 
-void merge(std::byte* to, const std::byte* from, int64_t count) {
-  std::vector<Pair> both = load_pairs(to, count);
-  const std::vector<Pair> other = load_pairs(from, count);
+void merge(Type type, std::byte* to, const std::byte* from, int64_t count) {
+  std::vector<Pair> both = load_pairs(type, to, count);
+  const std::vector<Pair> other = load_pairs(type, from, count);
   both.insert(both.end(), other.begin(), other.end());
   std::sort(both.begin(), both.end(), is_before);
   std::vector<Pair> sum;
   for (const Pair& pair : both) {
     if (pair.index == nothing.index) continue;
     if (!sum.empty() && sum.back().index == pair.index)
-      sum.back().value += pair.value;
+      sum.back().value = rounded(type, sum.back().value + pair.value);
     else
       sum.push_back(pair);
   }
   keep_largest(sum, count);
-  store_pairs(to, sum);
+  store_pairs(type, to, sum);
 }
 
 void narrow_to_16(std::byte* to, const std::byte* from, int64_t bytes) {
-  for (int64_t i = 0; i < bytes / 4; ++i) store(Type::float16, to + 2 * i, float_at(from, i));
+  for (int64_t i = 0; i < bytes / 4; ++i)
+    store(Type::float16, to + 2 * i, value_at(Type::float32, from, i));
 }
 
-void narrow_to_8(std::byte* to, const std::byte* from, int64_t bytes) {
+void narrow_to_8(Type type, std::byte* to, const std::byte* from, int64_t bytes) {
+  const int64_t count = bytes / size_of(type);
   float largest = 0;
-  for (int64_t i = 0; i < bytes / 4; ++i) largest = std::max(largest, std::abs(float_at(from, i)));
+  for (int64_t i = 0; i < count; ++i)
+    largest = std::max(largest, std::abs(value_at(type, from, i)));
   const float scale = largest / 127;
   store(Type::float32, to, scale);
-  for (int64_t i = 0; i < bytes / 4; ++i) {
-    const float part = scale > 0 ? float_at(from, i) / scale : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const float part = scale > 0 ? value_at(type, from, i) / scale : 0;
     to[4 + i] = static_cast<std::byte>(static_cast<int8_t>(std::nearbyint(part)));
   }
 }

@@ -1,14 +1,11 @@
-// From a request to plans with their data and their checks.
+// From a request to a list of tasks.
 #include "calibrate/tasks.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
-#include "calibrate/algorithms.h"
 #include "calibrate/pattern.h"
-#include "calibrate/sparse.h"
 #include "sim/core/error.h"
 
 namespace sgdsim::calibrate {
@@ -18,14 +15,28 @@ bool wants(const std::vector<std::string>& list, const std::string& name) {
   return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
-int64_t whole_elements(int64_t bytes, Type type) {
-  return std::max(size_of(type), bytes / size_of(type) * size_of(type));
+// Every size once, in whole units.
+std::set<int64_t> sizes_in(const Request& request, int64_t unit_B) {
+  std::set<int64_t> sizes_B;
+  for (const int64_t size_B : request.sizes_B)
+    sizes_B.insert(std::max(unit_B, size_B / unit_B * unit_B));
+  return sizes_B;
 }
 
-int64_t pairs_of(const Request& request, int64_t bytes) {
-  const int64_t elements = bytes / 4;
+int64_t pairs_of(const Request& request, int64_t elements) {
   const double count = std::ceil(request.density * static_cast<double>(elements));
   return std::clamp<int64_t>(static_cast<int64_t>(count), 1, elements);
+}
+
+void add_collective(const Request& request, const Collective& collective, Type type,
+                    std::vector<Task>& tasks) {
+  // NCCL's chunks are equal.
+  const int64_t unit_B = size_of(type) * (collective.algorithm == "nccl" ? collective.ranks : 1);
+  for (const int64_t bytes : sizes_in(request, unit_B)) {
+    Collective one = collective;
+    one.bytes = bytes;
+    tasks.push_back(collective_task(one, type));
+  }
 }
 
 void add_collectives(const Request& request, int ranks, Type type, std::vector<Task>& tasks) {
@@ -33,40 +44,49 @@ void add_collectives(const Request& request, int ranks, Type type, std::vector<T
     for (const std::string& operation : kind.operations) {
       if (!wants(request.algorithms, kind.algorithm) || !wants(request.operations, operation))
         continue;
-      std::set<int64_t> sizes_B;
-      for (const int64_t size_B : request.sizes_B) sizes_B.insert(whole_elements(size_B, type));
-      for (const int64_t bytes : sizes_B)
-        tasks.push_back(collective_task({.algorithm = kind.algorithm,
-                                         .operation = operation,
-                                         .ranks = ranks,
-                                         .bytes = bytes,
-                                         .element_B = size_of(type),
-                                         .block_B = request.block_B,
-                                         .overlaps = request.overlaps},
-                                        type));
+      Collective collective{.algorithm = kind.algorithm,
+                            .operation = operation,
+                            .ranks = ranks,
+                            .element_B = size_of(type),
+                            .overlaps = request.overlaps};
+      if (kind.algorithm != "lp") {
+        add_collective(request, collective, type, tasks);
+        continue;
+      }
+      for (const int64_t block_B : request.blocks_B) {
+        collective.block_B = block_B;
+        add_collective(request, collective, type, tasks);
+      }
     }
 }
 
-void add_parts(const Request& request, const std::string& probe, Type type,
-               std::vector<Task>& tasks) {
-  std::set<int64_t> sizes_B;
-  for (const int64_t size_B : request.sizes_B) sizes_B.insert(whole_elements(size_B, type));
-  for (const int64_t bytes : sizes_B) {
-    if (probe == "copy") tasks.push_back(copy_task(bytes, type));
-    if (probe == "fold") tasks.push_back(fold_task(bytes, type));
-    if (type != Type::float32) continue;
-    if (probe == "top_k") tasks.push_back(top_k_task(bytes, pairs_of(request, bytes)));
-  }
-  for (const int bits : {16, 8})
-    for (const int64_t bytes : sizes_B)
-      if (probe == "compress" && type == Type::float32) tasks.push_back(compress_task(bytes, bits));
+void add_copies(const Request& request, Type type, std::vector<Task>& tasks) {
+  for (const Way way : {Way::between_ranks, Way::within_a_rank, Way::through_host})
+    for (const int64_t bytes : sizes_in(request, size_of(type)))
+      tasks.push_back(copy_task(way, bytes, type));
 }
 
-void add_gtopk(const Request& request, int ranks, std::vector<Task>& tasks) {
-  for (const int64_t size_B : request.sizes_B) {
-    const int64_t bytes = whole_elements(size_B, Type::float32);
-    tasks.push_back(gtopk_task(ranks, bytes, pairs_of(request, bytes)));
-  }
+void add_compressions(const Request& request, Type type, std::vector<Task>& tasks) {
+  for (const int bits : {16, 8})
+    for (const int64_t bytes : sizes_in(request, size_of(type)))
+      if (bits < 8 * size_of(type)) tasks.push_back(compress_task(type, bytes, bits));
+}
+
+// What takes part without regard to the number of ranks.
+void add_parts(const Request& request, Type type, std::vector<Task>& tasks) {
+  if (wants(request.probes, "copy")) add_copies(request, type, tasks);
+  const std::set<int64_t> sizes_B = sizes_in(request, size_of(type));
+  if (wants(request.probes, "fold"))
+    for (const int64_t bytes : sizes_B) tasks.push_back(fold_task(bytes, type));
+  if (wants(request.probes, "top_k"))
+    for (const int64_t bytes : sizes_B)
+      tasks.push_back(top_k_task(type, bytes, pairs_of(request, bytes / size_of(type))));
+  if (wants(request.probes, "compress")) add_compressions(request, type, tasks);
+}
+
+void add_gtopk(const Request& request, int ranks, Type type, std::vector<Task>& tasks) {
+  for (const int64_t bytes : sizes_in(request, size_of(type)))
+    tasks.push_back(gtopk_task(ranks, type, bytes, pairs_of(request, bytes / size_of(type))));
 }
 
 }  // namespace
@@ -80,17 +100,12 @@ const std::vector<std::string>& probe_names() {
 Task collective_task(const Collective& collective, Type type) {
   Task task{.operation = collective.operation,
             .algorithm = collective.algorithm,
-            .note = "",
             .type = type,
-            .ranks = collective.ranks,
             .bytes = collective.bytes,
-            .block_B = {},
-            .data_B = collective.bytes,
-            .plan = plan_of(collective),
-            .fill = {},
-            .first_wrong = {}};
+            .plan = plan_of(collective)};
+  task.plan.room.data_B = collective.bytes;
   if (collective.algorithm == "lp") {
-    task.block_B = std::min(collective.block_B, collective.bytes);
+    task.block_B = collective.block_B;
     task.note = collective.overlaps ? "sums in a stream of their own" : "copies and sums in turns";
   }
   task.fill = [collective, type](int rank, std::vector<std::byte>& data) {
@@ -102,207 +117,25 @@ Task collective_task(const Collective& collective, Type type) {
   return task;
 }
 
-// A broadcast among two, in one message.
-Task copy_task(int64_t bytes, Type type) {
-  Task task = collective_task({.algorithm = "mst",
-                               .operation = "broadcast",
-                               .ranks = 2,
-                               .bytes = bytes,
-                               .element_B = size_of(type)},
-                              type);
-  task.operation = "copy";
-  task.algorithm = "";
-  return task;
-}
-
-// The second half of the data is added to the first.
-Task fold_task(int64_t bytes, Type type) {
-  PlanWriter writer(1, 1);
-  const Place first{0, false, 0};
-  writer.sum(0, first, first, {0, false, bytes}, bytes);
-  const int64_t size_B = size_of(type);
-  Task task{.operation = "fold",
-            .algorithm = "",
-            .note = "",
-            .type = type,
-            .ranks = 1,
-            .bytes = bytes,
-            .block_B = {},
-            .data_B = 2 * bytes,
-            .plan = writer.take(),
-            .fill = {},
-            .first_wrong = {}};
-  task.fill = [bytes, size_B, type](int, std::vector<std::byte>& data) {
-    data.resize(static_cast<std::size_t>(2 * bytes));
-    for (int64_t i = 0; i < 2 * bytes / size_B; ++i)
-      store(type, data.data() + i * size_B, pattern(0, i));
-  };
-  task.first_wrong = [bytes, size_B, type](int, const std::vector<std::byte>& data) {
-    const int64_t count = bytes / size_B;
-    for (int64_t i = 0; i < count; ++i)
-      if (calibrate::load(type, data.data() + i * size_B) != pattern(0, i) + pattern(0, i + count))
-        return i;
-    return int64_t{-1};
-  };
-  return task;
-}
-
-// Nothing but the start and the end of a run.
-Task overhead_task(int ranks) {
-  PlanWriter writer(ranks, 1);
-  for (int rank = 0; rank < ranks; ++rank) writer.mark(writer.stream(rank));
-  return {.operation = "overhead",
-          .algorithm = "",
-          .note = "starting and ending all streams",
-          .type = Type::float32,
-          .ranks = ranks,
-          .bytes = 0,
-          .block_B = {},
-          .data_B = 4,
-          .plan = writer.take(),
-          .fill = [](int, std::vector<std::byte>& data) { data.resize(4); },
-          .first_wrong = [](int, const std::vector<std::byte>&) { return int64_t{-1}; }};
-}
-
-namespace {
-
-// Whole numbers of either sign, so that sums are exact.
-float sparse_value(int rank, int64_t i) {
-  return 64 * pattern(rank, i) + 16 * pattern(rank + 7, i) - 160 + pattern(rank + 13, i);
-}
-
-void fill_sparse(int rank, int64_t bytes, std::vector<std::byte>& data) {
-  for (int64_t i = 0; i < bytes / 4; ++i)
-    store(Type::float32, data.data() + 4 * i, sparse_value(rank, i));
-}
-
-// The `count` largest of a map from index to value, in the plainest way.
-using Sparse = std::map<uint32_t, float>;
-Sparse largest_of(const Sparse& all, int64_t count) {
-  std::vector<std::pair<float, uint32_t>> order;
-  for (const auto& [index, value] : all) order.emplace_back(-std::abs(value), index);
-  std::sort(order.begin(), order.end());
-  Sparse kept;
-  for (const auto& [size, index] : order)
-    if (static_cast<int64_t>(kept.size()) < count) kept[index] = all.at(index);
-  return kept;
-}
-
-Sparse selected(int rank, int64_t bytes, int64_t count) {
-  Sparse all;
-  for (int64_t i = 0; i < bytes / 4; ++i) all[static_cast<uint32_t>(i)] = sparse_value(rank, i);
-  return largest_of(all, count);
-}
-
-// What the tree leaves at rank 0.
-Sparse merged_by_tree(int ranks, int64_t bytes, int64_t count) {
-  std::vector<Sparse> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back(selected(rank, bytes, count));
-  for (std::size_t mask = 1; mask < all.size(); mask *= 2)
-    for (std::size_t parent = 0; parent + mask < all.size(); parent += 2 * mask) {
-      for (const auto& [index, value] : all[parent + mask]) all[parent][index] += value;
-      all[parent] = largest_of(all[parent], count);
-    }
-  return all.front();
-}
-
-// The first pair that is not expected, in any order; -1 if the two are equal.
-int64_t first_wrong_pair(const std::byte* at, int64_t count, Sparse expected) {
-  const std::vector<Pair> pairs = load_pairs(at, count);
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const auto found = expected.find(pairs[i].index);
-    if (found == expected.end() || found->second != pairs[i].value) return static_cast<int64_t>(i);
-    expected.erase(found);
-  }
-  return -1;
-}
-
-Task sparse_task(const std::string& operation, int ranks, int64_t data_B, int64_t count) {
-  Task task{.operation = operation,
-            .algorithm = "",
-            .note = "float32 entries",
-            .type = Type::float32,
-            .ranks = ranks,
-            .bytes = count * pair_B,
-            .block_B = {},
-            .data_B = data_B + count * pair_B,
-            .plan = {},
-            .fill = {},
-            .first_wrong = {}};
-  task.fill = [data_B, size_B = task.data_B](int rank, std::vector<std::byte>& data) {
-    data.assign(static_cast<std::size_t>(size_B), std::byte{0xff});
-    fill_sparse(rank, data_B, data);
-  };
-  return task;
-}
-
-}  // namespace
-
-Task gtopk_task(int ranks, int64_t data_B, int64_t count) {
-  Task task = sparse_task("gtopk", ranks, data_B, count);
-  task.plan = plan_gtopk(ranks, data_B, count);
-  task.first_wrong = [ranks, data_B, count](int, const std::vector<std::byte>& data) {
-    return first_wrong_pair(data.data() + data_B, count, merged_by_tree(ranks, data_B, count));
-  };
-  return task;
-}
-
-// One rank's selection; here the size is that of the data it selects from.
-Task top_k_task(int64_t data_B, int64_t count) {
-  Task task = sparse_task("top_k", 1, data_B, count);
-  PlanWriter writer(1, 1);
-  writer.select(0, {0, false, data_B}, {0, false, 0}, data_B, count);
-  task.plan = writer.take();
-  task.bytes = data_B;
-  task.first_wrong = [data_B, count](int rank, const std::vector<std::byte>& data) {
-    return first_wrong_pair(data.data() + data_B, count, selected(rank, data_B, count));
-  };
-  return task;
-}
-
-// The result lies behind the data.
-Task compress_task(int64_t bytes, int bits) {
-  Task task = sparse_task("compress", 1, bytes, (bytes / 2 + 4) / pair_B + 1);
-  task.algorithm = "to " + std::to_string(bits) + " bits";
-  task.bytes = bytes;
-  PlanWriter writer(1, 1);
-  writer.narrow(bits == 16 ? Act::narrow16 : Act::narrow8, 0, {0, false, bytes}, {0, false, 0},
-                bytes);
-  task.plan = writer.take();
-  task.first_wrong = [bytes, bits](int rank, const std::vector<std::byte>& data) {
-    const std::byte* result = data.data() + bytes;
-    float largest = 0;
-    for (int64_t i = 0; i < bytes / 4; ++i)
-      largest = std::max(largest, std::abs(sparse_value(rank, i)));
-    for (int64_t i = 0; i < bytes / 4; ++i) {
-      const float exact = sparse_value(rank, i);
-      const bool is_right = bits == 16
-                                ? calibrate::load(Type::float16, result + 2 * i) == exact
-                                : std::abs(static_cast<float>(static_cast<int8_t>(result[4 + i])) *
-                                               calibrate::load(Type::float32, result) -
-                                           exact) <= largest / 127 * 0.501F;
-      if (!is_right) return i;
-    }
-    return int64_t{-1};
-  };
-  return task;
-}
-
 std::vector<Task> tasks_of(const Request& request) {
   std::vector<Task> tasks;
-  for (const int ranks : request.ranks) {
-    if (wants(request.probes, "overhead")) tasks.push_back(overhead_task(ranks));
-    for (const Type type : request.types)
+  for (const int ranks : std::set<int>(request.ranks.begin(), request.ranks.end())) {
+    if (wants(request.probes, "overhead")) tasks.push_back(start_task(ranks));
+    for (const Type type : request.types) {
       if (wants(request.probes, "collectives")) add_collectives(request, ranks, type, tasks);
-    if (wants(request.probes, "gtopk")) add_gtopk(request, ranks, tasks);
+      if (wants(request.probes, "gtopk")) add_gtopk(request, ranks, type, tasks);
+    }
   }
-  for (const std::string probe : {"copy", "fold", "top_k", "compress"})
-    for (const Type type : request.types)
-      if (wants(request.probes, probe)) add_parts(request, probe, type, tasks);
+  if (wants(request.probes, "overhead"))
+    tasks.insert(tasks.end(), {launch_task(), handover_task()});
+  for (const Type type : request.types) add_parts(request, type, tasks);
   if (tasks.empty())
     throw InputError("",
                      "no algorithm has such an operation; ring: allreduce, reduce_scatter, "
-                     "allgather; mst, be, lp: broadcast, reduce, allreduce");
+                     "allgather; mst, be, lp: broadcast, reduce, allreduce; nccl: all of these");
+  // Neighbours with the same number of ranks share buffers.
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const Task& a, const Task& b) { return a.plan.ranks < b.plan.ranks; });
   return tasks;
 }
 

@@ -16,9 +16,9 @@ struct Request {
   std::vector<int> ranks = {2};
   std::vector<Type> types = {Type::float32};
   std::vector<int64_t> sizes_B;
-  int64_t block_B = int64_t{64} << 10;  // lp
-  bool overlaps = false;                // lp
-  double density = 0.001;               // gtopk, top_k: the part of the entries that travels
+  std::vector<int64_t> blocks_B = {int64_t{64} << 10};  // lp
+  bool overlaps = false;                                // lp
+  double density = 0.001;  // gtopk, top_k: the part of the entries that travels
 };
 
 const std::vector<std::string>& probe_names();
@@ -28,11 +28,20 @@ std::vector<Task> tasks_of(const Request& request);
 
 // A test plays these one by one.
 Task collective_task(const Collective& collective, Type type);
-Task copy_task(int64_t bytes, Type type);
+
+// One message: from a rank to another, between buffers of one rank, or from a rank to another in
+// pieces through host memory.
+enum class Way { between_ranks, within_a_rank, through_host };
+Task copy_task(Way way, int64_t bytes, Type type);
 Task fold_task(int64_t bytes, Type type);
-Task overhead_task(int ranks);
-Task gtopk_task(int ranks, int64_t data_B, int64_t count);  // the size is that of the pairs
-Task top_k_task(int64_t data_B, int64_t count);
-Task compress_task(int64_t bytes, int bits);
+
+// An empty run, an empty kernel, one stream that waits for another.
+Task start_task(int ranks);
+Task launch_task();
+Task handover_task();
+
+Task gtopk_task(int ranks, Type type, int64_t data_B, int64_t count);  // the size: of the pairs
+Task top_k_task(Type type, int64_t data_B, int64_t count);             // the size: of the data
+Task compress_task(Type type, int64_t bytes, int bits);
 
 }  // namespace sgdsim::calibrate

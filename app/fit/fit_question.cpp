@@ -237,6 +237,8 @@ void fit_link(const FitArguments& arguments, const std::vector<Series>& all, Fit
                                      "; one link has one time per byte");
     if (series.operation != "copy" && !is_collective(series)) continue;
     if (series.ranks < 2) continue;
+    // A copy by a detour is another link, to be asked for by its name.
+    if (series.operation == "copy" && series.algorithm != arguments.algorithm) continue;
     try {
       inputs.push_back(link_rows(series, arguments, gamma_ps));
     } catch (const InputError& error) {

@@ -1,0 +1,142 @@
+// Its functions are looked up by name in the shared library; their types come from its header,
+// without which nothing can be called.
+#include "calibrate/cuda_nccl.cuh"
+
+#if __has_include(<nccl.h>)
+#include <dlfcn.h>
+#include <nccl.h>
+#include <stdexcept>
+
+namespace sgdsim::calibrate::cuda {
+namespace {
+
+struct Library {
+  NcclNews news;
+  decltype(&ncclGetVersion) get_version = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+  decltype(&ncclCommInitAll) init_all = nullptr;
+  decltype(&ncclCommDestroy) destroy = nullptr;
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+  decltype(&ncclBroadcast) broadcast = nullptr;
+  decltype(&ncclReduce) reduce = nullptr;
+  decltype(&ncclAllReduce) allreduce = nullptr;
+  decltype(&ncclReduceScatter) reduce_scatter = nullptr;
+  decltype(&ncclAllGather) allgather = nullptr;
+};
+
+template <class Function>
+void find(void* library, const char* name, Function& function, std::string& why_not) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) why_not = std::string("libnccl.so.2 has no ") + name;
+}
+
+// Never closed: its threads may outlive whoever asked for it.
+Library load_library() {
+  Library all;
+  std::string& why_not = all.news.why_not;
+  void* const file = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (file == nullptr) {
+    why_not = "libnccl.so.2 is not found";
+    return all;
+  }
+  find(file, "ncclGetVersion", all.get_version, why_not);
+  find(file, "ncclGetErrorString", all.error_string, why_not);
+  find(file, "ncclCommInitAll", all.init_all, why_not);
+  find(file, "ncclCommDestroy", all.destroy, why_not);
+  find(file, "ncclGroupStart", all.group_start, why_not);
+  find(file, "ncclGroupEnd", all.group_end, why_not);
+  find(file, "ncclBroadcast", all.broadcast, why_not);
+  find(file, "ncclReduce", all.reduce, why_not);
+  find(file, "ncclAllReduce", all.allreduce, why_not);
+  find(file, "ncclReduceScatter", all.reduce_scatter, why_not);
+  find(file, "ncclAllGather", all.allgather, why_not);
+  int version = 0;
+  if (why_not.empty() && all.get_version(&version) == ncclSuccess)
+    all.news.version = std::to_string(version / 10000) + "." +
+                       std::to_string(version % 10000 / 100) + "." + std::to_string(version % 100);
+  return all;
+}
+
+const Library& library() {
+  static const Library loaded = load_library();
+  return loaded;
+}
+
+void check(ncclResult_t answer, const char* call) {
+  if (answer != ncclSuccess)
+    throw std::runtime_error(std::string("NCCL: ") + call + ": " + library().error_string(answer));
+}
+
+ncclDataType_t type_of(Type type) {
+  if (type == Type::float16) return ncclFloat16;
+  return type == Type::float32 ? ncclFloat32 : ncclBfloat16;
+}
+
+class Ranks : public NcclRanks {
+ public:
+  explicit Ranks(const std::vector<int>& devices) : communicators_(devices.size(), nullptr) {
+    check(
+        library().init_all(communicators_.data(), static_cast<int>(devices.size()), devices.data()),
+        "ncclCommInitAll");
+  }
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  ~Ranks() override {
+    for (ncclComm_t one : communicators_) static_cast<void>(library().destroy(one));
+  }
+
+  void begin() override { check(library().group_start(), "ncclGroupStart"); }
+  void end() override { check(library().group_end(), "ncclGroupEnd"); }
+
+  // In place; a rank's chunk of what is gathered or scattered is the one of its number.
+  void call(LibraryCall call, Type type, int rank, void* data, int64_t bytes,
+            cudaStream_t stream) override {
+    const auto count = static_cast<std::size_t>(bytes / size_of(type));
+    const std::size_t part = count / communicators_.size();
+    void* const mine = static_cast<std::byte*>(data) + static_cast<std::size_t>(rank) * part *
+                                                           static_cast<std::size_t>(size_of(type));
+    const ncclDataType_t kind = type_of(type);
+    ncclComm_t all = communicators_[static_cast<std::size_t>(rank)];
+    switch (call) {
+      case LibraryCall::broadcast:
+        return check(library().broadcast(data, data, count, kind, 0, all, stream), "ncclBroadcast");
+      case LibraryCall::reduce:
+        return check(library().reduce(data, data, count, kind, ncclSum, 0, all, stream),
+                     "ncclReduce");
+      case LibraryCall::allreduce:
+        return check(library().allreduce(data, data, count, kind, ncclSum, all, stream),
+                     "ncclAllReduce");
+      case LibraryCall::reduce_scatter:
+        return check(library().reduce_scatter(data, mine, part, kind, ncclSum, all, stream),
+                     "ncclReduceScatter");
+      case LibraryCall::allgather:
+        return check(library().allgather(mine, data, part, kind, all, stream), "ncclAllGather");
+    }
+  }
+
+ private:
+  std::vector<ncclComm_t> communicators_;  // by rank
+};
+
+}  // namespace
+
+const NcclNews& nccl_news() { return library().news; }
+
+std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>& devices) {
+  return std::make_unique<Ranks>(devices);
+}
+
+}  // namespace sgdsim::calibrate::cuda
+#else
+namespace sgdsim::calibrate::cuda {
+
+const NcclNews& nccl_news() {
+  static const NcclNews none{"this program was built without nccl.h", ""};
+  return none;
+}
+
+std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>&) { return nullptr; }
+
+}  // namespace sgdsim::calibrate::cuda
+#endif

@@ -1,0 +1,42 @@
+// The number types of element.h as the compiler of CUDA knows them.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "calibrate/element.h"
+
+namespace sgdsim::calibrate::cuda {
+
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(__half value) { return __half2float(value); }
+__device__ inline float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+
+// A float rounded to the type, and how many of the lowest bits of its float32 are then zero.
+template <class T>
+struct Kind;
+template <>
+struct Kind<float> {
+  static constexpr int zeros = 0;
+  static __device__ float of(float value) { return value; }
+};
+template <>
+struct Kind<__half> {
+  static constexpr int zeros = 13;
+  static __device__ __half of(float value) { return __float2half_rn(value); }
+};
+template <>
+struct Kind<__nv_bfloat16> {
+  static constexpr int zeros = 16;
+  static __device__ __nv_bfloat16 of(float value) { return __float2bfloat16_rn(value); }
+};
+
+// Calls what is given with a value of the type.
+template <class F>
+void for_type(Type type, const F& call) {
+  if (type == Type::float32) call(float{});
+  if (type == Type::float16) call(__half{});
+  if (type == Type::bfloat16) call(__nv_bfloat16{});
+}
+
+}  // namespace sgdsim::calibrate::cuda

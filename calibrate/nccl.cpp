@@ -1,0 +1,24 @@
+// NCCL beside our own: every rank makes one call, and the library does the rest. In place, as NCCL
+// knows it: what a rank gives to or gets from all-gather and reduce-scatter lies at its own chunk,
+// and chunks are equal.
+#include <map>
+
+#include "calibrate/algorithms.h"
+
+namespace sgdsim::calibrate {
+
+Plan plan_nccl(const Collective& collective) {
+  static const std::map<std::string, LibraryCall> calls = {
+      {"broadcast", LibraryCall::broadcast},
+      {"reduce", LibraryCall::reduce},
+      {"allreduce", LibraryCall::allreduce},
+      {"reduce_scatter", LibraryCall::reduce_scatter},
+      {"allgather", LibraryCall::allgather}};
+  PlanWriter writer(collective.ranks, 1);
+  for (int rank = 0; rank < collective.ranks; ++rank)
+    writer.library(calls.at(collective.operation), writer.stream(rank), {rank, Buffer::data, 0},
+                   collective.bytes);
+  return writer.take();
+}
+
+}  // namespace sgdsim::calibrate

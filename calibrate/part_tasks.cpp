@@ -1,0 +1,138 @@
+// The parts of collectives: one message, its reduction, and what starting and waiting cost.
+#include "calibrate/pattern.h"
+#include "calibrate/tasks.h"
+
+namespace sgdsim::calibrate {
+namespace {
+
+// Enough for the start of a run to vanish among them.
+constexpr int repeats = 100;
+
+void fill_with_pattern(Type type, int64_t bytes, std::vector<std::byte>& data) {
+  data.resize(static_cast<std::size_t>(bytes));
+  Repeating(type, bytes / size_of(type), [](int64_t i) {
+    return pattern(0, i);
+  }).write(data.data(), 0, bytes);
+}
+
+Plan plan_within(int64_t bytes) {
+  PlanWriter writer(1, 1);
+  writer.copy(0, {0, Buffer::data, aligned_B(bytes)}, {0, Buffer::data, 0}, bytes);
+  Plan plan = writer.take();
+  plan.room.data_B = aligned_B(bytes) + bytes;
+  return plan;
+}
+
+// Two slots: while the receiver takes a piece from one, the sender fills the other.
+Plan plan_through_host(int64_t bytes) {
+  constexpr int64_t piece_B = int64_t{1} << 20;
+  PlanWriter writer(2, 1);
+  const int64_t slots_B[] = {writer.reserve_on_host(piece_B), writer.reserve_on_host(piece_B)};
+  int taken[] = {-1, -1};
+  for (int64_t j = 0; j * piece_B < bytes; ++j) {
+    const int64_t at_B = j * piece_B;
+    const int64_t size_B = std::min(piece_B, bytes - at_B);
+    const Place slot{0, Buffer::host, slots_B[j % 2]};
+    writer.await(writer.stream(0), taken[j % 2]);
+    writer.copy(writer.stream(0), slot, {0, Buffer::data, at_B}, size_B);
+    writer.await(writer.stream(1), writer.mark(writer.stream(0)));
+    writer.copy(writer.stream(1), {1, Buffer::data, at_B}, slot, size_B);
+    taken[j % 2] = writer.mark(writer.stream(1));
+  }
+  Plan plan = writer.take();
+  plan.room.data_B = bytes;
+  return plan;
+}
+
+// A task without data.
+Task overhead_task(const std::string& algorithm, Plan plan) {
+  return {.operation = "overhead",
+          .algorithm = algorithm,
+          .plan = std::move(plan),
+          .fill = [](int, std::vector<std::byte>&) {},
+          .first_wrong = [](int, const std::vector<std::byte>&) { return int64_t{-1}; }};
+}
+
+}  // namespace
+
+Task copy_task(Way way, int64_t bytes, Type type) {
+  // Between ranks: a broadcast among two, in one message.
+  Task task = collective_task({.algorithm = "mst",
+                               .operation = "broadcast",
+                               .ranks = 2,
+                               .bytes = bytes,
+                               .element_B = size_of(type)},
+                              type);
+  task.operation = "copy";
+  task.algorithm = "";
+  if (way == Way::through_host) {
+    task.algorithm = "through host memory";
+    task.plan = plan_through_host(bytes);
+  }
+  if (way == Way::within_a_rank) {
+    task.algorithm = "within a rank";
+    task.plan = plan_within(bytes);
+    task.fill = [bytes, type](int, std::vector<std::byte>& data) {
+      fill_with_pattern(type, bytes, data);
+    };
+    task.first_wrong = [bytes, type](int, const std::vector<std::byte>& data) {
+      std::vector<std::byte> expected;
+      fill_with_pattern(type, bytes, expected);
+      const auto* const copy = data.data() + aligned_B(bytes);
+      const auto wrong = std::mismatch(expected.begin(), expected.end(), copy).first;
+      return wrong == expected.end() ? int64_t{-1} : (wrong - expected.begin()) / size_of(type);
+    };
+  }
+  return task;
+}
+
+// The second half of the data is added to the first.
+Task fold_task(int64_t bytes, Type type) {
+  PlanWriter writer(1, 1);
+  const Place first{0, Buffer::data, 0};
+  writer.sum(0, first, first, {0, Buffer::data, bytes}, bytes);
+  Task task{.operation = "fold", .type = type, .bytes = bytes, .plan = writer.take()};
+  task.plan.room.data_B = 2 * bytes;
+  task.fill = [bytes, type](int, std::vector<std::byte>& data) {
+    fill_with_pattern(type, 2 * bytes, data);
+  };
+  task.first_wrong = [bytes, type](int, const std::vector<std::byte>& data) {
+    const int64_t count = bytes / size_of(type);
+    const int64_t wrong_B = Repeating(type, count, [count](int64_t i) {
+                              return pattern(0, i) + pattern(0, i + count);
+                            }).first_difference(data.data(), 0, bytes);
+    return wrong_B < 0 ? wrong_B : wrong_B / size_of(type);
+  };
+  return task;
+}
+
+Task start_task(int ranks) {
+  PlanWriter writer(ranks, 1);
+  for (int rank = 0; rank < ranks; ++rank) writer.mark(writer.stream(rank));
+  Task task = overhead_task("", writer.take());
+  task.note = "starting and ending all streams";
+  return task;
+}
+
+Task launch_task() {
+  PlanWriter writer(1, 1);
+  for (int i = 0; i < repeats; ++i) writer.nothing(0);
+  Task task = overhead_task("launch", writer.take());
+  task.note = "one of many empty kernels in a stream";
+  task.repeats = repeats;
+  return task;
+}
+
+Task handover_task() {
+  PlanWriter writer(2, 1);
+  for (int i = 0; i < repeats; ++i) {
+    writer.nothing(i % 2);
+    writer.await((i + 1) % 2, writer.mark(i % 2));
+  }
+  Task task = overhead_task("handover", writer.take());
+  task.note = "an empty kernel, and another stream that waits for its event";
+  task.repeats = repeats;
+  return task;
+}
+
+}  // namespace sgdsim::calibrate
