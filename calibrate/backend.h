@@ -34,6 +34,9 @@ class Backend {
   // How the ranks of a plan are placed: "threads", "virtual ranks on one GPU", ...
   virtual std::string placement(int ranks) const = 0;
 
+  // How many memories the ranks' buffers lie in, each of which a copy keeps busy; 0 where it does
+  // not, as the memory of a CPU with several cores.
+  virtual int memories(int ranks) const = 0;
   // Why this plan cannot be played here; empty if it can.
   virtual std::string why_not(const Plan& plan) const = 0;
 

@@ -10,6 +10,7 @@
 
 #include "calibrate/pattern.h"
 #include "calibrate/record.h"
+#include "calibrate/summary.h"
 #include "calibrate/tasks.h"
 #include "calibrate/version.h"
 #include "sim/core/error.h"
@@ -171,7 +172,7 @@ void add_options(CLI::App& program, Arguments& arguments) {
       ->check(CLI::Range(1, 1000000));
   program.add_option("--time-limit", arguments.time_limit, "for all repetitions; 60 s");
   program.add_flag("--verify-only", arguments.verify_only, "check results and time nothing");
-  program.add_flag("-q,--quiet", arguments.quiet, "no progress");
+  program.add_flag("-q,--quiet", arguments.quiet, "no progress and no summary");
   program.add_option("--name", arguments.name, "of the measurement");
   program.add_option("-o,--out", arguments.out, "the measurement file; default standard output");
   program.footer(
@@ -267,6 +268,10 @@ int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log
     const std::string name = arguments.name.empty() ? backend->machine().backend : arguments.name;
     const Json record = record_of(*backend, tasks, outcome, {name, now(), options.cold});
     write_text(record.dump(1) + "\n", arguments.out, out);
+    if (!arguments.quiet)
+      for (const std::string& line :
+           summary_of(tasks, outcome, [&](int ranks) { return backend->memories(ranks); }))
+        log << line << '\n';
   }
   if (interrupted != 0) return exit_interrupted;
   return outcome.wrong.empty() ? 0 : exit_failure;

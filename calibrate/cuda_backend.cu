@@ -91,6 +91,10 @@ class CudaBackend : public Backend {
     return std::to_string(ranks) + " virtual ranks on " + std::to_string(count) + " GPUs";
   }
 
+  int memories(int ranks) const override {
+    return std::min(ranks, static_cast<int>(devices_.size()));
+  }
+
   std::string why_not(const Plan& plan) const override {
     if (!has_calls(plan)) return "";
     if (!nccl_news().why_not.empty()) return nccl_news().why_not;

@@ -63,6 +63,8 @@ class HostBackend : public Backend {
     return std::to_string(ranks) + " threads of one machine";
   }
 
+  int memories(int) const override { return 0; }
+
   std::string why_not(const Plan& plan) const override {
     const bool has_calls = std::any_of(plan.steps.begin(), plan.steps.end(),
                                        [](const Step& step) { return step.act == Act::library; });

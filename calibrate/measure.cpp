@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sim/core/quantity.h"
+
 namespace sgdsim::calibrate {
 namespace {
 
@@ -98,11 +100,19 @@ class Group {
 
 }  // namespace
 
+bool is_same_series(const Task& a, const Task& b) {
+  return a.operation == b.operation && a.algorithm == b.algorithm && a.type == b.type &&
+         a.plan.ranks == b.plan.ranks && a.note == b.note && a.block_B == b.block_B;
+}
+
 std::string text_of(const Task& task) {
-  return task.algorithm + (task.algorithm.empty() ? "" : " ") + task.operation + " of " +
-         std::to_string(task.bytes) + " B of " + std::string(name_of(task.type)) +
-         (task.block_B ? " in blocks of " + std::to_string(*task.block_B) + " B" : "") + " among " +
-         std::to_string(task.plan.ranks);
+  std::string text = task.operation;
+  if (!task.algorithm.empty()) text += " " + task.algorithm;
+  text += ", " + std::to_string(task.plan.ranks) + (task.plan.ranks == 1 ? " rank" : " ranks");
+  if (task.bytes > 0)
+    text += ", " + to_text(Bytes(task.bytes)) + " of " + std::string(name_of(task.type));
+  if (task.block_B) text += ", blocks of " + to_text(Bytes(*task.block_B));
+  return text;
 }
 
 Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureOptions& options,

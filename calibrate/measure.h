@@ -28,7 +28,9 @@ struct Task {
   // The first element that is wrong after the operation, or -1.
   std::function<int64_t(int rank, const std::vector<std::byte>& data)> first_wrong = {};
 };
-// "ring allreduce of 4096 B of float32 among 8"
+// Whether two points belong to one curve.
+bool is_same_series(const Task& a, const Task& b);
+// "allreduce ring, 8 ranks, 4 KiB of float32"
 std::string text_of(const Task& task);
 
 struct MeasureOptions {

@@ -1,9 +1,14 @@
 // The parts of collectives: one message, its reduction, and what starting and waiting cost.
+#include <algorithm>
+#include <string_view>
+
 #include "calibrate/pattern.h"
 #include "calibrate/tasks.h"
 
 namespace sgdsim::calibrate {
 namespace {
+
+constexpr std::string_view within_a_rank = "within a rank";
 
 // Enough for the start of a run to vanish among them.
 constexpr int repeats = 100;
@@ -70,7 +75,7 @@ Task copy_task(Way way, int64_t bytes, Type type) {
     task.plan = plan_through_host(bytes);
   }
   if (way == Way::within_a_rank) {
-    task.algorithm = "within a rank";
+    task.algorithm = within_a_rank;
     task.plan = plan_within(bytes);
     task.fill = [bytes, type](int, std::vector<std::byte>& data) {
       fill_with_pattern(type, bytes, data);
@@ -84,6 +89,10 @@ Task copy_task(Way way, int64_t bytes, Type type) {
     };
   }
   return task;
+}
+
+bool is_copy_within_a_rank(const Task& task) {
+  return task.operation == "copy" && task.algorithm == within_a_rank;
 }
 
 // The second half of the data is added to the first.

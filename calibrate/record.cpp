@@ -1,4 +1,4 @@
-// Tasks that differ in size only are one series.
+// A series is a run of tasks of one curve.
 #include "calibrate/record.h"
 
 #include <cmath>
@@ -7,11 +7,6 @@
 
 namespace sgdsim::calibrate {
 namespace {
-
-bool same_series(const Task& a, const Task& b) {
-  return a.operation == b.operation && a.algorithm == b.algorithm && a.type == b.type &&
-         a.plan.ranks == b.plan.ranks && a.note == b.note && a.block_B == b.block_B;
-}
 
 Json series_of(const Backend& backend, const Task& task) {
   Json series = {{"operation", task.operation}};
@@ -66,7 +61,7 @@ Json record_of(const Backend& backend, const std::vector<Task>& tasks, const Out
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (outcome.points[i].samples_us.empty()) continue;
     Json& all = json["series"];
-    if (before == nullptr || !same_series(tasks[i], *before))
+    if (before == nullptr || !is_same_series(tasks[i], *before))
       all.push_back(series_of(backend, tasks[i]));
     all.back()["points"].push_back(point_of(tasks[i], outcome.points[i]));
     before = &tasks[i];

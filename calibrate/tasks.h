@@ -33,6 +33,7 @@ Task collective_task(const Collective& collective, Type type);
 // pieces through host memory.
 enum class Way { between_ranks, within_a_rank, through_host };
 Task copy_task(Way way, int64_t bytes, Type type);
+bool is_copy_within_a_rank(const Task& task);
 Task fold_task(int64_t bytes, Type type);
 
 // An empty run, an empty kernel, one stream that waits for another.

@@ -10,6 +10,7 @@
 #include "calibrate/pattern.h"
 #include "calibrate/sparse.h"
 #include "calibrate/statistics.h"
+#include "calibrate/summary.h"
 #include "calibrate/tasks.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -364,6 +365,31 @@ TEST_CASE("calibrate: an interruption keeps what was measured") {
   CHECK_FALSE(outcome.is_complete);
   CHECK_FALSE(outcome.points[0].samples_us.empty());
   CHECK(outcome.points[49].samples_us.empty());
+}
+
+// A copy of 1 MiB reads and writes 2 MiB, in 100 us. The ring among two moves 7 MiB: half of the
+// data is copied (2 bytes for each) and summed (3) by each of them, then half is copied by each.
+// That is 350 us of one memory, or 175 us of two.
+TEST_CASE("calibrate: the summary sets times against memory traffic") {
+  constexpr int64_t bytes = 1 << 20;
+  const std::vector<Task> tasks = {
+      copy_task(Way::within_a_rank, bytes / 2, Type::float32),
+      copy_task(Way::within_a_rank, bytes, Type::float32),
+      collective_task({.algorithm = "ring", .operation = "allreduce", .ranks = 2, .bytes = bytes},
+                      Type::float32)};
+  Outcome outcome;
+  outcome.points = {{{70}, true}, {{100}, true}, {{700}, true}};
+  const auto of = [&](int memories) {
+    return summary_of(tasks, outcome, [memories](int ranks) { return ranks == 1 ? 1 : memories; });
+  };
+  REQUIRE(of(1).size() == 3);
+  CHECK(of(1)[0].find("100 us    10.49 GB/s       1 x memory traffic  copy within a rank") !=
+        std::string::npos);
+  CHECK(of(1)[1].find("700 us    1.498 GB/s       2 x memory traffic  allreduce ring, 2 ranks, "
+                      "1 MiB of float32") != std::string::npos);
+  CHECK(of(1)[2].find("20.97 GB/s") != std::string::npos);
+  CHECK(of(2)[1].find(" 4 x memory traffic") != std::string::npos);
+  CHECK(of(0)[1].find("traffic") == std::string::npos);
 }
 
 // ---- the program
