@@ -119,9 +119,12 @@ class CudaBackend : public Backend {
     }
   }
 
+  // From memory of the host that is not pinned, a copy may return before all of it has arrived, and
+  // the plan's streams do not wait for the default one.
   void write(int rank, const std::vector<std::byte>& data) override {
     SGDSIM_CUDA_CHECK(cudaMemcpy(data_[static_cast<std::size_t>(rank)].get(), data.data(),
                                  data.size(), cudaMemcpyHostToDevice));
+    SGDSIM_CUDA_CHECK(cudaStreamSynchronize(nullptr));
   }
 
   std::vector<std::byte> read(int rank, int64_t bytes) override {
