@@ -110,6 +110,7 @@ SortRoom::SortRoom(int device, int64_t elements)
       sorted_keys_(make_memory(device, static_cast<std::size_t>(elements) * 4)),
       pairs_(make_memory(device, static_cast<std::size_t>(elements) * 8)),
       sorted_pairs_(make_memory(device, static_cast<std::size_t>(elements) * 8)) {
+  const OnDevice there(device);  // how much room a sort takes differs between GPUs
   std::size_t down_B = 0;
   std::size_t up_B = 0;
   SGDSIM_CUDA_CHECK(cub::DeviceRadixSort::SortPairsDescending(
