@@ -1,0 +1,429 @@
+// The functions of the interface, and what each of them refuses.
+#include <cstring>
+
+#include "tests/cuda_on_host/machine.h"
+
+using namespace sgdsim::cuda_on_host;
+
+namespace {
+
+constexpr int most_looks_at_clock = 100'000;
+
+cudaStream_t stream_of(cudaStream_t stream) {
+  if (stream == nullptr) return &machine.default_streams[static_cast<std::size_t>(machine.device)];
+  demand_alive(stream);
+  return stream;
+}
+
+template <class Handle>
+void destroy(Handle handle) {
+  demand_alive(handle);
+  machine.handles.erase(handle);
+  delete handle;
+}
+
+void queue(cudaStream_t stream, Play play, const WorkPointer& also_after = nullptr) {
+  demand(machine.fault == cudaSuccess, machine.fault);
+  if (stream->capture) {
+    stream->capture->nodes.push_back({std::move(play), stream->lane, {stream->tip}});
+    stream->tip = stream->capture->nodes.size() - 1;
+  } else {
+    stream->last = add_work(std::move(play), stream->lane, {stream->last, also_after});
+  }
+}
+
+// A kernel that runs for the first time is loaded, for which the driver may wait for the GPU.
+void load(int device, const void* kernel) {
+  const bool is_new = machine.kernels.insert({device, kernel}).second;
+  if (is_new && !machine.capture) finish_all();
+}
+
+}  // namespace
+
+cudaError_t sgdsim::cuda_on_host::issue(cudaStream_t handle, const void* kernel,
+                                        const std::vector<const volatile void*>& pointers,
+                                        std::function<void()> work) {
+  return answer([&] {
+    const cudaStream_t stream = stream_of(handle);
+    demand(stream->device == machine.device, cudaErrorInvalidResourceHandle);
+    for (const volatile void* pointer : pointers) demand_reachable(pointer, stream->device);
+    load(stream->device, kernel);
+    queue(stream, std::move(work));
+  });
+}
+
+// Blocks forwards or backwards; threads of a block from the last to the first.
+cudaError_t sgdsim::cuda_on_host::issue_grid(const cudaLaunchConfig_t& config, const void* kernel,
+                                             const std::vector<const volatile void*>& pointers,
+                                             std::function<void()> thread) {
+  const dim3 grid = config.gridDim;
+  const dim3 block = config.blockDim;
+  const bool is_line = grid.y == 1 && grid.z == 1 && block.y == 1 && block.z == 1;
+  const bool is_plain = is_line && config.dynamicSmemBytes == 0 && config.numAttrs == 0;
+  const bool is_valid = grid.x > 0 && grid.x <= 0x7fffffff && block.x > 0 && block.x <= 1024;
+  if (!is_plain || !is_valid)
+    return answer(
+        [&] { throw Fault{is_valid ? cudaErrorNotSupported : cudaErrorInvalidConfiguration}; });
+  return issue(config.stream, kernel, pointers, [grid, block, thread = std::move(thread)] {
+    const bool is_backwards = machine.random.below(2) == 1;
+    gridDim = grid;
+    blockDim = block;
+    for (unsigned i = 0; i < grid.x; ++i) {
+      blockIdx.x = is_backwards ? grid.x - 1 - i : i;
+      for (threadIdx.x = block.x; threadIdx.x-- > 0;) thread();
+    }
+  });
+}
+
+long long clock64() {
+  if (++machine.looks_at_clock > most_looks_at_clock) throw Fault{cudaErrorLaunchTimeout};
+  return machine.looks_at_clock;
+}
+
+// ---- errors and devices
+
+const char* cudaGetErrorString(cudaError_t error) {
+#define SGDSIM_NAME(name) #name,
+  static const char* const names[] = {SGDSIM_CUDA_ERRORS(SGDSIM_NAME)};
+#undef SGDSIM_NAME
+  return names[error];
+}
+
+cudaError_t cudaGetLastError() { return std::exchange(machine.last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return machine.last_error; }
+
+cudaError_t cudaDriverGetVersion(int* version) { return *version = 13010, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = machine.devices;
+  return answer([&] { demand(machine.devices > 0, cudaErrorNoDevice); });
+}
+
+cudaError_t cudaGetDevice(int* device) { return *device = machine.device, cudaSuccess; }
+
+cudaError_t cudaSetDevice(int device) {
+  return answer([&] {
+    demand_device(device);
+    machine.device = device;
+  });
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return answer([&] {
+    demand_device(device);
+    std::strcpy(properties->name, "CUDA on the host");
+  });
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
+  return answer([&] {
+    demand_device(device);
+    *value = which == cudaDevAttrL2CacheSize ? 4096 : 1'000'000;
+  });
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  return answer([&] {
+    demand_device(device);
+    demand_device(peer);
+    *can = machine.are_peers && device != peer ? 1 : 0;
+  });
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  return answer([&] {
+    demand_device(peer);
+    demand(flags == 0 && peer != machine.device, cudaErrorInvalidValue);
+    demand(machine.are_peers, cudaErrorPeerAccessUnsupported);
+    demand(machine.peers.insert({machine.device, peer}).second, cudaErrorPeerAccessAlreadyEnabled);
+  });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return answer([] {
+    demand_no_capture();
+    finish(stream_of(nullptr)->last);
+    for (const cudaStream_t stream : machine.streams)
+      if (stream->device == machine.device) finish(stream->last);
+  });
+}
+
+// ---- memory
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  return answer([&] { *memory = new_memory(bytes, machine.device); });
+}
+
+cudaError_t cudaFree(void* memory) {
+  return answer([&] { free_memory(memory, false); });
+}
+
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
+  return answer([&] {
+    demand(flags <= (cudaHostAllocPortable | cudaHostAllocMapped), cudaErrorInvalidValue);
+    *memory = new_memory(bytes, on_host);
+  });
+}
+
+cudaError_t cudaFreeHost(void* memory) {
+  return answer([&] { free_memory(memory, true); });
+}
+
+// By way of the default stream, which other streams know nothing of. Only a copy to the host is
+// waited for; one from memory that the GPU cannot read is taken aside first.
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return answer([&] {
+    demand_no_capture();
+    demand_copy(to, from, bytes, kind);
+    const cudaStream_t stream = stream_of(nullptr);
+    const Memory* target = memory_at(to);
+    if (memory_at(from) == nullptr) {
+      const auto* start = static_cast<const std::byte*>(from);
+      queue(stream, [to, taken = std::vector<std::byte>(start, start + bytes)] {
+        std::copy(taken.begin(), taken.end(), static_cast<std::byte*>(to));
+      });
+    } else {
+      queue(stream, [=] { std::memcpy(to, from, bytes); });
+    }
+    if (target == nullptr || target->device == on_host) finish(stream->last);
+  });
+}
+
+// Only between memory that CUDA has given out: other memory makes the host wait.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return answer([&] {
+    demand(memory_at(to) != nullptr && memory_at(from) != nullptr, cudaErrorInvalidValue);
+    demand_copy(to, from, bytes, kind);
+    queue(stream_of(stream), [=] { std::memcpy(to, from, bytes); });
+  });
+}
+
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  return answer([&] {
+    demand_no_capture();
+    demand_inside(to, bytes);
+    demand_reachable(to, machine.device);
+    queue(stream_of(nullptr), [=] { std::memset(to, value, bytes); });
+  });
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  const auto inside = answer([&] { demand_inside(to, bytes); });
+  if (inside != cudaSuccess) return inside;
+  return issue(stream, nullptr, {to}, [=] { std::memset(to, value, bytes); });
+}
+
+// ---- streams and events
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return answer([&] {
+    demand(flags == cudaStreamNonBlocking, cudaErrorNotSupported);
+    *stream = new CUstream_st{.device = machine.device, .lane = machine.lanes++};
+    machine.handles.insert(*stream);
+    machine.streams.insert(*stream);
+  });
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return answer([&] {
+    demand_alive(stream);
+    demand(!stream->capture, cudaErrorInvalidResourceHandle);
+    machine.streams.erase(stream);
+    destroy(stream);
+  });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return answer([&] {
+    demand_no_capture();
+    finish(stream_of(stream)->last);
+  });
+}
+
+namespace {
+// Asking passes the time in which a piece of work is done.
+void demand_done(const WorkPointer& work) {
+  demand_no_capture();
+  if (!work || work->is_done) return finish(work);
+  play_one();
+  throw Fault{cudaErrorNotReady};
+}
+}  // namespace
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return answer([&] { demand_done(stream_of(stream)->last); });
+}
+
+// An event of a capture brings the stream into it. Waiting for an event that was never recorded
+// does nothing on a GPU, and is a mistake here.
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned flags) {
+  return answer([&] {
+    const cudaStream_t stream = stream_of(handle);
+    demand_alive(event);
+    demand(flags == 0, cudaErrorInvalidValue);
+    if (!event->capture) {
+      demand(!stream->capture, cudaErrorStreamCaptureIsolation);
+      demand(event->recorded != nullptr, cudaErrorInvalidValue);
+      return queue(stream, nullptr, event->recorded);
+    }
+    demand(event->capture->is_active && handle != nullptr, cudaErrorStreamCaptureIsolation);
+    demand(!stream->capture || stream->capture == event->capture, cudaErrorStreamCaptureMerge);
+    if (!stream->capture) {
+      stream->capture = event->capture;
+      stream->capture->streams.push_back(stream);
+      stream->tip = event->tip;
+    }
+    queue(stream, nullptr);
+    stream->capture->nodes.back().after.push_back(event->tip);
+  });
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return answer([&] {
+    demand(flags == cudaEventDefault || flags == cudaEventDisableTiming, cudaErrorInvalidValue);
+    *event = new CUevent_st{.device = machine.device, .has_time = flags == cudaEventDefault};
+    machine.handles.insert(*event);
+  });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return answer([&] { destroy(event); });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
+  return answer([&] {
+    const cudaStream_t stream = stream_of(handle);
+    demand_alive(event);
+    demand(event->device == stream->device, cudaErrorInvalidResourceHandle);
+    event->capture = stream->capture;
+    event->tip = stream->tip;
+    if (stream->capture) return;
+    queue(stream, [time = event->time] { *time = machine.time; });
+    event->recorded = stream->last;
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return answer([&] {
+    demand_no_capture();
+    demand_alive(event);
+    demand(!event->capture, cudaErrorCapturedEvent);
+    finish(event->recorded);
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return answer([&] {
+    demand_alive(event);
+    demand(!event->capture, cudaErrorCapturedEvent);
+    demand_done(event->recorded);
+  });
+}
+
+// A microsecond for every piece of work that was played in between.
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop) {
+  return answer([&] {
+    for (const cudaEvent_t event : {start, stop}) {
+      demand_alive(event);
+      demand(event->has_time && event->recorded && !event->capture, cudaErrorInvalidResourceHandle);
+      demand(event->recorded->is_done, cudaErrorNotReady);
+    }
+    demand(start->device == stop->device, cudaErrorInvalidResourceHandle);
+    *ms = 1e-3F * static_cast<float>(*stop->time - *start->time);
+  });
+}
+
+// ---- graphs
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  return answer([&] {
+    demand_alive(stream);  // the default stream cannot be captured
+    demand_no_capture();
+    machine.capture = stream->capture = std::make_shared<Capture>();
+    stream->capture->origin = stream;
+    stream->capture->streams = {stream};
+    stream->capture->nodes = {{nullptr, stream->lane, {}}};
+    stream->tip = 0;
+  });
+}
+
+namespace {
+
+// Every stream that joined must have been waited for, with all that was queued in it.
+bool is_joined(const Capture& capture) {
+  std::vector<bool> is_before(capture.nodes.size(), false);
+  is_before[capture.origin->tip] = true;
+  for (std::size_t i = capture.nodes.size(); i-- > 0;)
+    if (is_before[i])
+      for (const std::size_t before : capture.nodes[i].after) is_before[before] = true;
+  return std::all_of(capture.streams.begin(), capture.streams.end(),
+                     [&](cudaStream_t stream) { return is_before[stream->tip]; });
+}
+
+}  // namespace
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return answer([&] {
+    *graph = nullptr;
+    demand_alive(stream);
+    const std::shared_ptr<Capture> capture = stream->capture;
+    demand(capture && capture->origin == stream, cudaErrorStreamCaptureUnmatched);
+    machine.capture = nullptr;
+    capture->is_active = false;
+    const bool is_whole = is_joined(*capture);
+    for (const cudaStream_t joined : capture->streams) joined->capture = nullptr;
+    demand(capture->is_valid, cudaErrorStreamCaptureInvalidated);
+    demand(is_whole, cudaErrorStreamCaptureUnjoined);
+    *graph = new CUgraph_st{std::move(capture->nodes)};
+    machine.handles.insert(*graph);
+  });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return answer([&] { destroy(graph); });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned flags) {
+  return answer([&] {
+    demand_no_capture();
+    demand_alive(graph);
+    demand(flags == 0, cudaErrorNotSupported);
+    *exec = new CUgraphExec_st{.nodes = graph->nodes};
+    machine.handles.insert(*exec);
+  });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  return answer([&] { destroy(exec); });
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t handle) {
+  return answer([&] {
+    demand_no_capture();
+    demand_alive(exec);
+    queue(stream_of(handle), [is_uploaded = exec->is_uploaded] { *is_uploaded = true; });
+  });
+}
+
+// A graph that was not uploaded is now, for which the driver may wait for the GPU.
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
+  return answer([&] {
+    demand_no_capture();
+    demand_alive(exec);
+    const cudaStream_t stream = stream_of(handle);
+    if (!std::exchange(*exec->is_uploaded, true)) finish_all();
+    queue(
+        stream, [] { machine.priorities.clear(); }, exec->last);
+    std::vector<WorkPointer> works;
+    std::vector<WorkPointer> all = {stream->last};
+    for (const Node& node : exec->nodes) {
+      std::vector<WorkPointer> after = {stream->last};
+      for (const std::size_t before : node.after) after.push_back(works[before]);
+      works.push_back(add_work(node.play, node.lane, after));
+    }
+    all.insert(all.end(), works.begin(), works.end());
+    exec->last = stream->last = add_work(nullptr, stream->lane, all);
+  });
+}
