@@ -110,6 +110,7 @@ class CudaBackend : public Backend {
     scratch_.clear();
     host_.clear();
     streams_.clear();
+    lanes_ = room.lanes;
     for (int rank = 0; rank < ranks; ++rank) {
       data_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(room.data_B)));
       scratch_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(room.scratch_B)));
@@ -135,6 +136,7 @@ class CudaBackend : public Backend {
   }
 
   void load(const Plan& plan, Type type) override {
+    plan_lanes_ = plan.room.lanes;
     const std::vector<Event> events = make_events(plan);
     make_rooms(plan, type);
     if (has_calls(plan) && !library_) library_ = nccl_ranks(first_devices(plan.ranks));
@@ -195,7 +197,11 @@ class CudaBackend : public Backend {
     return std::any_of(plan.steps.begin(), plan.steps.end(),
                        [](const Step& step) { return step.act == Act::library; });
   }
-  cudaStream_t stream(int number) const { return streams_[static_cast<std::size_t>(number)].get(); }
+  // A plan may have fewer lanes than were prepared; its ranks stay where they are.
+  cudaStream_t stream(int number) const {
+    const int at = number / plan_lanes_ * lanes_ + number % plan_lanes_;
+    return streams_[static_cast<std::size_t>(at)].get();
+  }
 
   // Without peer access the driver stages a copy through the host, which is then what is measured.
   void enable_peers() {
@@ -324,7 +330,9 @@ class CudaBackend : public Backend {
   std::vector<Memory> scratch_;
   std::vector<HostMemory> host_;
   std::vector<Memory> flushed_;
-  std::vector<Stream> streams_;
+  std::vector<Stream> streams_;  // by rank and lane
+  int lanes_ = 1;
+  int plan_lanes_ = 1;
   std::vector<Event> ends_;
   std::vector<SortRoom> rooms_;  // by stream
   std::unique_ptr<NcclRanks> library_;
