@@ -76,5 +76,73 @@ TEST_CASE("cuda on host: messages of many blocks") {
   }
 }
 
+// Tasks in whose plans no dependency follows from the others.
+std::vector<Task> tasks_without_spare_awaits() {
+  constexpr int64_t bytes = 2000;
+  std::vector<Task> tasks = {gtopk_task(5, bytes, 100)};
+  for (const std::string algorithm : {"ring", "mst", "be", "lp"})
+    tasks.push_back(collective_task({.algorithm = algorithm,
+                                     .operation = "allreduce",
+                                     .ranks = 5,
+                                     .bytes = bytes,
+                                     .block_B = 500,
+                                     .overlaps = true},
+                                    Type::float32));
+  return tasks;
+}
+
+// Otherwise the tests above would prove nothing.
+TEST_CASE("cuda on host: a dependency that is missing shows in some order") {
+  constexpr uint64_t orders = 200;
+  cuda_on_host::restart(3);
+  const auto backend = cuda_backend({});
+  int dropped = 0;
+  for (Task& task : tasks_without_spare_awaits()) {
+    const std::vector<Step> steps = task.plan.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].act != Act::await) continue;
+      ++dropped;
+      task.plan.steps = steps;
+      task.plan.steps.erase(task.plan.steps.begin() + static_cast<std::ptrdiff_t>(i));
+      uint64_t order = 1;
+      while (order <= orders && is_right(*backend, task, order)) ++order;
+      if (order > orders) FAIL_CHECK(described(task) << " without step " << i << " stays right");
+    }
+  }
+  CHECK(dropped > 100);
+}
+
+TEST_CASE("cuda on host: times, caches, other GPUs than the first, GPUs that are no peers") {
+  const std::vector<Task> tasks = tasks_without_spare_awaits();
+  check_orders(tasks, 3, 1, false);
+  cuda_on_host::restart(3);
+  const auto backend = cuda_backend({2, 1});
+  MeasureOptions options;
+  options.cold = true;
+  options.rule = {0.5, 6, 6};
+  const Watcher undisturbed{[] { return false; }, [](const std::string&) {}};
+  const Outcome outcome = measure(*backend, tasks, options, undisturbed);
+  CHECK(outcome.wrong.empty());
+  for (const Measured& point : outcome.points) CHECK(median(point.samples_us) > 0);
+  CHECK(backend->machine().device == "CUDA on the host, CUDA on the host");
+  CHECK(backend->placement(5) == "5 virtual ranks on 2 GPUs");
+}
+
+TEST_CASE("cuda on host: GPUs that are not there are a clear sentence") {
+  const auto sentence_of = [](const std::vector<int>& devices) -> std::string {
+    try {
+      cuda_backend(devices);
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  cuda_on_host::restart(0);
+  CHECK(sentence_of({}).find("no GPU that CUDA can use") != std::string::npos);
+  cuda_on_host::restart(2);
+  CHECK(sentence_of({1}).empty());
+  CHECK(sentence_of({0, 2}).find("there is no GPU 2; there are 2, from 0") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace sgdsim::calibrate
