@@ -226,10 +226,19 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   });
 }
 
+namespace {
+void end_capture(Capture& capture) {
+  machine.capture = nullptr;
+  capture.is_active = false;
+  for (const cudaStream_t stream : std::exchange(capture.streams, {})) stream->capture = nullptr;
+}
+}  // namespace
+
+// Ends the capture that the stream takes part in.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return answer([&] {
     demand_alive(stream);
-    demand(!stream->capture, cudaErrorInvalidResourceHandle);
+    if (const std::shared_ptr<Capture> capture = stream->capture) end_capture(*capture);
     machine.streams.erase(stream);
     destroy(stream);
   });
@@ -370,10 +379,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     demand_alive(stream);
     const std::shared_ptr<Capture> capture = stream->capture;
     demand(capture && capture->origin == stream, cudaErrorStreamCaptureUnmatched);
-    machine.capture = nullptr;
-    capture->is_active = false;
     const bool is_whole = is_joined(*capture);
-    for (const cudaStream_t joined : capture->streams) joined->capture = nullptr;
+    end_capture(*capture);
     demand(capture->is_valid, cudaErrorStreamCaptureInvalidated);
     demand(is_whole, cudaErrorStreamCaptureUnjoined);
     *graph = new CUgraph_st{std::move(capture->nodes)};

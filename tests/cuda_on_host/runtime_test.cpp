@@ -246,35 +246,46 @@ TEST_CASE("cuda on host: what copies and sorts refuse") {
   });
 }
 
-// A gate that nobody opens, and what may wait behind it.
+cudaError_t launch_gate(Room& room, int opened) {
+  auto* flag = static_cast<int*>(room.pinned.get());
+  *flag = opened;
+  calibrate::cuda::launch_gate(flag, room.stream.get());
+  return cudaSuccess;
+}
+
+// What may wait behind a gate: the host, a kernel's first launch, a graph that was not uploaded.
 TEST_CASE("cuda on host: waiting for a gate that stays shut ends in a fault") {
-  const auto shut = [](Room& r) {
-    auto* opened = static_cast<int*>(r.pinned.get());
-    *opened = 0;
-    calibrate::cuda::launch_gate(opened, r.stream.get());
-    return opened;
-  };
-  Room opened;
-  *shut(opened) = 1;
-  CHECK(cudaStreamSynchronize(opened.stream.get()) == cudaSuccess);
-  Room closed;
-  shut(closed);
-  CHECK(cudaStreamSynchronize(closed.stream.get()) == cudaErrorLaunchTimeout);
-  CHECK(start(closed.stream.get(), 1, 1, add_one, closed.number()) == cudaErrorLaunchTimeout);
-  Room first_launch;
-  shut(first_launch);
-  CHECK(start(first_launch.other.get(), 1, 1, add_one, first_launch.number()) ==
-        cudaErrorLaunchTimeout);
-  for (const bool is_uploaded : {false, true}) {
-    Room graph;
-    graph.capture(), graph.end_capture();
-    const GraphExec exec = graph.instance();
-    if (is_uploaded) cudaGraphUpload(exec.get(), graph.other.get());
-    cudaDeviceSynchronize();
-    shut(graph);
-    CHECK(cudaGraphLaunch(exec.get(), graph.other.get()) ==
-          (is_uploaded ? cudaSuccess : cudaErrorLaunchTimeout));
-  }
+  check({
+      {"an open gate", cudaSuccess,
+       [](Room& r) { return launch_gate(r, 1), cudaStreamSynchronize(r.stream.get()); }},
+      {"a shut gate", cudaErrorLaunchTimeout,
+       [](Room& r) { return launch_gate(r, 0), cudaStreamSynchronize(r.stream.get()); }},
+      {"whatever follows a fault", cudaErrorLaunchTimeout,
+       [](Room& r) {
+         launch_gate(r, 0), cudaStreamSynchronize(r.stream.get());
+         return start(r.other.get(), 1, 1, add_one, r.number());
+       }},
+      {"a first launch in any stream", cudaErrorLaunchTimeout,
+       [](Room& r) { return launch_gate(r, 0), start(r.other.get(), 1, 1, add_one, r.number()); }},
+      {"a second launch", cudaSuccess,
+       [](Room& r) {
+         start(r.other.get(), 1, 1, add_one, r.number());
+         return launch_gate(r, 0), start(r.other.get(), 1, 1, add_one, r.number());
+       }},
+      {"a graph that was not uploaded", cudaErrorLaunchTimeout,
+       [](Room& r) {
+         r.capture(), r.end_capture();
+         const GraphExec exec = r.instance();
+         return launch_gate(r, 0), cudaGraphLaunch(exec.get(), r.other.get());
+       }},
+      {"one that was", cudaSuccess,
+       [](Room& r) {
+         r.capture(), r.end_capture();
+         const GraphExec exec = r.instance();
+         cudaGraphUpload(exec.get(), r.other.get()), cudaStreamSynchronize(r.other.get());
+         return launch_gate(r, 0), cudaGraphLaunch(exec.get(), r.other.get());
+       }},
+  });
 }
 
 TEST_CASE("cuda on host: a host that does not wait may read what was there before, or not") {
