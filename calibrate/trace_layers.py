@@ -7,42 +7,59 @@
 Models: those of torchvision by name; bert-base and gpt2 of transformers. Random weights and data:
 times do not depend on them.
 
-What is measured. An event is recorded when a layer's forward ends and when the gradient of each
-parameter has been accumulated. A layer is a module without children that is called in forward, in
-the order of its first call. Its forward time goes from the end of the layer before to its own end,
-its backward time from the ready time of the layer after to its own; so the times of all layers add up
-to the passes, and the pauses of a GPU that waits for its CPU stay where they are. Each boundary is
-the median over steps. Recording costs an event per boundary, below 1 us each on a GPU.
+What is measured. A layer is a module that is called in forward and holds parameters of its own or has
+no modules inside, in the order of first calls. Parameters of a module that is never called itself
+(inside attention, say) belong to the module around it. A moment is taken when a call of a layer ends
+and when the gradient of each parameter has been accumulated. The forward time of a layer is that
+between the end of its calls and the end of the call before each (of the last call: up to the start
+of backward, with the loss); its backward time goes from the ready time of the layers after to its
+own. So the times of all layers add up to the passes, the pauses of a GPU that waits for its CPU stay
+where they are, and the backward of a layer without parameters counts for the layer before it. Each
+moment is the median over steps.
 
 When it is wrong: a parameter that two layers share counts for the first of them, and is ready when
 the last has added its part. Layers whose backward overlaps (branches) get the time between their
-ends. On a CPU, where there are no events, times are those of the host.
+ends. Taking a moment costs the CPU some microseconds, which shows where kernels are shorter than
+that. On a CPU, where there are no events, times are those of the host.
 """
 import argparse
+import collections
 import datetime
 import json
+import os
 import statistics
 import sys
 import time
 
 
+class BadInput(Exception):
+    """What is asked for cannot be recorded; the text is a sentence that says why."""
+
+
 # ---- what needs no PyTorch
 
 def medians(steps):
-    """Lists of boundaries, one per step, as one list of medians."""
-    if len({len(step) for step in steps}) != 1:
-        raise ValueError("steps have different numbers of layers: the model is not the same each time")
+    """Lists of moments, one per step, as one list of medians."""
     return [statistics.median(values) for values in zip(*steps)]
 
 
-def durations(boundaries, start):
-    """Times between successive boundaries; one that lies before its predecessor takes none."""
+def durations(moments, start):
+    """Times between successive moments; one that lies before its predecessor takes none."""
     answer = []
     last = start
-    for boundary in boundaries:
-        answer.append(max(0.0, boundary - last))
-        last = max(last, boundary)
+    for moment in moments:
+        answer.append(max(0.0, moment - last))
+        last = max(last, moment)
     return answer
+
+
+def forward_times(count, calls, call_ms, backward_start_ms):
+    """The forward time of each of `count` layers, which end calls in this order at these moments.
+    What comes after the last call is the loss and belongs to it."""
+    times = [0.0] * count
+    for layer, duration in zip(calls, durations(call_ms[:-1] + [backward_start_ms], 0.0)):
+        times[layer] += duration
+    return times
 
 
 def time_text(ms):
@@ -51,35 +68,24 @@ def time_text(ms):
 
 def layers_of(names, tensors, forward_ms, ready_ms, backward_start_ms):
     """The layers of a trace. Lists are in forward order: the names, the parameter counts of each
-    layer's tensors, when its forward ended, and when its last gradient was ready (None: it has none
-    and no backward of its own). Times are from the start of the step, in ms."""
-    # A layer without a boundary in backward ends with the layer after it.
+    layer's tensors, its forward time, and when its last gradient was ready (None: it has none and no
+    backward of its own), from the start of the step. Times are in ms."""
+    # A layer without a moment in backward ends with the layer after it.
     ready = list(ready_ms)
     last = backward_start_ms
     for i in reversed(range(len(ready))):
         if ready[i] is None or ready[i] < last:
             ready[i] = last
         last = ready[i]
-    forward = durations(forward_ms, 0.0)
     backward = list(reversed(durations(list(reversed(ready)), backward_start_ms)))
     layers = []
     for i, name in enumerate(names):
-        layer = {"name": name, "parameters": sum(tensors[i]), "forward": time_text(forward[i]),
+        layer = {"name": name, "parameters": sum(tensors[i]), "forward": time_text(forward_ms[i]),
                  "backward": time_text(backward[i]), "ready": time_text(ready[i])}
         if tensors[i]:
             layer["tensors"] = tensors[i]
         layers.append(layer)
     return layers
-
-
-def unique_names(names):
-    """Names that occur again get a number, as layers of a trace have different ones."""
-    seen = {}
-    answer = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        answer.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return answer
 
 
 def trace_of(about, layers, update_ms, steps):
@@ -88,7 +94,7 @@ def trace_of(about, layers, update_ms, steps):
     trace["source"] = (f"Recorded by calibrate/trace_layers.py: medians of {steps} steps after "
                        "warm-up, random data.")
     trace["update"] = time_text(update_ms)
-    trace["bytes_per_parameter"] = about.get("bytes_per_parameter", 4)
+    trace["bytes_per_parameter"] = 4
     trace["layers"] = layers
     return trace
 
@@ -124,47 +130,88 @@ class Clock:
             self.torch.cuda.synchronize()
 
 
+Layer = collections.namedtuple("Layer", "name module parameters")
+
+
+def enclosing_call(model, name, called):
+    """The module that is called nearest around the one of this name. The model itself always is."""
+    while model.get_submodule(name) not in called:
+        name = name.rpartition(".")[0]
+    return model.get_submodule(name)
+
+
+def find_layers(model, run_passes):
+    """The layers that one forward and backward pass shows, and how many parameters it leaves without
+    a gradient."""
+    called = {}  # in the order of first calls
+
+    def note(module, _inputs):
+        called[module] = True
+    hooks = [module.register_forward_pre_hook(note) for module in model.modules()]
+    run_passes()
+    for hook in hooks:
+        hook.remove()
+
+    has_children = {module: any(True for _ in module.children()) for module in called}
+    owner = {}  # of a shared parameter: the first that is called, and rather a module without others
+    for module in sorted(called, key=has_children.get):
+        for parameter in module.parameters(recurse=False):
+            owner.setdefault(parameter, module)
+    for name, module in model.named_modules():
+        for parameter in module.parameters(recurse=False):
+            owner.setdefault(parameter, enclosing_call(model, name, called))
+
+    trained = [p for p in model.parameters() if p.requires_grad]
+    own = {module: [] for module in called}
+    for parameter in trained:
+        if parameter.grad is not None:
+            own[owner[parameter]].append(parameter)
+    names = {module: name or type(model).__name__ for name, module in model.named_modules()}
+    layers = [Layer(names[module], module, own[module]) for module in called
+              if own[module] or not has_children[module]]
+    return layers, sum(p.numel() for p in trained if p.grad is None)
+
+
+def after_accumulation(parameter, hook):
+    """Calls hook() whenever the gradient of the parameter has been accumulated. Returns what must be
+    kept for that."""
+    if hasattr(parameter, "register_post_accumulate_grad_hook"):  # PyTorch 2.1 and later
+        return parameter.register_post_accumulate_grad_hook(lambda _parameter: hook())
+    accumulation = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+    accumulation.register_hook(lambda *_gradients: hook())
+    return accumulation
+
+
+Step = collections.namedtuple("Step", "calls call_ms backward_start_ms ready_ms update_ms")
+
+
 class Recorder:
-    """Hooks on every layer and every parameter of a model; one step at a time."""
+    """Hooks on every layer and its parameters; one step at a time."""
 
-    def __init__(self, model, clock):
+    def __init__(self, layers, clock):
         self.clock = clock
-        self.order = []  # layers, by their first call
-        self.names = {}
-        self.parameters = {}
-        self.forward = {}
-        self.ready = {}
-        taken = set()
-        for name, module in model.named_modules():
-            if any(True for _ in module.children()):
-                continue
-            self.names[module] = name or type(module).__name__
-            own = [p for p in module.parameters(recurse=False) if p.requires_grad and p not in taken]
-            taken.update(own)
-            self.parameters[module] = own
-            module.register_forward_hook(self._after_forward)
-            for parameter in own:
-                parameter.register_post_accumulate_grad_hook(self._gradient_hook(module))
-        # Parameters that stand beside children (a class token) form a layer of their own at the front.
-        self.loose = [p for p in model.parameters() if p.requires_grad and p not in taken]
-        for parameter in self.loose:
-            parameter.register_post_accumulate_grad_hook(self._gradient_hook(None))
+        self.calls = []  # layer and moment of each call that has ended
+        self.ready = [None] * len(layers)
+        self.kept = []
+        for number, layer in enumerate(layers):
+            layer.module.register_forward_hook(self._call_hook(number))
+            for parameter in layer.parameters:
+                self.kept.append(after_accumulation(parameter, self._ready_hook(number)))
 
-    def _after_forward(self, module, _inputs, _output):
-        if module not in self.forward:
-            if module not in self.order:
-                self.order.append(module)
-        self.forward[module] = self.clock.now()
+    def _call_hook(self, number):
+        def hook(_module, _inputs, _output):
+            self.calls.append((number, self.clock.now()))
+        return hook
 
-    def _gradient_hook(self, module):
-        def hook(_parameter):
-            self.ready[module] = self.clock.now()
+    def _ready_hook(self, number):
+        def hook():
+            self.ready[number] = self.clock.now()
         return hook
 
     def step(self, run_forward, run_backward, run_update):
-        """Boundaries of one step in ms: forward ends, ready times, start of backward, update."""
-        self.forward.clear()
-        self.ready.clear()
+        """Moments are from the start of the step, in ms; None for layers without gradients."""
+        self.calls.clear()
+        self.ready[:] = [None] * len(self.ready)
         self.clock.finish()
         start = self.clock.now()
         loss = run_forward()
@@ -175,36 +222,63 @@ class Recorder:
         end = self.clock.now()
         self.clock.finish()
         ms = lambda moment: self.clock.ms_between(start, moment)
-        modules = ([None] if self.loose else []) + self.order
-        forward = [ms(self.forward[m]) if m is not None else 0.0 for m in modules]
-        ready = [ms(self.ready[m]) if m in self.ready else None for m in modules]
-        return forward, ready, ms(backward_start), self.clock.ms_between(backward_end, end)
-
-    def layer_names(self):
-        return unique_names((["parameters"] if self.loose else []) +
-                            [self.names[m] for m in self.order])
-
-    def layer_tensors(self):
-        loose = [[p.numel() for p in self.loose]] if self.loose else []
-        return loose + [[p.numel() for p in self.parameters[m]] for m in self.order]
+        return Step([layer for layer, _ in self.calls], [ms(moment) for _, moment in self.calls],
+                    ms(backward_start), [moment and ms(moment) for moment in self.ready],
+                    self.clock.ms_between(backward_end, end))
 
 
-def make_model(torch, name, batch, sequence, device):
-    """A model, and a function that returns the loss of one forward pass."""
-    if name in ("bert-base", "gpt2"):
-        import transformers
-        if name == "bert-base":
-            model = transformers.BertForMaskedLM(transformers.BertConfig())
-        else:
-            model = transformers.GPT2LMHeadModel(transformers.GPT2Config())
-        model = model.to(device).train()
-        words = torch.randint(0, model.config.vocab_size, (batch, sequence), device=device)
-        return model, lambda: model(input_ids=words, labels=words).loss
+def layers_of_steps(layers, steps):
+    """The layers of a trace from several steps that are alike."""
+    calls = steps[0].calls
+    if any(step.calls != calls for step in steps):
+        raise BadInput("the model does not call the same layers in every step")
+    backward_start = statistics.median(step.backward_start_ms for step in steps)
+    forward = forward_times(len(layers), calls, medians([step.call_ms for step in steps]),
+                            backward_start)
+    ready = [None if None in moments else statistics.median(moments)
+             for moments in zip(*(step.ready_ms for step in steps))]
+    return layers_of([layer.name for layer in layers],
+                     [[p.numel() for p in layer.parameters] for layer in layers],
+                     forward, ready, backward_start)
+
+
+def device_of(torch, text):
+    """The device of that name, made current."""
+    try:
+        device = torch.device(text or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise BadInput(f"--device: expected cpu, cuda or cuda:N, got {text}")
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= count:
+            raise BadInput(f"--device: there is no GPU {device.index or 0} that PyTorch can use; "
+                           f"there are {count}, from 0")
+        torch.cuda.set_device(device.index or 0)
+    return device
+
+
+def language_model(torch, name, batch, sequence, device):
+    import transformers
+    if name == "bert-base":
+        model = transformers.BertForMaskedLM(transformers.BertConfig())
+    else:
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(use_cache=False))
+    longest = model.config.max_position_embeddings
+    if sequence > longest:
+        raise BadInput(f"--sequence: expected at most {longest} for {name}, got {sequence}")
+    model = model.to(device).train()
+    words = torch.randint(0, model.config.vocab_size, (batch, sequence), device=device)
+    return model, lambda: model(input_ids=words, labels=words).loss
+
+
+def image_model(torch, name, batch, device):
     import torchvision
-    if not hasattr(torchvision.models, name):
-        raise SystemExit(f"trace_layers.py: unknown model {name}; known: bert-base, gpt2 and those of "
-                         "torchvision.models")
-    model = getattr(torchvision.models, name)(weights=None).to(device).train()
+    known = torchvision.models.list_models(module=torchvision.models)
+    if name not in known:
+        raise BadInput(f"unknown model {name}; known: bert-base, gpt2, {', '.join(known)}")
+    model = torchvision.models.get_model(name, weights=None).to(device).train()
     side = 299 if name == "inception_v3" else 224
     images = torch.randn(batch, 3, side, side, device=device)
     labels = torch.randint(0, 1000, (batch,), device=device)
@@ -212,40 +286,64 @@ def make_model(torch, name, batch, sequence, device):
 
     def forward():
         output = model(images)
-        return loss(output if torch.is_tensor(output) else output.logits, labels)
+        if torch.is_tensor(output):
+            return loss(output, labels)
+        # GoogLeNet and Inception v3: the auxiliary classifiers' losses count for 0.3 each.
+        return loss(output[0], labels) + sum(0.3 * loss(o, labels) for o in output[1:])
     return model, forward
 
 
+def make_model(torch, name, batch, sequence, device):
+    """A model, and a function that returns the loss of one forward pass."""
+    try:
+        if name in ("bert-base", "gpt2"):
+            return language_model(torch, name, batch, sequence, device)
+        return image_model(torch, name, batch, device)
+    except ImportError as error:
+        raise BadInput(f"{name} needs {error.name}, which is not installed") from error
+
+
+def prepare(torch, arguments, device):
+    """The model and its layers, found by a first pass; as bad input, what PyTorch refuses."""
+    try:
+        model, forward = make_model(torch, arguments.model, arguments.batch, arguments.sequence,
+                                    device)
+        return model, forward, *find_layers(model, lambda: forward().backward())
+    except (RuntimeError, ValueError) as error:  # too large for the memory, too small a batch
+        reason = str(error).strip().split("\n")[0]
+        raise BadInput(f"{arguments.model} cannot be trained with a batch of {arguments.batch}: "
+                       f"{reason}") from error
+
+
 def record(torch, arguments):
-    device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    model, forward = make_model(torch, arguments.model, arguments.batch, arguments.sequence, device)
+    device = device_of(torch, arguments.device)
+    model, forward, layers, without_gradient = prepare(torch, arguments, device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-    recorder = Recorder(model, Clock(torch, device))
+    recorder = Recorder(layers, Clock(torch, device))
 
     def update():
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+    update()
     steps = []
     for number in range(arguments.warm_up + arguments.steps):
         step = recorder.step(forward, lambda loss: loss.backward(), update)
         if number >= arguments.warm_up:
             steps.append(step)
         print(f"trace_layers.py: step {number + 1}", file=sys.stderr)
-    has_ready = [moment is not None for moment in steps[0][1]]
-    ready = medians([[moment or 0.0 for moment in step[1]] for step in steps])
-    layers = layers_of(recorder.layer_names(), recorder.layer_tensors(),
-                       medians([step[0] for step in steps]),
-                       [moment if has else None for moment, has in zip(ready, has_ready)],
-                       statistics.median(step[2] for step in steps))
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     about = {"name": arguments.name or arguments.model, "model": arguments.model,
-             "framework": f"PyTorch {torch.__version__}", "device": name,
+             "framework": f"PyTorch {torch.__version__}",
+             "device": (torch.cuda.get_device_name(device) if device.type == "cuda"
+                        else f"CPU, {torch.get_num_threads()} threads"),
              "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
              "batch": arguments.batch}
-    return trace_of(about, layers, statistics.median(step[3] for step in steps), len(steps))
+    if without_gradient:
+        about["notes"] = [f"{without_gradient} parameters get no gradient and are left out"]
+    return trace_of(about, layers_of_steps(layers, steps),
+                    statistics.median(step.update_ms for step in steps), len(steps))
 
 
-def main():
+def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model", help="resnet50, vgg16, ..., bert-base, gpt2")
     parser.add_argument("--batch", type=int, default=32)
@@ -256,20 +354,43 @@ def main():
     parser.add_argument("--name", help="of the trace; default the model's")
     parser.add_argument("--out", default="-", help="the trace file; default standard output")
     arguments = parser.parse_args()
-    for name in ("batch", "sequence", "steps"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name}: expected at least 1")
-    try:
-        import torch
-    except ImportError:
-        print("trace_layers.py: PyTorch is not installed", file=sys.stderr)
-        return 2
-    text = text_of(record(torch, arguments))
-    if arguments.out == "-":
+    for name, least in (("batch", 1), ("sequence", 1), ("steps", 1), ("warm_up", 0)):
+        if getattr(arguments, name) < least:
+            parser.error(f"--{name.replace('_', '-')}: expected at least {least}")
+    return arguments
+
+
+def check_can_write(file):
+    """Said before minutes of measuring, not after."""
+    folder = os.path.dirname(file) or "."
+    if os.path.isdir(file) or not os.access(file if os.path.exists(file) else folder, os.W_OK):
+        raise BadInput(f"{file}: cannot be written")
+
+
+def write(text, file):
+    if file == "-":
         sys.stdout.write(text)
-    else:
-        with open(arguments.out, "w", encoding="utf-8") as file:
-            file.write(text)
+        return
+    try:
+        with open(file, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be written: {error.strerror}") from error
+
+
+def main():
+    arguments = parse_arguments()
+    try:
+        if arguments.out != "-":
+            check_can_write(arguments.out)
+        try:
+            import torch
+        except ImportError as error:
+            raise BadInput("PyTorch is not installed") from error
+        write(text_of(record(torch, arguments)), arguments.out)
+    except BadInput as error:
+        print(f"trace_layers.py: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -17,7 +17,7 @@ TEST_CASE("trace_layers.py: its own tests") {
   const Ran ran = run_shell_line("python3 tests/trace_layers_test.py");
   INFO(ran.log);  // says what was skipped without PyTorch
   CHECK(ran.exit_code == 0);
-  CHECK(ran.log.find("Ran 7 tests") != std::string::npos);
+  CHECK(ran.log.find("Ran 18 tests") != std::string::npos);
 }
 
 TEST_CASE("trace_layers.py: what it writes is a trace") {
@@ -37,16 +37,6 @@ TEST_CASE("trace_layers.py: what it writes is a trace") {
   CHECK(json["forward_us"] == 4000);
   CHECK(json["backward_us"] == 7000);
   CHECK(json["last_ready_us"] == 12000);
-}
-
-TEST_CASE("trace_layers.py: without PyTorch it says so") {
-  if (!has_python() || run_shell_line("python3 -c 'import torch'").exit_code == 0) {
-    MESSAGE("skipped: there is no python3, or there is PyTorch");
-    return;
-  }
-  const Ran ran = run_shell_line("python3 calibrate/trace_layers.py resnet50");
-  CHECK(ran.exit_code == 2);
-  CHECK(ran.log.find("PyTorch is not installed") != std::string::npos);
 }
 
 }  // namespace

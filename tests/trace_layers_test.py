@@ -2,7 +2,9 @@
 import importlib.util
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
@@ -13,20 +15,24 @@ sys.dont_write_bytecode = True
 SPEC.loader.exec_module(trace_layers)
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_TORCHVISION = HAS_TORCH and importlib.util.find_spec("torchvision") is not None
 
 
 class Pure(unittest.TestCase):
     def test_medians(self):
         self.assertEqual(trace_layers.medians([[1, 5], [2, 9], [9, 7]]), [2, 7])
-        with self.assertRaises(ValueError):
-            trace_layers.medians([[1], [1, 2]])
 
     def test_durations_never_go_back(self):
         self.assertEqual(trace_layers.durations([2, 5, 4, 7], 1), [1, 3, 0, 2])
 
-    # Forward ends at 1, 3 and 4 ms; backward starts at 5; ready at 12, none, 7.
+    # Layer 1 is called twice: 1 to 3 ms and 6 to 10 ms. From 11 ms on there is only the loss.
+    def test_forward_times(self):
+        self.assertEqual(trace_layers.forward_times(3, [0, 1, 2, 1, 0], [1, 3, 6, 10, 11], 15),
+                         [1 + 5, 2 + 4, 3])
+
+    # Forward takes 1, 2 and 1 ms; backward starts at 5; ready at 12, none, 7.
     def test_layers(self):
-        layers = trace_layers.layers_of(["a", "relu", "b"], [[6, 2], [], [3]], [1.0, 3.0, 4.0],
+        layers = trace_layers.layers_of(["a", "relu", "b"], [[6, 2], [], [3]], [1.0, 2.0, 1.0],
                                         [12.0, None, 7.0], 5.0)
         self.assertEqual([l["forward"] for l in layers], ["1000 us", "2000 us", "1000 us"])
         self.assertEqual([l["backward"] for l in layers], ["5000 us", "0 us", "2000 us"])
@@ -39,34 +45,218 @@ class Pure(unittest.TestCase):
         self.assertEqual([l["ready"] for l in layers], ["8000 us", "8000 us"])
         self.assertEqual([l["backward"] for l in layers], ["0 us", "5000 us"])
 
-    def test_names(self):
-        self.assertEqual(trace_layers.unique_names(["a", "b", "a"]), ["a", "b", "a#2"])
-
     def test_text_is_json(self):
         layers = trace_layers.layers_of(["a", "b"], [[1], [1]], [1.0, 2.0], [8.0, 6.0], 3.0)
         trace = trace_layers.trace_of({"name": "two", "batch": 4}, layers, 0.5, 3)
         self.assertEqual(json.loads(trace_layers.text_of(trace)), trace)
 
 
+PROGRAM = os.path.join(ROOT, "calibrate", "trace_layers.py")
+
+
+def said_by(*arguments, **environment):
+    """What the recorder prints on bad input; it must exit with 2."""
+    ran = subprocess.run([sys.executable, "-B", PROGRAM, *arguments], capture_output=True, text=True,
+                         env={**os.environ, **environment}, check=False)
+    if ran.returncode != 2 or ran.stdout or "Traceback" in ran.stderr:
+        raise AssertionError(f"exit code {ran.returncode}: {ran.stdout}{ran.stderr}")
+    return ran.stderr
+
+
+class BadInput(unittest.TestCase):
+    def test_numbers_out_of_range(self):
+        for option in ("--batch=0", "--sequence=0", "--steps=0", "--warm-up=-1"):
+            self.assertIn("expected at least", said_by("resnet18", option))
+
+    def test_a_file_that_cannot_be_written(self):
+        for file in ("no/such/folder/trace.json", ROOT):
+            self.assertIn("cannot be written", said_by("resnet18", "--out", file))
+
+    # A package of that name which fails as one that is missing does.
+    def test_without_pytorch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
+                file.write("raise ModuleNotFoundError(name='torch')\n")
+            self.assertEqual(said_by("resnet18", PYTHONPATH=folder),
+                             "trace_layers.py: PyTorch is not installed\n")
+
+
+def tied_language_model(torch):
+    """Shaped as GPT-2: the weight of the embedding is that of the last layer too, one activation
+    serves several times, and a table of parameters stands beside modules."""
+    nn = torch.nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places = nn.Parameter(torch.randn(6, 8))
+            self.words = nn.Embedding(10, 8)
+            self.wide = nn.Linear(8, 16)
+            self.act = nn.ReLU()
+            self.narrow = nn.Linear(16, 8)
+            self.head = nn.Linear(8, 10, bias=False)
+            self.head.weight = self.words.weight
+
+        def forward(self, words):
+            x = self.words(words) + self.places
+            x = self.act(self.narrow(self.act(self.wide(x))))
+            return self.head(x)
+    return Model()
+
+
 @unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
 class WithTorch(unittest.TestCase):
+    def record(self, model, data, count=1):
+        """Layers, parameters without a gradient, steps and the layers of the trace."""
+        import torch
+        layers, left_out = trace_layers.find_layers(model, lambda: model(data).sum().backward())
+        recorder = trace_layers.Recorder(layers, trace_layers.Clock(torch, torch.device("cpu")))
+        steps = [recorder.step(lambda: model(data).sum(), lambda loss: loss.backward(),
+                               lambda: model.zero_grad(set_to_none=True)) for _ in range(count)]
+        return layers, left_out, steps, trace_layers.layers_of_steps(layers, steps)
+
+    def sizes(self, layers):
+        return {layer.name: [p.numel() for p in layer.parameters] for layer in layers}
+
     def test_a_small_model_on_the_cpu(self):
         import torch
         model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
-        recorder = trace_layers.Recorder(model, trace_layers.Clock(torch, torch.device("cpu")))
-        forward, ready, start, update = recorder.step(lambda: model(torch.randn(4, 8)).sum(),
-                                                      lambda loss: loss.backward(), lambda: None)
-        self.assertEqual(recorder.layer_names(), ["0", "1", "2"])
-        self.assertEqual(recorder.layer_tensors(), [[128, 16], [], [32, 2]])
-        self.assertTrue(0 < forward[0] <= forward[1] <= forward[2] <= start)
-        self.assertTrue(start <= ready[2] <= ready[0])
-        self.assertIsNone(ready[1])
-        self.assertGreaterEqual(update, 0)
+        layers, left_out, steps, _ = self.record(model, torch.randn(4, 8))
+        self.assertEqual([layer.name for layer in layers], ["0", "1", "2"])
+        self.assertEqual(self.sizes(layers), {"0": [128, 16], "1": [], "2": [32, 2]})
+        self.assertEqual(left_out, 0)
+        step = steps[0]
+        self.assertEqual(step.calls, [0, 1, 2])
+        self.assertTrue(0 < step.call_ms[0] <= step.call_ms[1] <= step.call_ms[2])
+        self.assertLessEqual(step.call_ms[2], step.backward_start_ms)
+        self.assertTrue(step.backward_start_ms <= step.ready_ms[2] <= step.ready_ms[0])
+        self.assertIsNone(step.ready_ms[1])
+        self.assertGreaterEqual(step.update_ms, 0)
+
+    def test_the_times_of_the_layers_add_up(self):
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
+        _, _, steps, layers = self.record(model, torch.randn(4, 8))
+        us = lambda field: sum(float(layer[field].split()[0]) for layer in layers)
+        rounding_us = 1e-3 * len(layers)
+        self.assertAlmostEqual(us("forward"), 1e3 * steps[0].backward_start_ms, delta=rounding_us)
+        self.assertAlmostEqual(us("forward") + us("backward"), 1e3 * steps[0].ready_ms[0],
+                               delta=2 * rounding_us)
+
+    def test_a_tied_weight_counts_once_and_is_ready_last(self):
+        import torch
+        model = tied_language_model(torch)
+        words = torch.randint(0, 10, (3, 6))
+        layers, _, steps, _ = self.record(model, words, count=3)
+        self.assertEqual(self.sizes(layers),
+                         {"Model": [48], "words": [80], "wide": [128, 16], "act": [],
+                          "narrow": [128, 8], "head": []})
+        self.assertEqual(steps[0].calls, [1, 2, 3, 4, 3, 5, 0])
+        for step in steps:
+            places, embedding, wide, act, narrow, head = step.ready_ms
+            self.assertTrue(step.backward_start_ms < narrow < wide < embedding)
+            self.assertLess(wide, places)
+            self.assertIsNone(act)
+            self.assertIsNone(head)
+
+    # When the hook runs, the gradient must hold what both layers add.
+    def test_a_tied_gradient_is_complete_when_it_is_ready(self):
+        import torch
+        model = tied_language_model(torch)
+        words = torch.randint(0, 10, (3, 6))
+        model(words).sum().backward()
+        expected = model.words.weight.grad.clone()
+        model.zero_grad(set_to_none=True)
+        seen = []
+        kept = trace_layers.after_accumulation(model.words.weight,
+                                               lambda: seen.append(model.words.weight.grad.clone()))
+        model(words).sum().backward()
+        self.assertIsNotNone(kept)
+        self.assertEqual(len(seen), 1)
+        self.assertTrue(torch.allclose(seen[0], expected))
+
+    def test_parameters_of_modules_that_are_not_called(self):
+        import torch
+
+        class Attention(torch.nn.Module):  # the projection is used, but not called
+            def __init__(self):
+                super().__init__()
+                self.scale = torch.nn.Parameter(torch.ones(4))
+                self.project = torch.nn.Linear(4, 4)
+
+            def forward(self, x):
+                return torch.nn.functional.linear(x * self.scale, self.project.weight,
+                                                  self.project.bias)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), Attention())
+        layers, _, steps, _ = self.record(model, torch.randn(2, 4))
+        self.assertEqual(self.sizes(layers), {"0": [16, 4], "1": [4, 16, 4]})
+        self.assertLess(steps[0].ready_ms[1], steps[0].ready_ms[0])
+
+    def test_frozen_and_unused_parameters(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = torch.nn.Linear(4, 4).requires_grad_(False)
+                self.norm = torch.nn.BatchNorm1d(4)
+                self.never = torch.nn.Linear(4, 5)
+                self.aside = torch.nn.Linear(4, 3)
+
+            def forward(self, x):
+                x = self.norm(self.first(x))
+                self.aside(x)
+                return x
+        layers, left_out, steps, trace = self.record(Model(), torch.randn(8, 4))
+        self.assertEqual(self.sizes(layers), {"first": [], "norm": [4, 4], "aside": []})
+        self.assertEqual(left_out, 25 + 15)  # of never and aside; frozen ones are meant so
+        self.assertEqual([layer["parameters"] for layer in trace], [0, 8, 0])
+        self.assertEqual(trace[0]["backward"], "0 us")
+        self.assertEqual(steps[0].ready_ms[0], None)
+
+    def test_a_model_that_changes_from_step_to_step(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(4, 4)
+                self.calls = 0
+
+            def forward(self, x):
+                self.calls += 1
+                for _ in range(self.calls):
+                    x = self.layer(x)
+                return x
+        with self.assertRaises(trace_layers.BadInput):
+            self.record(Model(), torch.randn(2, 4), count=2)
+
+    def test_what_pytorch_refuses(self):
+        self.assertIn("expected cpu, cuda or cuda:N, got abacus",
+                      said_by("resnet18", "--device", "abacus"))
+        self.assertIn("there is no GPU 99", said_by("resnet18", "--device", "cuda:99"))
+
+    @unittest.skipUnless(HAS_TORCHVISION, "torchvision is not installed")
+    def test_models_of_torchvision(self):
+        import torch
+        import torchvision
+        self.assertIn("unknown model resnet;", said_by("resnet"))
+        self.assertIn("inception_v3 cannot be trained with a batch of 1",
+                      said_by("inception_v3", "--batch", "1"))
+        cpu = torch.device("cpu")
+        # Residuals with an activation used twice; an auxiliary loss; attention.
+        for name in ("resnet18", "googlenet", "vit_b_32"):
+            model, forward = trace_layers.make_model(torch, name, 2, 1, cpu)
+            layers, left_out = trace_layers.find_layers(model, lambda: forward().backward())
+            reference = torchvision.models.get_model(name, weights=None)
+            self.assertEqual(left_out, 0, name)
+            self.assertEqual(sorted(p.numel() for layer in layers for p in layer.parameters),
+                             sorted(p.numel() for p in reference.parameters()), name)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1] == "--sample":  # a trace for sgdsim to read
-        sample = trace_layers.layers_of(["a", "relu", "b"], [[6, 2], [], [3]], [1.0, 3.0, 4.0],
+        sample = trace_layers.layers_of(["a", "relu", "b"], [[6, 2], [], [3]], [1.0, 2.0, 1.0],
                                         [12.0, None, 7.0], 5.0)
         sys.stdout.write(trace_layers.text_of(
             trace_layers.trace_of({"name": "sample", "batch": 4}, sample, 0.5, 3)))
