@@ -1,6 +1,8 @@
 # The CUDA toolkit, if SGDSIM_CUDA asks for it: sets SGDSIM_HAS_CUDA and enables the language.
 #
-# AUTO takes the toolkit where it is found, on the PATH or in /usr/local/cuda; ON fails without it.
+# AUTO takes the toolkit where it is found, on the PATH or in /usr/local/cuda, and does without one
+# that is too old or does not know the C++ compiler; ON fails. A toolkit takes compilers up to some
+# version (12.4: GCC 13). One compiler builds all: with another, two C++ libraries would meet.
 # Kernels are built for every GPU generation that the toolkit knows from 7.5 on (6.0 with CUDA 12),
 # with intermediate code for later ones; a generation runs what is built for an earlier number of
 # the same first digit.
@@ -9,22 +11,45 @@ if(SGDSIM_CUDA STREQUAL "OFF")
   return()
 endif()
 
-find_program(SGDSIM_NVCC nvcc HINTS ENV CUDAToolkit_ROOT PATHS /usr/local/cuda PATH_SUFFIXES bin)
-if(NOT SGDSIM_NVCC AND SGDSIM_CUDA STREQUAL "AUTO")
-  message(STATUS "No CUDA toolkit found: sgdsim-calibrate measures threads only")
+macro(sgdsim_without_cuda reason)
+  if(NOT SGDSIM_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "SGDSIM_CUDA=${SGDSIM_CUDA}: ${reason}")
+  endif()
+  message(STATUS "${reason}: sgdsim-calibrate measures threads only")
   return()
+endmacro()
+
+if(CMAKE_CUDA_COMPILER)
+  set(SGDSIM_NVCC ${CMAKE_CUDA_COMPILER})
+else()
+  find_program(SGDSIM_NVCC nvcc HINTS ENV CUDAToolkit_ROOT PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  if(NOT SGDSIM_NVCC)
+    sgdsim_without_cuda("No CUDA toolkit found")
+  endif()
 endif()
-if(SGDSIM_NVCC AND NOT CMAKE_CUDA_COMPILER)
-  set(CMAKE_CUDA_COMPILER ${SGDSIM_NVCC})
+execute_process(COMMAND ${SGDSIM_NVCC} --version OUTPUT_VARIABLE version)
+string(REGEX MATCH "release ([0-9]+)" version "${version}")
+if(CMAKE_MATCH_1 LESS 12)
+  sgdsim_without_cuda("CUDA 12 or later is needed, found ${version} in ${SGDSIM_NVCC}")
+endif()
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90-real 100) # 100: code and intermediate code
+  if(CMAKE_MATCH_1 EQUAL 12)
+    set(CMAKE_CUDA_ARCHITECTURES 60-real 70-real 75-real 80-real 90)
+  endif()
 endif()
 if(NOT CMAKE_CUDA_HOST_COMPILER)
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 endif()
-if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90-real 100) # 100: code and intermediate code
-  execute_process(COMMAND ${SGDSIM_NVCC} --version OUTPUT_VARIABLE version)
-  if(version MATCHES "release 12")
-    set(CMAKE_CUDA_ARCHITECTURES 60-real 70-real 75-real 80-real 90)
+if(NOT CMAKE_CUDA_COMPILER)
+  unset(CMAKE_CUDA_COMPILER CACHE)
+  set(ENV{CUDACXX} ${SGDSIM_NVCC})
+  if(SGDSIM_CUDA STREQUAL "AUTO")
+    include(CheckLanguage)
+    check_language(CUDA)
+    if(NOT CMAKE_CUDA_COMPILER)
+      sgdsim_without_cuda("${SGDSIM_NVCC} does not work with ${CMAKE_CUDA_HOST_COMPILER}")
+    endif()
   endif()
 endif()
 enable_language(CUDA)
