@@ -54,6 +54,34 @@ TEST_CASE("fit command: ranks that were held out") {
   CHECK(json["fits"][0]["held_out"]["rows"] == 18);
   CHECK(json["fits"][0]["held_out"]["max_percent"].get<double>() < 0.01);
   CHECK_FALSE(json_of({own, "--holdout", "none"})["fits"][0].contains("held_out"));
+  const Json some = json_of({own, "--from-collective", "stated", "--holdout", "ranks=4,64"});
+  CHECK(some["fits"][0]["held_out"]["rows"] == 18);
+  CHECK(some["notes"][0] == "--holdout: no series among 64 ranks was measured; there are: 2, 4");
+}
+
+// Runs of 10 us + 100 ps/B and of 30 us + 300 ps/B: the mean is 20 us + 200 ps/B.
+TEST_CASE("fit command: the same measured in two files is averaged") {
+  const auto log = [](double a_us, double b_ps) {
+    std::string text = "# OSU MPI Broadcast Latency Test v7.0\n";
+    for (const int size : {1000, 100000, 10000000})
+      text += std::to_string(size) + " " + std::to_string(a_us + b_ps * size / 1e6) + "\n";
+    return text;
+  };
+  const Temporary one(Temporary::Kind::file, log(10, 100));
+  const Temporary two(Temporary::Kind::file, log(30, 300));
+  const Json json = json_of({one.name(), two.name(), "-p", "4"});
+  REQUIRE(json["fits"].size() == 1);
+  CHECK(json["fits"][0]["pieces"][0]["alpha_us"].get<double>() == doctest::Approx(20));
+  CHECK(json["fits"][0]["pieces"][0]["beta_ps_per_B"].get<double>() == doctest::Approx(200));
+  const Json cut = json_of({one.name(), "-p", "4", "--segments", "3"});
+  CHECK(cut["notes"][0].get<std::string>().find("the sizes are enough for 1") != std::string::npos);
+}
+
+TEST_CASE("fit command: standard output holds one file") {
+  const Ran page = run_sgdsim({"fit", "tests/data/nccl_tests.log", "--report", "-"});
+  CHECK(page.exit_code == 0);
+  CHECK(page.out.starts_with("<!DOCTYPE html>"));
+  CHECK(page.out.ends_with("</html>\n"));
 }
 
 TEST_CASE("fit command: a given gamma, and a beta that stands for both") {
@@ -153,6 +181,16 @@ TEST_CASE("fit command: refused with a sentence") {
       {{own, "--from-collective", "ring", "-a", "ring", "--option", "lp_root=first"},
        "no effect on ring"},
       {{own, "--from-collective", "ring", "--gamma", "1"}, "unit"},
+      {{own, "--holdout", "ranks=2"}, "needs --from-collective"},
+      {{own, "--from-collective", "stated", "--holdout", "ranks=3"},
+       "no series among 3 ranks was measured; there are: 2, 4"},
+      {{own, "--from-collective", "stated", "--holdout", "ranks=2,4"}, "nothing is left to fit"},
+      {{own, "-a", "ring", "--from-collective", "ring", "--gamma", "1 us/B"},
+       "folding alone would take longer"},
+      {{"tests/data/nccl_tests.log", "--from-collective", "stated"},
+       "does not state its algorithm"},
+      {{"tests/data/nccl_tests.log", "--op", "broadcast"}, "no series is left to fit"},
+      {{"tests/data/nccl_tests.log", "--out", "-", "--report", "-"}, "one of them only"},
       {{own, "--holdout", "half"}, "expected sizes, none or ranks="},
       {{own, "--from-collective", "stated", "--holdout", "none", "--case", "x.json"},
        "nothing was held out"},

@@ -123,6 +123,24 @@ TEST_CASE("fit: the criterion finds the pieces that were planted") {
   CHECK(three_found >= 80);
 }
 
+// Pieces of two rows fit anything. At most once in five they are taken for real.
+TEST_CASE("fit: few sizes are not cut to pieces") {
+  for (const int sizes : {4, 5, 6, 8, 10, 14}) {
+    INFO(sizes);
+    int one_found = 0;
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      const Rows rows = line(10e6, 80, doubling(1 << 10, std::exp2(9 + sizes)));
+      CHECK(rows.size() == static_cast<std::size_t>(sizes));
+      one_found += fit_pieces(shaken(rows, 0.02, seed), 0).pieces.size() == 1 ? 1 : 0;
+    }
+    CHECK(one_found >= 80);
+  }
+  // Without errors, two lines are found as soon as there is a row more than constants.
+  Rows rows = line(5e6, 100, {8, 1024, 65536});
+  for (const FitRow& row : line(60e6, 4, {1 << 22, 1 << 26, 1 << 30})) rows.push_back(row);
+  CHECK(fit_pieces(rows, 0).pieces.size() == 2);
+}
+
 // Between two pieces the cheaper one rules: the lines of 5 us + 100 ps/B and 12 us + 20 ps/B meet
 // at 87,500 B.
 TEST_CASE("fit: a piece begins where it is the cheaper one") {

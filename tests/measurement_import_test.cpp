@@ -72,6 +72,8 @@ TEST_CASE("nccl log: every layout of a row") {
       {"srun -l, two digits", "11: 4096 1024 float sum -1 " + sides},
       {"mpirun --tag-output", "[1,0]<stdout>:        4096 1024 float sum -1 " + sides},
       {"kubectl", "nccl-test-worker-0 2025-01-02T03:04:05.678Z 4096 1024 float sum -1 " + sides},
+      {"a prefix without a blank", "[1,0]<stdout>:4096 1024 float sum -1 " + sides},
+      {"colours", "\x1b[0;32m4096 1024 float sum -1 " + sides + "\x1b[0m"},
       {"thousands", "4_096 1_024 float sum -1 " + sides},
       {"trailing blanks", "4096 1024 float sum -1 " + sides + "     \t  "},
       {"line end of Windows", "4096 1024 float sum -1 " + sides + "\r"},
@@ -159,6 +161,53 @@ TEST_CASE("nccl log: several tables, each with its own test and ranks") {
   CHECK(measurement.series[2].ranks == 4);
 }
 
+// One test that is no collective of ours between others: its rows belong to none of them.
+TEST_CASE("nccl log: a test that is not known, and an operation that is asked for") {
+  const std::string rows =
+      "1048576 1 float sum -1 100.0 10.49 18.35 0 100.0 10.49 18.35 0\n"
+      "2097152 1 float sum -1 200.0 10.49 18.35 0 200.0 10.49 18.35 0\n";
+  const std::string start = "# Collective test starting: ";
+  const std::string slow = "1024 256 float 0 10.0 0.10 0.10 0 10.0 0.10 0.10 0\n";
+  const std::string log =
+      title + rows + start + "hypercube_perf\n" + rows + start + "gather_perf\n" +
+      "1048576 1 float 0 100.0 10.49 9.18 0 100.0 10.49 9.18 0\n" + start + "broadcast_perf\n";
+  const Measurement measurement = read_measurement(text_of(log));
+  REQUIRE(measurement.series.size() == 4);
+  CHECK(measurement.series[0].points.size() == 2);
+  CHECK(measurement.series[2].operation == "gather");
+  CHECK(measurement.series[2].ranks == 8);  // 7/8
+  CHECK(has_note(measurement, "2 lines dropped: hypercube_perf is no operation known here"));
+  // A broadcast does not say how many took part, which matters only where it is asked for.
+  CHECK_THROWS_WITH_AS(read_measurement(text_of(log + slow)), doctest::Contains("give --ranks"),
+                       InputError);
+  CHECK(read_measurement(text_of(log + slow, {}, "allreduce")).series[0].ranks == 8);
+}
+
+// Before 2.0.1: milliseconds, with three decimals. 10 MB at 6.14 GB/s are 1.628 ms, among 4 ranks
+// at 6.14 * 3/2 = 9.21 GB/s.
+TEST_CASE("nccl log: times in milliseconds") {
+  const std::string head =
+      "#      bytes             N    type      op     time  algbw  busbw      res\n";
+  std::string log = "# Using devices\n";
+  for (int i = 0; i < 4; ++i)
+    log += "#   Device  " + std::to_string(i) + " ->  " + std::to_string(i) + " [0x0a] Example\n";
+  const std::string small = "  40 10 int sum 0.030 0.00 0.00 0e+00 0.031 0.00 0.00 0e+00\n";
+  const std::string large =
+      "  10000000 2500000 int sum 1.628 6.14 9.21 0e+00 1.932 5.18 7.77 0e+00\n";
+  for (const std::string& rows : {head + small + large, small + large, head + small}) {
+    const Measurement measurement =
+        read_measurement(text_of("./build/test/single/all_reduce_test 10000000\n" + log + rows));
+    CHECK(measurement.notes.empty());
+    CHECK(measurement.device == "Example");
+    CHECK(series_of(measurement, false).operation == "allreduce");
+    CHECK(series_of(measurement, false).ranks == 4);
+    CHECK(series_of(measurement, false).points[0].time == Duration::us(30));
+    CHECK(series_of(measurement, true).points[0].time == Duration::us(31));
+    if (rows.find("1.628") != std::string::npos)
+      CHECK(series_of(measurement, false).points[1].time == Duration::us(1628));
+  }
+}
+
 // Every order of the rows is the same measurement, also where small sizes do not tell the ranks.
 TEST_CASE("nccl log: rows in any order") {
   std::vector<std::string> rows;
@@ -182,72 +231,6 @@ TEST_CASE("nccl log: rows in any order") {
     CHECK(measurement.series[0].ranks == 32);
     CHECK(measurement.series[0].points.size() == 24);
   }
-}
-
-// ---- ranks and operations
-
-std::string devices(int count) {
-  std::string text;
-  for (int i = 0; i < count; ++i)
-    text += "#  Rank " + std::to_string(i) + " Pid 1 on h device " + std::to_string(i) +
-            " [0x0f] A100\n";
-  return text;
-}
-
-TEST_CASE("nccl log: how many ranks, and who is believed") {
-  struct Row {
-    std::string reason;
-    std::string test;
-    int listed;
-    std::optional<int> told;
-    std::string algbw_busbw;
-    int ranks;
-    std::string note;
-  };
-  const std::vector<Row> rows = {
-      {"ratio alone", "all_reduce", 0, {}, "10.49 18.35", 8, ""},
-      {"list alone, too slow to tell", "all_reduce", 4, {}, "0.01 0.02", 4, ""},
-      {"both agree", "all_reduce", 8, {}, "10.49 18.35", 8, ""},
-      {"both differ", "all_reduce", 4, {}, "10.49 18.35", 8, "lists 4 devices"},
-      {"told, and it fits", "all_reduce", 0, 8, "10.49 18.35", 8, ""},
-      {"told, against the ratio", "all_reduce", 0, 16, "10.49 18.35", 16, "says 8 ranks"},
-      {"sixteen", "all_reduce", 0, {}, "104.86 196.61", 16, ""},
-      {"two", "all_reduce", 0, {}, "104.86 104.86", 2, ""},
-      {"reduce-scatter", "reduce_scatter", 0, {}, "104.86 91.75", 8, ""},
-      {"all-to-all", "alltoall", 0, {}, "104.86 91.75", 8, ""},
-      {"broadcast says nothing", "broadcast", 8, {}, "104.86 104.86", 8, ""},
-      {"256 listed, digits too few to refute", "all_reduce", 256, {}, "10.49 20.90", 256, ""},
-      {"send and receive", "sendrecv", 0, {}, "104.86 104.86", 2, ""},
-  };
-  for (const Row& row : rows) {
-    INFO(row.reason);
-    std::string log = devices(row.listed) + "# " + row.test + "_perf\n";
-    const double algbw = std::stod(row.algbw_busbw);
-    for (int i = 0; i < 3; ++i) {
-      const int64_t size = int64_t{1048576} << i;
-      log += std::to_string(size) + " 1 float sum -1 " +
-             std::to_string(static_cast<double>(size) / algbw / 1e3) + " " + row.algbw_busbw +
-             " 0 N/A N/A N/A N/A\n";
-    }
-    const Measurement measurement = read_measurement(text_of(log, row.told));
-    CHECK(measurement.series.front().ranks == row.ranks);
-    CHECK(measurement.notes.empty() == row.note.empty());
-    if (!row.note.empty()) CHECK(has_note(measurement, row.note));
-  }
-}
-
-TEST_CASE("nccl log: the operation, from the log, the file, the option or the ratio") {
-  const std::string row = "1048576 1 float sum -1 100.0 10.49 18.35 0 100.0 10.49 18.35 0\n";
-  CHECK(read_measurement(text_of(row)).series[0].operation == "allreduce");  // 7/4 is above 1
-  CHECK(read_measurement({row, "logs/nccl_reduce_scatter.txt", 8, ""}).series[0].operation ==
-        "reduce_scatter");
-  CHECK(read_measurement(text_of("x ./build/broadcast_perf -b 8\n" + row, 8)).series[0].operation ==
-        "broadcast");
-  CHECK(read_measurement(text_of(title + row, 8, "alltoall")).series[0].operation == "alltoall");
-  CHECK(nccl_operation_in("all_reduce_perf") == "allreduce");
-  CHECK(nccl_operation_in("Reduce-Scatter") == "reduce_scatter");
-  CHECK(nccl_operation_in("reduce_perf") == "reduce");
-  CHECK(nccl_operation_in("ibping").empty());
 }
 
 // ---- samples of every format
@@ -302,35 +285,6 @@ TEST_CASE("measurements: the sample of each format is known by its content alone
   }
 }
 
-TEST_CASE("measurements: OSU titles, bandwidths, counts of ranks in the first column") {
-  const auto first = [](const std::string& text, std::optional<int> ranks) {
-    const Measurement measurement = read_measurement(text_of(text, ranks));
-    return measurement.series.at(0);
-  };
-  CHECK(first("# OSU MPI Broadcast Latency Test v5.6\n# Size\n8 1.5\n", 4).operation ==
-        "broadcast");
-  CHECK(first("# OSU MPI Reduce_scatter Latency Test v5.6\n8 1.5\n", 4).operation ==
-        "reduce_scatter");
-  CHECK(first("# OSU MPI-CUDA Latency Test v7.0\n8 1.5\n", {}).operation == "copy");
-  CHECK(first("# OSU MPI-CUDA Latency Test v7.0\n8 1.5\n", {}).ranks == 2);
-  // 1e6 bytes at 500 MB/s are 2 ms.
-  const Series bandwidth = first("# OSU MPI Bandwidth Test v7.0\n1000000 500.00\n", {});
-  CHECK(bandwidth.operation == "copy");
-  CHECK(bandwidth.points[0].time == Duration::ms(2));
-  const Series numbered =
-      first("# OSU MPI Allreduce Latency Test v5.4.0\n8,4 39.9\n8,8 40.1\n", {});
-  CHECK(numbered.ranks == 8);
-  CHECK(numbered.points[1].size == Bytes(8));
-  // A last line that ends within its number.
-  const Measurement cut =
-      read_measurement(text_of("# OSU MPI Broadcast Latency Test\n8 1.50\n16 1.7", 2));
-  CHECK(cut.series[0].points.size() == 1);
-  CHECK(has_note(cut, "1 line dropped"));
-  CHECK(read_measurement(text_of("# OSU MPI Broadcast Latency Test\n8 1.50\n16 1.75", 2))
-            .series[0]
-            .points.size() == 2);
-}
-
 TEST_CASE("measurements: broken lines of JSON formats are counted") {
   const std::string good =
       R"({"name":"AllReduce","size":64,"type":"float","inPlace":0,"time":9.5,"busBw":1,"gpus":8})";
@@ -360,7 +314,12 @@ TEST_CASE("measurements: refused with a sentence") {
       {title + "4096 1024 float sum -1 0 0 0 0 0 0 0 0\n", "give --ranks"},
       {"4096 1024 float -1 20.5 0.2 0.2 0 20.5 0.2 0.2 0\n", "give --operation"},
       {"# OSU MPI Allreduce Latency Test\n", "no measured time is left"},
-      {"# OSU MPI Bi-Directional Bandwidth Test\n8 1.0\n", "give --operation"},
+      {"# OSU MPI Barrier Latency Test\n8 1.0\n", "give --operation"},
+      {"# OSU MPI Exscan Latency Test v7\n8 1.0\n", "\"OSU MPI Exscan Latency Test v7\""},
+      {"# OSU MPI_Accumulate Latency Test v7\n8 1.0\n", "give --operation"},
+      {"# Collective test starting: hypercube_perf\n4096 1024 float -1 20.5 0.2 0.2 0 20.5 0.2 0.2 "
+       "0\n",
+       "hypercube_perf is no operation known here"},
       {"{\"schema\": \"sgdsim/trace/1\"}", "expected \"sgdsim/measurement/1\""},
       {"{\"schema\": \"sgdsim/measurement/1\", \"series\": [], \"colour\": 1}", "colour"},
       {"{\"schema\": \"sgdsim/measurement/1\", \"series\": []}", "no measured time is left"},

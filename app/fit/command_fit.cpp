@@ -1,5 +1,7 @@
 // `sgdsim fit`: measured times become alpha, beta and gamma, with what they are worth.
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "app/commands.h"
 #include "app/fit/fit_report.h"
@@ -8,23 +10,35 @@
 namespace sgdsim {
 namespace {
 
-void write_files(const FitArguments& arguments, const FitAnswer& answer, Streams streams) {
+struct File {
+  std::string text;
+  std::string path;
+};
+
+// All are made before the first is written.
+std::vector<File> files_of(const FitArguments& arguments, const FitAnswer& answer) {
+  std::vector<File> files;
   if (!arguments.out.empty()) {
     const bool is_link = answer.fits.front().is_link;
     const Json json =
         is_link ? link_cluster(answer, answer.fits.front().fit) : curve_samples(answer);
-    write_text(json.dump(2) + "\n", arguments.out, streams.out);
+    files.push_back({json.dump(2) + "\n", arguments.out});
   }
   if (!arguments.case_file.empty())
-    write_text(held_out_case(answer).dump(1) + "\n", arguments.case_file, streams.out);
-  if (!arguments.report.empty()) write_text(picture_of(answer), arguments.report, streams.out);
+    files.push_back({held_out_case(answer).dump(1) + "\n", arguments.case_file});
+  if (!arguments.report.empty()) files.push_back({picture_of(answer), arguments.report});
+  return files;
 }
 
 void answer(const FitArguments& arguments, Streams streams) {
   const FitAnswer answer = answer_fit(arguments);
   for (const std::string& note : answer.notes) streams.log << "sgdsim: warning: " << note << '\n';
-  write_files(arguments, answer, streams);
-  if (arguments.out == "-") return;  // standard output holds the file
+  bool is_output_taken = false;
+  for (const File& file : files_of(arguments, answer)) {
+    write_text(file.text, file.path, streams.out);
+    is_output_taken = is_output_taken || file.path == "-";
+  }
+  if (is_output_taken) return;
   if (arguments.format == "json")
     streams.out << to_json(answer).dump(2) << '\n';
   else

@@ -2,7 +2,9 @@
 #include "app/fit/fit_question.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 
 #include "app/collective/ranges.h"
 #include "app/usage.h"
@@ -35,12 +37,9 @@ std::optional<int> ranks_of(const std::string& text, const std::string& where) {
 // ---- which series
 
 Measurement read_file(const FitArguments& arguments, const std::string& file) {
-  const MeasuredText text{read_text(file), file, ranks_of(arguments.ranks, "--ranks"),
-                          arguments.operation};
-  if (arguments.input.empty()) return read_measurement(text);
-  for (const MeasurementFormat& format : measurement_formats)
-    if (format.name == arguments.input) return format.read(text);
-  throw InputError("--input", unknown_name("format", arguments.input, format_names()));
+  return read_measurement(
+      {read_text(file), file, ranks_of(arguments.ranks, "--ranks"), arguments.operation},
+      arguments.input);
 }
 
 bool is_asked_for(const FitArguments& arguments, const Series& series) {
@@ -82,7 +81,11 @@ std::vector<Series> read_series(const FitArguments& arguments, FitAnswer& answer
   if (chosen.empty())
     throw InputError(arguments.files.front(),
                      "no series is left to fit; there are: " + kinds_of(all));
-  return chosen;
+  // What several files say of the same is averaged, as within a file.
+  Measurement together;
+  together.series = std::move(chosen);
+  tidy(together, arguments.files.front());
+  return together.series;
 }
 
 // Points from --least-size on: below, sizes are rounded to what a type or a protocol needs.
@@ -137,6 +140,8 @@ CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& alg
 FitInput link_rows(const Series& series, const FitArguments& arguments, double gamma_ps) {
   if (series.operation == "copy") return curve_of(series);
   const bool as_stated = arguments.from_collective == "stated";
+  if (as_stated && series.algorithm.empty())
+    throw InputError("--from-collective", "it does not state its algorithm; name one");
   const std::string name = as_stated ? series.algorithm : arguments.from_collective;
   const Algorithm& algorithm = algorithm_named(name, "--from-collective");
   FitInput input{series, name, {}, {}};
@@ -153,6 +158,9 @@ FitInput link_rows(const Series& series, const FitArguments& arguments, double g
       row.known_ps = row.folded * gamma_ps;
       row.folded = 0;
     }
+    if (row.known_ps >= row.time_ps)
+      throw InputError("--gamma", "folding alone would take longer than the " +
+                                      to_text(point.time) + " measured for " + to_text(point.size));
     input.rows.push_back(row);
   }
   return input;
@@ -170,6 +178,33 @@ std::vector<FitRow> all_rows(const std::vector<FitInput>& inputs) {
 // "ranks=8,16": series of these counts are held out whole.
 std::vector<int64_t> held_ranks(const std::string& holdout) {
   return parse_counts(holdout.substr(6), "--holdout");
+}
+
+// Counts that nobody measured cannot be held out, and something must be left.
+void check_held(const FitArguments& arguments, const std::vector<FitInput>& inputs,
+                FitAnswer& answer) {
+  if (!arguments.holdout.starts_with("ranks=")) return;
+  std::set<int64_t> measured;
+  for (const FitInput& input : inputs) measured.insert(input.series.ranks);
+  std::string there;
+  for (const int64_t ranks : measured) there += (there.empty() ? "" : ", ") + std::to_string(ranks);
+  std::size_t found = 0;
+  std::string missing;
+  const auto held = held_ranks(arguments.holdout);
+  const std::set<int64_t> counts(held.begin(), held.end());
+  for (const int64_t ranks : counts)
+    if (measured.contains(ranks))
+      ++found;
+    else
+      missing += (missing.empty() ? "" : ", ") + std::to_string(ranks);
+  if (found == 0)
+    throw InputError("--holdout",
+                     "no series among " + missing + " ranks was measured; there are: " + there);
+  if (found == measured.size())
+    throw InputError("--holdout", "nothing is left to fit; there are: " + there + " ranks");
+  if (!missing.empty())
+    answer.notes.push_back("--holdout: no series among " + missing +
+                           " ranks was measured; there are: " + there);
 }
 
 void mark_held(const FitArguments& arguments, FitInput& input) {
@@ -205,11 +240,15 @@ std::optional<Assessment> assess(const FitArguments& arguments, std::vector<FitI
   return assessment;
 }
 
-Fitted fitted(const FitArguments& arguments, std::vector<FitInput> inputs) {
+Fitted fitted(const FitArguments& arguments, std::vector<FitInput> inputs, FitAnswer& answer) {
   const int pieces = pieces_of(arguments);
   Fitted one;
   one.inputs = std::move(inputs);
   one.fit = fit_pieces(all_rows(one.inputs), pieces);
+  if (one.fit.pieces.size() < static_cast<std::size_t>(pieces))
+    answer.notes.push_back("--segments " + arguments.pieces + ": " +
+                           kinds_of({one.inputs[0].series}) + ": the sizes are enough for " +
+                           std::to_string(one.fit.pieces.size()));
   one.assessment = assess(arguments, one.inputs, pieces);
   return one;
 }
@@ -218,7 +257,7 @@ void fit_curves(const FitArguments& arguments, const std::vector<Series>& all, F
   std::string why_not;
   for (const Series& series : all) {
     try {
-      answer.fits.push_back(fitted(arguments, {curve_of(series)}));
+      answer.fits.push_back(fitted(arguments, {curve_of(series)}, answer));
     } catch (const InputError& error) {
       why_not = error.what();
       answer.notes.push_back("not fitted: " + kinds_of({series}) + ": " + why_not);
@@ -251,8 +290,9 @@ void fit_link(const FitArguments& arguments, const std::vector<Series>& all, Fit
         answer.notes.empty()
             ? "no collective among 2 ranks or more was measured; there are: " + kinds_of(all)
             : answer.notes.back());
+  check_held(arguments, inputs, answer);
   try {
-    answer.fits.push_back(fitted(arguments, std::move(inputs)));
+    answer.fits.push_back(fitted(arguments, std::move(inputs), answer));
   } catch (const InputError& error) {
     throw InputError(arguments.files.front(), error.what());
   }
@@ -265,6 +305,10 @@ void check(const FitArguments& arguments) {
       !arguments.holdout.starts_with("ranks="))
     throw InputError("--holdout",
                      "expected sizes, none or ranks=N,..., got \"" + arguments.holdout + "\"");
+  const auto is_output = [](const std::string& file) { return file == "-"; };
+  const std::array outputs{arguments.out, arguments.case_file, arguments.report};
+  if (std::count_if(outputs.begin(), outputs.end(), is_output) > 1)
+    throw InputError("--out, --case, --report", "standard output holds one of them only");
   const auto& known = measured_operations();
   if (!arguments.operation.empty() &&
       std::find(known.begin(), known.end(), arguments.operation) == known.end())
@@ -281,6 +325,10 @@ void check(const FitArguments& arguments) {
     if (!text->empty()) throw InputError(option, "has no effect without --from-collective");
   if (!arguments.options.empty())
     throw InputError("--option", "has no effect without --from-collective");
+  if (arguments.holdout.starts_with("ranks="))
+    throw InputError("--holdout",
+                     "ranks= needs --from-collective: a curve says nothing about "
+                     "other counts");
 }
 
 }  // namespace

@@ -147,11 +147,18 @@ double begin_of(const FitPiece& after, const FitPiece& before) {
   return std::clamp(std::ceil(crossing), std::floor(before.to_B) + 1, after.from_B);
 }
 
-// Two constants (three with a reduction) a piece. Where it ends counts as two more: the best of
-// many places to cut always gains something, and with one a single line often falls to pieces.
+// Rows that are left to tell the errors, once every constant (two a piece, three with a reduction)
+// and every place to cut has taken one. Pieces of two rows always fit, and say nothing.
+double freedom_of(std::size_t rows, int pieces, bool folds) {
+  return static_cast<double>(rows) - ((folds ? 4 : 3) * pieces - 1);
+}
+
+// Where a piece ends counts as two parameters: the best of many places to cut always gains
+// something, and with one a single line often falls to pieces.
 double criterion_of(double cost, std::size_t rows, int pieces, bool folds) {
   const auto n = static_cast<double>(rows);
-  const double variance = std::max(cost / n, resolution * resolution);
+  const double error_variance = cost / std::max(1., freedom_of(rows, pieces, folds));
+  const double variance = std::max(error_variance, resolution * resolution);
   const int parameters = (folds ? 5 : 4) * pieces - 2;
   return n * std::log(variance) + parameters * std::log(n);
 }
@@ -187,7 +194,8 @@ Fit fit_pieces(std::vector<FitRow> rows, int pieces) {
     const auto criterion = [&](int count) {
       return criterion_of(cuts.cost(count), rows.size(), count, folds);
     };
-    if (pieces == 0 ? criterion(k) < criterion(best) : k <= pieces) best = k;
+    const bool is_better = freedom_of(rows.size(), k, folds) > 0 && criterion(k) < criterion(best);
+    if (pieces == 0 ? is_better : k <= pieces) best = k;
   }
   Fit fit;
   fit.rows = rows.size();

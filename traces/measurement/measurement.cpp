@@ -8,7 +8,9 @@
 #include <tuple>
 
 #include "sim/core/error.h"
+#include "sim/core/json.h"
 #include "traces/measurement/registry.h"
+#include "traces/measurement/words.h"
 
 namespace sgdsim {
 namespace {
@@ -41,8 +43,8 @@ std::vector<MeasuredPoint> averaged(std::vector<MeasuredPoint> points) {
 
 const std::vector<std::string>& measured_operations() {
   static const std::vector<std::string> names = {
-      "broadcast", "reduce", "allreduce", "reduce_scatter", "allgather", "alltoall",
-      "copy",      "fold",   "gtopk",     "top_k",          "compress",  "overhead"};
+      "broadcast", "reduce", "allreduce", "reduce_scatter", "allgather", "alltoall", "gather",
+      "scatter",   "copy",   "fold",      "gtopk",          "top_k",     "compress", "overhead"};
   return names;
 }
 
@@ -76,13 +78,18 @@ void tidy(Measurement& measurement, const std::string& file) {
   throw InputError(file, "no measured time is left" + why);
 }
 
-Measurement read_measurement(const MeasuredText& text) {
-  for (const MeasurementFormat& format : measurement_formats)
-    if (format.fits(text.text)) return format.read(text);
-  std::string known;
-  for (const MeasurementFormat& format : measurement_formats)
-    known += (known.empty() ? "" : ", ") + std::string(format.name);
-  throw InputError(text.file, "no measured times found; known formats: " + known);
+Measurement read_measurement(MeasuredText text, std::string_view format) {
+  make_plain(text.text);
+  std::vector<std::string> known;
+  for (const MeasurementFormat& one : measurement_formats) {
+    if (format.empty() ? one.fits(text.text) : one.name == format) return one.read(text);
+    known.emplace_back(one.name);
+  }
+  if (!format.empty())
+    throw InputError("--input", unknown_name("format", std::string(format), known));
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+  throw InputError(text.file, "no measured times found; known formats: " + names);
 }
 
 }  // namespace sgdsim

@@ -1,9 +1,10 @@
 // What somebody measured: times of collectives and of their parts, by message size.
 //
 // A series is one curve: one operation, one number of ranks, one data type. Sizes follow
-// nccl-tests: the bytes of the whole message, for all-gather and reduce-scatter those of all ranks
-// together. `copy` is one message from one rank to another and `fold` the reduction of a received
-// message into the receiver's data.
+// nccl-tests: the bytes of the whole message, for all-gather, reduce-scatter, all-to-all, gather
+// and scatter those of all ranks together (of all-to-all: that one rank sends). `copy` is one
+// message from one rank to another and `fold` the reduction of a received message into the
+// receiver's data.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ struct Measurement {
   std::vector<std::string> notes;  // what a reader of the numbers must know
 };
 
-// A file to read, and what its format cannot know.
+// A file to read, and what is told where it does not say.
 struct MeasuredText {
   std::string text;
   std::string file;
@@ -61,7 +62,7 @@ void tidy(Measurement& measurement, const std::string& file);
 // one hour.
 std::optional<Duration> measured_time(double us);
 
-// Reads any registered format, which the content tells.
-Measurement read_measurement(const MeasuredText& text);
+// Reads the registered format of this name, or, without one, that which the content tells.
+Measurement read_measurement(MeasuredText text, std::string_view format = "");
 
 }  // namespace sgdsim

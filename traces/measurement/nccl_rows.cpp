@@ -21,62 +21,79 @@ struct Named {
   std::string_view operation;
 };
 
-// reduce after those whose names contain it.
-constexpr std::array<Named, 7> names{{{"allreduce", "allreduce"},
+// reduce, gather and scatter after those whose names contain them.
+constexpr std::array<Named, 9> names{{{"allreduce", "allreduce"},
                                       {"reducescatter", "reduce_scatter"},
                                       {"allgather", "allgather"},
                                       {"alltoall", "alltoall"},
                                       {"broadcast", "broadcast"},
                                       {"sendrecv", "copy"},
+                                      {"gather", "gather"},
+                                      {"scatter", "scatter"},
                                       {"reduce", "reduce"}}};
 
-double factor_of(const std::string& operation, int ranks) {
-  const double others = static_cast<double>(ranks - 1) / ranks;
-  if (operation == "allreduce") return 2 * others;
-  if (operation == "reduce_scatter" || operation == "allgather" || operation == "alltoall")
-    return others;
-  return 1;
+// busbw / algbw is this times 1 - 1/n; 0 where it is always 1.
+double factor_of(const std::string& operation) {
+  if (operation == "allreduce") return 2;
+  constexpr std::array<std::string_view, 5> others{"reduce_scatter", "allgather", "alltoall",
+                                                   "gather", "scatter"};
+  return std::find(others.begin(), others.end(), operation) != others.end() ? 1 : 0;
 }
 
-struct Ratio {
-  double value = 0;     // 0: not known
-  double rounding = 0;  // how far the printed digits may have moved it
+// Half a unit of the last digit printed: numbers from 1000 on lose decimals.
+double rounding_of(double GBps) { return GBps < 1000 ? 0.005 : GBps < 1e4 ? 0.05 : 0.5; }
+
+// What busbw / algbw may have been before both were rounded.
+struct Interval {
+  double from = 0;
+  double to = 0;
 };
 
-double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// The median of busbw / algbw over telling rows.
-Ratio ratio_of(const std::vector<NcclRow>& rows) {
-  std::vector<double> ratios;
-  std::vector<double> rates;
+std::vector<Interval> ratios_of(const std::vector<NcclRow>& rows) {
+  std::vector<Interval> ratios;
   for (const NcclRow& row : rows)
     for (const NcclSide& side : {row.out_of_place, row.in_place}) {
       if (side.algbw_GBps <= least_telling_GBps) continue;
-      ratios.push_back(side.busbw_GBps / side.algbw_GBps);
-      rates.push_back(side.algbw_GBps);
+      const double bus = rounding_of(side.busbw_GBps);
+      const double alg = rounding_of(side.algbw_GBps);
+      ratios.push_back({(side.busbw_GBps - bus) / (side.algbw_GBps + alg),
+                        (side.busbw_GBps + bus) / (side.algbw_GBps - alg)});
     }
-  if (ratios.empty()) return {};
-  // Half a unit of the last digit on either number; from 1000 GB/s on, one decimal is printed.
-  const double rate = middle_of(rates);
-  return {middle_of(ratios), (rate < 1000 ? 0.015 : 0.15) / rate};
+  return ratios;
+}
+
+// Where most of the intervals overlap: rows that were broken do not count against the others.
+std::optional<Interval> most_common(const std::vector<Interval>& intervals) {
+  std::vector<std::pair<double, int>> ends;
+  for (const Interval& interval : intervals) {
+    ends.emplace_back(interval.from, -1);  // before ends at the same place
+    ends.emplace_back(interval.to, 1);
+  }
+  std::sort(ends.begin(), ends.end());
+  std::optional<Interval> best;
+  int open = 0;
+  int most = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    open -= ends[i].second;
+    if (open <= most) continue;
+    most = open;
+    best = {ends[i].first, ends[i + 1].first};
+  }
+  return best;
 }
 
 // What the columns and the ratio say where no name does. For two ranks every ratio is 1 or a half.
 std::string operation_from_ratio(const NcclTable& table) {
-  const double ratio = ratio_of(table.rows).value;
-  if (ratio > 1.01) return "allreduce";
+  const auto ratio = most_common(ratios_of(table.rows));
+  if (!ratio) return "";
+  if (ratio->from > 1.01) return "allreduce";
   const bool folds = !table.rows.empty() && table.rows.front().has_operator;
-  if (ratio > 0 && ratio < 0.995 && folds) return "reduce_scatter";
-  return "";
+  return ratio->from > 0 && ratio->to < 0.995 && folds ? "reduce_scatter" : "";
 }
 
 std::string operation_of(const NcclTable& table, const MeasuredText& text) {
-  if (!text.operation.empty()) return text.operation;
   if (!table.operation.empty()) return table.operation;
+  if (!text.operation.empty()) return text.operation;
   std::string by_file = nccl_operation_in(std::filesystem::path(text.file).stem().string());
   if (!by_file.empty()) return by_file;
   std::string by_ratio = operation_from_ratio(table);
@@ -101,33 +118,49 @@ RankRange derived_ranks(const std::string& operation, const NcclTable& table,
   return own.nearest == 0 || allows(own, together.nearest) ? together : own;
 }
 
-int ranks_of(const std::string& operation, const NcclTable& table, const RankRange& together,
-             const MeasuredText& text, Measurement& measurement) {
-  if (operation == "copy") return 2;
-  const RankRange derived = derived_ranks(operation, table, together);
-  const std::string says = "busbw / algbw says " + std::to_string(derived.nearest) + " ranks";
-  if (text.ranks) {
-    if (derived.nearest > 0 && !allows(derived, *text.ranks))
-      note_once(measurement, says + "; taken as told: " + std::to_string(*text.ranks));
-    return *text.ranks;
-  }
-  const bool is_listed = table.listed_ranks > 0;
-  if (is_listed && (derived.nearest == 0 || allows(derived, table.listed_ranks)))
-    return table.listed_ranks;
-  if (is_listed)
-    note_once(measurement, "the log lists " + std::to_string(table.listed_ranks) +
-                               " devices, but " + says +
-                               "; taken: " + std::to_string(derived.nearest));
+// Whether a table says that so many took part.
+bool says(const NcclTable& table, const RankRange& derived, int ranks) {
+  return derived.nearest > 0 ? allows(derived, ranks) : table.listed_ranks == ranks;
+}
+
+std::string words_of(const RankRange& derived) {
+  return "busbw / algbw says " + std::to_string(derived.nearest) + " ranks";
+}
+
+int stated_ranks(const std::string& operation, const NcclTable& table, const RankRange& derived,
+                 const MeasuredText& text, Measurement& measurement) {
+  const int listed = table.listed_ranks;
+  if (listed > 0 && (derived.nearest == 0 || allows(derived, listed))) return listed;
+  const bool is_asked_for = text.operation.empty() || text.operation == operation;
+  if (derived.nearest == 0 && !is_asked_for) return 0;
   if (derived.nearest == 0)
-    throw InputError(
-        text.file,
-        "does not say how many ranks took part (no device list, and no bandwidth above "
-        "5 GB/s to derive it from); give --ranks");
+    throw InputError(text.file,
+                     "does not say how many ranks took part (no device list, and busbw / algbw "
+                     "does not tell: it is always 1, or of too few digits); give --ranks");
+  if (listed > 0)
+    note_once(measurement, "the log lists " + std::to_string(listed) + " devices, but " +
+                               words_of(derived) + "; taken: " + std::to_string(derived.nearest));
   if (derived.least < derived.most)
-    note_once(measurement,
-              says + ", give or take the digits printed: " + std::to_string(derived.least) +
-                  " to " + std::to_string(derived.most));
+    note_once(measurement, words_of(derived) + ", give or take the digits printed: " +
+                               std::to_string(derived.least) + " to " +
+                               std::to_string(derived.most));
   return derived.nearest;
+}
+
+// What was told chooses among the tables of a log, if one of them fits; else it overrules them.
+int ranks_of(const std::string& operation, const NcclTable& table, const RankRange& derived,
+             bool told_fits_one, const MeasuredText& text, Measurement& measurement) {
+  if (operation == "copy") return text.ranks.value_or(2);
+  const bool silent = derived.nearest == 0 && table.listed_ranks == 0;
+  if (!text.ranks || (told_fits_one && !silent && !says(table, derived, *text.ranks)))
+    return stated_ranks(operation, table, derived, text, measurement);
+  const std::string taken = "; taken as told: " + std::to_string(*text.ranks);
+  if (derived.nearest > 0 && !allows(derived, *text.ranks))
+    note_once(measurement, words_of(derived) + taken);
+  else if (derived.nearest == 0 && !silent && table.listed_ranks != *text.ranks)
+    note_once(measurement,
+              "the log lists " + std::to_string(table.listed_ranks) + " devices" + taken);
+  return *text.ranks;
 }
 
 void add_side(Measurement& measurement, const Series& kind, const NcclTable& table, bool in_place) {
@@ -153,20 +186,18 @@ std::string nccl_operation_in(std::string_view text) {
 }
 
 RankRange ranks_from_ratio(const std::string& operation, const std::vector<NcclRow>& rows) {
-  const double all = factor_of(operation, 1'000'000'000);  // 2 or 1
-  const Ratio ratio = ratio_of(rows);
-  if (factor_of(operation, 2) == all || ratio.value == 0) return {};  // broadcast: always 1
-  // 1 - ratio / all is 1 / n.
+  const double factor = factor_of(operation);
+  if (factor == 0) return {};
+  const auto ratio = most_common(ratios_of(rows));
+  if (!ratio) return {};
   const auto ranks = [&](double part) {
-    return std::clamp(1 / std::max(1 - part / all, 1e-9), 1., 1e7);
+    return std::clamp(1 / std::max(1 - part / factor, 1e-9), 1., 1e7);
   };
   RankRange range;
-  range.nearest = static_cast<int>(std::round(ranks(ratio.value)));
-  range.least = static_cast<int>(std::ceil(ranks(ratio.value - ratio.rounding)));
-  range.most = static_cast<int>(std::floor(ranks(ratio.value + ratio.rounding)));
-  range.least = std::min(range.least, range.nearest);
-  range.most = std::max(range.most, range.nearest);
-  return range.nearest >= 2 && range.most < 1000 ? range : RankRange{};
+  range.nearest = static_cast<int>(std::round(ranks((ratio->from + ratio->to) / 2)));
+  range.least = std::min(static_cast<int>(std::ceil(ranks(ratio->from))), range.nearest);
+  range.most = std::max(static_cast<int>(std::floor(ranks(ratio->to))), range.nearest);
+  return range.nearest >= 2 && range.most <= 2 * range.least ? range : RankRange{};
 }
 
 void add_tables(Measurement& measurement, const std::vector<NcclTable>& tables,
@@ -180,10 +211,16 @@ void add_tables(Measurement& measurement, const std::vector<NcclTable>& tables,
   }
   std::map<std::string, RankRange> together;
   for (const auto& [operation, all] : rows) together[operation] = ranks_from_ratio(operation, all);
+  std::vector<RankRange> derived;
+  bool told_fits_one = false;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    derived.push_back(derived_ranks(operations[i], tables[i], together[operations[i]]));
+    if (text.ranks && says(tables[i], derived[i], *text.ranks)) told_fits_one = true;
+  }
   for (std::size_t i = 0; i < tables.size(); ++i) {
     Series kind;
     kind.operation = operations[i];
-    kind.ranks = ranks_of(kind.operation, tables[i], together[kind.operation], text, measurement);
+    kind.ranks = ranks_of(kind.operation, tables[i], derived[i], told_fits_one, text, measurement);
     if (measurement.device.empty()) measurement.device = tables[i].device;
     std::vector<std::string_view> types;
     for (const NcclRow& row : tables[i].rows)

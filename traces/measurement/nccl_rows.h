@@ -12,7 +12,7 @@
 namespace sgdsim {
 
 // One side of a row. Bandwidths are decimal GB/s; busbw is algbw times a factor of the number of
-// ranks: 2(n-1)/n for all-reduce, (n-1)/n for reduce-scatter, all-gather and all-to-all.
+// ranks: 2(n-1)/n for all-reduce, (n-1)/n where every rank keeps a part of its own, 1 elsewhere.
 struct NcclSide {
   double time_us = 0;  // 0: not measured
   double algbw_GBps = 0;
@@ -39,8 +39,9 @@ struct NcclTable {
 // if none is.
 std::string nccl_operation_in(std::string_view text);
 
-// The numbers of ranks that busbw / algbw allows, as printed; 0 to 0 if the rows do not say. With
-// two decimals, 16 ranks can be told from 17, and 256 not from 250.
+// The numbers of ranks that busbw / algbw allows, as printed, in most of the rows; 0 to 0 if the
+// rows do not say, or leave a factor of two open. At 100 GB/s two decimals tell 64 ranks from 65,
+// and 256 not from 250.
 struct RankRange {
   int nearest = 0;
   int least = 0;

@@ -7,10 +7,12 @@
 // a type, an operator or not, a root or not, then two sides of 4 fields (8 with -I 1), the time of
 // day after them with -S 1. A line that begins like a row and does not end like one is dropped and
 // counted; so is one whose time and bandwidth contradict each other. A smaller size than before
-// starts a new table. Sizes are those of the program: K is 1024 there, but rows are plain bytes.
+// starts a new table. Tests that are no operation known here are left out, and counted. Sizes are
+// those of the program: K is 1024 there, but rows are plain bytes.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "traces/measurement/nccl_rows.h"
@@ -22,9 +24,9 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-constexpr std::array<std::string_view, 17> types{
+constexpr std::array<std::string_view, 18> types{
     "int8",   "uint8",    "int32",    "uint32",   "int64",  "uint64", "half", "float", "double",
-    "float8", "bfloat16", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2", "char", "f8"};
+    "float8", "bfloat16", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2", "char", "f8",    "int"};
 constexpr std::array<std::string_view, 8> operators{"sum", "prod", "max",    "min",
                                                     "avg", "none", "mulsum", "all"};
 
@@ -87,7 +89,7 @@ Reading read_sides(const Words& words, std::size_t at, NcclRow& row) {
 Reading read_row(const Words& words, NcclRow& row) {
   for (std::size_t at = 0; at + 2 < words.size(); ++at) {
     if (!is_one_of(words[at + 2], types)) continue;
-    const auto size = whole_word(words[at]);
+    const auto size = whole_word(unprefixed(words[at]));
     if (!size || !whole_word(words[at + 1])) continue;
     row.size_B = *size;
     row.type = words[at + 2];
@@ -96,35 +98,60 @@ Reading read_row(const Words& words, NcclRow& row) {
   return Reading::other;
 }
 
-// Whether size / time is the bandwidth that stands beside it, to the digits printed.
-bool agrees(int64_t size_B, const NcclSide& side) {
+// Whether size / time is the bandwidth that stands beside it, to the digits printed: two decimals
+// of either, three of a time in milliseconds.
+bool agrees(int64_t size_B, const NcclSide& side, double unit_us) {
   if (side.time_us <= 0 || side.algbw_GBps < 0.1) return true;
-  const double GBps = static_cast<double>(size_B) / side.time_us / 1e3;
-  return std::abs(GBps - side.algbw_GBps) <= 0.02 * GBps + 0.006;
+  const double GBps = static_cast<double>(size_B) / (side.time_us * unit_us) / 1e3;
+  const double last_digit = (unit_us > 1 ? 0.0005 : 0.005) / side.time_us;
+  return std::abs(GBps - side.algbw_GBps) <= (0.02 + last_digit) * GBps + 0.006;
+}
+bool agrees(const NcclRow& row, double unit_us) {
+  return agrees(row.size_B, row.out_of_place, unit_us) && agrees(row.size_B, row.in_place, unit_us);
+}
+
+// Before version 2.0.1 times were milliseconds, under the words "bytes N type op time". The rows
+// say it themselves where they are long enough.
+void to_microseconds(NcclTable& table, bool under_old_words) {
+  constexpr double ms_us = 1000;
+  const auto count = [&](double unit_us, double other_us) {
+    return std::count_if(table.rows.begin(), table.rows.end(), [&](const NcclRow& row) {
+      return agrees(row, unit_us) && !agrees(row, other_us);
+    });
+  };
+  const auto in_us = count(1, ms_us);
+  const auto in_ms = count(ms_us, 1);
+  if (in_ms < in_us || (in_ms == in_us && !under_old_words)) return;
+  for (NcclRow& row : table.rows) {
+    row.out_of_place.time_us *= ms_us;
+    row.in_place.time_us *= ms_us;
+  }
 }
 
 // Rows whose numbers contradict each other were broken by another process' print. If most do, it is
 // the convention that differs, and they stay.
 int64_t drop_contradictions(NcclTable& table) {
-  auto wrong = [](const NcclRow& row) {
-    return !agrees(row.size_B, row.out_of_place) || !agrees(row.size_B, row.in_place);
-  };
+  const auto wrong = [](const NcclRow& row) { return !agrees(row, 1); };
   const auto count = std::count_if(table.rows.begin(), table.rows.end(), wrong);
   if (2 * count > static_cast<std::ptrdiff_t>(table.rows.size())) return 0;
   std::erase_if(table.rows, wrong);
   return count;
 }
 
-// "#  Rank  0 Group  0 Pid 112424 on  localhost device  0 [0000:0f:00] NVIDIA H100 80GB HBM3"
+// "#  Rank  0 Group  0 Pid 112424 on  localhost device  0 [0000:0f:00] NVIDIA H100 80GB HBM3", and
+// in the oldest logs "#   Device  0 ->  0 [0x0a] GeForce GTX TITAN X".
 struct DeviceLine {
   int64_t rank = 0;
   std::string name;
 };
 std::optional<DeviceLine> read_device(std::string_view line, const Words& words) {
-  const auto found = std::find(words.begin(), words.end(), "Rank");
+  const auto has = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  const bool is_old = has("Device") && has("->");
+  const auto found = std::find(words.begin(), words.end(), is_old ? "Device" : "Rank");
   if (found == words.end() || found + 1 == words.end()) return std::nullopt;
-  const bool is_list = std::find(words.begin(), words.end(), "Pid") != words.end() ||
-                       std::find(words.begin(), words.end(), "device") != words.end();
+  const bool is_list = is_old || has("Pid") || has("device");
   const auto rank = whole_word(*(found + 1));
   if (!is_list || !rank) return std::nullopt;
   DeviceLine device{*rank, {}};
@@ -163,6 +190,9 @@ class Reader {
     if (contradicting_ > 0)
       measurement_.notes.push_back(
           dropped_note(contradicting_, "time and bandwidth contradict each other"));
+    for (const auto& [test, rows] : unknown_rows_)
+      measurement_.notes.push_back(
+          dropped_note(rows, test + " is no operation known here; --operation says which"));
     return std::move(measurement_);
   }
 
@@ -173,20 +203,40 @@ class Reader {
       if (device->rank == 0) ranks_.clear();  // another list
       ranks_.insert(device->rank);
       device_ = device->name;
-    } else if (const std::size_t at = line.find("_perf"); at != std::string_view::npos) {
-      const std::size_t from = line.find_last_of(" /\t", at);
-      const std::string operation =
-          nccl_operation_in(line.substr(from == std::string_view::npos ? 0 : from + 1, at - from));
-      if (operation.empty()) return;
+    } else if (const std::string_view test = test_in(line); !test.empty()) {
+      const std::string operation = nccl_operation_in(test);
+      const bool is_title = line.find("Collective test starting:") != std::string_view::npos;
+      if (operation.empty() && !is_title) return;
       if (!table_.rows.empty()) close_table();
       operation_ = operation;
+      unknown_test_ = operation.empty() ? test : "";
+    } else if (std::find(words_.begin(), words_.end(), "res") != words_.end()) {
+      old_words_ = true;
+    } else if (std::find(words_.begin(), words_.end(), "(us)") != words_.end()) {
+      old_words_ = false;
     }
+  }
+
+  // "all_reduce_perf", or, of version 1, "all_reduce_test".
+  static std::string_view test_in(std::string_view line) {
+    for (const std::string_view end : {"_perf", "_test"}) {
+      const std::size_t at = line.find(end);
+      if (at == std::string_view::npos) continue;
+      const std::size_t from = line.find_last_of(" /\t", at) + 1;  // 0 if there is none
+      return line.substr(from, at + end.size() - from);
+    }
+    return {};
   }
 
   void close_table() {
     table_.operation = operation_;
     table_.listed_ranks = static_cast<int>(ranks_.size());
     table_.device = device_;
+    if (!unknown_test_.empty() && text_.operation.empty()) {
+      unknown_rows_[unknown_test_] += static_cast<int64_t>(table_.rows.size());
+      table_.rows.clear();
+    }
+    to_microseconds(table_, old_words_);
     contradicting_ += drop_contradictions(table_);
     if (!table_.rows.empty()) tables_.push_back(std::move(table_));
     table_ = {};
@@ -198,6 +248,9 @@ class Reader {
   std::vector<NcclTable> tables_;
   Words words_;
   std::string operation_;
+  std::string unknown_test_;  // instead of it
+  std::map<std::string, int64_t> unknown_rows_;
+  bool old_words_ = false;
   std::set<int64_t> ranks_;
   std::string device_;
   int64_t broken_ = 0;

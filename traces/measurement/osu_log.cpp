@@ -4,10 +4,15 @@
 //   # Size       Avg Latency(us)
 //   4                      11.69
 //
-// Versions and options add columns to the right and comment lines, which do not matter here. The
-// point-to-point latency is that of one way; the bandwidth test becomes a time per message, which
-// leaves out its start-up. The number of ranks stands nowhere, except in the B-Caffe tables, whose
-// first column reads "ranks,size".
+// Versions and options add columns to the right and comment lines, which do not matter here; commas
+// may stand between columns, and a launcher's prefix before every line. The point-to-point latency
+// is that of one way; a bandwidth becomes a time per message, which leaves out its start-up. Of a
+// non-blocking collective the time of its communication alone counts. Sizes are per rank where
+// every rank has a part of its own (reduce-scatter apart), and become those of all ranks. The
+// number of ranks stands nowhere, except in the B-Caffe tables, whose first column reads
+// "ranks,size".
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/core/error.h"
@@ -19,21 +24,43 @@ namespace sgdsim {
 namespace {
 
 struct Title {
-  std::string operation;
+  std::string text;
+  std::string operation;  // empty: none that is known here
   bool is_bandwidth = false;
+  double at_once = 1;  // so many messages share the bandwidth
 };
 
-std::optional<Title> read_title(std::string_view line) {
-  if (!line.starts_with("# OSU")) return std::nullopt;
-  const std::string text = lower(line);
-  const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
+// What else stands in the title of a test of single messages: "# OSU MPI-CUDA Latency Test v7.0".
+bool is_of_messages(const std::vector<std::string_view>& words) {
+  constexpr std::array<std::string_view, 11> known{
+      "bi-directional", "multi",   "multi-threaded", "multi-process", "multiple", "persistent",
+      "pt2pt",          "mpi_put", "mpi_get",        "xccl",          "nccl"};
+  for (const std::string_view word : words) {
+    if (word == "latency" || word == "bandwidth") return true;
+    const bool is_library = word == "mpi" || word.starts_with("mpi-");
+    if (!is_library && std::find(known.begin(), known.end(), word) == known.end()) return false;
+  }
+  return false;
+}
+
+Title read_title(std::string_view line) {
   Title title;
+  title.text = line.substr(line.find("OSU"));
+  const std::string text = lower(title.text);
+  const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
   title.is_bandwidth = says("bandwidth");
+  if (says("bi-directional")) title.at_once = 2;
+  std::vector<std::string_view> words;
+  split_words(std::string_view(text).substr(3), words);
   title.operation = says("bcast") ? "broadcast" : nccl_operation_in(text);
-  if (title.operation.empty() && !says("bi-directional") && !says("barrier") &&
-      (says("latency") || title.is_bandwidth))
-    title.operation = "copy";
+  if (title.operation.empty() && is_of_messages(words)) title.operation = "copy";
   return title;
+}
+
+// Whether OSU's size is that of one rank's part.
+bool is_per_rank(const std::string& operation) {
+  return operation == "allgather" || operation == "alltoall" || operation == "gather" ||
+         operation == "scatter";
 }
 
 // Decimals after the point: a last line that has fewer than the others was cut off.
@@ -47,23 +74,66 @@ class Reader {
   explicit Reader(const MeasuredText& text) : text_(text) {}
 
   void line(std::string_view line, bool cut_off) {
-    if (const auto title = read_title(line)) {
-      title_ = *title;
+    if (const std::size_t at = line.find("# OSU "); at != std::string_view::npos) {
+      title_ = read_title(line);
+      time_column_ = 1;
+      split_words(line.substr(0, at), words_);
+      const bool is_glued = at > 0 && line[at - 1] != ' ' && line[at - 1] != '\t';
+      prefix_words_ = words_.size() - (is_glued ? 1 : 0);
       return;
     }
     split_words(line, words_);
-    if (words_.empty() || words_.front().starts_with('#')) return;
+    words_.erase(words_.begin(), words_.begin() + static_cast<std::ptrdiff_t>(
+                                                      std::min(prefix_words_, words_.size())));
+    if (words_.empty()) return;
+    words_.front() = unprefixed(words_.front());
+    if (words_.front().starts_with('#')) return comment();
+    split_at_commas();
     if (!row(cut_off)) ++dropped_;
   }
 
   Measurement finish() {
     if (dropped_ > 0)
       measurement_.notes.push_back(dropped_note(dropped_, "neither a comment nor a row"));
+    if (unknown_ > 0)
+      measurement_.notes.push_back(
+          dropped_note(unknown_, "\"" + unknown_title_ +
+                                     "\" does not say which operation was measured; give "
+                                     "--operation"));
     return std::move(measurement_);
   }
 
  private:
+  // "# Size  Overall(us)  Compute(us)  Pure Comm.(us)", "# [ pairs: 4 ] [ window size: 64 ]".
+  void comment() {
+    const auto pairs = std::find(words_.begin(), words_.end(), "pairs:");
+    if (pairs != words_.end() && pairs + 1 != words_.end())
+      title_.at_once =
+          static_cast<double>(std::max<int64_t>(1, whole_word(*(pairs + 1)).value_or(1)));
+    const auto pure = std::find(words_.begin(), words_.end(), "Pure");
+    if (pure == words_.end()) return;
+    const auto ends = [](std::string_view word) {
+      return word.find(')') != std::string_view::npos;
+    };
+    time_column_ = 1 + static_cast<std::size_t>(std::count_if(words_.begin(), pure, ends));
+  }
+
+  // "8,1024 101.9" keeps its comma: the number of ranks stands before it.
+  void split_at_commas() {
+    const std::string_view first = words_.front();
+    if (words_.size() > 1 && !first.ends_with(',')) return;
+    std::vector<std::string_view> parts;
+    for (std::string_view word : words_)
+      for (; !word.empty();) {
+        const std::size_t comma = std::min(word.find(','), word.size());
+        if (comma > 0) parts.push_back(word.substr(0, comma));
+        word.remove_prefix(std::min(comma + 1, word.size()));
+      }
+    words_ = std::move(parts);
+  }
+
   bool row(bool cut_off) {
+    if (words_.size() <= time_column_) return false;
     std::string_view size_word = words_.front();
     int ranks = 0;
     if (const std::size_t comma = size_word.find(','); comma != std::string_view::npos) {
@@ -72,21 +142,26 @@ class Reader {
       ranks = static_cast<int>(*count);
       size_word = size_word.substr(comma + 1);
     }
+    const std::string_view time_word = words_[time_column_];
     const auto size = whole_word(size_word);
-    const auto number = words_.size() > 1 ? number_word(words_[1]) : std::nullopt;
+    const auto number = number_word(time_word);
     if (!size || !number) return false;
-    if (cut_off && words_.size() == 2 && decimals(words_[1]) < decimals_) return false;
-    decimals_ = decimals(words_[1]);
-    const double us = title_.is_bandwidth ? static_cast<double>(*size) / *number : *number;
-    if (const auto time = measured_time(us); time && *size > 0)
-      series(ranks).points.push_back({Bytes(*size), *time});
+    const bool is_last = words_.size() == time_column_ + 1;
+    if (cut_off && is_last && decimals(time_word) < decimals_) return false;
+    decimals_ = decimals(time_word);
+    const double us =
+        title_.is_bandwidth ? title_.at_once * static_cast<double>(*size) / *number : *number;
+    if (const auto time = measured_time(us); time && *size > 0) point(*size, *time, ranks);
     return true;
   }
 
-  Series& series(int ranks) {
-    const std::string operation = text_.operation.empty() ? title_.operation : text_.operation;
-    if (operation.empty())
-      throw InputError(text_.file, "does not say which operation was measured; give --operation");
+  void point(int64_t size, Duration time, int ranks) {
+    const std::string operation = title_.operation.empty() ? text_.operation : title_.operation;
+    if (operation.empty()) {
+      ++unknown_;
+      unknown_title_ = title_.text;
+      return;
+    }
     if (ranks == 0) ranks = text_.ranks.value_or(operation == "copy" ? 2 : 0);
     if (ranks == 0)
       throw InputError(text_.file, "OSU logs do not say how many ranks took part; give --ranks");
@@ -96,22 +171,26 @@ class Reader {
       all.back().operation = operation;
       all.back().ranks = ranks;
     }
-    return all.back();
+    const int64_t parts = is_per_rank(operation) ? ranks : 1;
+    if (size <= most_B / parts) all.back().points.push_back({Bytes(parts * size), time});
   }
 
+  static constexpr int64_t most_B = int64_t{1} << 62;
   const MeasuredText& text_;
   Measurement measurement_;
   Title title_;
   std::vector<std::string_view> words_;
+  std::size_t prefix_words_ = 0;
+  std::size_t time_column_ = 1;
   std::size_t decimals_ = 0;
   int64_t dropped_ = 0;
+  int64_t unknown_ = 0;
+  std::string unknown_title_;
 };
 
 }  // namespace
 
-bool is_osu_log(std::string_view text) {
-  return text.starts_with("# OSU") || text.find("\n# OSU") != std::string_view::npos;
-}
+bool is_osu_log(std::string_view text) { return text.find("# OSU ") != std::string_view::npos; }
 
 Measurement osu_log(const MeasuredText& text) {
   Reader reader(text);

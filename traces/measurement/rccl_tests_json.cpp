@@ -37,12 +37,12 @@ std::optional<Series> series_of(const Json& json, const MeasuredText& text) {
   const auto gpus = number_of(json, "gpus");
   if (!size || !time || *size < 0 || *size > 0x1p62) return std::nullopt;
   Series series;
-  series.operation =
-      text.operation.empty() ? nccl_operation_in(text_of(json, "name")) : text.operation;
+  series.operation = nccl_operation_in(text_of(json, "name"));
+  if (series.operation.empty()) series.operation = text.operation;
   series.type = text_of(json, "type");
   series.in_place = number_of(json, "inPlace").value_or(0) != 0;
   if (gpus && *gpus >= 1 && *gpus <= most_measured_ranks) series.ranks = static_cast<int>(*gpus);
-  if (text.ranks) series.ranks = *text.ranks;
+  if (series.ranks == 0) series.ranks = text.ranks.value_or(0);
   if (series.operation.empty()) return std::nullopt;
   if (series.ranks == 0)
     throw InputError(text.file,

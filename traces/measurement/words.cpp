@@ -8,6 +8,24 @@
 
 namespace sgdsim {
 
+void make_plain(std::string& text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  constexpr char escape = '\x1b';
+  std::size_t to = text.find(escape);
+  if (to == std::string::npos) return;
+  for (std::size_t from = to; from < text.size();) {
+    if (text[from] != escape) {
+      text[to++] = text[from++];
+      continue;
+    }
+    // "\x1b[0;32m": parameters, then one letter.
+    if (++from < text.size() && text[from] == '[') ++from;
+    while (from < text.size() && text[from] >= ' ' && text[from] < '@') ++from;
+    if (from < text.size() && text[from] >= '@' && text[from] <= '~') ++from;
+  }
+  text.resize(to);
+}
+
 bool LineReader::next(std::string_view& line) {
   if (rest_.empty()) return false;
   const std::size_t end = rest_.find('\n');
@@ -26,6 +44,11 @@ void split_words(std::string_view line, std::vector<std::string_view>& words) {
     words.push_back(line.substr(from, end - from));
     from = line.find_first_not_of(blanks, end);
   }
+}
+
+std::string_view unprefixed(std::string_view word) {
+  const std::size_t mark = word.find_last_of(":>]|");
+  return mark == std::string_view::npos ? word : word.substr(mark + 1);
 }
 
 std::optional<int64_t> whole_word(std::string_view word) {

@@ -9,6 +9,10 @@
 
 namespace sgdsim {
 
+// Takes out what terminals and editors put into a log: colours (escape sequences) and the mark of
+// UTF-8 at the beginning.
+void make_plain(std::string& text);
+
 // The lines of a text, without line ends.
 class LineReader {
  public:
@@ -23,6 +27,9 @@ class LineReader {
 
 // The words between blanks, into a vector that is used again for every line.
 void split_words(std::string_view line, std::vector<std::string_view>& words);
+
+// What a launcher glued to the first word of a line is gone: "[1,0]<stdout>:4096" is "4096".
+std::string_view unprefixed(std::string_view word);
 
 // A whole number of at least 0; underscores may group its digits.
 std::optional<int64_t> whole_word(std::string_view word);

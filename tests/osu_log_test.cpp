@@ -1,0 +1,88 @@
+// Logs of the OSU micro-benchmarks: titles, columns, sizes and prefixes, on invented rows.
+#include <doctest/doctest.h>
+
+#include "traces/measurement/registry.h"
+
+namespace sgdsim {
+namespace {
+
+MeasuredText text_of(const std::string& text, std::optional<int> ranks) {
+  return {text, "some.log", ranks, ""};
+}
+
+bool has_note(const Measurement& measurement, const std::string& part) {
+  for (const std::string& note : measurement.notes)
+    if (note.find(part) != std::string::npos) return true;
+  return false;
+}
+
+TEST_CASE("measurements: OSU titles, bandwidths, counts of ranks in the first column") {
+  const auto first = [](const std::string& text, std::optional<int> ranks) {
+    const Measurement measurement = read_measurement(text_of(text, ranks));
+    return measurement.series.at(0);
+  };
+  CHECK(first("# OSU MPI Broadcast Latency Test v5.6\n# Size\n8 1.5\n", 4).operation ==
+        "broadcast");
+  CHECK(first("# OSU MPI Reduce_scatter Latency Test v5.6\n8 1.5\n", 4).operation ==
+        "reduce_scatter");
+  CHECK(first("# OSU MPI-CUDA Latency Test v7.0\n8 1.5\n", {}).operation == "copy");
+  CHECK(first("# OSU MPI-CUDA Latency Test v7.0\n8 1.5\n", {}).ranks == 2);
+  // 1e6 bytes at 500 MB/s are 2 ms.
+  const Series bandwidth = first("# OSU MPI Bandwidth Test v7.0\n1000000 500.00\n", {});
+  CHECK(bandwidth.operation == "copy");
+  CHECK(bandwidth.points[0].time == Duration::ms(2));
+  const Series numbered =
+      first("# OSU MPI Allreduce Latency Test v5.4.0\n8,4 39.9\n8,8 40.1\n", {});
+  CHECK(numbered.ranks == 8);
+  CHECK(numbered.points[1].size == Bytes(8));
+  // Their sizes are one rank's; ours are those of all. Reduce-scatter prints the whole.
+  for (const std::string name :
+       {"Allgather", "All-to-All Personalized Exchange", "Gather", "Scatter"})
+    CHECK(first("# OSU MPI " + name + " Latency Test v7.0\n8 1.5\n", 4).points[0].size ==
+          Bytes(32));
+  CHECK(first("# OSU MPI Reduce_scatter Latency Test v7.0\n8 1.5\n", 4).points[0].size == Bytes(8));
+  CHECK(first("# OSU MPI Scatter Latency Test v7.0\n8 1.5\n", 4).operation == "scatter");
+  // Communication alone, without the computation that was to hide it.
+  const Series hidden = first(
+      "# OSU MPI Non-blocking Broadcast Latency Test v7.0\n"
+      "# Size    Overall(us)    Compute(us)    Pure Comm.(us)    Overlap(%)\n8 9.5 5.5 4.25 30\n",
+      4);
+  CHECK(hidden.operation == "broadcast");
+  CHECK(hidden.points[0].time == Duration::ns(4250));
+  // Four pairs share 2000 MB/s; two directions share 1000 MB/s.
+  CHECK(
+      first("# OSU MPI Multiple Bandwidth / Message Rate Test v7.0\n# [ pairs: 4 ] [ window size: "
+            "64 ]\n1000000 2000.00 2000\n",
+            {})
+          .points[0]
+          .time == Duration::ms(2));
+  CHECK(
+      first("# OSU MPI Bi-Directional Bandwidth Test v7.0\n1000000 1000.00\n", {}).points[0].time ==
+      Duration::ms(2));
+  // Prefixes, colours, commas, the mark of UTF-8.
+  for (const std::string& log :
+       {std::string("[1,0]<stdout>:# OSU MPI Allreduce Latency Test\n[1,0]<stdout>:# Size\n"
+                    "[1,0]<stdout>:8 1.5\n"),
+        std::string("pod-0 2025-01-02T03:04:05Z # OSU MPI Allreduce Latency Test\n"
+                    "pod-0 2025-01-02T03:04:06Z 8 1.5\n"),
+        std::string("# OSU MPI Allreduce Latency Test\n# Size, Avg Latency(us)\n8, 1.5\n"),
+        std::string("# OSU MPI Allreduce Latency Test\n# Size, Avg Latency(us)\n8,1.5,1.2\n"),
+        std::string("\xef\xbb\xbf# OSU MPI Allreduce Latency Test\r\n\x1b[1m8 1.5\x1b[0m\r\n")}) {
+    INFO(log);
+    const Measurement measurement = read_measurement(text_of(log, 4));
+    CHECK(measurement.notes.empty());
+    CHECK(measurement.series.at(0).points.at(0).size == Bytes(8));
+    CHECK(measurement.series[0].points[0].time == Duration::ns(1500));
+  }
+  // A last line that ends within its number.
+  const Measurement cut =
+      read_measurement(text_of("# OSU MPI Broadcast Latency Test\n8 1.50\n16 1.7", 2));
+  CHECK(cut.series[0].points.size() == 1);
+  CHECK(has_note(cut, "1 line dropped"));
+  CHECK(read_measurement(text_of("# OSU MPI Broadcast Latency Test\n8 1.50\n16 1.75", 2))
+            .series[0]
+            .points.size() == 2);
+}
+
+}  // namespace
+}  // namespace sgdsim
