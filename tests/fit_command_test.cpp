@@ -1,4 +1,6 @@
 // `sgdsim fit` as people use it: logs in, clusters, curves, cases and pictures out.
+#include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -84,6 +86,30 @@ TEST_CASE("fit command: standard output holds one file") {
   CHECK(page.out.ends_with("</html>\n"));
 }
 
+// alpha 2 us, beta 100 ps/B, gamma 500 ps/B through a root of 4: the broadcast takes three
+// messages, the reduction one message and three folds, which are the slower ones but for the
+// start-up.
+TEST_CASE("fit command: a cost that is no sum is fitted about its own result") {
+  Json broadcast = {{"operation", "broadcast"}, {"algorithm", "linear"}, {"ranks", 4}};
+  Json reduce = {{"operation", "reduce"}, {"algorithm", "linear"}, {"ranks", 4}};
+  for (double size_B = 1 << 10; size_B <= 1 << 24; size_B *= 4) {
+    const double message_us = 2 + 100e-6 * size_B;
+    const double fold_us = 500e-6 * size_B;
+    broadcast["points"].push_back({{"size_B", std::llround(size_B)}, {"time_us", 3 * message_us}});
+    const double time_us = message_us + fold_us + 2 * std::max(message_us, fold_us);
+    reduce["points"].push_back({{"size_B", std::llround(size_B)}, {"time_us", time_us}});
+  }
+  const Json file = {{"schema", "sgdsim/measurement/1"}, {"series", {broadcast, reduce}}};
+  const Temporary measured(Temporary::Kind::file, file.dump());
+  const Json json = json_of({measured.name(), "--from-collective", "linear"});
+  REQUIRE(json["fits"][0]["pieces"].size() == 1);
+  const Json& piece = json["fits"][0]["pieces"][0];
+  CHECK(piece["alpha_us"].get<double>() == doctest::Approx(2));
+  CHECK(piece["beta_ps_per_B"].get<double>() == doctest::Approx(100));
+  CHECK(piece["gamma_ps_per_B"].get<double>() == doctest::Approx(500));
+  CHECK(json["notes"].empty());
+}
+
 TEST_CASE("fit command: a given gamma, and a beta that stands for both") {
   const Json given =
       json_of({own, "-a", "ring", "--from-collective", "ring", "--gamma", "50 ps/B"});
@@ -152,6 +178,8 @@ TEST_CASE("fit command: the picture stands alone") {
     ++drawings;
   CHECK(drawings == 6);
   CHECK(html.find("nan") == std::string::npos);
+  for (const char* label : {">1 B<", ">10 GB<", ">message size<", ">time<", "us + "})
+    CHECK(html.find(label) != std::string::npos);
 }
 
 TEST_CASE("fit command: dropped lines are a warning") {

@@ -192,15 +192,14 @@ TEST_CASE("fit: half of the sizes predict the other half") {
   CHECK(off.max == doctest::Approx(0.3));
 }
 
+MeasuredCollective measured(Operation operation, int ranks, int64_t size,
+                            std::optional<Bytes> block = {}) {
+  return {operation, ranks, Bytes(size), block, Duration::us(1)};
+}
+
 FitRow row_of(const char* algorithm, Operation operation, int ranks, int64_t size,
               std::optional<Bytes> block = {}) {
-  return link_row(algorithm_named(algorithm, ""),
-                  {.operation = operation,
-                   .ranks = ranks,
-                   .size = Bytes(size),
-                   .block = block,
-                   .time = Duration::us(1)},
-                  {});
+  return link_row(algorithm_named(algorithm, ""), measured(operation, ranks, size, block), {}).row;
 }
 
 // The counts of the published costs: ring 2(P-1), 2(P-1)/P n, (P-1)/P n; binomial tree lg P each;
@@ -222,6 +221,38 @@ TEST_CASE("fit: how often a collective pays alpha, beta and gamma") {
   CHECK(chain.folded == 0);
   CHECK(chain.size_B == 512);
   CHECK_THROWS_AS(row_of("lp", Operation::broadcast, 5, 4096), InputError);
+}
+
+// The root of a linear reduction waits for three messages and folds the last, or, where folding is
+// slower, for one message and folds three. Whichever it is about the given constants counts.
+TEST_CASE("fit: where the later of two things counts, the counts are those about the constants") {
+  const MeasuredCollective reduce = measured(Operation::reduce, 4, 4096);
+  const Algorithm& linear = algorithm_named("linear", "");
+  const LinkRow fast =
+      link_row(linear, reduce, {}, {.alpha_ps = 0, .beta_ps = 100, .gamma_ps = 10});
+  CHECK(fast.is_slope);
+  CHECK(fast.row.alphas == doctest::Approx(3));
+  CHECK(fast.row.bytes == doctest::Approx(3 * 4096));
+  CHECK(fast.row.folded == doctest::Approx(4096));
+  const LinkRow slow =
+      link_row(linear, reduce, {}, {.alpha_ps = 0, .beta_ps = 100, .gamma_ps = 900});
+  CHECK(slow.row.alphas == doctest::Approx(1));
+  CHECK(slow.row.bytes == doctest::Approx(4096));
+  CHECK(slow.row.folded == doctest::Approx(3 * 4096));
+  const Algorithm& ring = algorithm_named("ring", "");
+  CHECK_FALSE(link_row(ring, measured(Operation::allreduce, 4, 4096), {}).is_slope);
+}
+
+// Bruck's all-gather: lg P rounds, rounded up, in which every rank receives what it has not.
+TEST_CASE("fit: messages are played where no closed form is known") {
+  for (const auto& [ranks, rounds] : {std::pair(3, 2), std::pair(5, 3), std::pair(7, 3)}) {
+    const FitRow row = row_of("recursive_doubling", Operation::allgather, ranks, 1000 * ranks);
+    CHECK(row.alphas == rounds);
+    CHECK(row.bytes == 1000 * (ranks - 1));
+    CHECK(row.folded == 0);
+  }
+  CHECK_THROWS_WITH_AS(row_of("lp", Operation::allreduce, 8, 1 << 30, Bytes(64)),
+                       doctest::Contains("messages are too many to play"), InputError);
 }
 
 TEST_CASE("fit: columns that say the same do not share a value") {

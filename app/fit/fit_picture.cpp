@@ -11,12 +11,14 @@ namespace {
 
 constexpr double width = 760;
 constexpr double left = 80;
-constexpr double right = 740;
+constexpr double right = 730;
 constexpr double top = 20;
 constexpr double curve_bottom = 340;
 constexpr double error_top = 370;
 constexpr double error_bottom = 490;
-constexpr double height = 530;
+constexpr double height = 535;
+constexpr std::array<const char*, most_pieces> colours{"#c33", "#36c", "#393", "#939"};
+constexpr std::size_t most_points = 4000;  // that are drawn
 
 struct Point {
   double size_B;
@@ -87,7 +89,18 @@ std::vector<Point> points_of(const Fitted& one) {
       const double time_ps = one.is_link ? message_ps / (1 + error) : row.time_ps;
       if (row.size_B > 0 && time_ps > 0) points.push_back({row.size_B, time_ps / 1e6, error});
     }
-  return points;
+  const std::size_t step = points.size() / most_points + 1;
+  std::vector<Point> drawn;
+  for (std::size_t i = 0; i < points.size(); i += step) drawn.push_back(points[i]);
+  return drawn;
+}
+
+// 10^7 B is "10 MB".
+std::string power_text(int power) {
+  constexpr std::array<const char*, 7> units{"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+  constexpr std::array<const char*, 3> digits{"1 ", "10 ", "100 "};
+  return std::string(digits[static_cast<std::size_t>(power % 3)]) +
+         units[static_cast<std::size_t>(power / 3)];
 }
 
 std::string grid(const Axis& x, const Axis& y) {
@@ -95,8 +108,11 @@ std::string grid(const Axis& x, const Axis& y) {
   for (double power = x.least; power <= x.most; ++power) {
     const double at = x.at(std::pow(10, power));
     svg += line(at, top, at, error_bottom, "#ddd");
-    svg += text(at, error_bottom + 16, "middle", "1e" + number(power) + " B");
+    svg += text(at, error_bottom + 16, "middle", power_text(static_cast<int>(power)));
   }
+  svg += text((left + right) / 2, error_bottom + 34, "middle", "message size");
+  svg += text(left + 6, top + 14, "start", "time");
+  svg += text(left + 6, error_top - 4, "start", "predicted / measured - 1");
   for (double power = y.least; power <= y.most; ++power) {
     const double at = y.at(std::pow(10, power));
     svg += line(left, at, right, at, "#ddd");
@@ -106,10 +122,9 @@ std::string grid(const Axis& x, const Axis& y) {
 }
 
 std::string curves(const Fit& fit, const Axis& x, const Axis& y) {
-  constexpr std::array<const char*, 4> colours{"#c33", "#36c", "#393", "#939"};
   std::string svg;
   for (std::size_t i = 0; i < fit.pieces.size(); ++i) {
-    const double from_B = std::max(fit.pieces[i].rules_from_B, fit.pieces.front().from_B);
+    const double from_B = std::max({1., fit.pieces[i].rules_from_B, fit.pieces.front().from_B});
     const double to_B =
         i + 1 < fit.pieces.size() ? fit.pieces[i + 1].rules_from_B : fit.pieces.back().to_B;
     svg += std::string("<polyline fill=\"none\" stroke=\"") + colours[i] + "\" points=\"";
@@ -137,6 +152,21 @@ std::string errors(const std::vector<Point>& points, const Axis& x) {
   return svg;
 }
 
+// "from 4 B: 35.1 us + 47.7 ps/B", each in the colour of its line.
+std::string legend(const Fitted& one) {
+  std::string words;
+  for (std::size_t i = 0; i < one.fit.pieces.size(); ++i) {
+    const FitPiece& piece = one.fit.pieces[i];
+    words += std::string(i == 0 ? "" : ", ") + "<b style=\"color:" + colours[i] + "\">from " +
+             short_size(i == 0 ? piece.from_B : piece.rules_from_B) + ": " +
+             rounded(piece.alpha_ps.value / 1e6, 3) + " us + " + rounded(piece.beta_ps.value, 3) +
+             " ps/B</b>";
+    if (piece.gamma_is_told) words += " (fold " + rounded(piece.gamma_ps.value, 3) + " ps/B)";
+  }
+  return "<p>" + words + "; " + std::to_string(one.fit.rows) + " rows, rms " +
+         rounded(100 * one.fit.rms, 3) + " %, max " + rounded(100 * one.fit.max, 3) + " %</p>\n";
+}
+
 std::string drawing(const Fitted& one) {
   const std::vector<Point> points = points_of(one);
   if (points.empty()) return "";
@@ -162,7 +192,7 @@ std::string picture_of(const FitAnswer& answer) {
       "predicted / measured - 1.</p>\n";
   for (const Fitted& one : answer.fits) {
     const std::string label = one.is_link ? "time of one message" : label_of(one.inputs.front());
-    page += "<h2>" + escaped(label) + "</h2>\n" + drawing(one);
+    page += "<h2>" + escaped(label) + "</h2>\n" + legend(one) + drawing(one);
   }
   return page + "</body></html>\n";
 }

@@ -137,32 +137,37 @@ CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& alg
   return options;
 }
 
-FitInput link_rows(const Series& series, const FitArguments& arguments, double gamma_ps) {
+// A point as a row of the link's fit; where the cost is no sum, about the constants of a fit.
+FitRow link_row_of(const FitArguments& arguments, const LinkGuess& about, std::size_t i,
+                   FitInput& input) {
+  const Algorithm& algorithm = algorithm_named(input.algorithm, "--from-collective");
+  const Series& series = input.series;
+  const MeasuredPoint& point = series.points[i];
+  std::optional<Bytes> block;
+  if (algorithm.takes_block && series.block) block = std::min(*series.block, point.size);
+  auto [row, is_slope] = link_row(algorithm,
+                                  {operation_named(series.operation, "--from-collective"),
+                                   series.ranks, point.size, block, point.time},
+                                  options_of(arguments, algorithm), about);
+  input.has_slopes = input.has_slopes || is_slope;
+  if (!arguments.gamma.empty()) {
+    row.known_ps = row.folded * about.gamma_ps;
+    row.folded = 0;
+  }
+  if (row.known_ps >= row.time_ps)
+    throw InputError("--gamma", "folding alone would take longer than the " + to_text(point.time) +
+                                    " measured for " + to_text(point.size));
+  return row;
+}
+
+FitInput link_rows(const Series& series, const FitArguments& arguments, const LinkGuess& about) {
   if (series.operation == "copy") return curve_of(series);
   const bool as_stated = arguments.from_collective == "stated";
   if (as_stated && series.algorithm.empty())
     throw InputError("--from-collective", "it does not state its algorithm; name one");
-  const std::string name = as_stated ? series.algorithm : arguments.from_collective;
-  const Algorithm& algorithm = algorithm_named(name, "--from-collective");
-  FitInput input{series, name, {}, {}};
-  const CollectiveOptions options = options_of(arguments, algorithm);
-  for (const MeasuredPoint& point : series.points) {
-    FitRow row = link_row(algorithm,
-                          {.operation = operation_named(series.operation, "--from-collective"),
-                           .ranks = series.ranks,
-                           .size = point.size,
-                           .block = algorithm.takes_block ? series.block : std::nullopt,
-                           .time = point.time},
-                          options);
-    if (!arguments.gamma.empty()) {
-      row.known_ps = row.folded * gamma_ps;
-      row.folded = 0;
-    }
-    if (row.known_ps >= row.time_ps)
-      throw InputError("--gamma", "folding alone would take longer than the " +
-                                      to_text(point.time) + " measured for " + to_text(point.size));
-    input.rows.push_back(row);
-  }
+  FitInput input{series, as_stated ? series.algorithm : arguments.from_collective, {}, {}};
+  for (std::size_t i = 0; i < series.points.size(); ++i)
+    input.rows.push_back(link_row_of(arguments, about, i, input));
   return input;
 }
 
@@ -266,9 +271,38 @@ void fit_curves(const FitArguments& arguments, const std::vector<Series>& all, F
   if (answer.fits.empty()) throw InputError(arguments.files.front(), why_not);
 }
 
+// Slopes about the last fit, until they are those of the fit that they give. Costs are pieces of
+// planes, on which that takes two or three turns; a measurement between two of them may take turns
+// for ever, and keeps the last.
+void repeat_about_itself(const FitArguments& arguments, const LinkGuess& first, Fitted& one,
+                         FitAnswer& answer) {
+  constexpr int most_turns = 10;
+  for (int turn = 0; turn < most_turns; ++turn) {
+    bool has_moved = false;
+    std::vector<FitInput> inputs = one.inputs;
+    for (FitInput& input : inputs)
+      for (std::size_t i = 0; input.has_slopes && i < input.rows.size(); ++i) {
+        const FitPiece& piece = one.fit.piece_at(input.rows[i].size_B);
+        const bool is_given = !arguments.gamma.empty();
+        const LinkGuess about{piece.alpha_ps.value, piece.beta_ps.value,
+                              is_given ? first.gamma_ps : piece.gamma_ps.value};
+        const FitRow row = link_row_of(arguments, about, i, input);
+        const double moved_ps = std::abs(piece.predict_ps(row) - piece.predict_ps(input.rows[i]));
+        has_moved = has_moved || moved_ps > 1e-6 * row.time_ps;
+        input.rows[i] = row;
+      }
+    if (!has_moved) return;
+    FitAnswer silent;
+    one = fitted(arguments, std::move(inputs), silent);
+  }
+  answer.notes.emplace_back(
+      "which part of a collective waits for which depends on the constants, and they do not "
+      "settle");
+}
+
 void fit_link(const FitArguments& arguments, const std::vector<Series>& all, FitAnswer& answer) {
-  const double gamma_ps =
-      arguments.gamma.empty() ? 0 : parse_per_byte(arguments.gamma, "--gamma").ps();
+  LinkGuess first;
+  if (!arguments.gamma.empty()) first.gamma_ps = parse_per_byte(arguments.gamma, "--gamma").ps();
   std::vector<FitInput> inputs;
   for (const Series& series : all) {
     if (series.type != all.front().type)
@@ -279,7 +313,11 @@ void fit_link(const FitArguments& arguments, const std::vector<Series>& all, Fit
     // A copy by a detour is another link, to be asked for by its name.
     if (series.operation == "copy" && series.algorithm != arguments.algorithm) continue;
     try {
-      inputs.push_back(link_rows(series, arguments, gamma_ps));
+      inputs.push_back(link_rows(series, arguments, first));
+      const std::string& algorithm = inputs.back().algorithm;
+      if (!series.block && !algorithm.empty())
+        if (const auto note = algorithm_named(algorithm, "").closed_form_note; !note.empty())
+          answer.notes.push_back(kinds_of({series}) + ": " + std::string(note));
     } catch (const InputError& error) {
       answer.notes.push_back("left out: " + kinds_of({series}) + ": " + error.what());
     }
@@ -292,12 +330,14 @@ void fit_link(const FitArguments& arguments, const std::vector<Series>& all, Fit
             : answer.notes.back());
   check_held(arguments, inputs, answer);
   try {
-    answer.fits.push_back(fitted(arguments, std::move(inputs), answer));
+    Fitted one = fitted(arguments, std::move(inputs), answer);
+    repeat_about_itself(arguments, first, one, answer);
+    answer.fits.push_back(std::move(one));
   } catch (const InputError& error) {
     throw InputError(arguments.files.front(), error.what());
   }
   answer.fits.back().is_link = true;
-  answer.fits.back().given_gamma_ps = gamma_ps;
+  answer.fits.back().given_gamma_ps = arguments.gamma.empty() ? 0 : first.gamma_ps;
 }
 
 void check(const FitArguments& arguments) {

@@ -44,6 +44,7 @@ struct FitInput {
   std::string algorithm;  // of the link; empty: a curve, or one message
   std::vector<FitRow> rows;
   std::vector<bool> is_held;  // row by row, in the assessment
+  bool has_slopes = false;    // rows that depend on the constants which they were taken about
 };
 
 struct Assessment {
