@@ -293,6 +293,10 @@ def image_model(torch, name, batch, device):
     return model, forward
 
 
+def first_line(error):
+    return str(error).strip().split("\n")[0]
+
+
 def make_model(torch, name, batch, sequence, device):
     """A model, and a function that returns the loss of one forward pass."""
     try:
@@ -300,7 +304,8 @@ def make_model(torch, name, batch, sequence, device):
             return language_model(torch, name, batch, sequence, device)
         return image_model(torch, name, batch, device)
     except ImportError as error:
-        raise BadInput(f"{name} needs {error.name}, which is not installed") from error
+        reason = f"{error.name} is not installed" if error.name else first_line(error)
+        raise BadInput(f"{name} cannot be made: {reason}") from error
 
 
 def prepare(torch, arguments, device):
@@ -310,9 +315,8 @@ def prepare(torch, arguments, device):
                                     device)
         return model, forward, *find_layers(model, lambda: forward().backward())
     except (RuntimeError, ValueError) as error:  # too large for the memory, too small a batch
-        reason = str(error).strip().split("\n")[0]
         raise BadInput(f"{arguments.model} cannot be trained with a batch of {arguments.batch}: "
-                       f"{reason}") from error
+                       f"{first_line(error)}") from error
 
 
 def record(torch, arguments):

@@ -82,8 +82,9 @@ class BadInput(unittest.TestCase):
 
 
 def tied_language_model(torch):
-    """Shaped as GPT-2: the weight of the embedding is that of the last layer too, one activation
-    serves several times, and a table of parameters stands beside modules."""
+    """Shaped as GPT-2 and BERT: the weight of the embedding is that of the last layer too, whose bias
+    the module around it holds as well; one activation serves several times, and a table of
+    parameters stands beside modules."""
     nn = torch.nn
 
     class Model(nn.Module):
@@ -94,8 +95,10 @@ def tied_language_model(torch):
             self.wide = nn.Linear(8, 16)
             self.act = nn.ReLU()
             self.narrow = nn.Linear(16, 8)
-            self.head = nn.Linear(8, 10, bias=False)
+            self.bias = nn.Parameter(torch.zeros(10))
+            self.head = nn.Linear(8, 10)
             self.head.weight = self.words.weight
+            self.head.bias = self.bias
 
         def forward(self, words):
             x = self.words(words) + self.places
@@ -150,14 +153,13 @@ class WithTorch(unittest.TestCase):
         layers, _, steps, _ = self.record(model, words, count=3)
         self.assertEqual(self.sizes(layers),
                          {"Model": [48], "words": [80], "wide": [128, 16], "act": [],
-                          "narrow": [128, 8], "head": []})
+                          "narrow": [128, 8], "head": [10]})
         self.assertEqual(steps[0].calls, [1, 2, 3, 4, 3, 5, 0])
         for step in steps:
             places, embedding, wide, act, narrow, head = step.ready_ms
-            self.assertTrue(step.backward_start_ms < narrow < wide < embedding)
+            self.assertTrue(step.backward_start_ms < head < narrow < wide < embedding)
             self.assertLess(wide, places)
             self.assertIsNone(act)
-            self.assertIsNone(head)
 
     # When the hook runs, the gradient must hold what both layers add.
     def test_a_tied_gradient_is_complete_when_it_is_ready(self):
