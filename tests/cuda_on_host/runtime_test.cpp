@@ -1,11 +1,11 @@
 // The stand-in itself: what it refuses, that it is as late as a GPU may be, and in every order.
-#include <cub/cub.cuh>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <doctest/doctest.h>
 
 #include "calibrate/cuda_kernels.cuh"
 #include "calibrate/cuda_values.cuh"
+#include "tests/cuda_on_host/cub/cub.cuh"
+#include "tests/cuda_on_host/cuda_bf16.h"
+#include "tests/cuda_on_host/cuda_fp16.h"
 
 namespace sgdsim::cuda_on_host {
 namespace {
