@@ -35,6 +35,8 @@ TEST_CASE("measurements: OSU titles, bandwidths, counts of ranks in the first co
       first("# OSU MPI Allreduce Latency Test v5.4.0\n8,4 39.9\n8,8 40.1\n", {});
   CHECK(numbered.ranks == 8);
   CHECK(numbered.points[1].size == Bytes(8));
+  CHECK(has_note(read_measurement(text_of("# OSU MPI Allreduce Latency Test\n8,4 39.9\n8,16", {})),
+                 "1 line dropped"));
   // Their sizes are one rank's; ours are those of all. Reduce-scatter prints the whole.
   for (const std::string name :
        {"Allgather", "All-to-All Personalized Exchange", "Gather", "Scatter"})

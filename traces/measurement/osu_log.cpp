@@ -118,10 +118,11 @@ class Reader {
     time_column_ = 1 + static_cast<std::size_t>(std::count_if(words_.begin(), pure, ends));
   }
 
-  // "8,1024 101.9" keeps its comma: the number of ranks stands before it.
+  // "8,1024 101.9" keeps its comma: the number of ranks stands before it. Under such rows "8,1024"
+  // is one that was cut off.
   void split_at_commas() {
     const std::string_view first = words_.front();
-    if (words_.size() > 1 && !first.ends_with(',')) return;
+    if (has_ranks_ || (words_.size() > 1 && !first.ends_with(','))) return;
     std::vector<std::string_view> parts;
     for (std::string_view word : words_)
       for (; !word.empty();) {
@@ -140,6 +141,7 @@ class Reader {
       const auto count = whole_word(size_word.substr(0, comma));
       if (!count || *count < 1 || *count > most_measured_ranks) return false;
       ranks = static_cast<int>(*count);
+      has_ranks_ = true;
       size_word = size_word.substr(comma + 1);
     }
     const std::string_view time_word = words_[time_column_];
@@ -183,6 +185,7 @@ class Reader {
   std::size_t prefix_words_ = 0;
   std::size_t time_column_ = 1;
   std::size_t decimals_ = 0;
+  bool has_ranks_ = false;  // a first column "ranks,size"
   int64_t dropped_ = 0;
   int64_t unknown_ = 0;
   std::string unknown_title_;
