@@ -1,0 +1,126 @@
+// sgdsim-calibrate from end to end, on the threads of this machine.
+#include <doctest/doctest.h>
+#include <sstream>
+
+#include "calibrate/command.h"
+#include "calibrate/tasks.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+#include "tests/schema_check.h"
+#include "traces/measurement/measurement.h"
+
+namespace sgdsim::calibrate {
+namespace {
+
+// ---- the program
+
+struct Answered {
+  int exit_code;
+  std::string out;
+  std::string log;
+};
+Answered calibrated(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream log;
+  const int exit_code = run(arguments, out, log);
+  return {exit_code, out.str(), log.str()};
+}
+
+TEST_CASE("calibrate: what it writes fits its schema, is read, and is fitted") {
+  const Answered ran =
+      calibrated({"--backend", "host", "--ranks", "2", "-a", "ring,lp", "--probe",
+                  "collectives,copy,fold,overhead", "--block", "8 KiB,16KiB", "--from", "4 KiB",
+                  "--to", "64 KiB", "--least", "6", "--most", "6", "-q"});
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/measurement/1", json) ==
+        std::vector<std::string>{});
+  CHECK(json["complete"] == true);
+  const Measurement measurement = read_measurement({ran.out, "m.json", {}, ""});
+  // Ring 3, lp 2 x 3, copy 3, fold, overhead 3.
+  CHECK(measurement.series.size() == 16);
+  const Temporary file(Temporary::Kind::file, ran.out);
+  const Ran fit =
+      run_sgdsim({"fit", file.name(), "--from-collective", "stated", "--format", "json"});
+  CHECK(fit.exit_code == 0);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/fit/1", Json::parse(fit.out)) ==
+        std::vector<std::string>{});
+}
+
+// A copy through host memory is slower than the link: only where it is asked for is it one.
+TEST_CASE("calibrate: a copy by a detour is no part of the link") {
+  const auto series = [](const std::string& algorithm, double beta_us_per_KiB) {
+    Json one = {{"operation", "copy"}, {"ranks", 2}, {"points", Json::array()}};
+    if (!algorithm.empty()) one["algorithm"] = algorithm;
+    for (const int kib : {1, 2, 4, 8, 16})
+      one["points"].push_back({{"size_B", kib * 1024}, {"time_us", 3 + kib * beta_us_per_KiB}});
+    return one;
+  };
+  const Json all = {{"schema", "sgdsim/measurement/1"},
+                    {"series", {series("", 1.024), series("through host memory", 4.096)}}};
+  const Temporary file(Temporary::Kind::file, all.dump());
+  const auto beta_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"fit",        file.name(), "--from-collective", "stated",
+                                      "--segments", "1",         "--format",          "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Json::parse(run_sgdsim(words).out)["fits"][0]["pieces"][0]["beta_ps_per_B"];
+  };
+  CHECK(beta_of({}).get<double>() == doctest::Approx(1000));
+  CHECK(beta_of({"-a", "through host memory"}).get<double>() == doctest::Approx(4000));
+}
+
+TEST_CASE("calibrate: refused with a sentence") {
+  struct Row {
+    std::vector<std::string> arguments;
+    std::string sentence;
+  };
+  const std::vector<Row> rows = {
+      {{"--backend", "gpu"}, "unknown backend"},
+      {{"--backend", "host", "--ranks", "1"}, "--ranks"},
+      {{"--backend", "host", "--ranks", "two"}, "--ranks"},
+      {{"--backend", "host", "--ranks", "2x"}, "--ranks"},
+      {{"--backend", "host", "--device", "0"}, "--device"},
+      {{"--backend", "host", "-a", "rings"}, "ring"},
+      {{"--backend", "host", "-a", "nccl"}, "NCCL runs on GPUs only"},
+      {{"--backend", "host", "-a", "ring", "--op", "broadcast"}, "no algorithm"},
+      {{"--backend", "host", "--op", "gather"}, "allgather"},
+      {{"--backend", "host", "--type", "float64"}, "float32"},
+      {{"--backend", "host", "--from", "4"}, "unit"},
+      {{"--backend", "host", "--from", "2 MiB", "--to", "1 MiB"}, "--to"},
+      {{"--backend", "host", "--to", "1 TiB"}, "256 GB"},
+      {{"--backend", "host", "--probe", "copies"}, "copy"},
+      {{"--backend", "host", "--time-limit", "5"}, "--time-limit"},
+      {{"--backend", "host", "--block", "1 B"}, "--block"},
+      {{"--backend", "host", "--least", "0"}, "--least"},
+      {{"--sizes", "4"}, "--help"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.sentence);
+    const Answered ran = calibrated(row.arguments);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.out.empty());
+    CHECK(ran.log.find(row.sentence) != std::string::npos);
+  }
+}
+
+// Without CUDA in the program, or without a GPU in the machine. With both this test has nothing to
+// say: calibrate_cuda_test.cpp then does.
+TEST_CASE("calibrate: no GPU is a clear sentence") {
+  try {
+    cuda_backend({});
+    MESSAGE("there is a GPU here");
+  } catch (const InputError& error) {
+    CHECK(std::string(error.what()).find("--backend host") != std::string::npos);
+    CHECK(calibrated({}).exit_code == 2);
+  }
+}
+
+TEST_CASE("calibrate: help and version") {
+  CHECK(calibrated({"--help"}).exit_code == 0);
+  CHECK(calibrated({"--help"}).out.find("--backend") != std::string::npos);
+  CHECK(calibrated({"--version"}).out.starts_with("sgdsim-calibrate "));
+}
+
+}  // namespace
+}  // namespace sgdsim::calibrate
