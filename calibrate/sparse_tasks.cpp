@@ -107,8 +107,8 @@ int64_t first_wrong_byte(Type type, const std::byte* result, int rank, int64_t e
   const float scale = load(Type::float32, result);
   for (int64_t i = 0; i < elements; ++i) {
     const auto steps = static_cast<float>(static_cast<int8_t>(result[4 + i]));
-    if (std::abs(steps * scale - rounded(type, sparse_value(rank, i))) > largest / 127 * 0.501F)
-      return i;
+    const float error = std::abs(steps * scale - rounded(type, sparse_value(rank, i)));
+    if (!(error <= largest / 127 * 0.501F)) return i;  // a scale that is no number is wrong too
   }
   return -1;
 }
