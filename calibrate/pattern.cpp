@@ -61,11 +61,14 @@ Repeating numbers_of(const Collective& collective, Type type, int whose) {
 
 }  // namespace
 
-// Multiplicative hashing: neighbours, blocks and ranks look unlike each other.
+// Neighbours, blocks and ranks look unlike each other: the mixing of splitmix64 (Steele et al.,
+// OOPSLA 2014).
 float pattern(int rank, int64_t element) {
-  const uint64_t mixed = static_cast<uint64_t>(element % pattern_period) * 0x9e3779b97f4a7c15 +
-                         static_cast<uint64_t>(rank) * 0xbf58476d1ce4e5b9;
-  return static_cast<float>((mixed >> 33U) % 5);
+  uint64_t mixed = static_cast<uint64_t>(element % pattern_period) << 16U;
+  mixed = (mixed + static_cast<uint64_t>(rank) + 1) * 0x9e3779b97f4a7c15;
+  mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111eb;
+  return static_cast<float>((mixed ^ (mixed >> 31U)) % 5);
 }
 
 Repeating::Repeating(Type type, int64_t count, const std::function<float(int64_t)>& value) {
