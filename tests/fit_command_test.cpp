@@ -190,6 +190,30 @@ TEST_CASE("fit command: dropped lines are a warning") {
   CHECK(ran.log.find("1 line dropped") != std::string::npos);
 }
 
+// Alpha 2 us and beta 100 ps/B between nodes: a message crosses two network cards, 1 us each, and
+// 1 MiB takes 2 us + 104.8576 us. The GPUs of a node keep their links.
+TEST_CASE("fit command: the fitted link takes its place in a cluster of several kinds") {
+  const std::string folder = "topologies/data/";
+  const auto with_link = [&](const std::string& cluster, Words more) {
+    more.insert(more.begin(), {"fit", own, "--from-collective", "stated", "--segments", "1",
+                               "--into", folder + cluster + ".json", "--out", "-"});
+    return Json::parse(run_sgdsim(more).out);
+  };
+  const Json one = with_link("two_rate_cluster", {"--link", "nic", "--crossings", "2"});
+  CHECK(one["nic"]["latency"] == "1 us");
+  CHECK(one["name"] == "two_rate_cluster");
+  CHECK(one["ports"].size() == 3);
+  CHECK(one["source"].get<std::string>().starts_with("Round example numbers. nic: fitted by"));
+  const Temporary file(Temporary::Kind::file, one.dump());
+  const Ran ran = run_sgdsim({"collective", "-a", "mst", "--op", "broadcast", "-p", "2", "-n",
+                              "1 MiB", "--cluster", file.name(), "--format", "json"});
+  CHECK(Json::parse(ran.out)["time_us"].get<double>() == doctest::Approx(106.8576).epsilon(1e-6));
+  const Json other = with_link("two_boxes_explicit", {"--link", "nvlink", "--name", "boxes"});
+  CHECK(other["links"]["nvlink"]["latency"] == "2 us");
+  CHECK(other["links"]["pcie"]["latency"] == "0.5 us");
+  CHECK(other["name"] == "boxes");
+}
+
 TEST_CASE("fit command: refused with a sentence") {
   struct Row {
     Words words;
@@ -222,6 +246,16 @@ TEST_CASE("fit command: refused with a sentence") {
       {{own, "--holdout", "half"}, "expected sizes, none or ranks="},
       {{own, "--from-collective", "stated", "--holdout", "none", "--case", "x.json"},
        "nothing was held out"},
+      {{own, "--link", "nic"}, "no effect without --into"},
+      {{own, "--crossings", "2"}, "no effect without --into"},
+      {{own, "--into", "x.json"}, "no effect without --from-collective"},
+      {{own, "--from-collective", "stated", "--into", "x.json"}, "needs --link"},
+      {{own, "--from-collective", "stated", "--into", "x.json", "--link", "nic"}, "needs --out"},
+      {{own, "--from-collective", "stated", "--into", "x.json", "--link", "nic", "--out", "-"},
+       "x.json"},
+      {{own, "--from-collective", "stated", "--into", "topologies/data/dgx_a100_2.json", "--link",
+        "nvlink", "--out", "-"},
+       "gpu_link, nic, pcie"},
       {{own, "--least-size", "1 GiB"}, "no size of 1 GiB or more"},
       {{own, "--out", "x.json"}, "one curve goes into a file, and there are 6"},
       {{own, "-p", "0"}, "--ranks"},

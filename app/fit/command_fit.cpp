@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/commands.h"
+#include "app/fit/fit_files.h"
 #include "app/fit/fit_report.h"
 #include "app/write_text.h"
 
@@ -19,9 +20,9 @@ struct File {
 std::vector<File> files_of(const FitArguments& arguments, const FitAnswer& answer) {
   std::vector<File> files;
   if (!arguments.out.empty()) {
-    const bool is_link = answer.fits.front().is_link;
-    const Json json =
-        is_link ? link_cluster(answer, answer.fits.front().fit) : curve_samples(answer);
+    const Json json = !arguments.into.empty()       ? cluster_with_link(arguments, answer)
+                      : answer.fits.front().is_link ? link_cluster(answer, answer.fits.front().fit)
+                                                    : curve_samples(answer);
     files.push_back({json.dump(2) + "\n", arguments.out});
   }
   if (!arguments.case_file.empty())
@@ -56,7 +57,9 @@ void add_fit_command(CLI::App& program, Streams streams) {
       "Examples:\n"
       "  sgdsim fit tests/data/nccl_tests.log\n"
       "  sgdsim fit tests/data/osu_allreduce.log --ranks 4 --segments 2 --out results/curve.json\n"
-      "  sgdsim fit tests/data/measurement.json --from-collective stated --out results/link.json");
+      "  sgdsim fit tests/data/measurement.json --from-collective stated --out results/link.json\n"
+      "  sgdsim fit tests/data/measurement.json --from-collective stated --crossings 2 \\\n"
+      "      --into topologies/data/dgx_a100_2.json --link gpu_link --out results/dgx.json");
   command->callback([arguments, streams] { answer(*arguments, streams); });
 }
 

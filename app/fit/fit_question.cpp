@@ -18,12 +18,6 @@
 namespace sgdsim {
 namespace {
 
-std::vector<std::string> format_names() {
-  std::vector<std::string> names;
-  for (const MeasurementFormat& format : measurement_formats) names.emplace_back(format.name);
-  return names;
-}
-
 int pieces_of(const FitArguments& arguments) {
   if (arguments.pieces == "auto") return 0;
   return static_cast<int>(parse_whole(arguments.pieces, 1, most_pieces, "--segments"));
@@ -111,30 +105,6 @@ bool is_collective(const Series& series) {
   for (const std::string& name : operation_names())
     if (series.operation == name) return true;
   return false;
-}
-
-// "key=value" as an option of the algorithm, or nothing if it is one of another algorithm.
-bool add_option(const std::string& text, const Algorithm& algorithm, CollectiveOptions& options) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos)
-    throw InputError("--option", "expected key=value, got \"" + text + "\"");
-  CollectiveOptions with = options;
-  set_option(with, text.substr(0, equals), text.substr(equals + 1), "--option");
-  try {
-    check_option_applies(algorithm, with, text.substr(0, equals), "--option");
-  } catch (const InputError&) {
-    return false;
-  }
-  options = with;
-  return true;
-}
-
-CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& algorithm) {
-  CollectiveOptions options;
-  for (const std::string& option : arguments.options)
-    if (!add_option(option, algorithm, options) && arguments.from_collective != "stated")
-      throw InputError("--option", option + " has no effect on " + arguments.from_collective);
-  return options;
 }
 
 // A point as a row of the link's fit; where the cost is no sum, about the constants of a fit.
@@ -340,74 +310,7 @@ void fit_link(const FitArguments& arguments, const std::vector<Series>& all, Fit
   answer.fits.back().given_gamma_ps = arguments.gamma.empty() ? 0 : first.gamma_ps;
 }
 
-void check(const FitArguments& arguments) {
-  if (arguments.holdout != "sizes" && arguments.holdout != "none" &&
-      !arguments.holdout.starts_with("ranks="))
-    throw InputError("--holdout",
-                     "expected sizes, none or ranks=N,..., got \"" + arguments.holdout + "\"");
-  const auto is_output = [](const std::string& file) { return file == "-"; };
-  const std::array outputs{arguments.out, arguments.case_file, arguments.report};
-  if (std::count_if(outputs.begin(), outputs.end(), is_output) > 1)
-    throw InputError("--out, --case, --report", "standard output holds one of them only");
-  const auto& known = measured_operations();
-  if (!arguments.operation.empty() &&
-      std::find(known.begin(), known.end(), arguments.operation) == known.end())
-    throw InputError("--operation", unknown_name("operation", arguments.operation, known));
-  if (!arguments.from_collective.empty()) {
-    // Names and options are checked before any file is read.
-    const bool as_stated = arguments.from_collective == "stated";
-    const std::string name = as_stated ? "ring" : arguments.from_collective;
-    options_of(arguments, algorithm_named(name, "--from-collective"));
-    return;
-  }
-  for (const auto& [text, option] :
-       {std::pair(&arguments.gamma, "--gamma"), std::pair(&arguments.case_file, "--case")})
-    if (!text->empty()) throw InputError(option, "has no effect without --from-collective");
-  if (!arguments.options.empty())
-    throw InputError("--option", "has no effect without --from-collective");
-  if (arguments.holdout.starts_with("ranks="))
-    throw InputError("--holdout",
-                     "ranks= needs --from-collective: a curve says nothing about "
-                     "other counts");
-}
-
 }  // namespace
-
-void add_options(CLI::App& command, FitArguments& arguments) {
-  command.add_option("FILE", arguments.files, "measurement files and logs; - is standard input")
-      ->required();
-  command.add_option("--input", arguments.input, "their format; default: the content tells")
-      ->check(one_of("format", format_names()));
-  command.add_option("--operation,--op", arguments.operation,
-                     "of logs that do not say; of several operations, which");
-  command.add_option("-p,--ranks", arguments.ranks,
-                     "of logs that do not say; of several counts, which");
-  command.add_option("-a,--algorithm", arguments.algorithm, "of several algorithms, which");
-  command.add_option("--type", arguments.type, "of several data types, which");
-  command.add_flag("--in-place", arguments.in_place, "the in-place side of nccl-tests");
-  command.add_option("--from-collective", arguments.from_collective,
-                     "fit the link under the collectives: by the cost of this algorithm, or each "
-                     "by its own (stated)");
-  make_repeatable(command.add_option("--option", arguments.options,
-                                     "key=value of that algorithm, one of `sgdsim list options`"));
-  command.add_option("--gamma", arguments.gamma,
-                     "time to fold a byte, if known; default: fitted where the data can tell");
-  command.add_option("--segments", arguments.pieces, "1, 2, 3, 4 or auto (default)");
-  command.add_option("--least-size", arguments.least_size, "smaller sizes are left out; 4 B");
-  command.add_option("--holdout", arguments.holdout,
-                     "what a second fit does not see and must predict: sizes (default; every "
-                     "other one), ranks=N,... or none");
-  command.add_option("--name", arguments.name, "of what --out writes");
-  command.add_option("-o,--out", arguments.out,
-                     "the cluster file of the fitted link; of a curve, the \"collective\" of an "
-                     "experiment; - is standard output");
-  command.add_option("--case", arguments.case_file,
-                     "a case file for sgdsim validate: the held-out rows, on the link fitted "
-                     "without them");
-  command.add_option("--report", arguments.report, "an HTML page with the picture of the fit");
-  command.add_option("--format", arguments.format, "table (default) or json")
-      ->check(one_of("format", {"table", "json"}));
-}
 
 PredictionError held_out_error(const FitAnswer& answer) {
   std::vector<double> errors;

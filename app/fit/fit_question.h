@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/collective/collective.h"
 #include "models/link/fit.h"
 #include "traces/measurement/measurement.h"
 
@@ -30,6 +31,9 @@ struct FitArguments {
   std::string least_size = "4 B";
   std::string holdout = "sizes";
   std::string name;
+  std::string into;  // a cluster file of which one link is replaced
+  std::string link;
+  int crossings = 1;
   std::string out;
   std::string case_file;
   std::string report;
@@ -37,6 +41,10 @@ struct FitArguments {
 };
 
 void add_options(CLI::App& command, FitArguments& arguments);
+// InputError where the arguments contradict each other.
+void check(const FitArguments& arguments);
+// Of --option, for an algorithm.
+CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& algorithm);
 
 // A series and its rows; for a link, the algorithm whose cost the rows are.
 struct FitInput {

@@ -67,6 +67,9 @@ struct Fit {
   double max = 0;
   double criterion = 0;  // Bayesian; less is better
 
+  // The range of sizes that were fitted.
+  double first_B() const { return pieces.front().from_B; }
+  double last_B() const { return pieces.back().to_B; }
   const FitPiece& piece_at(double size_B) const;
   double predict_ps(const FitRow& row) const { return piece_at(row.size_B).predict_ps(row); }
 };

@@ -1,0 +1,163 @@
+// Writing fits as clusters, curves and cases.
+#include "app/fit/fit_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "app/fit/fit_report.h"
+#include "app/table.h"
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+namespace {
+
+int64_t whole_B(double size_B) { return std::llround(size_B); }
+
+std::string source_of(const FitAnswer& answer, const Fit& fit) {
+  std::string text = "fitted by sgdsim fit to";
+  for (const std::string& source : answer.sources)
+    text += (&source == &answer.sources.front() ? " " : ", ") + source;
+  if (!answer.device.empty()) text += " (" + answer.device + ")";
+  return text + "; rms " + rounded(percent(fit.rms), 3) + " %, max " +
+         rounded(percent(fit.max), 3) + " %";
+}
+
+std::string time_text(double ps) { return to_text(Duration::ps(std::llround(ps))); }
+
+// To nine digits: no measurement has more.
+std::string rate_text(double ps) {
+  if (ps <= 0) return to_text(PerByte());
+  const double scale = std::pow(10, 8 - std::floor(std::log10(ps)));
+  return to_text(PerByte::ps(std::round(ps * scale) / scale));
+}
+
+Json link_json(const Fit& fit, double given_gamma_ps, int crossings = 1) {
+  const FitPiece& first = fit.pieces.front();
+  Json link = {{"latency", time_text(first.alpha_ps.value / crossings)},
+               {"per_byte", rate_text(first.beta_ps.value)}};
+  const double gamma_ps = given_gamma_ps > 0 ? given_gamma_ps : first.gamma_ps.value;
+  if (gamma_ps > 0) link["reduce"] = rate_text(gamma_ps);
+  for (std::size_t i = 1; i < fit.pieces.size(); ++i) {
+    const FitPiece& piece = fit.pieces[i];
+    link["segments"].push_back({{"from", to_text(Bytes(whole_B(piece.rules_from_B)))},
+                                {"latency", time_text(piece.alpha_ps.value / crossings)},
+                                {"per_byte", rate_text(piece.beta_ps.value)}});
+    if (given_gamma_ps == 0 && piece.gamma_is_told)
+      link["segments"].back()["reduce"] = rate_text(piece.gamma_ps.value);
+  }
+  link["valid"] = {{"from", to_text(Bytes(whole_B(fit.first_B())))},
+                   {"to", to_text(Bytes(whole_B(fit.last_B())))}};
+  return link;
+}
+
+int most_ranks(const Fitted& one) {
+  int most = 2;
+  for (const FitInput& input : one.inputs) most = std::max(most, input.series.ranks);
+  return most;
+}
+
+Json case_row(const FitInput& input, std::size_t i) {
+  const MeasuredPoint& point = input.series.points[i];
+  Json row = {{"label", label_of(input)},
+              {"algorithm", input.algorithm.empty() ? "linear" : input.algorithm},
+              {"operation", input.algorithm.empty() ? "broadcast" : input.series.operation},
+              {"ranks", input.algorithm.empty() ? 2 : input.series.ranks},
+              {"size", to_text(point.size)},
+              {"time", to_text(point.time)}};
+  if (input.series.block && !input.algorithm.empty())
+    row["block"] = to_text(std::min(*input.series.block, point.size));
+  if (!input.is_held[i]) row["fitted"] = true;
+  return row;
+}
+
+}  // namespace
+
+Json link_cluster(const FitAnswer& answer, const Fit& fit) {
+  const Fitted& one = answer.fits.front();
+  return {{"schema", "sgdsim/cluster/1"},     {"name", answer.name},
+          {"source", source_of(answer, fit)}, {"shape", "fully_connected"},
+          {"nodes", most_ranks(one)},         {"link", link_json(fit, one.given_gamma_ps)}};
+}
+
+Json cluster_with_link(const FitArguments& arguments, const FitAnswer& answer) {
+  const ClusterFile before = read_cluster_file(arguments.into);
+  Json json = Json::parse(read_text(arguments.into));
+  std::map<std::string, Json*> links;
+  for (Json* fields : {&json, json.contains("links") ? &json["links"] : &json})
+    for (auto& [name, value] : fields->items())
+      if (value.is_object() && value.contains("latency")) links[name] = &value;
+  if (!links.contains(arguments.link)) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : links) names.push_back(name);
+    throw InputError("--link", unknown_name("link", arguments.link, names));
+  }
+  const Fitted& one = answer.fits.front();
+  *links[arguments.link] = link_json(one.fit, one.given_gamma_ps, arguments.crossings);
+  if (!arguments.name.empty()) json["name"] = arguments.name;
+  json["source"] = before.source + (before.source.empty() ? "" : " ") + arguments.link + ": " +
+                   source_of(answer, one.fit);
+  // Not every shape takes every link.
+  read_cluster(Document::parse(json.dump(), "--into " + arguments.into).root());
+  return json;
+}
+
+Json curve_samples(const FitAnswer& answer) {
+  if (answer.fits.size() > 1) {
+    std::string labels;
+    for (const Fitted& one : answer.fits)
+      labels += (labels.empty() ? "" : "; ") + label_of(one.inputs.front());
+    throw InputError(
+        "--out", "one curve goes into a file, and there are " + std::to_string(answer.fits.size()) +
+                     "; choose with --operation, --ranks, --algorithm or --type: " + labels);
+  }
+  const Fit& fit = answer.fits.front().fit;
+  Json samples = Json::array();
+  int64_t last = 0;
+  constexpr double steps_per_doubling = 4;
+  const double doublings = std::log2(fit.last_B() / fit.first_B());
+  const int steps = static_cast<int>(std::ceil(doublings * steps_per_doubling));
+  for (int step = 0; step <= steps; ++step) {
+    const double exact_B = fit.first_B() * std::exp2(step / steps_per_doubling);
+    const int64_t size_B = std::min(whole_B(exact_B), whole_B(fit.last_B()));
+    if (size_B <= last) continue;
+    last = size_B;
+    const auto size = static_cast<double>(size_B);
+    samples.push_back({{"size", to_text(Bytes(size_B))},
+                       {"time", time_text(fit.predict_ps(curve_row(size, 1)))}});
+  }
+  return {{"schema", "sgdsim/collective-cost/1"},
+          {"source", source_of(answer, fit)},
+          {"samples", samples}};
+}
+
+Json held_out_case(const FitAnswer& answer) {
+  const Fitted& one = answer.fits.front();
+  if (!one.assessment)
+    throw InputError("--case", "nothing was held out, so that no prediction could fail");
+  Json json = {{"schema", "sgdsim/case/1"},
+               {"name", answer.name},
+               {"grade", "A"},
+               {"kind", "collective"},
+               {"description", "Collectives on the link that was fitted to the rows marked so."},
+               {"source",
+                {{"origin", answer.device.empty() ? "measured" : "measured on " + answer.device},
+                 {"measured", "as in the files that were fitted"},
+                 {"fitted",
+                  source_of(answer, one.assessment->fit) + "; held out by " + one.assessment->by}}},
+               {"tolerance",
+                {{"median_percent", 15},
+                 {"p90_percent", 100},
+                 {"per_algorithm_median_percent", 30},
+                 {"from_size", "0 B"}}},
+               {"cluster", link_cluster(answer, one.assessment->fit)},
+               {"measured", Json::array()}};
+  for (const FitInput& input : one.inputs)
+    for (std::size_t i = 0; i < input.rows.size(); ++i)
+      json["measured"].push_back(case_row(input, i));
+  return json;
+}
+
+}  // namespace sgdsim

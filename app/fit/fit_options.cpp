@@ -1,0 +1,141 @@
+// What may be asked of a fit, and which questions make no sense.
+#include <algorithm>
+#include <array>
+
+#include "app/collective/ranges.h"
+#include "app/fit/fit_question.h"
+#include "app/usage.h"
+#include "models/collective/options.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "traces/measurement/registry.h"
+
+namespace sgdsim {
+namespace {
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const MeasurementFormat& format : measurement_formats) names.emplace_back(format.name);
+  return names;
+}
+
+// "key=value" as an option of the algorithm, or nothing if it is one of another algorithm.
+bool add_option(const std::string& text, const Algorithm& algorithm, CollectiveOptions& options) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos)
+    throw InputError("--option", "expected key=value, got \"" + text + "\"");
+  CollectiveOptions with = options;
+  set_option(with, text.substr(0, equals), text.substr(equals + 1), "--option");
+  try {
+    check_option_applies(algorithm, with, text.substr(0, equals), "--option");
+  } catch (const InputError&) {
+    return false;
+  }
+  options = with;
+  return true;
+}
+
+}  // namespace
+
+CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& algorithm) {
+  CollectiveOptions options;
+  for (const std::string& option : arguments.options)
+    if (!add_option(option, algorithm, options) && arguments.from_collective != "stated")
+      throw InputError("--option", option + " has no effect on " + arguments.from_collective);
+  return options;
+}
+
+namespace {
+
+void check_link_into(const FitArguments& arguments) {
+  if (arguments.into.empty()) {
+    if (!arguments.link.empty()) throw InputError("--link", "has no effect without --into");
+    if (arguments.crossings != 1) throw InputError("--crossings", "has no effect without --into");
+    return;
+  }
+  if (arguments.from_collective.empty())
+    throw InputError("--into", "has no effect without --from-collective: a curve is no link");
+  if (arguments.link.empty()) throw InputError("--into", "needs --link, which link it is");
+  if (arguments.out.empty()) throw InputError("--into", "needs --out, where the cluster goes");
+  if (!arguments.case_file.empty())
+    throw InputError("--case", "judges the fitted link by itself; fit once more without --into");
+}
+
+}  // namespace
+
+void check(const FitArguments& arguments) {
+  check_link_into(arguments);
+  if (arguments.holdout != "sizes" && arguments.holdout != "none" &&
+      !arguments.holdout.starts_with("ranks="))
+    throw InputError("--holdout",
+                     "expected sizes, none or ranks=N,..., got \"" + arguments.holdout + "\"");
+  const auto is_output = [](const std::string& file) { return file == "-"; };
+  const std::array outputs{arguments.out, arguments.case_file, arguments.report};
+  if (std::count_if(outputs.begin(), outputs.end(), is_output) > 1)
+    throw InputError("--out, --case, --report", "standard output holds one of them only");
+  const auto& known = measured_operations();
+  if (!arguments.operation.empty() &&
+      std::find(known.begin(), known.end(), arguments.operation) == known.end())
+    throw InputError("--operation", unknown_name("operation", arguments.operation, known));
+  if (!arguments.from_collective.empty()) {
+    // Names and options are checked before any file is read.
+    const bool as_stated = arguments.from_collective == "stated";
+    const std::string name = as_stated ? "ring" : arguments.from_collective;
+    options_of(arguments, algorithm_named(name, "--from-collective"));
+    return;
+  }
+  for (const auto& [text, option] :
+       {std::pair(&arguments.gamma, "--gamma"), std::pair(&arguments.case_file, "--case")})
+    if (!text->empty()) throw InputError(option, "has no effect without --from-collective");
+  if (!arguments.options.empty())
+    throw InputError("--option", "has no effect without --from-collective");
+  if (arguments.holdout.starts_with("ranks="))
+    throw InputError("--holdout",
+                     "ranks= needs --from-collective: a curve says nothing about "
+                     "other counts");
+}
+
+void add_options(CLI::App& command, FitArguments& arguments) {
+  command.add_option("FILE", arguments.files, "measurement files and logs; - is standard input")
+      ->required();
+  command.add_option("--input", arguments.input, "their format; default: the content tells")
+      ->check(one_of("format", format_names()));
+  command.add_option("--operation,--op", arguments.operation,
+                     "of logs that do not say; of several operations, which");
+  command.add_option("-p,--ranks", arguments.ranks,
+                     "of logs that do not say; of several counts, which");
+  command.add_option("-a,--algorithm", arguments.algorithm, "of several algorithms, which");
+  command.add_option("--type", arguments.type, "of several data types, which");
+  command.add_flag("--in-place", arguments.in_place, "the in-place side of nccl-tests");
+  command.add_option("--from-collective", arguments.from_collective,
+                     "fit the link under the collectives: by the cost of this algorithm, or each "
+                     "by its own (stated)");
+  make_repeatable(command.add_option("--option", arguments.options,
+                                     "key=value of that algorithm, one of `sgdsim list options`"));
+  command.add_option("--gamma", arguments.gamma,
+                     "time to fold a byte, if known; default: fitted where the data can tell");
+  command.add_option("--segments", arguments.pieces, "1, 2, 3, 4 or auto (default)");
+  command.add_option("--least-size", arguments.least_size, "smaller sizes are left out; 4 B");
+  command.add_option("--holdout", arguments.holdout,
+                     "what a second fit does not see and must predict: sizes (default; every "
+                     "other one), ranks=N,... or none");
+  command.add_option("--name", arguments.name, "of what --out writes");
+  command.add_option("--into", arguments.into,
+                     "a cluster file; --out is this cluster with the fitted link in it");
+  command.add_option("--link", arguments.link, "which link of --into, as nic or gpu_link");
+  command
+      .add_option("--crossings", arguments.crossings,
+                  "how often a message crosses this link between two ranks; 1")
+      ->check(CLI::Range(1, 1000));
+  command.add_option("-o,--out", arguments.out,
+                     "the cluster file of the fitted link; of a curve, the \"collective\" of an "
+                     "experiment; - is standard output");
+  command.add_option("--case", arguments.case_file,
+                     "a case file for sgdsim validate: the held-out rows, on the link fitted "
+                     "without them");
+  command.add_option("--report", arguments.report, "an HTML page with the picture of the fit");
+  command.add_option("--format", arguments.format, "table (default) or json")
+      ->check(one_of("format", {"table", "json"}));
+}
+
+}  // namespace sgdsim
