@@ -83,7 +83,7 @@ TEST_CASE("case files: names that only the registries know") {
   auto error_with = [](const std::string& field, const Json& value) {
     Json row = small_row("a", "1 ms");
     row[field] = value;
-    return error_of(small_case({row}).dump(), "f");
+    return error_of(small_case(Json::array({row})).dump(), "f");
   };
   CHECK(error_with("algorithm", "rings")
             .starts_with("f: /measured/0/algorithm: unknown algorithm \"rings\" (did you mean "
@@ -147,7 +147,7 @@ TEST_CASE("case files: how rows are used, and what their errors come to") {
 }
 
 TEST_CASE("case files: what is equal to the tolerance is within it") {
-  Json one = small_case({small_row("a", "0.8 ms")});
+  Json one = small_case(Json::array({small_row("a", "0.8 ms")}));
   one["tolerance"]["median_percent"] = 25;
   one["tolerance"]["p90_percent"] = 25;
   one["tolerance"]["per_algorithm_median_percent"] = 25;
@@ -156,8 +156,8 @@ TEST_CASE("case files: what is equal to the tolerance is within it") {
 }
 
 TEST_CASE("case files: suites are judged together, other cases by themselves") {
-  Json good = small_case({small_row("a", "1 ms"), small_row("a", "1 ms")});
-  Json bad = small_case({small_row("a", "0.8 ms")});
+  Json good = small_case(Json::array({small_row("a", "1 ms"), small_row("a", "1 ms")}));
+  Json bad = small_case(Json::array({small_row("a", "0.8 ms")}));
   bad["name"] = "bad";
   const std::vector<CaseFile> apart = {read_json(good), read_json(bad)};
   CHECK(validate(apart).size() == 2);
@@ -171,7 +171,7 @@ TEST_CASE("case files: suites are judged together, other cases by themselves") {
 }
 
 TEST_CASE("case files: cases that cannot be judged together") {
-  Json one = small_case({small_row("a", "1 ms")});
+  Json one = small_case(Json::array({small_row("a", "1 ms")}));
   CHECK(error_of({read_json(one, "f1"), read_json(one, "f2")}) ==
         "f2: the case \"two\" was already read from f1");
   one["suite"] = "both";
@@ -186,7 +186,7 @@ TEST_CASE("case files: options of a row win over those of the case") {
   Json row = small_row("a", "1 ms");
   row["algorithm"] = "lp";
   row["block"] = "495 KB";
-  Json one = small_case({row, row});
+  Json one = small_case(Json::array({row, row}));
   one["options"] = {{"alpha", "wire"}};
   one["measured"][1]["options"] = {{"alpha", "port"}};
   const CaseFile file = read_json(one);
@@ -251,7 +251,7 @@ TEST_CASE("case files: messages and the largest error are held") {
     INFO(row.reason);
     Json step = small_step(row.time);
     if (!row.messages_B.is_null()) step["messages_B"] = row.messages_B;
-    Json one = small_experiment_case({step});
+    Json one = small_experiment_case(Json::array({step}));
     for (const char* percent : {"median_percent", "p90_percent", "per_algorithm_median_percent"})
       one["tolerance"][percent] = 100.5;
     one["tolerance"]["max_percent"] = 99;
@@ -262,7 +262,7 @@ TEST_CASE("case files: messages and the largest error are held") {
 
 TEST_CASE("case files: what is wrong with an experiment is refused, and names the row") {
   auto error_with = [](const Json& step) {
-    return error_of(small_experiment_case({step}).dump(), "f");
+    return error_of(small_experiment_case(Json::array({step})).dump(), "f");
   };
   CHECK(error_with(small_step("1 ms", {"strategy=wfpb"}))
             .starts_with("f: /measured/0: f: /experiment/strategy: unknown strategy \"wfpb\""));
@@ -271,7 +271,7 @@ TEST_CASE("case files: what is wrong with an experiment is refused, and names th
   Json step = small_step("1 ms");
   step["messages_B"] = Json::array();
   CHECK(error_with(step) == "f: /measured/0/messages_B: expected the size of at least one message");
-  Json both = small_experiment_case({small_step("1 ms")});
+  Json both = small_experiment_case(Json::array({small_step("1 ms")}));
   both["cluster"] = both["experiment"]["cluster"];
   CHECK(error_of(both.dump(), "f").starts_with("f: /: unknown field \"cluster\""));
 }
@@ -304,8 +304,8 @@ std::set<std::string> properties_of(const Json& schema) {
 
 TEST_CASE("case files: the schema lists the fields that the reader knows") {
   const Json schema = Document::read((root / "app/schemas/case.json").string()).root().json();
-  const Json good = small_case({small_row("a", "1 ms")});
-  const Json step = small_experiment_case({small_step("1 ms")});
+  const Json good = small_case(Json::array({small_row("a", "1 ms")}));
+  const Json step = small_experiment_case(Json::array({small_step("1 ms")}));
   struct Row {
     Json file;
     std::string path;

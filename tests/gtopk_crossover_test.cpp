@@ -23,7 +23,8 @@ TEST_CASE("the shipped sweep crosses over where the formulas do") {
     times[{axes["trace"], axes["cluster.nodes"]}][point["compression"]] = point["iteration_ps"];
   }
   CHECK(times.size() == 24);
-  for (const auto& [where, time] : times) {
+  for (const auto& [place, time] : times) {
+    const auto& where = place;
     CAPTURE(where.first);
     CAPTURE(where.second);
     const std::string file =

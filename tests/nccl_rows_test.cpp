@@ -114,15 +114,16 @@ TEST_CASE("nccl log: the number of ranks, for every operation and count") {
   const std::vector<std::pair<std::string, double>> factors = {
       {"allreduce", 2}, {"reduce_scatter", 1}, {"allgather", 1},
       {"alltoall", 1},  {"gather", 1},         {"scatter", 1}};
-  for (const auto& [operation, factor] : factors)
+  for (const auto& known : factors)
     for (int ranks = 2; ranks <= 1024; ranks += ranks < 70 ? 1 : 53) {
+      const auto& operation = known.first;
       INFO(operation << " " << ranks);
       Random random(static_cast<uint64_t>(ranks));
       std::vector<NcclRow> rows(20);
       for (NcclRow& row : rows) {
         const double algbw = random.uniform(200, 300);
         row.out_of_place = {1, two_decimals(algbw),
-                            two_decimals(algbw * factor * (ranks - 1) / ranks)};
+                            two_decimals(algbw * known.second * (ranks - 1) / ranks)};
       }
       rows[7].out_of_place.busbw_GBps = 5;  // broken
       const RankRange range = ranks_from_ratio(operation, rows);

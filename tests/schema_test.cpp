@@ -17,7 +17,8 @@ std::string schema_of(const Json& json) { return json.value("schema", "none name
 TEST_CASE("schemas: each is well formed, and every field has a description") {
   const SchemaShelf shelf = embedded_shelf();
   CHECK(shelf.size() >= 4);
-  for (const auto& [id, schema] : shelf) {
+  for (const auto& one : shelf) {
+    const std::string& id = one.first;
     INFO(id);
     CHECK(id.starts_with("sgdsim/"));
     CHECK(faults_of_schema(shelf, id) == Faults{});
@@ -29,14 +30,15 @@ TEST_CASE("schemas: numbers in outputs say their unit in the key, or count") {
   const std::vector<std::string> counts = {"ranks", "messages", "root", "seed"};
   const SchemaShelf shelf = embedded_shelf();
   for (const char* id : {"sgdsim/collective/1", "sgdsim/list/1"})
-    for (const auto& [key, field] : shelf.at(id)["properties"].items()) {
+    for (const auto& property : shelf.at(id)["properties"].items()) {
+      const std::string& key = property.key();
+      const Json& field = property.value();
       const std::string type = field.value("type", "");
       const Json& number = type == "array" ? field["items"] : field;
       if (number.value("type", "") != "integer" && number.value("type", "") != "number") continue;
       INFO(key);
-      const bool has_unit =
-          std::any_of(units.begin(), units.end(),
-                      [&, name = key](const auto& unit) { return name.ends_with(unit); });
+      const bool has_unit = std::any_of(units.begin(), units.end(),
+                                        [&](const auto& unit) { return key.ends_with(unit); });
       CHECK((has_unit || std::find(counts.begin(), counts.end(), key) != counts.end()));
     }
 }
@@ -107,12 +109,13 @@ TEST_CASE("schemas: what an import writes is a cluster") {
 }
 
 TEST_CASE("schemas: `sgdsim schema` prints what is embedded") {
-  for (const auto& [id, schema] : embedded_shelf()) {
+  for (const auto& one : embedded_shelf()) {
+    const std::string& id = one.first;
     INFO(id);
     const std::string name = id.substr(7, id.rfind('/') - 7);
     const Ran ran = run_sgdsim({"schema", name});
     REQUIRE(ran.exit_code == 0);
-    CHECK(Json::parse(ran.out) == schema);
+    CHECK(Json::parse(ran.out) == one.second);
   }
 }
 
