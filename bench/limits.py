@@ -1,0 +1,56 @@
+"""Fails where the simulator has become slower: python3 bench/limits.py FOLDER_OF_BENCHMARKS
+
+Times are CPU times, the least of several repetitions, in units of a yardstick that runs between
+them: the bare recurrence of a ring among 1,024 workers, 2.1 million messages in plain code. Limits
+are about twice what was measured, so that they hold on other machines, and a step that has become
+three times as slow does not pass.
+"""
+import json
+import subprocess
+import sys
+
+YARDSTICK = ("collective_bench", "ring_bare/1024")
+LIMITS = {
+    ("collective_bench", "ring_rounds/1024"): 0.6,
+    ("collective_bench", "ring_events/1024"): 75,
+    ("collective_bench", "recursive_doubling_rounds/65536"): 3,
+    ("collective_bench", "mst_rounds/1048576"): 6.5,
+    ("collective_bench", "lp_chain/1024"): 1.8,
+    ("step_bench", "closed_form/wfbp"): 0.005,
+    ("step_bench", "closed_form/mg_wfbp"): 0.002,
+    ("step_bench", "closed_form/p3"): 0.012,
+    ("step_bench", "jitter/recursive_doubling_1024x160"): 2.2,
+    ("step_bench", "jitter/ring_256x160"): 2,
+    ("sweep_bench", "point"): 0.025,
+}
+REPETITIONS = 5
+
+
+def least_cpu_ns(folder, program, name):
+    command = [f"{folder}/{program}", f"--benchmark_filter=^{name}$", "--benchmark_min_time=0.05",
+               f"--benchmark_repetitions={REPETITIONS}", "--benchmark_format=json"]
+    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    units = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+    times = [one["cpu_time"] * units[one["time_unit"]] for one in answer["benchmarks"]
+             if one["run_type"] == "iteration"]
+    if not times:
+        sys.exit(f"bench/limits.py: {program} has no benchmark {name}")
+    return min(times)
+
+
+def main():
+    folder = sys.argv[1]
+    slow = []
+    print(f"{'benchmark':48} {'CPU time':>12} {'yardsticks':>11} {'limit':>8}")
+    for (program, name), limit in LIMITS.items():
+        yardstick = least_cpu_ns(folder, *YARDSTICK)
+        time = least_cpu_ns(folder, program, name)
+        print(f"{program + ' ' + name:48} {time / 1e3:9.1f} us {time / yardstick:11.4g} {limit:8.4g}")
+        if time > limit * yardstick:
+            slow.append(name)
+    if slow:
+        sys.exit("slower than it may be: " + ", ".join(slow))
+
+
+if __name__ == "__main__":
+    main()
