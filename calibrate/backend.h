@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "calibrate/element.h"
-#include "calibrate/plan.h"
+#include "calibrate/plan/plan.h"
 
 namespace sgdsim::calibrate {
 

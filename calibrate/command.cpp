@@ -8,10 +8,10 @@
 #include <fstream>
 #include <unistd.h>
 
-#include "calibrate/pattern.h"
 #include "calibrate/record.h"
 #include "calibrate/summary.h"
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/pattern.h"
+#include "calibrate/tasks/tasks.h"
 #include "calibrate/version.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"

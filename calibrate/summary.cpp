@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdio>
 
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/tasks.h"
 
 namespace sgdsim::calibrate {
 namespace {

@@ -44,7 +44,8 @@ struct ChunkRange {
   double bytes(double total_B, bool fractional) const {
     if (count == parts) return total_B;
     if (fractional) return total_B * count / parts;  // not a difference: equal chunks stay equal
-    const double base = std::floor(total_B / parts);
+    // Sizes are not negative, and cutting the digits off is faster than std::floor.
+    const auto base = static_cast<double>(static_cast<int64_t>(total_B / parts));
     const auto larger = static_cast<int>(total_B - base * parts);
     const int end = first + count;
     const int larger_ones =

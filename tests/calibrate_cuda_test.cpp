@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "calibrate/statistics.h"
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/tasks.h"
 #include "sim/core/error.h"
 
 namespace sgdsim::calibrate {

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "calibrate/sparse.h"
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/tasks.h"
 #include "models/collective/registry.h"
 
 namespace sgdsim::calibrate {

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "calibrate/command.h"
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/tasks.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"

@@ -5,7 +5,7 @@
 
 #include "calibrate/statistics.h"
 #include "calibrate/summary.h"
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/tasks.h"
 #include "sim/core/random.h"
 
 namespace sgdsim::calibrate {

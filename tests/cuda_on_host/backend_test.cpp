@@ -2,7 +2,7 @@
 // might choose, and proof that a dependency which is missing shows in some of them.
 #include <doctest/doctest.h>
 
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/tasks.h"
 #include "sim/core/error.h"
 #include "tests/cuda_on_host/cuda_runtime.h"
 

@@ -1,8 +1,8 @@
 // The stand-in itself: what it refuses, that it is as late as a GPU may be, and in every order.
 #include <doctest/doctest.h>
 
-#include "calibrate/cuda_kernels.cuh"
-#include "calibrate/cuda_values.cuh"
+#include "calibrate/cuda/kernels.cuh"
+#include "calibrate/cuda/values.cuh"
 #include "tests/cuda_on_host/cub/cub.cuh"
 #include "tests/cuda_on_host/cuda_bf16.h"
 #include "tests/cuda_on_host/cuda_fp16.h"

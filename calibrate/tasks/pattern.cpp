@@ -1,5 +1,5 @@
 // Which parts of the message count before and after each operation, and what stands there.
-#include "calibrate/pattern.h"
+#include "calibrate/tasks/pattern.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // Ring: P chunks go round. Reduce-scatter step k: rank i sends chunk i - 1 - k to i + 1, which adds
 // it to its own, so that rank i ends with chunk i; all-gather step k: rank i sends chunk i - k.
 // Nobody overwrites a chunk that is still being read: it comes back only after it went all around.
-#include "calibrate/algorithms.h"
+#include "calibrate/plan/algorithms.h"
 
 namespace sgdsim::calibrate {
 namespace {

@@ -1,5 +1,5 @@
 // Writing plans; steps without bytes are left out.
-#include "calibrate/plan.h"
+#include "calibrate/plan/plan.h"
 
 #include <algorithm>
 

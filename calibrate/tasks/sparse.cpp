@@ -3,15 +3,16 @@
 // Values are whole numbers from -160 to 164, of either sign and with many ties. How often each
 // magnitude occurs tells where the k largest end, without a sort, so that a gigabyte is checked in
 // seconds. Sums are rounded as the type demands, in the order of the tree.
+#include "calibrate/sparse.h"
+
 #include <array>
 #include <cmath>
 #include <map>
 #include <memory>
 
-#include "calibrate/algorithms.h"
-#include "calibrate/pattern.h"
-#include "calibrate/sparse.h"
-#include "calibrate/tasks.h"
+#include "calibrate/plan/algorithms.h"
+#include "calibrate/tasks/pattern.h"
+#include "calibrate/tasks/tasks.h"
 
 namespace sgdsim::calibrate {
 namespace {

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 
-#include "calibrate/algorithms.h"
+#include "calibrate/plan/algorithms.h"
 
 namespace sgdsim::calibrate {
 namespace {

@@ -2,9 +2,9 @@
 // of 16 bits are added in float and rounded once, as on the host.
 #include <algorithm>
 
-#include "calibrate/cuda_kernels.cuh"
-#include "calibrate/cuda_types.cuh"
-#include "calibrate/cuda_values.cuh"
+#include "calibrate/cuda/kernels.cuh"
+#include "calibrate/cuda/types.cuh"
+#include "calibrate/cuda/values.cuh"
 
 namespace sgdsim::calibrate::cuda {
 namespace {

@@ -1,8 +1,8 @@
 // The algorithms behind the table of collectives.cpp.
 #pragma once
 
-#include "calibrate/collectives.h"
 #include "calibrate/element.h"
+#include "calibrate/plan/collectives.h"
 
 namespace sgdsim::calibrate {
 

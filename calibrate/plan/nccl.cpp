@@ -3,7 +3,7 @@
 // and chunks are equal.
 #include <map>
 
-#include "calibrate/algorithms.h"
+#include "calibrate/plan/algorithms.h"
 
 namespace sgdsim::calibrate {
 

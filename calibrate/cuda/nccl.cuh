@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "calibrate/element.h"
-#include "calibrate/plan.h"
+#include "calibrate/plan/plan.h"
 
 namespace sgdsim::calibrate::cuda {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/plan.h"
+#include "calibrate/plan/plan.h"
 
 namespace sgdsim::calibrate {
 

@@ -11,8 +11,8 @@
 #include <functional>
 #include <vector>
 
-#include "calibrate/collectives.h"
 #include "calibrate/element.h"
+#include "calibrate/plan/collectives.h"
 
 namespace sgdsim::calibrate {
 

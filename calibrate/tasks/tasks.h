@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/collectives.h"
 #include "calibrate/measure.h"
+#include "calibrate/plan/collectives.h"
 
 namespace sgdsim::calibrate {
 

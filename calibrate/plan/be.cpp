@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "calibrate/algorithms.h"
+#include "calibrate/plan/algorithms.h"
 
 namespace sgdsim::calibrate {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cub/cub.cuh>
 
-#include "calibrate/cuda_sparse.cuh"
-#include "calibrate/cuda_types.cuh"
+#include "calibrate/cuda/sparse.cuh"
+#include "calibrate/cuda/types.cuh"
 
 namespace sgdsim::calibrate::cuda {
 namespace {

@@ -1,11 +1,11 @@
 // From a request to a list of tasks.
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/tasks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "calibrate/pattern.h"
+#include "calibrate/tasks/pattern.h"
 #include "sim/core/error.h"
 
 namespace sgdsim::calibrate {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "calibrate/pattern.h"
-#include "calibrate/tasks.h"
+#include "calibrate/tasks/pattern.h"
+#include "calibrate/tasks/tasks.h"
 
 namespace sgdsim::calibrate {
 namespace {

@@ -12,10 +12,10 @@
 #include <cuda_runtime.h>
 
 #include "calibrate/backend.h"
-#include "calibrate/cuda_kernels.cuh"
-#include "calibrate/cuda_nccl.cuh"
-#include "calibrate/cuda_sparse.cuh"
-#include "calibrate/cuda_values.cuh"
+#include "calibrate/cuda/kernels.cuh"
+#include "calibrate/cuda/nccl.cuh"
+#include "calibrate/cuda/sparse.cuh"
+#include "calibrate/cuda/values.cuh"
 #include "sim/core/error.h"
 
 namespace sgdsim::calibrate {

@@ -4,7 +4,7 @@
 // after another.
 #include <bit>
 
-#include "calibrate/algorithms.h"
+#include "calibrate/plan/algorithms.h"
 
 namespace sgdsim::calibrate {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "calibrate/cuda_values.cuh"
+#include "calibrate/cuda/values.cuh"
 #include "calibrate/element.h"
 
 namespace sgdsim::calibrate::cuda {

@@ -1,6 +1,6 @@
 // Its functions are looked up by name in the shared library; their types come from its header,
 // without which nothing can be called.
-#include "calibrate/cuda_nccl.cuh"
+#include "calibrate/cuda/nccl.cuh"
 
 #if __has_include(<nccl.h>)
 #include <dlfcn.h>

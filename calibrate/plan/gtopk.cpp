@@ -3,7 +3,7 @@
 // go back down. The pairs of a rank lie behind its data.
 #include <bit>
 
-#include "calibrate/algorithms.h"
+#include "calibrate/plan/algorithms.h"
 #include "calibrate/sparse.h"
 
 namespace sgdsim::calibrate {

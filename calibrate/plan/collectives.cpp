@@ -1,9 +1,9 @@
 // Chunks, roots, and which algorithm has which operation.
-#include "calibrate/collectives.h"
+#include "calibrate/plan/collectives.h"
 
 #include <algorithm>
 
-#include "calibrate/algorithms.h"
+#include "calibrate/plan/algorithms.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 
