@@ -37,6 +37,8 @@ class Backend {
   // How many memories the ranks' buffers lie in, each of which a copy keeps busy; 0 where it does
   // not, as the memory of a CPU with several cores.
   virtual int memories(int ranks) const = 0;
+  // Whether numbers change how long arithmetic takes, as denormal ones do on a CPU.
+  virtual bool is_slowed_by_numbers() const = 0;
   // Why this plan cannot be played here; empty if it can.
   virtual std::string why_not(const Plan& plan) const = 0;
 

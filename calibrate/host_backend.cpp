@@ -64,6 +64,7 @@ class HostBackend : public Backend {
   }
 
   int memories(int) const override { return 0; }
+  bool is_slowed_by_numbers() const override { return true; }
 
   std::string why_not(const Plan& plan) const override {
     const bool has_calls = std::any_of(plan.steps.begin(), plan.steps.end(),

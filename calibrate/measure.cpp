@@ -81,7 +81,7 @@ class Group {
   void visit(const Task& task, Measured& point) {
     watcher_.progress(text_of(task));
     backend_.load(task.plan, task.type);
-    fill(task);
+    if (backend_.is_slowed_by_numbers()) fill(task);
     for (int i = 0; i < warm_ups; ++i) backend_.run_us();
     for (int i = 0; i < samples_a_visit && !watcher_.is_interrupted(); ++i) {
       if (options_.cold) backend_.flush_caches();

@@ -95,6 +95,8 @@ class CudaBackend : public Backend {
     return std::min(ranks, static_cast<int>(devices_.size()));
   }
 
+  bool is_slowed_by_numbers() const override { return false; }
+
   std::string why_not(const Plan& plan) const override {
     if (!has_calls(plan)) return "";
     if (!nccl_news().why_not.empty()) return nccl_news().why_not;
