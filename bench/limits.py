@@ -6,6 +6,7 @@ are about twice what was measured, so that they hold on other machines, and a st
 three times as slow does not pass.
 """
 import json
+import os
 import subprocess
 import sys
 
@@ -27,6 +28,8 @@ REPETITIONS = 5
 
 
 def least_cpu_ns(folder, program, name):
+    if not os.path.exists(f"{folder}/{program}"):
+        sys.exit(f"bench/limits.py: {folder}/{program} is not built")
     command = [f"{folder}/{program}", f"--benchmark_filter=^{name}$", "--benchmark_min_time=0.05",
                f"--benchmark_repetitions={REPETITIONS}", "--benchmark_format=json"]
     answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

@@ -40,7 +40,7 @@ class Backend {
   // Whether numbers change how long arithmetic takes, as denormal ones do on a CPU.
   virtual bool is_slowed_by_numbers() const = 0;
   // Why this plan cannot be played here; empty if it can.
-  virtual std::string why_not(const Plan& plan) const = 0;
+  virtual std::string why_not(const Plan& plan, Type type) const = 0;
 
   // Room for plans of so many ranks.
   virtual void prepare(int ranks, const Room& room) = 0;
@@ -48,7 +48,8 @@ class Backend {
   virtual std::vector<std::byte> read(int rank, int64_t bytes) = 0;
   // Takes the plan that the next runs play.
   virtual void load(const Plan& plan, Type type) = 0;
-  // Plays it once, all streams from one moment on; the time until the last one is done.
+  // Plays it once, all streams from one moment on; the time until the last one is done. NaN if they
+  // did not begin together.
   virtual double run_us() = 0;
   // Touches enough memory that nothing of the data is left in a cache.
   virtual void flush_caches() = 0;

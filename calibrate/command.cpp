@@ -63,6 +63,13 @@ std::vector<std::string> words_of(const std::string& list) {
   return words;
 }
 
+// Of a list that must name something.
+std::vector<std::string> some_words_of(const std::string& list, const std::string& where) {
+  std::vector<std::string> words = words_of(list);
+  if (words.empty()) throw InputError(where, "expected at least one, got nothing");
+  return words;
+}
+
 std::vector<int> numbers_of(const std::string& list, int least, int most,
                             const std::string& where) {
   std::vector<int> numbers;
@@ -105,25 +112,33 @@ std::vector<int64_t> sizes_of(const Arguments& arguments) {
 
 Request request_of(const Arguments& arguments) {
   Request request;
-  request.probes = words_of(arguments.probes);
+  request.probes = some_words_of(arguments.probes, "--probe");
   check_known(request.probes, probe_names(), "probe", "--probe");
   std::vector<std::string> algorithms;
   std::vector<std::string> operations;
   for (const CollectiveKind& kind : collective_kinds()) {
     algorithms.push_back(kind.algorithm);
-    operations.insert(operations.end(), kind.operations.begin(), kind.operations.end());
+    for (const std::string& operation : kind.operations)
+      if (std::find(operations.begin(), operations.end(), operation) == operations.end())
+        operations.push_back(operation);
   }
   request.algorithms = words_of(arguments.algorithms);
   check_known(request.algorithms, algorithms, "algorithm", "--algorithm");
   request.operations = words_of(arguments.operations);
   check_known(request.operations, operations, "operation", "--operation");
+  if (const auto& probes = request.probes;
+      std::find(probes.begin(), probes.end(), "collectives") == probes.end())
+    for (const auto& [list, option] : {std::pair(&request.algorithms, "--algorithm"),
+                                       std::pair(&request.operations, "--operation")})
+      if (!list->empty()) throw InputError(option, "has no effect without --probe collectives");
+  some_words_of(arguments.ranks, "--ranks");
   request.ranks = numbers_of(arguments.ranks, 2, most_ranks, "--ranks");
   request.types.clear();
-  for (const std::string& name : words_of(arguments.types))
+  for (const std::string& name : some_words_of(arguments.types, "--type"))
     request.types.push_back(type_named(name, "--type"));
   request.sizes_B = sizes_of(arguments);
   request.blocks_B.clear();
-  for (const std::string& block : words_of(arguments.blocks)) {
+  for (const std::string& block : some_words_of(arguments.blocks, "--block")) {
     request.blocks_B.push_back(parse_bytes(block, "--block").count());
     if (request.blocks_B.back() < 4) throw InputError("--block", "expected at least 4 B");
   }
@@ -211,6 +226,12 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+// Before anything is measured: hours must not be lost to a misspelt folder.
+void check_can_write(const std::string& file) {
+  if (file != "-" && !std::ofstream(file, std::ios::app))
+    throw InputError("--out", "cannot write " + file);
+}
+
 void write_text(const std::string& text, const std::string& file, std::ostream& out) {
   if (file == "-") {
     out << text;
@@ -232,16 +253,29 @@ std::unique_ptr<Backend> backend_of(const Arguments& arguments) {
   throw InputError("--backend", unknown_name("backend", arguments.backend, {"cuda", "host"}));
 }
 
-// What was named must run; what stands in the list of all may be missing.
-void leave_out_what_cannot_run(const Backend& backend, const Arguments& arguments,
-                               std::vector<Task>& tasks) {
+// What was named must run; of the rest it is said why it is missing.
+std::vector<std::string> leave_out_what_cannot_run(const Backend& backend,
+                                                   const Arguments& arguments,
+                                                   std::vector<Task>& tasks) {
+  std::vector<std::string> reasons;
   std::erase_if(tasks, [&](const Task& task) {
-    const std::string why_not = backend.why_not(task.plan);
+    const std::string why_not = backend.why_not(task.plan, task.type);
     if (!why_not.empty() && !arguments.algorithms.empty())
-      throw InputError("--algorithm", task.algorithm + " cannot run: " + why_not);
+      throw InputError("", text_of(task) + " cannot run: " + why_not);
+    if (!why_not.empty()) reasons.push_back("left out: " + text_of(task) + ": " + why_not);
     return !why_not.empty();
   });
-  if (tasks.empty()) throw InputError("--operation", "nothing is left that can run here");
+  if (tasks.empty()) throw InputError("", reasons.front());
+  return reasons;
+}
+
+std::string verdict_on(const std::vector<Task>& tasks, const Outcome& outcome) {
+  const auto right = std::count_if(outcome.points.begin(), outcome.points.end(),
+                                   [](const Measured& point) { return point.verified; });
+  std::string text =
+      std::to_string(right) + " of " + std::to_string(tasks.size()) + " results are right";
+  if (!outcome.is_complete) text += "; not all were checked";
+  return text;
 }
 
 int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log) {
@@ -253,7 +287,8 @@ int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log
   options.time_limit_s = parse_duration(arguments.time_limit, "--time-limit").s();
   options.verify_only = arguments.verify_only;
   const std::unique_ptr<Backend> backend = backend_of(arguments);
-  leave_out_what_cannot_run(*backend, arguments, tasks);
+  const std::vector<std::string> left_out = leave_out_what_cannot_run(*backend, arguments, tasks);
+  if (!options.verify_only) check_can_write(arguments.out);
   Progress progress(log, arguments.quiet);
   const Watcher watcher{[] { return interrupted != 0; },
                         [&](const std::string& line) { progress(line); }};
@@ -262,11 +297,10 @@ int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log
   std::signal(SIGINT, before);
   for (const std::string& wrong : outcome.wrong) log << "sgdsim-calibrate: " << wrong << '\n';
   if (arguments.verify_only) {
-    log << "sgdsim-calibrate: " << tasks.size() - outcome.wrong.size() << " of " << tasks.size()
-        << " results are right\n";
+    log << "sgdsim-calibrate: " << verdict_on(tasks, outcome) << '\n';
   } else {
     const std::string name = arguments.name.empty() ? backend->machine().backend : arguments.name;
-    const Json record = record_of(*backend, tasks, outcome, {name, now(), options.cold});
+    const Json record = record_of(*backend, tasks, outcome, {name, now(), options.cold, left_out});
     write_text(record.dump(1) + "\n", arguments.out, out);
     if (!arguments.quiet)
       for (const std::string& line :

@@ -66,7 +66,7 @@ class HostBackend : public Backend {
   int memories(int) const override { return 0; }
   bool is_slowed_by_numbers() const override { return true; }
 
-  std::string why_not(const Plan& plan) const override {
+  std::string why_not(const Plan& plan, Type) const override {
     const bool has_calls = std::any_of(plan.steps.begin(), plan.steps.end(),
                                        [](const Step& step) { return step.act == Act::library; });
     return has_calls ? "NCCL runs on GPUs only" : "";

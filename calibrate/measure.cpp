@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "sim/core/quantity.h"
 
@@ -85,7 +86,8 @@ class Group {
     for (int i = 0; i < warm_ups; ++i) backend_.run_us();
     for (int i = 0; i < samples_a_visit && !watcher_.is_interrupted(); ++i) {
       if (options_.cold) backend_.flush_caches();
-      point.samples_us.push_back(backend_.run_us() / task.repeats);
+      if (const double us = backend_.run_us(); !std::isnan(us))
+        point.samples_us.push_back(us / task.repeats);
     }
   }
 

@@ -30,7 +30,7 @@ Json point_of(const Task& task, const Measured& measured) {
     point["outliers"].push_back(outlier);
   const double error = relative_error(measured.samples_us);
   if (std::isfinite(error)) point["relative_error"] = std::round(error * 1e4) / 1e4;
-  point["moved_B"] = task.plan.moved_B();
+  if (const auto moved_B = task.plan.moved_B()) point["moved_B"] = *moved_B;
   point["verified"] = measured.verified;
   return point;
 }
@@ -43,6 +43,7 @@ Json record_of(const Backend& backend, const std::vector<Task>& tasks, const Out
   Json notes = machine.notes;
   notes.push_back(provenance.cold ? "caches were flushed before every repetition"
                                   : "caches hold what the repetition before left there");
+  for (const std::string& reason : provenance.left_out) notes.push_back(reason);
   for (const std::string& wrong : outcome.wrong) notes.push_back("not timed: " + wrong);
   Json json = {{"schema", "sgdsim/measurement/1"},
                {"name", provenance.name},

@@ -13,6 +13,7 @@ struct Provenance {
   std::string name;
   std::string date;
   bool cold = false;
+  std::vector<std::string> left_out = {};  // and why
 };
 
 // Series in the order of the tasks; points without a sample are left out.

@@ -29,17 +29,18 @@ double copy_rate(const std::vector<Task>& tasks, const Outcome& outcome) {
     if (!is_copy_within_a_rank(tasks[i]) || outcome.points[i].samples_us.empty()) continue;
     if (tasks[i].bytes <= largest_B) continue;
     largest_B = tasks[i].bytes;
-    rate = static_cast<double>(tasks[i].plan.moved_B()) / median(outcome.points[i].samples_us);
+    rate = static_cast<double>(tasks[i].plan.moved_B().value_or(0)) /
+           median(outcome.points[i].samples_us);
   }
   return rate;
 }
 
 std::string line_of(const Task& task, const Measured& measured, double memory_rate) {
   const double time_us = median(measured.samples_us);
-  std::string line = padded(number(time_us) + " us", 14);
+  std::string line = padded(number(time_us) + " us", 16);
   const double rate = static_cast<double>(task.bytes) / time_us / 1e3;
-  line += padded(task.bytes > 0 ? number(rate) + " GB/s" : "", 14);
-  const auto moved_B = static_cast<double>(task.plan.moved_B());
+  line += padded(task.bytes > 0 ? number(rate) + " GB/s" : "", 16);
+  const auto moved_B = static_cast<double>(task.plan.moved_B().value_or(0));
   if (memory_rate > 0 && moved_B > 0)
     line += padded(number(time_us / (moved_B / memory_rate)), 8) + " x memory traffic";
   return line + "  " + text_of(task);
@@ -53,14 +54,15 @@ std::vector<std::string> summary_of(const std::vector<Task>& tasks, const Outcom
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (outcome.points[i].samples_us.empty()) continue;
-    const bool is_last = i + 1 == tasks.size() || outcome.points[i + 1].samples_us.empty() ||
-                         !is_same_series(tasks[i], tasks[i + 1]);
-    if (is_last)
+    std::size_t next = i + 1;
+    while (next < tasks.size() && outcome.points[next].samples_us.empty()) ++next;
+    if (next == tasks.size() || !is_same_series(tasks[i], tasks[next]))
       lines.push_back(line_of(tasks[i], outcome.points[i], rate * memories(tasks[i].plan.ranks)));
   }
   if (rate > 0 && memories(1) > 0)
     lines.push_back("memory traffic at " + number(rate / 1e3) +
-                    " GB/s, the rate of the largest copy within a rank");
+                    " GB/s, the rate of the largest copy within a rank; one that caches can hold "
+                    "tells too much");
   return lines;
 }
 

@@ -78,6 +78,12 @@ TEST_CASE("calibrate: refused with a sentence") {
   const std::vector<Row> rows = {
       {{"--backend", "gpu"}, "unknown backend"},
       {{"--backend", "host", "--ranks", "1"}, "--ranks"},
+      {{"--backend", "host", "--ranks", ""}, "--ranks: expected at least one"},
+      {{"--backend", "host", "--type", ""}, "--type: expected at least one"},
+      {{"--backend", "host", "--probe", ""}, "--probe: expected at least one"},
+      {{"--backend", "host", "--block", ""}, "--block: expected at least one"},
+      {{"--backend", "host", "--probe", "copy", "-a", "ring"}, "no effect without --probe"},
+      {{"--backend", "host", "--to", "4 KiB", "--out", "no/such/m.json"}, "cannot write"},
       {{"--backend", "host", "--ranks", "two"}, "--ranks"},
       {{"--backend", "host", "--ranks", "2x"}, "--ranks"},
       {{"--backend", "host", "--device", "0"}, "--device"},

@@ -103,7 +103,8 @@ TEST_CASE("calibrate: threads give the right results, of every type") {
     MeasureOptions options;
     options.verify_only = true;
     std::vector<Task> tasks = tasks_of(request);
-    std::erase_if(tasks, [&](const Task& task) { return !backend->why_not(task.plan).empty(); });
+    std::erase_if(
+        tasks, [&](const Task& task) { return !backend->why_not(task.plan, task.type).empty(); });
     const Outcome outcome = measure(*backend, tasks, options, watcher);
     CHECK(tasks.size() >= 100);
     CHECK(outcome.wrong == std::vector<std::string>{});
@@ -157,9 +158,9 @@ TEST_CASE("calibrate: the summary sets times against memory traffic") {
     return summary_of(tasks, outcome, [memories](int ranks) { return ranks == 1 ? 1 : memories; });
   };
   REQUIRE(of(1).size() == 3);
-  CHECK(of(1)[0].find("100 us    10.49 GB/s       1 x memory traffic  copy within a rank") !=
+  CHECK(of(1)[0].find("100 us      10.49 GB/s       1 x memory traffic  copy within a rank") !=
         std::string::npos);
-  CHECK(of(1)[1].find("700 us    1.498 GB/s       2 x memory traffic  allreduce ring, 2 ranks, "
+  CHECK(of(1)[1].find("700 us      1.498 GB/s       2 x memory traffic  allreduce ring, 2 ranks, "
                       "1 MiB of float32") != std::string::npos);
   CHECK(of(1)[2].find("20.97 GB/s") != std::string::npos);
   CHECK(of(2)[1].find(" 4 x memory traffic") != std::string::npos);

@@ -214,6 +214,24 @@ TEST_CASE("fit command: the fitted link takes its place in a cluster of several 
   CHECK(other["name"] == "boxes");
 }
 
+// NCCL may have used any algorithm: one can be named for it, while what states another is left out.
+TEST_CASE("fit command: what a series states is kept to") {
+  Json all = {{"schema", "sgdsim/measurement/1"}, {"series", Json::array()}};
+  for (const char* algorithm : {"nccl", "lp"}) {
+    Json series = {{"operation", "allreduce"}, {"algorithm", algorithm}, {"ranks", 2}};
+    for (const int kib : {1, 2, 4, 8})
+      series["points"].push_back({{"size_B", kib * 1024}, {"time_us", 4 + 1.024 * kib}});
+    all["series"].push_back(series);
+  }
+  const Temporary file(Temporary::Kind::file, all.dump());
+  const Ran ring = run_sgdsim({"fit", file.name(), "--from-collective", "ring"});
+  CHECK(ring.exit_code == 0);
+  CHECK(ring.log.find("it states another algorithm: lp") != std::string::npos);
+  const Ran stated = run_sgdsim({"fit", file.name(), "-a", "nccl", "--from-collective", "stated"});
+  CHECK(stated.exit_code == 2);
+  CHECK(stated.log.find("NCCL does not state its algorithm") != std::string::npos);
+}
+
 TEST_CASE("fit command: refused with a sentence") {
   struct Row {
     Words words;

@@ -83,8 +83,9 @@ Json link_cluster(const FitAnswer& answer, const Fit& fit) {
 }
 
 Json cluster_with_link(const FitArguments& arguments, const FitAnswer& answer) {
-  const ClusterFile before = read_cluster_file(arguments.into);
-  Json json = Json::parse(read_text(arguments.into));
+  const std::string text = read_text(arguments.into);
+  const ClusterFile before = read_cluster(Document::parse(text, arguments.into).root());
+  Json json = Json::parse(text);
   std::map<std::string, Json*> links;
   for (Json* fields : {&json, json.contains("links") ? &json["links"] : &json})
     for (auto& [name, value] : fields->items())

@@ -37,6 +37,16 @@ bool add_option(const std::string& text, const Algorithm& algorithm, CollectiveO
 
 }  // namespace
 
+int pieces_of(const FitArguments& arguments) {
+  if (arguments.pieces == "auto") return 0;
+  return static_cast<int>(parse_whole(arguments.pieces, 1, most_pieces, "--segments"));
+}
+
+std::optional<int> ranks_of(const std::string& text, const std::string& where) {
+  if (text.empty()) return std::nullopt;
+  return static_cast<int>(parse_whole(text, 1, most_measured_ranks, where));
+}
+
 CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& algorithm) {
   CollectiveOptions options;
   for (const std::string& option : arguments.options)
@@ -65,6 +75,8 @@ void check_link_into(const FitArguments& arguments) {
 
 void check(const FitArguments& arguments) {
   check_link_into(arguments);
+  pieces_of(arguments);
+  ranks_of(arguments.ranks, "--ranks");
   if (arguments.holdout != "sizes" && arguments.holdout != "none" &&
       !arguments.holdout.starts_with("ranks="))
     throw InputError("--holdout",

@@ -18,16 +18,6 @@
 namespace sgdsim {
 namespace {
 
-int pieces_of(const FitArguments& arguments) {
-  if (arguments.pieces == "auto") return 0;
-  return static_cast<int>(parse_whole(arguments.pieces, 1, most_pieces, "--segments"));
-}
-
-std::optional<int> ranks_of(const std::string& text, const std::string& where) {
-  if (text.empty()) return std::nullopt;
-  return static_cast<int>(parse_whole(text, 1, most_measured_ranks, where));
-}
-
 // ---- which series
 
 Measurement read_file(const FitArguments& arguments, const std::string& file) {
@@ -135,6 +125,13 @@ FitInput link_rows(const Series& series, const FitArguments& arguments, const Li
   const bool as_stated = arguments.from_collective == "stated";
   if (as_stated && series.algorithm.empty())
     throw InputError("--from-collective", "it does not state its algorithm; name one");
+  const bool is_nccl = series.algorithm == "nccl";  // which may be any of them
+  if (as_stated && is_nccl)
+    throw InputError("--from-collective",
+                     "NCCL does not state its algorithm; name one, or fit a curve");
+  if (!as_stated && !is_nccl && !series.algorithm.empty() &&
+      series.algorithm != arguments.from_collective)
+    throw InputError("--from-collective", "it states another algorithm: " + series.algorithm);
   FitInput input{series, as_stated ? series.algorithm : arguments.from_collective, {}, {}};
   for (std::size_t i = 0; i < series.points.size(); ++i)
     input.rows.push_back(link_row_of(arguments, about, i, input));

@@ -43,6 +43,9 @@ struct FitArguments {
 void add_options(CLI::App& command, FitArguments& arguments);
 // InputError where the arguments contradict each other.
 void check(const FitArguments& arguments);
+// How many segments; 0: as many as are worth it.
+int pieces_of(const FitArguments& arguments);
+std::optional<int> ranks_of(const std::string& text, const std::string& where);
 // Of --option, for an algorithm.
 CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& algorithm);
 

@@ -10,6 +10,8 @@
 // ranks take memory bandwidth from each other, which the models of links do not know.
 #include <algorithm>
 #include <cuda_runtime.h>
+#include <limits>
+#include <set>
 
 #include "calibrate/backend.h"
 #include "calibrate/cuda/kernels.cuh"
@@ -45,6 +47,8 @@ std::vector<int> usable_devices(const std::vector<int>& wanted) {
   }
   std::vector<int> devices = wanted;
   for (int device = 0; wanted.empty() && device < count; ++device) devices.push_back(device);
+  if (std::set<int>(devices.begin(), devices.end()).size() < devices.size())
+    throw InputError("--device", "a GPU stands twice; ranks share GPUs by themselves");
   for (const int device : devices)
     if (device >= count)
       throw InputError("--device", "there is no GPU " + std::to_string(device) + "; there are " +
@@ -55,11 +59,12 @@ std::vector<int> usable_devices(const std::vector<int>& wanted) {
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(std::vector<int> devices) : devices_(std::move(devices)) {
+    SGDSIM_CUDA_CHECK(cudaSetDevice(devices_.front()));
     enable_peers();
     main_ = make_stream(devices_.front());
     start_ = make_event(devices_.front(), cudaEventDefault);
     stop_ = make_event(devices_.front(), cudaEventDefault);
-    flag_ = make_host_memory(sizeof(int));
+    gate_ = make_host_memory(2 * sizeof(int));
   }
 
   Machine machine() const override {
@@ -97,12 +102,24 @@ class CudaBackend : public Backend {
 
   bool is_slowed_by_numbers() const override { return false; }
 
-  std::string why_not(const Plan& plan) const override {
-    if (!has_calls(plan)) return "";
-    if (!nccl_news().why_not.empty()) return nccl_news().why_not;
-    return static_cast<std::size_t>(plan.ranks) <= devices_.size()
-               ? ""
-               : "NCCL wants a GPU for each rank, and there are " + std::to_string(devices_.size());
+  std::string why_not(const Plan& plan, Type type) const override {
+    if (has_calls(plan)) {
+      if (!nccl_news().why_not.empty()) return nccl_news().why_not;
+      if (static_cast<std::size_t>(plan.ranks) > devices_.size())
+        return "NCCL wants a GPU for each rank, and there are " + std::to_string(devices_.size());
+    }
+    // Each rank's buffers, and its sorts: keys and pairs twice, and about half as much for CUB.
+    int64_t rank_B = plan.room.data_B + plan.room.scratch_B;
+    for (const int64_t elements : sorted_elements(plan, type))
+      rank_B = std::max(rank_B, plan.room.data_B + plan.room.scratch_B + 36 * elements);
+    const auto count = static_cast<int>(devices_.size());
+    const int64_t needed_B = rank_B * ((plan.ranks + count - 1) / count);
+    for (const int device : devices_)
+      if (const auto free_B = free_memory_B(device); needed_B > free_B / 10 * 9)
+        return "it needs " + std::to_string(needed_B >> 20) + " MiB of the memory of GPU " +
+               std::to_string(device) + ", of which " + std::to_string(free_B >> 20) +
+               " MiB are free";
+    return "";
   }
 
   void prepare(int ranks, const Room& room) override {
@@ -125,12 +142,14 @@ class CudaBackend : public Backend {
   // From memory of the host that is not pinned, a copy may return before all of it has arrived, and
   // the plan's streams do not wait for the default one.
   void write(int rank, const std::vector<std::byte>& data) override {
+    const OnDevice there(device_of(rank));
     SGDSIM_CUDA_CHECK(cudaMemcpy(data_[static_cast<std::size_t>(rank)].get(), data.data(),
                                  data.size(), cudaMemcpyHostToDevice));
     SGDSIM_CUDA_CHECK(cudaStreamSynchronize(nullptr));
   }
 
   std::vector<std::byte> read(int rank, int64_t bytes) override {
+    const OnDevice there(device_of(rank));
     std::vector<std::byte> data(static_cast<std::size_t>(bytes));
     SGDSIM_CUDA_CHECK(cudaMemcpy(data.data(), data_[static_cast<std::size_t>(rank)].get(),
                                  data.size(), cudaMemcpyDeviceToHost));
@@ -141,12 +160,10 @@ class CudaBackend : public Backend {
     plan_lanes_ = plan.room.lanes;
     const std::vector<Event> events = make_events(plan);
     make_rooms(plan, type);
-    if (has_calls(plan) && !library_) library_ = nccl_ranks(first_devices(plan.ranks));
+    if (has_calls(plan)) connect(plan, type, events);
     SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
     fork(plan);
-    if (has_calls(plan)) library_->begin();
-    for (const Step& step : plan.steps) capture(step, plan, type, events);
-    if (has_calls(plan)) library_->end();
+    queue_steps(plan, type, events);
     join(plan);
     cudaGraph_t graph = nullptr;
     SGDSIM_CUDA_CHECK(cudaStreamEndCapture(main_.get(), &graph));
@@ -161,14 +178,16 @@ class CudaBackend : public Backend {
 
   double run_us() override {
     const OnDevice there(devices_.front());
-    auto* opened = static_cast<volatile int*>(flag_.get());
-    *opened = 0;
-    launch_gate(opened, main_.get());
+    auto* gate = static_cast<volatile int*>(gate_.get());
+    gate[0] = 0;
+    gate[1] = 0;
+    launch_gate(gate, main_.get());
     SGDSIM_CUDA_CHECK(cudaEventRecord(start_.get(), main_.get()));
     SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
     SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
-    *opened = 1;
+    gate[0] = 1;
     SGDSIM_CUDA_CHECK(cudaEventSynchronize(stop_.get()));
+    if (gate[1] != 0) return std::numeric_limits<double>::quiet_NaN();
     float ms = 0;
     SGDSIM_CUDA_CHECK(cudaEventElapsedTime(&ms, start_.get(), stop_.get()));
     return 1e3 * static_cast<double>(ms);
@@ -240,19 +259,49 @@ class CudaBackend : public Backend {
     return events;
   }
 
-  // Sorts need memory, which cannot be had while a graph is captured.
-  void make_rooms(const Plan& plan, Type type) {
+  // How many elements each stream sorts at once.
+  static std::vector<int64_t> sorted_elements(const Plan& plan, Type type) {
     std::vector<int64_t> elements(static_cast<std::size_t>(plan.streams()), 0);
     for (const Step& step : plan.steps) {
       int64_t& most = elements[static_cast<std::size_t>(step.stream)];
       if (step.act == Act::select) most = std::max(most, step.bytes / size_of(type));
       if (step.act == Act::merge) most = std::max(most, 2 * step.count);
     }
+    return elements;
+  }
+
+  static int64_t free_memory_B(int device) {
+    const OnDevice there(device);
+    std::size_t free_B = 0;
+    std::size_t all_B = 0;
+    SGDSIM_CUDA_CHECK(cudaMemGetInfo(&free_B, &all_B));
+    return static_cast<int64_t>(free_B);
+  }
+
+  // Sorts need memory, which cannot be had while a graph is captured.
+  void make_rooms(const Plan& plan, Type type) {
+    const std::vector<int64_t> elements = sorted_elements(plan, type);
     rooms_.clear();
     for (int i = 0; i < plan.streams(); ++i) {
       const int64_t most = elements[static_cast<std::size_t>(i)];
       rooms_.push_back(most > 0 ? SortRoom(device_of_stream(plan, i), most) : SortRoom());
     }
+  }
+
+  // NCCL connects its ranks when they first call, which is no work for a capture.
+  void connect(const Plan& plan, Type type, const std::vector<Event>& events) {
+    if (!library_) library_ = nccl_ranks(first_devices(plan.ranks));
+    queue_steps(plan, type, events);
+    for (const int device : devices_) {
+      const OnDevice there(device);
+      SGDSIM_CUDA_CHECK(cudaDeviceSynchronize());
+    }
+  }
+
+  void queue_steps(const Plan& plan, Type type, const std::vector<Event>& events) {
+    if (has_calls(plan)) library_->begin();
+    for (const Step& step : plan.steps) queue_step(step, plan, type, events);
+    if (has_calls(plan)) library_->end();
   }
 
   void fork(const Plan& plan) {
@@ -280,7 +329,7 @@ class CudaBackend : public Backend {
     return static_cast<std::byte*>(buffer) + place.at_B;
   }
 
-  void capture(const Step& step, const Plan& plan, Type type, const std::vector<Event>& events) {
+  void queue_step(const Step& step, const Plan& plan, Type type, const std::vector<Event>& events) {
     const OnDevice there(device_of_stream(plan, step.stream));
     cudaStream_t queue = stream(step.stream);
     switch (step.act) {
@@ -327,7 +376,7 @@ class CudaBackend : public Backend {
   Event start_;
   Event stop_;
   Event forked_;
-  HostMemory flag_;
+  HostMemory gate_;
   std::vector<Memory> data_;
   std::vector<Memory> scratch_;
   std::vector<HostMemory> host_;

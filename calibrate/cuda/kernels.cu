@@ -46,9 +46,12 @@ __global__ void sum_elements(T* to, const T* from, const T* with, int64_t count)
 
 __global__ void nothing() {}
 
-__global__ void wait_for_opening(const volatile int* opened) {
+__global__ void wait_for_opening(volatile int* gate) {
   const long long start = clock64();
-  while (*opened == 0 && clock64() - start < gate_cycles) {
+  while (gate[0] == 0) {
+    if (clock64() - start < gate_cycles) continue;
+    gate[1] = 1;
+    return;
   }
 }
 
@@ -82,8 +85,8 @@ void launch_sum(Type type, void* to, const void* from, const void* with, int64_t
 
 void launch_nothing(cudaStream_t stream) { launch(nothing, 1, 1, stream); }
 
-void launch_gate(const volatile int* opened, cudaStream_t stream) {
-  launch(wait_for_opening, 1, 1, stream, opened);
+void launch_gate(volatile int* gate, cudaStream_t stream) {
+  launch(wait_for_opening, 1, 1, stream, gate);
 }
 
 }  // namespace sgdsim::calibrate::cuda

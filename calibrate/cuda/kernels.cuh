@@ -13,8 +13,8 @@ void launch_sum(Type type, void* to, const void* from, const void* with, int64_t
 
 void launch_nothing(cudaStream_t stream);
 
-// Holds the stream until *opened is not 0, or for some seconds: a host that fails in between must
-// not leave the GPU spinning for ever.
-void launch_gate(const volatile int* opened, cudaStream_t stream);
+// Holds the stream until gate[0] is not 0, or for some seconds: a host that fails in between must
+// not leave the GPU spinning for ever. Then gate[1] is 1.
+void launch_gate(volatile int* gate, cudaStream_t stream);
 
 }  // namespace sgdsim::calibrate::cuda

@@ -12,11 +12,13 @@ void Room::grow_to(const Room& other) {
   host_B = std::max(host_B, other.host_B);
 }
 
-int64_t Plan::moved_B() const {
+std::optional<int64_t> Plan::moved_B() const {
   int64_t moved = 0;
   for (const Step& step : steps) {
-    if (step.act == Act::copy) moved += 2 * step.bytes;
-    if (step.act == Act::sum) moved += 3 * step.bytes;
+    if (step.act == Act::mark || step.act == Act::await) continue;
+    if (step.act != Act::copy && step.act != Act::sum) return std::nullopt;
+    if (step.to.buffer == Buffer::host || step.from.buffer == Buffer::host) return std::nullopt;
+    moved += (step.act == Act::copy ? 2 : 3) * step.bytes;
   }
   return moved;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -73,7 +74,8 @@ struct Plan {
   int streams() const { return ranks * room.lanes; }
   int rank_of(int stream) const { return stream / room.lanes; }
   // What copies and sums read and write: 2 bytes for each that is copied, 3 for each summed.
-  int64_t moved_B() const;
+  // Nothing where the plan does anything else, or goes through the host's memory.
+  std::optional<int64_t> moved_B() const;
 };
 
 // The next place that suits every type and every GPU.

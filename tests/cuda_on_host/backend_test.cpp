@@ -145,7 +145,22 @@ TEST_CASE("cuda on host: GPUs that are not there are a clear sentence") {
   CHECK(sentence_of({}).find("no GPU that CUDA can use") != std::string::npos);
   cuda_on_host::restart(2);
   CHECK(sentence_of({1}).empty());
+  CHECK(sentence_of({1, 1}).find("a GPU stands twice") != std::string::npos);
   CHECK(sentence_of({0, 2}).find("there is no GPU 2; there are 2, from 0") != std::string::npos);
+}
+
+// Each GPU has 1 GiB. A copy needs its data at both ranks; a selection 36 bytes for each element.
+TEST_CASE("cuda on host: what a GPU has no memory for is a clear sentence") {
+  cuda_on_host::restart(1);
+  const auto backend = cuda_backend({});
+  const auto why_not = [&](const Task& task) { return backend->why_not(task.plan, task.type); };
+  constexpr int64_t mib = 1 << 20;
+  CHECK(why_not(copy_task(Way::between_ranks, 400 * mib, Type::float32)).empty());
+  CHECK(why_not(copy_task(Way::between_ranks, 600 * mib, Type::float32)) ==
+        "it needs 1200 MiB of the memory of GPU 0, of which 1024 MiB are free");
+  CHECK(why_not(top_k_task(Type::float32, 80 * mib, 8)).empty());
+  CHECK_FALSE(why_not(top_k_task(Type::float32, 120 * mib, 8)).empty());
+  CHECK_FALSE(why_not(top_k_task(Type::bfloat16, 80 * mib, 8)).empty());
 }
 
 }  // namespace

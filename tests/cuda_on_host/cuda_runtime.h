@@ -106,6 +106,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceSynchronize();
 
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* all_bytes);
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags);
@@ -140,6 +141,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 
 namespace sgdsim::cuda_on_host {
 
+constexpr std::size_t memory_B = std::size_t{1} << 30;  // of every GPU
 // As in a new process, on a machine with so many GPUs; can they access each other's memory?
 void restart(int devices, bool are_peers = true);
 // The orders from here on.

@@ -151,6 +151,14 @@ cudaError_t cudaDeviceSynchronize() {
 
 // ---- memory
 
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* all_bytes) {
+  return answer([&] {
+    *free_bytes = *all_bytes = memory_B;
+    for (const auto& [at, piece] : machine.memory)
+      if (piece.device == machine.device) *free_bytes -= piece.bytes;
+  });
+}
+
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   return answer([&] { *memory = new_memory(bytes, machine.device); });
 }
