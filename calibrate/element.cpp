@@ -2,7 +2,6 @@
 #include "calibrate/element.h"
 
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "sim/core/error.h"
@@ -65,13 +64,13 @@ uint16_t to_float16(float value) {
   return static_cast<uint16_t>(sign | half);
 }
 
+// The exponent and the mantissa move to their places in a float32, whose exponents are 112 higher.
 float from_float16(uint16_t bits) {
-  const float sign = (bits & 0x8000U) != 0 ? -1.F : 1.F;
-  const int exponent = (bits >> 10U) & 0x1f;
-  const auto mantissa = static_cast<float>(bits & 0x3ffU);
-  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  if (exponent == 31) return mantissa == 0 ? sign * INFINITY : NAN;
-  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+  const uint32_t magnitude = (bits & 0x7fffU) << 13U;
+  const bool is_finite = (bits & 0x7c00U) != 0x7c00U;
+  const float value = is_finite ? std::bit_cast<float>(magnitude) * 0x1p112F
+                                : std::bit_cast<float>(magnitude | 0x7f800000U);
+  return (bits & 0x8000U) != 0 ? -value : value;
 }
 
 uint16_t to_bfloat16(float value) {
@@ -105,6 +104,12 @@ float load(Type type, const std::byte* at) {
       return from_bfloat16(read<uint16_t>(at));
   }
   return 0;
+}
+
+float rounded(Type type, float value) {
+  if (type == Type::float16) return from_float16(to_float16(value));
+  if (type == Type::bfloat16) return from_bfloat16(to_bfloat16(value));
+  return value;
 }
 
 void sum(Type type, std::byte* to, const std::byte* from, const std::byte* with, int64_t bytes) {

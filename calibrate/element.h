@@ -24,6 +24,8 @@ float from_bfloat16(uint16_t bits);
 
 void store(Type type, std::byte* at, float value);
 float load(Type type, const std::byte* at);
+// The number of this type that is nearest to the value.
+float rounded(Type type, float value);
 
 // to[i] = from[i] + with[i] for as many elements as there are in `bytes`; 16-bit types are added in
 // float and rounded once. `to` may be one of the others.

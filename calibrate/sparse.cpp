@@ -14,12 +14,6 @@ float value_at(Type type, const std::byte* data, int64_t i) {
   return load(type, data + i * size_of(type));
 }
 
-float rounded(Type type, float value) {
-  std::byte bits[4];
-  store(type, bits, value);
-  return load(type, bits);
-}
-
 bool is_larger(const Pair& a, const Pair& b) {
   const float size_a = std::abs(a.value);
   const float size_b = std::abs(b.value);

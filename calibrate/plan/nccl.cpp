@@ -16,8 +16,8 @@ Plan plan_nccl(const Collective& collective) {
       {"allgather", LibraryCall::allgather}};
   PlanWriter writer(collective.ranks, 1);
   for (int rank = 0; rank < collective.ranks; ++rank)
-    writer.library(calls.at(collective.operation), writer.stream(rank), {rank, Buffer::data, 0},
-                   collective.bytes);
+    writer.call(calls.at(collective.operation), writer.stream(rank), {rank, Buffer::data, 0},
+                collective.bytes);
   return writer.take();
 }
 

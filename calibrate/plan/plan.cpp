@@ -51,7 +51,7 @@ void PlanWriter::narrow(Act act, int stream, const Place& to, const Place& from,
   add({.act = act, .stream = stream, .bytes = bytes, .to = to, .from = from});
 }
 
-void PlanWriter::library(LibraryCall call, int stream, const Place& to, int64_t bytes) {
+void PlanWriter::call(LibraryCall call, int stream, const Place& to, int64_t bytes) {
   add({.act = Act::library, .stream = stream, .bytes = bytes, .call = call, .to = to});
 }
 

@@ -91,7 +91,7 @@ class PlanWriter {
   void select(int stream, const Place& to, const Place& from, int64_t bytes, int64_t count);
   void merge(int stream, const Place& to, const Place& from, int64_t count);
   void narrow(Act act, int stream, const Place& to, const Place& from, int64_t bytes);
-  void library(LibraryCall call, int stream, const Place& to, int64_t bytes);
+  void call(LibraryCall call, int stream, const Place& to, int64_t bytes);
   void nothing(int stream);
   // An event that has passed when all steps of the stream so far have.
   int mark(int stream);

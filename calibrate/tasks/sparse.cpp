@@ -48,12 +48,6 @@ Sparse selected(int rank, int64_t elements, int64_t count) {
   return kept;
 }
 
-float rounded(Type type, float value) {
-  std::array<std::byte, 4> bits{};
-  store(type, bits.data(), value);
-  return load(type, bits.data());
-}
-
 // The `count` largest of the sum of both, in the plainest way.
 Sparse merged(Sparse a, const Sparse& b, Type type, int64_t count) {
   for (const auto& [index, value] : b) a[index] = rounded(type, a[index] + value);
