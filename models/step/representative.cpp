@@ -87,7 +87,7 @@ class Representative {
   Breakdown breakdown_;
   Sparsity sparsity_;
   Job job_;  // with everything but the size
-  std::array<Sent, 2> recent_{};
+  std::array<Sent, 64> recent_{};  // by a hash of the size
 };
 
 // Iterations differ only where the density does.
@@ -115,10 +115,11 @@ StepResult Representative::run() {
   return result;
 }
 
-// Pieces of one size follow each other, with the rest of a layer in between: two costs are kept.
-// What a compression makes of a message may depend on its layers, too.
+// Layers repeat, and so do their pieces: the costs of some sizes are kept. What a compression makes
+// of a message may depend on its layers, too.
 const Representative::Sent& Representative::sent(const PlannedMessage& message) {
-  Sent& sent = recent_[0];
+  const auto size_B = static_cast<uint64_t>(message.size.count());
+  Sent& sent = recent_[(size_B * 0x9e3779b97f4a7c15) >> 58U];
   if (cost_->compression() != nullptr) {
     const Encoded encoded = cost_->encoded({message.size, message.first_layer, message.last_layer});
     sparsity_.add(encoded);
@@ -126,8 +127,6 @@ const Representative::Sent& Representative::sent(const PlannedMessage& message) 
             scaled(encoded.compress, slowest_), scaled(encoded.decompress, slowest_)};
     return sent;
   }
-  if (message.size == sent.size) return sent;
-  std::swap(recent_[0], recent_[1]);
   if (message.size == sent.size) return sent;
   sent.size = message.size;
   const MessageCost& cost = plan_.bsp_broadcasts ? question_.reduce : *cost_;
