@@ -86,7 +86,7 @@ class Representative {
   Duration iteration_;
   Breakdown breakdown_;
   Sparsity sparsity_;
-  Job job_;  // with everything but the size
+  Job job_;                        // with everything but the size
   std::array<Sent, 64> recent_{};  // by a hash of the size
 };
 
