@@ -124,6 +124,7 @@ class CudaBackend : public Backend {
 
   void prepare(int ranks, const Room& room) override {
     graph_ = {};
+    rooms_.clear();
     library_.reset();
     data_.clear();
     scratch_.clear();
