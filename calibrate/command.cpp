@@ -149,6 +149,11 @@ Request request_of(const Arguments& arguments) {
   if (3 * largest * ranks > most_memory_B)
     throw InputError("--to",
                      "needs more than 256 GB of memory for " + std::to_string(ranks) + " ranks");
+  for (const char* probe : {"gtopk", "top_k"})
+    if (largest / 2 >= 4294967295. &&
+        std::find(request.probes.begin(), request.probes.end(), probe) != request.probes.end())
+      throw InputError("--to",
+                       std::string(probe) + " numbers its entries with 32 bits; at most 8 GiB");
   return request;
 }
 

@@ -96,6 +96,7 @@ TEST_CASE("calibrate: refused with a sentence") {
       {{"--backend", "host", "--from", "2 MiB", "--to", "1 MiB"}, "--to"},
       {{"--backend", "host", "--to", "1 TiB"}, "256 GB"},
       {{"--backend", "host", "--probe", "copies"}, "copy"},
+      {{"--backend", "host", "--probe", "top_k", "--to", "16 GiB"}, "32 bits"},
       {{"--backend", "host", "--time-limit", "5"}, "--time-limit"},
       {{"--backend", "host", "--block", "1 B"}, "--block"},
       {{"--backend", "host", "--least", "0"}, "--least"},

@@ -14,8 +14,6 @@
 namespace sgdsim {
 namespace {
 
-int64_t whole_B(double size_B) { return std::llround(size_B); }
-
 std::string source_of(const FitAnswer& answer, const Fit& fit) {
   std::string text = "fitted by sgdsim fit to";
   for (const std::string& source : answer.sources)

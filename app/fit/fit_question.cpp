@@ -2,7 +2,6 @@
 #include "app/fit/fit_question.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 

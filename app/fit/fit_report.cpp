@@ -11,8 +11,6 @@
 namespace sgdsim {
 namespace {
 
-int64_t whole_B(double size_B) { return std::llround(size_B); }
-
 // ---- JSON
 
 void add(Json& json, const std::string& name, const std::string& unit, const Estimate& estimate,
@@ -134,6 +132,8 @@ std::string fitted_label(const Fitted& one) {
 // ---- files for simulations
 
 }  // namespace
+
+int64_t whole_B(double size_B) { return std::llround(size_B); }
 
 // Below a billionth, errors are those of the arithmetic.
 double percent(double part) { return part < 1e-9 ? 0 : 100 * part; }

@@ -13,6 +13,7 @@ Json to_json(const FitAnswer& answer);
 void print_fits(std::ostream& out, const FitAnswer& answer);
 
 double percent(double part);
+int64_t whole_B(double size_B);
 
 // "allreduce ring, 8 ranks".
 std::string label_of(const FitInput& input);
