@@ -189,28 +189,6 @@ MessageRange message_range(const Program& program) {
   return range;
 }
 
-double time_bound_ps(const Program& program, const Network& network) {
-  const PairCost worst = network.worst();
-  auto step_ps = [&](double size_B) {
-    return static_cast<double>(worst.latency.ps()) +
-           size_B * (worst.per_byte.ps() + worst.reduce.ps());
-  };
-  double bound = 0;
-  for (const Stage& stage : program.stages) {
-    if (const auto* phase = std::get_if<Phase>(&stage)) {
-      const double total_B = phase->share.bytes(0);
-      const double step_B = phase->load == Load::chunk ? std::ceil(total_B / phase->team.size)
-                                                       : total_B + phase->team.size;
-      bound += phase->rounds * step_ps(step_B);
-    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
-      for (const Flow& flow : pipeline->flows)
-        for (const BlockRun& run : flow.blocks)
-          bound += static_cast<double>(run.count + pipeline->team.size) * 2 * step_ps(run.size_B);
-    }
-  }
-  return bound;
-}
-
 std::string_view name_of(PathTaken path) {
   switch (path) {
     case PathTaken::none:

@@ -65,10 +65,6 @@ struct MessageRange {
 };
 MessageRange message_range(const Program& program);
 
-// A bound on the time of a program in picoseconds, in floating point, so that inputs which a 64-bit
-// clock cannot hold are refused before playing.
-double time_bound_ps(const Program& program, const Network& network);
-
 std::string_view name_of(PathTaken path);
 
 }  // namespace sgdsim

@@ -119,8 +119,9 @@ class PhasePlayer {
   void play_shifts();
   void shift_round();
   bool is_plain_ring() const;
+  bool fits_clock(const LinkTimes& times) const;
   LinkTimes ring_times(double size_B) const;
-  void play_ring();
+  bool play_ring();
 
   const Phase& phase_;
   uint64_t stage_;
@@ -137,7 +138,7 @@ class PhasePlayer {
 
 void PhasePlayer::play_shifts() {
   next_ = clocks_;
-  if (is_plain_ring()) return play_ring();
+  if (is_plain_ring() && play_ring()) return;
   sends_.resize(clocks_.size());
   for (round_ = 0; round_ < phase_.rounds; ++round_) shift_round();
 }
@@ -176,14 +177,21 @@ struct Run {
   std::ptrdiff_t back = 0;
 };
 
+// Without the check of Time's own sum, which would not vectorise: fits_clock() has proved that
+// there is room.
+Time later(Time time, Duration length) {
+  return Time::at(Duration::ps(
+      static_cast<int64_t>(static_cast<uint64_t>(time.ps()) + static_cast<uint64_t>(length.ps()))));
+}
+
 SGDSIM_WIDE void pass_port(const Time* __restrict old, Time* __restrict next, Run run,
                            const Duration* __restrict out, const Duration* __restrict transit,
                            const Duration* __restrict fold) {
   for (std::size_t i = run.begin; i < run.end; ++i) {
     const std::size_t from = i - static_cast<std::size_t>(run.back);
-    const Time sent = old[i] + out[i];
-    const Time taken = std::max(old[from], old[i]) + transit[from];
-    next[i] = std::max(sent, taken) + fold[from];
+    const Time sent = later(old[i], out[i]);
+    const Time taken = later(std::max(old[from], old[i]), transit[from]);
+    next[i] = later(std::max(sent, taken), fold[from]);
   }
 }
 
@@ -192,9 +200,9 @@ SGDSIM_WIDE void pass_wire(const Time* __restrict old, Time* __restrict next, Ru
                            const Duration* __restrict fold, const Duration* __restrict flight) {
   for (std::size_t i = run.begin; i < run.end; ++i) {
     const std::size_t from = i - static_cast<std::size_t>(run.back);
-    const Time sent = old[i] + out[i];
-    const Time taken = std::max(old[from] + flight[from], old[i]) + transit[from];
-    next[i] = std::max(sent, taken) + fold[from];
+    const Time sent = later(old[i], out[i]);
+    const Time taken = later(std::max(later(old[from], flight[from]), old[i]), transit[from]);
+    next[i] = later(std::max(sent, taken), fold[from]);
   }
 }
 
@@ -219,7 +227,19 @@ LinkTimes PhasePlayer::ring_times(double size_B) const {
   return times;
 }
 
-void PhasePlayer::play_ring() {
+// Whether no clock can pass its end, were every message as slow as the slowest of these.
+bool PhasePlayer::fits_clock(const LinkTimes& times) const {
+  const auto longest = [](const std::vector<Duration>& column) {
+    return static_cast<double>(std::ranges::max(column).ps());
+  };
+  const double message = longest(times.flight) + longest(times.fold) +
+                         std::max(longest(times.out_busy), longest(times.transit));
+  const auto latest = static_cast<double>(std::ranges::max(clocks_).ps());
+  return latest + phase_.rounds * message < 0x1p62;
+}
+
+// False, with nothing played, if the clocks may overflow; rounds one by one then find out.
+bool PhasePlayer::play_ring() {
   const Team& team = phase_.team;
   const auto stride = static_cast<std::size_t>(team.stride);
   const auto size = static_cast<std::size_t>(team.size);
@@ -234,6 +254,7 @@ void PhasePlayer::play_ring() {
   const std::size_t larger =
       phase_.share.fractional ? 0 : static_cast<std::size_t>(total_B - whole_part * team.size);
   const std::array<LinkTimes, 2> times = {ring_times(chunk_B(0)), ring_times(chunk_B(size - 1))};
+  if (!fits_clock(times[0]) || !fits_clock(times[1])) return false;
   const bool port = wires_.alpha() == AlphaRule::port;
   std::vector<std::size_t> cuts;
   for (round_ = 0; round_ < phase_.rounds; ++round_) {
@@ -273,6 +294,7 @@ void PhasePlayer::play_ring() {
       }
     clocks_.swap(next_);
   }
+  return true;
 }
 
 }  // namespace

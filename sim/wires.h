@@ -47,7 +47,7 @@ class Wires {
 
   static Leg scaled(const Leg& leg, double factor) {
     auto times = [&](Duration length) {
-      return Duration::ps(std::llrint(static_cast<double>(length.ps()) * factor));
+      return Duration::nearest_ps(static_cast<double>(length.ps()) * factor);
     };
     return {times(leg.flight), times(leg.out_busy), times(leg.in_busy), times(leg.transit),
             leg.fold};

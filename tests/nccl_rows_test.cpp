@@ -119,8 +119,8 @@ TEST_CASE("nccl log: the number of ranks, for every operation and count") {
       const auto& operation = known.first;
       INFO(operation << " " << ranks);
       Random random(static_cast<uint64_t>(ranks));
-      std::vector<NcclRow> rows(20);
-      for (NcclRow& row : rows) {
+      std::vector<LogRow> rows(20);
+      for (LogRow& row : rows) {
         const double algbw = random.uniform(200, 300);
         row.out_of_place = {1, two_decimals(algbw),
                             two_decimals(algbw * known.second * (ranks - 1) / ranks)};
@@ -132,7 +132,7 @@ TEST_CASE("nccl log: the number of ranks, for every operation and count") {
       if (ranks < 70) CHECK(range.nearest == ranks);
       CHECK(std::abs(range.nearest - ranks) <= 0.03 * ranks);
     }
-  CHECK(ranks_from_ratio("broadcast", std::vector<NcclRow>(3)).nearest == 0);
+  CHECK(ranks_from_ratio("broadcast", std::vector<LogRow>(3)).nearest == 0);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ int lane_rate(std::string_view speed) {
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
-  NcclMachine read();
+  TopologyMachine read();
 
  private:
   [[noreturn]] void fail(const pugi::xml_node& at, const std::string& sentence) const {
@@ -79,7 +79,7 @@ class Reader {
   };
   std::string_view text_;
   const std::string& file_;
-  NcclMachine machine_;
+  TopologyMachine machine_;
   std::vector<Pending> pending_;
   int cpus_ = 0;
   std::map<std::string, int> ignored_;
@@ -273,7 +273,7 @@ void Reader::sort_by_rank(std::vector<int>& devices) const {
   std::stable_sort(devices.begin(), devices.end(), [&](int a, int b) { return key(a) < key(b); });
 }
 
-NcclMachine Reader::read() {
+TopologyMachine Reader::read() {
   pugi::xml_document document;
   const pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
   if (!result)
@@ -302,7 +302,7 @@ NcclMachine Reader::read() {
 
 }  // namespace
 
-NcclMachine read_nccl_machine(std::string_view text, const std::string& file) {
+TopologyMachine read_nccl_machine(std::string_view text, const std::string& file) {
   return Reader(text, file).read();
 }
 

@@ -35,7 +35,7 @@ struct NcclPeerLink {
   double GBps = 0;
 };
 
-struct NcclMachine {
+struct TopologyMachine {
   std::vector<NcclDevice> devices;
   std::vector<NcclPeerLink> peer_links;
   std::vector<int> gpus;  // device numbers by rank; those without rank last
@@ -43,6 +43,6 @@ struct NcclMachine {
   std::vector<std::string> notes;
 };
 
-NcclMachine read_nccl_machine(std::string_view text, const std::string& file);
+TopologyMachine read_nccl_machine(std::string_view text, const std::string& file);
 
 }  // namespace sgdsim

@@ -27,7 +27,7 @@ constexpr double port_us = 0.35;
 
 constexpr int64_t most_devices = 1 << 18;  // of all nodes together, in a file of some 100 MB
 
-const NcclDevice& device_at(const NcclMachine& machine, int number) {
+const NcclDevice& device_at(const TopologyMachine& machine, int number) {
   return machine.devices[static_cast<std::size_t>(number)];
 }
 
@@ -60,7 +60,7 @@ struct Way {
 };
 
 // From a GPU to a NIC through the PCIe tree, and from CPU to CPU where their roots differ.
-Way way_between(const NcclMachine& machine, int from, int to) {
+Way way_between(const TopologyMachine& machine, int from, int to) {
   // Parents come before children, so the later one of two devices is never above the other.
   Way way{0, HUGE_VAL};
   while (from != to) {
@@ -89,7 +89,7 @@ struct Regular {
 };
 
 // One NIC entry per port; the NIC of port number i.
-std::vector<int> nic_of_port(const NcclMachine& machine) {
+std::vector<int> nic_of_port(const TopologyMachine& machine) {
   std::vector<int> nics;
   for (const int nic : machine.nics)
     nics.insert(nics.end(), device_at(machine, nic).ports.size(), nic);
@@ -98,7 +98,7 @@ std::vector<int> nic_of_port(const NcclMachine& machine) {
 
 // The machine as a regular box, if it is one: every GPU alike at NVSwitches, every NIC alike, and
 // NIC g * nics / gpus as near to GPU g as any other.
-std::optional<Regular> as_regular(const NcclMachine& machine) {
+std::optional<Regular> as_regular(const TopologyMachine& machine) {
   Regular box;
   box.gpu_link_GBps = device_at(machine, machine.gpus.front()).nvswitch_GBps;
   if (!(box.gpu_link_GBps > 0) || !machine.peer_links.empty()) return std::nullopt;
@@ -126,7 +126,7 @@ std::optional<Regular> as_regular(const NcclMachine& machine) {
   return box;
 }
 
-Json box_json(const NcclMachine& machine, const Regular& box, const NcclImportOptions& options,
+Json box_json(const TopologyMachine& machine, const Regular& box, const NcclImportOptions& options,
               const std::string& file) {
   Json cluster = head_of(options, file, "nvlink_box");
   cluster["gpus_per_node"] = machine.gpus.size();
@@ -143,7 +143,7 @@ Json box_json(const NcclMachine& machine, const Regular& box, const NcclImportOp
 
 class Writer {
  public:
-  Writer(const NcclMachine& machine, const NcclImportOptions& options)
+  Writer(const TopologyMachine& machine, const NcclImportOptions& options)
       : machine_(machine), options_(options) {}
   void write(Json& cluster);
 
@@ -157,7 +157,7 @@ class Writer {
   void connect(const std::string& from, const std::string& to, const std::string& kind,
                double latency_us, double GBps, bool one_way = false);
 
-  const NcclMachine& machine_;
+  const TopologyMachine& machine_;
   const NcclImportOptions& options_;
   std::vector<std::string> names_;  // by device
   Json vertices_ = Json::array();
@@ -260,7 +260,7 @@ void Writer::write(Json& cluster) {
 
 NcclImport import_nccl_xml(std::string_view text, const std::string& file,
                            const NcclImportOptions& options) {
-  NcclMachine machine = read_nccl_machine(text, file);
+  TopologyMachine machine = read_nccl_machine(text, file);
   const auto gpus = static_cast<int64_t>(machine.gpus.size());
   if (options.nodes < 1)
     throw InputError(file, "expected at least one node, got " + std::to_string(options.nodes));

@@ -26,7 +26,7 @@ void divide_forward(std::vector<Layer>& layers, Duration total, Duration backwar
   for (Layer& layer : layers) {
     so_far += layer.backward;
     const double part = backward == Duration{} ? 0 : so_far / backward;
-    const auto until = Duration::ps(std::llrint(static_cast<double>(total.ps()) * part));
+    const auto until = Duration::nearest_ps(static_cast<double>(total.ps()) * part);
     layer.forward = until - divided;
     divided = until;
   }

@@ -71,7 +71,7 @@ Duration time_in(std::string_view word, Duration unit, const std::string& what,
   if (ps > static_cast<double>(longest_step.ps()))
     throw InputError(where, "expected " + what + " of at most " + to_text(longest_step) + ", got " +
                                 quoted(word) + " times " + to_text(unit));
-  return Duration::ps(std::llrint(ps));
+  return Duration::nearest_ps(ps);
 }
 
 Trace trace_from(const LogText& log, const std::string& format) {

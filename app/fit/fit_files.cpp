@@ -23,7 +23,7 @@ std::string source_of(const FitAnswer& answer, const Fit& fit) {
          rounded(percent(fit.max), 3) + " %";
 }
 
-std::string time_text(double ps) { return to_text(Duration::ps(std::llround(ps))); }
+std::string time_text(double ps) { return to_text(Duration::nearest_ps(ps)); }
 
 // To nine digits: no measurement has more.
 std::string rate_text(double ps) {

@@ -48,12 +48,12 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   Metrics metrics;
   std::vector<Duration> sorted = result.iterations;
   std::sort(sorted.begin(), sorted.end());
-  int64_t sum_ps = 0;
-  for (const Duration one : sorted) sum_ps += one.ps();
+  Duration sum;
+  for (const Duration one : sorted) sum += one;
   const auto count = static_cast<int64_t>(sorted.size());
-  metrics.total_ps = sum_ps;
-  metrics.mean_ps = (sum_ps + count / 2) / count;
-  metrics.mean_us = static_cast<double>(sum_ps) / static_cast<double>(count) / 1e6;
+  metrics.total_ps = sum.ps();
+  metrics.mean_ps = (sum + Duration::ps(count / 2)).ps() / count;
+  metrics.mean_us = static_cast<double>(sum.ps()) / static_cast<double>(count) / 1e6;
   metrics.p50_us = quantile(sorted, 0.5).us();
   metrics.p95_us = quantile(sorted, 0.95).us();
   metrics.p99_us = quantile(sorted, 0.99).us();

@@ -73,7 +73,7 @@ Json Amount::json(double other, int digits) const {
     case Kind::number:
       return with_digits(other, digits);
     case Kind::size:
-      return to_text(Bytes(std::llround(other)));
+      return to_text(Bytes::nearest(other));
     case Kind::time:
     case Kind::bandwidth:
     case Kind::per_byte:

@@ -153,7 +153,7 @@ Duration paper_form(const Stages& stages, const Job& job) {
       ps = 2 * steps * alpha + (b * job.size() - b + n) * (2 * beta + gamma);
       break;
   }
-  return Duration::ps(std::llrint(ps));
+  return Duration::nearest_ps(ps);
 }
 
 std::optional<Duration> reduce_form(const Stages& stages, const Job& job) {

@@ -277,7 +277,7 @@ const char* ll128_refusal(const NcclMachine& machine) {
 // ---- the table ----
 
 // The only place where the model's microseconds become picoseconds: the nearest one.
-Duration in_picoseconds(double time_us) { return Duration::ps(std::llrint(time_us * 1e6)); }
+Duration in_picoseconds(double time_us) { return Duration::nearest_ps(time_us * 1e6); }
 
 double size_correction(const NcclMachine& machine, const NcclRow& row, Bytes size) {
   const int64_t units = size.count() / 64;

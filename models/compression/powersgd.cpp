@@ -78,7 +78,7 @@ Compression read(Object& fields, const CompressionContext& context) {
          {sums[to].first - sums[from].first, sums[to].second - sums[from].second}) {
       const double elements = part * sum;
       encoded.sent += elements;
-      const Bytes size(std::llrint(std::ceil(elements) * static_cast<double>(element_B)));
+      const Bytes size = Bytes::nearest(std::ceil(elements) * static_cast<double>(element_B));
       if (size.count() == 0) continue;
       encoded.transfers[static_cast<std::size_t>(encoded.transfer_count++)] = {
           Operation::allreduce, size, {}};

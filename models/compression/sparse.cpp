@@ -43,7 +43,7 @@ double Sparse::selected(double elements, double density) const {
 }
 
 Bytes Sparse::entries(double count) const {
-  return Bytes(std::llrint(count * static_cast<double>(entry_B)));
+  return Bytes::nearest(count * static_cast<double>(entry_B));
 }
 
 Encoded Sparse::select(const Group& group, double sent) const {
@@ -83,7 +83,7 @@ void gather_entries(const Sparse& sparse, bool separate_indices, Encoded& encode
     encoded.transfer_count = 1;
     return;
   }
-  const Bytes values(std::llrint(all * static_cast<double>(sparse.element_B)));
+  const Bytes values = Bytes::nearest(all * static_cast<double>(sparse.element_B));
   encoded.transfers[0] = {Operation::allgather, values, {}, fractional};
   encoded.transfers[1] = {Operation::allgather, size - values, {}, fractional};
   encoded.transfer_count = 2;

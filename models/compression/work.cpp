@@ -21,9 +21,9 @@ constexpr std::array<Device, 2> devices = {{{"p102_100", 218.896957}, {"v100", 4
 
 Duration Work::of(double elements, double size_B) const {
   if (size_B <= 0) return {};
-  if (!curve.empty()) return curve.at(Bytes(std::llrint(size_B)));
+  if (!curve.empty()) return curve.at(Bytes::nearest(size_B));
   const double sort_ps = elements > 1 ? n_log2_n_ps * elements * std::log2(elements) : 0;
-  return start_up + Duration::ps(std::llrint(per_byte.ps() * size_B + sort_ps));
+  return start_up + Duration::nearest_ps(per_byte.ps() * size_B + sort_ps);
 }
 
 Work read_work(const Value& value) {

@@ -82,7 +82,7 @@ Counts slopes_at(const Algorithm& algorithm, const Job& job, bool played, const 
   constexpr double scale = 1000;  // against rounding
   constexpr double step = 1e-3;
   const auto at = [&](double alpha_ps, double beta_ps, double gamma_ps) {
-    const PairCost cost{Duration::ps(std::llround(alpha_ps * scale)), PerByte::ps(beta_ps * scale),
+    const PairCost cost{Duration::nearest_ps(alpha_ps * scale), PerByte::ps(beta_ps * scale),
                         PerByte::ps(gamma_ps * scale)};
     return time_ps(algorithm, job, cost, played) / scale;
   };

@@ -8,7 +8,7 @@ namespace sgdsim {
 
 Duration scaled(Duration length, double factor) {
   return factor == 1 ? length
-                     : Duration::ps(std::llrint(static_cast<double>(length.ps()) * factor));
+                     : Duration::nearest_ps(static_cast<double>(length.ps()) * factor);
 }
 
 std::vector<double> gradient_shares(const Trace& trace) {
@@ -64,10 +64,10 @@ Duration BusyTimes::finish(Duration now, Duration work, double slowdown) {
       work -= quiet;
     }
     if (work == Duration()) return now;
-    const auto needed = Duration::ps(std::llrint(static_cast<double>(work.ps()) * slowdown));
+    const auto needed = Duration::nearest_ps(static_cast<double>(work.ps()) * slowdown);
     if (now + needed <= busy.end) return now + needed;
     const Duration slow = busy.end - now;
-    work -= Duration::ps(std::llrint(static_cast<double>(slow.ps()) / slowdown));
+    work -= Duration::nearest_ps(static_cast<double>(slow.ps()) / slowdown);
     now = busy.end;
   }
   return now + std::max(Duration(), work);

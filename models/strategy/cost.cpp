@@ -45,7 +45,7 @@ Duration least_of(const std::vector<Line>& lines, Bytes size) {
   const auto size_B = static_cast<double>(size.count());
   double least = lines.front().at(size_B);
   for (const Line& line : lines) least = std::min(least, line.at(size_B));
-  return Duration::ps(std::llrint(least));
+  return Duration::nearest_ps(least);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Duration Curve::at(Bytes size) const {
   if (size > last.size) {
     const CostSample& before = samples_[samples_.size() - 2];
     const double rate = (ps(last) - ps(before)) / bytes(last.size - before.size);
-    return last.time + Duration::ps(std::llrint(std::max(0., rate) * bytes(size - last.size)));
+    return last.time + Duration::nearest_ps(std::max(0., rate) * bytes(size - last.size));
   }
   const auto upper = std::lower_bound(samples_.begin(), samples_.end(), size,
                                       [](const CostSample& s, Bytes b) { return s.size < b; });
@@ -29,7 +29,7 @@ Duration Curve::at(Bytes size) const {
   if (low.size.count() == 0 || low.time <= Duration()) return high.time;
   const double part =
       std::log(bytes(size) / bytes(low.size)) / std::log(bytes(high.size) / bytes(low.size));
-  return Duration::ps(std::llrint(ps(low) * std::pow(ps(high) / ps(low), part)));
+  return Duration::nearest_ps(ps(low) * std::pow(ps(high) / ps(low), part));
 }
 
 Curve read_curve(const Value& value) {

@@ -289,7 +289,7 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   for (const Duration limit : {cycle.busy, cycle.fold + cycle.update})
     if (limit > Duration()) rate = std::min(rate, 1 / static_cast<double>(limit.ps()));
   StepResult result;
-  const Duration iteration = Duration::ps(std::llrint(workers / rate));
+  const Duration iteration = Duration::nearest_ps(workers / rate);
   result.iterations.assign(static_cast<std::size_t>(question.iterations), iteration);
   Breakdown& mean = result.mean;
   mean.forward = trace.forward();

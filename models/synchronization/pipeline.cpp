@@ -211,12 +211,11 @@ StepResult PipelinePlayer::run() {
     if (measured) staleness_ += stale;
     if (measured) staleness_max_ = std::max(staleness_max_, static_cast<double>(stale));
   }
-  int64_t total_ps = 0;
-  for (const Duration one : result_.iterations) total_ps += one.ps();
+  Duration total_time;
+  for (const Duration one : result_.iterations) total_time += one;
   Breakdown total;
   for (Breakdown& sum : sums_) {
-    sum.exposed =
-        Duration::ps(total_ps) - sum.forward - sum.backward - sum.update - sum.compression;
+    sum.exposed = total_time - sum.forward - sum.backward - sum.update - sum.compression;
     const Duration carried = std::min(sum.communication, std::max(Duration(), sum.exposed));
     sum.overlapped = sum.communication - carried;
     sum.idle = std::max(Duration(), sum.exposed - carried - sum.waiting);

@@ -121,7 +121,7 @@ std::string in_best_unit(double value, std::span<const Unit> units) {
 }  // namespace
 
 Duration parse_duration(std::string_view text, const std::string& where) {
-  return Duration::ps(std::llrint(parse(text, where, duration_kind)));
+  return Duration::nearest_ps(parse(text, where, duration_kind));
 }
 
 Bytes parse_bytes(std::string_view text, const std::string& where) {

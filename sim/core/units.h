@@ -4,6 +4,9 @@
 // link rates are exact. Sizes are whole bytes. Rates are kept as doubles, because a fitted beta is
 // seldom a whole number; they become picoseconds in exactly one place, PerByte::operator*.
 // Only meaningful operations exist: two points in time subtract, they do not add.
+// No operation wraps around: what 64 bits cannot hold is an InputError, in models as in engines.
+// The check is one branch that is never taken; a loop that has to be rid of it proves first that
+// its sums fit (sim/round_engine.cpp).
 #pragma once
 
 #include <cmath>
@@ -13,15 +16,52 @@
 
 namespace sgdsim {
 
+// What the operations below do instead of wrapping around.
+[[noreturn]] void time_overflow();
+[[noreturn]] void size_overflow();
+
+namespace whole_number {
+
+template <void (*overflow)()>
+constexpr int64_t sum(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) overflow();
+  return result;
+}
+template <void (*overflow)()>
+constexpr int64_t difference(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_sub_overflow(a, b, &result)) overflow();
+  return result;
+}
+template <void (*overflow)()>
+constexpr int64_t product(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) overflow();
+  return result;
+}
+// The nearest whole number, a tie to the even one; NaN is refused as well.
+template <void (*overflow)()>
+inline int64_t nearest(double value) {
+  if (!(std::abs(value) < 0x1p63)) overflow();
+  return std::llrint(value);
+}
+
+}  // namespace whole_number
+
 // A length of time.
 class Duration {
  public:
   constexpr Duration() = default;
   static constexpr Duration ps(int64_t count) { return Duration(count); }
-  static constexpr Duration ns(int64_t count) { return Duration(count * 1'000); }
-  static constexpr Duration us(int64_t count) { return Duration(count * 1'000'000); }
-  static constexpr Duration ms(int64_t count) { return Duration(count * 1'000'000'000); }
-  static constexpr Duration s(int64_t count) { return Duration(count * 1'000'000'000'000); }
+  static constexpr Duration ns(int64_t count) { return ps(1'000) * count; }
+  static constexpr Duration us(int64_t count) { return ps(1'000'000) * count; }
+  static constexpr Duration ms(int64_t count) { return ps(1'000'000'000) * count; }
+  static constexpr Duration s(int64_t count) { return ps(1'000'000'000'000) * count; }
+  // What a model computed in floating point.
+  static Duration nearest_ps(double count) {
+    return ps(whole_number::nearest<time_overflow>(count));
+  }
   static constexpr Duration longest() { return Duration(std::numeric_limits<int64_t>::max()); }
 
   constexpr int64_t ps() const { return ps_; }
@@ -31,9 +71,15 @@ class Duration {
   constexpr double s() const { return static_cast<double>(ps_) / 1e12; }
 
   constexpr auto operator<=>(const Duration&) const = default;
-  constexpr Duration operator+(Duration other) const { return Duration(ps_ + other.ps_); }
-  constexpr Duration operator-(Duration other) const { return Duration(ps_ - other.ps_); }
-  constexpr Duration operator*(int64_t factor) const { return Duration(ps_ * factor); }
+  constexpr Duration operator+(Duration other) const {
+    return Duration(whole_number::sum<time_overflow>(ps_, other.ps_));
+  }
+  constexpr Duration operator-(Duration other) const {
+    return Duration(whole_number::difference<time_overflow>(ps_, other.ps_));
+  }
+  constexpr Duration operator*(int64_t factor) const {
+    return Duration(whole_number::product<time_overflow>(ps_, factor));
+  }
   constexpr Duration& operator+=(Duration other) { return *this = *this + other; }
   constexpr Duration& operator-=(Duration other) { return *this = *this - other; }
   constexpr double operator/(Duration other) const {
@@ -76,9 +122,17 @@ class Bytes {
   constexpr int64_t count() const { return count_; }
 
   constexpr auto operator<=>(const Bytes&) const = default;
-  constexpr Bytes operator+(Bytes other) const { return Bytes(count_ + other.count_); }
-  constexpr Bytes operator-(Bytes other) const { return Bytes(count_ - other.count_); }
-  constexpr Bytes operator*(int64_t factor) const { return Bytes(count_ * factor); }
+  // What a model computed in floating point.
+  static Bytes nearest(double count) { return Bytes(whole_number::nearest<size_overflow>(count)); }
+  constexpr Bytes operator+(Bytes other) const {
+    return Bytes(whole_number::sum<size_overflow>(count_, other.count_));
+  }
+  constexpr Bytes operator-(Bytes other) const {
+    return Bytes(whole_number::difference<size_overflow>(count_, other.count_));
+  }
+  constexpr Bytes operator*(int64_t factor) const {
+    return Bytes(whole_number::product<size_overflow>(count_, factor));
+  }
   constexpr Bytes& operator+=(Bytes other) { return *this = *this + other; }
 
  private:
@@ -99,7 +153,7 @@ class PerByte {
 
   // The one place where a rate becomes time: the nearest picosecond, a tie to the even one. The
   // size is a double because the `fractional` chunk option divides a message into n/P bytes.
-  Duration of(double size_B) const { return Duration::ps(std::llrint(ps_ * size_B)); }
+  Duration of(double size_B) const { return Duration::nearest_ps(ps_ * size_B); }
   Duration operator*(Bytes size) const { return of(static_cast<double>(size.count())); }
 
  private:

@@ -50,7 +50,7 @@ const std::vector<std::string>& measured_operations() {
 
 std::optional<Duration> measured_time(double us) {
   if (!(us > 0) || us > longest_us) return std::nullopt;
-  const Duration time = Duration::ps(std::llrint(us * 1e6));
+  const Duration time = Duration::nearest_ps(us * 1e6);
   if (time <= Duration()) return std::nullopt;
   return time;
 }

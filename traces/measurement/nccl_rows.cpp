@@ -49,9 +49,9 @@ struct Interval {
   double to = 0;
 };
 
-std::vector<Interval> ratios_of(const std::vector<NcclRow>& rows) {
+std::vector<Interval> ratios_of(const std::vector<LogRow>& rows) {
   std::vector<Interval> ratios;
-  for (const NcclRow& row : rows)
+  for (const LogRow& row : rows)
     for (const NcclSide& side : {row.out_of_place, row.in_place}) {
       if (side.algbw_GBps <= least_telling_GBps) continue;
       const double bus = rounding_of(side.busbw_GBps);
@@ -83,7 +83,7 @@ std::optional<Interval> most_common(const std::vector<Interval>& intervals) {
 }
 
 // What the columns and the ratio say where no name does. For two ranks every ratio is 1 or a half.
-std::string operation_from_ratio(const NcclTable& table) {
+std::string operation_from_ratio(const LogTable& table) {
   const auto ratio = most_common(ratios_of(table.rows));
   if (!ratio) return "";
   if (ratio->from > 1.01) return "allreduce";
@@ -91,7 +91,7 @@ std::string operation_from_ratio(const NcclTable& table) {
   return ratio->from > 0 && ratio->to < 0.995 && folds ? "reduce_scatter" : "";
 }
 
-std::string operation_of(const NcclTable& table, const MeasuredText& text) {
+std::string operation_of(const LogTable& table, const MeasuredText& text) {
   if (!table.operation.empty()) return table.operation;
   if (!text.operation.empty()) return text.operation;
   std::string by_file = nccl_operation_in(std::filesystem::path(text.file).stem().string());
@@ -112,14 +112,14 @@ bool allows(const RankRange& range, int ranks) {
 }
 
 // What the rows of one table say, made more precise by those of all tables of its operation.
-RankRange derived_ranks(const std::string& operation, const NcclTable& table,
+RankRange derived_ranks(const std::string& operation, const LogTable& table,
                         const RankRange& together) {
   const RankRange own = ranks_from_ratio(operation, table.rows);
   return own.nearest == 0 || allows(own, together.nearest) ? together : own;
 }
 
 // Whether a table says that so many took part.
-bool says(const NcclTable& table, const RankRange& derived, int ranks) {
+bool says(const LogTable& table, const RankRange& derived, int ranks) {
   return derived.nearest > 0 ? allows(derived, ranks) : table.listed_ranks == ranks;
 }
 
@@ -127,7 +127,7 @@ std::string words_of(const RankRange& derived) {
   return "busbw / algbw says " + std::to_string(derived.nearest) + " ranks";
 }
 
-int stated_ranks(const std::string& operation, const NcclTable& table, const RankRange& derived,
+int stated_ranks(const std::string& operation, const LogTable& table, const RankRange& derived,
                  const MeasuredText& text, Measurement& measurement) {
   const int listed = table.listed_ranks;
   if (listed > 0 && (derived.nearest == 0 || allows(derived, listed))) return listed;
@@ -148,7 +148,7 @@ int stated_ranks(const std::string& operation, const NcclTable& table, const Ran
 }
 
 // What was told chooses among the tables of a log, if one of them fits; else it overrules them.
-int ranks_of(const std::string& operation, const NcclTable& table, const RankRange& derived,
+int ranks_of(const std::string& operation, const LogTable& table, const RankRange& derived,
              bool told_fits_one, const MeasuredText& text, Measurement& measurement) {
   if (operation == "copy") return text.ranks.value_or(2);
   const bool silent = derived.nearest == 0 && table.listed_ranks == 0;
@@ -163,10 +163,10 @@ int ranks_of(const std::string& operation, const NcclTable& table, const RankRan
   return *text.ranks;
 }
 
-void add_side(Measurement& measurement, const Series& kind, const NcclTable& table, bool in_place) {
+void add_side(Measurement& measurement, const Series& kind, const LogTable& table, bool in_place) {
   Series series = kind;
   series.in_place = in_place;
-  for (const NcclRow& row : table.rows) {
+  for (const LogRow& row : table.rows) {
     if (row.type != series.type) continue;
     const NcclSide& side = in_place ? row.in_place : row.out_of_place;
     if (const auto time = measured_time(side.time_us); time && row.size_B > 0)
@@ -185,7 +185,7 @@ std::string nccl_operation_in(std::string_view text) {
   return "";
 }
 
-RankRange ranks_from_ratio(const std::string& operation, const std::vector<NcclRow>& rows) {
+RankRange ranks_from_ratio(const std::string& operation, const std::vector<LogRow>& rows) {
   const double factor = factor_of(operation);
   if (factor == 0) return {};
   const auto ratio = most_common(ratios_of(rows));
@@ -200,11 +200,11 @@ RankRange ranks_from_ratio(const std::string& operation, const std::vector<NcclR
   return range.nearest >= 2 && range.most <= 2 * range.least ? range : RankRange{};
 }
 
-void add_tables(Measurement& measurement, const std::vector<NcclTable>& tables,
+void add_tables(Measurement& measurement, const std::vector<LogTable>& tables,
                 const MeasuredText& text) {
-  std::map<std::string, std::vector<NcclRow>> rows;  // by operation
+  std::map<std::string, std::vector<LogRow>> rows;  // by operation
   std::vector<std::string> operations;
-  for (const NcclTable& table : tables) {
+  for (const LogTable& table : tables) {
     operations.push_back(operation_of(table, text));
     auto& all = rows[operations.back()];
     all.insert(all.end(), table.rows.begin(), table.rows.end());
@@ -223,7 +223,7 @@ void add_tables(Measurement& measurement, const std::vector<NcclTable>& tables,
     kind.ranks = ranks_of(kind.operation, tables[i], derived[i], told_fits_one, text, measurement);
     if (measurement.device.empty()) measurement.device = tables[i].device;
     std::vector<std::string_view> types;
-    for (const NcclRow& row : tables[i].rows)
+    for (const LogRow& row : tables[i].rows)
       if (std::find(types.begin(), types.end(), row.type) == types.end()) types.push_back(row.type);
     for (const std::string_view type : types) {
       kind.type = type;

@@ -19,7 +19,7 @@ struct NcclSide {
   double busbw_GBps = 0;
 };
 
-struct NcclRow {
+struct LogRow {
   int64_t size_B = 0;
   std::string_view type;
   bool has_operator = false;  // names sum, max, ...
@@ -28,11 +28,11 @@ struct NcclRow {
 };
 
 // A table with the rows of one run, and what was said before it.
-struct NcclTable {
+struct LogTable {
   std::string operation;  // empty: not stated
   int listed_ranks = 0;   // devices that the log lists; 0: none
   std::string device;
-  std::vector<NcclRow> rows;
+  std::vector<LogRow> rows;
 };
 
 // The operation of a program or file that is named after it ("all_reduce_perf", "AllReduce"), empty
@@ -47,12 +47,12 @@ struct RankRange {
   int least = 0;
   int most = 0;
 };
-RankRange ranks_from_ratio(const std::string& operation, const std::vector<NcclRow>& rows);
+RankRange ranks_from_ratio(const std::string& operation, const std::vector<LogRow>& rows);
 
 // Adds the two series of each table. Finds out what a table leaves open, also from the others of
 // the same operation: rows that are out of order look like many tables. What contradicts itself
 // becomes a note. InputError if the operation or the number of ranks cannot be known.
-void add_tables(Measurement& measurement, const std::vector<NcclTable>& tables,
+void add_tables(Measurement& measurement, const std::vector<LogTable>& tables,
                 const MeasuredText& text);
 
 }  // namespace sgdsim

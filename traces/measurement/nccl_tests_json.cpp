@@ -33,10 +33,10 @@ NcclSide side_of(const Json& row, const char* name) {
           number_of(json, "alg_bw").value_or(0), number_of(json, "bus_bw").value_or(0)};
 }
 
-std::optional<NcclRow> row_of(const Json& json) {
+std::optional<LogRow> row_of(const Json& json) {
   const auto size = number_of(json, "size");
   if (!size || *size < 0 || *size > 0x1p62 || *size != std::floor(*size)) return std::nullopt;
-  NcclRow row;
+  LogRow row;
   row.size_B = static_cast<int64_t>(*size);
   row.type = text_of(json, "type");
   row.has_operator = !text_of(json, "redop").empty() && text_of(json, "redop") != "none";
@@ -47,7 +47,7 @@ std::optional<NcclRow> row_of(const Json& json) {
   return row;
 }
 
-void read_devices(const Json& root, NcclTable& table) {
+void read_devices(const Json& root, LogTable& table) {
   if (!root.contains("config") || !root["config"].is_object()) return;
   const Json& config = root["config"];
   if (!config.contains("devices") || !config["devices"].is_array()) return;
@@ -67,7 +67,7 @@ Measurement nccl_tests_json(const MeasuredText& text) {
   const Document document = Document::parse(text.text, text.file);
   const Json& root = document.root().json();
   const Value results = Object(document.root()).at("results");
-  NcclTable table;
+  LogTable table;
   if (root.contains("args") && root["args"].is_array() && !root["args"].empty() &&
       root["args"][0].is_string())
     table.operation = nccl_operation_in(root["args"][0].get_ref<const std::string&>());

@@ -62,7 +62,7 @@ std::optional<NcclSide> side_at(const Words& words, std::size_t from) {
 }
 
 // The sides, from word `at` to the end of the line.
-Reading read_sides(const Words& words, std::size_t at, NcclRow& row) {
+Reading read_sides(const Words& words, std::size_t at, LogRow& row) {
   std::size_t end = words.size();
   while (end > at && is_time_of_day(words[end - 1])) --end;
   if (at < end && is_one_of(words[at], operators)) {
@@ -86,7 +86,7 @@ Reading read_sides(const Words& words, std::size_t at, NcclRow& row) {
   return Reading::row;
 }
 
-Reading read_row(const Words& words, NcclRow& row) {
+Reading read_row(const Words& words, LogRow& row) {
   for (std::size_t at = 0; at + 2 < words.size(); ++at) {
     if (!is_one_of(words[at + 2], types)) continue;
     const auto size = whole_word(unprefixed(words[at]));
@@ -106,23 +106,23 @@ bool agrees(int64_t size_B, const NcclSide& side, double unit_us) {
   const double last_digit = (unit_us > 1 ? 0.0005 : 0.005) / side.time_us;
   return std::abs(GBps - side.algbw_GBps) <= (0.02 + last_digit) * GBps + 0.006;
 }
-bool agrees(const NcclRow& row, double unit_us) {
+bool agrees(const LogRow& row, double unit_us) {
   return agrees(row.size_B, row.out_of_place, unit_us) && agrees(row.size_B, row.in_place, unit_us);
 }
 
 // Before version 2.0.1 times were milliseconds, under the words "bytes N type op time". The rows
 // say it themselves where they are long enough.
-void to_microseconds(NcclTable& table, bool under_old_words) {
+void to_microseconds(LogTable& table, bool under_old_words) {
   constexpr double ms_us = 1000;
   const auto count = [&](double unit_us, double other_us) {
-    return std::count_if(table.rows.begin(), table.rows.end(), [&](const NcclRow& row) {
+    return std::count_if(table.rows.begin(), table.rows.end(), [&](const LogRow& row) {
       return agrees(row, unit_us) && !agrees(row, other_us);
     });
   };
   const auto in_us = count(1, ms_us);
   const auto in_ms = count(ms_us, 1);
   if (in_ms < in_us || (in_ms == in_us && !under_old_words)) return;
-  for (NcclRow& row : table.rows) {
+  for (LogRow& row : table.rows) {
     row.out_of_place.time_us *= ms_us;
     row.in_place.time_us *= ms_us;
   }
@@ -130,8 +130,8 @@ void to_microseconds(NcclTable& table, bool under_old_words) {
 
 // Rows whose numbers contradict each other were broken by another process' print. If most do, it is
 // the convention that differs, and they stay.
-int64_t drop_contradictions(NcclTable& table) {
-  const auto wrong = [](const NcclRow& row) { return !agrees(row, 1); };
+int64_t drop_contradictions(LogTable& table) {
+  const auto wrong = [](const LogRow& row) { return !agrees(row, 1); };
   const auto count = std::count_if(table.rows.begin(), table.rows.end(), wrong);
   if (2 * count > static_cast<std::ptrdiff_t>(table.rows.size())) return 0;
   std::erase_if(table.rows, wrong);
@@ -168,7 +168,7 @@ class Reader {
 
   void line(std::string_view line) {
     split_words(line, words_);
-    NcclRow row;
+    LogRow row;
     switch (read_row(words_, row)) {
       case Reading::row:
         if (!table_.rows.empty() && row.size_B < table_.rows.back().size_B) close_table();
@@ -244,8 +244,8 @@ class Reader {
 
   const MeasuredText& text_;
   Measurement measurement_;
-  NcclTable table_;
-  std::vector<NcclTable> tables_;
+  LogTable table_;
+  std::vector<LogTable> tables_;
   Words words_;
   std::string operation_;
   std::string unknown_test_;  // instead of it
@@ -262,7 +262,7 @@ class Reader {
 bool is_nccl_tests_log(std::string_view text) {
   LineReader lines(text);
   Words words;
-  NcclRow row;
+  LogRow row;
   for (std::string_view line; lines.next(line);) {
     split_words(line, words);
     if (read_row(words, row) != Reading::other) return true;
