@@ -1,0 +1,171 @@
+// Plays what ships and hashes the answers.
+#include "tests/signature.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "app/sweep/sweep_file.h"
+#include "app/sweep/sweep_point.h"
+#include "app/validate/case_file.h"
+#include "models/collective/registry.h"
+#include "models/collective/simulate.h"
+#include "models/strategy/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+// FNV-1a over 64-bit words: any word that differs gives another hash.
+class Hash {
+ public:
+  void add(int64_t word) {
+    auto rest = static_cast<uint64_t>(word);
+    for (int byte = 0; byte < 8; ++byte) {
+      value_ = (value_ ^ (rest & 0xff)) * 0x100000001b3;
+      rest >>= 8;
+    }
+  }
+  void add(Duration time) { add(time.ps()); }
+  void refused() { add(int64_t{-1}); }
+  void answered() { ++answers_; }
+  std::string line(const std::string& name) const {
+    char text[64];
+    std::snprintf(text, sizeof text, " %lld %016llx", static_cast<long long>(answers_),
+                  static_cast<unsigned long long>(value_));
+    return name + text;
+  }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325;
+  int64_t answers_ = 0;
+};
+
+void add(Hash& hash, const Breakdown& breakdown) {
+  for (const Duration part : {breakdown.forward, breakdown.backward, breakdown.update,
+                              breakdown.communication, breakdown.waiting, breakdown.compression,
+                              breakdown.exposed, breakdown.overlapped, breakdown.idle})
+    hash.add(part);
+}
+
+void add(Hash& hash, const StepResult& result) {
+  for (const Duration one : result.iterations) hash.add(one);
+  add(hash, result.mean);
+  for (const MessageRecord& message : result.messages) {
+    hash.add(message.first_layer);
+    hash.add(message.last_layer);
+    hash.add(message.size.count());
+    for (const Duration time : {message.ready, message.start, message.end}) hash.add(time);
+  }
+  hash.add(result.message_count);
+}
+
+// Calls f, and notes if it refuses.
+template <class F>
+void add_answer(Hash& hash, const F& f) {
+  hash.answered();
+  try {
+    f();
+  } catch (const InputError&) {
+    hash.refused();
+  }
+}
+
+std::vector<std::string> files_below(const std::string& folder) {
+  const std::string root = std::string(SGDSIM_SOURCE_DIR) + "/" + folder;
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(root))
+    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string stem(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+
+// Every strategy at both fidelities; as the file has it first.
+std::string experiment_line(const std::string& file) {
+  Hash hash;
+  const auto play = [&](const std::vector<std::string>& settings) {
+    add_answer(hash, [&] {
+      const Experiment experiment = read_experiment(resolve_experiment(file, settings));
+      add(hash, simulate_step(experiment.question()));
+    });
+  };
+  play({});
+  for (const StrategyKind& kind : strategies())
+    for (const char* const fidelity : {"closed_form", "message"})
+      play({"strategy=" + std::string(kind.name), std::string("fidelity=") + fidelity,
+            "iterations=3"});
+  return hash.line("experiment " + stem(file));
+}
+
+std::string sweep_line(const std::string& file) {
+  Hash hash;
+  const Sweep sweep = read_sweep(file, {}, {});
+  PointReader reader(sweep);
+  Points points(sweep, {});
+  while (const auto point = points.next())
+    add_answer(hash, [&] { add(hash, simulate_step(reader.read(point->choice).question())); });
+  return hash.line("sweep " + stem(file));
+}
+
+std::string case_line(const std::string& file) {
+  Hash hash;
+  for (const CaseRow& row : read_case_file(file).rows)
+    add_answer(hash, [&] { hash.add(row.predict().time); });
+  return hash.line("case " + stem(file));
+}
+
+// One algorithm with its default options: operations x counts of ranks x sizes x fidelities, on a
+// uniform network and on the cluster files that ship.
+class Collectives {
+ public:
+  explicit Collectives(const Algorithm& algorithm) : algorithm_(algorithm) {}
+
+  std::string line() {
+    for (const int ranks : {1, 2, 3, 4, 7, 8, 16, 33}) {
+      const Network network =
+          Network::uniform(ranks, {Duration::us(45), PerByte::ps(800), PerByte::ps(50)});
+      on({"", network, 1, {}, {}});
+    }
+    for (const std::string& file : files_below("topologies/data")) on(read_cluster_file(file).cluster);
+    return hash_.line("collective " + std::string(algorithm_.name));
+  }
+
+ private:
+  void on(const Cluster& cluster) {
+    for (const Operation operation : algorithm_.operations)
+      for (const int64_t size_B : {0, 1, 1'000, 65'537, 100'000'000})
+        for (const Fidelity fidelity : {Fidelity::closed_form, Fidelity::message}) {
+          CollectiveQuestion question;
+          question.algorithm = algorithm_.name;
+          question.operation = operation;
+          question.messages = {Bytes(size_B)};
+          question.fidelity = fidelity;
+          add_answer(hash_, [&] {
+            const CollectiveAnswer answer = simulate_collective(question, cluster, "signature");
+            hash_.add(answer.time);
+            hash_.add(answer.traffic.messages);
+          });
+        }
+  }
+
+  const Algorithm& algorithm_;
+  Hash hash_;
+};
+
+}  // namespace
+
+std::vector<std::string> signature_lines() {
+  std::vector<std::string> lines;
+  for (const std::string& file : files_below("app/experiments"))
+    lines.push_back(experiment_line(file));
+  for (const std::string& file : files_below("app/sweeps")) lines.push_back(sweep_line(file));
+  for (const char* const folder : {"models/collective/data", "models/strategy/data"})
+    for (const std::string& file : files_below(folder))
+      if (read_text(file).find(case_schema) != std::string::npos) lines.push_back(case_line(file));
+  for (const Algorithm& algorithm : algorithms()) lines.push_back(Collectives(algorithm).line());
+  return lines;
+}
+
+}  // namespace sgdsim
