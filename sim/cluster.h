@@ -26,6 +26,13 @@ struct Cluster {
   std::vector<int> grid;           // torus dimensions in workers, first fastest; empty if no grid
   std::vector<std::string> notes;  // what a result must repeat as a warning
   ValidSizes valid = {};
+
+  // Network cards of a node, as far as workers share them; otherwise each has its own.
+  int cards_per_node() const {
+    for (const SharedWays& shared : network.shared_ways())
+      if (shared.group == workers_per_node) return shared.ways;
+    return workers_per_node;
+  }
 };
 
 }  // namespace sgdsim

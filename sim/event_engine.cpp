@@ -9,6 +9,7 @@
 #include <cassert>
 
 #include "sim/event_queue.h"
+#include "sim/sharing.h"
 
 namespace sgdsim {
 namespace {
@@ -39,6 +40,7 @@ class EventPlayer {
       : phase_(phase),
         stage_(stage),
         wires_(wires),
+        loads_(wires.network(), phase),
         jitter_(jitter),
         clocks_(clocks),
         workers_(clocks.size()) {}
@@ -78,7 +80,8 @@ class EventPlayer {
   void send(int me, int relative) {
     WorkerState& my = state(me);
     const int to = phase_.team.colleague(me, my.v, relative);
-    Leg leg = wires_.leg(me, to, phase_.sent_B(my.round, my.v, phase_.team.lane(me)), phase_.folds);
+    const Wires wires = loads_.any() ? wires_.sharing(loads_.at(my.round)) : wires_;
+    Leg leg = wires.leg(me, to, phase_.sent_B(my.round, my.v, phase_.team.lane(me)), phase_.folds);
     if (jitter_.on())
       leg = Wires::scaled(
           leg, jitter_.factor(stage_, static_cast<uint64_t>(my.round), static_cast<uint64_t>(me)));
@@ -142,6 +145,7 @@ class EventPlayer {
   const Phase& phase_;
   uint64_t stage_;
   const Wires& wires_;
+  PhaseLoads loads_;
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
   std::vector<WorkerState> workers_;

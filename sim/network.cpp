@@ -77,6 +77,33 @@ void Network::set_ports(std::vector<Port> ports) {
   ports_ = std::move(ports);
 }
 
+void Network::set_shared_ways(std::vector<SharedWays> ways) {
+  std::erase_if(ways, [&](const SharedWays& shared) {
+    return shared.group <= shared.ways || shared.group >= workers_;
+  });
+  shared_ways_ = std::move(ways);
+}
+
+PerByte Network::through_ways(PerByte alone, int from, int to,
+                              const std::vector<int>& loads) const {
+  PerByte rate = alone;
+  for (std::size_t g = 0; g < shared_ways_.size(); ++g) {
+    const SharedWays& shared = shared_ways_[g];
+    if (from / shared.group == to / shared.group) continue;
+    rate = std::max(rate, std::max(shared.rate_of(from), shared.rate_of(to)) * loads[g]);
+  }
+  return rate;
+}
+
+PerByte Network::through_slowest_ways(PerByte alone, const std::vector<int>& loads) const {
+  PerByte rate = alone;
+  for (std::size_t g = 0; g < shared_ways_.size(); ++g)
+    rate = std::max(
+        rate,
+        *std::max_element(shared_ways_[g].rates.begin(), shared_ways_[g].rates.end()) * loads[g]);
+  return rate;
+}
+
 Network Network::with(const Folding& folding) const {
   Network changed = *this;
   for (PairCost& cost : changed.classes_) cost.reduce = folding.of(cost.reduce);
@@ -112,7 +139,7 @@ const Network& Network::band_at(double size_B) const {
 }
 
 bool Network::is_uniform() const {
-  return ports_.empty() && classes_.size() == 1 &&
+  return ports_.empty() && shared_ways_.empty() && classes_.size() == 1 &&
          std::all_of(bands().begin(), bands().end(),
                      [](const SizeBand& band) { return band.network.is_uniform(); });
 }
@@ -125,6 +152,7 @@ Network Network::first(int workers) const {
   for (const SizeBand& band : bands()) parts.push_back({band.from_B, band.network.first(workers)});
   part.set_bands(std::move(parts));
   if (!part.ports_.empty()) part.ports_.resize(static_cast<std::size_t>(workers));
+  part.set_shared_ways(std::move(part.shared_ways_));
   return part;
 }
 

@@ -78,6 +78,25 @@ struct Port {
   PairCost in;
 };
 
+// Ways into and out of groups of consecutive workers that the members share: the cards of a node,
+// the uplinks of a rack. Member m of a group of g uses way m * ways / g. The cost of a pair has the
+// rate of a way in it; `rates` say what part of that cost is the way's, for one message or for
+// several.
+struct SharedWays {
+  int group = 1;
+  int ways = 1;
+  std::vector<PerByte> rates;  // of one way: one for all groups, or one per group
+
+  std::size_t way_of(int worker) const {
+    const int way = static_cast<int>(int64_t{worker % group} * ways / group);
+    return static_cast<std::size_t>(worker / group) * static_cast<std::size_t>(ways) +
+           static_cast<std::size_t>(way);
+  }
+  PerByte rate_of(int worker) const {
+    return rates.size() == 1 ? rates.front() : rates[static_cast<std::size_t>(worker / group)];
+  }
+};
+
 struct SizeBand;
 
 class Network {
@@ -102,6 +121,14 @@ class Network {
   // In series with the class cost, at the sender and at the receiver. Empty: no such ports.
   void set_ports(std::vector<Port> ports);
   const std::vector<Port>& ports() const { return ports_; }
+
+  // Only ways that several workers share; empty where nobody shares a way.
+  void set_shared_ways(std::vector<SharedWays> ways);
+  const std::vector<SharedWays>& shared_ways() const { return shared_ways_; }
+  // The rate of a pair when so many messages take the busiest of each of the shared ways.
+  PerByte through_ways(PerByte alone, int from, int to, const std::vector<int>& loads) const;
+  // The same for the slowest of all ways.
+  PerByte through_slowest_ways(PerByte alone, const std::vector<int>& loads) const;
 
   // The same network with another price of folding.
   Network with(const Folding& folding) const;
@@ -131,6 +158,7 @@ class Network {
   PairRule rule_;
   std::vector<PairCost> classes_;
   std::vector<Port> ports_;
+  std::vector<SharedWays> shared_ways_;
   std::shared_ptr<const std::vector<SizeBand>> bands_;
 };
 

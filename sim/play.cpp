@@ -8,6 +8,7 @@
 #include "sim/event_engine.h"
 #include "sim/pipeline_engine.h"
 #include "sim/round_engine.h"
+#include "sim/sharing.h"
 #include "sim/symmetric.h"
 
 namespace sgdsim {
@@ -147,11 +148,13 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
                                                                   options.jitter, played.ends);
                      },
                      [&](const Pipeline& pipeline) {
+                       const WayLoads loads = loads_of(network, pipeline);
+                       const Wires shared = loads.empty() ? wires : wires.sharing(loads);
                        if (events || !is_plain_chain(pipeline))
-                         play_pipeline_by_events(pipeline, number, wires, options.jitter,
+                         play_pipeline_by_events(pipeline, number, shared, options.jitter,
                                                  played.ends);
                        else
-                         play_chain(pipeline, number, wires, options.jitter, played.ends);
+                         play_chain(pipeline, number, shared, options.jitter, played.ends);
                      },
                      [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); }},
                stage);

@@ -12,6 +12,8 @@
 #include <array>
 #include <cassert>
 
+#include "sim/sharing.h"
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SGDSIM_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -34,6 +36,7 @@ class PhasePlayer {
       : phase_(phase),
         stage_(stage),
         wires_(wires),
+        loads_(wires.network(), phase),
         jitter_(jitter),
         clocks_(clocks),
         whole_(phase.load == Load::whole && phase.share.even()),
@@ -42,8 +45,10 @@ class PhasePlayer {
   void play() {
     if (phase_.handshake == Handshake::eager) in_ports_ = clocks_;
     if (phase_.talk == Talk::shift) return play_shifts();
-    for (round_ = 0; round_ < phase_.rounds; ++round_)
+    for (round_ = 0; round_ < phase_.rounds; ++round_) {
+      share_ways();
       for_each_team([&](int base) { round(base); });
+    }
   }
 
  private:
@@ -57,6 +62,10 @@ class PhasePlayer {
     for (int block = 0; block < workers(); block += team.size * team.stride)
       for (int lane = 0; lane < team.stride; ++lane)
         if (team.takes_part(block + lane)) f(block + lane);
+  }
+
+  void share_ways() {
+    if (loads_.any()) wires_ = wires_.sharing(loads_.at(round_));
   }
 
   int worker_of(int base, int v) const {
@@ -125,7 +134,8 @@ class PhasePlayer {
 
   const Phase& phase_;
   uint64_t stage_;
-  const Wires& wires_;
+  Wires wires_;  // as the messages of this round see them
+  PhaseLoads loads_;
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
   bool whole_;      // every message is the whole share, of the same size in all lanes
@@ -138,9 +148,13 @@ class PhasePlayer {
 
 void PhasePlayer::play_shifts() {
   next_ = clocks_;
+  share_ways();
   if (is_plain_ring() && play_ring()) return;
   sends_.resize(clocks_.size());
-  for (round_ = 0; round_ < phase_.rounds; ++round_) shift_round();
+  for (round_ = 0; round_ < phase_.rounds; ++round_) {
+    share_ways();
+    shift_round();
+  }
 }
 
 void PhasePlayer::shift_round() {

@@ -40,6 +40,14 @@ class Wires {
   const Network& network() const { return *network_; }
   AlphaRule alpha() const { return alpha_; }
 
+  // The same where so many messages take the busiest of the shared ways (sim/sharing.h). The
+  // loads must outlive it.
+  Wires sharing(const std::vector<int>& loads) const {
+    Wires shared = *this;
+    shared.loads_ = &loads;
+    return shared;
+  }
+
   Leg leg(int from, int to, double size_B, bool folds) const {
     if (network_->has_bands()) return leg_of_band(from, to, size_B, folds);
     return leg_at(network_->between(from, to), from, to, size_B, folds);
@@ -56,13 +64,17 @@ class Wires {
  private:
   // Kept out of the loops over workers, which are slower with it inlined.
   [[gnu::noinline]] Leg leg_of_band(int from, int to, double size_B, bool folds) const {
-    const Wires band(network_->at_size(size_B), alpha_);
+    Wires band(network_->at_size(size_B), alpha_);
+    band.loads_ = loads_;
     return band.leg_at(band.network().between(from, to), from, to, size_B, folds);
   }
 
   Leg leg_at(const PairCost& cost, int from, int to, double size_B, bool folds) const {
     Leg leg;
-    const Duration transit = cost.per_byte.of(size_B);
+    const PerByte rate = loads_ == nullptr
+                             ? cost.per_byte
+                             : network_->through_ways(cost.per_byte, from, to, *loads_);
+    const Duration transit = rate.of(size_B);
     if (folds) leg.fold = cost.reduce.of(size_B);
     if (alpha_ == AlphaRule::port) {
       leg.out_busy = leg.in_busy = leg.transit = cost.latency + transit;
@@ -73,7 +85,8 @@ class Wires {
     // A fast port is not held up for as long as a slow one at the other end needs.
     const std::vector<Port>& ports = network_->ports();
     if (!ports.empty()) {
-      const auto class_rate = network_->classes()[network_->class_of(from, to)].per_byte;
+      auto class_rate = network_->classes()[network_->class_of(from, to)].per_byte;
+      if (loads_ != nullptr) class_rate = network_->through_ways(class_rate, from, to, *loads_);
       const PerByte out = ports[static_cast<std::size_t>(from)].out.per_byte;
       const PerByte in = ports[static_cast<std::size_t>(to)].in.per_byte;
       leg.out_busy = std::max(out, class_rate).of(size_B);
@@ -84,6 +97,7 @@ class Wires {
 
   const Network* network_;
   AlphaRule alpha_;
+  const std::vector<int>* loads_ = nullptr;
 };
 
 }  // namespace sgdsim

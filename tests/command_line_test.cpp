@@ -223,7 +223,8 @@ TEST_CASE("command line: a question without an answer is refused") {
        "collective: a time beyond 106 days, the longest that a clock of 64-bit picoseconds can "
        "hold: "
        "use fewer iterations, faster links or smaller messages"},
-      {"start beyond the clock", with(no_size, {"-n", "4000 TB", "--start", "1281 h,0 us,0 us,0 us"}),
+      {"start beyond the clock",
+       with(no_size, {"-n", "4000 TB", "--start", "1281 h,0 us,0 us,0 us"}),
        "collective: a time beyond 106 days, the longest that a clock of 64-bit picoseconds can "
        "hold: "
        "use fewer iterations, faster links or smaller messages"},
@@ -414,12 +415,13 @@ void check_help(const Words& command) {
 TEST_CASE("command line: help at every level, with an example") { check_help({}); }
 
 TEST_CASE("command line: a warning goes to the log and leaves one JSON object on stdout") {
-  const Ran ran = run_sgdsim({"collective", "-c", "topologies/data/cloud_v100_25gbe.json", "-n",
-                              "1 MB", "--format", "json"});
+  const Ran ran = run_sgdsim(
+      {"collective", "-c", "topologies/data/torus_4x4x4.json", "-n", "1 MB", "--format", "json"});
   CHECK(ran.exit_code == 0);
-  CHECK(ran.log ==
-        "sgdsim: warning: 8 workers of a node share 1 network card, but each message is charged as "
-        "if it had the card to itself\n");
+  CHECK(
+      ran.log ==
+      "sgdsim: warning: contention on links inside the torus network is not modelled: each message "
+      "has its route to itself\n");
   CHECK(Json::parse(ran.out)["warnings"].size() == 1);
 }
 

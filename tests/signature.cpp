@@ -128,7 +128,8 @@ class Collectives {
           Network::uniform(ranks, {Duration::us(45), PerByte::ps(800), PerByte::ps(50)});
       on({"", network, 1, {}, {}});
     }
-    for (const std::string& file : files_below("topologies/data")) on(read_cluster_file(file).cluster);
+    for (const std::string& file : files_below("topologies/data"))
+      on(read_cluster_file(file).cluster);
     return hash_.line("collective " + std::string(algorithm_.name));
   }
 

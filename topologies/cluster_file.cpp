@@ -1,6 +1,9 @@
 // The fields that every shape has; the rest is the shape's own.
 #include "topologies/cluster_file.h"
 
+#include <algorithm>
+#include <array>
+
 #include "sim/core/error.h"
 #include "topologies/registry.h"
 #include "topologies/segments.h"
@@ -24,6 +27,16 @@ void add_bands(const Value& value, const Shape& shape, Network& network) {
     bands.push_back({static_cast<double>(from.count()), shape.wire(fields).network});
   }
   network.set_bands(std::move(bands));
+}
+
+// Links between routers carry what several pairs send, which no cost of a pair knows. Cards and the
+// uplinks of a leaf-spine are charged (sim/sharing.h); a fat tree has a way for everybody.
+std::vector<std::string> notes_of(const Shape& shape, int nodes) {
+  constexpr std::array<std::string_view, 5> shared = {"chain", "ring", "torus", "dragonfly",
+                                                      "explicit"};
+  if (nodes <= 2 || std::find(shared.begin(), shared.end(), shape.name) == shared.end()) return {};
+  return {"contention on links inside the " + std::string(shape.name) +
+          " network is not modelled: each message has its route to itself"};
 }
 
 }  // namespace
@@ -55,7 +68,7 @@ ClusterFile read_cluster(const Value& value) {
                       .network = std::move(wiring.network),
                       .workers_per_node = wiring.gpus_per_node,
                       .grid = std::move(wiring.grid),
-                      .notes = {},
+                      .notes = notes_of(shape, wiring.nodes),
                       .valid = valid_range(value.json())},
           .shape = std::string(shape.name),
           .description = std::move(description),

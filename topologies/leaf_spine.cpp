@@ -3,7 +3,8 @@
 // A pair under one leaf passes one switch; any other pair passes leaf, spine, leaf and two uplinks.
 // `oversubscription` r sets the rate of an uplink from the others: all uplinks of a leaf together
 // carry 1/r of what its nodes can send. A pair alone does not feel that beyond the rate of a single
-// uplink; what messages do to each other on a shared uplink is no part of its cost.
+// uplink; messages of one round that leave or enter a leaf together share its uplinks evenly.
+
 #include <algorithm>
 
 #include "topologies/nodes.h"
@@ -67,7 +68,14 @@ Wiring leaf_spine(Object& fields) {
   const Fabric fabric{
       NestedGroups{{tiers.nodes_per_leaf}},
       {traversals(tiers.uplink, 0, 1, delay), traversals(tiers.uplink, 2, 3, delay)}};
-  return {.network = switched_network(tiers.nodes, fabric),
+  Network network = switched_network(tiers.nodes, fabric);
+  std::vector<SharedWays> ways = network.shared_ways();
+  const int64_t of_leaf = int64_t{tiers.nodes_per_leaf} * tiers.nodes.gpus;
+  ways.push_back({static_cast<int>(std::min<int64_t>(of_leaf, tiers.nodes.workers())),
+                  1,
+                  {PerByte::ps(tiers.uplink.cost().per_byte.ps() / tiers.spines)}});
+  network.set_shared_ways(std::move(ways));
+  return {.network = std::move(network),
           .nodes = tiers.nodes.count,
           .gpus_per_node = tiers.nodes.gpus,
           .connections = node_connections(tiers.nodes) + int64_t{tiers.leaves()} * tiers.spines,

@@ -78,12 +78,24 @@ std::vector<Port> own_ports(const Nodes& nodes) {
   return ports;
 }
 
+SharedWays card_ways(const Nodes& nodes) {
+  SharedWays shared{nodes.gpus, nodes.nics, {}};
+  if (!nodes.nic) return {};
+  shared.rates = {nodes.nic->cost().per_byte};
+  if (!nodes.own_nics.empty())
+    shared.rates.assign(static_cast<std::size_t>(nodes.count), shared.rates.front());
+  for (const auto& [node, nic] : nodes.own_nics)
+    shared.rates[static_cast<std::size_t>(node)] = nic.cost().per_byte;
+  return shared;
+}
+
 Network switched_network(const Nodes& nodes, const Fabric& fabric) {
   const PairCost gpu_end =
       nodes.own_gpu_links.empty() && nodes.boxed ? nodes.gpu_link.cost() : PairCost{};
   Network network =
       nodes.boxed ? boxed_network(nodes, fabric, gpu_end) : plain_network(nodes, fabric);
   network.set_ports(own_ports(nodes));
+  network.set_shared_ways({card_ways(nodes)});
   return network;
 }
 

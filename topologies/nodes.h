@@ -58,6 +58,8 @@ struct Fabric {
   PairRule rule;
   std::vector<PairCost> costs;
 };
+// The cards of the nodes, which their GPUs share.
+SharedWays card_ways(const Nodes& nodes);
 // What every worker's own link costs, if single workers differ; the classes then leave it out.
 std::vector<Port> own_ports(const Nodes& nodes);
 Network switched_network(const Nodes& nodes, const Fabric& fabric);

@@ -138,13 +138,6 @@ std::vector<int> ranks_of(const CollectiveArguments& arguments) {
   return ranks;
 }
 
-int nics_per_node(const CollectiveArguments& arguments, int workers_per_node) {
-  if (arguments.cluster.empty()) return workers_per_node;
-  const Json& json = arguments.cluster_json;
-  const bool unknown = json.value("shape", "") == "explicit";
-  return json.value("nics_per_node", unknown ? workers_per_node : 1);
-}
-
 Cluster cluster_of(const CollectiveArguments& arguments, int ranks) {
   if (arguments.cluster.empty()) return uniform_cluster(arguments, ranks);
   if (!arguments.alpha.empty() || !arguments.beta.empty() || !arguments.gamma.empty())
@@ -159,12 +152,6 @@ Cluster cluster_of(const CollectiveArguments& arguments, int ranks) {
     cluster.network = cluster.network.first(ranks);
     cluster.grid.clear();  // part of a torus is no torus
   }
-  const int cards = nics_per_node(arguments, cluster.workers_per_node);
-  if (cards < cluster.workers_per_node && ranks > cluster.workers_per_node)
-    cluster.notes.push_back(std::to_string(cluster.workers_per_node) + " workers of a node share " +
-                            std::to_string(cards) +
-                            (cards == 1 ? " network card" : " network cards") +
-                            ", but each message is charged as if it had the card to itself");
   return cluster;
 }
 

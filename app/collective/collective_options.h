@@ -66,9 +66,6 @@ bool has_effect(const CollectiveArguments& arguments, const std::string& algorit
                 const std::string& key);
 bool takes_block(const std::string& algorithm);
 
-// Network cards of a node: the cluster file's, or one per worker.
-int nics_per_node(const CollectiveArguments& arguments, int workers_per_node);
-
 // The ranks to simulate: one value, or those of a sweep; all workers of the cluster if not given.
 std::vector<int> ranks_of(const CollectiveArguments& arguments);
 

@@ -61,7 +61,7 @@ NcclMachine machine_of(const CollectiveArguments& arguments, const Cluster& clus
   machine.ranks = workers;
   machine.nodes = (workers + per_node - 1) / per_node;
   NcclWires wires;
-  wires.nics = nics_per_node(arguments, per_node);
+  wires.nics = std::min(cluster.cards_per_node(), per_node);
   for (const std::string& option : arguments.options)
     set_machine_option(machine, wires.nics, option);
   if (per_node > 1) wires.gpu = rate_of(cluster.network.between(0, 1));

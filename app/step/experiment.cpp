@@ -54,18 +54,18 @@ std::vector<Line> read_lines(Object& fields) {
   return {line(fields)};
 }
 
-Job job_of(const Experiment& experiment, const CollectiveOptions& options,
-           std::optional<Bytes> block, Operation operation) {
+Job job_of(const Experiment& experiment, const Algorithm& algorithm,
+           const CollectiveOptions& options, std::optional<Bytes> block, Operation operation) {
   Job job;
   job.operation = operation;
   job.team = {.size = experiment.cluster.network.workers(), .stride = 1};
   job.share = {.total = Bytes(1), .fractional = options.fractional_chunks, .split = {}};
   job.block = block;
-  job.cost = worst_in_team(experiment.cluster.network, job.team);
   job.options = options;
   job.workers_per_node = experiment.cluster.workers_per_node;
   job.grid = experiment.cluster.grid;
   job.network = &experiment.cluster.network;
+  job.cost = worst_of_job(algorithm, job);
   return job;
 }
 
@@ -95,7 +95,7 @@ struct Collective {
       if (!algorithm->offers(operation))
         throw InputError(
             "", std::string(algorithm->name) + " has no " + std::string(name_of(operation)));
-      const Job job = job_of(experiment, options, block, operation);
+      const Job job = job_of(experiment, *algorithm, options, block, operation);
       if (job.size() > 1) schedule_of(*algorithm, job);  // does it fit?
       return MessageCost::of_algorithm(*algorithm, job);
     } catch (const InputError& error) {

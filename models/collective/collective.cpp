@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "sim/sharing.h"
 
 namespace sgdsim {
 namespace {
@@ -147,6 +148,24 @@ TeamCost worst_in_team(const Network& network, const Team& team) {
   cost.smallest = worst_in_band(network, team);
   for (const SizeBand& band : network.bands())
     cost.from.emplace_back(band.from_B, worst_in_band(band.network, team));
+  return cost;
+}
+
+TeamCost worst_of_job(const Algorithm& algorithm, const Job& job) {
+  const Network& network = *job.network;
+  TeamCost cost = worst_in_team(network, job.team);
+  if (network.shared_ways().empty()) return cost;
+  Job one = job;
+  one.following.clear();
+  one.cost = cost;
+  one.share.total =
+      std::max(job.share.total, Bytes(job.size()));  // a schedule of no bytes is empty
+  const WayLoads loads = most_loads(network, schedule_of(algorithm, one));
+  cost.smallest.per_byte = network.through_slowest_ways(cost.smallest.per_byte, loads);
+  for (std::size_t band = 0; band < cost.from.size(); ++band) {
+    PerByte& rate = cost.from[band].second.per_byte;
+    rate = network.bands()[band].network.through_slowest_ways(rate, loads);
+  }
   return cost;
 }
 

@@ -146,5 +146,8 @@ std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Job& jo
 
 // The worst alpha, beta and gamma among pairs of the same team, each by itself.
 TeamCost worst_in_team(const Network& network, const Team& team);
+// The same for a job on its network, where messages of the algorithm's busiest round share cards
+// and uplinks.
+TeamCost worst_of_job(const Algorithm& algorithm, const Job& job);
 
 }  // namespace sgdsim

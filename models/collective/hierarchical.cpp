@@ -93,8 +93,8 @@ class Parts {
   }
 
   Part with_cost(Part part) const {
-    if (job_.network != nullptr) part.job.cost = worst_in_team(*job_.network, part.job.team);
     part.job.following.clear();
+    if (job_.network != nullptr) part.job.cost = worst_of_job(*part.algorithm, part.job);
     return part;
   }
 

@@ -12,7 +12,7 @@
 namespace sgdsim {
 namespace {
 
-Job job_of(const CollectiveQuestion& question, const Cluster& cluster) {
+Job job_of(const CollectiveQuestion& question, const Algorithm& algorithm, const Cluster& cluster) {
   Job job;
   job.operation = question.operation;
   job.team = {.size = cluster.network.workers(), .stride = 1};
@@ -22,11 +22,11 @@ Job job_of(const CollectiveQuestion& question, const Cluster& cluster) {
   job.following.assign(question.messages.begin() + 1, question.messages.end());
   job.block = question.block;
   job.root = question.root;
-  job.cost = worst_in_team(cluster.network, job.team);
   job.options = question.options;
   job.workers_per_node = cluster.workers_per_node;
   job.grid = cluster.grid;
   job.network = &cluster.network;
+  job.cost = worst_of_job(algorithm, job);
   return job;
 }
 
@@ -43,7 +43,7 @@ void check_sizes(const CollectiveQuestion& question, const Algorithm& algorithm)
 
 CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestion& question,
                              const Cluster& cluster) {
-  const Job job = job_of(question, cluster);
+  const Job job = job_of(question, algorithm, cluster);
   check_sizes(question, algorithm);
   const Program program = schedule_of(algorithm, job);
   CollectiveAnswer answer;

@@ -37,7 +37,7 @@ std::vector<Job> rings(const Job& job, Operation operation) {
     part.share = share;
     part.root.reset();
     part.following.clear();
-    if (job.network != nullptr) part.cost = worst_in_team(*job.network, part.team);
+    if (job.network != nullptr) part.cost = worst_of_job(ring::describe(), part);
     parts.push_back(part);
     stride *= d;
     share.split.push_back(d);

@@ -1,0 +1,130 @@
+// Counting messages, way by way.
+#include "sim/sharing.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace sgdsim {
+namespace {
+
+// Counts per way, in both directions; clearing visits only what was counted.
+class Counter {
+ public:
+  explicit Counter(const Network& network) : network_(network) {
+    for (const SharedWays& shared : network.shared_ways()) {
+      const int groups = (network.workers() + shared.group - 1) / shared.group;
+      counts_.emplace_back(2 * static_cast<std::size_t>(groups) *
+                           static_cast<std::size_t>(shared.ways));
+    }
+    most_.resize(network.shared_ways().size());
+  }
+
+  void add(int from, int to) {
+    for (std::size_t g = 0; g < most_.size(); ++g) {
+      const SharedWays& shared = network_.shared_ways()[g];
+      if (from / shared.group == to / shared.group) continue;
+      count(g, 2 * shared.way_of(from));
+      count(g, 2 * shared.way_of(to) + 1);
+    }
+  }
+
+  // The most since the last call.
+  WayLoads take() {
+    WayLoads most = most_;
+    for (const auto& [shared, way] : touched_) counts_[shared][way] = 0;
+    touched_.clear();
+    std::fill(most_.begin(), most_.end(), 0);
+    return most;
+  }
+
+ private:
+  void count(std::size_t shared, std::size_t way) {
+    int& messages = counts_[shared][way];
+    if (messages++ == 0) touched_.emplace_back(shared, way);
+    most_[shared] = std::max(most_[shared], messages);
+  }
+
+  const Network& network_;
+  std::vector<std::vector<int>> counts_;
+  std::vector<std::pair<std::size_t, std::size_t>> touched_;
+  WayLoads most_;
+};
+
+// Calls f with the first member of every team that takes part.
+template <class F>
+void for_each_team(const Team& team, int workers, const F& f) {
+  for (int block = 0; block < workers; block += team.size * team.stride)
+    for (int lane = 0; lane < team.stride; ++lane)
+      if (team.takes_part(block + lane)) f(block + lane);
+}
+
+WayLoads loads_of_round(const Network& network, const Phase& phase, int round) {
+  Counter counter(network);
+  const Team& team = phase.team;
+  for_each_team(team, network.workers(), [&](int base) {
+    const auto worker = [&](int v) { return base + team.member(v) * team.stride; };
+    if (phase.talk == Talk::shift || phase.talk == Talk::exchange) {
+      for (int v = 0; v < team.size; ++v) {
+        const int to = phase.receiver(round, v);
+        if (to >= 0) counter.add(worker(v), worker(to));
+      }
+    } else {
+      phase.for_each_one_way(round, [&](int v, int to) { counter.add(worker(v), worker(to)); });
+    }
+  });
+  return counter.take();
+}
+
+void widen(WayLoads& most, const WayLoads& other) {
+  most.resize(std::max(most.size(), other.size()));
+  for (std::size_t g = 0; g < other.size(); ++g) most[g] = std::max(most[g], other[g]);
+}
+
+}  // namespace
+
+PhaseLoads::PhaseLoads(const Network& network, const Phase& phase)
+    : network_(&network), phase_(&phase) {
+  if (!any()) return;
+  const bool alike = phase.talk == Talk::shift && phase.distance_step == 0 && !phase.doubles;
+  rounds_.resize(static_cast<std::size_t>(alike ? std::min(1, phase.rounds) : phase.rounds));
+}
+
+const WayLoads& PhaseLoads::at(int round) {
+  WayLoads& loads = rounds_[rounds_.size() == 1 ? 0 : static_cast<std::size_t>(round)];
+  if (loads.empty()) loads = loads_of_round(*network_, *phase_, round);
+  return loads;
+}
+
+WayLoads loads_of(const Network& network, const Pipeline& pipeline) {
+  if (network.shared_ways().empty()) return {};
+  Counter counter(network);
+  const Team& team = pipeline.team;
+  for_each_team(team, network.workers(), [&](int base) {
+    const auto worker = [&](int v) { return base + team.member(v) * team.stride; };
+    for (const Flow& flow : pipeline.flows)
+      for (int v = 0; v < team.size; ++v) {
+        const int parent = flow.parents[static_cast<std::size_t>(v)];
+        if (parent < 0) continue;
+        counter.add(worker(flow.to_root ? v : parent), worker(flow.to_root ? parent : v));
+      }
+  });
+  return counter.take();
+}
+
+WayLoads most_loads(const Network& network, const Program& program) {
+  WayLoads most(network.shared_ways().size());
+  if (most.empty()) return most;
+  for (const Stage& stage : program.stages) {
+    if (const auto* phase = std::get_if<Phase>(&stage)) {
+      PhaseLoads loads(network, *phase);
+      const bool alike = phase->talk == Talk::shift && phase->distance_step == 0 && !phase->doubles;
+      const int different = alike ? std::min(1, phase->rounds) : phase->rounds;
+      for (int round = 0; round < different; ++round) widen(most, loads.at(round));
+    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
+      widen(most, loads_of(network, *pipeline));
+    }
+  }
+  return most;
+}
+
+}  // namespace sgdsim

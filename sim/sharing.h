@@ -1,0 +1,41 @@
+// How many messages leave or enter a group of workers by the same way, round by round.
+//
+// GPUs of a node share its network cards, nodes of a rack share its uplinks. The cost of a pair
+// knows the rate of such a way but not who else uses it. Here the messages of one round are counted
+// way by way; a round is then played as if the busiest way served all its messages evenly, so that
+// two messages through one card take twice the time per byte. That is exact where the messages of a
+// round start together, and a bound where some start later. Messages of different rounds, of
+// different collectives in flight and of parameter servers are not counted against each other.
+#pragma once
+
+#include <vector>
+
+#include "sim/network.h"
+#include "sim/schedule.h"
+
+namespace sgdsim {
+
+// Messages through the busiest way of each of the shared ways.
+using WayLoads = std::vector<int>;
+
+// Of the rounds of one phase. Rounds that are alike are counted once.
+class PhaseLoads {
+ public:
+  PhaseLoads(const Network& network, const Phase& phase);
+  // False for a network without shared ways: then nothing may be asked.
+  bool any() const { return !network_->shared_ways().empty(); }
+  const WayLoads& at(int round);
+
+ private:
+  const Network* network_;
+  const Phase* phase_;
+  std::vector<WayLoads> rounds_;  // empty until asked for
+};
+
+// All edges of a pipeline are in use at the same time.
+WayLoads loads_of(const Network& network, const Pipeline& pipeline);
+
+// The most over all stages and rounds, for formulas that know one cost only.
+WayLoads most_loads(const Network& network, const Program& program);
+
+}  // namespace sgdsim
