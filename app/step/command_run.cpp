@@ -7,6 +7,7 @@
 #include "app/step/gantt.h"
 #include "app/step/result_json.h"
 #include "app/step/timeline_json.h"
+#include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/usage.h"
 #include "app/write_text.h"
@@ -102,6 +103,7 @@ struct Plan {
   std::string with;  // a setting of --also
   StepResult result;
   Metrics metrics;
+  std::vector<std::string> warnings;
   std::string why_not;
 };
 
@@ -122,6 +124,7 @@ void add_plans(const RunArguments& arguments, const std::string& with, std::vect
     try {
       plan.result = simulate_step(experiment.question());
       plan.metrics = metrics_of(experiment, plan.result);
+      plan.warnings = warnings_of(experiment, plan.result);
     } catch (const InputError& error) {
       plan.why_not = error.what();
     }
@@ -158,6 +161,7 @@ Json plan_json(const Plan& plan) {
                       {"ready_us", message.ready.us()},
                       {"start_us", message.start.us()},
                       {"end_us", message.end.us()}});
+  if (!plan.warnings.empty()) json["warnings"] = plan.warnings;
   return json;
 }
 
@@ -193,6 +197,10 @@ void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
 void plan(const RunArguments& arguments, Streams streams) {
   const std::vector<Plan> plans = plans_of(arguments);
   if (!plans.front().why_not.empty()) throw InputError(arguments.experiment, plans.front().why_not);
+  WarningTally warnings;
+  for (const Plan& one : plans)
+    if (one.why_not.empty()) warnings.add(one.warnings, name_of(one));
+  warnings.print(streams.log, "plans");
   if (arguments.format == "table") return print_plans(streams.out, plans);
   Json json = {{"schema", "sgdsim/plan/1"}, {"plans", Json::array()}};
   for (const Plan& one : plans) json["plans"].push_back(plan_json(one));

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/version.h"
-#include "models/collective/simulate.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -71,45 +71,6 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   }
   metrics.efficiency = metrics.speedup / workers;
   return metrics;
-}
-
-std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
-                             const Cluster& cluster) {
-  if (cost.is_algorithm() && cost.job().size() > 1) {
-    std::optional<Network> changed;
-    return beyond_valid(schedule_of(*cost.algorithm(), cost.job_of(transfer, changed)), cluster);
-  }
-  if (cost.covers(transfer.size)) return "";
-  return "an exchange of " + to_text(transfer.size) + " is beyond the curve: an extrapolation";
-}
-
-// Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
-void add_extrapolations(const Experiment& experiment, const StepResult& result,
-                        std::vector<std::string>& warnings) {
-  const MessageCost cost = experiment.question().cost;
-  std::string example;
-  std::size_t beyond = 0;
-  for (const MessageRecord& message : result.messages) {
-    const Encoded encoded = cost.encoded({message.size, message.first_layer, message.last_layer});
-    std::string why;
-    for (int i = 0; i < encoded.transfer_count && why.empty(); ++i)
-      why = extrapolation_of(cost, encoded.transfers[static_cast<std::size_t>(i)],
-                             experiment.cluster);
-    if (why.empty()) continue;
-    if (beyond++ == 0) example = why;
-  }
-  if (beyond > 0)
-    warnings.push_back(std::to_string(beyond) + " of " + std::to_string(result.messages.size()) +
-                       " exchanges: " + example);
-}
-
-std::vector<std::string> warnings_of(const Experiment& experiment, const StepResult& result) {
-  std::vector<std::string> warnings = experiment.trace.notes;
-  warnings.insert(warnings.end(), experiment.notes.begin(), experiment.notes.end());
-  warnings.insert(warnings.end(), experiment.cluster.notes.begin(), experiment.cluster.notes.end());
-  warnings.insert(warnings.end(), result.warnings.begin(), result.warnings.end());
-  add_extrapolations(experiment, result, warnings);
-  return warnings;
 }
 
 Json summary_json(const Experiment& experiment, const StepResult& result) {

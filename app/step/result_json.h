@@ -27,7 +27,4 @@ Json result_json(const Experiment& experiment, const StepResult& result);
 
 void print_result(std::ostream& out, const Experiment& experiment, const StepResult& result);
 
-// Warnings of inputs and result together.
-std::vector<std::string> warnings_of(const Experiment& experiment, const StepResult& result);
-
 }  // namespace sgdsim

@@ -55,7 +55,9 @@ void check_columns(const std::vector<std::string>& columns, const Json& line,
                    const std::string& where) {
   const std::vector<std::string> known = columns_in(line);
   for (const std::string& column : columns)
-    if (column != "error" && std::find(known.begin(), known.end(), column) == known.end())
+    // Some lines have them, others do not.
+    if (column != "error" && column != "warnings" &&
+        std::find(known.begin(), known.end(), column) == known.end())
       throw InputError(where, unknown_name("column", column, known));
 }
 

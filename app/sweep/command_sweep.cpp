@@ -71,6 +71,7 @@ void report(const SweepOutcome& outcome, const SweepOptions& options, std::ostre
   if (outcome.failed > 0) log << ", " << outcome.failed << " failed";
   if (outcome.interrupted) log << "; interrupted, --resume goes on";
   log << '\n';
+  outcome.warnings.print(log, "points");
 }
 
 // The job script of a sweep that is played elsewhere.
@@ -181,7 +182,7 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("--tasks", arguments->tasks,
                       "of the script; default so many that each takes about a minute");
   command->add_option("--image", arguments->image, "k8s: the container image with sgdsim");
-  command->add_flag("-q,--quiet", options.quiet, "no progress");
+  command->add_flag("-q,--quiet", options.quiet, "no progress, and no warnings of points");
   command->footer(
       "Example:\n"
       "  sgdsim sweep app/sweeps/nodes_bandwidth.json --minimize metrics.iteration_us\n"

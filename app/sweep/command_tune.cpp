@@ -109,6 +109,8 @@ int tune(const TuneArguments& arguments, Streams streams) {
   const Tuned tuned = tune(sweep, arguments.objective, arguments.most, threads);
   if (tuned.best.is_null()) throw InputError(arguments.file, "no point has a result");
   const auto before = as_it_stands(sweep, arguments.objective);
+  for (const std::string& warning : tuned.warnings)
+    streams.log << "sgdsim: warning: " << warning << '\n';
   if (arguments.format == "table") {
     print(streams.out, sweep, tuned, arguments.objective, before);
     return 0;
@@ -122,6 +124,7 @@ int tune(const TuneArguments& arguments, Streams streams) {
                {"failed", tuned.failed},
                {"points", sweep.points}};
   if (before) json["before"] = *before;
+  if (!tuned.warnings.empty()) json["warnings"] = tuned.warnings;
   streams.out << json.dump(2) << '\n';
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "app/step/override.h"
 #include "app/step/result_json.h"
+#include "app/step/warnings.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -115,6 +116,10 @@ std::string PointReader::id() const {
   return id_of_text(text);
 }
 
+std::vector<std::string> warnings_in(const Json& line) {
+  return line.value("warnings", std::vector<std::string>());
+}
+
 Json simulate_point(const Sweep& sweep, const Point& point, PointReader& reader) {
   Json line = {{"schema", "sgdsim/point/1"},
                {"sweep", sweep.id},
@@ -127,6 +132,8 @@ Json simulate_point(const Sweep& sweep, const Point& point, PointReader& reader)
     line["id"] = reader.id();
     line["axes"] = std::move(axes);
     line.update(summary_json(experiment, result));
+    std::vector<std::string> warnings = warnings_of(experiment, result);
+    if (!warnings.empty()) line["warnings"] = std::move(warnings);
     return line;
   } catch (const InputError& error) {
     // A point that could not even be resolved is known by what it was to be.

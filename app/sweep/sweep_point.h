@@ -50,6 +50,9 @@ class PointReader {
   const State* last_ = nullptr;
 };
 
+// The warnings of a line; empty if it has none.
+std::vector<std::string> warnings_in(const Json& line);
+
 // The line of a point (sgdsim/point/1). A point that is none has the field `error`.
 Json simulate_point(const Sweep& sweep, const Point& point, PointReader& reader);
 

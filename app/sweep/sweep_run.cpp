@@ -86,12 +86,15 @@ class Run {
   struct Worked {
     std::string text;
     DonePoint point;
+    std::string name;  // for its warnings
     bool failed = false;
   };
 
   Worked worked(Json line) const {
     Worked worked;
     worked.failed = line.contains("error");
+    worked.name = name_of(line);
+    worked.point.warnings = warnings_in(line);
     worked.text = options_.columns.empty()
                       ? line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
                       : csv_row(line, options_.columns);
@@ -99,6 +102,10 @@ class Run {
     worked.point.objective = number_in(line, options_.objective);
     worked.point.axes = std::move(line["axes"]);
     return worked;
+  }
+
+  static std::string name_of(const Json& line) {
+    return "point " + std::to_string(line.value("point", int64_t{0}));
   }
 
   // Without --resume, what another run of this sweep has begun is not thrown away.
@@ -142,7 +149,11 @@ class Run {
     there_[index] = true;
     ++outcome_.done;
     if (record.failed) ++outcome_.failed;
-    if (each_) each_({std::move(record.json["axes"]), number_in(record.json, options_.objective)});
+    std::vector<std::string> warnings = warnings_in(record.json);
+    if (!record.failed) outcome_.warnings.add(warnings, name_of(record.json));
+    if (each_)
+      each_({std::move(record.json["axes"]), number_in(record.json, options_.objective),
+             std::move(warnings)});
   }
 
   std::optional<Point> next() {
@@ -157,7 +168,10 @@ class Run {
     for (Worked& result : results) {
       pending_ += result.text;
       ++pending_points_;
-      if (result.failed) ++outcome_.failed;
+      if (result.failed)
+        ++outcome_.failed;
+      else
+        outcome_.warnings.add(result.point.warnings, result.name);
       if (each_) each_(std::move(result.point));
     }
     const double now = progress_->seconds();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/step/warnings.h"
 #include "app/sweep/sweep_file.h"
 
 namespace sgdsim {
@@ -26,12 +27,14 @@ struct SweepOutcome {
   int64_t failed = 0;  // of them
   bool interrupted = false;
   double seconds = 0;
+  WarningTally warnings;  // of the points in the output
 };
 
 // A point that is done, in order; those that were in the file already come first.
 struct DonePoint {
   Json axes;
   double objective = 0;  // not a number if the point failed
+  std::vector<std::string> warnings = {};
 };
 
 // Results are the same for any number of threads, and whether it was interrupted and resumed or

@@ -28,6 +28,7 @@ Tuned try_all(const Sweep& sweep, const std::string& objective, int threads) {
     if (!(point.objective < tuned.value)) return;
     tuned.value = point.objective;
     tuned.best = std::move(point.axes);
+    tuned.warnings = std::move(point.warnings);
   });
   return tuned;
 }
@@ -47,6 +48,7 @@ class Search {
     }
     Tuned tuned{{}, value_, static_cast<int64_t>(known_.size()), failed_, false};
     if (value_ < none) tuned.best = axes_json(sweep_, best_);
+    tuned.warnings = warnings_;
     return tuned;
   }
 
@@ -77,6 +79,7 @@ class Search {
     if (value < value_) {
       value_ = value;
       best_ = choice;
+      warnings_ = warnings_in(line);
     }
     return value;
   }
@@ -131,7 +134,8 @@ class Search {
   PointReader reader_;
   std::map<Choice, double> known_;
   Choice best_;
-  Choice line_;  // the point through which the search goes along an axis
+  std::vector<std::string> warnings_;  // of the best
+  Choice line_;                        // the point through which the search goes along an axis
   double value_ = none;
   int64_t failed_ = 0;
 };

@@ -18,6 +18,7 @@ struct Tuned {
   int64_t evaluated = 0;
   int64_t failed = 0;  // of them
   bool exhaustive = false;
+  std::vector<std::string> warnings = {};  // of the best point
 };
 
 // Minimizes a column of the lines. Never evaluates more than `most` points.

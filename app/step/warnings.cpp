@@ -1,0 +1,84 @@
+// From notes and results to sentences.
+#include "app/step/warnings.h"
+
+#include <algorithm>
+
+#include "models/collective/simulate.h"
+#include "sim/core/quantity.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_sentences = 10;  // a sweep must not bury its results
+
+std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
+                             const Cluster& cluster) {
+  if (cost.is_algorithm() && cost.job().size() > 1) {
+    std::optional<Network> changed;
+    return beyond_valid(schedule_of(*cost.algorithm(), cost.job_of(transfer, changed)), cluster);
+  }
+  if (cost.covers(transfer.size)) return "";
+  return "an exchange of " + to_text(transfer.size) + " is beyond the curve: an extrapolation";
+}
+
+// Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
+void add_extrapolations(const Experiment& experiment, const StepResult& result,
+                        std::vector<std::string>& warnings) {
+  const ValidSizes any;
+  const ValidSizes& valid = experiment.cluster.valid;
+  if (experiment.cost.is_algorithm() && valid.from == any.from && valid.to == any.to) return;
+  const MessageCost cost = experiment.question().cost;
+  std::string example;
+  std::size_t beyond = 0;
+  for (const MessageRecord& message : result.messages) {
+    const Encoded encoded = cost.encoded({message.size, message.first_layer, message.last_layer});
+    std::string why;
+    for (int i = 0; i < encoded.transfer_count && why.empty(); ++i)
+      why = extrapolation_of(cost, encoded.transfers[static_cast<std::size_t>(i)],
+                             experiment.cluster);
+    if (why.empty()) continue;
+    if (beyond++ == 0) example = why;
+  }
+  if (beyond > 0)
+    warnings.push_back(std::to_string(beyond) + " of " + std::to_string(result.messages.size()) +
+                       " exchanges: " + example);
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of(const Experiment& experiment, const StepResult& result) {
+  std::vector<std::string> warnings;
+  for (const auto* part :
+       {&experiment.trace.notes, &experiment.notes, &experiment.cluster.notes, &result.warnings})
+    warnings.insert(warnings.end(), part->begin(), part->end());
+  add_extrapolations(experiment, result, warnings);
+  return warnings;
+}
+
+void WarningTally::add(const std::vector<std::string>& warnings, const std::string& name) {
+  ++results_;
+  for (const std::string& text : warnings) {
+    const auto there = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.text == text; });
+    if (there != entries_.end())
+      ++there->count;
+    else if (entries_.size() < most_sentences)
+      entries_.push_back({text, name, 1});
+    else
+      ++left_out_;
+  }
+}
+
+void WarningTally::print(std::ostream& log, const std::string& results) const {
+  for (const Entry& entry : entries_) {
+    log << "sgdsim: warning: ";
+    if (entry.count < results_)
+      log << entry.count << " of " << results_ << ' ' << results << " (first: " << entry.first
+          << "): ";
+    log << entry.text << '\n';
+  }
+  if (left_out_ > 0)
+    log << "sgdsim: warning: " << left_out_ << " more warnings differ from these\n";
+}
+
+}  // namespace sgdsim
