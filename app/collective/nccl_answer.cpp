@@ -54,7 +54,9 @@ Bandwidth rate_of(const PairCost& cost) {
   return Bandwidth::Bps(1e12 / std::max(cost.per_byte.ps(), 1e-3));
 }
 
-NcclMachine machine_of(const CollectiveArguments& arguments, const Cluster& cluster) {
+}  // namespace
+
+NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options) {
   NcclMachine machine;
   const int workers = cluster.network.workers();
   const int per_node = std::min(cluster.workers_per_node, workers);
@@ -62,12 +64,13 @@ NcclMachine machine_of(const CollectiveArguments& arguments, const Cluster& clus
   machine.nodes = (workers + per_node - 1) / per_node;
   NcclWires wires;
   wires.nics = std::min(cluster.cards_per_node(), per_node);
-  for (const std::string& option : arguments.options)
-    set_machine_option(machine, wires.nics, option);
+  for (const std::string& option : options) set_machine_option(machine, wires.nics, option);
   if (per_node > 1) wires.gpu = rate_of(cluster.network.between(0, 1));
   if (workers > per_node) wires.nic = rate_of(cluster.network.between(0, per_node));
   return nccl_guess_graphs(machine, wires);
 }
+
+namespace {
 
 void check_no_choices(const CollectiveArguments& arguments) {
   struct Choice {
@@ -105,7 +108,8 @@ NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster&
   if (ranks == 1) throw InputError("--ranks", "NCCL's model needs two ranks or more");
   const Operation operation = operation_named(arguments.operation, "--op");
   NcclAnswer nccl;
-  nccl.table = nccl_tuning(machine_of(arguments, cluster), operation, messages.front());
+  nccl.table =
+      nccl_tuning(nccl_machine_of(cluster, arguments.options), operation, messages.front());
   CollectiveAnswer& answer = nccl.answer;
   answer.algorithm = "nccl";
   answer.time = nccl.table.choice().time;

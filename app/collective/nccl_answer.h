@@ -15,6 +15,10 @@ namespace sgdsim {
 // The keys of --option that describe the machine to NCCL.
 const std::vector<OptionKey>& nccl_option_keys();
 
+// The machine that NCCL's model sees: workers per node, cards and costs of pairs from the cluster,
+// the rest from options written key=value.
+NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options);
+
 struct NcclAnswer {
   CollectiveAnswer answer;  // of the chosen pair; its candidates are all pairs
   NcclTable table;

@@ -6,9 +6,8 @@
 #include <openssl/sha.h>
 #include <utility>
 
+#include "app/step/collective_field.h"
 #include "app/step/override.h"
-#include "models/collective/options.h"
-#include "models/collective/registry.h"
 #include "sim/core/error.h"
 #include "traces/trace_file.h"
 
@@ -36,115 +35,6 @@ Value part_of(const Value& root, const Json& json, const std::string& field,
   return root.child(field);
 }
 
-std::vector<Line> read_lines(Object& fields) {
-  auto line = [](Object& one) {
-    return Line{static_cast<double>(one.at("start_up").duration().ps()),
-                one.at("per_byte").per_byte().ps()};
-  };
-  if (const auto lines = fields.find("lines")) {
-    std::vector<Line> all;
-    for (const Value& item : lines->items()) {
-      Object one(item);
-      all.push_back(line(one));
-      one.done();
-    }
-    if (all.empty()) lines->fail("expected at least one line");
-    return all;
-  }
-  return {line(fields)};
-}
-
-Job job_of(const Experiment& experiment, const Algorithm& algorithm,
-           const CollectiveOptions& options, std::optional<Bytes> block, Operation operation) {
-  Job job;
-  job.operation = operation;
-  job.team = {.size = experiment.cluster.network.workers(), .stride = 1};
-  job.share = {.total = Bytes(1), .fractional = options.fractional_chunks, .split = {}};
-  job.block = block;
-  job.options = options;
-  job.workers_per_node = experiment.cluster.workers_per_node;
-  job.grid = experiment.cluster.grid;
-  job.network = &experiment.cluster.network;
-  job.cost = worst_of_job(algorithm, job);
-  return job;
-}
-
-// How one message is exchanged: by an algorithm, by constants, or by a measured curve.
-struct Collective {
-  std::string name;  // for people
-  const Algorithm* algorithm = nullptr;
-  CollectiveOptions options;
-  std::optional<Bytes> block;
-  std::optional<Value> servers;
-  MessageCost constants;  // without an algorithm and servers
-  std::string where;
-
-  MessageCost servers_cost(const Experiment& experiment, Operation operation) const {
-    if (operation != Operation::allreduce)
-      servers->fail("parameter servers only sum: they have no " + std::string(name_of(operation)));
-    const Network& network = experiment.cluster.network;
-    return MessageCost::of_servers(
-        read_parameter_servers(*servers, network.workers(),
-                               worst_in_team(network, {.size = network.workers(), .stride = 1})));
-  }
-  // InputError if the algorithm cannot do it.
-  MessageCost cost(const Experiment& experiment, Operation operation) const {
-    if (servers) return servers_cost(experiment, operation);
-    if (algorithm == nullptr) return constants;
-    try {
-      if (!algorithm->offers(operation))
-        throw InputError(
-            "", std::string(algorithm->name) + " has no " + std::string(name_of(operation)));
-      const Job job = job_of(experiment, *algorithm, options, block, operation);
-      if (job.size() > 1) schedule_of(*algorithm, job);  // does it fit?
-      return MessageCost::of_algorithm(*algorithm, job);
-    } catch (const InputError& error) {
-      throw InputError(where, error.what());
-    }
-  }
-};
-
-Collective read_collective(const Value& value) {
-  Collective collective;
-  Object fields(value);
-  collective.where = value.where();
-  if (const auto samples = fields.find("samples")) {
-    if (const auto schema = fields.find("schema");
-        schema && schema->text() != "sgdsim/collective-cost/1")
-      schema->fail("expected \"sgdsim/collective-cost/1\", got \"" + schema->text() + "\"");
-    if (const auto source = fields.find("source")) source->text();
-    collective.name = "measured curve";
-    collective.constants = MessageCost::of_curve(read_curve(*samples));
-    fields.done();
-    return collective;
-  }
-  if (const auto servers = fields.find("parameter_server")) {
-    collective.name = "parameter servers";
-    collective.servers = *servers;
-    fields.done();
-    return collective;
-  }
-  if (fields.has("start_up") || fields.has("lines")) {
-    collective.name = "a + bM";
-    collective.constants = MessageCost::of_lines(read_lines(fields));
-    fields.done();
-    return collective;
-  }
-  const Value name = fields.at("algorithm");
-  const Algorithm& algorithm = algorithm_named(name.text(), name.where());
-  if (const auto given = fields.find("options"))
-    for (const auto& [key, option] : given->entries()) {
-      const std::string text = option.json().is_string() ? option.text() : option.json().dump();
-      set_option(collective.options, key, text, option.where());
-      check_option_applies(algorithm, collective.options, key, option.where());
-    }
-  if (const auto given = fields.find("block")) collective.block = given->bytes();
-  fields.done();
-  collective.name = algorithm.name;
-  collective.algorithm = &algorithm;
-  return collective;
-}
-
 // "none" is as good as no field, so that a sweep can compare with it.
 bool is_none(const Value& value) {
   return value.json().is_string() && value.json().get<std::string>() == "none";
@@ -152,7 +42,7 @@ bool is_none(const Value& value) {
 
 // What is sent in place of the gradients, over the compression's own collective, the one that it
 // is made for, or the experiment's.
-void read_compression(Experiment& experiment, const Value& value, Collective collective) {
+void read_compression(Experiment& experiment, const Value& value, CollectiveField collective) {
   const Json named = {{"name", value.json()}};
   Object fields(value.json().is_string() ? Value(named, value.file(), value.path()) : value);
   const auto own = fields.find("collective");
@@ -163,36 +53,30 @@ void read_compression(Experiment& experiment, const Value& value, Collective col
   if (own) {
     collective = read_collective(*own);
   } else if (!compression.algorithm.empty()) {
-    Collective made_for;
-    made_for.name = compression.algorithm;
-    made_for.algorithm = &algorithm_named(compression.algorithm, value.where());
-    made_for.options.alpha = collective.options.alpha;
-    made_for.where = value.where();
-    collective = made_for;
+    collective = collective.replaced_by(compression.algorithm, value.where());
   }
   experiment.notes = compression.notes;
   experiment.compression = compression.name;
   experiment.collective = collective.name;
-  experiment.cost = MessageCost::compressed(collective.cost(experiment, compression.operation),
-                                            std::move(compression));
+  experiment.cost = MessageCost::compressed(
+      collective.cost(experiment.cluster, compression.operation), std::move(compression));
 }
 
 void read_exchange(Experiment& experiment, const std::optional<Value>& given,
                    const std::optional<Value>& compression) {
   static const Json ring = {{"algorithm", "ring"}};
-  const Collective collective =
+  const CollectiveField collective =
       read_collective(given ? *given : Value(ring, experiment.file, "/collective"));
   experiment.collective = collective.name;
   if (compression && !is_none(*compression))
     read_compression(experiment, *compression, collective);
   else
-    experiment.cost = collective.cost(experiment, Operation::allreduce);
-  if (collective.algorithm == nullptr) return;
+    experiment.cost = collective.cost(experiment.cluster, Operation::allreduce);
   for (auto [operation, place] : {std::pair(Operation::broadcast, &experiment.broadcast),
                                   std::pair(Operation::reduce, &experiment.reduce)}) {
-    if (!collective.algorithm->offers(operation)) continue;
+    if (!collective.offers(operation)) continue;
     try {
-      *place = collective.cost(experiment, operation);
+      *place = collective.cost(experiment.cluster, operation);
     } catch (const InputError&) {
       // Its parts may lack it; only bsp_lp with a root asks, and then says so.
     }

@@ -15,7 +15,7 @@ std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
                              const Cluster& cluster) {
   if (cost.is_algorithm() && cost.job().size() > 1) {
     std::optional<Network> changed;
-    return beyond_valid(schedule_of(*cost.algorithm(), cost.job_of(transfer, changed)), cluster);
+    return beyond_valid(cost.program_of(transfer, changed), cluster);
   }
   if (cost.covers(transfer.size)) return "";
   return "an exchange of " + to_text(transfer.size) + " is beyond the curve: an extrapolation";

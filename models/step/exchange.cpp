@@ -18,7 +18,7 @@ const Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Tran
       Key{&cost, transfer.size.count(), transfer.folding.scale, transfer.folding.extra.ps()});
   Prepared& prepared = place->second;
   if (is_new)
-    prepared.program = schedule_of(*cost.algorithm(), cost.job_of(transfer, prepared.network));
+    prepared.program = cost.program_of(transfer, prepared.network);
   return prepared;
 }
 

@@ -77,11 +77,27 @@ MessageCost MessageCost::of_servers(const ParameterServers& servers) {
   return cost;
 }
 
+MessageCost MessageCost::of_formula(std::function<Duration(Bytes)> formula) {
+  MessageCost cost;
+  cost.formula_ = std::move(formula);
+  cost.fit_line();
+  return cost;
+}
+
+MessageCost MessageCost::cheapest(std::vector<MessageCost> algorithms) {
+  MessageCost cost;
+  cost.job_ = algorithms.front().job_;
+  cost.candidates_ = std::move(algorithms);
+  cost.fit_line();
+  return cost;
+}
+
 MessageCost MessageCost::compressed(const MessageCost& exchange, Compression compression) {
   MessageCost cost = exchange;
   cost.exchange_lines_ = exchange.lines_;
   cost.density_ = density_at(compression.densities, 0);
   cost.compression_ = std::make_shared<const Compression>(std::move(compression));
+  for (MessageCost& candidate : cost.candidates_) candidate.compression_ = cost.compression_;
   cost.fit_line();
   return cost;
 }
@@ -96,6 +112,7 @@ MessageCost MessageCost::at_density(double density) const {
 MessageCost MessageCost::on(const Network& network) const {
   MessageCost cost = *this;
   cost.job_.network = &network;
+  for (MessageCost& candidate : cost.candidates_) candidate.job_.network = &network;
   return cost;
 }
 
@@ -177,6 +194,12 @@ std::optional<Duration> MessageCost::known(const Transfer& transfer, Job& scratc
     servers.cost = servers.cost.with(transfer.folding);
     return push_pull_time(servers, transfer.size, transfer.tensor);
   }
+  if (!candidates_.empty()) {
+    const MessageCost& best = cheapest_for(transfer);
+    Job job = best.job_;
+    return best.known(transfer, job);
+  }
+  if (formula_) return formula_(transfer.size);
   const std::vector<Line>& lines = compression_ == nullptr ? lines_ : exchange_lines_;
   return lines.empty() ? curve_.at(transfer.size) : least_of(lines, transfer.size);
 }
@@ -193,10 +216,25 @@ void MessageCost::prepare(Job& job, const Transfer& transfer,
   job.network = &*network;
 }
 
-Job MessageCost::job_of(const Transfer& transfer, std::optional<Network>& network) const {
+// The first of equals.
+const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
+  const MessageCost* best = &candidates_.front();
+  std::optional<Duration> least;
+  for (const MessageCost& candidate : candidates_) {
+    Job job = candidate.job_;
+    const auto time = candidate.known(transfer, job);
+    if (!time || (least && *least <= *time)) continue;
+    least = time;
+    best = &candidate;
+  }
+  return *best;
+}
+
+Program MessageCost::program_of(const Transfer& transfer, std::optional<Network>& network) const {
+  if (!candidates_.empty()) return cheapest_for(transfer).program_of(transfer, network);
   Job job = job_;
   prepare(job, transfer, network);
-  return job;
+  return schedule_of(*algorithm_, job);
 }
 
 Line MessageCost::line() const {

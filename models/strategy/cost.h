@@ -2,6 +2,7 @@
 // servers, by two constants, or by a measured curve; as it is, or compressed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -30,6 +31,10 @@ class MessageCost {
   static MessageCost of_curve(Curve curve);
   // By parameter servers.
   static MessageCost of_servers(const ParameterServers& servers);
+  // By any function of the size; nothing is played.
+  static MessageCost of_formula(std::function<Duration(Bytes)> formula);
+  // The cheapest of several algorithms, chosen for each message by their closed forms.
+  static MessageCost cheapest(std::vector<MessageCost> algorithms);
   // What the compression makes of a message, exchanged at the cost of `exchange`, which is that of
   // the compression's operation.
   static MessageCost compressed(const MessageCost& exchange, Compression compression);
@@ -52,10 +57,9 @@ class MessageCost {
   bool is_known() const { return plays() || !lines_.empty() || !curve_.empty(); }
   // Curves: was it measured, or between two that were?
   bool covers(Bytes size) const { return curve_.empty() || curve_.covers(size); }
-  bool is_algorithm() const { return algorithm_ != nullptr; }
+  bool is_algorithm() const { return algorithm_ != nullptr || !candidates_.empty(); }
   // Whether there are messages to play, or only a time.
   bool plays() const { return is_algorithm() || servers_ != nullptr; }
-  const Algorithm* algorithm() const { return algorithm_; }
   const Job& job() const { return job_; }
   const ParameterServers* servers() const { return servers_.get(); }
   const Compression* compression() const { return compression_.get(); }
@@ -63,16 +67,19 @@ class MessageCost {
   MessageCost at_density(double density) const;
   // The same on the same network, which has moved.
   MessageCost on(const Network& network) const;
-  // The algorithm's job for a transfer; `network` is where a changed network is kept.
-  Job job_of(const Transfer& transfer, std::optional<Network>& network) const;
+  // The algorithm's schedule for a transfer; `network` is where a changed network is kept.
+  Program program_of(const Transfer& transfer, std::optional<Network>& network) const;
 
  private:
   Duration of(const Transfer& transfer, Job& scratch) const;
   std::optional<Duration> known(const Transfer& transfer, Job& scratch) const;
   void prepare(Job& job, const Transfer& transfer, std::optional<Network>& network) const;
   void fit_line();
+  const MessageCost& cheapest_for(const Transfer& transfer) const;
 
   const Algorithm* algorithm_ = nullptr;
+  std::vector<MessageCost> candidates_;
+  std::function<Duration(Bytes)> formula_;
   Job job_;
   std::vector<Line> lines_;
   Curve curve_;

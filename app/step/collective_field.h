@@ -1,0 +1,38 @@
+// The field `collective` of an experiment: how one message of gradients is exchanged.
+//
+// By an algorithm, by the best one for each message (`auto`), as NCCL would choose and expects
+// (`nccl`), by parameter servers, or at constants or a curve that were measured.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/collective/collective.h"
+#include "models/strategy/cost.h"
+#include "sim/cluster.h"
+#include "sim/core/json.h"
+
+namespace sgdsim {
+
+struct CollectiveField {
+  std::string name;                          // for people: "ring", "a + bM", "measured curve"
+  std::vector<const Algorithm*> algorithms;  // one, or those that `auto` chooses from
+  CollectiveOptions options;
+  std::optional<Bytes> block;
+  std::optional<std::vector<std::string>> nccl;  // the options of NCCL's model, as key=value
+  std::optional<Value> servers;
+  MessageCost constants;  // where none of these is given
+  std::string where;
+
+  bool offers(Operation operation) const;
+  // InputError if it cannot be done. The cluster must outlive the cost, or MessageCost::on be
+  // called.
+  MessageCost cost(const Cluster& cluster, Operation operation) const;
+  // Another algorithm on the same links.
+  CollectiveField replaced_by(const std::string& algorithm, const std::string& named_in) const;
+};
+
+CollectiveField read_collective(const Value& value);
+
+}  // namespace sgdsim
