@@ -82,10 +82,7 @@ struct Collective {
   MessageCost servers_cost(const Experiment& experiment, Operation operation) const {
     if (operation != Operation::allreduce)
       servers->fail("parameter servers only sum: they have no " + std::string(name_of(operation)));
-    const Network& network = experiment.cluster.network;
-    return MessageCost::of_servers(
-        read_parameter_servers(*servers, network.workers(),
-                               worst_in_team(network, {.size = network.workers(), .stride = 1})));
+    return MessageCost::of_servers(read_parameter_servers(*servers, experiment.cluster.network));
   }
   // InputError if the algorithm cannot do it.
   MessageCost cost(const Experiment& experiment, Operation operation) const {
