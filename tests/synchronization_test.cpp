@@ -207,8 +207,8 @@ TEST_CASE("parameter servers: the formulas, message by message") {
       const double part_B = n / servers;
       const Duration expected = 2 * turns * (cost.latency + cost.per_byte.of(part_B)) +
                                 (workers - 1) * cost.reduce.of(part_B);
-      CHECK(push_pull_time(group, Bytes(1'000'000), -1) == expected);
-      const Played played = play_push_pull(group, network, Bytes(1'000'000), -1,
+      CHECK(push_pull_time(group, Bytes(1'000'000), {}).together == expected);
+      const Played played = play_push_pull(group, network, Bytes(1'000'000), {},
                                            std::vector<Time>(static_cast<std::size_t>(workers)));
       CHECK(played.last_end().since_start() == expected);
       const int pairs = servers * (dedicated ? workers : workers - 1);
@@ -224,17 +224,19 @@ TEST_CASE("parameter servers: the formulas, message by message") {
 TEST_CASE("parameter servers: published values at p = 4, 10 Gb/s, 50 us") {
   const PairCost cost{Duration::us(50), PerByte::ps(800), {}};
   const ParameterServers one = servers_of(4, 1, true, cost);
-  CHECK(std::abs(push_pull_time(one, Bytes(243'860'896), -1).ms() - 1561.11) <= 0.005);
-  CHECK(std::abs(push_pull_time(one, Bytes(46'758'048), -1).ms() - 299.652) <= 0.0005);
+  CHECK(std::abs(push_pull_time(one, Bytes(243'860'896), {}).together.ms() - 1561.11) <= 0.005);
+  CHECK(std::abs(push_pull_time(one, Bytes(46'758'048), {}).together.ms() - 299.652) <= 0.0005);
   // Long messages: p^2 / (p-1) times as long as a ring.
   const Bytes long_message(int64_t{1} << 36);
   const double ring_ps = 2 * 0.75 * static_cast<double>(long_message.count()) * 800;
-  CHECK(static_cast<double>(push_pull_time(one, long_message, -1).ps()) / ring_ps ==
+  CHECK(static_cast<double>(push_pull_time(one, long_message, {}).together.ps()) / ring_ps ==
         doctest::Approx(16. / 3).epsilon(1e-4));
   // Workers to servers 3 : 1, ResNet-50, 100 Gb/s: 24.5 ms in each direction.
   const PairCost fast{{}, PerByte::ps(80), {}};
-  CHECK(std::abs(push_pull_time(servers_of(36, 12, true, fast), Bytes(102'200'000), -1).ms() / 2 -
-                 24.5) <= 0.05);
+  CHECK(
+      std::abs(
+          push_pull_time(servers_of(36, 12, true, fast), Bytes(102'200'000), {}).together.ms() / 2 -
+          24.5) <= 0.05);
 }
 
 TEST_CASE("incast: a server's port takes one message after the other, first come first served") {
@@ -251,7 +253,7 @@ TEST_CASE("incast: a server's port takes one message after the other, first come
     std::sort(sorted.begin(), sorted.end());
     Time port;
     for (const Time start : sorted) port = std::max(port, start) + one;
-    const Played played = play_push_pull(group, network, Bytes(50'000), -1, starts);
+    const Played played = play_push_pull(group, network, Bytes(50'000), {}, starts);
     std::vector<Time> ends = played.ends;
     std::sort(ends.begin(), ends.end());
     for (std::size_t w = 0; w < 6; ++w) CHECK(ends[w] == port + one * static_cast<int64_t>(w + 1));
@@ -268,16 +270,21 @@ TEST_CASE("BytePS's hash puts partitions on servers") {
     hashed.hashed = true;
     return hashed;
   }();
-  const auto parts = parts_of(group, Bytes(10'000'000), 2);
+  const auto parts = parts_of(group, Bytes(10'000'000), {2, 0, {}});
   REQUIRE(parts.size() == 3);
   CHECK(parts[0].size_B == 4'096'000);
   CHECK(parts[2].size_B == 10'000'000 - 2 * 4'096'000);
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(parts[i].server == djb2_server(131'072 + static_cast<int64_t>(i), 3));
-  // All on one server is the formula of one server, alpha per partition.
+  // On one server, four workers: what all push, and while they still do the first parts are pulled.
   ParameterServers single = group;
   single.servers = 1;
-  CHECK(push_pull_time(single, Bytes(10'000'000), 2) == Duration::ps(80'000'000));
+  const Duration expected = Duration::ps(4 * (10'000'000 + 4'096'000));
+  CHECK(push_pull_time(single, Bytes(10'000'000), {2, 0, {}}).together == expected);
+  const Network network = Network::uniform(4, {{}, PerByte::ps(1), {}});
+  CHECK(play_push_pull(single, network, Bytes(10'000'000), {2, 0, {}}, std::vector<Time>(4))
+            .last_end()
+            .since_start() == expected);
 }
 
 // min( P / (l_comp + 2 (alpha + n beta) + l_up), 1 / (alpha + n beta), 1 / (l_up + n gamma) ).

@@ -125,10 +125,7 @@ MessageCost CollectiveField::cost(const Cluster& cluster, Operation operation) c
   if (servers) {
     if (operation != Operation::allreduce)
       servers->fail("parameter servers only sum: they have no " + std::string(name_of(operation)));
-    const Network& network = cluster.network;
-    return MessageCost::of_servers(
-        read_parameter_servers(*servers, network.workers(),
-                               worst_in_team(network, {.size = network.workers(), .stride = 1})));
+    return MessageCost::of_servers(read_parameter_servers(*servers, cluster.network));
   }
   try {
     if (nccl) return nccl_cost(cluster, *nccl, operation);

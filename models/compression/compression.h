@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/collective/collective.h"
+#include "models/server/tensor_part.h"
 #include "sim/core/json.h"
 #include "sim/trace.h"
 
@@ -22,6 +23,8 @@ struct Group {
   Bytes size;
   int first_layer = -1;
   int last_layer = -1;
+  int first_piece = 0;  // of the layer, where it is cut into pieces
+  Bytes piece = {};     // their size; 0: it is not
 };
 
 // One collective; `size` as collectives count it: an all-gather's is what a worker ends up with.
@@ -30,7 +33,7 @@ struct Transfer {
   Bytes size;
   Folding folding;
   bool fractional = false;  // chunks of exactly size / P
-  int tensor = -1;          // the first layer of it, if it is known
+  TensorPart part = {};
 };
 
 struct Encoded {

@@ -1,162 +1,154 @@
-// Pushes are sorted by their arrival, served, and answered; nothing here needs an event queue,
-// because when a push leaves does not depend on how busy the servers are.
+// Reading, the parts of a message, and the formulas.
 #include "models/server/parameter_server.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 
 namespace sgdsim {
 namespace {
 
-// Endpoints: the workers, then the dedicated servers.
-class PushPull {
- public:
-  PushPull(const ParameterServers& servers, const Network& network, std::vector<Time> starts)
-      : servers_(servers), network_(network), starts_(std::move(starts)) {
-    out_free_ = starts_;
-    out_free_.resize(starts_.size() + static_cast<std::size_t>(servers.servers));
-    in_free_.resize(out_free_.size());
-  }
+constexpr int64_t most_parts = 65536;  // of a tensor, by BytePS's key
 
-  Played play(const std::vector<ServerPart>& parts) {
-    push(parts);
-    serve(parts);
-    pull(parts);
-    played_.path = PathTaken::events;
-    return std::move(played_);
-  }
+// The better of two, each term by itself.
+PairCost least(const PairCost& a, const PairCost& b) {
+  return {std::min(a.latency, b.latency), std::min(a.per_byte, b.per_byte),
+          std::min(a.reduce, b.reduce)};
+}
 
- private:
-  struct Arrival {
-    Time first_byte;
-    int worker = 0;
-    std::size_t part = 0;
-    Duration transit;
-    Duration fold;
-    bool operator<(const Arrival& other) const {
-      return std::tie(first_byte, worker, part) <
-             std::tie(other.first_byte, other.worker, other.part);
-    }
-  };
+PairCost most(const PairCost& a, const PairCost& b) {
+  return {std::max(a.latency, b.latency), std::max(a.per_byte, b.per_byte),
+          std::max(a.reduce, b.reduce)};
+}
 
-  int workers() const { return servers_.workers; }
-  int place(int server) const {
-    return servers_.dedicated ? workers() + server : servers_.host(server);
-  }
-  Time& out(int endpoint) { return out_free_[static_cast<std::size_t>(endpoint)]; }
-  Time& in(int endpoint) { return in_free_[static_cast<std::size_t>(endpoint)]; }
+Network band_with_servers(const Network& network, int servers) {
+  PairCost farthest;
+  for (const PairCost& cost : network.classes()) farthest = most(farthest, cost);
+  Network star = Network::uniform(network.workers() + servers, farthest);
+  std::vector<Port> ports = network.ports();
+  if (ports.empty()) return star;
+  Port best = ports.front();
+  for (const Port& port : ports) best = {least(best.out, port.out), least(best.in, port.in)};
+  ports.resize(ports.size() + static_cast<std::size_t>(servers), best);
+  star.set_ports(std::move(ports));
+  return star;
+}
 
-  Leg leg(int from, int to, double size_B, bool folds) const {
-    if (!servers_.dedicated) return Wires(network_, servers_.alpha).leg(from, to, size_B, folds);
-    Leg leg;
-    leg.flight = servers_.flight(size_B);
-    leg.out_busy = leg.in_busy = leg.transit = servers_.busy(size_B);
-    if (folds) leg.fold = servers_.fold(size_B);
-    return leg;
-  }
-
-  // Sends when the port is free; the arrival at the other end.
-  Arrival send(int from, int to, Time ready, const ServerPart& part, bool folds) {
-    const Leg way = leg(from, to, part.size_B, folds);
-    Time& port = out(from);
-    const Time start = std::max(ready, port);
-    port = start + way.out_busy;
-    ++played_.traffic.messages;
-    played_.traffic.wire_B += part.size_B;
-    Arrival arrival;
-    arrival.first_byte = start + way.flight;
-    arrival.transit = way.transit;
-    arrival.fold = way.fold;
-    return arrival;
-  }
-
-  void push(const std::vector<ServerPart>& parts) {
-    for (int worker = 0; worker < workers(); ++worker) {
-      const std::size_t first = servers_.hashed ? 0 : static_cast<std::size_t>(worker);
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        const std::size_t part = (i + first) % parts.size();
-        const int server = place(parts[part].server);
-        if (server == worker) continue;
-        Arrival arrival =
-            send(worker, server, starts_[static_cast<std::size_t>(worker)], parts[part], true);
-        arrival.worker = worker;
-        arrival.part = part;
-        arrivals_.push_back(arrival);
-      }
-    }
-    std::sort(arrivals_.begin(), arrivals_.end());
-  }
-
-  // What arrives first is taken first; every gradient but the first is folded in.
-  void serve(const std::vector<ServerPart>& parts) {
-    summed_.resize(parts.size());
-    std::vector<bool> begun(parts.size());
-    if (!servers_.dedicated)
-      for (std::size_t part = 0; part < parts.size(); ++part) {
-        summed_[part] = starts_[static_cast<std::size_t>(place(parts[part].server))];
-        begun[part] = true;
-      }
-    for (const Arrival& arrival : arrivals_) {
-      Time& port = in(place(parts[arrival.part].server));
-      port = std::max(port, arrival.first_byte) + arrival.transit;
-      if (begun[arrival.part]) {
-        // The own gradient of a co-located server may be the last to be there.
-        port = std::max(port, summed_[arrival.part]) + arrival.fold;
-      }
-      begun[arrival.part] = true;
-      summed_[arrival.part] = port;
-    }
-  }
-
-  void pull(const std::vector<ServerPart>& parts) {
-    played_.ends = starts_;
-    std::vector<std::size_t> order(parts.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return summed_[a] < summed_[b]; });
-    std::vector<Arrival> answers;
-    for (const std::size_t part : order) {
-      const int server = place(parts[part].server);
-      for (int i = 0; i < workers(); ++i) {
-        const int worker = (server + i) % workers();
-        if (server == worker) {
-          Time& end = played_.ends[static_cast<std::size_t>(worker)];
-          end = std::max(end, summed_[part]);
-          continue;
-        }
-        Arrival answer = send(server, worker, summed_[part], parts[part], false);
-        answer.worker = worker;
-        answer.part = part;
-        answers.push_back(answer);
-      }
-    }
-    std::sort(answers.begin(), answers.end());
-    for (const Arrival& answer : answers) {
-      Time& port = in(answer.worker);
-      port = std::max(port, answer.first_byte) + answer.transit;
-      Time& end = played_.ends[static_cast<std::size_t>(answer.worker)];
-      end = std::max(end, port);
-    }
-  }
-
-  const ParameterServers& servers_;
-  const Network& network_;
-  std::vector<Time> starts_;
-  std::vector<Time> out_free_;  // per endpoint
-  std::vector<Time> in_free_;
-  std::vector<Arrival> arrivals_;
-  std::vector<Time> summed_;  // per part
-  Played played_;
+struct WorstAndMean {
+  PairCost worst;
+  PairCost mean;
 };
+
+// Between workers and servers, both ways.
+WorstAndMean costs_to_servers(const Network& star, int workers) {
+  PairCost worst;
+  double latency_ps = 0;
+  double per_byte_ps = 0;
+  for (int worker = 0; worker < workers; ++worker)
+    for (const PairCost& cost : {star.between(worker, workers), star.between(workers, worker)}) {
+      worst = most(worst, cost);
+      latency_ps += static_cast<double>(cost.latency.ps());
+      per_byte_ps += cost.per_byte.ps();
+    }
+  const double ways = 2. * workers;
+  return {worst,
+          {Duration::ps(std::llrint(latency_ps / ways)), PerByte::ps(per_byte_ps / ways),
+           worst.reduce}};
+}
+
+void set_costs_to_servers(ParameterServers& servers, const Network& network) {
+  const Network star = with_servers(network, 1);
+  const int workers = network.workers();
+  const WorstAndMean smallest = costs_to_servers(star, workers);
+  servers.cost = smallest.worst;
+  servers.mean = smallest.mean;
+  servers.workers_differ = !star.ports().empty();
+  for (const SizeBand& band : star.bands()) {
+    const WorstAndMean costs = costs_to_servers(band.network, workers);
+    servers.cost.from.emplace_back(band.from_B, costs.worst);
+    servers.mean.from.emplace_back(band.from_B, costs.mean);
+    servers.workers_differ = servers.workers_differ || !band.network.ports().empty();
+  }
+}
+
+// Of an exchange with a part on every server.
+ExchangeTime uniform_time(const ParameterServers& servers, Bytes size) {
+  const double part_B = static_cast<double>(size.count()) / servers.servers;
+  const Duration busy = servers.busy(part_B);
+  const Duration fold = servers.fold(part_B);
+  const int others = servers.workers - 1;
+  ExchangeTime time;
+  Duration turns;
+  if (servers.dedicated) {
+    const int fewer = std::min(servers.workers, servers.servers);
+    const Duration all = std::max(servers.all_busy(part_B), servers.servers * busy);
+    const Duration overlapping = all + (2 * fewer - 1) * busy;
+    const bool more_servers = servers.servers > servers.workers;
+    turns = more_servers ? std::min(2 * all, overlapping) : 2 * all;
+    time.spread = turns - std::min(turns, overlapping);
+  } else {
+    turns = 2 * others * busy;
+    const int saved = servers.servers == 1 ? others - 1 : servers.workers / servers.servers - 1;
+    time.spread = saved * busy;
+  }
+  time.together = turns + others * fold + 2 * servers.flight(part_B);
+  if (time.spread > Duration()) time.absorbed = time.spread + (others - 1) * fold;
+  return time;
+}
+
+ExchangeTime hashed_time(const ParameterServers& servers, Bytes size, const TensorPart& place) {
+  const int others = servers.workers - 1;
+  const std::vector<ServerPart> parts = parts_of(servers, size, place);
+  struct Load {
+    Duration pushed, folded, own;
+  };
+  std::vector<Load> loads(static_cast<std::size_t>(servers.servers));
+  Duration all;
+  ExchangeTime time;
+  Duration largest;  // pulled by all, after everything is pushed
+  for (const ServerPart& part : parts) {
+    const Duration busy = servers.busy(part.size_B);
+    const Duration turns = servers.dedicated ? servers.all_busy(part.size_B) : others * busy;
+    Load& load = loads[static_cast<std::size_t>(part.server)];
+    load.pushed += turns;
+    load.folded += others * servers.fold(part.size_B);
+    load.own += busy;
+    all += busy;
+    largest = std::max(largest, turns);
+    time.together = std::max(time.together, 2 * servers.flight(part.size_B));
+  }
+  Duration longest = servers.dedicated ? all : Duration();
+  for (const Load& load : loads) {
+    // On a worker, the port also takes the answers of other servers.
+    const Duration answers = servers.dedicated ? Duration() : all - load.own;
+    if (load.own > Duration()) longest = std::max(longest, load.pushed + load.folded + answers);
+  }
+  time.together += longest + largest;
+  if (parts.size() > 1) return time;
+  // One part is an exchange with one server.
+  const Duration busy = servers.busy(parts.front().size_B);
+  time.spread = largest - std::min(largest, busy);
+  if (time.spread > Duration())
+    time.absorbed = time.spread + (others - 1) * servers.fold(parts.front().size_B);
+  return time;
+}
 
 }  // namespace
 
-ParameterServers read_parameter_servers(const Value& value, int workers, const TeamCost& worst) {
+Network with_servers(const Network& network, int servers) {
+  Network star = band_with_servers(network, servers);
+  std::vector<SizeBand> bands;
+  for (const SizeBand& band : network.bands())
+    bands.push_back({band.from_B, band_with_servers(band.network, servers)});
+  star.set_bands(std::move(bands));
+  return star;
+}
+
+ParameterServers read_parameter_servers(const Value& value, const Network& network) {
+  const int workers = network.workers();
   ParameterServers servers;
   servers.workers = workers;
-  servers.cost = worst;
   Object fields(value);
   if (const auto field = fields.find("placement")) {
     servers.dedicated = field->text() == "dedicated";
@@ -184,6 +176,10 @@ ParameterServers read_parameter_servers(const Value& value, int workers, const T
     servers.alpha = wire ? AlphaRule::wire : AlphaRule::port;
   }
   fields.done();
+  if (servers.dedicated)
+    set_costs_to_servers(servers, network);
+  else
+    servers.cost = worst_in_team(network, {.size = workers, .stride = 1});
   return servers;
 }
 
@@ -193,53 +189,36 @@ int djb2_server(int64_t key, int servers) {
   return static_cast<int>(hash % static_cast<uint64_t>(servers));
 }
 
-std::vector<ServerPart> parts_of(const ParameterServers& servers, Bytes size, int tensor) {
+std::vector<ServerPart> parts_of(const ParameterServers& servers, Bytes size,
+                                 const TensorPart& place) {
   std::vector<ServerPart> parts;
   const auto size_B = static_cast<double>(size.count());
   if (!servers.hashed) {
     for (int s = 0; s < servers.servers; ++s) parts.push_back({s, size_B / servers.servers});
     return parts;
   }
-  int64_t number = 0;
+  Bytes largest = servers.partition;
+  if (place.piece.count() > 0) largest = std::min(largest, place.piece);
+  auto count_of = [&](Bytes bytes) {
+    return (bytes.count() + largest.count() - 1) / largest.count();
+  };
+  if (count_of(size) > most_parts)
+    throw InputError("", "sharding byteps numbers at most 65,536 partitions of a message; one of " +
+                             to_text(size) + " has " + std::to_string(count_of(size)) +
+                             " with a `partition` of " + to_text(largest));
+  int64_t number = place.first_piece * count_of(place.piece);
   for (Bytes left = size; left.count() > 0; ++number) {
-    const Bytes part = std::min(left, servers.partition);
-    const int64_t key = 65536 * static_cast<int64_t>(std::max(0, tensor)) + number;
+    const Bytes part = std::min(left, largest);
+    const int64_t key = most_parts * std::max(0, place.tensor) + number;
     parts.push_back({djb2_server(key, servers.servers), static_cast<double>(part.count())});
     left = left - part;
   }
   return parts;
 }
 
-Duration push_pull_time(const ParameterServers& servers, Bytes size, int tensor) {
-  const int others = servers.workers - 1;
-  const int pushes = servers.dedicated ? servers.workers : others;
+ExchangeTime push_pull_time(const ParameterServers& servers, Bytes size, const TensorPart& place) {
   if (servers.workers == 1 || size.count() == 0) return {};
-  if (!servers.hashed) {
-    const double part_B = static_cast<double>(size.count()) / servers.servers;
-    const int turns = servers.dedicated ? std::max(pushes, servers.servers) : pushes;
-    return 2 * (servers.flight(part_B) + turns * servers.busy(part_B)) +
-           servers.fold(part_B) * others;
-  }
-  std::vector<Duration> load(static_cast<std::size_t>(servers.servers));
-  Duration own;
-  Duration flights;
-  for (const ServerPart& part : parts_of(servers, size, tensor)) {
-    own += 2 * servers.busy(part.size_B);
-    flights = 2 * servers.flight(part.size_B);
-    load[static_cast<std::size_t>(part.server)] +=
-        2 * pushes * servers.busy(part.size_B) + servers.fold(part.size_B) * others;
-  }
-  return flights + std::max(own, *std::max_element(load.begin(), load.end()));
-}
-
-Played play_push_pull(const ParameterServers& servers, const Network& network, Bytes size,
-                      int tensor, std::vector<Time> starts) {
-  if (servers.workers == 1 || size.count() == 0) {
-    Played nothing;
-    nothing.ends = std::move(starts);
-    return nothing;
-  }
-  return PushPull(servers, network, std::move(starts)).play(parts_of(servers, size, tensor));
+  return servers.hashed ? hashed_time(servers, size, place) : uniform_time(servers, size);
 }
 
 }  // namespace sgdsim

@@ -5,18 +5,33 @@
 // (`byteps`: djb2 over the decimal key 65536 tensor + part, as BytePS does it, so that load is not
 // balanced). Co-located servers sit on workers, share their ports, and get the own part for free.
 //
-// With n bytes, P workers, S servers and n' = n/S, where all push at once and S <= P:
+// With n bytes, P workers, S servers, n' = n/S, b = alpha + n' beta, where all push at once:
 //
-//   dedicated    2 P (alpha + n' beta) + (P-1) n' gamma        (S > P: S in place of P)
-//   co-located   2 (P-1) (alpha + n' beta) + (P-1) n' gamma
+//   dedicated    2 P b + (P-1) n' gamma                          S <= P
+//                min(2 S, S + 2 P - 1) b + (P-1) n' gamma        S >= P
+//   co-located   2 (P-1) b + (P-1) n' gamma
 //
-// exactly for dedicated servers up to P, for one co-located server, and for P of them.
+// But workers pull one after the other, so the next pushes come one after the other, and the first
+// of them beside the last pulls. Messages of one size, one behind the other, take only
+//
+//   dedicated    min(2 P, P + 2 S - 1) b + (P-1) n' gamma        S <= P; (P+1) b for one server
+//   co-located   P b for one server; (2 (P-1) - (P/S - 1)) b for more; + (P-1) n' gamma
+//
+// exactly for dedicated servers, and for co-located ones where S divides P. Among messages of
+// different sizes the saving is that of the smaller neighbour: exact for one server.
+// Hashed parts: pulls overlap later pushes, and the fullest server decides,
+//
+//   dedicated    max(P sum b + (P-1) sum n' gamma over its parts, sum b over all parts) + P b
+//
+// within a tenth while all push at once; up to a quarter short where one server has many parts.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "models/collective/collective.h"
+#include "models/server/tensor_part.h"
 #include "sim/core/json.h"
 
 namespace sgdsim {
@@ -29,11 +44,13 @@ struct ParameterServers {
   AlphaRule alpha = AlphaRule::port;
   int workers = 1;
   TeamCost cost;  // of the worst pair; between a worker and a dedicated server
+  bool workers_differ = false;
+  TeamCost mean;  // dedicated: of all workers, where they differ
 
-  Duration busy(double size_B) const {  // of a port
-    const PairCost& pair = cost.at(size_B);
-    const Duration transit = pair.per_byte.of(size_B);
-    return alpha == AlphaRule::port ? pair.latency + transit : transit;
+  Duration busy(double size_B) const { return busy(cost, size_B); }  // of a port
+  // Of a server's port, while all workers send or get a part.
+  Duration all_busy(double size_B) const {
+    return workers * busy(workers_differ ? mean : cost, size_B);
   }
   Duration flight(double size_B) const {
     return alpha == AlphaRule::port ? Duration() : cost.at(size_B).latency;
@@ -43,25 +60,50 @@ struct ParameterServers {
   int host(int server) const {
     return static_cast<int>(static_cast<int64_t>(server) * workers / servers);
   }
+  // The endpoint of a server: the workers come first, then the dedicated servers.
+  int place(int server) const { return dedicated ? workers + server : host(server); }
+
+ private:
+  Duration busy(const TeamCost& team, double size_B) const {
+    const PairCost& pair = team.at(size_B);
+    const Duration transit = pair.per_byte.of(size_B);
+    return alpha == AlphaRule::port ? pair.latency + transit : transit;
+  }
 };
 
 // {"servers": 2, "placement": "dedicated", "sharding": "uniform"}; InputError if it does not fit.
-ParameterServers read_parameter_servers(const Value& value, int workers, const TeamCost& worst);
+ParameterServers read_parameter_servers(const Value& value, const Network& network);
+
+// The network with dedicated servers as further workers. They are as far from each worker as the
+// farthest pair of workers, behind the best of the workers' ports.
+Network with_servers(const Network& network, int servers);
 
 struct ServerPart {
   int server = 0;
   double size_B = 0;
 };
-// In the order in which workers send them; with uniform parts worker i starts with server i.
-std::vector<ServerPart> parts_of(const ParameterServers& servers, Bytes size, int tensor);
+// In the order in which workers send them; with uniform parts worker i starts with server i. An
+// InputError if there are more hashed parts than BytePS numbers: 65,536.
+std::vector<ServerPart> parts_of(const ParameterServers& servers, Bytes size,
+                                 const TensorPart& part);
 
 // BytePS's server of a key.
 int djb2_server(int64_t key, int servers);
 
-// The formula; for hashed parts the busier of the fullest server and the workers' own ports.
-Duration push_pull_time(const ParameterServers& servers, Bytes size, int tensor);
+// What a message takes, and what it saves where workers do not come all at once.
+struct ExchangeTime {
+  Duration together;  // where they do
+  Duration spread;    // by so much it spreads workers, from the first to the last
+  Duration absorbed;  // so much of a spread before it costs nothing, at most
+  Duration after(Duration spread_before) const {
+    return together - std::min(spread_before, absorbed);
+  }
+  Duration steady() const { return after(spread); }  // behind one of its like
+};
+ExchangeTime push_pull_time(const ParameterServers& servers, Bytes size, const TensorPart& part);
+
 // Synchronous push and pull, message by message; `starts` and the answer are per worker.
 Played play_push_pull(const ParameterServers& servers, const Network& network, Bytes size,
-                      int tensor, std::vector<Time> starts);
+                      const TensorPart& part, std::vector<Time> starts);
 
 }  // namespace sgdsim

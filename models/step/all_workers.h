@@ -70,7 +70,7 @@ class AllWorkers {
   void play_backward(int layer);
   void play_backward_to(int layer);
   Encoded encoded_of(const PlannedMessage& message) const {
-    return cost_.encoded({message.size, message.first_layer, message.last_layer});
+    return cost_.encoded(message.group());
   }
   Clocks ready_of(const PlannedMessage& message, const Encoded& encoded);
   struct Sending;

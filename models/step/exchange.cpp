@@ -34,8 +34,8 @@ Played Exchange::push_and_pull(const MessageCost& cost, const Transfer& transfer
   ParameterServers servers = *cost.servers();
   servers.cost = servers.cost.with(transfer.folding);
   if (transfer.folding == Folding())
-    return play_push_pull(servers, *network_, transfer.size, transfer.tensor, std::move(starts));
-  return play_push_pull(servers, network_->with(transfer.folding), transfer.size, transfer.tensor,
+    return play_push_pull(servers, *network_, transfer.size, transfer.part, std::move(starts));
+  return play_push_pull(servers, network_->with(transfer.folding), transfer.size, transfer.part,
                         std::move(starts));
 }
 

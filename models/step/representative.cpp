@@ -44,13 +44,15 @@ class Representative {
   void play_bsp();
   struct Sent {
     Bytes size;
-    Duration exchange;
+    ExchangeTime exchange;
     Duration compress;
     Duration decompress;
   };
   const Sent& sent(const PlannedMessage& message);
+  Duration last_spread();
   Duration encode(const PlannedMessage& message, const Sent& sent, Backward& backward);
-  Duration record(const PlannedMessage& message, const Sent& sent, Duration ready, Duration start);
+  Duration record(const PlannedMessage& message, const Sent& sent, Duration ready, Duration start,
+                  Duration spread);
   void finish_iteration(Duration forward_end);
   std::vector<Duration> forward_starts();
   void fill(Timeline& timeline) const;
@@ -80,6 +82,8 @@ class Representative {
   std::vector<Encoding> encodings_;  // between layers of the backward
   std::vector<Slice> in_turn_;       // BSP: computation and broadcasts, for the timeline
   Duration last_message_end_;
+  Duration first_spread_;  // of the workers, by the last exchange of the iteration before
+  Duration last_spread_;   // by the last exchange
   Duration communication_;
   Duration compress_;
   Duration decompress_;
@@ -120,18 +124,26 @@ StepResult Representative::run() {
 const Representative::Sent& Representative::sent(const PlannedMessage& message) {
   const auto size_B = static_cast<uint64_t>(message.size.count());
   Sent& sent = recent_[(size_B * 0x9e3779b97f4a7c15) >> 58U];
-  if (cost_->compression() != nullptr) {
-    const Encoded encoded = cost_->encoded({message.size, message.first_layer, message.last_layer});
-    sparsity_.add(encoded);
-    sent = {message.size, cost_->of(encoded.on_channels(question_.channels), job_),
+  if (cost_->compression() != nullptr || cost_->servers() != nullptr) {
+    const Encoded encoded = cost_->encoded(message.group());
+    if (cost_->compression() != nullptr) sparsity_.add(encoded);
+    sent = {message.size, cost_->exchange(encoded.on_channels(question_.channels), job_),
             scaled(encoded.compress, slowest_), scaled(encoded.decompress, slowest_)};
     return sent;
   }
   if (message.size == sent.size) return sent;
   sent.size = message.size;
   const MessageCost& cost = plan_.bsp_broadcasts ? question_.reduce : *cost_;
-  sent.exchange = cost.of(message.size * question_.channels, job_);
+  sent.exchange = {cost.of(message.size * question_.channels, job_), {}, {}};
   return sent;
+}
+
+// How far apart the last exchange of an iteration leaves the workers.
+Duration Representative::last_spread() {
+  if (cost_->servers() == nullptr || plan_.messages.empty()) return {};
+  const Encoded encoded =
+      cost_->encoded(plan_.messages.back().group()).on_channels(question_.channels);
+  return cost_->exchange(encoded, job_).spread;
 }
 
 // When the message's gradients are there and encoded.
@@ -145,9 +157,11 @@ Duration Representative::encode(const PlannedMessage& message, const Sent& sent,
   return end;
 }
 
+// `spread`: how far apart workers start.
 Duration Representative::record(const PlannedMessage& message, const Sent& sent, Duration ready,
-                                Duration start) {
-  const Duration end = start + sent.exchange;
+                                Duration start, Duration spread) {
+  const Duration end = start + sent.exchange.after(spread);
+  last_spread_ = sent.exchange.spread;
   records_.push_back({message.first_layer, message.last_layer, message.size, ready, start, end});
   for (int l = message.first_layer; l <= message.last_layer; ++l) {
     Duration& complete = complete_[static_cast<std::size_t>(l)];
@@ -176,6 +190,7 @@ void Representative::play_iteration() {
   check_plan(question_, plan_);
   job_ = (plan_.bsp_broadcasts ? question_.reduce : *cost_).job();
   records_.reserve(plan_.messages.size());
+  first_spread_ = last_spread_ = last_spread();
   if (plan_.bsp != BspForm::none)
     play_bsp();
   else if (plan_.order == Order::priority)
@@ -195,7 +210,11 @@ void Representative::play_in_order(Duration forward_end) {
     const Sent& one = sent(message);
     const Duration ready = encode(message, one, backward);
     Duration& channel = channel_free[turn++ % channel_free.size()];
-    channel = record(message, one, ready, std::max({ready, channel, message.not_before}));
+    // Behind a message workers are as far apart as that left them; if there was time, as the
+    // iteration before did; at a time that is the same for all, not at all.
+    Duration spread = channel >= ready && turn > channel_free.size() ? last_spread_ : first_spread_;
+    if (message.not_before > std::max(ready, channel)) spread = Duration();
+    channel = record(message, one, ready, std::max({ready, channel, message.not_before}), spread);
   }
   backward_end_ = backward.ready(0, busy_);
   backward_ends_ = backward.ends();
@@ -218,8 +237,10 @@ void Representative::play_by_priority(Duration forward_end) {
   Duration channel_free;
   send_by_priority(plan_, ready, Duration::longest(), [&](std::size_t index, Duration now) {
     const PlannedMessage& message = plan_.messages[index];
+    // Committed while another one is on its way, it follows that; otherwise all start at once.
+    const Duration spread = now < channel_free ? last_spread_ : Duration();
     return channel_free = record(message, compressed ? costs[index] : sent(message), ready[index],
-                                 std::max(now, channel_free));
+                                 std::max(now, channel_free), spread);
   });
 }
 
@@ -385,7 +406,7 @@ void Representative::play_bsp() {
     }
     Duration reduce(int l, Duration now) const {
       const PlannedMessage& message = own.plan_.messages[own.work_.size() - 1 - place(l)];
-      return own.record(message, own.sent(message), ready[place(l)], now);
+      return own.record(message, own.sent(message), ready[place(l)], now, {});
     }
     static Duration later(Duration a, Duration b) { return std::max(a, b); }
     Duration drawn(Activity activity, int l, Duration start, Duration end) const {

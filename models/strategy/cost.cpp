@@ -119,7 +119,11 @@ MessageCost MessageCost::on(const Network& network) const {
 // Through the times of a single byte and of a message so long that whole entries do not matter. The
 // line is zero where the algorithm has no closed form.
 void MessageCost::fit_line() {
-  constexpr int64_t long_B = int64_t{1} << 34;
+  // BytePS numbers so many partitions.
+  const int64_t most_B = servers_ != nullptr && servers_->hashed
+                             ? 65536 * std::min<int64_t>(servers_->partition.count(), 1 << 20)
+                             : int64_t{1} << 34;
+  const int64_t long_B = std::min(int64_t{1} << 34, most_B);
   Job job = job_;
   auto time_ps = [&](int64_t size_B) -> std::optional<double> {
     const Encoded group = encoded({.size = Bytes(size_B)});
@@ -146,19 +150,20 @@ Duration MessageCost::of(Bytes size) const {
 Duration MessageCost::of(Bytes size, Job& scratch) const {
   if (size.count() == 0 || (is_algorithm() && job_.size() == 1)) return {};
   if (compression_ != nullptr) return of(encoded({.size = size}), scratch);
-  return of(Transfer{job_.operation, size, {}}, scratch);
+  return exchange(Transfer{job_.operation, size, {}}, scratch).steady();
 }
 
 Encoded MessageCost::encoded(const Group& group) const {
   if (is_algorithm() && job_.size() == 1) return {};  // there is nobody to send to
+  const TensorPart part{group.first_layer, group.first_piece, group.piece};
   Encoded encoded;
   if (compression_ != nullptr) {
     encoded = compression_->encode(group, density_);
-    for (Transfer& transfer : encoded.transfers) transfer.tensor = group.first_layer;
+    for (Transfer& transfer : encoded.transfers) transfer.part = part;
     return encoded;
   }
   encoded.transfers[0] = {job_.operation, group.size, {}};
-  encoded.transfers[0].tensor = group.first_layer;
+  encoded.transfers[0].part = part;
   encoded.transfer_count = 1;
   encoded.elements = encoded.sent = encoded.delivered = static_cast<double>(group.size.count());
   return encoded;
@@ -170,14 +175,28 @@ Duration MessageCost::of(const Encoded& encoded) const {
 }
 
 Duration MessageCost::of(const Encoded& encoded, Job& scratch) const {
-  Duration sum = encoded.local;
-  for (int i = 0; i < encoded.transfer_count; ++i)
-    sum += of(encoded.transfers[static_cast<std::size_t>(i)], scratch);
+  return exchange(encoded, scratch).steady();
+}
+
+ExchangeTime MessageCost::exchange(const Encoded& encoded, Job& scratch) const {
+  ExchangeTime sum;
+  for (int i = 0; i < encoded.transfer_count; ++i) {
+    const ExchangeTime one = exchange(encoded.transfers[static_cast<std::size_t>(i)], scratch);
+    sum.together += one.after(sum.spread);
+    sum.spread = one.spread;
+    if (i == 0) sum.absorbed = one.absorbed;
+  }
+  sum.together += encoded.local;
   return sum;
 }
 
-Duration MessageCost::of(const Transfer& transfer, Job& scratch) const {
-  if (const auto time = known(transfer, scratch)) return *time;
+ExchangeTime MessageCost::exchange(const Transfer& transfer, Job& scratch) const {
+  if (servers_ != nullptr && transfer.size.count() > 0) {
+    ParameterServers servers = *servers_;
+    servers.cost = servers.cost.with(transfer.folding);
+    return push_pull_time(servers, transfer.size, transfer.part);
+  }
+  if (const auto time = known(transfer, scratch)) return {*time, {}, {}};
   throw InputError("", "no closed form is known for " + std::string(algorithm_->name) +
                            " with these options; use fidelity message");
 }
@@ -190,9 +209,7 @@ std::optional<Duration> MessageCost::known(const Transfer& transfer, Job& scratc
     return algorithm_->closed_form(scratch);
   }
   if (servers_ != nullptr) {
-    ParameterServers servers = *servers_;
-    servers.cost = servers.cost.with(transfer.folding);
-    return push_pull_time(servers, transfer.size, transfer.tensor);
+    return exchange(transfer, scratch).steady();
   }
   if (!candidates_.empty()) {
     const MessageCost& best = cheapest_for(transfer);

@@ -48,6 +48,9 @@ class MessageCost {
   // The same for many messages: `scratch` is a copy of job(), which is not made anew for each.
   Duration of(Bytes size, Job& scratch) const;
   Duration of(const Encoded& encoded, Job& scratch) const;
+  // The same where it matters what was exchanged before, which is only so for servers: `of` is
+  // between messages of one size.
+  ExchangeTime exchange(const Encoded& encoded, Job& scratch) const;
 
   // Lines whose minimum is the cost, exactly (lines) or closely (algorithms, compressions); empty
   // for curves.
@@ -71,7 +74,7 @@ class MessageCost {
   Program program_of(const Transfer& transfer, std::optional<Network>& network) const;
 
  private:
-  Duration of(const Transfer& transfer, Job& scratch) const;
+  ExchangeTime exchange(const Transfer& transfer, Job& scratch) const;
   std::optional<Duration> known(const Transfer& transfer, Job& scratch) const;
   void prepare(Job& job, const Transfer& transfer, std::optional<Network>& network) const;
   void fit_line();

@@ -12,11 +12,18 @@ GradientPlan plan_partitions(const PlanInput& input, Bytes piece, Bytes credit) 
   plan.credit = credit;
   plan.messages.reserve(input.trace.layers.size() +
                         static_cast<std::size_t>(input.trace.gradient().count() / piece.count()));
+  // Hashed servers work side by side: pieces that are committed together go to them as one message.
+  const ParameterServers* servers = input.cost.servers();
+  const bool hashed = servers != nullptr && servers->hashed && servers->servers > 1;
+  const int64_t together = hashed ? std::max<int64_t>(1, credit.count() / piece.count()) : 1;
   for (std::size_t l = input.trace.layers.size(); l-- > 0;) {
     const int layer = static_cast<int>(l);
-    for (Bytes left = input.trace.layers[l].gradient; left.count() > 0;) {
-      const Bytes size = std::min(left, piece);
-      plan.messages.push_back({layer, layer, size, {}, layer});
+    int64_t number = 0;
+    for (Bytes left = input.trace.layers[l].gradient; left.count() > 0; number += together) {
+      // Not more pieces than are left: a credit of any size must not overflow.
+      const int64_t pieces = std::min(together, left.count() / piece.count() + 1);
+      const Bytes size = std::min(left, piece * pieces);
+      plan.messages.push_back({layer, layer, size, {}, layer, static_cast<int>(number), piece});
       left = left - size;
     }
   }

@@ -24,6 +24,10 @@ struct PlannedMessage {
   Bytes size;
   Duration not_before;  // since the start of the iteration
   int priority = 0;     // lower first, where the plan goes by priority
+  int first_piece = 0;  // where a layer is cut into pieces: which of them it begins with
+  Bytes piece = {};     // their size; 0: it is not cut
+
+  Group group() const { return {size, first_layer, last_layer, first_piece, piece}; }
 };
 
 enum class Order : uint8_t {

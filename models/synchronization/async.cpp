@@ -16,11 +16,9 @@ namespace {
 struct Cycle {
   Encoded encoded;
   ParameterServers servers;
-  double part_B = 0;  // pushed to, and pulled from, each server
-  Duration busy;      // of a port, per part
-  Duration flight;    // of a part
-  Duration fold;      // of a part
-  Duration update;    // of a part's parameters, at the server
+  Network network = Network::uniform(1, {});  // with the dedicated servers
+  double part_B = 0;                          // pushed to, and pulled from, each server
+  Duration update;                            // of a part's parameters, at the server
 };
 
 Cycle cycle_of(const StepQuestion& question) {
@@ -38,18 +36,38 @@ Cycle cycle_of(const StepQuestion& question) {
   Cycle cycle;
   cycle.servers = *servers;
   const std::vector<PlannedMessage> all = all_in_one(*question.trace);
-  if (!all.empty())
-    cycle.encoded =
-        question.cost.encoded({all.front().size, all.front().first_layer, all.front().last_layer});
+  if (!all.empty()) cycle.encoded = question.cost.encoded(all.front().group());
   if (cycle.encoded.transfer_count > 1)
     throw InputError("", "asynchronous training sends one message: no powersgd");
   const Transfer& transfer = cycle.encoded.transfers[0];
   cycle.part_B = static_cast<double>(transfer.size.count()) / servers->servers;
-  cycle.busy = servers->busy(cycle.part_B);
-  cycle.flight = servers->flight(cycle.part_B);
-  cycle.fold = transfer.folding.of(servers->cost.at(cycle.part_B).reduce).of(cycle.part_B);
+  cycle.servers.cost = servers->cost.with(transfer.folding);
+  cycle.network = question.cluster->network.with(transfer.folding);
+  if (servers->dedicated) cycle.network = with_servers(cycle.network, servers->servers);
   cycle.update = Duration::ps(question.trace->update.ps() / servers->servers);
   return cycle;
+}
+
+// What a worker's exchange with the servers takes when nobody else is there, and how long their
+// ports are busy for it: with a dedicated server its own; on workers the worst pair's.
+struct ServerLegs {
+  Duration exchange;
+  Duration busy;
+  Duration fold;
+};
+
+ServerLegs legs_of(const Cycle& cycle, int worker) {
+  const ParameterServers& servers = cycle.servers;
+  if (!servers.dedicated) {
+    const Duration busy = servers.busy(cycle.part_B);
+    return {(servers.servers + 1) * busy + 2 * servers.flight(cycle.part_B), busy,
+            servers.fold(cycle.part_B)};
+  }
+  const Wires wires(cycle.network, servers.alpha);
+  const Leg push = wires.leg(worker, servers.place(0), cycle.part_B, true);
+  const Leg pull = wires.leg(servers.place(0), worker, cycle.part_B, false);
+  return {servers.servers * push.out_busy + push.flight + pull.flight + pull.in_busy,
+          std::max(push.in_busy, pull.out_busy), push.fold};
 }
 
 class Asynchronous {
@@ -59,6 +77,7 @@ class Asynchronous {
         bound_(bound),
         trace_(*question.trace),
         cycle_(cycle_of(question)),
+        wires_(cycle_.network, cycle_.servers.alpha),
         work_(backward_work(trace_)),
         fixed_(fixed_factors(question.workers, question.cluster->network.workers())),
         workers_(fixed_.size()),
@@ -98,12 +117,16 @@ class Asynchronous {
   };
 
   WorkerState& state(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
-  int place(int server) const {
-    return cycle_.servers.dedicated ? static_cast<int>(workers_.size()) + server
-                                    : cycle_.servers.host(server);
-  }
+  int place(int server) const { return cycle_.servers.place(server); }
+  Leg leg(int from, int to, bool folds) const { return wires_.leg(from, to, cycle_.part_B, folds); }
   Time& out(int endpoint) { return out_free_[static_cast<std::size_t>(endpoint)]; }
   Time& in(int endpoint) { return in_free_[static_cast<std::size_t>(endpoint)]; }
+
+  // A worker's own gradients are folded at the price of any others that its server gets.
+  Duration own_fold(int server) const {
+    if (workers_.size() == 1) return {};
+    return leg(server == 0 ? 1 : 0, server, true).fold;
+  }
 
   void handle(const Happening& one, Time now) {
     switch (one.kind) {
@@ -144,8 +167,9 @@ class Asynchronous {
       if (place(part) != worker) {
         Time& port = out(worker);
         const Time start = std::max(port, now);
-        port = start + cycle_.busy;
-        arrives = start + cycle_.flight;
+        const Leg way = leg(worker, place(part), true);
+        port = start + way.out_busy;
+        arrives = start + way.flight;
       }
       queue_.push(arrives, {Kind::pushed, worker, part});
     }
@@ -157,9 +181,14 @@ class Asynchronous {
     const bool own = server == worker;
     Time& free = server_free_[static_cast<std::size_t>(part)];
     const Time begins = own ? now : std::max(in(server), now);
-    const Time taken = own ? now : begins + cycle_.busy;
-    if (!own) in(server) = taken;
-    free = std::max(taken, std::max(free, begins) + cycle_.fold) + cycle_.update;
+    Time taken = now;
+    Duration fold = own_fold(server);
+    if (!own) {
+      const Leg way = leg(worker, server, true);
+      taken = in(server) = begins + way.transit;
+      fold = way.fold;
+    }
+    free = std::max(taken, std::max(free, begins) + fold) + cycle_.update;
     if (part == 0) {
       WorkerState& my = state(worker);
       const auto stale = static_cast<double>(static_cast<int64_t>(applied_.size()) - my.read);
@@ -174,13 +203,15 @@ class Asynchronous {
     if (own) return queue_.push(free, {Kind::answered, worker, part});
     Time& port = out(server);
     const Time leaves = std::max(port, free);
-    port = leaves + cycle_.busy;
-    queue_.push(leaves + cycle_.flight, {Kind::answered, worker, part});
+    const Leg way = leg(server, worker, false);
+    port = leaves + way.out_busy;
+    queue_.push(leaves + way.flight, {Kind::answered, worker, part});
   }
 
   void take(int worker, int part, Time now) {
     Time end = now;
-    if (place(part) != worker) end = in(worker) = std::max(in(worker), now) + cycle_.busy;
+    if (place(part) != worker)
+      end = in(worker) = std::max(in(worker), now) + leg(place(part), worker, false).transit;
     WorkerState& my = state(worker);
     if (--my.parts_left > 0) return;
     exchanged_ += end - my.computed;
@@ -212,6 +243,14 @@ class Asynchronous {
            static_cast<int64_t>(workers_.size()) * question_.warm_up;
   }
 
+  // What an exchange takes when nobody else is there, in the mean.
+  Duration alone() const {
+    int64_t sum_ps = 0;
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+      sum_ps += legs_of(cycle_, static_cast<int>(i)).exchange.ps();
+    return Duration::ps(sum_ps / static_cast<int64_t>(workers_.size()));
+  }
+
   StepResult result() const {
     StepResult result;
     const std::size_t workers = workers_.size();
@@ -226,8 +265,7 @@ class Asynchronous {
         end_of(question_.warm_up + question_.iterations) - end_of(question_.warm_up);
     mean.exposed = Duration::ps(window.ps() / question_.iterations) - mean.forward - mean.backward -
                    mean.compression;
-    mean.communication = std::min(Duration::ps(exchanged_.ps() / iterations_),
-                                  (cycle_.servers.servers + 1) * cycle_.busy + 2 * cycle_.flight);
+    mean.communication = std::min(Duration::ps(exchanged_.ps() / iterations_), alone());
     mean.waiting = std::max(Duration(), mean.exposed - mean.communication);
     result.workers = {mean};
     const int64_t parts = cycle_.servers.servers;
@@ -247,6 +285,7 @@ class Asynchronous {
   int bound_;
   const Trace& trace_;
   Cycle cycle_;
+  Wires wires_;
   std::vector<Duration> work_;
   std::vector<double> fixed_;
   std::vector<WorkerState> workers_;
@@ -274,20 +313,24 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   const Trace& trace = *question.trace;
   const Duration compute =
       trace.forward() + trace.backward() + cycle.encoded.compress + cycle.encoded.decompress;
-  const Duration exchange =
-      (cycle.servers.servers + 1) * cycle.busy + 2 * cycle.flight + cycle.update;
+  Duration busy;       // of a server's port, for one update of every worker
+  Duration processor;  // of a server, likewise
+  Duration exchange;   // of all workers
   double rate = 0;     // updates per picosecond
   double slowest = 0;  // picoseconds
-  for (const double factor : factors) {
-    const double cycle_ps =
-        std::max(static_cast<double>(trace.load.ps()),
-                 static_cast<double>((scaled(compute, factor) + exchange).ps()));
+  for (std::size_t worker = 0; worker < factors.size(); ++worker) {
+    const ServerLegs legs = legs_of(cycle, static_cast<int>(worker));
+    busy += legs.busy;
+    processor += legs.fold + cycle.update;
+    exchange += legs.exchange;
+    const Duration whole = scaled(compute, factors[worker]) + legs.exchange + cycle.update;
+    const auto cycle_ps = static_cast<double>(std::max(trace.load, whole).ps());
     rate += 1 / std::max(1., cycle_ps);
     slowest = std::max(slowest, cycle_ps);
   }
   if (bound != no_bound) rate = std::min(rate, workers / std::max(1., slowest));
-  for (const Duration limit : {cycle.busy, cycle.fold + cycle.update})
-    if (limit > Duration()) rate = std::min(rate, 1 / static_cast<double>(limit.ps()));
+  for (const Duration limit : {busy, processor})
+    if (limit > Duration()) rate = std::min(rate, workers / static_cast<double>(limit.ps()));
   StepResult result;
   const Duration iteration = Duration::nearest_ps(workers / rate);
   result.iterations.assign(static_cast<std::size_t>(question.iterations), iteration);
@@ -296,7 +339,7 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   mean.backward = trace.backward();
   mean.compression = cycle.encoded.compress + cycle.encoded.decompress;
   mean.exposed = iteration - mean.forward - mean.backward - mean.compression;
-  mean.communication = exchange - cycle.update;
+  mean.communication = Duration::ps(exchange.ps() / static_cast<int64_t>(factors.size()));
   mean.waiting = std::max(Duration(), mean.exposed - mean.communication);
   result.workers = {mean};
   Sparsity sparsity;

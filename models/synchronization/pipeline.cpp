@@ -103,7 +103,7 @@ void PipelinePlayer::plan(int measured) {
   encoded_.clear();
   decompress_ = Duration();
   for (const PlannedMessage& message : plan_.messages) {
-    encoded_.push_back(cost_.encoded({message.size, message.first_layer, message.last_layer}));
+    encoded_.push_back(cost_.encoded(message.group()));
     decompress_ += encoded_.back().decompress;
   }
   ready_.resize(encoded_.size());

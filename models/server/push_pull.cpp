@@ -1,0 +1,150 @@
+// Pushes and answers in the order in which they reach a port.
+#include <algorithm>
+#include <optional>
+
+#include "models/server/parameter_server.h"
+#include "sim/event_queue.h"
+
+namespace sgdsim {
+namespace {
+
+class PushPull {
+ public:
+  PushPull(const ParameterServers& servers, const Network& network,
+           const std::vector<ServerPart>& parts, std::vector<Time> starts)
+      : servers_(servers),
+        extended_(servers.dedicated ? std::optional(with_servers(network, servers.servers))
+                                    : std::nullopt),
+        wires_(extended_ ? *extended_ : network, servers.alpha),
+        parts_(parts),
+        starts_(std::move(starts)),
+        out_free_(starts_),
+        sums_(parts.size()) {
+    out_free_.resize(starts_.size() +
+                     (servers.dedicated ? static_cast<std::size_t>(servers.servers) : 0));
+    in_free_.resize(out_free_.size());
+  }
+
+  Played play() {
+    played_.ends = starts_;
+    push();
+    while (!arrivals_.empty()) {
+      const auto event = arrivals_.pop();
+      if (event.payload.is_answer)
+        take(event.payload, event.time);
+      else
+        serve(event.payload, event.time);
+    }
+    played_.path = PathTaken::events;
+    return std::move(played_);
+  }
+
+ private:
+  // The first byte of a part at the other end.
+  struct Arrival {
+    std::size_t part;
+    int worker;
+    bool is_answer;
+    Duration transit;
+    Duration fold;
+  };
+  struct Sum {
+    Time ready;
+    int missing = 0;     // pushes
+    bool begun = false;  // something is there, to which the next one is folded
+  };
+
+  int workers() const { return servers_.workers; }
+  int place(std::size_t part) const { return servers_.place(parts_[part].server); }
+  Time& out(int endpoint) { return out_free_[static_cast<std::size_t>(endpoint)]; }
+  Time& in(int endpoint) { return in_free_[static_cast<std::size_t>(endpoint)]; }
+
+  // Sends when the port is free.
+  void send(std::size_t part, int worker, bool is_answer, Time ready) {
+    const int server = place(part);
+    const int from = is_answer ? server : worker;
+    const double size_B = parts_[part].size_B;
+    const Leg way = wires_.leg(from, is_answer ? worker : server, size_B, !is_answer);
+    Time& port = out(from);
+    const Time start = std::max(ready, port);
+    port = start + way.out_busy;
+    ++played_.traffic.messages;
+    played_.traffic.wire_B += size_B;
+    arrivals_.push(start + way.flight, {part, worker, is_answer, way.transit, way.fold});
+  }
+
+  // The own gradient of a co-located server is there when its worker starts.
+  void push() {
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      Sum& sum = sums_[part];
+      sum.missing = servers_.dedicated ? workers() : workers() - 1;
+      sum.begun = !servers_.dedicated;
+      if (sum.begun) sum.ready = starts_[static_cast<std::size_t>(place(part))];
+    }
+    for (int worker = 0; worker < workers(); ++worker) {
+      const std::size_t first = servers_.hashed ? 0 : static_cast<std::size_t>(worker);
+      for (std::size_t i = 0; i < parts_.size(); ++i) {
+        const std::size_t part = (i + first) % parts_.size();
+        if (place(part) != worker)
+          send(part, worker, false, starts_[static_cast<std::size_t>(worker)]);
+      }
+    }
+  }
+
+  // Every gradient but the first is folded in; after the last one the server answers.
+  void serve(const Arrival& arrival, Time now) {
+    const int server = place(arrival.part);
+    Sum& sum = sums_[arrival.part];
+    Time& port = in(server);
+    port = std::max(port, now) + arrival.transit;
+    // The own gradient of a co-located server may be the last to be there.
+    if (sum.begun) port = std::max(port, sum.ready) + arrival.fold;
+    sum.begun = true;
+    sum.ready = port;
+    if (--sum.missing > 0) return;
+    for (int i = 0; i < workers(); ++i) {
+      const int worker = (server + i) % workers();
+      if (worker == server)
+        end(worker, sum.ready);
+      else
+        send(arrival.part, worker, true, sum.ready);
+    }
+  }
+
+  void take(const Arrival& arrival, Time now) {
+    Time& port = in(arrival.worker);
+    port = std::max(port, now) + arrival.transit;
+    end(arrival.worker, port);
+  }
+
+  void end(int worker, Time time) {
+    Time& last = played_.ends[static_cast<std::size_t>(worker)];
+    last = std::max(last, time);
+  }
+
+  const ParameterServers& servers_;
+  std::optional<Network> extended_;
+  Wires wires_;
+  const std::vector<ServerPart>& parts_;
+  std::vector<Time> starts_;
+  std::vector<Time> out_free_;  // per endpoint
+  std::vector<Time> in_free_;
+  std::vector<Sum> sums_;  // per part
+  EventQueue<Arrival> arrivals_;
+  Played played_;
+};
+
+}  // namespace
+
+Played play_push_pull(const ParameterServers& servers, const Network& network, Bytes size,
+                      const TensorPart& part, std::vector<Time> starts) {
+  if (servers.workers == 1 || size.count() == 0) {
+    Played nothing;
+    nothing.ends = std::move(starts);
+    return nothing;
+  }
+  const std::vector<ServerPart> parts = parts_of(servers, size, part);
+  return PushPull(servers, network, parts, std::move(starts)).play();
+}
+
+}  // namespace sgdsim
