@@ -100,6 +100,25 @@ TEST_CASE("collective field: nccl costs what NCCL's model says") {
               .time);
 }
 
+TEST_CASE("collective field: the default is nccl where nodes have several cards, else a ring") {
+  const std::string file =
+      std::string(SGDSIM_SOURCE_DIR) + "/app/experiments/alexnet_gtopk_1gbe.json";
+  struct Row {
+    const char* cluster;
+    const char* collective;
+  };
+  for (const Row& row :
+       {Row{"dgx_h100_4", "nccl"}, Row{"dgx1_v100_2", "nccl"}, Row{"cloud_v100_25gbe", "ring"},
+        Row{"10gbe_16", "ring"}, Row{"torus_4x4x4", "ring"}, Row{"leaf_spine_144", "ring"}}) {
+    INFO(row.cluster);
+    const std::string cluster =
+        std::string("cluster=../../topologies/data/") + row.cluster + ".json";
+    const Experiment experiment =
+        read_experiment(resolve_experiment(file, {cluster, "compression=none", "strategy=wfbp"}));
+    CHECK(experiment.collective == row.collective);
+  }
+}
+
 TEST_CASE("collective field: what cannot be exchanged is refused") {
   const Cluster cluster = shipped("dgx_h100_4");
   struct Row {

@@ -62,11 +62,20 @@ void read_compression(Experiment& experiment, const Value& value, CollectiveFiel
       collective.cost(experiment.cluster, compression.operation), std::move(compression));
 }
 
+// Where several GPUs of a node have several network cards, people run NCCL. Its model knows
+// machines that are alike, and no grids.
+Json usual_collective(const Cluster& cluster) {
+  const bool several_nodes = cluster.network.workers() > cluster.workers_per_node;
+  const bool alike = cluster.network.ports().empty() && cluster.grid.empty();
+  const bool nccl = several_nodes && alike && cluster.cards_per_node() > 1;
+  return {{"algorithm", nccl ? "nccl" : "ring"}};
+}
+
 void read_exchange(Experiment& experiment, const std::optional<Value>& given,
                    const std::optional<Value>& compression) {
-  static const Json ring = {{"algorithm", "ring"}};
+  const Json usual = usual_collective(experiment.cluster);
   const CollectiveField collective =
-      read_collective(given ? *given : Value(ring, experiment.file, "/collective"));
+      read_collective(given ? *given : Value(usual, experiment.file, "/collective"));
   experiment.collective = collective.name;
   if (compression && !is_none(*compression))
     read_compression(experiment, *compression, collective);
