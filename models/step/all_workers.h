@@ -69,9 +69,7 @@ class AllWorkers {
   Duration compute(WorkerState& state, Duration work) const;
   void play_backward(int layer);
   void play_backward_to(int layer);
-  Encoded encoded_of(const PlannedMessage& message) const {
-    return cost_.encoded(message.group());
-  }
+  Encoded encoded_of(const PlannedMessage& message) const { return cost_.encoded(message.group()); }
   Clocks ready_of(const PlannedMessage& message, const Encoded& encoded);
   struct Sending;
   Clocks send(const Sending& what, Clocks starts);

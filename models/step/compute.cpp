@@ -7,8 +7,7 @@
 namespace sgdsim {
 
 Duration scaled(Duration length, double factor) {
-  return factor == 1 ? length
-                     : Duration::nearest_ps(static_cast<double>(length.ps()) * factor);
+  return factor == 1 ? length : Duration::nearest_ps(static_cast<double>(length.ps()) * factor);
 }
 
 std::vector<double> gradient_shares(const Trace& trace) {

@@ -17,8 +17,7 @@ const Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Tran
   auto [place, is_new] = programs_.try_emplace(
       Key{&cost, transfer.size.count(), transfer.folding.scale, transfer.folding.extra.ps()});
   Prepared& prepared = place->second;
-  if (is_new)
-    prepared.program = cost.program_of(transfer, prepared.network);
+  if (is_new) prepared.program = cost.program_of(transfer, prepared.network);
   return prepared;
 }
 
