@@ -32,6 +32,7 @@ struct WorkerState {
   Duration forward_work;
   Duration backward_work;
   BusyTimes busy;
+  BusyTimes waits;
 };
 
 class AllWorkers {
@@ -69,9 +70,7 @@ class AllWorkers {
   Duration compute(WorkerState& state, Duration work) const;
   void play_backward(int layer);
   void play_backward_to(int layer);
-  Encoded encoded_of(const PlannedMessage& message) const {
-    return cost_.encoded(message.group());
-  }
+  Encoded encoded_of(const PlannedMessage& message) const { return cost_.encoded(message.group()); }
   Clocks ready_of(const PlannedMessage& message, const Encoded& encoded);
   struct Sending;
   Clocks send(const Sending& what, Clocks starts);
@@ -81,7 +80,7 @@ class AllWorkers {
   void play_by_priority();
   struct BspMoves;
   void play_bsp();
-  Breakdown breakdown_of(const WorkerState& state, Time next_start) const;
+  Account account_of(const WorkerState& state) const;
   void finish_iteration(bool measured);
 
   const StepQuestion& question_;
@@ -107,7 +106,7 @@ class AllWorkers {
   std::vector<MessageRecord> records_;
   Sparsity sparsity_;
   StepResult result_;
-  std::vector<Breakdown> sums_;
+  std::vector<Account> sums_;
 };
 
 // Adds a slice for every worker that the timeline wants; `slice_of` gets its place in states_.
