@@ -1,7 +1,9 @@
 // Sums and means of breakdowns, part by part.
 #include "sim/result.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace sgdsim {
 namespace {
@@ -10,6 +12,10 @@ constexpr std::array<Duration Breakdown::*, 9> parts = {
     &Breakdown::forward,     &Breakdown::backward,   &Breakdown::update,
     &Breakdown::compression, &Breakdown::waiting,    &Breakdown::communication,
     &Breakdown::exposed,     &Breakdown::overlapped, &Breakdown::idle};
+
+Duration computed(const Breakdown& one) {
+  return one.forward + one.backward + one.update + one.compression;
+}
 
 }  // namespace
 
@@ -28,6 +34,50 @@ Breakdown Breakdown::operator/(int64_t count) const {
   Breakdown mean;
   for (const auto part : parts) mean.*part = Duration::ps((this->*part).ps() / count);
   return mean;
+}
+
+Account& Account::operator+=(const Account& other) {
+  parts += other.parts;
+  carried += other.carried;
+  return *this;
+}
+
+Breakdown Account::settled(int64_t count, Duration total) const {
+  Breakdown mean = parts / count;
+  const Duration iteration = Duration::ps(total.ps() / count);
+  const Duration compute = computed(mean);
+  if (compute > iteration)
+    for (const auto part :
+         {&Breakdown::forward, &Breakdown::backward, &Breakdown::update, &Breakdown::compression})
+      mean.*part = Duration::ps(static_cast<int64_t>(
+          std::floor(static_cast<double>((mean.*part).ps()) * (iteration / compute))));
+  mean.exposed = iteration - computed(mean);
+  const Duration outside =
+      std::min({Duration::ps(carried.ps() / count), mean.communication, mean.exposed});
+  mean.overlapped = std::min(mean.overlapped, mean.communication - outside);
+  mean.waiting = std::min(mean.waiting, mean.exposed - outside);
+  mean.idle = mean.exposed - outside - mean.waiting;
+  return mean;
+}
+
+Duration StepResult::total() const {
+  Duration sum;
+  for (const Duration one : iterations) sum += one;
+  return sum;
+}
+
+void StepResult::settle(const std::vector<Account>& accounts) {
+  const auto count = static_cast<int64_t>(iterations.size());
+  Breakdown sum;
+  for (const Account& account : accounts) {
+    workers.push_back(account.settled(count, total()));
+    sum += workers.back();
+  }
+  mean = sum / static_cast<int64_t>(accounts.size());
+  // Parts are cut to whole picoseconds, and exposed is what they leave.
+  const Duration rest = Duration::ps(total().ps() / count) - computed(mean) - mean.exposed;
+  mean.exposed += rest;
+  mean.idle += rest;
 }
 
 }  // namespace sgdsim

@@ -1,6 +1,7 @@
 // Reading experiments.
 #include "app/step/experiment.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <openssl/sha.h>
@@ -171,6 +172,10 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
     experiment.strategy = strategy_named("wfbp", root.where());
   if (const auto field = fields.find("synchronization"); field && !is_none(*field))
     experiment.synchronization = read_synchronization(*field);
+  if (experiment.synchronization) {
+    experiment.iterations = experiment.synchronization->measured;
+    experiment.warm_up = std::max(experiment.warm_up, experiment.synchronization->transient);
+  }
   if (const auto field = fields.find("convergence"))
     experiment.convergence = read_convergence(*field);
   if (const auto field = fields.find("fidelity"))

@@ -42,12 +42,7 @@ StepResult AllWorkers::run() {
   result_.wire_B = player_.traffic.wire_B / question_.channels;
   result_.path = name_of(player_.path);
   result_.quality = sparsity_.quality();
-  Breakdown total;
-  for (const Breakdown& sum : sums_) {
-    result_.workers.push_back(sum / question_.iterations);
-    total += result_.workers.back();
-  }
-  result_.mean = total / static_cast<int64_t>(sums_.size());
+  result_.settle(sums_);
   return std::move(result_);
 }
 
@@ -79,6 +74,7 @@ void AllWorkers::start_iteration(int iteration) {
     state.communication = state.waiting = state.compress = state.decompress = Duration();
     state.late_decompress = state.late_update = Duration();
     state.busy.clear();
+    state.waits.clear();
     origin_ = std::min(origin_, state.start);
   }
   next_layer_ = static_cast<int>(layers) - 1;
@@ -210,32 +206,27 @@ Clocks AllWorkers::ready_of(const PlannedMessage& message, const Encoded& encode
   return ready;
 }
 
-// Where the worker's time went, up to the start of its next iteration.
-Breakdown AllWorkers::breakdown_of(const WorkerState& state, Time next_start) const {
-  Breakdown one;
+// Where the worker's time went in this iteration.
+Account AllWorkers::account_of(const WorkerState& state) const {
+  const bool late = plan_.gate == Gate::per_layer;
+  Account account;
+  Breakdown& one = account.parts;
   one.forward = state.forward_work;
   one.backward = state.backward_work;
-  one.communication = state.communication;
-  one.waiting = state.waiting;
-  const bool late = plan_.gate == Gate::per_layer;
   one.update = late ? state.late_update : state.update;
   one.compression = state.compress + (late ? state.late_decompress : state.decompress);
-  one.exposed =
-      next_start - state.start - one.forward - one.backward - one.compression - one.update;
-  if (plan_.gate == Gate::all && plan_.bsp == BspForm::none) {
-    const Duration backward_end = state.backward_now - Time();
-    one.overlapped = state.busy.within(state.start - Time(), backward_end);
-    one.idle = one.exposed - state.busy.within(backward_end, Duration::longest()) - one.waiting;
-  } else {  // the rest of the messages goes on into the next forward
-    one.overlapped = one.communication - std::min(one.communication, one.exposed);
-    one.idle = one.exposed - one.communication - one.waiting;
-  }
-  one.idle = std::max(Duration(), one.idle);
-  return one;
+  one.communication = one.overlapped = account.carried = state.communication;
+  one.waiting = state.waiting;
+  if (late || plan_.bsp != BspForm::none) return account;  // it goes on into the next forward
+  const Duration backward_end = state.backward_now - Time();
+  account.carried = state.busy.within(backward_end, Duration::longest());
+  one.overlapped = state.busy.within(state.start - Time(), backward_end);
+  one.waiting = state.waits.within(backward_end, Duration::longest());
+  return account;
 }
 
 void AllWorkers::finish_iteration(bool measured) {
-  if (measured) sums_.resize(states_.size(), sums_.empty() ? Breakdown() : sums_.front());
+  if (measured) sums_.resize(states_.size(), sums_.empty() ? Account() : sums_.front());
   Time end;
   auto summed = [&](std::size_t i) {
     return std::max(states_[i].last_end, states_[i].backward_now);
@@ -268,7 +259,7 @@ void AllWorkers::finish_iteration(bool measured) {
       state.left_decompress = state.decompress;
       state.left_update = state.update;
     }
-    if (measured) sums_[i] += breakdown_of(state, next_start);
+    if (measured) sums_[i] += account_of(state);
     state.start = next_start;
     end = std::max(end, next_start);
   }

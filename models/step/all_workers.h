@@ -32,6 +32,7 @@ struct WorkerState {
   Duration forward_work;
   Duration backward_work;
   BusyTimes busy;
+  BusyTimes waits;
 };
 
 class AllWorkers {
@@ -79,7 +80,7 @@ class AllWorkers {
   void play_by_priority();
   struct BspMoves;
   void play_bsp();
-  Breakdown breakdown_of(const WorkerState& state, Time next_start) const;
+  Account account_of(const WorkerState& state) const;
   void finish_iteration(bool measured);
 
   const StepQuestion& question_;
@@ -105,7 +106,7 @@ class AllWorkers {
   std::vector<MessageRecord> records_;
   Sparsity sparsity_;
   StepResult result_;
-  std::vector<Breakdown> sums_;
+  std::vector<Account> sums_;
 };
 
 // Adds a slice for every worker that the timeline wants; `slice_of` gets its place in states_.

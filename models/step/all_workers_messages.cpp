@@ -32,6 +32,7 @@ Clocks AllWorkers::send(const Sending& what, Clocks starts) {
     state.waiting += begin - starts[i];
     state.communication += ends[i] - begin;
     state.busy.add(begin - Time(), ends[i] - Time());
+    state.waits.add(starts[i] - Time(), begin - Time());
     state.last_end = std::max(state.last_end, ends[i]);
   }
   auto slice_of = [&](Activity activity, Time start, Time end) {

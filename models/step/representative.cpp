@@ -302,16 +302,13 @@ void Representative::finish_iteration(Duration forward_end) {
     breakdown_.update = late_update_;
     breakdown_.compression = compress_ + late_decompress_;
   }
-  breakdown_.exposed = iteration_ - breakdown_.forward - breakdown_.backward -
-                       breakdown_.compression - breakdown_.update;
-  if (plan_.gate == Gate::all && !in_turn) {
-    breakdown_.overlapped = busy_.within(Duration(), backward_end_);
-    breakdown_.idle = iteration_ - update_ - decompress_ - backward_end_ -
-                      busy_.within(backward_end_, Duration::longest());
-  } else {  // messages go on in the forward
-    breakdown_.overlapped = communication_ - std::min(communication_, breakdown_.exposed);
-    breakdown_.idle = breakdown_.exposed - std::min(communication_, breakdown_.exposed);
+  Account account{breakdown_, communication_};
+  account.parts.overlapped = communication_;
+  if (plan_.gate == Gate::all && !in_turn) {  // else messages go on in the forward
+    account.parts.overlapped = busy_.within(Duration(), backward_end_);
+    account.carried = busy_.within(backward_end_, Duration::longest());
   }
+  breakdown_ = account.settled(1, iteration_);
 }
 
 // One iteration of the steady state, the same for every worker that is wanted.

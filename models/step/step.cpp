@@ -10,7 +10,12 @@ StepResult simulate_step(const StepQuestion& question) {
   const bool message = question.fidelity == Fidelity::message;
   if (!message && question.workers.is_random())
     throw InputError("", "random workers need fidelity message");
-  if (question.synchronization != nullptr) return question.synchronization->play(question);
+  if (const Synchronization* synchronization = question.synchronization) {
+    StepResult result = synchronization->play(question);
+    for (std::string& problem : synchronization->problems_of(question.warm_up, question.iterations))
+      result.warnings.push_back(std::move(problem));
+    return result;
+  }
   return message ? simulate_all_workers(question) : simulate_representative(question);
 }
 

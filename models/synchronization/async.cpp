@@ -251,6 +251,16 @@ class Asynchronous {
     return Duration::ps(sum_ps / static_cast<int64_t>(workers_.size()));
   }
 
+  // Of one worker in the mean, for all measured iterations: an iteration is one update of each.
+  Account account() const {
+    Account account;
+    account.parts = computed_ / iterations_ * question_.iterations;
+    const Duration one = std::min(Duration::ps(exchanged_.ps() / iterations_), alone());
+    account.parts.communication = account.carried = one * question_.iterations;
+    account.parts.waiting = Duration::longest();  // all the rest, for servers or for the slowest
+    return account;
+  }
+
   StepResult result() const {
     StepResult result;
     const std::size_t workers = workers_.size();
@@ -259,15 +269,7 @@ class Asynchronous {
     };
     for (int i = question_.warm_up; i < question_.warm_up + question_.iterations; ++i)
       result.iterations.push_back(end_of(i + 1) - end_of(i));
-    Breakdown& mean = result.mean;
-    mean = computed_ / iterations_;
-    const Duration window =
-        end_of(question_.warm_up + question_.iterations) - end_of(question_.warm_up);
-    mean.exposed = Duration::ps(window.ps() / question_.iterations) - mean.forward - mean.backward -
-                   mean.compression;
-    mean.communication = std::min(Duration::ps(exchanged_.ps() / iterations_), alone());
-    mean.waiting = std::max(Duration(), mean.exposed - mean.communication);
-    result.workers = {mean};
+    result.settle({account()});
     const int64_t parts = cycle_.servers.servers;
     const auto endpoints = static_cast<int64_t>(workers);
     result.message_count = 2 * parts * (endpoints - (cycle_.servers.dedicated ? 0 : 1));
@@ -318,6 +320,8 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   Duration exchange;   // of all workers
   double rate = 0;     // updates per picosecond
   double slowest = 0;  // picoseconds
+  double factor_sum = 0;
+  double factor_rate = 0;
   for (std::size_t worker = 0; worker < factors.size(); ++worker) {
     const ServerLegs legs = legs_of(cycle, static_cast<int>(worker));
     busy += legs.busy;
@@ -325,23 +329,30 @@ StepResult by_formula(const StepQuestion& question, int bound) {
     exchange += legs.exchange;
     const Duration whole = scaled(compute, factors[worker]) + legs.exchange + cycle.update;
     const auto cycle_ps = static_cast<double>(std::max(trace.load, whole).ps());
-    rate += 1 / std::max(1., cycle_ps);
+    const double own_rate = 1 / std::max(1., cycle_ps);
+    rate += own_rate;
+    factor_sum += factors[worker];
+    factor_rate += factors[worker] * own_rate;
     slowest = std::max(slowest, cycle_ps);
   }
+  // Of the mean update: each worker's counts as often as it comes.
+  const double factor = bound == no_bound ? factor_rate / rate : factor_sum / workers;
   if (bound != no_bound) rate = std::min(rate, workers / std::max(1., slowest));
   for (const Duration limit : {busy, processor})
     if (limit > Duration()) rate = std::min(rate, workers / static_cast<double>(limit.ps()));
   StepResult result;
   const Duration iteration = Duration::nearest_ps(workers / rate);
   result.iterations.assign(static_cast<std::size_t>(question.iterations), iteration);
-  Breakdown& mean = result.mean;
-  mean.forward = trace.forward();
-  mean.backward = trace.backward();
-  mean.compression = cycle.encoded.compress + cycle.encoded.decompress;
-  mean.exposed = iteration - mean.forward - mean.backward - mean.compression;
-  mean.communication = Duration::ps(exchange.ps() / static_cast<int64_t>(factors.size()));
-  mean.waiting = std::max(Duration(), mean.exposed - mean.communication);
-  result.workers = {mean};
+  Account account;
+  account.parts.forward = scaled(trace.forward(), factor);
+  account.parts.backward = scaled(trace.backward(), factor);
+  account.parts.compression = scaled(cycle.encoded.compress + cycle.encoded.decompress, factor);
+  account.parts.communication = account.carried =
+      Duration::ps(exchange.ps() / static_cast<int64_t>(factors.size()));
+  account.parts = account.parts * question.iterations;
+  account.carried = account.carried * question.iterations;
+  account.parts.waiting = Duration::longest();
+  result.settle({account});
   Sparsity sparsity;
   sparsity.add(cycle.encoded);
   result.quality = sparsity.quality();

@@ -8,7 +8,9 @@ namespace {
 
 Synchronization read(Object&) {
   return {.name = "",
-          .play = [](const StepQuestion& question) { return play_async(question, no_bound); }};
+          .play = [](const StepQuestion& question) { return play_async(question, no_bound); },
+          .transient = 20,
+          .measured = 20};
 }
 
 }  // namespace

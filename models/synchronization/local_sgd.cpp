@@ -1,6 +1,8 @@
 // Local SGD: every worker takes `steps` steps by itself, then all average their parameters, which
 // weigh as much as the gradients. The exchange comes after the last step's backward; what is
 // averaged is dense, whatever a step's gradients are.
+#include <algorithm>
+
 #include "models/synchronization/pipeline.h"
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
@@ -13,11 +15,18 @@ Synchronization read(Object& fields) {
   rule.every = 4;
   if (const auto field = fields.find("steps"))
     rule.every = static_cast<int>(field->whole(1, 1 << 20));
-  return {.name = "", .play = [rule](const StepQuestion& question) {
-            if (question.cost.compression() != nullptr)
-              throw InputError("", "local_sgd averages parameters: no compression of gradients");
-            return play_pipeline(question, rule);
-          }};
+  return {.name = "",
+          .play =
+              [rule](const StepQuestion& question) {
+                if (question.cost.compression() != nullptr)
+                  throw InputError("",
+                                   "local_sgd averages parameters: no compression of gradients");
+                return play_pipeline(question, rule);
+              },
+          // One average before, to leave workers as far apart as averages do.
+          .transient = rule.every > 1 ? std::min(rule.every, longest_transient) : 0,
+          .measured = rule.every,
+          .period = rule.every};
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 //
 // The whole gradient goes in one message after backward (`sequential`); `layerwise` sends the
 // strategy's messages, which costs more start-ups and gains nothing once exchanges overlap.
+#include <algorithm>
+
 #include "models/synchronization/pipeline.h"
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
@@ -28,8 +30,13 @@ Synchronization read(Object& fields) {
     if (!rule.ends_with_computation && field->text() != "exchange")
       field->fail(unknown_name("end", field->text(), {"exchange", "computation"}));
   }
+  // Computation may run ahead by the width, which takes the longer the more alike computation and
+  // exchange are: within 1/20 of each other it has not ended here.
+  const int64_t filling = int64_t{rule.width} * (rule.ends_with_computation ? 20 : 2);
+  const int64_t transient = rule.width > 1 ? rule.synchronous + filling : 0;
   return {.name = "",
-          .play = [rule](const StepQuestion& question) { return play_pipeline(question, rule); }};
+          .play = [rule](const StepQuestion& question) { return play_pipeline(question, rule); },
+          .transient = static_cast<int>(std::min<int64_t>(transient, longest_transient))};
 }
 
 }  // namespace

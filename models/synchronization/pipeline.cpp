@@ -65,7 +65,7 @@ class PipelinePlayer {
   Clocks channel_;                 // Ae
   std::deque<Clocks> exchanged_;   // Ae of the last iterations, the latest first
   Time last_end_;
-  std::vector<Breakdown> sums_;
+  std::vector<Account> sums_;
   Sparsity sparsity_;
   double staleness_ = 0;
   double staleness_max_ = 0;
@@ -144,7 +144,7 @@ void PipelinePlayer::compute(int iteration, const Clocks& begin, bool exchanges)
     }
     backward_to(0);
     computed_[i] = now;
-    if (iteration >= question_.warm_up) sums_[i] += one;
+    if (iteration >= question_.warm_up) sums_[i].parts += one;
   }
 }
 
@@ -165,8 +165,8 @@ void PipelinePlayer::exchange(bool measured) {
     if (channel_.size() > 1) expand(channel_.size());
     for (std::size_t i = 0; measured && i < sums_.size(); ++i) {
       const Time begin = std::min(everybody, at(channel_, i));
-      sums_[i].waiting += begin - at(starts, i);
-      sums_[i].communication += at(channel_, i) - begin;
+      sums_[i].parts.waiting += begin - at(starts, i);
+      sums_[i].parts.communication += at(channel_, i) - begin;
     }
     if (measured) sparsity_.add(encoded_[m]);
     result_.messages.push_back({message.first_layer, message.last_layer, message.size,
@@ -211,18 +211,9 @@ StepResult PipelinePlayer::run() {
     if (measured) staleness_ += stale;
     if (measured) staleness_max_ = std::max(staleness_max_, static_cast<double>(stale));
   }
-  Duration total_time;
-  for (const Duration one : result_.iterations) total_time += one;
-  Breakdown total;
-  for (Breakdown& sum : sums_) {
-    sum.exposed = total_time - sum.forward - sum.backward - sum.update - sum.compression;
-    const Duration carried = std::min(sum.communication, std::max(Duration(), sum.exposed));
-    sum.overlapped = sum.communication - carried;
-    sum.idle = std::max(Duration(), sum.exposed - carried - sum.waiting);
-    result_.workers.push_back(sum / question_.iterations);
-    total += result_.workers.back();
-  }
-  result_.mean = total / static_cast<int64_t>(sums_.size());
+  // Iterations overlap: whatever exchanges add is carried as far as they were busy, then waited.
+  for (Account& sum : sums_) sum.carried = sum.parts.overlapped = sum.parts.communication;
+  result_.settle(sums_);
   result_.quality = sparsity_.quality();
   result_.quality.staleness_mean = staleness_ / question_.iterations;
   result_.quality.staleness_max = staleness_max_;

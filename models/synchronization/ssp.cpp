@@ -1,6 +1,8 @@
 // Stale synchronous parallel: asynchronous, but a worker that has done `staleness` iterations more
 // than the slowest one waits. 0 keeps all in step. In the long run everybody goes at the pace of
 // the slowest, while short delays are absorbed.
+#include <algorithm>
+
 #include "models/synchronization/async.h"
 #include "models/synchronization/registry.h"
 
@@ -12,7 +14,10 @@ Synchronization read(Object& fields) {
   if (const auto field = fields.find("staleness"))
     bound = static_cast<int>(field->whole(0, 1'000'000));
   return {.name = "",
-          .play = [bound](const StepQuestion& question) { return play_async(question, bound); }};
+          .play = [bound](const StepQuestion& question) { return play_async(question, bound); },
+          // Until the fast workers are `bound` ahead, with differences of 5 % and more.
+          .transient = std::min(20 * (std::min(bound, longest_transient) + 1), longest_transient),
+          .measured = 20};
 }
 
 }  // namespace

@@ -65,8 +65,12 @@ WorkerModel read_workers(const Value& value) {
   if (const auto slow = fields.find("slow"))
     for (const Value& item : slow->items()) {
       Object one(item);
-      model.slowness.push_back({static_cast<int>(one.at("worker").whole(0, 1 << 24)),
-                                one.at("factor").number(1e-6, 1e6)});
+      const Value worker = one.at("worker");
+      const auto number = static_cast<int>(worker.whole(0, 1 << 24));
+      for (const Slowness& before : model.slowness)
+        if (before.worker == number)
+          worker.fail("worker " + std::to_string(number) + " is listed twice; give it one factor");
+      model.slowness.push_back({number, one.at("factor").number(1e-6, 1e6)});
       one.done();
     }
   if (const auto jitter = fields.find("jitter")) {
