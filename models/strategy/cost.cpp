@@ -9,20 +9,46 @@
 namespace sgdsim {
 namespace {
 
-// a: the time with free bytes. b: the time per byte of a message so long that chunks do not matter.
-Line line_of(const Algorithm& algorithm, Job job) {
-  constexpr double long_B = 0x1p34;
-  job.share.total = Bytes(static_cast<int64_t>(long_B));
+constexpr int64_t longest_B = int64_t{1} << 34;  // so long that chunks do not matter
+
+// f(size) at the longest size whose time the clock can hold.
+template <class F>
+auto at_longest(const F& f) {
+  for (int64_t size_B = longest_B; size_B > 1; size_B /= 16) {
+    try {
+      return f(size_B);
+    } catch (const InputError&) {
+      // a slow link: a shorter message says as much
+    }
+  }
+  return f(1);
+}
+
+// a: the time with free bytes. b: the time per byte of a long message. On a network of unlike pairs
+// the parts of an algorithm have costs of their own, which the second form asks for.
+std::optional<Line> line_of(const Algorithm& algorithm, Job job, int64_t long_B) {
+  const Network* network = job.network;
+  job.share.total = Bytes(long_B);
   job.share.fractional = true;
-  const PairCost cost = job.cost.at(long_B);
+  const PairCost cost = job.cost.at(static_cast<double>(long_B));
   job.network = nullptr;  // sub-teams then charge job.cost as well
   job.cost = PairCost{cost.latency, {}, {}};
   const auto start_up = closed_form_of(algorithm, job);
   job.cost = cost;
   const auto whole = closed_form_of(algorithm, job);
-  if (!start_up || !whole) return {};
-  const auto start_up_ps = static_cast<double>(start_up->ps());
-  return {start_up_ps, (static_cast<double>(whole->ps()) - start_up_ps) / long_B};
+  if (!start_up || !whole) return std::nullopt;
+  const auto long_ps = static_cast<double>(long_B);
+  auto start_up_ps = static_cast<double>(start_up->ps());
+  auto whole_ps = static_cast<double>(whole->ps());
+  job.network = network;
+  const auto real = network == nullptr ? whole : closed_form_of(algorithm, job);
+  if (real != whole) {
+    job.share.total = Bytes(1);
+    const auto one_ps = static_cast<double>(closed_form_of(algorithm, job)->ps());
+    whole_ps = static_cast<double>(real->ps());
+    start_up_ps = one_ps - (whole_ps - one_ps) / (long_ps - 1);
+  }
+  return Line{start_up_ps, (whole_ps - start_up_ps) / long_ps};
 }
 
 Line least_squares(const std::vector<CostSample>& samples) {
@@ -54,13 +80,16 @@ MessageCost MessageCost::of_algorithm(const Algorithm& algorithm, const Job& job
   MessageCost cost;
   cost.algorithm_ = &algorithm;
   cost.job_ = job;
-  cost.lines_ = {line_of(algorithm, job)};
+  const auto line = at_longest([&](int64_t long_B) { return line_of(algorithm, job, long_B); });
+  cost.lines_ = {line.value_or(Line())};
+  cost.check_line();
   return cost;
 }
 
 MessageCost MessageCost::of_lines(std::vector<Line> lines) {
   MessageCost cost;
   cost.lines_ = std::move(lines);
+  cost.is_line_ = true;
   return cost;
 }
 
@@ -119,11 +148,6 @@ MessageCost MessageCost::on(const Network& network) const {
 // Through the times of a single byte and of a message so long that whole entries do not matter. The
 // line is zero where the algorithm has no closed form.
 void MessageCost::fit_line() {
-  // BytePS numbers so many partitions.
-  const int64_t most_B = servers_ != nullptr && servers_->hashed
-                             ? 65536 * std::min<int64_t>(servers_->partition.count(), 1 << 20)
-                             : int64_t{1} << 34;
-  const int64_t long_B = std::min(int64_t{1} << 34, most_B);
   Job job = job_;
   auto time_ps = [&](int64_t size_B) -> std::optional<double> {
     const Encoded group = encoded({.size = Bytes(size_B)});
@@ -135,11 +159,54 @@ void MessageCost::fit_line() {
     }
     return sum_ps;
   };
-  const auto short_ps = time_ps(1);
-  const auto long_ps = time_ps(long_B);
-  lines_ = {Line()};
-  if (!short_ps || !long_ps) return;
-  lines_ = {{*short_ps, std::max(0., (*long_ps - *short_ps) / static_cast<double>(long_B))}};
+  lines_ = {at_longest([&](int64_t long_B) {
+    const auto short_ps = time_ps(1);
+    const auto long_ps = time_ps(long_B);
+    if (!short_ps || !long_ps) return Line();
+    return Line{*short_ps, std::max(0., (*long_ps - *short_ps) /
+                                            static_cast<double>(std::max<int64_t>(1, long_B)))};
+  })};
+  check_line();
+}
+
+// Whether the cost follows its line at sizes from a byte on. Whole chunks and entries may add the
+// time of a few bytes for each worker.
+void MessageCost::check_line() {
+  const Line line = lines_.front();
+  is_line_ = false;
+  if (job_.network != nullptr && job_.network->has_bands()) return;
+  const double workers = servers_ != nullptr ? servers_->workers : job_.size();
+  const double rounding_ps = 8 * workers * (line.per_byte_ps + 1);
+  Job job = job_;
+  is_line_ = at_longest([&](int64_t long_B) {
+    for (int64_t size_B = 1; size_B <= long_B; size_B *= 16) {
+      const Encoded group = encoded({.size = Bytes(size_B)});
+      auto sum_ps = static_cast<double>(group.local.ps());
+      for (int i = 0; i < group.transfer_count; ++i) {
+        const auto time = known(group.transfers[static_cast<std::size_t>(i)], job);
+        if (!time) return true;  // there is nothing to plan by but the line
+        sum_ps += static_cast<double>(time->ps());
+      }
+      const double expected_ps = line.at(static_cast<double>(size_B));
+      if (std::abs(sum_ps - expected_ps) > rounding_ps + 1e-6 * expected_ps) return false;
+    }
+    return true;
+  });
+}
+
+const std::vector<Line>& MessageCost::no_lines() {
+  static const std::vector<Line> none;
+  return none;
+}
+
+double MessageCost::planned_ps(Bytes size) const {
+  if (is_line_ && lines_.size() == 1) return lines_.front().at(static_cast<double>(size.count()));
+  return static_cast<double>(of(size).ps());
+}
+
+double MessageCost::saved_ps(Bytes first, Bytes second) const {
+  if (is_line_ && lines_.size() == 1) return lines_.front().start_up_ps;
+  return static_cast<double>((of(first) + of(second) - of(first + second)).ps());
 }
 
 Duration MessageCost::of(Bytes size) const {

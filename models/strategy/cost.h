@@ -52,9 +52,13 @@ class MessageCost {
   // between messages of one size.
   ExchangeTime exchange(const Encoded& encoded, Job& scratch) const;
 
-  // Lines whose minimum is the cost, exactly (lines) or closely (algorithms, compressions); empty
-  // for curves.
-  const std::vector<Line>& lines() const { return lines_; }
+  // Lines whose minimum is the cost, up to the rounding of chunks and entries; empty where the cost
+  // is no line, as on links with segments, or with blocks chosen by size.
+  const std::vector<Line>& lines() const { return is_line_ ? lines_ : no_lines(); }
+  // The cost as the line has it, where it is one, without rounding.
+  double planned_ps(Bytes size) const;
+  // What one message of both saves over two, one after the other: a, if the cost is a + b M.
+  double saved_ps(Bytes first, Bytes second) const;
   // The line that rules based on a and b use: for curves, the least squares fit.
   Line line() const;
   bool is_known() const { return plays() || !lines_.empty() || !curve_.empty(); }
@@ -78,6 +82,8 @@ class MessageCost {
   std::optional<Duration> known(const Transfer& transfer, Job& scratch) const;
   void prepare(Job& job, const Transfer& transfer, std::optional<Network>& network) const;
   void fit_line();
+  void check_line();
+  static const std::vector<Line>& no_lines();
   const MessageCost& cheapest_for(const Transfer& transfer) const;
 
   const Algorithm* algorithm_ = nullptr;
@@ -85,6 +91,7 @@ class MessageCost {
   std::function<Duration(Bytes)> formula_;
   Job job_;
   std::vector<Line> lines_;
+  bool is_line_ = false;
   Curve curve_;
   std::shared_ptr<const ParameterServers> servers_;
   std::shared_ptr<const Compression> compression_;

@@ -8,8 +8,10 @@
 // For T = a + bM it is O(L): F does not decrease, so the i with F[i] <= r_j are a prefix; its last
 // member is the best of them, because it leaves the fewest bytes. Among the others the least
 // F[i] - b P_i wins, which a monotone deque keeps at its front. A minimum of K lines takes K
-// deques. Measured curves take the O(L^2) form. A cap on the bytes of a message narrows the window
-// of i; a gradient larger than the cap goes alone.
+// deques. Costs that are no line (measured curves, links with segments, blocks chosen by size) and
+// compression on the compute stream take the O(L^2) form of exact_merge.cpp, on the cost as it is.
+// A cap on the bytes of a message narrows the window of i; a gradient larger than the cap goes
+// alone.
 //
 // Optima are not unique. For one line the traceback takes the largest possible last group each
 // time, which needs the fewest messages: if an optimum cuts later, moving its cut forward to ours
@@ -18,6 +20,7 @@
 #include <deque>
 #include <limits>
 
+#include "models/strategy/exact_merge.h"
 #include "models/strategy/registry.h"
 
 namespace sgdsim::strategy::optimal {
@@ -111,26 +114,6 @@ class Linear {
   Solution solution_;
 };
 
-Solution solve_curve(const Sequence& sequence, const MessageCost& cost, double cap_B) {
-  const std::size_t n = sequence.size();
-  Solution solution{std::vector<double>(n + 1, 0), std::vector<std::size_t>(n + 1, 0)};
-  for (std::size_t j = 1; j <= n; ++j) {
-    double best = std::numeric_limits<double>::infinity();
-    for (std::size_t i = j; i-- > 0;) {
-      const double size_B = sequence.before_B[j] - sequence.before_B[i];
-      if (size_B > cap_B && i + 1 < j) break;
-      const Duration time = cost.of(Bytes(static_cast<int64_t>(size_B)));
-      const double end =
-          std::max(solution.end_ps[i], sequence.ready_ps[j]) + static_cast<double>(time.ps());
-      if (end >= best) continue;
-      best = end;
-      solution.previous[j] = i;
-    }
-    solution.end_ps[j] = best;
-  }
-  return solution;
-}
-
 // Makes each last group as large as the end allows (one line, no cap).
 void take_fewest_messages(const Sequence& sequence, const Line& line, Solution& solution) {
   constexpr double rounding_ps = 1e-3;
@@ -165,14 +148,24 @@ std::vector<PlannedMessage> messages_of(const PlanInput& input, const Sequence& 
   return messages;
 }
 
+// Whether compressing a message delays the gradients behind it.
+bool takes_compute(const PlanInput& input) {
+  if (input.cost.compression() == nullptr) return false;
+  const std::vector<PlannedMessage> all = all_in_one(input.trace);
+  return !all.empty() && input.cost.encoded(all.front().group()).compress > Duration();
+}
+
 GradientPlan plan(const PlanInput& input, double cap_B) {
+  const std::vector<Line>& lines = input.cost.lines();
+  GradientPlan plan;
+  if (lines.empty() || takes_compute(input)) {
+    plan.messages = merge_exactly(input, "optimal", cap_B);
+    return plan;
+  }
   const Sequence sequence = sequence_of(input);
   const bool capped = cap_B < std::numeric_limits<double>::infinity();
-  GradientPlan plan;
   if (sequence.size() == 0) return plan;
-  const std::vector<Line>& lines = input.cost.lines();
-  Solution solution = lines.empty() ? solve_curve(sequence, input.cost, cap_B)
-                                    : Linear(sequence, lines, cap_B).solve();
+  Solution solution = Linear(sequence, lines, cap_B).solve();
   if (lines.size() == 1 && !capped) take_fewest_messages(sequence, lines.front(), solution);
   plan.messages = messages_of(input, sequence, solution);
   if (!input.cost.is_algorithm() || capped) return plan;
