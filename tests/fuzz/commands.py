@@ -1,0 +1,512 @@
+#!/usr/bin/env python3
+"""Thousands of command lines and input files that are nearly right, each made from one that is.
+
+Files are mutated by their structure: a JSON file loses, gains, repeats or swaps fields and gets
+hostile numbers, units and names in places where the original has values; tables and logs lose and
+repeat rows and columns; any file may be cut or have bytes changed. Command lines get unknown,
+repeated and hostile options. Every command has to end by itself with
+
+  exit code 0, and numbers that can be: no negative times, nothing that is not finite, no efficiency
+  above 1 without a warning; or
+  exit code 1, 2 or 5, and one sentence on standard error that begins with the program's name,
+
+in 20 s and 2 GB. The program under test should be built with sanitizers; what is slow or large with
+them is judged by `--fast`, a program without. Everything is decided by --seed: a failure is run
+again with --only NUMBER.
+"""
+
+import argparse
+import concurrent.futures
+import copy
+import json
+import math
+import os
+import random
+import re
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_SECONDS = 20
+MOST_BYTES = 2 << 30
+
+NUMBERS = [0, -0.0, 1, -1, 2, 3, 7, 0.5, 1e-300, 1e300, 1.8e308, -1e18, 255, 256, 65536, 2**31 - 1, 2**31,
+           2**32, 2**53, 2**63 - 1, 2**63, 2**64, 1e12, 1e15, 1e18, 1e19]
+UNITS = ["", " ", "B", "KB", "KiB", "MB", "MiB", "GB", "GiB", "TiB", "EiB", "ps", "ns", "us", "µs", "ms", "s", "h",
+         "bps", "kbps", "Mbps", "Gbps", "Gbit/s", "GB/s", "ns/B", "ps/B", "s/B", "G", "%", "furlongs"]
+TEXTS = ["", " ", "none", "auto", "nccl", "all", "nan", "-nan", "inf", "-inf", "0x10", "1e", "1e999", "--", "-", "\n", "\t",
+         "\x00", "\x1b[31mred", "a\nb", "'; touch fuzz_pwned; '", "$(touch fuzz_pwned)", "`touch fuzz_pwned`", "{}", "{= 1 =}",
+         "ü", "\u202e", "x" * 5000, "../../../../etc/passwd", "/dev/null", "/dev/full", "/dev/zero", ".", "/", "1..2", "2..1",
+         "1..9223372036854775807", "1,2,3", "1:2", "[", "[" * 3000, "{\"a\":" * 2000, "null", "true", "[]", "{}", "\"", "\\"]
+
+
+def hostile_scalar(dice):
+    kind = dice.randrange(6)
+    if kind == 0:
+        return dice.choice(NUMBERS)
+    if kind == 1:
+        return f"{dice.choice(NUMBERS)}{dice.choice(['', ' '])}{dice.choice(UNITS)}"
+    if kind == 2:
+        return dice.choice(TEXTS)
+    if kind == 3:
+        return dice.choice([None, True, False, [], {}, [[]], {"": ""}])
+    if kind == 4:
+        return dice.randrange(1, 200)
+    return f"{dice.randrange(1, 1000)} {dice.choice(UNITS)}"
+
+
+def nudged(dice, value):
+    """Something near to the value, so that many files stay valid."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return dice.choice([value * 2, value / 2, value + 1, value - 1, -value, value * 1000, int(value), 1, 0, str(value)])
+    if isinstance(value, str):
+        number = re.match(r"^\s*([0-9.eE+-]+)(.*)$", value)
+        if number and dice.random() < 0.8:
+            try:
+                factor = dice.choice([0, 0.001, 0.5, 2, 10, 1e3, 1e6, 1e12, -1])
+                return f"{float(number[1]) * factor:g}{number[2]}"
+            except ValueError:
+                pass
+        return dice.choice([value + value, value[: len(value) // 2], value.upper(), value + " ", [value]])
+    return hostile_scalar(dice)
+
+
+def places(node, path=()):
+    yield path
+    if isinstance(node, dict):
+        for key in node:
+            yield from places(node[key], path + (key,))
+    elif isinstance(node, list):
+        for index in range(min(len(node), 40)):
+            yield from places(node[index], path + (index,))
+
+
+def at(node, path):
+    for step in path:
+        node = node[step]
+    return node
+
+
+def mutate_json(dice, document, donors):
+    for _ in range(dice.choice([1, 1, 1, 2, 3])):
+        spots = [path for path in places(document) if path]
+        if not spots:
+            return document
+        path = dice.choice(spots)
+        parent, last = at(document, path[:-1]), path[-1]
+        action = dice.randrange(10)
+        if action < 3:
+            parent[last] = nudged(dice, parent[last])
+        elif action < 5:
+            parent[last] = hostile_scalar(dice)
+        elif action == 5:
+            del parent[last]
+        elif action == 6 and isinstance(parent, list):
+            parent[last:last] = [copy.deepcopy(parent[last])] * dice.choice([1, 1, 2, 50])
+        elif action == 7 and isinstance(parent, dict):
+            parent[dice.choice([str(last) + "s", "name", "valid", "schema", "", "nodes", "base"])] = parent[last]
+        elif action == 8:
+            donor = dice.choice(donors)
+            parent[last] = copy.deepcopy(at(donor, dice.choice(list(places(donor)))))
+        else:
+            parent[last] = dice.choice([[parent[last]], {"name": parent[last]}, {"value": parent[last]}])
+    return document
+
+
+def mutate_lines(dice, text):
+    lines = text.split("\n")
+    for _ in range(dice.choice([1, 1, 2, 4])):
+        spot = dice.randrange(len(lines))
+        action = dice.randrange(7)
+        if action == 0:
+            del lines[spot]
+            lines = lines or [""]
+        elif action == 1:
+            lines[spot:spot] = [lines[spot]] * dice.choice([1, 2, 100])
+        elif action == 2:
+            words = re.split(r"([\s,;]+)", lines[spot])
+            word = dice.randrange(len(words))
+            words[word] = str(hostile_scalar(dice))
+            lines[spot] = "".join(words)
+        elif action == 3:
+            dice.shuffle(lines)
+        elif action == 4:
+            lines[spot] = lines[spot].replace(",", dice.choice([";", "\t", ",,", " , "]))
+        elif action == 5:
+            lines = lines[: spot + 1]
+        else:
+            lines[spot] = lines[spot][: dice.randrange(len(lines[spot]) + 1)]
+    return "\n".join(lines)
+
+
+def mutate_bytes(dice, data):
+    data = bytearray(data)
+    for _ in range(dice.choice([1, 1, 3, 10])):
+        spot = dice.randrange(len(data) + 1)
+        action = dice.randrange(4)
+        if action == 0:
+            data[spot:spot] = bytes([dice.randrange(256)])
+        elif action == 1 and spot < len(data):
+            data[spot] = dice.randrange(256)
+        elif action == 2:
+            data = data[:spot]
+        else:
+            data[0:0] = dice.choice([b"\xef\xbb\xbf", b"\xff\xfe", b"\x00", b"[[[[", b"\n"])
+    return bytes(data)
+
+
+class Seeds:
+    """Files of every kind that the program reads, by kind."""
+
+    def __init__(self):
+        def all_in(*patterns):
+            return sorted(path for pattern in patterns for path in ROOT.glob(pattern))
+
+        self.files = {
+            "experiment": all_in("app/experiments/*.json"),
+            "sweep": all_in("app/sweeps/*.json"),
+            "cluster": all_in("topologies/data/*.json"),
+            "trace": all_in("traces/data/*.json"),
+            "case": all_in("models/*/data/*.json", "traces/data/cases/*.json"),
+            "log": all_in("traces/measurement/data/*", "tests/data/*.log", "tests/data/*.txt"),
+            "table": all_in("tests/data/*.csv", "traces/data/*.csv"),
+        }
+        self.files = {kind: files for kind, files in self.files.items() if files}
+        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case")
+                     for path in self.files.get(kind, [])}
+        self.help = {}
+
+    def options_of(self, program, command):
+        if command not in self.help:
+            text = subprocess.run([program, *command.split(), "--help"], capture_output=True, text=True, timeout=60).stdout
+            self.help[command] = re.findall(r"^\s+(?:-\w,)?(--[a-z0-9-]+)", text, re.M)
+        return self.help[command]
+
+
+TABLE = "index,name,params,fwd_us,bwd_us\n0,conv1,9408,120.5,260\n1,fc,2048000,40,90\n2,pool,0,3,0\n"
+SYSTEM_XML = """<system version="1"><cpu numaid="0" affinity="ffff" arch="x86_64"><pci busid="0000:00:10.0" class="0x060400"
+link_speed="16.0 GT/s PCIe" link_width="16"><pci busid="0000:00:11.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16">
+<gpu dev="0" sm="80" rank="0" gdr="1"><nvlink target="0000:00:12.0" count="12" tclass="0x030200"/></gpu></pci></pci></cpu></system>
+"""
+PROFILE_LOG = "# size count type redop root time algbw busbw\n 1024 256 float sum -1 10.5 0.1 0.2 0 11 0.1 0.2 0\n"
+
+# Fields that --set and --axis may meet, with values that mostly make sense.
+FIELDS = {
+    "cluster.nodes": ["2", "4", "16", "64", "1000"], "cluster.nic.bandwidth": ["1 Gbps", "100 Gbps", "1 kbps"],
+    "cluster.nic.latency": ["0 us", "5 us", "1 s"], "strategy": ["wfbp", "optimal", "ddp", "p3", "horovod", "omgs", "bytescheduler"],
+    "fidelity": ["closed_form", "message"], "iterations": ["1", "3", "10"], "warm_up": ["0", "2"], "channels": ["1", "2", "8"],
+    "collective.algorithm": ["ring", "mst", "recursive_doubling", "auto", "nccl", "hierarchical"], "synchronization":
+    ["none", "local_sgd", "pipe_sgd", "ssp", "async_ps"], "compression": ["none", "truncate16", '{"name":"topk","density":0.01}'],
+    "trace.update": ["0 us", "1 ms"], "trace.compute_scale": ["0.5", "2"], "strategy.bucket": ["1 MiB", "25 MiB"],
+    "workers.jitter": ["0.1", "0"], "seed": ["1", "2"], "interference": ["0.1"],
+}
+
+
+class Input:
+    """One command line and the folder with its files."""
+
+    def __init__(self, seeds, program, seed, number, folder):
+        self.dice = random.Random(f"{seed}.{number}")
+        self.seeds, self.program, self.number, self.folder = seeds, program, number, folder
+        self.made = 0
+        self.words = self.command()
+
+    def save(self, name, data):
+        self.made += 1
+        path = self.folder / f"{self.made}_{name}"
+        path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"))
+        return str(path)
+
+    def shipped(self, kind):
+        return self.dice.choice(self.seeds.files[kind])
+
+    def json_file(self, kind, mutate=None):
+        """A file of this kind: as it ships, or changed, with the files that it names."""
+        dice, path = self.dice, self.shipped(kind)
+        document = copy.deepcopy(self.seeds.json[path])
+        self.make_absolute(document, path.parent)
+        if kind in ("experiment", "case") and dice.random() < 0.2:
+            for name, part in (("trace", "trace"), ("cluster", "cluster")):
+                if isinstance(document.get(name), str) and dice.random() < 0.5:
+                    document[name] = self.json_file(part)
+        if kind == "trace" and len(document.get("layers", [])) > 40 and dice.random() < 0.9:
+            document["layers"] = document["layers"][:40]
+        if mutate if mutate is not None else dice.random() < 0.8:
+            donors = [self.seeds.json[self.shipped(kind)], document]
+            document = mutate_json(dice, document, donors)
+        text = json.dumps(document, ensure_ascii=dice.random() < 0.5)
+        data = text.encode("utf-8", "surrogatepass")
+        if dice.random() < 0.05:
+            data = mutate_bytes(dice, data)
+        return self.save(path.name, data)
+
+    @staticmethod
+    def make_absolute(document, folder):
+        for holder in (document, document.get("base") if isinstance(document.get("base"), dict) else {}):
+            for key in ("trace", "cluster", "base"):
+                if isinstance(holder.get(key), str):
+                    holder[key] = str((folder / holder[key]).resolve())
+
+    def text_file(self, kind):
+        dice = self.dice
+        if kind == "table":
+            text = TABLE
+        elif kind == "xml":
+            text = SYSTEM_XML
+        elif "log" in self.seeds.files and dice.random() < 0.9:
+            text = self.shipped("log").read_text(errors="replace")[:20000]
+        else:
+            text = PROFILE_LOG
+        if dice.random() < 0.85:
+            text = mutate_lines(dice, text)
+        data = text.encode("utf-8", "surrogatepass")
+        if dice.random() < 0.15:
+            data = mutate_bytes(dice, data)
+        return self.save(kind, data)
+
+    def setting(self):
+        field = self.dice.choice(sorted(FIELDS))
+        value = self.dice.choice(FIELDS[field]) if self.dice.random() < 0.75 else str(hostile_scalar(self.dice))
+        return f"{field}={value}" if self.dice.random() < 0.97 else str(hostile_scalar(self.dice))
+
+    def axis(self):
+        field = self.dice.choice(sorted(FIELDS))
+        if self.dice.random() < 0.25:
+            return f"{field}={hostile_scalar(self.dice)}"
+        return f"{field}=" + ",".join(self.dice.sample(FIELDS[field], self.dice.randrange(1, len(FIELDS[field]) + 1)))
+
+    def value_of(self, option):
+        dice = self.dice
+        good = {
+            "--set": self.setting, "--axis": self.axis, "--also": self.setting, "--fidelity": lambda: dice.choice(["closed_form", "message"]),
+            "--format": lambda: dice.choice(["json", "table"]), "--out": lambda: str(self.folder / dice.choice(["out.json", "no/out", "out.svg"])),
+            "--timeline": lambda: str(self.folder / "timeline.json"), "--picture": lambda: str(self.folder / "picture.svg"),
+            "--case": lambda: str(self.folder / "case.json"), "--report": lambda: str(self.folder / "report.html"),
+            "--timeline-workers": lambda: dice.choice(["0", "0-3", "3-1", "0,2", "99999"]),
+            "--timeline-iterations": lambda: dice.choice(["0", "0-2", "3-1", "7"]),
+            "--threads": lambda: dice.choice(["1", "2", "4"]), "--shard": lambda: dice.choice(["1/2", "2/2", "0/2", "3/2", "1/0"]),
+            "--columns": lambda: dice.choice(["cluster.nodes,metrics.iteration_us", "strategy", "workers"]),
+            "--minimize": lambda: dice.choice(["metrics.iteration_us", "metrics.iteration_us.mean", "total_ps"]),
+            "--over": lambda: dice.choice(["strategy", "cluster.nodes"]), "--emit": lambda: dice.choice(["slurm", "parallel", "shell", "k8s"]),
+            "--tasks": lambda: dice.choice(["1", "4", "1000"]), "--ranks": lambda: dice.choice(["2", "5", "16", "64", "2..64 step x2"]),
+            "--bytes": lambda: dice.choice(["1", "1 KB", "100 MB", "4 GiB", "7 B"]), "--algorithm": lambda: dice.choice(["ring", "mst", "be", "lp", "auto"]),
+            "--cluster": lambda: self.json_file("cluster"), "--into": lambda: self.json_file("cluster"),
+            "--alpha": lambda: dice.choice(["10 us", "0 us"]), "--beta": lambda: dice.choice(["0.8 ns/B", "10 Gbps"]),
+            "--gamma": lambda: "0.1 ns/B", "--op": lambda: dice.choice(["allreduce", "broadcast", "allgather", "reduce"]),
+            "--segments": lambda: dice.choice(["1", "2", "auto"]), "--from-collective": lambda: dice.choice(["ring", "mst"]),
+            "--block": lambda: dice.choice(["1 KiB", "1 MiB"]), "--most": lambda: dice.choice(["1", "10", "100"]),
+        }
+        if option in good and dice.random() < 0.85:
+            return good[option]()
+        return str(hostile_scalar(dice))
+
+    def options(self, command, most=3):
+        words = []
+        flags = {"--help", "--gantt", "--resume", "--dry-run", "--quiet", "--sweep", "--rows", "--in-place", "--version", "--force"}
+        known = self.seeds.options_of(self.program, command)
+        for _ in range(self.dice.randrange(most + 1)):
+            option = self.dice.choice(known) if self.dice.random() < 0.97 else str(hostile_scalar(self.dice))
+            words.append(option)
+            if option not in flags and self.dice.random() < 0.97:
+                words.append(self.value_of(option))
+        return words
+
+    def command(self):
+        dice = self.dice
+        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "other"],
+                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 3])[0]
+        light = ["--set", "iterations=2"] if dice.random() < 0.5 else []
+        if kind in ("run", "plan"):
+            return [kind, self.json_file("experiment"), *light, *self.options(kind)]
+        if kind == "sweep":
+            source = self.json_file(dice.choice(["sweep", "experiment"]))
+            axes = [word for _ in range(dice.randrange(3)) for word in ("--axis", self.axis())]
+            return ["sweep", source, *axes, *self.options("sweep")] + (["--dry-run"] if dice.random() < 0.3 else [])
+        if kind == "tune":
+            return ["tune", self.json_file("experiment"), "--axis", self.axis(), "--most", dice.choice(["3", "10"]), *self.options("tune", 2)]
+        if kind == "collective":
+            words = ["collective", "--algorithm", self.value_of("--algorithm"), "--bytes", self.value_of("--bytes")]
+            words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.5 else ["--ranks", self.value_of("--ranks"), "--alpha", "10 us", "--beta", "1 ns/B"]
+            return words + self.options("collective")
+        if kind == "fit":
+            return ["fit", self.text_file("log"), *self.options("fit", 4)]
+        if kind == "validate":
+            return ["validate", self.json_file("case"), *self.options("validate", 1)]
+        if kind == "import":
+            format_name, file_kind = dice.choice([("layers-csv", "table"), ("nccl-xml", "xml"), ("", "log")])
+            listed = subprocess.run([self.program, "import", "--help"], capture_output=True, text=True).stdout
+            formats = re.findall(r"^  ([a-z][a-z0-9-]+)  ", listed, re.M)
+            return ["import", dice.choice(formats or [format_name]), self.text_file(file_kind), *self.options("import", 2)]
+        if kind == "export":
+            return ["export", dice.choice(["dot", "graphml", "topology", "cluster"]), self.json_file("cluster"), *self.options("export", 2)]
+        if kind == "merge":
+            return ["merge", self.text_file("log"), self.json_file("sweep"), *self.options("merge", 2)]
+        return [dice.choice(["list", "schema", "trace", "", "--version", str(hostile_scalar(dice))]), *self.options("list", 2),
+                str(hostile_scalar(dice))]
+
+
+def cannot_be(node, path="", warned=False):
+    """What no answer may hold, as a list of sentences."""
+    found = []
+    if isinstance(node, dict):
+        warned = warned or bool(node.get("warnings"))  # too few iterations, say
+        for key, value in node.items():
+            found += cannot_be(value, f"{path}.{key}", warned)
+    elif isinstance(node, list):
+        for value in node[:1000]:
+            found += cannot_be(value, path + "[]", warned)
+    elif isinstance(node, float) and not math.isfinite(node):
+        found.append(f"{path} is {node}")
+    elif isinstance(node, (int, float)) and not isinstance(node, bool):
+        leaf = path.rsplit(".", 1)[-1]
+        timed = re.search(r"(_us|_ps|_ms)(\.|$)", path) and not re.search(r"error|difference|intercept|fit", path)
+        if node < 0 and (timed or leaf in ("efficiency", "speedup")):
+            found.append(f"{path} is {node}")
+        if leaf == "efficiency" and node > 1 + 1e-9 and not warned:
+            found.append(f"{path} is {node}")
+    return found
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+
+
+def play(program, words, folder, seconds):
+    environment = dict(os.environ, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0", UBSAN_OPTIONS="print_stacktrace=1")
+    begin = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder,
+                                 env=environment, preexec_fn=limits)
+        timer_end = begin + seconds
+        while True:
+            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() > timer_end:
+                child.kill()
+                _, status, usage = os.wait4(child.pid, 0)
+                child.returncode = -9
+                return None, b"", b"", seconds, usage.ru_maxrss * 1024
+            time.sleep(0.002)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        return child.returncode, out.read(64 << 20), err.read(1 << 20), usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def judge(code, out, err):
+    text = err.decode("utf-8", "replace")
+    for sign in ("Sanitizer", "runtime error:", "terminate called", "[json.exception", "std::", "basic_string", "Assertion"):
+        if sign in text:
+            return f"{sign!r} on standard error"
+    try:
+        err.decode("utf-8")
+    except UnicodeDecodeError:
+        return "standard error is not UTF-8"
+    if any(ord(letter) < 32 and letter not in "\n\r\t" or ord(letter) == 127 for letter in text):
+        return "a control character on standard error"
+    if code is not None and code < 0:
+        return f"killed by signal {-code}"
+    if code not in (0, 1, 2, 3, 5):
+        return f"exit code {code}"
+    if code in (1, 2):
+        lines = [line for line in text.strip().split("\n") if line]
+        errors = [line for line in lines if line.startswith("sgdsim: ") and not line.startswith("sgdsim: warning")]
+        if len(errors) != 1 and code == 2:
+            return f"{len(errors)} sentences for one error"
+        if not lines:
+            return "no word about the error"
+        if max(map(len, lines)) > 2000:
+            return "a line of more than 2,000 characters"
+        return None
+    if code == 0 and out[:1] in (b"{", b"["):
+        try:
+            found = []
+            for document in [out] if out.count(b"\n{") == 0 else out.split(b"\n"):
+                if document.strip():
+                    found += cannot_be(json.loads(document, parse_constant=lambda name: math.nan))
+        except ValueError as error:
+            return f"what is printed is no JSON: {error}"
+        if found:
+            return "; ".join(found[:3])
+    return None
+
+
+def try_one(job):
+    seeds, arguments, number, work = job
+    folder = Path(tempfile.mkdtemp(dir=work))
+    try:
+        one = Input(seeds, arguments.program, arguments.seed, number, folder)
+        words = [word.replace("\x00", "") for word in one.words]
+        words = [word.encode("utf-8", "surrogatepass")[:120000] for word in words]
+        code, out, err, seconds, size = play(arguments.program, words, folder, 6 * MOST_SECONDS)
+        fault = judge(code, out, err) if code is not None else None
+        if fault is None and (code is None or seconds > MOST_SECONDS or size > MOST_BYTES):
+            fast = arguments.fast or arguments.program
+            code, out, err, seconds, size = play(fast, words, folder, 3 * MOST_SECONDS)
+            if code is None or seconds > MOST_SECONDS:
+                fault = f"{seconds:.0f} s"
+            elif size > MOST_BYTES:
+                fault = f"{size >> 20} MiB"
+        if fault is None and (folder / "fuzz_pwned").exists():
+            fault = "a name was executed"
+        if fault is None:
+            return number, code, None
+        kept = Path(arguments.failures) / str(number)
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(folder, kept)
+        moved = [word.decode("utf-8", "replace").replace(str(folder), str(kept)) for word in words]
+        (kept / "why").write_text(f"{fault}\n{shlex.join(['sgdsim', *moved])}\nexit code {code}\n{err.decode('utf-8', 'replace')[:4000]}\n")
+        return number, code, f"{fault}: {shlex.join(['sgdsim', *moved])[:300]}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--program", required=True, help="sgdsim, with sanitizers")
+    parser.add_argument("--fast", help="sgdsim without them, which judges time and memory")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=1000, help="inputs")
+    parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    parser.add_argument("--only", type=int, help="this input alone")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="start no more inputs after this time")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--failures", default="fuzz_failures", help="folder for inputs that fail")
+    arguments = parser.parse_args()
+    arguments.program = str(Path(arguments.program).resolve())
+    arguments.fast = arguments.fast and str(Path(arguments.fast).resolve())
+    arguments.failures = str(Path(arguments.failures).resolve())
+    numbers = [arguments.only] if arguments.only is not None else range(arguments.first, arguments.first + arguments.count)
+    seeds = Seeds()
+    end = time.monotonic() + arguments.seconds
+    codes, faults, played = {}, [], 0
+    with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(arguments.threads) as pool:
+        def guarded(number):
+            return None if time.monotonic() > end else try_one((seeds, arguments, number, work))
+
+        for result in pool.map(guarded, numbers):
+            if result is None:
+                continue
+            number, code, fault = result
+            played += 1
+            codes[code] = codes.get(code, 0) + 1
+            if fault:
+                faults.append(fault)
+                print(f"{number}: {fault}", flush=True)
+    print(f"{played} inputs, exit codes " + ", ".join(f"{code}: {count}" for code, count in sorted(codes.items(), key=str)) +
+          f"; {len(faults)} faults" + (f", kept in {arguments.failures}" if faults else ""))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
