@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "app/commands.h"
+#include "app/interrupt.h"
 #include "app/usage.h"
 #include "app/version.h"
 #include "sim/core/error.h"
@@ -64,6 +65,9 @@ int run_program(const std::vector<std::string>& arguments, Streams streams) {
   } catch (const InputError& error) {
     streams.log << "sgdsim: " << error.what() << '\n';
     return exit_bad_input;
+  } catch (const Interrupted& interrupted) {
+    streams.log << "sgdsim: " << interrupted.what() << '\n';
+    return exit_interrupted;
   } catch (const std::exception& error) {
     streams.log << "sgdsim: failed: " << error.what() << '\n';
     return exit_failure;

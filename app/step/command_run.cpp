@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/interrupt.h"
 #include "app/step/experiment.h"
 #include "app/step/gantt.h"
 #include "app/step/result_json.h"
@@ -51,8 +52,10 @@ Experiment experiment_of(const RunArguments& arguments) {
 
 StepResult simulate(const Experiment& experiment, Timeline* timeline) {
   try {
+    Interrupt interrupt;
     StepQuestion question = experiment.question();
     question.timeline = timeline;
+    question.pause = [&] { interrupt.throw_if_asked(); };
     return simulate_step(question);
   } catch (const InputError& error) {
     throw InputError(experiment.file, error.what());
@@ -109,7 +112,8 @@ struct Plan {
 
 // Every strategy under one more setting, or none. Where iterations are pipelined or workers do not
 // wait for each other, messages are not scheduled within an iteration: the own strategy has to do.
-void add_plans(const RunArguments& arguments, const std::string& with, std::vector<Plan>& plans) {
+void add_plans(const RunArguments& arguments, const std::string& with, Interrupt& interrupt,
+               std::vector<Plan>& plans) {
   RunArguments changed = arguments;
   if (!with.empty()) changed.settings.push_back(with);
   Experiment experiment = experiment_of(changed);
@@ -122,7 +126,9 @@ void add_plans(const RunArguments& arguments, const std::string& with, std::vect
     // The experiment's own strategy keeps its fields, the others have their defaults.
     experiment.strategy = plan.strategy == own.name ? own : strategy_named(plan.strategy, "");
     try {
-      plan.result = simulate_step(experiment.question());
+      StepQuestion question = experiment.question();
+      question.pause = [&] { interrupt.throw_if_asked(); };
+      plan.result = simulate_step(question);
       plan.metrics = metrics_of(experiment, plan.result);
       plan.warnings = warnings_of(experiment, plan.result);
     } catch (const InputError& error) {
@@ -134,8 +140,9 @@ void add_plans(const RunArguments& arguments, const std::string& with, std::vect
 
 std::vector<Plan> plans_of(const RunArguments& arguments) {
   std::vector<Plan> plans;
-  add_plans(arguments, "", plans);
-  for (const std::string& with : arguments.also) add_plans(arguments, with, plans);
+  Interrupt interrupt;
+  add_plans(arguments, "", interrupt, plans);
+  for (const std::string& with : arguments.also) add_plans(arguments, with, interrupt, plans);
   std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
     if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
     return a.metrics.mean_ps < b.metrics.mean_ps;

@@ -91,7 +91,9 @@ void print(std::ostream& out, const Sweep& sweep, const Tuned& tuned, const std:
         << rounded(100 * (*before / tuned.value - 1), 3) << " % more)";
   out << '\n'
       << tuned.evaluated << " of " << sweep.points << " points evaluated"
-      << (tuned.exhaustive ? ": all of them" : ", one axis at a time, by golden section");
+      << (tuned.interrupted  ? ", then interrupted"
+          : tuned.exhaustive ? ": all of them"
+                             : ", one axis at a time, by golden section");
   if (tuned.failed > 0) out << "; " << tuned.failed << " have no result";
   out << '\n';
 }
@@ -107,13 +109,19 @@ int tune(const TuneArguments& arguments, Streams streams) {
   const Sweep sweep = read_sweep(arguments.file, arguments.settings, axes);
   check_axes(sweep);
   const Tuned tuned = tune(sweep, arguments.objective, arguments.most, threads);
+  if (tuned.interrupted)
+    streams.log << "sgdsim: interrupted; " << tuned.evaluated << " of " << sweep.points
+                << " points were evaluated\n";
+  const int exit_code = tuned.interrupted ? exit_interrupted : 0;
+  if (tuned.best.is_null() && tuned.interrupted) return exit_code;
   if (tuned.best.is_null()) throw InputError(arguments.file, "no point has a result");
-  const auto before = as_it_stands(sweep, arguments.objective);
+  std::optional<double> before;
+  if (!tuned.interrupted) before = as_it_stands(sweep, arguments.objective);
   for (const std::string& warning : tuned.warnings)
     streams.log << "sgdsim: warning: " << warning << '\n';
   if (arguments.format == "table") {
     print(streams.out, sweep, tuned, arguments.objective, before);
-    return 0;
+    return exit_code;
   }
   Json json = {{"schema", "sgdsim/tune/1"},
                {"objective", arguments.objective},
@@ -125,8 +133,9 @@ int tune(const TuneArguments& arguments, Streams streams) {
                {"points", sweep.points}};
   if (before) json["before"] = *before;
   if (!tuned.warnings.empty()) json["warnings"] = tuned.warnings;
+  if (tuned.interrupted) json["interrupted"] = true;
   streams.out << json.dump(2) << '\n';
-  return 0;
+  return exit_code;
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/interrupt.h"
 #include "app/sweep/columns.h"
-#include "app/sweep/interrupt.h"
 #include "app/sweep/point_file.h"
 #include "app/sweep/progress.h"
 #include "app/sweep/sweep_point.h"

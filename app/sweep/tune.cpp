@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "app/interrupt.h"
 #include "app/sweep/columns.h"
 #include "app/sweep/sweep_point.h"
 #include "app/sweep/sweep_run.h"
@@ -16,20 +17,24 @@ namespace {
 constexpr double none = std::numeric_limits<double>::infinity();
 
 Tuned try_all(const Sweep& sweep, const std::string& objective, int threads) {
-  Tuned tuned{{}, none, sweep.points, 0, true};
+  Tuned tuned;
+  tuned.value = none;
   SweepOptions options;
   options.out.clear();
   options.threads = threads;
   options.quiet = true;
   options.objective = objective;
   std::ostream nowhere(nullptr);
-  run_sweep(sweep, options, nowhere, nowhere, [&](DonePoint&& point) {
+  const SweepOutcome outcome = run_sweep(sweep, options, nowhere, nowhere, [&](DonePoint&& point) {
     if (std::isnan(point.objective)) ++tuned.failed;
     if (!(point.objective < tuned.value)) return;
     tuned.value = point.objective;
     tuned.best = std::move(point.axes);
     tuned.warnings = std::move(point.warnings);
   });
+  tuned.evaluated = outcome.done;
+  tuned.interrupted = outcome.interrupted;
+  tuned.exhaustive = true;
   return tuned;
 }
 
@@ -46,7 +51,11 @@ class Search {
       for (std::size_t group = 0; group < sweep_.groups.size(); ++group) along(group);
       better = value_ < before;
     }
-    Tuned tuned{{}, value_, static_cast<int64_t>(known_.size()), failed_, false};
+    Tuned tuned;
+    tuned.value = value_;
+    tuned.evaluated = static_cast<int64_t>(known_.size());
+    tuned.failed = failed_;
+    tuned.interrupted = interrupt_.asked();
     if (value_ < none) tuned.best = axes_json(sweep_, best_);
     tuned.warnings = warnings_;
     return tuned;
@@ -69,6 +78,7 @@ class Search {
     if (!sweep_.keeps(choice)) return none;
     if (const auto there = known_.find(choice); there != known_.end()) return there->second;
     if (static_cast<int64_t>(known_.size()) >= most_) return none;
+    if (!known_.empty() && interrupt_.asked()) return none;
     const Json line = simulate_point(sweep_, {0, choice}, reader_);
     double value = number_in(line, objective_);
     if (std::isnan(value)) {
@@ -128,6 +138,7 @@ class Search {
     for (int64_t i = low; i <= high; ++i) try_index(group, i);
   }
 
+  Interrupt interrupt_;
   const Sweep& sweep_;
   const std::string& objective_;
   int64_t most_;

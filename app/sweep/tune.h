@@ -18,7 +18,8 @@ struct Tuned {
   int64_t evaluated = 0;
   int64_t failed = 0;  // of them
   bool exhaustive = false;
-  std::vector<std::string> warnings = {};  // of the best point
+  bool interrupted = false;           // by a signal; what was evaluated until then counts
+  std::vector<std::string> warnings;  // of the best point
 };
 
 // Minimizes a column of the lines. Never evaluates more than `most` points.

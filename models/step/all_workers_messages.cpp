@@ -19,6 +19,7 @@ struct AllWorkers::Sending {
 
 // One collective that every worker enters at its start: moves the clocks, and keeps the accounts.
 Clocks AllWorkers::send(const Sending& what, Clocks starts) {
+  if (question_.pause) question_.pause();
   const Time everybody = last_of(starts);
   Clocks ends = player_.play(*what.cost, what.encoded.on_channels(question_.channels),
                              what.drains ? Clocks(starts.size(), everybody) : starts);

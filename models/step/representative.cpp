@@ -103,6 +103,7 @@ StepResult Representative::run() {
     if (changes_density(compression, done))
       cost_ = &other_density_.emplace(
           question_.cost.at_density(density_at(compression->densities, done)));
+    if (question_.pause) question_.pause();
     play_iteration();
     const int alike = iterations_alike(compression, done, question_.iterations - done);
     result.iterations.insert(result.iterations.end(), static_cast<std::size_t>(alike), iteration_);

@@ -1,6 +1,7 @@
 // One experiment: a trace, on a cluster, under a strategy, for some iterations.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "models/collective/simulate.h"
@@ -28,6 +29,9 @@ struct StepQuestion {
   int channels = 1;              // messages take turns; channels share the ports evenly
   double interference = 1;       // compute takes this much longer while the worker communicates
   Timeline* timeline = nullptr;  // filled in if given
+  // Called between messages, or iterations where no messages are played. What it throws ends the
+  // simulation.
+  std::function<void()> pause;
 };
 
 // At closed form one worker, the slowest, stands for all; at message fidelity every worker has its

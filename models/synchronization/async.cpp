@@ -151,6 +151,7 @@ class Asynchronous {
     for (const Duration forward : my.forward) one.forward += forward;
     for (const Duration backward : my.backward) one.backward += backward;
     one.compression = scaled(cycle_.encoded.compress + cycle_.encoded.decompress, my.work_factor);
+    if (question_.pause) question_.pause();
     my.started = now;
     my.computed = now + one.forward + one.backward + one.compression;
     computed_ += one;

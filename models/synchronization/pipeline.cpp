@@ -184,6 +184,7 @@ void PipelinePlayer::finish(int iteration, Time end) {
 StepResult PipelinePlayer::run() {
   const int count = question_.warm_up + question_.iterations;
   for (int iteration = 0; iteration < count; ++iteration) {
+    if (question_.pause) question_.pause();
     const bool measured = iteration >= question_.warm_up;
     const int width = iteration < rule_.synchronous ? 1 : rule_.width;
     const bool exchanges = (iteration + 1) % rule_.every == 0;

@@ -7,8 +7,14 @@
 
 #include <csignal>
 #include <ctime>
+#include <stdexcept>
 
 namespace sgdsim {
+
+// What leaves the middle of a simulation.
+struct Interrupted : std::runtime_error {
+  Interrupted() : std::runtime_error("interrupted") {}
+};
 
 class Interrupt {
  public:
@@ -28,6 +34,10 @@ class Interrupt {
     was_asked_ = true;
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     return true;
+  }
+
+  void throw_if_asked() {
+    if (asked()) throw Interrupted();
   }
 
  private:
