@@ -7,6 +7,7 @@
 #include "app/trace_imports.h"
 #include "app/usage.h"
 #include "app/write_text.h"
+#include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
 #include "topologies/export.h"
@@ -19,7 +20,23 @@ struct ExportArguments {
   std::string cluster;
   std::string out = "-";
   std::vector<std::string> settings;
+  bool force = false;
 };
+
+ClusterFile cluster_of(const Json& json, const ExportArguments& arguments) {
+  try {
+    return read_cluster(Value(json, arguments.cluster, ""));
+  } catch (const InputError& error) {
+    blame_setting(error, arguments.settings, {}, arguments.cluster + ": ");
+    throw;
+  }
+}
+
+// What stands above the nodes and edges: a file of the same graph begins with it too.
+std::string head_of(const std::string& text) {
+  const std::size_t graph = text.find("<graph id");
+  return text.substr(0, graph != std::string::npos ? graph : text.find('\n') + 1);
+}
 
 }  // namespace
 
@@ -33,7 +50,8 @@ void add_export_command(CLI::App& program, Streams streams) {
         command->add_subcommand(std::string(format.name), std::string(format.description));
     auto arguments = std::make_shared<ExportArguments>();
     one->add_option("CLUSTER", arguments->cluster, "a cluster file")->required();
-    one->add_option("-o,--out", arguments->out, "a file; default: standard output");
+    one->add_option("-o,--out", arguments->out, "output file (default: standard output)");
+    add_force_option(*one, arguments->force);
     make_repeatable(
         one->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
     one->footer("Example:\n  sgdsim export " + std::string(format.name) +
@@ -42,30 +60,37 @@ void add_export_command(CLI::App& program, Streams streams) {
     one->callback([arguments, format, streams] {
       Json json = Document::read(arguments->cluster).root().json();
       apply_settings(json, arguments->settings);
-      const ClusterFile cluster = read_cluster(Value(json, arguments->cluster, ""));
-      write_text(format.write(cluster.graph(), cluster.cluster.name), arguments->out, streams.out);
+      const ClusterFile cluster = cluster_of(json, *arguments);
+      const std::string text = format.write(cluster.graph(), cluster.cluster.name);
+      OutputGuard({arguments->cluster}, arguments->force)
+          .claim("--out", arguments->out, {.schema = {}, .beginning = head_of(text)});
+      write_text(text, arguments->out, streams.out);
     });
   }
 }
 
 void add_import_command(CLI::App& program, Streams streams) {
-  CLI::App* command = program.add_subcommand("import", "Read other programs' files.");
+  CLI::App* command = program.add_subcommand("import", "Convert files of other programs.");
   command->require_subcommand(1);
   command->footer("Example:\n  sgdsim import nccl-topology tests/data/nccl_regular.xml --nodes 4");
   struct Arguments {
     std::string file;
     std::string out = "-";
     NcclImportOptions options;
+    bool force = false;
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* one = command->add_subcommand(
       "nccl-topology", "A topology file of NCCL (NCCL_TOPO_DUMP_FILE) as a cluster file.");
   one->add_option("FILE", arguments->file, "the XML file; - is standard input")->required();
-  one->add_option("-o,--out", arguments->out, "the cluster file; default: standard output");
-  one->add_option("--nodes", arguments->options.nodes, "how many such machines; default 1");
-  one->add_option("--name", arguments->options.name, "of the cluster");
+  one->add_option("-o,--out", arguments->out, "cluster file to write (default: standard output)");
+  add_force_option(*one, arguments->force);
+  one->add_option("--nodes", arguments->options.nodes, "number of such machines (default: 1)");
+  one->add_option("--name", arguments->options.name, "name of the cluster");
   one->footer("Example:\n  sgdsim import nccl-topology tests/data/nccl_regular.xml --nodes 4");
   one->callback([arguments, streams] {
+    OutputGuard({arguments->file}, arguments->force)
+        .claim("--out", arguments->out, {.schema = "sgdsim/cluster/1", .beginning = {}});
     const NcclImport import =
         import_nccl_xml(read_text(arguments->file), arguments->file, arguments->options);
     for (const std::string& note : import.notes) streams.log << "sgdsim: note: " << note << '\n';

@@ -1,5 +1,7 @@
 // `sgdsim list`: everything that has a name, from the registries themselves; `sgdsim schema`.
+#include <algorithm>
 #include <memory>
+#include <sstream>
 
 #include "app/collective/nccl_answer.h"
 #include "app/commands.h"
@@ -40,12 +42,12 @@ std::vector<Entry> algorithm_entries() {
 }
 
 std::vector<Entry> operation_entries() {
-  return {{"broadcast", "everybody gets what the root has"},
+  return {{"broadcast", "every rank gets what the root has"},
           {"reduce", "the root gets the sum of all"},
-          {"allreduce", "everybody gets the sum of all"},
-          {"reduce_scatter", "everybody gets a part of the sum"},
-          {"allgather", "everybody gets the parts of all"},
-          {"alltoall", "everybody gets a different part of everybody"}};
+          {"allreduce", "every rank gets the sum of all"},
+          {"reduce_scatter", "every rank gets one part of the sum"},
+          {"allgather", "every rank gets the parts of all"},
+          {"alltoall", "every rank sends a different part to every other"}};
 }
 
 std::vector<Entry> option_entries() {
@@ -133,8 +135,35 @@ const std::vector<ListedKind>& kinds() {
   return table;
 }
 
-// The column in which meanings start.
-constexpr std::size_t width = 44;
+// Names, and beside them what they mean, in lines of at most 80 columns.
+void print_entries(const std::vector<Entry>& entries, std::ostream& out) {
+  constexpr std::size_t line_width = 80;
+  constexpr std::size_t widest_name = 24;
+  std::size_t width = 0;
+  for (const Entry& entry : entries)
+    if (entry.name.size() <= widest_name) width = std::max(width, entry.name.size());
+  const std::string margin(width + 4, ' ');
+  for (const Entry& entry : entries) {
+    std::string line = "  " + entry.name;
+    bool is_empty = true;  // of meaning
+    line.resize(std::max(line.size(), margin.size()), ' ');
+    if (line.size() > margin.size()) {
+      out << line << '\n';
+      line = margin;
+    }
+    std::istringstream words(entry.meaning);
+    for (std::string word; words >> word;) {
+      if (!is_empty && line.size() + 1 + word.size() > line_width) {
+        out << line << '\n';
+        line = margin;
+        is_empty = true;
+      }
+      line += (is_empty ? "" : " ") + word;
+      is_empty = false;
+    }
+    out << line << '\n';
+  }
+}
 
 void list(const std::string& kind, const std::string& format, std::ostream& out) {
   std::vector<std::string> known;
@@ -145,13 +174,9 @@ void list(const std::string& kind, const std::string& format, std::ostream& out)
     if (!kind.empty() && kind != one.name) continue;
     if (format == "table" && kind.empty()) out << (found ? "\n" : "") << one.name << '\n';
     found = true;
-    for (const Entry& entry : one.entries()) {
+    for (const Entry& entry : one.entries())
       json[one.name].push_back({{"name", entry.name}, {"meaning", entry.meaning}});
-      if (format == "table")
-        out << "  " << entry.name
-            << std::string(entry.name.size() < width ? width - entry.name.size() : 1, ' ')
-            << entry.meaning << '\n';
-    }
+    if (format == "table") print_entries(one.entries(), out);
   }
   if (!found) throw InputError("list", unknown_name("kind", kind, known));
   if (format == "json") out << json.dump(2) << '\n';
@@ -160,13 +185,13 @@ void list(const std::string& kind, const std::string& format, std::ostream& out)
 }  // namespace
 
 void add_list_command(CLI::App& program, Streams streams) {
-  CLI::App* command = program.add_subcommand("list", "What can be named, and what it means.");
+  CLI::App* command = program.add_subcommand("list", "List every name you can use.");
   auto kind = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");
   command->add_option(
       "KIND", *kind,
       "algorithms, operations, options, shapes, trace_formats, measurement_formats, strategies, "
-      "compressions, synchronizations, fidelities or schemas; default all");
+      "compressions, synchronizations, fidelities or schemas (default: all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

@@ -99,7 +99,7 @@ Json to_answer(const Trace& trace) {
 }  // namespace
 
 void add_trace_command(CLI::App& program, Streams streams) {
-  CLI::App* command = program.add_subcommand("trace", "Look at traces.");
+  CLI::App* command = program.add_subcommand("trace", "Inspect traces.");
   command->require_subcommand(1);
   command->footer("Example:\n  sgdsim trace show traces/data/googlenet_k80.json");
   CLI::App* show = command->add_subcommand(

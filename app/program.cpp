@@ -10,6 +10,7 @@
 #include "app/usage.h"
 #include "app/version.h"
 #include "sim/core/error.h"
+#include "sim/core/json.h"
 
 namespace sgdsim {
 namespace {
@@ -20,6 +21,13 @@ constexpr int exit_bad_input = 2;
 std::string version_text() {
   return "sgdsim " + std::string(version_number) + " (commit " + std::string(version_commit) +
          ", " + std::string(version_compiler) + ", CUDA " + (version_has_cuda ? "yes" : "no") + ")";
+}
+
+// They become names in files and lines on terminals.
+void check_arguments(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments)
+    if (const std::string problem = problem_of_text(argument, true); !problem.empty())
+      throw InputError("", "the argument \"" + argument.substr(0, 60) + "\" " + problem);
 }
 
 void describe(CLI::App& program, Streams streams, int& exit_code) {
@@ -55,21 +63,22 @@ int run_program(const std::vector<std::string>& arguments, Streams streams) {
   int exit_code = 0;
   describe(program, streams, exit_code);
   try {
+    check_arguments(arguments);
     // CLI11 takes a vector of arguments from its end.
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& help) {
     program.exit(help, streams.out, streams.log);
   } catch (const CLI::ParseError& error) {
-    streams.log << "sgdsim: " << usage_problem(program, arguments, error) << '\n';
+    streams.log << "sgdsim: " << printable(usage_problem(program, arguments, error)) << '\n';
     return exit_bad_input;
   } catch (const InputError& error) {
-    streams.log << "sgdsim: " << error.what() << '\n';
+    streams.log << "sgdsim: " << printable(error.what()) << '\n';
     return exit_bad_input;
   } catch (const Interrupted& interrupted) {
     streams.log << "sgdsim: " << interrupted.what() << '\n';
     return exit_interrupted;
   } catch (const std::exception& error) {
-    streams.log << "sgdsim: failed: " << error.what() << '\n';
+    streams.log << "sgdsim: failed: " << printable(error.what()) << '\n';
     return exit_failure;
   }
   if (!streams.out.flush()) {

@@ -20,18 +20,20 @@ struct Arguments {
   std::string model;
   std::string device;
   int64_t batch = 0;
+  bool force = false;
 };
 
 void add_options(CLI::App& one, Arguments& arguments) {
-  one.add_option("FILE", arguments.file, "what to read; - is standard input")->required();
-  one.add_option("-o,--out", arguments.out, "the trace file; default: standard output");
+  one.add_option("FILE", arguments.file, "file to read; - is standard input")->required();
+  one.add_option("-o,--out", arguments.out, "trace file to write (default: standard output)");
+  add_force_option(one, arguments.force);
   one.add_option("--forward", arguments.forward,
-                 "time of the forward pass, e.g. \"90 ms\"; default: half of backward");
-  one.add_option("--name", arguments.name, "of the trace; default: the name of the file");
-  one.add_option("--model", arguments.model, "the neural network");
-  one.add_option("--device", arguments.device, "the GPU that was measured");
+                 "time of the forward pass, e.g. \"90 ms\" (default: half of backward)");
+  one.add_option("--name", arguments.name, "name of the trace (default: the name of the file)");
+  one.add_option("--model", arguments.model, "name of the neural network");
+  one.add_option("--device", arguments.device, "name of the GPU that was measured");
   one.add_option("--batch", arguments.batch, "samples per worker and iteration")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}));
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}).description(""));
 }
 
 Trace import_trace(const TraceFormat& format, const Arguments& arguments) {
@@ -56,6 +58,8 @@ void add_trace_imports(CLI::App& import, Streams streams) {
     one->footer("Example:\n  sgdsim import " + std::string(format.name) + " " +
                 std::string(format.example) + " --batch 32");
     one->callback([arguments, format, streams] {
+      OutputGuard({arguments->file}, arguments->force)
+          .claim("--out", arguments->out, {.schema = "sgdsim/trace/1", .beginning = {}});
       const Trace trace = import_trace(format, *arguments);
       for (const std::string& note : trace.notes) streams.log << "sgdsim: note: " << note << '\n';
       write_text(to_text(trace), arguments->out, streams.out);

@@ -1,23 +1,19 @@
-// Writing whole files.
+// Results of a command: to a file or to standard output.
 #include "app/write_text.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
-#include "sim/core/error.h"
+#include "sim/core/output.h"
 
 namespace sgdsim {
 
 void write_text(const std::string& text, const std::string& file, std::ostream& out) {
-  if (file == "-") {
+  if (file == "-")
     out << text;
-    return;
-  }
-  errno = 0;
-  std::ofstream stream(file, std::ios::binary);
-  if (!(stream << text) || !stream.flush())
-    throw InputError(file, std::string("cannot be written: ") + std::strerror(errno));
+  else
+    write_file(text, file);
+}
+
+void add_force_option(CLI::App& command, bool& force) {
+  command.add_flag("--force", force, "replace an output file that holds something else");
 }
 
 }  // namespace sgdsim

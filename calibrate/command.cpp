@@ -2,10 +2,11 @@
 #include "calibrate/command.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <ctime>
-#include <fstream>
+#include <optional>
 #include <unistd.h>
 
 #include "calibrate/record.h"
@@ -14,6 +15,7 @@
 #include "calibrate/tasks/tasks.h"
 #include "calibrate/version.h"
 #include "sim/core/error.h"
+#include "sim/core/output.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim::calibrate {
@@ -51,6 +53,7 @@ struct Arguments {
   bool quiet = false;
   std::string name;
   std::string out = "-";
+  bool force = false;
 };
 
 std::vector<std::string> words_of(const std::string& list) {
@@ -157,44 +160,63 @@ Request request_of(const Arguments& arguments) {
   return request;
 }
 
+// CLI::Range takes "nan", which is neither too small nor too large.
+CLI::Validator range(double least, double most) {
+  return {[least, most](std::string& text) {
+            double number = std::nan("");
+            const bool is_number = CLI::detail::lexical_cast(text, number);
+            if (is_number && number >= least && number <= most) return std::string();
+            return "expected a number from " + number_text(least) + " to " + number_text(most) +
+                   ", got \"" + text + "\"";
+          },
+          ""};
+}
+
 void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option("--backend", arguments.backend,
                      "cuda (default) or host: threads of this machine");
-  program.add_option("--device", arguments.devices, "GPUs to use, as 0,1; default all");
-  program.add_option("-p,--ranks", arguments.ranks,
-                     "how many take part, as 2,4,8; more than GPUs: virtual ranks share them");
+  program.add_option("--device", arguments.devices, "GPUs to use, e.g. 0,1 (default: all)");
+  program.add_option(
+      "-p,--ranks", arguments.ranks,
+      "numbers of ranks, e.g. 2,4,8 (default: 2); ranks share GPUs if there are fewer");
   program.add_option(
       "--probe", arguments.probes,
       "what to measure: collectives (default), gtopk, copy, fold, top_k, compress, overhead");
   program.add_option("-a,--algorithm", arguments.algorithms,
-                     "ring, mst, be, lp, nccl; default all that can run here");
-  program.add_option("--operation,--op", arguments.operations, "default: all that there are");
+                     "ring, mst, be, lp, nccl (default: all that can run here)");
+  program.add_option("--operation,--op", arguments.operations,
+                     "operations to measure (default: all)");
   program.add_option("--type", arguments.types, "float32 (default), float16, bfloat16");
-  program.add_option("--from", arguments.from, "the smallest size; 1 KiB");
-  program.add_option("--to", arguments.to, "the largest size; 16 MiB");
-  program.add_option("--per-doubling", arguments.per_doubling, "sizes per doubling; 1")
-      ->check(CLI::Range(1, 64));
-  program.add_option("--block", arguments.blocks, "block sizes of lp, as 64KiB,1MiB; 64 KiB");
-  program.add_flag("--overlap", arguments.overlap, "lp sums in a stream of its own");
+  program.add_option("--from", arguments.from, "smallest size (default: 1 KiB)");
+  program.add_option("--to", arguments.to, "largest size (default: 16 MiB)");
+  program.add_option("--per-doubling", arguments.per_doubling, "sizes per doubling (default: 1)")
+      ->check(CLI::Range(1, 64).description(""));
+  program.add_option("--block", arguments.blocks,
+                     "block sizes of lp, e.g. 64KiB,1MiB (default: 64 KiB)");
+  program.add_flag("--overlap", arguments.overlap, "lp: sum in a separate stream");
   program
       .add_option("--density", arguments.density,
-                  "gtopk, top_k: the part of the entries that is kept; 0.001")
-      ->check(CLI::Range(1e-9, 1.));
+                  "gtopk, top_k: fraction of the entries kept (default: 0.001)")
+      ->check(range(1e-9, 1));
   program.add_option("--cache", arguments.cache, "warm (default) or cold")
       ->check(CLI::IsMember({"warm", "cold"}));
   program
       .add_option("--error", arguments.error_percent,
-                  "repeat until the median is sure to so many percent; 2")
-      ->check(CLI::Range(0.01, 100.));
-  program.add_option("--least", arguments.least, "repetitions at least; 10")
-      ->check(CLI::Range(1, 1000000));
-  program.add_option("--most", arguments.most, "repetitions at most; 200")
-      ->check(CLI::Range(1, 1000000));
-  program.add_option("--time-limit", arguments.time_limit, "for all repetitions; 60 s");
-  program.add_flag("--verify-only", arguments.verify_only, "check results and time nothing");
-  program.add_flag("-q,--quiet", arguments.quiet, "no progress and no summary");
-  program.add_option("--name", arguments.name, "of the measurement");
-  program.add_option("-o,--out", arguments.out, "the measurement file; default standard output");
+                  "repeat until the median is known to this many percent (default: 2)")
+      ->check(range(0.01, 100));
+  program.add_option("--least", arguments.least, "minimum number of repetitions (default: 10)")
+      ->check(CLI::Range(1, 1000000).description(""));
+  program.add_option("--most", arguments.most, "maximum number of repetitions (default: 200)")
+      ->check(CLI::Range(1, 1000000).description(""));
+  program.add_option("--time-limit", arguments.time_limit,
+                     "time limit of all repetitions together (default: 60 s)");
+  program.add_flag("--verify-only", arguments.verify_only, "check the results, measure no times");
+  program.add_flag("-q,--quiet", arguments.quiet, "print no progress and no summary");
+  program.add_option("--name", arguments.name,
+                     "name stored in the measurement file (default: the backend)");
+  program.add_option("-o,--out", arguments.out,
+                     "measurement file to write (default: standard output)");
+  program.add_flag("--force", arguments.force, "replace an output file that holds something else");
   program.footer(
       "Examples:\n"
       "  sgdsim-calibrate --backend host --ranks 2,4 --to \"1 MiB\" --time-limit \"5 s\" --out "
@@ -231,21 +253,66 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// Before anything is measured: hours must not be lost to a misspelt folder.
-void check_can_write(const std::string& file) {
-  if (file != "-" && !std::ofstream(file, std::ios::app))
-    throw InputError("--out", "cannot write " + file);
-}
-
-void write_text(const std::string& text, const std::string& file, std::ostream& out) {
-  if (file == "-") {
-    out << text;
-    return;
+// Where the record goes. A file is opened before anything is measured, so that hours are not lost
+// to a misspelt folder; and where it cannot take the record in the end, another one does.
+class Result {
+ public:
+  Result(const Arguments& arguments, std::ostream& out) : out_(out) {
+    OutputGuard({}, arguments.force)
+        .claim("--out", arguments.out, {.schema = "sgdsim/measurement/1", .beginning = {}});
+    if (arguments.out != "-") file_.emplace(arguments.out, OutputFile::Mode::replace);
   }
-  std::ofstream stream(file);
-  stream << text;
-  if (!stream.flush()) throw InputError("--out", "cannot write " + file);
-}
+
+  // Whether the record went where it was to go.
+  bool write(const std::string& text, std::ostream& log) {
+    std::string problem = "standard output cannot be written";
+    try {
+      if (file_) {
+        file_->write(text);
+        file_->finish();
+        return true;
+      }
+      if ((out_ << text).flush()) return true;
+    } catch (const std::runtime_error& error) {
+      problem = error.what();
+    }
+    log << "sgdsim-calibrate: failed: " << problem << '\n';
+    const std::string name = "sgdsim-calibrate-" + std::to_string(getpid()) + ".json";
+    for (const std::string& folder :
+         {std::string("."), std::string("/tmp"), std::string("/dev/shm")})
+      try {
+        write_file(text, folder + "/" + name);
+        log << "sgdsim-calibrate: what was measured is in " << folder << "/" << name << '\n';
+        return false;
+      } catch (const std::runtime_error& error) {
+        log << "sgdsim-calibrate: failed: " << error.what() << '\n';
+      }
+    return false;
+  }
+
+ private:
+  std::ostream& out_;
+  std::optional<OutputFile> file_;
+};
+
+// A signal ends the measuring, not the program: what was measured is written.
+class Signals {
+ public:
+  Signals() {
+    interrupted = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      before_[i] = std::signal(numbers[i], numbers[i] == SIGPIPE ? SIG_IGN : on_interrupt);
+  }
+  ~Signals() {
+    for (std::size_t i = 0; i < numbers.size(); ++i) std::signal(numbers[i], before_[i]);
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+ private:
+  static constexpr std::array numbers{SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  std::array<void (*)(int), numbers.size()> before_{};
+};
 
 std::unique_ptr<Backend> backend_of(const Arguments& arguments) {
   if (arguments.backend == "host") {
@@ -286,32 +353,38 @@ std::string verdict_on(const std::vector<Task>& tasks, const Outcome& outcome) {
 int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log) {
   std::vector<Task> tasks = tasks_of(request_of(arguments));
   MeasureOptions options;
-  options.rule = {arguments.error_percent / 100, arguments.least,
-                  std::max(arguments.least, arguments.most)};
+  if (arguments.most < arguments.least)
+    throw InputError("--most", "expected at least --least, which is " +
+                                   std::to_string(arguments.least) + ", got " +
+                                   std::to_string(arguments.most));
+  options.rule = {arguments.error_percent / 100, arguments.least, arguments.most};
   options.cold = arguments.cache == "cold";
   options.time_limit_s = parse_duration(arguments.time_limit, "--time-limit").s();
   options.verify_only = arguments.verify_only;
   const std::unique_ptr<Backend> backend = backend_of(arguments);
   const std::vector<std::string> left_out = leave_out_what_cannot_run(*backend, arguments, tasks);
-  if (!options.verify_only) check_can_write(arguments.out);
+  const Signals signals;
+  std::optional<Result> result;
+  if (!options.verify_only) result.emplace(arguments, out);
   Progress progress(log, arguments.quiet);
   const Watcher watcher{[] { return interrupted != 0; },
                         [&](const std::string& line) { progress(line); }};
-  const auto before = std::signal(SIGINT, on_interrupt);
   const Outcome outcome = measure(*backend, tasks, options, watcher);
-  std::signal(SIGINT, before);
   for (const std::string& wrong : outcome.wrong) log << "sgdsim-calibrate: " << wrong << '\n';
+  bool is_written = true;
   if (arguments.verify_only) {
     log << "sgdsim-calibrate: " << verdict_on(tasks, outcome) << '\n';
   } else {
     const std::string name = arguments.name.empty() ? backend->machine().backend : arguments.name;
     const Json record = record_of(*backend, tasks, outcome, {name, now(), options.cold, left_out});
-    write_text(record.dump(1) + "\n", arguments.out, out);
+    const auto replace = Json::error_handler_t::replace;  // a device may have any name
+    is_written = result->write(record.dump(1, ' ', false, replace) + "\n", log);
     if (!arguments.quiet)
       for (const std::string& line :
            summary_of(tasks, outcome, [&](int ranks) { return backend->memories(ranks); }))
         log << line << '\n';
   }
+  if (!is_written) return exit_failure;
   if (interrupted != 0) return exit_interrupted;
   return outcome.wrong.empty() ? 0 : exit_failure;
 }
@@ -328,19 +401,22 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   Arguments options;
   add_options(program, options);
   try {
+    for (const std::string& argument : arguments)
+      if (const std::string problem = problem_of_text(argument, true); !problem.empty())
+        throw InputError("", "the argument \"" + argument.substr(0, 60) + "\" " + problem);
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return measure_all(options, out, log);
   } catch (const CLI::Success& help) {
     program.exit(help, out, log);
     return 0;
   } catch (const CLI::ParseError& error) {
-    log << "sgdsim-calibrate: " << error.what() << "\nsee: sgdsim-calibrate --help\n";
+    log << "sgdsim-calibrate: " << printable(error.what()) << "\nsee: sgdsim-calibrate --help\n";
     return exit_bad_input;
   } catch (const InputError& error) {
-    log << "sgdsim-calibrate: " << error.what() << '\n';
+    log << "sgdsim-calibrate: " << printable(error.what()) << '\n';
     return exit_bad_input;
   } catch (const std::exception& error) {
-    log << "sgdsim-calibrate: failed: " << error.what() << '\n';
+    log << "sgdsim-calibrate: failed: " << printable(error.what()) << '\n';
     return exit_failure;
   }
 }

@@ -201,6 +201,8 @@ const std::vector<BannedWord> banned_words = {
     {"abort", Form::call, {}, "throw InputError or assert"},
     {"unordered_map", Form::word, programs, "a hash order may reach the result"},
     {"unordered_set", Form::word, programs, "a hash order may reach the result"},
+    {"ofstream", Form::word, {"bench", "tests"}, "files are written by sim/core/output.h"},
+    {"fopen", Form::call, {}, "files are written by sim/core/output.h"},
     {"NDEBUG", Form::word, {}, "assertions stay on"},
 };
 

@@ -83,7 +83,7 @@ TEST_CASE("calibrate: refused with a sentence") {
       {{"--backend", "host", "--probe", ""}, "--probe: expected at least one"},
       {{"--backend", "host", "--block", ""}, "--block: expected at least one"},
       {{"--backend", "host", "--probe", "copy", "-a", "ring"}, "no effect without --probe"},
-      {{"--backend", "host", "--to", "4 KiB", "--out", "no/such/m.json"}, "cannot write"},
+      {{"--backend", "host", "--to", "4 KiB", "--out", "no/such/m.json"}, "cannot be written"},
       {{"--backend", "host", "--ranks", "two"}, "--ranks"},
       {{"--backend", "host", "--ranks", "2x"}, "--ranks"},
       {{"--backend", "host", "--device", "0"}, "--device"},

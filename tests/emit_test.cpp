@@ -1,7 +1,9 @@
 // Job scripts: what they ask of their scheduler, and that they play the sweep.
 #include "app/sweep/emit.h"
 
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <fstream>
 
 #include "sim/core/json.h"
@@ -42,7 +44,7 @@ TEST_CASE("emit: the shell script makes the points of a single process, also whe
 TEST_CASE("emit: the GNU parallel script does, where that is installed") {
   const Emitted emitted("parallel");
   CHECK(emitted.has("seq 0 2 | parallel --joblog "));
-  CHECK(emitted.has(" --retries 3 "));
+  CHECK(emitted.has(" --retries 3 'sh -c \"$SGDSIM_TASK\" task {}'\n"));
   if (run_shell_line("parallel --version | grep -q GNU").exit_code != 0) {
     MESSAGE("skipped: GNU parallel is missing");
     return;
@@ -74,6 +76,142 @@ TEST_CASE("emit: a Kubernetes job counts its tasks itself") {
     CHECK(emitted.has(line));
   // Quotes of YAML are doubled, those of the shell stay.
   CHECK(emitted.has("''--set=cluster.nic.latency=7 us''"));
+}
+
+// ---- hostile names
+
+// Each of these would leave a file called "pwned" where a shell, parallel or Kubernetes reads it.
+const std::string hostile =
+    R"(description=$(touch pwned) `touch pwned` "; touch pwned; ' ; touch pwned # {} {#} {.} {1} )"
+    R"({= system("touch pwned") =} {%} $$ $(SHARD) $JOB_COMPLETION_INDEX $1 %a \ ~ *)";
+const std::string hostile_out = "/a {} {= system(q(touch pwned)) =} $(touch pwned);'b&c%a";
+
+struct Attack {
+  Temporary folder{Temporary::Kind::folder};
+  std::string out;
+  std::string script;
+  Attack(const std::string& kind, const std::string& name) : out(folder.name() + name) {
+    const Ran ran = run_sgdsim({"sweep", shipped, "--emit", kind, "--tasks", "2", "-j", "1",
+                                "--set", hostile, "--out", out});
+    INFO(ran.log);
+    CHECK(ran.exit_code == 0);
+    script = ran.out;
+    std::ofstream(folder.name() + "/job") << script;
+  }
+  std::string run(const std::string& before = "") const {
+    const Ran ran = run_shell_line(before + "sh " + folder.name() + "/job; s=$?; ls; exit $s");
+    INFO(ran.log);
+    CHECK(ran.exit_code == 0);
+    CHECK(ran.out.find("pwned") == std::string::npos);
+    CHECK(!std::filesystem::exists(folder.name() + "/pwned"));
+    CHECK(!std::filesystem::exists(SGDSIM_SOURCE_DIR "/pwned"));
+    return std::filesystem::exists(out) ? read_text(out) : "";
+  }
+};
+
+std::string points_of_hostile() {
+  return run_sgdsim({"sweep", shipped, "-q", "--set", hostile}).out;
+}
+
+TEST_CASE("emit: hostile words stay words in the shell's and parallel's scripts") {
+  CHECK((Attack("shell", hostile_out).run() == points_of_hostile()));
+  if (run_shell_line("parallel --version | grep -q GNU").exit_code != 0) {
+    MESSAGE("skipped: GNU parallel is missing");
+    return;
+  }
+  CHECK((Attack("parallel", hostile_out).run() == points_of_hostile()));
+}
+
+TEST_CASE("emit: hostile words stay words in Slurm's script") {
+  const Attack attack("slurm", hostile_out);
+  // %a is a pattern of Slurm's, and only the last one is meant as one.
+  CHECK(attack.script.find("b&c%%a.task-%a.log\"\n") != std::string::npos);
+  for (const char* task : {"0", "1"}) attack.run(std::string("SLURM_ARRAY_TASK_ID=") + task + " ");
+  const Ran merged =
+      run_shell_line("sgdsim merge " + shell_word(attack.out + ".part-") + "*.jsonl");
+  CHECK((merged.out == points_of_hostile()));
+}
+
+TEST_CASE("emit: hostile words stay words in the Kubernetes job") {
+  const Attack attack("k8s", hostile_out);
+  // YAML: the text between single quotes, two of which are one.
+  const std::string start = "        command: [sh, -c, '";
+  const std::size_t at = attack.script.find("\n" + start) + 1 + start.size();
+  std::string text;
+  std::size_t end = at;
+  for (; attack.script.compare(end, 1, "'") != 0 || attack.script[end + 1] == '\''; ++end) {
+    if (attack.script[end] == '\'') ++end;
+    text += attack.script[end];
+  }
+  CHECK(attack.script.compare(end, 3, "']\n") == 0);
+  // Kubernetes: $$ is a dollar; $(NAME) of a variable that there is would be its value.
+  std::string command;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    CHECK(text.compare(i, 2, "$(") != 0);
+    if (text.compare(i, 2, "$$") == 0) ++i;
+    command += text[i];
+  }
+  std::ofstream(attack.folder.name() + "/job") << command << '\n';
+  // The image has sgdsim on its path.
+  const std::string path =
+      "PATH=\"" + std::filesystem::path(SGDSIM_PROGRAM).parent_path().string() + ":$PATH\" ";
+  for (const char* task : {"0", "1"}) attack.run(path + "JOB_COMPLETION_INDEX=" + task + " ");
+  const Ran merged =
+      run_shell_line("sgdsim merge " + shell_word(attack.out + ".part-") + "*.jsonl");
+  CHECK((merged.out == points_of_hostile()));
+}
+
+TEST_CASE("emit: what a script cannot hold is refused") {
+  struct Row {
+    std::string reason;
+    std::vector<std::string> words;
+    std::string sentence;
+  };
+  const std::string text = read_text(shipped);
+  for (const Row& row : std::vector<Row>{
+           {"end of line in --out",
+            {"--out", "a\ntouch pwned\n"},
+            "has the control character \\x0a"},
+           {"in a setting", {"--out", "a", "--set", "description=a\nb"}, "control character"},
+           {"in the image",
+            {"--out", "a", "--emit", "k8s", "--image", "a\nb"},
+            "control character"},
+           {"a quote in a path of Slurm's", {"--out", "a\"b", "--emit", "slurm"}, "--out: a Slurm"},
+           {"memory", {"--out", "a", "--emit", "slurm", "--mem", "4G --x"}, "--mem: expected"},
+           {"no Slurm",
+            {"--out", "a", "--time", "1:00"},
+            "--time: has no effect without --emit slurm"},
+           {"columns",
+            {"--out", "a", "--columns", "point"},
+            "--columns: has no effect with --emit"},
+       }) {
+    INFO(row.reason);
+    std::vector<std::string> words = {"sweep", shipped};
+    if (std::find(row.words.begin(), row.words.end(), "--emit") == row.words.end())
+      words.insert(words.end(), {"--emit", "shell"});
+    words.insert(words.end(), row.words.begin(), row.words.end());
+    const Ran ran = run_sgdsim(words);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.out.empty());
+    CHECK(ran.log.find(row.sentence) != std::string::npos);
+  }
+  // A name that would be the second line of a comment.
+  Json sweep = Json::parse(text);
+  sweep["base"] = SGDSIM_SOURCE_DIR "/app/experiments/googlenet_k80.json";
+  sweep["name"] = "a\ntouch pwned";
+  const Temporary file(Temporary::Kind::file, sweep.dump());
+  const Ran ran = run_sgdsim({"sweep", file.name(), "--emit", "shell", "--out", "a"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.out.empty());
+}
+
+TEST_CASE("emit: limits of a Slurm task") {
+  const Ran ran = run_sgdsim({"sweep", shipped, "--emit", "slurm", "--out", "a", "--time",
+                              "1:30:00", "--mem", "4G", "--partition", "gpu,long-2"});
+  CHECK(ran.exit_code == 0);
+  for (const char* line :
+       {"\n#SBATCH --time=1:30:00\n", "\n#SBATCH --mem=4G\n", "\n#SBATCH --partition=gpu,long-2\n"})
+    CHECK(ran.out.find(line) != std::string::npos);
 }
 
 TEST_CASE("emit: tasks are long enough for what they cost to start, and few enough for Slurm") {

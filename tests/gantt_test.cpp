@@ -22,7 +22,7 @@ Slice slice(Activity activity, int index, int64_t from_us, int64_t to_us, int wo
 
 // The lane after the margin of 24 columns.
 std::string lane(const std::string& text, int line) {
-  const std::string whole = house::split(text, '\n').at(static_cast<std::size_t>(line) + 3);
+  const std::string whole = house::split(text, '\n').at(static_cast<std::size_t>(line) + 4);
   return whole.size() > 24 ? whole.substr(24) : "";
 }
 

@@ -252,7 +252,7 @@ TEST_CASE("sweep: threads and shards do not show in the result") {
     merge.insert(merge.end(), {"--out", folder.name() + "/./0"});
     const Ran ran = run_sgdsim(merge);
     CHECK(ran.exit_code == 2);
-    CHECK(ran.log == "sgdsim: --out: " + part + " is one of the parts\n");
+    CHECK(ran.log == "sgdsim: --out: " + merge.back() + " is an input of this command\n");
     CHECK((read_text(part) == before));
   }
   SUBCASE("a point that is there twice") {

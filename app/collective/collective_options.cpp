@@ -78,14 +78,15 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
   command.add_option("--op", arguments.operation,
                      "one of `sgdsim list operations`; default allreduce");
   command.add_option("-p,--ranks", arguments.ranks,
-                     "how many take part; default: all workers of the cluster");
+                     "number of ranks (default: all workers of the cluster)");
   make_repeatable(
       command
           .add_option("-n,--bytes", arguments.bytes,
                       "message size with a unit, as \"64 MiB\"; repeat it for several messages "
                       "one after the other")
           ->required());
-  command.add_option("--block", arguments.block, "block size of a pipeline; default: the best");
+  command.add_option("--block", arguments.block,
+                     "block size of a pipeline (default: the best one)");
   command.add_option("--root", arguments.root,
                      "rank that holds or gets the result; default 0 "
                      "(lp: the end of the chain)");
@@ -100,13 +101,13 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
       command.add_option("--option", arguments.options, "key=value, one of `sgdsim list options`"));
   command.add_option("--fidelity", arguments.fidelity, "closed_form or message (default)");
   command.add_option("--path", arguments.path,
-                     "how message fidelity is played: fastest (default), rounds or events; the "
-                     "answer is the same");
+                     "engine of message fidelity: fastest (default), rounds or events; all "
+                     "give the same answer");
   command.add_option("--start", arguments.starts,
                      "when each rank starts, one time per rank: \"0 us,5 us,2 us\"");
   command.add_option("--jitter", arguments.jitter,
                      "sigma of a lognormal factor of mean 1 on every message");
-  command.add_option("--seed", arguments.seed, "of the jitter; default 1");
+  command.add_option("--seed", arguments.seed, "seed for --jitter (default: 1)");
   command.add_flag("--sweep", arguments.sweep,
                    "--ranks, --bytes and --algorithm are lists or ranges (2..64 doubles; all: "
                    "every algorithm)");

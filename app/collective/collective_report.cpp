@@ -103,7 +103,7 @@ void print_point(std::ostream& out, const CollectivePoint& point) {
   table.print(out, 2);
   // NCCL's pairs have a table of their own.
   if (answer.candidates.empty() || point.nccl) return;
-  out << "\nall that offer it:\n";
+  out << "\nall algorithms that offer it:\n";
   for (const Candidate& candidate : answer.candidates)
     out << "  " << candidate.algorithm << ": "
         << (candidate.time ? short_duration(candidate.time->us(), 4) : candidate.why_not) << '\n';

@@ -37,11 +37,13 @@ std::vector<int64_t> parse_list(const std::string& text, const std::string& wher
     const int64_t step = colon == std::string::npos ? 0 : parse(part.substr(colon + 1));
     if (first < 1 || last < first || (colon != std::string::npos && step < 1))
       throw InputError(where, "expected a growing range from 1 on, got \"" + part + "\"");
-    for (int64_t value = first; value <= last;) {
+    bool is_over = false;
+    for (int64_t value = first; value <= last && !is_over;) {
       values.push_back(value);
       if (values.size() > most_values)
         throw InputError(where, "more than " + std::to_string(most_values) + " values");
-      value = step > 0 ? value + step : value * 2;
+      is_over = step > 0 ? __builtin_add_overflow(value, step, &value)
+                         : __builtin_mul_overflow(value, int64_t{2}, &value);
     }
   }
   return values;

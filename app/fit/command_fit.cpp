@@ -16,6 +16,19 @@ struct File {
   std::string path;
 };
 
+// Before anything is fitted.
+void check_outputs(const FitArguments& arguments) {
+  std::vector<std::string> inputs = arguments.files;
+  if (!arguments.into.empty()) inputs.push_back(arguments.into);
+  OutputGuard guard(inputs, arguments.force);
+  const bool is_link = !arguments.from_collective.empty();
+  guard.claim(
+      "--out", arguments.out,
+      {.schema = is_link ? "sgdsim/cluster/1" : "sgdsim/collective-cost/1", .beginning = {}});
+  guard.claim("--case", arguments.case_file, {.schema = "sgdsim/case/1", .beginning = {}});
+  guard.claim("--report", arguments.report, {.schema = {}, .beginning = page_beginning()});
+}
+
 // All are made before the first is written.
 std::vector<File> files_of(const FitArguments& arguments, const FitAnswer& answer) {
   std::vector<File> files;
@@ -32,6 +45,7 @@ std::vector<File> files_of(const FitArguments& arguments, const FitAnswer& answe
 }
 
 void answer(const FitArguments& arguments, Streams streams) {
+  check_outputs(arguments);
   const FitAnswer answer = answer_fit(arguments);
   for (const std::string& note : answer.notes) streams.log << "sgdsim: warning: " << note << '\n';
   bool is_output_taken = false;

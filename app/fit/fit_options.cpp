@@ -5,6 +5,7 @@
 #include "app/collective/ranges.h"
 #include "app/fit/fit_question.h"
 #include "app/usage.h"
+#include "app/write_text.h"
 #include "models/collective/options.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
@@ -110,42 +111,48 @@ void check(const FitArguments& arguments) {
 void add_options(CLI::App& command, FitArguments& arguments) {
   command.add_option("FILE", arguments.files, "measurement files and logs; - is standard input")
       ->required();
-  command.add_option("--input", arguments.input, "their format; default: the content tells")
+  command
+      .add_option("--input", arguments.input, "input format (default: detected from the content)")
       ->check(one_of("format", format_names()));
   command.add_option("--operation,--op", arguments.operation,
-                     "of logs that do not say; of several operations, which");
+                     "operation, if the log does not state it; also selects one of several");
+  add_force_option(command, arguments.force);
   command.add_option("-p,--ranks", arguments.ranks,
-                     "of logs that do not say; of several counts, which");
-  command.add_option("-a,--algorithm", arguments.algorithm, "of several algorithms, which");
-  command.add_option("--type", arguments.type, "of several data types, which");
-  command.add_flag("--in-place", arguments.in_place, "the in-place side of nccl-tests");
+                     "number of ranks, if the log does not state it; also selects one of several");
+  command.add_option("-a,--algorithm", arguments.algorithm, "select one of several algorithms");
+  command.add_option("--type", arguments.type, "select one of several data types");
+  command.add_flag("--in-place", arguments.in_place, "use the in-place columns of nccl-tests");
   command.add_option("--from-collective", arguments.from_collective,
-                     "fit the link under the collectives: by the cost of this algorithm, or each "
-                     "by its own (stated)");
+                     "fit the link below the collectives, assuming this algorithm for all of them, "
+                     "or for each the one that its file states (stated)");
   make_repeatable(command.add_option("--option", arguments.options,
                                      "key=value of that algorithm, one of `sgdsim list options`"));
-  command.add_option("--gamma", arguments.gamma,
-                     "time to fold a byte, if known; default: fitted where the data can tell");
-  command.add_option("--segments", arguments.pieces, "1, 2, 3, 4 or auto (default)");
-  command.add_option("--least-size", arguments.least_size, "smaller sizes are left out; 4 B");
+  command.add_option(
+      "--gamma", arguments.gamma,
+      "time to reduce one byte, if known (default: fitted if the data determines it)");
+  command.add_option("--segments", arguments.pieces,
+                     "number of segments: 1, 2, 3, 4 or auto (default)");
+  command.add_option("--least-size", arguments.least_size,
+                     "leave out smaller sizes (default: 4 B)");
   command.add_option("--holdout", arguments.holdout,
-                     "what a second fit does not see and must predict: sizes (default; every "
-                     "other one), ranks=N,... or none");
-  command.add_option("--name", arguments.name, "of what --out writes");
+                     "rows that a second fit leaves out and must predict: sizes (default: every "
+                     "other size), ranks=N,... or none");
+  command.add_option("--name", arguments.name, "name stored in the --out file");
   command.add_option("--into", arguments.into,
-                     "a cluster file; --out is this cluster with the fitted link in it");
-  command.add_option("--link", arguments.link, "which link of --into, as nic or gpu_link");
+                     "cluster file to copy to --out, with the fitted link in place of --link");
+  command.add_option("--link", arguments.link, "link of --into to replace, e.g. nic or gpu_link");
   command
       .add_option("--crossings", arguments.crossings,
-                  "how often a message crosses this link between two ranks; 1")
-      ->check(CLI::Range(1, 1000));
-  command.add_option("-o,--out", arguments.out,
-                     "the cluster file of the fitted link; of a curve, the \"collective\" of an "
-                     "experiment; - is standard output");
+                  "times that a message crosses this link between two ranks (default: 1)")
+      ->check(CLI::Range(1, 1000).description(""));
+  command.add_option(
+      "-o,--out", arguments.out,
+      "write the fitted link as a cluster file, or the curve as the \"collective\" of "
+      "an experiment; - is standard output");
   command.add_option("--case", arguments.case_file,
-                     "a case file for sgdsim validate: the held-out rows, on the link fitted "
+                     "write a case file for sgdsim validate: the held-out rows, on the link fitted "
                      "without them");
-  command.add_option("--report", arguments.report, "an HTML page with the picture of the fit");
+  command.add_option("--report", arguments.report, "write an HTML page with a picture of the fit");
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
 }

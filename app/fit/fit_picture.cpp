@@ -5,6 +5,7 @@
 
 #include "app/fit/fit_report.h"
 #include "app/table.h"
+#include "app/write_text.h"
 
 namespace sgdsim {
 namespace {
@@ -181,9 +182,11 @@ std::string drawing(const Fitted& one) {
 
 }  // namespace
 
+std::string page_beginning() { return std::string("<!DOCTYPE html>\n") + picture_beginning; }
+
 std::string picture_of(const FitAnswer& answer) {
   std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
+      page_beginning() + "<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
       escaped(answer.name) +
       "</title><style>body{font-family:sans-serif;max-width:800px;margin:auto}"
       "text{font-size:11px}circle{fill:#000;fill-opacity:.5}</style></head><body>\n<h1>" +

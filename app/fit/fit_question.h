@@ -37,6 +37,7 @@ struct FitArguments {
   std::string out;
   std::string case_file;
   std::string report;
+  bool force = false;
   std::string format = "table";
 };
 

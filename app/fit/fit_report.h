@@ -20,5 +20,6 @@ std::string label_of(const FitInput& input);
 
 // An HTML page: time against size with the pieces, and the relative errors below.
 std::string picture_of(const FitAnswer& answer);
+std::string page_beginning();  // of every such page
 
 }  // namespace sgdsim

@@ -21,6 +21,7 @@ namespace {
 struct RunArguments {
   std::string experiment;
   std::string out;
+  bool force = false;
   std::string fidelity;
   std::string format = "table";
   std::vector<std::string> settings;
@@ -41,13 +42,19 @@ void add_common_options(CLI::App& command, RunArguments& arguments) {
       ->check(one_of("format", {"table", "json"}));
 }
 
-Experiment experiment_of(const RunArguments& arguments) {
+ResolvedExperiment resolved_of(const RunArguments& arguments) {
   std::vector<std::string> settings = arguments.settings;
   if (!arguments.fidelity.empty()) {
     fidelity_named(arguments.fidelity, "--fidelity");
     settings.push_back("fidelity=" + arguments.fidelity);
   }
-  return read_experiment(resolve_experiment(arguments.experiment, settings));
+  return resolve_experiment(arguments.experiment, settings);
+}
+
+void check_outputs(const RunArguments& arguments, const std::vector<std::string>& inputs) {
+  OutputGuard guard(inputs, arguments.force);
+  guard.claim("--out", arguments.out, {.schema = "sgdsim/result/1", .beginning = {}});
+  guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
 }
 
 StepResult simulate(const Experiment& experiment, Timeline* timeline) {
@@ -67,18 +74,21 @@ Timeline timeline_wanted(const RunArguments& arguments, const Experiment& experi
   constexpr const char* where = "--timeline-iterations";
   Timeline timeline;
   timeline.workers = parse_workers(arguments.timeline_workers, experiment.cluster.network.workers(),
-                                   "--timeline-workers");
+                                   "--timeline-workers", "worker");
   timeline.first_iteration = timeline.last_iteration = experiment.warm_up;
   if (arguments.timeline_iterations.empty()) return timeline;
-  const std::vector<int> chosen = parse_workers(arguments.timeline_iterations,
-                                                experiment.warm_up + experiment.iterations, where);
+  const std::vector<int> chosen =
+      parse_workers(arguments.timeline_iterations, experiment.warm_up + experiment.iterations,
+                    where, "iteration");
   timeline.first_iteration = chosen.front();
   timeline.last_iteration = chosen.back();
   return timeline;
 }
 
 void run(const RunArguments& arguments, Streams streams) {
-  const Experiment experiment = experiment_of(arguments);
+  const ResolvedExperiment resolved = resolved_of(arguments);
+  check_outputs(arguments, resolved.inputs);
+  const Experiment experiment = read_experiment(resolved);
   const bool wants_timeline = !arguments.timeline.empty() || arguments.gantt;
   if (arguments.gantt && arguments.format != "table")
     throw InputError("--gantt", "is for people; it does not go with --format " + arguments.format);
@@ -116,7 +126,7 @@ void add_plans(const RunArguments& arguments, const std::string& with, Interrupt
                std::vector<Plan>& plans) {
   RunArguments changed = arguments;
   if (!with.empty()) changed.settings.push_back(with);
-  Experiment experiment = experiment_of(changed);
+  Experiment experiment = read_experiment(resolved_of(changed));
   const Strategy own = experiment.strategy;
   for (const StrategyKind& kind : strategies()) {
     if (!with.empty() && experiment.synchronization && kind.name != own.name) continue;
@@ -221,27 +231,30 @@ void add_run_command(CLI::App& program, Streams streams) {
   auto arguments = std::make_shared<RunArguments>();
   add_common_options(*command, *arguments);
   command->add_option("-o,--out", arguments->out, "write the result file (JSON)");
+  add_force_option(*command, arguments->force);
   command->add_option("--timeline", arguments->timeline,
-                      "write a Chrome trace, which Perfetto shows");
-  command->add_flag("--gantt", arguments->gantt, "draw lanes of computation and communication");
+                      "write the timeline as a Chrome trace, for Perfetto");
+  command->add_flag("--gantt", arguments->gantt,
+                    "print the timeline as text: computation and communication");
   command->add_option("--timeline-workers", arguments->timeline_workers,
-                      "workers to record or draw, as 0-3,7; default 0");
+                      "workers in the timeline, e.g. 0-3,7 (default: 0)");
   command->add_option(
       "--timeline-iterations", arguments->timeline_iterations,
-      "iterations to record or draw, warm-up included, as 2-4; default the first measured");
+      "iterations in the timeline, counted with warm-up, e.g. 2-4 (default: the first after "
+      "warm-up)");
   command->footer(
       "Example:\n  sgdsim run app/experiments/googlenet_k80.json --set cluster.nodes=64");
   command->callback([arguments, streams] { run(*arguments, streams); });
 }
 
 void add_plan_command(CLI::App& program, Streams streams) {
-  CLI::App* command = program.add_subcommand(
-      "plan", "Every strategy on the trace and cluster of an experiment, best first.");
+  CLI::App* command =
+      program.add_subcommand("plan", "Compare all strategies on one experiment, best first.");
   auto arguments = std::make_shared<RunArguments>();
   add_common_options(*command, *arguments);
-  make_repeatable(
-      command->add_option("--also", arguments->also,
-                          "every strategy once more with this field changed: compression=gtopk"));
+  make_repeatable(command->add_option(
+      "--also", arguments->also,
+      "compare all strategies again with this field changed, e.g. compression=gtopk"));
   command->footer(
       "Example:\n  sgdsim plan app/experiments/googlenet_k80.json --also compression=truncate16");
   command->callback([arguments, streams] { plan(*arguments, streams); });

@@ -19,13 +19,16 @@ constexpr char experiment_schema[] = "sgdsim/experiment/1";
 constexpr int most_iterations = 10'000'000;
 
 // Replaces a path by the content of its file, and says where it came from.
-std::string put_in_place(Json& json, const std::string& field, const std::string& experiment) {
+std::string put_in_place(ResolvedExperiment& resolved, const std::string& field) {
+  Json& json = resolved.json;
+  const std::string& experiment = resolved.file;
   if (!json.is_object() || !json.contains(field) || !json[field].is_string()) return {};
   const std::filesystem::path path = json[field].get<std::string>();
   const std::filesystem::path folder = std::filesystem::path(experiment).parent_path();
   const std::string found =
       (path.is_absolute() || experiment == "-" ? path : folder / path).lexically_normal().string();
   json[field] = Document::read(found).root().json();
+  resolved.inputs.push_back(found);
   return found;
 }
 
@@ -118,22 +121,31 @@ ResolvedExperiment resolve_experiment(const Value& value,
   resolved.file = file;
   resolved.path = value.path();
   resolved.json = value.json();
-  resolved.trace_file = put_in_place(resolved.json, "trace", file);
-  resolved.cluster_file = put_in_place(resolved.json, "cluster", file);
-  put_in_place(resolved.json, "collective", file);
+  resolved.inputs.push_back(file);
+  resolved.settings = settings;
+  resolved.trace_file = put_in_place(resolved, "trace");
+  resolved.cluster_file = put_in_place(resolved, "cluster");
+  put_in_place(resolved, "collective");
   apply_settings(resolved.json, settings);
   // A setting may have named other files.
-  if (const auto trace = put_in_place(resolved.json, "trace", file); !trace.empty())
+  if (const auto trace = put_in_place(resolved, "trace"); !trace.empty())
     resolved.trace_file = trace;
-  if (const auto cluster = put_in_place(resolved.json, "cluster", file); !cluster.empty())
+  if (const auto cluster = put_in_place(resolved, "cluster"); !cluster.empty())
     resolved.cluster_file = cluster;
-  put_in_place(resolved.json, "collective", file);
+  put_in_place(resolved, "collective");
   return resolved;
 }
 
 Experiment read_experiment(const ResolvedExperiment& resolved) {
   Experiment experiment;
-  read_changes(experiment, resolved, {});
+  try {
+    read_changes(experiment, resolved, {});
+  } catch (const InputError& error) {
+    blame_setting(error, resolved.settings,
+                  {{"trace", resolved.trace_file}, {"cluster", resolved.cluster_file}},
+                  resolved.file + ": " + resolved.path);
+    throw;
+  }
   experiment.inputs = resolved.json;
   return experiment;
 }

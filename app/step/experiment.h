@@ -50,6 +50,8 @@ struct ResolvedExperiment {
   std::string path;        // of the experiment within the file, as in "/experiment"
   std::string trace_file;  // where the trace came from; empty: it was inline
   std::string cluster_file;
+  std::vector<std::string> inputs;    // all files that were read
+  std::vector<std::string> settings;  // that were applied
 };
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings);

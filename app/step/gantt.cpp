@@ -139,11 +139,10 @@ std::string gantt_text(const Timeline& timeline, const Terminal& terminal) {
     picture.end = std::max(picture.end, slice.end);
   }
   for (const Slice& slice : timeline.slices) picture.add(slice);
-  std::string text =
-      "one column is " + short_duration(picture.column_ps() / 1e6, 4) +
-      "; F forward, B backward, C compression, U update, digits: messages by the end of their "
-      "number,\n"
-      "~ several messages, - waiting for others; small letters fill less than half\n\n";
+  std::string text = "one column is " + short_duration(picture.column_ps() / 1e6, 4) +
+                     "; F forward, B backward, C compression, U update,\n"
+                     "P broadcast; digits: last digit of the message number, ~ several messages,\n"
+                     "- waiting for others; small letters fill less than half of a column\n\n";
   int worker = -1;
   for (const auto& [place, lane] : picture.lanes) {
     std::string name = place.first != worker ? "worker " + std::to_string(place.first) : "";

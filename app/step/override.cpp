@@ -38,6 +38,36 @@ std::vector<std::string> steps_of(const std::string& path, const std::string& wh
   return steps;
 }
 
+void blame_setting(const InputError& error, const std::vector<std::string>& settings,
+                   const std::vector<std::pair<std::string, std::string>>& files,
+                   const std::string& root) {
+  const std::string text = error.what();
+  for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting) {
+    std::vector<std::string> steps = steps_of(setting->substr(0, setting->find('=')), "--set");
+    std::string place = root;
+    for (const auto& [field, file] : files)
+      if (!file.empty() && steps.front() == field && steps.size() > 1) {
+        place = file + ": ";
+        steps.erase(steps.begin());
+        break;
+      }
+    const std::string last = steps.back();
+    steps.pop_back();
+    for (const std::string& step : steps) place += "/" + step;
+    const std::string parent = place + (place.ends_with(' ') ? "/" : "") + ": ";
+    place += "/" + last;
+    const std::string where = "--set " + setting->substr(0, 80);
+    if (text.starts_with(place + ": ")) throw InputError(where, text.substr(place.size() + 2));
+    if (text.starts_with(place + "/")) throw InputError(where, text.substr(place.size()));
+    if (text.starts_with(parent + "unknown field \"" + last + "\""))
+      throw InputError(where, text.substr(parent.size()));
+  }
+}
+
+Json value_in(const std::string& text, const std::string& where) {
+  return check_text(text, where) ? Json::parse(text) : Json(text);
+}
+
 void set_field(Json& json, const std::vector<std::string>& steps, Json value,
                const std::string& where) {
   Json* field = &json;
@@ -52,9 +82,7 @@ void apply_settings(Json& json, const std::vector<std::string>& settings) {
     if (equals == std::string::npos || equals == 0)
       throw InputError(where, "expected path=value, as in nodes=64");
     const std::string text = setting.substr(equals + 1);
-    Json value = Json::parse(text, nullptr, false);
-    set_field(json, steps_of(setting.substr(0, equals), where),
-              value.is_discarded() ? Json(text) : std::move(value), where);
+    set_field(json, steps_of(setting.substr(0, equals), where), value_in(text, where), where);
   }
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sim/core/error.h"
 #include "sim/core/json.h"
 
 namespace sgdsim {
@@ -12,6 +14,17 @@ namespace sgdsim {
 // that nodes=64 is a number and nic.bandwidth=25Gbps a string. Missing objects on the way are made;
 // the reader of the input then says whether the field exists.
 void apply_settings(Json& json, const std::vector<std::string>& settings);
+
+// Throws the error again as one about a setting, if it is about the value that a setting gave or
+// about a field that only a setting names. `files`: fields that have files of their own, or "";
+// `root` is where the other fields stand.
+void blame_setting(const InputError& error, const std::vector<std::string>& settings,
+                   const std::vector<std::pair<std::string, std::string>>& files,
+                   const std::string& root);
+
+// JSON if it reads as JSON, the text itself otherwise. JSON that nests too deep or repeats a key is
+// an InputError.
+Json value_in(const std::string& text, const std::string& where);
 
 // The steps of a path with dots; an InputError if one is empty.
 std::vector<std::string> steps_of(const std::string& path, const std::string& where);

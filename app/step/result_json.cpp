@@ -149,8 +149,8 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   row("update", mean.update);
   if (mean.compression > Duration()) row("compression", mean.compression);
   row("exposed", mean.exposed);
-  row("  of it waiting", mean.waiting);
-  row("  of it idle", mean.idle);
+  row("  of which waiting", mean.waiting);
+  row("  of which idle", mean.idle);
   row("communication", mean.communication);
   table.print(out, 1);
   out << "\nspeed-up " << rounded(metrics.speedup) << " (efficiency "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <map>
@@ -10,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "app/collective/ranges.h"
 #include "app/version.h"
 #include "sim/core/error.h"
 
@@ -42,12 +44,8 @@ std::string quoted(const std::string& text) { return Json(text).dump(); }
 class Writer {
  public:
   explicit Writer(const Experiment& experiment) : experiment_(experiment) {
-    text_ =
-        "{\"displayTimeUnit\":\"ns\",\"otherData\":" +
-        Json(
-            {{"tool", "sgdsim"}, {"version", version_number}, {"config", id_of(experiment.inputs)}})
-            .dump() +
-        ",\"traceEvents\":[";
+    const Json about = {{"version", version_number}, {"config", id_of(experiment.inputs)}};
+    text_ = timeline_beginning + about.dump().substr(1) + ",\"traceEvents\":[";
   }
 
   void name_tracks(const Timeline& timeline) {
@@ -190,35 +188,29 @@ std::string timeline_json(const Experiment& experiment, const Timeline& timeline
   return writer.finish();
 }
 
-std::vector<int> parse_workers(const std::string& text, int workers, const std::string& where) {
+std::vector<int> parse_workers(const std::string& text, int count, const std::string& where,
+                               const std::string& what) {
   std::set<int> chosen;
-  int first = -1;
-  int number = -1;
-  auto close = [&] {
-    if (number < 0)
-      throw InputError(where, "expected worker numbers as 0-3,7, got \"" + text + "\"");
-    const int from = first < 0 ? number : first;
-    for (int worker = from; worker <= number; ++worker) {
-      if (worker >= workers)
-        throw InputError(where, "worker " + std::to_string(worker) + " does not exist: there are " +
-                                    std::to_string(workers));
-      chosen.insert(worker);
-    }
-    first = number = -1;
-  };
-  for (const char letter : text) {
-    if (letter >= '0' && letter <= '9' && number < 100'000'000) {
-      number = std::max(number, 0) * 10 + (letter - '0');
-    } else if (letter == '-' && first < 0 && number >= 0) {
-      first = std::exchange(number, -1);
-    } else if (letter == ',') {
-      close();
-    } else {
-      number = -1;
-      close();
-    }
+  for (const std::string& part : split_list(text)) {
+    const std::size_t dash = part.find('-');
+    const auto number = [&](const std::string& digits) {
+      int64_t value = 0;
+      const auto [end, problem] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      if (digits.empty() || digits.front() == '-' || end != digits.data() + digits.size() ||
+          problem == std::errc::invalid_argument)
+        throw InputError(where, "expected numbers as 0-3,7, got \"" + text + "\"");
+      if (problem != std::errc{} || value >= count)
+        throw InputError(where, "there is no " + what + " " + digits + ": the last one is " +
+                                    std::to_string(count - 1));
+      return static_cast<int>(value);
+    };
+    const int first = number(part.substr(0, dash));
+    const int last = dash == std::string::npos ? first : number(part.substr(dash + 1));
+    if (last < first)
+      throw InputError(where, "expected the smaller number first, got \"" + part + "\"");
+    for (int one = first; one <= last; ++one) chosen.insert(one);
   }
-  close();
   return {chosen.begin(), chosen.end()};
 }
 

@@ -13,7 +13,12 @@ namespace sgdsim {
 // each gradient to the message that carries it.
 std::string timeline_json(const Experiment& experiment, const Timeline& timeline);
 
-// "0-3,7" as worker numbers; an error if one does not exist.
-std::vector<int> parse_workers(const std::string& text, int workers, const std::string& where);
+// How every timeline begins.
+inline constexpr char timeline_beginning[] =
+    "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"sgdsim\",";
+
+// "0-3,7" as numbers in growing order; an error if one is not below `count`. `what`: "worker".
+std::vector<int> parse_workers(const std::string& text, int count, const std::string& where,
+                               const std::string& what);
 
 }  // namespace sgdsim

@@ -17,6 +17,9 @@ Amount amount_at(const Value& value) {
   const auto amount = amount_of(value.json());
   if (!amount)
     value.fail("expected a number or a quantity with a unit, got " + value.json().dump());
+  const bool is_whole = amount->kind == Amount::Kind::whole || amount->kind == Amount::Kind::size;
+  if (is_whole && std::abs(amount->value) > most_values)
+    value.fail("expected at most 2^53, got " + value.json().dump());
   return *amount;
 }
 

@@ -13,6 +13,12 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::infinity();
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 }  // namespace
 
 std::string value_label(const Json& value) {
@@ -37,7 +43,11 @@ Best::Best(const Sweep& sweep, std::string objective, std::vector<std::string> o
   for (const std::string& name : over_)
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw InputError("--over",
-                       (is_default ? "needed here: " : "") + unknown_name("axis", name, known));
+                       is_default
+                           ? "needed, because the sweep has no axis \"strategy\" (the default); "
+                             "its axes: " +
+                                 listed(known)
+                           : unknown_name("axis", name, known));
   for (const std::string& name : known)
     if (std::find(over_.begin(), over_.end(), name) == over_.end()) others_.push_back(name);
 }

@@ -3,7 +3,6 @@
 // Lines are not kept: a first pass notes where each point stands, a second one copies them. So two
 // million points take 64 MB, however long their lines.
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -11,6 +10,7 @@
 #include "app/commands.h"
 #include "app/sweep/columns.h"
 #include "app/sweep/point_file.h"
+#include "app/write_text.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -108,27 +108,36 @@ struct MergeArguments {
   std::vector<std::string> parts;
   std::string out = "-";
   std::string columns;
+  bool force = false;
 };
+
+// A file that is there already is replaced if it has points of this sweep and nothing else.
+void check_out(const MergeArguments& arguments, const Parts& parts,
+               const std::vector<std::string>& columns) {
+  OutputGuard guard(arguments.parts, arguments.force);
+  if (!columns.empty()) {
+    guard.claim("--out", arguments.out, {.schema = {}, .beginning = csv_row(columns)});
+    return;
+  }
+  guard.claim("--out", arguments.out);
+  if (!arguments.force && holds_something(arguments.out)) check_is_of(parts.sweep, arguments.out);
+}
 
 int merge(const MergeArguments& arguments, Streams streams) {
   const Parts parts = look_through(arguments.parts);
-  for (const std::string& part : arguments.parts) {
-    std::error_code no_such_file;
-    if (std::filesystem::equivalent(part, arguments.out, no_such_file))
-      throw InputError("--out", part + " is one of the parts");
-  }
+  std::vector<std::string> columns;
+  if (!arguments.columns.empty()) columns = split_list(arguments.columns);
+  check_out(arguments, parts, columns);
   const auto count = static_cast<int64_t>(parts.places.size());
   if (count < parts.of) {
     streams.log << "sgdsim: " << parts.of - count << " of " << parts.of
                 << " points are missing: " << missing_points(parts) << '\n';
     return exit_incomplete;
   }
-  std::vector<std::string> columns;
-  if (!arguments.columns.empty()) columns = split_list(arguments.columns);
   if (!parts.example.is_null()) check_columns(columns, parts.example, "--columns");
-  PointWriter writer(arguments.out, streams.out);
-  writer.cut(0);
+  PointWriter writer(arguments.out, streams.out, OutputFile::Mode::replace);
   copy_lines(parts, columns, writer);
+  writer.finish();
   if (parts.failed > 0) streams.log << "sgdsim: " << parts.failed << " points failed\n";
   return 0;
 }
@@ -137,13 +146,15 @@ int merge(const MergeArguments& arguments, Streams streams) {
 
 void add_merge_command(CLI::App& program, Streams streams, int& exit_code) {
   CLI::App* command = program.add_subcommand(
-      "merge", "Put the shards of a sweep together, each point once and in order.");
+      "merge", "Merge the shards of a sweep into one file, in the order of the points.");
   auto arguments = std::make_shared<MergeArguments>();
   command->add_option("PART", arguments->parts, "files that sgdsim sweep --shard wrote")
       ->required();
-  command->add_option("-o,--out", arguments->out, "file of lines (JSON); default standard output");
+  command->add_option("-o,--out", arguments->out,
+                      "output file, one JSON object per line (default: standard output)");
+  add_force_option(*command, arguments->force);
   command->add_option("--columns", arguments->columns,
-                      "write a table (CSV) of these columns instead: cluster.nodes,strategy,...");
+                      "write a CSV table of these columns instead: cluster.nodes,strategy,...");
   command->footer(
       "Example:\n"
       "  sgdsim sweep app/sweeps/nodes_bandwidth.json --shard 0/2 --out results/part-0.jsonl\n"

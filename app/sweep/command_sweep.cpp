@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <tuple>
+#include <utility>
 
 #include "app/collective/ranges.h"
 #include "app/commands.h"
 #include "app/sweep/best.h"
+#include "app/sweep/columns.h"
 #include "app/sweep/emit.h"
 #include "app/sweep/picture.h"
 #include "app/sweep/progress.h"
@@ -29,12 +32,15 @@ struct SweepArguments {
   std::string columns;
   std::string minimize;
   std::string over;
-  std::string format = "table";
+  std::string format;
   std::string picture;
   bool dry_run = false;
   std::string emit;
   std::string tasks;
-  std::string image = "sgdsim";
+  std::string image;
+  std::string time;
+  std::string memory;
+  std::string partition;
   SweepOptions options;
 };
 
@@ -69,9 +75,52 @@ void report(const SweepOutcome& outcome, const SweepOptions& options, std::ostre
   log << "sgdsim: " << outcome.done << " of " << outcome.points << " points in "
       << readable_time(outcome.seconds);
   if (outcome.failed > 0) log << ", " << outcome.failed << " failed";
-  if (outcome.interrupted) log << "; interrupted, --resume goes on";
+  if (outcome.interrupted)
+    log << (outcome.kept_old ? "; interrupted, " + options.out + " is as it was before"
+                             : "; interrupted, continue with --resume");
   log << '\n';
   outcome.warnings.print(log, "points");
+}
+
+// Options without effect are mistakes.
+void check_options(const SweepArguments& arguments) {
+  const SweepOptions& options = arguments.options;
+  const auto refuse_if = [](bool is_given, const char* option, const std::string& why) {
+    if (is_given) throw InputError(option, why);
+  };
+  const bool emits = !arguments.emit.empty();
+  for (const auto& [option, value, kind] :
+       {std::tuple("--tasks", &arguments.tasks, ""), std::tuple("--image", &arguments.image, "k8s"),
+        std::tuple("--time", &arguments.time, "slurm"),
+        std::tuple("--mem", &arguments.memory, "slurm"),
+        std::tuple("--partition", &arguments.partition, "slurm")}) {
+    const std::string needed = kind;
+    refuse_if(!value->empty() && (!emits || (!needed.empty() && arguments.emit != needed)), option,
+              "has no effect without --emit" + (needed.empty() ? "" : " " + needed));
+  }
+  for (const auto& [option, is_given] :
+       {std::pair("--columns", !arguments.columns.empty()),
+        std::pair("--minimize", !arguments.minimize.empty()),
+        std::pair("--over", !arguments.over.empty()),
+        std::pair("--picture", !arguments.picture.empty()), std::pair("--resume", options.resume),
+        std::pair("--force", options.force), std::pair("--dry-run", arguments.dry_run)})
+    refuse_if(emits && is_given, option, "has no effect with --emit");
+  refuse_if(!arguments.format.empty() && arguments.minimize.empty(), "--format",
+            "has no effect without --minimize");
+  refuse_if(!arguments.over.empty() && arguments.minimize.empty(), "--over",
+            "goes with --minimize");
+  refuse_if(!arguments.picture.empty() && arguments.minimize.empty(), "--picture",
+            "goes with --minimize");
+}
+
+void check_outputs(const SweepArguments& arguments, const Sweep& sweep) {
+  const SweepOptions& options = arguments.options;
+  OutputGuard guard(sweep.inputs, options.force);
+  if (options.columns.empty())
+    guard.claim("--out", options.out);  // what it may hold: sweep_run.cpp
+  else
+    guard.claim("--out", options.out, {.schema = {}, .beginning = csv_row(options.columns)});
+  guard.claim("--picture", arguments.picture, {.schema = {}, .beginning = picture_beginning});
 }
 
 // The job script of a sweep that is played elsewhere.
@@ -94,7 +143,11 @@ void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) 
   for (const std::string& setting : arguments.settings) request.words.push_back("--set=" + setting);
   request.out = options.out;
   request.threads = options.threads;
-  request.image = arguments.image;
+  request.image = arguments.image.empty() ? "sgdsim" : arguments.image;
+  request.time = arguments.time;
+  request.memory = arguments.memory;
+  request.partition = arguments.partition;
+  check_can_emit(request);
   const double seconds =
       seconds_per_point(sweep) * static_cast<double>(sweep.points) / options.threads;
   request.tasks = arguments.tasks.empty() ? tasks_for(seconds, sweep.points)
@@ -111,10 +164,12 @@ void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) 
 
 int sweep(SweepArguments& arguments, Streams streams) {
   SweepOptions& options = arguments.options;
+  check_options(arguments);
   options.threads = threads_of(arguments.threads);
   options.shard = parse_shard(arguments.shard);
   if (!arguments.columns.empty()) options.columns = split_list(arguments.columns);
   const Sweep sweep = read_sweep(arguments.sweep, arguments.settings, arguments.axes);
+  if (!arguments.dry_run) check_outputs(arguments, sweep);
   for (const std::string& warning : check_axes(sweep))
     streams.log << "sgdsim: warning: " << warning << '\n';
   if (arguments.dry_run) {
@@ -134,8 +189,6 @@ int sweep(SweepArguments& arguments, Streams streams) {
     if (!arguments.picture.empty()) check_can_be_drawn(best->others().size());
     options.objective = arguments.minimize;
     each = [&](DonePoint&& point) { best->add(std::move(point)); };
-  } else if (!arguments.over.empty() || !arguments.picture.empty()) {
-    throw InputError(arguments.over.empty() ? "--picture" : "--over", "goes with --minimize");
   }
   if (best && options.out == "-") options.out.clear();  // standard output is for the best
   const SweepOutcome outcome = run_sweep(sweep, options, streams.out, streams.log, each);
@@ -160,28 +213,38 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
       "--axis", arguments->axes, "one more axis: cluster.nodes=2..256, strategy=wfbp,mg_wfbp"));
   make_repeatable(
       command->add_option("--set", arguments->settings, "change a field of the base experiment"));
-  command->add_option("-o,--out", options.out, "file of lines (JSON); default standard output");
-  command->add_option("-j,--threads", arguments->threads, "threads; default all cores");
-  command->add_option("--shard", arguments->shard, "play points I, I+N, I+2N, ... only, as I/N");
-  command->add_flag("--resume", options.resume, "go on with the file where it ends");
-  command->add_flag("--dry-run", arguments->dry_run, "count points and estimate the time");
+  command->add_option("-o,--out", options.out,
+                      "output file, one JSON object per line (default: standard output)");
+  command->add_option("-j,--threads", arguments->threads, "number of threads (default: all cores)");
+  command->add_option("--shard", arguments->shard,
+                      "run only every N-th point, starting at I, given as I/N");
+  command->add_flag("--resume", options.resume, "continue an unfinished output file");
+  add_force_option(*command, options.force);
+  command->add_flag("--dry-run", arguments->dry_run, "only count the points and estimate the time");
   command->add_option("--columns", arguments->columns,
-                      "write a table (CSV) of these columns instead: cluster.nodes,strategy,...");
+                      "write a CSV table of these columns instead: cluster.nodes,strategy,...");
   command->add_option("--minimize", arguments->minimize,
-                      "print the best values: metrics.iteration_us, for one");
+                      "print the best values of a column, e.g. metrics.iteration_us");
   command->add_option("--over", arguments->over,
-                      "axes to choose from, for every combination of the others; default strategy");
-  command->add_option("--format", arguments->format, "of the best values: table (default) or json")
+                      "axes whose best value is chosen, for each combination of the other axes "
+                      "(default: strategy)");
+  command
+      ->add_option("--format", arguments->format,
+                   "format of the best values: table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->add_option("--picture", arguments->picture,
-                      "draw the best values over the one or two other axes (SVG)");
+                      "draw the best values over the one or two other axes (SVG file)");
   command
       ->add_option("--emit", arguments->emit,
-                   "print a job script instead: slurm, parallel, shell or k8s")
+                   "print a job script and run nothing: slurm, parallel, shell or k8s")
       ->check(one_of("script", {"slurm", "parallel", "shell", "k8s"}));
   command->add_option("--tasks", arguments->tasks,
-                      "of the script; default so many that each takes about a minute");
-  command->add_option("--image", arguments->image, "k8s: the container image with sgdsim");
+                      "number of tasks of --emit (default: about a minute of work each)");
+  command->add_option("--image", arguments->image,
+                      "k8s: container image that has sgdsim (default: sgdsim)");
+  command->add_option("--time", arguments->time, "slurm: time limit of a task, e.g. 1:00:00");
+  command->add_option("--mem", arguments->memory, "slurm: memory of a task, e.g. 4G");
+  command->add_option("--partition", arguments->partition, "slurm: partition to run in");
   command->add_flag("-q,--quiet", options.quiet, "no progress, and no warnings of points");
   command->footer(
       "Example:\n"

@@ -147,17 +147,18 @@ void add_tune_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("FILE", arguments->file, "an experiment, or a sweep")->required();
   make_repeatable(command->add_option(
       "--axis", arguments->axes,
-      "what to tune: strategy.bucket=1MiB..256MiB; default what the strategy, the collective and "
-      "the compression have"));
+      "field to tune, e.g. strategy.bucket=1MiB..256MiB (default: the sizes of the strategy, the "
+      "collective and the compression)"));
   make_repeatable(
       command->add_option("--set", arguments->settings, "change a field of the experiment"));
   command->add_option("--minimize", arguments->objective,
-                      "a column of the result; default metrics.iteration_us");
+                      "column to minimize (default: metrics.iteration_us)");
   command
       ->add_option("--most", arguments->most,
-                   "evaluate at most so many points (default 2000); fewer are all tried")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  command->add_option("-j,--threads", arguments->threads, "threads; default all cores");
+                   "evaluate at most this many points (default: 2000); smaller sweeps are searched "
+                   "exhaustively")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40).description(""));
+  command->add_option("-j,--threads", arguments->threads, "number of threads (default: all cores)");
   command->add_option("--format", arguments->format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer(

@@ -19,7 +19,14 @@ struct EmitRequest {
   int threads = 1;                 // of a task
   int64_t tasks = 1;
   std::string image;  // k8s: the container
+  std::string time;   // slurm, where given: --time, --mem, --partition
+  std::string memory;
+  std::string partition;
 };
+
+// An InputError about words that a script cannot hold: ends of lines and other control characters,
+// and for Slurm what its own lines cannot quote.
+void check_can_emit(const EmitRequest& request);
 
 // The script, or the manifest.
 std::string emit_script(const EmitRequest& request);

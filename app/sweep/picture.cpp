@@ -7,6 +7,7 @@
 
 #include "app/sweep/best.h"
 #include "app/table.h"
+#include "app/write_text.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -98,8 +99,11 @@ struct Picture {
 
 void check_can_be_drawn(std::size_t other_axes) {
   if (other_axes < 1 || other_axes > 2)
-    throw InputError("--picture", "draws one or two axes beside those that are chosen from, not " +
-                                      std::to_string(other_axes));
+    throw InputError("--picture",
+                     "draws the best values over one or two axes, and there are " +
+                         std::to_string(other_axes) +
+                         " besides those of --over; add axes to --over, or give the others one "
+                         "value in the base instead (--set)");
 }
 
 std::string winners_svg(const Json& best, const std::string& title) {
@@ -111,7 +115,8 @@ std::string winners_svg(const Json& best, const std::string& title) {
   if (picture.rows.empty()) picture.rows.emplace_back("");
   const int width = left + cell_width * static_cast<int>(picture.columns.size()) + 20;
   const int height = top + cell_height * static_cast<int>(picture.rows.size()) + 40;
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) +
+  std::string svg = std::string(picture_beginning) +
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) +
                     "\" height=\"" + std::to_string(height) +
                     "\" font-family=\"sans-serif\" font-size=\"13\">\n" +
                     box(0, 0, width, height, R"(fill="white")") +

@@ -3,12 +3,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "sim/core/error.h"
 
@@ -16,6 +13,7 @@ namespace sgdsim {
 namespace {
 
 void read_record(PointRecord& record, const std::string& where) {
+  check_text(record.text, where);
   record.json = Json::parse(record.text, nullptr, false);
   if (record.json.is_discarded() || !record.json.is_object())
     throw InputError(where, "expected the line of a point, got " + record.text.substr(0, 60));
@@ -38,13 +36,17 @@ std::string problem() { return std::strerror(errno); }
 
 }  // namespace
 
-int64_t read_points(const std::string& file, const std::function<void(PointRecord&)>& use) {
+PointsEnd read_points(const std::string& file, const std::function<void(PointRecord&)>& use) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(file, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw InputError(file, "expected a file of points, got a folder, device or pipe");
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError(file, "cannot be read: " + problem());
   PointRecord record;
   while (std::getline(stream, record.text)) {
-    if (stream.eof()) break;  // no end of line: torn
+    if (stream.eof()) return {record.offset, record.text};  // no end of line: torn
     ++record.line;
     read_record(record, file + ":" + std::to_string(record.line));
     const auto length = static_cast<int64_t>(record.text.size()) + 1;
@@ -52,45 +54,51 @@ int64_t read_points(const std::string& file, const std::function<void(PointRecor
     record.offset += length;
   }
   if (stream.bad()) throw InputError(file, "cannot be read: " + problem());
-  return record.offset;
+  return {record.offset, ""};
 }
 
-PointWriter::PointWriter(const std::string& file, std::ostream& out) : file_(file), out_(&out) {
-  if (file == "-" || file.empty()) return;
-  descriptor_ = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw InputError(file, "cannot be written: " + problem());
-  // Where a file system has no locks, two writers are the user's own affair.
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  close(descriptor_);
-  throw InputError(file, "another process writes to it");
+int64_t check_is_of(const std::string& sweep, const std::string& file) {
+  int64_t there = 0;
+  try {
+    const PointsEnd end = read_points(file, [&](PointRecord& record) {
+      if (record.sweep != sweep)
+        throw InputError(file + ":" + std::to_string(record.line),
+                         "a point of another sweep (" + record.sweep + ")");
+      ++there;
+    });
+    if (!can_begin(end.torn, sweep)) throw InputError(file, "its last line is no point");
+  } catch (const InputError& error) {
+    throw InputError("--out", error.what() + std::string("; choose another name, or replace the "
+                                                         "file with --force"));
+  }
+  return there;
 }
 
-PointWriter::~PointWriter() {
-  if (descriptor_ >= 0) close(descriptor_);
+bool can_begin(const std::string& torn, const std::string& sweep) {
+  const std::string beginning = R"({"schema":"sgdsim/point/1","sweep":")" + sweep + R"(",)";
+  return torn.starts_with(beginning) || beginning.starts_with(torn);
+}
+
+PointWriter::PointWriter(const std::string& file, std::ostream& out, OutputFile::Mode mode)
+    : out_(file == "-" ? &out : nullptr) {
+  if (file != "-" && !file.empty()) file_.emplace(file, mode);
 }
 
 void PointWriter::cut(int64_t length) {
-  struct stat status {};
-  if (descriptor_ < 0 || fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  if (ftruncate(descriptor_, length) != 0)
-    throw std::runtime_error(file_ + ": cannot be written: " + problem());
+  if (file_) file_->cut(length);
 }
 
 void PointWriter::append(const std::string& text) {
-  if (file_.empty()) return;
-  if (descriptor_ < 0) {
-    if (!(*out_ << text).flush()) throw std::runtime_error("the output could not be written");
-    return;
+  if (file_) {
+    file_->write(text);
+    file_->synchronize();
+  } else if (out_ != nullptr && !(*out_ << text).flush()) {
+    throw std::runtime_error("the output could not be written");
   }
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = write(descriptor_, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw std::runtime_error(file_ + ": cannot be written: " + problem());
-    done += static_cast<std::size_t>(written);
-  }
-  // Pipes and some file systems have nothing to synchronize.
-  if (fdatasync(descriptor_) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
-    throw std::runtime_error(file_ + ": cannot be written: " + problem());
+}
+
+void PointWriter::finish() {
+  if (file_) file_->finish();
 }
 
 }  // namespace sgdsim

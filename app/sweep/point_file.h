@@ -1,7 +1,8 @@
 // Files of points: JSON Lines, one sgdsim/point/1 per line, appended in batches.
 //
 // A process may be killed between any two bytes. What it leaves is whole lines and perhaps the
-// beginning of one, which the next reader drops.
+// beginning of one, which the next reader drops. Where a whole file is replaced, it stays until the
+// new one is whole too.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "app/sweep/sweep_file.h"
+#include "sim/core/output.h"
 
 namespace sgdsim {
 
@@ -25,28 +27,39 @@ struct PointRecord {
   Json json;
 };
 
-// Calls `use` for every whole line and returns where the last of them ends. A line that is no point
-// is an InputError that names it.
-int64_t read_points(const std::string& file, const std::function<void(PointRecord&)>& use);
+// What the whole lines of a file leave.
+struct PointsEnd {
+  int64_t offset = 0;  // where the last of them ends
+  std::string torn;    // what follows: the beginning of a line
+};
 
-// Appends to a file, to standard output for "-", or nowhere for "".
+// Calls `use` for every whole line. A line that is no point is an InputError that names it, and so
+// is a file that is none: a device or a pipe.
+PointsEnd read_points(const std::string& file, const std::function<void(PointRecord&)>& use);
+
+// An InputError about --out unless the file has points of this sweep and nothing else. Returns how
+// many it has.
+int64_t check_is_of(const std::string& sweep, const std::string& file);
+
+// Whether a line of this sweep can begin so.
+bool can_begin(const std::string& torn, const std::string& sweep);
+
+// Writes to a file, to standard output for "-", or nowhere for "".
 class PointWriter {
  public:
-  // An InputError if it cannot be opened, or if another process writes to it. What is in it stays.
-  PointWriter(const std::string& file, std::ostream& out);
-  ~PointWriter();
-  PointWriter(const PointWriter&) = delete;
-  PointWriter& operator=(const PointWriter&) = delete;
+  // An InputError if it cannot be opened, or if another process writes to it.
+  PointWriter(const std::string& file, std::ostream& out, OutputFile::Mode mode);
 
-  // Cuts the file to its first bytes.
+  // Cuts a file that is appended to.
   void cut(int64_t length);
   // On return the text is on the disk. Throws std::runtime_error if it could not be written.
   void append(const std::string& text);
+  // A file that is replaced is there from here on.
+  void finish();
 
  private:
-  std::string file_;
-  std::ostream* out_;
-  int descriptor_ = -1;  // none: standard output
+  std::ostream* out_;  // none: a file, or nowhere
+  std::optional<OutputFile> file_;
 };
 
 }  // namespace sgdsim

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/collective/ranges.h"
+#include "app/step/override.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -17,14 +18,11 @@ constexpr int64_t most_watched = 20'000'000;
 // "2..256" doubles, "2..10:2" steps, "a,b" lists; JSON stands for itself.
 Json values_of(const std::string& text, const std::string& where) {
   if (text.starts_with('[') || text.starts_with('{')) {
-    Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded()) throw InputError(where, "not JSON: " + text.substr(0, 60));
+    Json json = value_in(text, where);
+    if (json.is_string()) throw InputError(where, "not JSON: " + text.substr(0, 60));
     return json;
   }
-  auto value_of = [](const std::string& one) {
-    Json json = Json::parse(one, nullptr, false);
-    return json.is_discarded() ? Json(one) : json;
-  };
+  auto value_of = [&](const std::string& one) { return value_in(one, where); };
   const std::size_t dots = text.find("..");
   if (dots != std::string::npos && text.find(',') == std::string::npos) {
     const std::size_t colon = text.find(':', dots);
@@ -98,6 +96,7 @@ void load_files(Sweep& sweep) {
       const std::filesystem::path path = value.get<std::string>();
       const bool from_here = path.is_absolute() || axis.where().starts_with("--axis");
       const std::string found = (from_here ? path : folder / path).lexically_normal().string();
+      sweep.inputs.push_back(found);
       sweep.files[value.get<std::string>()] = {Document::read(found).root().json(),
                                                path.filename().string()};
     }
@@ -136,6 +135,15 @@ void count_points(Sweep& sweep) {
     kept += sweep.kept.back() ? 1 : 0;
   }
   sweep.points = kept * others;
+  for (std::size_t w = 0; w < sweep.watched.size(); ++w) {
+    int64_t below = 1;  // combinations of the groups after this one
+    for (std::size_t after = w + 1; after < sweep.watched.size(); ++after)
+      below *= sweep.size_of(sweep.watched[after]);
+    std::vector<int32_t>& places = sweep.leading.emplace_back();
+    for (int64_t i = 0; i < combinations; ++i)
+      if (sweep.kept[static_cast<std::size_t>(i)] && (places.empty() || places.back() != i / below))
+        places.push_back(static_cast<int32_t>(i / below));
+  }
   if (kept == 0) throw InputError(sweep.file + ": /where", "this leaves no point");
 }
 
@@ -154,6 +162,8 @@ std::string id_of_sweep(const Sweep& sweep, const Json& axes, const Json& zip, c
 }
 
 ResolvedExperiment resolve_base(const Value& base, const std::vector<std::string>& settings) {
+  if (!base.json().is_string() && !base.json().is_object())
+    base.fail("expected the path of an experiment, or an experiment, got " + base.json().dump());
   if (!base.json().is_string()) return resolve_experiment(base, settings);
   const std::filesystem::path path = base.text();
   const std::filesystem::path folder = std::filesystem::path(base.file()).parent_path();
@@ -231,6 +241,8 @@ Sweep read_sweep(const std::string& file, const std::vector<std::string>& settin
     sweep.where = Where(*conditions, sweep.axes, sweep.base.json);
   }
   if (zips) zip = zips->json();
+  sweep.inputs = sweep.base.inputs;
+  sweep.inputs.push_back(file);
   load_files(sweep);
   forget_folders(sweep.base);
   count_points(sweep);
@@ -246,17 +258,57 @@ std::optional<Point> Points::next() {
     place_ += shard_.count;
     return point;
   }
-  while (place_ < sweep_->product) {
-    Choice choice = sweep_->choice_at(place_++);
-    if (!sweep_->keeps(choice)) continue;
+  while (advance()) {
     const int64_t number = number_++;
-    if (number % shard_.count == shard_.index) return Point{number, std::move(choice)};
+    if (number % shard_.count != shard_.index) continue;
+    Point point{number, Choice(sweep_->axes.size())};
+    for (std::size_t g = 0; g < values_.size(); ++g)
+      for (const std::size_t axis : sweep_->groups[g]) point.choice[axis] = values_[g];
+    return point;
   }
   return std::nullopt;
 }
 
+// The first values from here on that lead to a point: of this group at least `from`, of the later
+// ones any. Only values that lead to points are touched, so that a few points of a huge product are
+// found at once.
+bool Points::settle(std::size_t group, int64_t from) {
+  for (; group < values_.size(); ++group, from = 0) {
+    const int64_t size = sweep_->size_of(group);
+    const auto& watched = sweep_->watched;
+    const auto level = std::lower_bound(watched.begin(), watched.end(), group);
+    leads_[group + 1] = leads_[group];
+    values_[group] = from;
+    if (level != watched.end() && *level == group) {
+      const auto& places = sweep_->leading[static_cast<std::size_t>(level - watched.begin())];
+      const int64_t first = leads_[group] * size;
+      const auto place = std::lower_bound(places.begin(), places.end(), first + from);
+      values_[group] = place == places.end() ? size : *place - first;
+      leads_[group + 1] = first + values_[group];
+    }
+    if (values_[group] >= size) return false;
+  }
+  return true;
+}
+
+bool Points::advance() {
+  if (values_.empty()) {
+    values_.resize(sweep_->groups.size());
+    leads_.resize(values_.size() + 1);
+    return settle(0, 0);
+  }
+  for (std::size_t group = values_.size(); group-- > 0;)
+    if (settle(group, values_[group] + 1)) return true;
+  return false;
+}
+
 std::vector<Point> spread_points(const Sweep& sweep, int64_t count) {
   std::vector<Point> points;
+  if (sweep.points <= count) {
+    Points all(sweep, {});
+    while (auto point = all.next()) points.push_back(std::move(*point));
+    return points;
+  }
   const int64_t tries = std::min(count, sweep.product);
   for (int64_t i = 0; i < tries; ++i) {
     const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(tries);

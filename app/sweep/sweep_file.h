@@ -32,6 +32,7 @@ struct Sweep {
 
   std::string name;
   std::string file;
+  std::vector<std::string> inputs;  // all files that were read
   ResolvedExperiment base;
   std::vector<Axis> axes;
   std::vector<std::vector<std::size_t>> groups;  // axes that move together, slowest first
@@ -48,6 +49,9 @@ struct Sweep {
 
   std::vector<std::size_t> watched;  // groups that `where` names
   std::vector<bool> kept;            // over their product; empty: everything is kept
+  // For the first of these groups, the first two, and so on: which places in their product lead to
+  // a point, in growing order.
+  std::vector<std::vector<int32_t>> leading;
 };
 
 // `axes` are those of the command line, as FIELD=VALUES; `file` may then be an experiment instead.
@@ -70,10 +74,15 @@ class Points {
   }
 
  private:
+  bool settle(std::size_t group, int64_t from);
+  bool advance();
+
   const Sweep* sweep_;
   Shard shard_;
-  int64_t place_ = 0;
-  int64_t number_ = 0;  // of the next kept point from place_ on
+  int64_t place_ = 0;            // without `where`
+  int64_t number_ = 0;           // with it: of the next point
+  std::vector<int64_t> values_;  // of every group, at that point
+  std::vector<int64_t> leads_;   // the place of the watched groups before a group, and of all
 };
 
 // So many points, evenly spread over the whole sweep (fewer where `where` leaves them out).

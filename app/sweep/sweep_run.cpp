@@ -1,7 +1,7 @@
 // The threads, the file and the progress of a sweep.
 #include "app/sweep/sweep_run.h"
 
-#include <filesystem>
+#include <map>
 #include <memory>
 
 #include "app/interrupt.h"
@@ -33,7 +33,56 @@ void check_can_run(const Sweep& sweep, const SweepOptions& options) {
                      "table of them with sgdsim merge --columns");
   if (options.out == "-" && options.resume)
     throw InputError("--resume", "needs --out, the file to go on with");
+  if (options.force && options.resume)
+    throw InputError("--force", "replaces a file and --resume continues one; choose one of them");
 }
+
+std::string text_of(const Json& line) {
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Some lines of a file that is resumed, evenly spread, which are played once more: lines that were
+// edited or that another version wrote must not be mixed with new ones. All lines of a small file;
+// of a large one as many as a second allows.
+class KeptLines {
+ public:
+  void add(const PointRecord& record) {
+    if (lines_++ % stride_ != 0) return;
+    kept_[record.point] = {record.line, record.text};
+    if (kept_.size() < most_kept) return;
+    stride_ *= 2;
+    std::size_t number = 0;
+    for (auto place = kept_.begin(); place != kept_.end();)
+      place = number++ % 2 == 0 ? std::next(place) : kept_.erase(place);
+  }
+
+  void check(const Sweep& sweep, const SweepOptions& options) const {
+    if (kept_.empty()) return;
+    std::ostream nowhere(nullptr);
+    const Progress clock(nowhere, true, 0, 0);
+    PointReader reader(sweep);
+    Points points(sweep, options.shard);
+    while (const auto point = points.next()) {
+      if (point->number > kept_.rbegin()->first || clock.seconds() > most_seconds) return;
+      const auto kept = kept_.find(point->number);
+      if (kept == kept_.end()) continue;
+      const auto& [line, text] = kept->second;
+      if (text_of(simulate_point(sweep, *point, reader)) == text) continue;
+      throw InputError(options.out + ":" + std::to_string(line),
+                       "point " + std::to_string(point->number) +
+                           " is not what this sweep gives: it was edited, or another version of "
+                           "sgdsim wrote it; replace the file with --force instead of --resume");
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_kept = 2000;
+  static constexpr double most_seconds = 1;
+
+  int64_t lines_ = 0;
+  int64_t stride_ = 1;
+  std::map<int64_t, std::pair<int64_t, std::string>> kept_;  // line and text, by point
+};
 
 class Run {
  public:
@@ -43,17 +92,14 @@ class Run {
         options_(options),
         each_(each),
         log_(log),
-        refuse_loss_(find_loss()),
-        writer_(options.out, out),
+        replaces_(holds_something(options.out)),
+        writer_(options.out, out, mode()),
         points_(sweep, options.shard) {
     outcome_.points = Points::count(sweep, options.shard);
   }
 
   SweepOutcome run() {
-    if (options_.resume)
-      look_at_file();
-    else
-      writer_.cut(0);
+    if (options_.resume) look_at_file();
     if (!options_.columns.empty()) pending_ = csv_row(options_.columns);
     progress_.emplace(log_, options_.quiet, outcome_.points, outcome_.done);
     Interrupt interrupt;
@@ -76,9 +122,11 @@ class Run {
         options_.threads, patience);
     work.run();
     write();
+    outcome_.interrupted = outcome_.interrupted && outcome_.done < outcome_.points;
+    outcome_.kept_old = outcome_.interrupted && replaces_ && !options_.resume;
+    if (!outcome_.kept_old) writer_.finish();
     progress_->end();
     outcome_.seconds = progress_->seconds();
-    outcome_.interrupted = outcome_.interrupted && outcome_.done < outcome_.points;
     return outcome_;
   }
 
@@ -95,9 +143,7 @@ class Run {
     worked.failed = line.contains("error");
     worked.name = name_of(line);
     worked.point.warnings = warnings_in(line);
-    worked.text = options_.columns.empty()
-                      ? line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
-                      : csv_row(line, options_.columns);
+    worked.text = options_.columns.empty() ? text_of(line) + "\n" : csv_row(line, options_.columns);
     if (!each_) return worked;
     worked.point.objective = number_in(line, options_.objective);
     worked.point.axes = std::move(line["axes"]);
@@ -108,30 +154,30 @@ class Run {
     return "point " + std::to_string(line.value("point", int64_t{0}));
   }
 
-  // Without --resume, what another run of this sweep has begun is not thrown away.
-  bool find_loss() const {
-    std::error_code ignored;
-    if (options_.resume || options_.out == "-" || !options_.columns.empty() ||
-        !std::filesystem::is_regular_file(options_.out, ignored))
-      return false;
-    int64_t there = 0;
-    try {
-      read_points(options_.out, [&](PointRecord& record) {
-        if (record.sweep == sweep_.id) ++there;
-      });
-    } catch (const InputError&) {
-      return false;  // something else
-    }
-    if (there == 0 || there >= Points::count(sweep_, options_.shard)) return false;
-    throw InputError(options_.out, "holds " + std::to_string(there) +
-                                       " points of this sweep; go on with --resume, or remove it");
+  // Points are appended to a new file or, with --resume, to that of this sweep. A whole one is
+  // replaced by the new one; of anything else nothing is thrown away.
+  OutputFile::Mode mode() const {
+    if (!options_.columns.empty()) return OutputFile::Mode::replace;
+    if (options_.resume || !holds_something(options_.out)) return OutputFile::Mode::append;
+    if (options_.force) return OutputFile::Mode::replace;
+    const int64_t there = check_is_of(sweep_.id, options_.out);
+    if (there < Points::count(sweep_, options_.shard))
+      throw InputError(options_.out, "holds " + std::to_string(there) +
+                                         " points of this sweep; go on with --resume, or remove it "
+                                         "(--force replaces it)");
+    return OutputFile::Mode::replace;
   }
 
   void look_at_file() {
-    int64_t end = 0;
-    if (std::filesystem::is_regular_file(options_.out))
+    PointsEnd end;
+    if (holds_something(options_.out))
       end = read_points(options_.out, [&](PointRecord& record) { use(record); });
-    writer_.cut(end);
+    if (!can_begin(end.torn, sweep_.id))
+      throw InputError(
+          options_.out,
+          "its last line has no end and is no point of this sweep; nothing was changed");
+    kept_.check(sweep_, options_);
+    writer_.cut(end.offset);
   }
 
   void use(PointRecord& record) {
@@ -149,6 +195,7 @@ class Run {
     there_[index] = true;
     ++outcome_.done;
     if (record.failed) ++outcome_.failed;
+    kept_.add(record);
     std::vector<std::string> warnings = warnings_in(record.json);
     if (!record.failed) outcome_.warnings.add(warnings, name_of(record.json));
     if (each_)
@@ -192,10 +239,11 @@ class Run {
   const SweepOptions& options_;
   const std::function<void(DonePoint&&)>& each_;
   std::ostream& log_;
-  bool refuse_loss_;  // looked for before the writer makes the file
+  bool replaces_;  // something that was there; looked for before the writer makes the file
   PointWriter writer_;
   Points points_;
   std::optional<Progress> progress_;
+  KeptLines kept_;
   std::vector<bool> there_;  // points of the shard that the file has
   std::string pending_;
   int64_t pending_points_ = 0;

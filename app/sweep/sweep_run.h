@@ -16,6 +16,7 @@ struct SweepOptions {
   int threads = 1;
   Shard shard;
   bool resume = false;
+  bool force = false;
   bool quiet = false;
   std::vector<std::string> columns;  // a table of these instead of lines; cannot be resumed
   std::string objective;             // a column whose value `each` is told
@@ -26,6 +27,7 @@ struct SweepOutcome {
   int64_t done = 0;    // that are in the output now
   int64_t failed = 0;  // of them
   bool interrupted = false;
+  bool kept_old = false;  // an interrupted run that would have replaced a file
   double seconds = 0;
   WarningTally warnings;  // of the points in the output
 };

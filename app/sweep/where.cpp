@@ -1,6 +1,7 @@
 // Reading and evaluating conditions.
 #include "app/sweep/where.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -54,9 +55,12 @@ std::vector<std::string> fields_of(const std::vector<Axis>& axes) {
 
 Where::Where(const Value& conditions, const std::vector<Axis>& axes, const Json& base) {
   for (const Value& condition : conditions.items()) {
-    std::vector<Comparison> any;
-    for (const std::string& text : parts_of(condition.text(), " or "))
-      any.push_back(read_comparison(text, condition.where(), axes, base));
+    std::vector<std::vector<Comparison>> any;
+    for (const std::string& alternative : parts_of(condition.text(), " or ")) {
+      any.emplace_back();
+      for (const std::string& text : parts_of(alternative, " and "))
+        any.back().push_back(read_comparison(text, condition.where(), axes, base));
+    }
     conditions_.push_back(std::move(any));
   }
 }
@@ -175,13 +179,13 @@ bool Where::holds(const Comparison& comparison, const std::vector<Axis>& axes,
 }
 
 bool Where::holds(const std::vector<Axis>& axes, const Choice& choice) const {
-  for (const std::vector<Comparison>& any : conditions_) {
-    bool one_holds = false;
-    for (const Comparison& comparison : any)
-      one_holds = one_holds || holds(comparison, axes, choice);
-    if (!one_holds) return false;
-  }
-  return true;
+  const auto all_hold = [&](const std::vector<Comparison>& all) {
+    return std::all_of(all.begin(), all.end(),
+                       [&](const Comparison& one) { return holds(one, axes, choice); });
+  };
+  return std::all_of(conditions_.begin(), conditions_.end(), [&](const auto& any) {
+    return std::any_of(any.begin(), any.end(), all_hold);
+  });
 }
 
 }  // namespace sgdsim

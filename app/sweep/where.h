@@ -2,9 +2,9 @@
 // "strategy == ddp or cluster.nodes < 64".
 //
 // A condition compares two sides; a side is a field, a number, a quantity, a word, or a product of
-// fields and numbers. `or` joins comparisons; of several conditions all must hold. An object that
-// stands in a field, as {"name": "ddp", "bucket": "1 MB"}, compares as its name. A field that a
-// point does not have is unequal to everything.
+// fields and numbers. `and` joins comparisons, `or` what `and` has joined; of several conditions
+// all must hold. An object that stands in a field, as {"name": "ddp", "bucket": "1 MB"}, compares
+// as its name. A field that a point does not have is unequal to everything.
 #pragma once
 
 #include <set>
@@ -49,7 +49,8 @@ class Where {
   static bool holds(const Comparison& comparison, const std::vector<Axis>& axes,
                     const Choice& choice);
 
-  std::vector<std::vector<Comparison>> conditions_;  // all of any
+  // All of these; of each, one alternative; of that, every comparison.
+  std::vector<std::vector<std::vector<Comparison>>> conditions_;
   std::set<std::size_t> used_;
 };
 

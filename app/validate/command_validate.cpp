@@ -5,6 +5,7 @@
 
 #include "app/commands.h"
 #include "app/table.h"
+#include "app/usage.h"
 #include "app/validate/validation.h"
 
 namespace sgdsim {
@@ -189,9 +190,9 @@ void add_validate_command(CLI::App& program, Streams streams, int& exit_code) {
       program.add_subcommand("validate", "Compare predictions with measured cases.");
   auto arguments = std::make_shared<ValidateArguments>();
   command->add_option("CASE", arguments->files, "case files")->required();
-  command->add_flag("--rows", arguments->rows, "every row as well, worst first");
+  command->add_flag("--rows", arguments->rows, "print every row too, worst first");
   command->add_option("--format", arguments->format, "table (default) or json")
-      ->check(CLI::IsMember({"table", "json"}));
+      ->check(one_of("format", {"table", "json"}));
   command->footer(
       "Example:\n"
       "  sgdsim validate models/collective/data/tcp_star_*.json\n"

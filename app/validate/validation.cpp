@@ -50,7 +50,7 @@ Judged judge(std::vector<RowResult> rows) {
 void compare(double percent, double tolerated, const std::string& what,
              std::vector<std::string>& breaches) {
   if (percent > tolerated)
-    breaches.push_back(what + " is " + percent_text(percent) + " %, tolerated are " +
+    breaches.push_back(what + " is " + percent_text(percent) + " %, above the tolerance of " +
                        percent_text(tolerated) + " %");
 }
 

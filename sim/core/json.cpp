@@ -2,13 +2,13 @@
 #include "sim/core/json.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -66,7 +66,10 @@ class Watch {
   bool number_integer(int64_t) { return visit(); }
   bool number_unsigned(uint64_t) { return visit(); }
   bool number_float(double, const std::string&) { return visit(); }
-  bool string(const std::string&) { return visit(); }
+  bool string(const std::string& text) {
+    refuse(problem_of_text(text, true), "a string");
+    return visit();
+  }
   bool binary(const Json::binary_t&) { return visit(); }
   bool start_object(std::size_t) { return open(); }
   bool start_array(std::size_t) { return open(); }
@@ -74,6 +77,7 @@ class Watch {
   bool end_array() { return close(); }
   bool key(const std::string& key) {
     visit();
+    refuse(problem_of_text(key, false), "a key");
     if (!keys_.back().insert(key).second)
       throw InputError(file_, "the key \"" + key + "\" occurs twice in one object");
     return true;
@@ -82,6 +86,9 @@ class Watch {
   bool parse_error(std::size_t, const std::string&, const std::exception&) { return false; }
 
  private:
+  void refuse(const std::string& problem, const std::string& what) const {
+    if (!problem.empty()) throw InputError(file_, what + " " + problem);
+  }
   bool visit() const {
     if (keys_.size() > deepest_nesting)
       throw InputError(file_, "nested deeper than " + std::to_string(deepest_nesting) + " levels");
@@ -100,6 +107,55 @@ class Watch {
   std::string file_;
   std::vector<std::set<std::string>> keys_;  // of every object or array that is open
 };
+
+// The bytes of the UTF-8 character at the front, or 0 if there is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = at(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first < 0xC2   ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((at(i) & 0xC0U) != 0x80) return 0;
+  // Overlong forms, surrogates, and beyond U+10FFFF.
+  if ((first == 0xE0 && at(1) < 0xA0) || (first == 0xED && at(1) > 0x9F) ||
+      (first == 0xF0 && at(1) < 0x90) || (first == 0xF4 && at(1) > 0x8F))
+    return 0;
+  return length;
+}
+
+// C0, DEL and C1.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+std::string hexadecimal(std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const char letter : bytes) {
+    const auto byte = static_cast<unsigned char>(letter);
+    text += std::string("\\x") + digits[byte >> 4U] + digits[byte & 15U];
+  }
+  return text;
+}
+
+std::string read_all(std::istream& stream, const std::string& file) {
+  std::string text;
+  std::array<char, 1 << 16> chunk{};
+  errno = 0;
+  while (stream.read(chunk.data(), chunk.size()) || stream.gcount() > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > largest_file_B) throw InputError(file, "larger than 1 GiB");
+  }
+  if (stream.bad()) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
+  return text;
+}
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -212,9 +268,37 @@ void Object::done() const {
 Document::Document(Json json, std::string file)
     : json_(std::make_shared<const Json>(std::move(json))), file_(std::move(file)) {}
 
+bool check_text(std::string_view text, const std::string& where) {
+  Watch watch(where);
+  return Json::sax_parse(text, &watch);
+}
+
+std::string printable(std::string_view text) {
+  std::string safe;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(1, length));
+    const bool is_plain = length > 0 && (character == "\n" || !is_control(character));
+    safe += is_plain ? std::string(character) : hexadecimal(character);
+    text.remove_prefix(character.size());
+  }
+  return safe;
+}
+
+std::string problem_of_text(std::string_view text, bool is_text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return "is not UTF-8: it has the byte " + hexadecimal(text.substr(0, 1));
+    const std::string_view character = text.substr(0, length);
+    if (is_control(character) && !(is_text && (character == "\n" || character == "\t")))
+      return "has the control character " + hexadecimal(character);
+    text.remove_prefix(length);
+  }
+  return "";
+}
+
 Document Document::parse(std::string_view text, const std::string& file) {
-  Watch watch(file);
-  Json::sax_parse(text, &watch);
+  check_text(text, file);
   try {
     return {Json::parse(text), file};
   } catch (const Json::parse_error& error) {
@@ -228,7 +312,7 @@ Document Document::parse(std::string_view text, const std::string& file) {
 Document Document::read(const std::string& file) { return parse(read_text(file), file); }
 
 std::string read_text(const std::string& file) {
-  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (file == "-") return read_all(std::cin, file);
   std::error_code problem;
   if (std::filesystem::is_directory(file, problem))
     throw InputError(file, "expected a file, found a folder");
@@ -236,7 +320,7 @@ std::string read_text(const std::string& file) {
   if (!stream) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
   const auto size_B = std::filesystem::file_size(file, problem);
   if (!problem && size_B > largest_file_B) throw InputError(file, "larger than 1 GiB");
-  return {std::istreambuf_iterator<char>(stream), {}};
+  return read_all(stream, file);
 }
 
 std::string unknown_name(const std::string& what, const std::string& name,

@@ -85,6 +85,17 @@ class Document {
   std::string file_;
 };
 
+// Refuses JSON text that nests too deep, repeats a key, or has control characters in a name or in
+// a text. Whether it is JSON at all is the answer.
+bool check_text(std::string_view text, const std::string& where);
+
+// For a terminal: control characters other than the end of a line, and bytes that are not UTF-8, as
+// \\x1b.
+std::string printable(std::string_view text);
+// What a name must not have: "" if it is UTF-8 without control characters, else a sentence.
+// `is_text`: ends of lines and tabs are taken.
+std::string problem_of_text(std::string_view text, bool is_text);
+
 // The content of a file, or an InputError that says why not.
 std::string read_text(const std::string& file);
 

@@ -13,6 +13,9 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -39,8 +42,15 @@ class OrderedWork {
   void run() {
     std::vector<std::thread> threads;
     threads.reserve(static_cast<std::size_t>(threads_));
-    for (int thread = 0; thread < threads_; ++thread)
-      threads.emplace_back([this, thread] { draw_and_work(thread); });
+    try {
+      for (int thread = 0; thread < threads_; ++thread)
+        threads.emplace_back([this, thread] { draw_and_work(thread); });
+    } catch (const std::system_error& error) {
+      // The system gives no more threads: those that there are do the work.
+      if (threads.empty())
+        throw std::runtime_error(std::string("no thread could be started: ") + error.what());
+      threads_ = static_cast<int>(threads.size());
+    }
     try {
       hand_over();
     } catch (...) {
