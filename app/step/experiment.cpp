@@ -28,6 +28,21 @@ std::string put_in_place(Json& json, const std::string& field, const std::string
   return found;
 }
 
+// The trace, which may be {"file": path, "compute_scale": 0.5}: its file with that scale.
+std::string put_trace_in_place(Json& json, const std::string& experiment) {
+  if (!json.is_object() || !json.contains("trace") || !json["trace"].is_object() ||
+      !json["trace"].contains("file"))
+    return put_in_place(json, "trace", experiment);
+  Object fields(Value(json["trace"], experiment, "/trace"));
+  Json named = {{"trace", fields.at("file").text()}};
+  const auto scale = fields.find("compute_scale");
+  fields.done();
+  const std::string found = put_in_place(named, "trace", experiment);
+  if (scale && named["trace"].is_object()) named["trace"]["compute_scale"] = scale->json();
+  json["trace"] = std::move(named["trace"]);
+  return found;
+}
+
 // A part of an experiment: errors name the part's own file if it has one.
 Value part_of(const Value& root, const Json& json, const std::string& field,
               const std::string& file) {
@@ -72,6 +87,8 @@ void read_exchange(Experiment& experiment, const std::optional<Value>& given,
     read_compression(experiment, *compression, collective);
   else
     experiment.cost = collective.cost(experiment.cluster, Operation::allreduce);
+  if (std::string why = collective.beyond_measured(experiment.cluster); !why.empty())
+    experiment.notes.push_back(std::move(why));
   for (auto [operation, place] : {std::pair(Operation::broadcast, &experiment.broadcast),
                                   std::pair(Operation::reduce, &experiment.reduce)}) {
     if (!collective.offers(operation)) continue;
@@ -108,12 +125,12 @@ ResolvedExperiment resolve_experiment(const Value& value,
   resolved.file = file;
   resolved.path = value.path();
   resolved.json = value.json();
-  resolved.trace_file = put_in_place(resolved.json, "trace", file);
+  resolved.trace_file = put_trace_in_place(resolved.json, file);
   resolved.cluster_file = put_in_place(resolved.json, "cluster", file);
   put_in_place(resolved.json, "collective", file);
   apply_settings(resolved.json, settings);
   // A setting may have named other files.
-  if (const auto trace = put_in_place(resolved.json, "trace", file); !trace.empty())
+  if (const auto trace = put_trace_in_place(resolved.json, file); !trace.empty())
     resolved.trace_file = trace;
   if (const auto cluster = put_in_place(resolved.json, "cluster", file); !cluster.empty())
     resolved.cluster_file = cluster;
