@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <map>
 
+#include "models/collective/simulate.h"
 #include "tests/collective_cases.h"
 
 using namespace sgdsim;
@@ -87,5 +88,28 @@ TEST_CASE("where the shortcut is taken with equal chunks every worker ends at on
       INFO(one.text());
       CHECK(fastest.path == PathTaken::symmetric);
       for (const Time end : one.played(PathChoice::rounds).ends) CHECK(end == fastest.last_end());
+    }
+}
+
+// With a worker per node nothing happens inside the nodes: the outer algorithm is all there is, by
+// the same path. Message by message 131,072 workers send 34 thousand million chunks.
+TEST_CASE("paths: hierarchical with a worker per node is its outer algorithm") {
+  sgdsim::Cluster cluster;
+  sgdsim::CollectiveQuestion question;
+  question.messages = {sgdsim::Bytes(100'000'000)};
+  for (const int workers : {7, 131'072})
+    for (const auto operation : {sgdsim::Operation::allreduce, sgdsim::Operation::reduce_scatter,
+                                 sgdsim::Operation::allgather}) {
+      INFO(workers << " " << std::string(name_of(operation)));
+      cluster.network = sgdsim::Network::uniform(
+          workers, {sgdsim::Duration::us(2), sgdsim::PerByte::ps(100), sgdsim::PerByte::ps(10)});
+      question.operation = operation;
+      question.algorithm = "ring";
+      const auto ring = simulate_collective(question, cluster, "");
+      question.algorithm = "hierarchical";
+      const auto hierarchical = simulate_collective(question, cluster, "");
+      CHECK(hierarchical.time == ring.time);
+      CHECK(hierarchical.path == ring.path);
+      CHECK(hierarchical.path == "symmetric");
     }
 }

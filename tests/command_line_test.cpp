@@ -120,6 +120,16 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
   }
 }
 
+TEST_CASE("command line: the micro sign and the Greek letter are u") {
+  const Words words = {"collective", "-p", "4", "-n", "1 KB", "--alpha"};
+  const Ran ran = run_sgdsim(with(words, {"10 us", "--beta", "1e-3 us/B"}));
+  CHECK(ran.exit_code == 0);
+  for (const char* micro : {"\u00b5", "\u03bc"})
+    CHECK(run_sgdsim(with(words, {std::string("10 ") + micro + "s", "--beta",
+                                  std::string("1e-3") + micro + "s/B"}))
+              .out == ran.out);
+}
+
 TEST_CASE("command line: a quantity that is none is refused") {
   const Words no_alpha = {"collective", "-p", "4", "-n", "1 KB", "--beta", "1 ns/B", "--alpha"};
   const Words no_size = with({"collective", "-p", "4"}, with(cost, {"-n"}));
@@ -129,7 +139,8 @@ TEST_CASE("command line: a quantity that is none is refused") {
       {"bare number", with(no_alpha, {"10"}), time + "\"10\", which has no unit"},
       {"wrong unit", with(no_alpha, {"10 sec"}), time + "\"10 sec\""},
       {"unit of another kind", with(no_alpha, {"10 MB"}), time + "\"10 MB\""},
-      {"wrong case", with(no_alpha, {"10 US"}), time + "\"10 US\""},
+      {"wrong case", with(no_alpha, {"10 US"}), time + "\"10 US\"; did you mean us?"},
+      {"a size in small letters", with(no_size, {"10 kb"}), size + "\"10 kb\"; did you mean KB?"},
       {"no number", with(no_alpha, {"us"}), time + "\"us\""},
       {"negative", with(no_alpha, {"-1 us"}), time + "\"-1 us\", which is negative"},
       {"minus zero", with(no_alpha, {"-0 us"}), time + "\"-0 us\", which is negative"},

@@ -61,8 +61,8 @@ TEST_CASE("fit command: ranks that were held out") {
   CHECK(some["notes"][0] == "--holdout: no series among 64 ranks was measured; there are: 2, 4");
 }
 
-// Runs of 10 us + 100 ps/B and of 30 us + 300 ps/B: the mean is 20 us + 200 ps/B.
-TEST_CASE("fit command: the same measured in two files is averaged") {
+// Runs of 10 us + 100 ps/B and of 30 us + 300 ps/B: the middle is 20 us + 200 ps/B.
+TEST_CASE("fit command: of the same measured in two files the middle counts") {
   const auto log = [](double a_us, double b_ps) {
     std::string text = "# OSU MPI Broadcast Latency Test v7.0\n";
     for (const int size : {1000, 100000, 10000000})
@@ -75,6 +75,8 @@ TEST_CASE("fit command: the same measured in two files is averaged") {
   REQUIRE(json["fits"].size() == 1);
   CHECK(json["fits"][0]["pieces"][0]["alpha_us"].get<double>() == doctest::Approx(20));
   CHECK(json["fits"][0]["pieces"][0]["beta_ps_per_B"].get<double>() == doctest::Approx(200));
+  CHECK(json["notes"][0].get<std::string>().find(
+            "broadcast of 1 KB among 4: 2 runs took from 10.1 us to 30.3 us") == 0);
   const Json cut = json_of({one.name(), "-p", "4", "--segments", "3"});
   CHECK(cut["notes"][0].get<std::string>().find("the sizes are enough for 1") != std::string::npos);
 }
@@ -146,12 +148,13 @@ TEST_CASE("fit command: a curve serves an experiment, which says where it ends")
   const Json written = Json::parse(read_text(curve));
   CHECK(faults_of_value(embedded_shelf(), "sgdsim/collective-cost/1", written) == Faults{});
   const std::string root = SGDSIM_SOURCE_DIR;
-  const auto experiment = [&](const std::string& name, const std::string& collective) {
+  const auto experiment = [&](const std::string& name, const std::string& collective,
+                              int nodes = 4) {
     const Json json = {{"schema", "sgdsim/experiment/1"},
                        {"trace", root + "/traces/data/googlenet_k80.json"},
                        {"cluster",
                         {{"shape", "single_switch"},
-                         {"nodes", 4},
+                         {"nodes", nodes},
                          {"nic", {{"latency", "1 us"}, {"bandwidth", "10 Gbps"}}}}},
                        {"collective", collective},
                        {"strategy", "wfbp"}};
@@ -164,6 +167,14 @@ TEST_CASE("fit command: a curve serves an experiment, which says where it ends")
   CHECK(ran.out.find("beyond the curve") !=
         std::string::npos);  // GoogLeNet's largest is above 1 MiB
   CHECK(run_sgdsim({"run", experiment("b.json", "missing.json")}).exit_code == 2);
+  const std::string warning = "measured among 4 ranks and is used unchanged among 512";
+  CHECK(written["ranks"] == 4);
+  CHECK(ran.out.find("measured among") == std::string::npos);
+  const std::string large = experiment("c.json", "curve.json", 512);
+  for (const char* command : {"run", "plan"}) {
+    INFO(command);
+    CHECK(run_sgdsim({command, large}).log.find(warning) != std::string::npos);
+  }
 }
 
 TEST_CASE("fit command: the picture stands alone") {

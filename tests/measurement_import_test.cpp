@@ -141,8 +141,23 @@ TEST_CASE("nccl log: sizes of 0, repeated sizes, times of 0") {
                                2));
   const Series& out = series_of(measurement, false);
   REQUIRE(out.points.size() == 1);
-  CHECK(out.points[0].time == Duration::us(15));  // the mean
+  CHECK(out.points[0].time == Duration::us(15));  // the median of two
   CHECK(series_of(measurement, true).points.size() == 2);
+}
+
+// One run of four among other work: the mean would be 190 ms.
+TEST_CASE("nccl log: of runs that differ widely the median counts, with a note") {
+  std::string rows;
+  for (const char* us : {"51000", "591000", "59000", "61000"})
+    rows += "1073741824 268435456 float sum -1 " + std::string(us) + " 1 1 0 " + us + " 1 1 0\n" +
+            "1024 256 float sum -1 10.0 1 1 0 11.0 1 1 0\n";
+  const Measurement measurement = read_measurement(text_of(title + rows, 2));
+  const Series& out = series_of(measurement, false);
+  REQUIRE(out.points.size() == 2);
+  CHECK(out.points[1].time == Duration::ms(60));
+  CHECK(has_note(measurement,
+                 "of 1 GiB among 2: 4 runs took from 51 ms to 591 ms; the median is used"));
+  CHECK_FALSE(has_note(measurement, "1 KiB"));
 }
 
 TEST_CASE("nccl log: several tables, each with its own test and ranks") {

@@ -116,6 +116,33 @@ TEST_CASE("segments: each rules from its own size on") {
   }
 }
 
+// The name of a link class is any text, also that of a field of links.
+TEST_CASE("segments: link classes called valid and segments are classes like any other") {
+  const auto cluster = [](const std::string& a, const std::string& b) {
+    return cluster_of(R"({"shape": "explicit",
+      "vertices": [{"name": "a", "kind": "gpu"}, {"name": "b", "kind": "gpu"},
+                   {"name": "c", "kind": "gpu"}],
+      "edges": [{"from": "a", "to": "b", "link": ")" +
+                      a + R"("},
+                {"from": "b", "to": "c", "link": ")" +
+                      b + R"("}],
+      "links": {")" + a +
+                      R"(": {"latency": "1 us", "per_byte": "1 ns/B"}, ")" + b + R"(":
+        {"latency": "1 us", "per_byte": "1 ns/B", "valid": {"from": "8 B", "to": "64 B"},
+         "segments": [{"from": "16 B", "latency": "3 us", "per_byte": "2 ns/B"}]}}})");
+  };
+  for (const auto& [a, b] :
+       {std::pair("x", "y"), std::pair("valid", "segments"), std::pair("segments", "valid")}) {
+    INFO(a);
+    const Cluster read = cluster(a, b);
+    CHECK(read.valid.from == Bytes(8));
+    CHECK(read.valid.to == Bytes(64));
+    CHECK(read.network.at_size(15).between(1, 2).latency == Duration::us(1));
+    CHECK(read.network.at_size(16).between(1, 2).latency == Duration::us(3));
+    CHECK(read.network.at_size(16).between(0, 1).latency == Duration::us(1));
+  }
+}
+
 TEST_CASE("segments: a result says when it extrapolates") {
   const Cluster cluster = cluster_of(
       R"({"shape": "fully_connected", "nodes": 4, "link": {"latency": "1 us", "bandwidth": "1 GBps",

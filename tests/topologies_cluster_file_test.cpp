@@ -122,6 +122,19 @@ TEST_CASE("cluster files: the example of the manual is one") {
   CHECK(file.cluster.network.between(0, 127).per_byte.ps() == doctest::Approx(80 / 0.95));
 }
 
+// The cards fold and the switches do not, so the uplink of the same class has no "reduce".
+TEST_CASE("cluster files: the uplinks of a leaf-spine are of the cards' class if not given") {
+  const std::string head = R"({"shape": "leaf_spine", "nodes": 8, "nodes_per_leaf": 4, "spines": 2,
+      "nic": {"latency": "2 us", "bandwidth": "10 GBps", "reduce": "3 ps/B"})";
+  const auto across = [&](const std::string& more) {
+    return cluster_of(head + more + "}").cluster.network.between(0, 7);
+  };
+  CHECK(across("") == across(R"(, "uplink": {"latency": "2 us", "bandwidth": "10 GBps"})"));
+  CHECK(across("").latency == Duration::us(8));  // two cards and two uplinks
+  const std::string oversubscribed = R"(, "oversubscription": 4)";
+  CHECK(across(oversubscribed) == across(oversubscribed + R"(, "uplink": {"latency": "2 us"})"));
+}
+
 TEST_CASE("cluster files: a file that is not there") {
   CHECK_THROWS_WITH_AS(read_cluster_file("no/such/file.json"),
                        "no/such/file.json: cannot be read: No such file or directory", InputError);

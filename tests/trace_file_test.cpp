@@ -109,6 +109,36 @@ Trace three_layers(const std::string& fields) {
   return trace_of("{" + fields + R"("layers": [)" + layers + "]}");
 }
 
+// Layers of 1, 2 and 4 us; the forward time of 14 us is divided as before and scaled with them.
+TEST_CASE("trace files: compute_scale multiplies all that the device computes") {
+  const auto with = [](const std::string& scale) {
+    return three_layers(R"("forward": "14 us", "update": "3 us", "load": "5 us",)" + scale);
+  };
+  struct Row {
+    std::string factor;
+    int64_t unit_ns;  // of the first layer's backward time
+  };
+  const std::vector<Row> rows = {{"1", 1000}, {"2", 2000}, {"0.5", 500}, {"1.25", 1250}};
+  for (const Row& row : rows) {
+    INFO(row.factor);
+    const Trace trace = with(R"("compute_scale": )" + row.factor + ",");
+    for (const std::size_t i : {0U, 1U, 2U}) {
+      CHECK(trace.layers[i].backward == Duration::ns(row.unit_ns << i));
+      CHECK(trace.layers[i].forward == Duration::ns(2 * row.unit_ns << i));
+      CHECK(trace.layers[i].gradient == Bytes(4));
+    }
+    CHECK(trace.update == Duration::ns(3 * row.unit_ns));
+    CHECK(trace.load == Duration::us(5));
+  }
+  CHECK(with("") == with(R"("compute_scale": 1,)"));
+  CHECK(error_of(R"({"compute_scale": 0, "layers": []})", "f") ==
+        "f: /compute_scale: expected a number from 1e-06 to 1e+06, got 0");
+  const Trace ready = trace_of(R"({"compute_scale": 3, "layers": [
+    {"name": "a", "parameters": 1, "forward": "1 us", "backward": "1 us", "ready": "3 us"}]})");
+  CHECK(ready.layers[0].ready == Duration::us(9));
+  CHECK(trace_of(to_text(ready)) == ready);
+}
+
 TEST_CASE("trace files: forward is divided in proportion to backward, to the picosecond") {
   struct Row {
     std::string reason;

@@ -21,21 +21,30 @@ struct Tiers {
   int leaves() const { return (nodes.count - 1) / nodes_per_leaf + 1; }
 };
 
+// Without "uplink" the cables between switches are of the same class as the nodes' cards; switches
+// do not fold.
 Link read_uplink(Object& fields, const Tiers& tiers) {
   const auto ratio = fields.find("oversubscription");
-  const Value value = fields.at("uplink");
-  if (!ratio) return read_link(value);
-  Object uplink(value);
-  LinkFields given = read_link_fields(uplink);
-  uplink.done();
-  if (!given.latency) uplink.at("latency");
-  if (given.per_byte)
-    value.fail("has a rate, but \"oversubscription\" sets it; keep one of the two");
+  const auto value = fields.find("uplink");
   if (!tiers.nodes.nic) fields.at("nic");
-  const double nic_ps = tiers.nodes.nic->per_byte.ps() / tiers.nodes.nics;
-  given.per_byte =
-      PerByte::ps(nic_ps * tiers.spines * ratio->number(0.001, 1e6) / tiers.nodes_per_leaf);
-  return changed({}, given);
+  const Link& nic = *tiers.nodes.nic;
+  Link usual = nic;
+  usual.reduce = {};
+  if (!ratio) return value ? read_link(*value) : usual;
+  const double rate_ps =
+      nic.per_byte.ps() / tiers.nodes.nics * tiers.spines * ratio->number(0.001, 1e6);
+  LinkFields given;
+  if (value) {
+    Object uplink(*value);
+    given = read_link_fields(uplink);
+    uplink.done();
+    if (!given.latency) uplink.at("latency");
+    if (given.per_byte)
+      value->fail("has a rate, but \"oversubscription\" sets it; keep one of the two");
+    usual = {};
+  }
+  given.per_byte = PerByte::ps(rate_ps / tiers.nodes_per_leaf);
+  return changed(usual, given);
 }
 
 Graph build(const Tiers& tiers) {
@@ -63,7 +72,6 @@ Wiring leaf_spine(Object& fields) {
   tiers.nodes_per_leaf = read_whole(fields, "nodes_per_leaf", 1, most_workers);
   tiers.spines = read_whole(fields, "spines", 1, 65536);
   tiers.uplink = read_uplink(fields, tiers);
-  if (!tiers.nodes.nic) fields.at("nic");
   const Duration delay = tiers.nodes.switch_latency;
   const Fabric fabric{
       NestedGroups{{tiers.nodes_per_leaf}},
@@ -79,7 +87,7 @@ Wiring leaf_spine(Object& fields) {
           .nodes = tiers.nodes.count,
           .gpus_per_node = tiers.nodes.gpus,
           .connections = node_connections(tiers.nodes) + int64_t{tiers.leaves()} * tiers.spines,
-          .graph = [tiers] { return build(tiers); }};
+          .graph = [tiers = std::move(tiers)] { return build(tiers); }};
 }
 
 }  // namespace sgdsim

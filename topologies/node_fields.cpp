@@ -41,11 +41,15 @@ struct PortEntry {
   LinkFields link;
 };
 
-std::vector<PortEntry> read_ports(Object& fields, const Nodes& nodes) {
-  std::vector<PortEntry> entries;
+// Calls f for every entry of "ports", one after the other: a file may list a million of them.
+template <class F>
+void for_each_port(Object& fields, const Nodes& nodes, const F& f) {
   const auto ports = fields.find("ports");
-  if (!ports) return entries;
-  for (const Value& value : ports->items()) {
+  if (!ports) return;
+  const Json& list = ports->json();
+  if (!list.is_array()) ports->items();  // says what was expected
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Value value(list[i], ports->file(), ports->path() + "/" + std::to_string(i));
     Object entry(value);
     const auto worker = entry.find("worker");
     const auto node = entry.find("node");
@@ -55,33 +59,31 @@ std::vector<PortEntry> read_ports(Object& fields, const Nodes& nodes) {
       value.fail("expected either \"worker\" or \"node\", to say whose port this is");
     const int64_t number =
         worker ? worker->whole(0, nodes.workers() - 1) : node->whole(0, nodes.count - 1);
-    entries.push_back({value, worker.has_value(), static_cast<int>(number), link});
+    f(PortEntry{value, worker.has_value(), static_cast<int>(number), link});
   }
-  return entries;
 }
 
 void set_own(std::map<int, Link>& own, const PortEntry& entry, const Link& usual) {
-  if (!own.emplace(entry.number, changed(usual, entry.link)).second)
+  const std::size_t before = own.size();
+  own.emplace_hint(own.end(), entry.number, changed(usual, entry.link));  // most files ascend
+  if (own.size() == before)
     entry.value.fail(std::string(entry.by_worker ? "worker " : "node ") +
                      std::to_string(entry.number) + " has a port already");
 }
 
-void set_switched_ports(const std::vector<PortEntry>& entries, Nodes& nodes) {
-  for (const PortEntry& entry : entries) {
-    if (!entry.by_worker || !nodes.boxed) {
-      if (!nodes.nic) entry.value.fail("a cluster of one node without \"nic\" has no node ports");
-      if (nodes.boxed && nodes.count > most_table_points)
-        entry.value.fail(
-            "ports of nodes with several GPUs need a table of all pairs of nodes: at "
-            "most " +
-            std::to_string(most_table_points) + " nodes, got " + std::to_string(nodes.count));
-      set_own(nodes.own_nics, entry, *nodes.nic);
-    } else {
-      if (nodes.pcie)
-        entry.value.fail("a worker with \"pcie\" has two links; give the port of its node");
-      set_own(nodes.own_gpu_links, entry, nodes.gpu_link);
-    }
+void set_switched_port(const PortEntry& entry, Nodes& nodes) {
+  if (entry.by_worker && nodes.boxed) {
+    if (nodes.pcie)
+      entry.value.fail("a worker with \"pcie\" has two links; give the port of its node");
+    set_own(nodes.own_gpu_links, entry, nodes.gpu_link);
+    return;
   }
+  if (!nodes.nic) entry.value.fail("a cluster of one node without \"nic\" has no node ports");
+  if (nodes.boxed && nodes.count > most_table_points)
+    entry.value.fail(
+        "ports of nodes with several GPUs need a table of all pairs of nodes: at most " +
+        std::to_string(most_table_points) + " nodes, got " + std::to_string(nodes.count));
+  set_own(nodes.own_nics, entry, *nodes.nic);
 }
 
 }  // namespace
@@ -112,7 +114,7 @@ Nodes read_switched_nodes(Object& fields, const NodeCount& room, Boxes boxes) {
   if (nic) nodes.nic = read_link(*nic);
   if (!nic && (!nodes.boxed || nodes.count > 1)) read_required(fields, "nic");
   if (!nodes.boxed) nodes.pcie.reset();
-  set_switched_ports(read_ports(fields, nodes), nodes);
+  for_each_port(fields, nodes, [&](const PortEntry& entry) { set_switched_port(entry, nodes); });
   return nodes;
 }
 
@@ -123,13 +125,13 @@ Nodes read_direct_nodes(Object& fields, const NodeCount& room) {
   const auto gpu_link = fields.find("gpu_link");
   if (gpu_link) nodes.gpu_link = read_link(*gpu_link);
   if (!gpu_link && nodes.boxed) read_required(fields, "gpu_link");
-  for (const PortEntry& entry : read_ports(fields, nodes)) {
+  for_each_port(fields, nodes, [&](const PortEntry& entry) {
     if (!nodes.boxed)
       entry.value.fail("this shape joins workers directly; a port needs gpus_per_node above 1");
     if (!entry.by_worker)
       entry.value.fail("this shape joins nodes directly; only a worker has a port");
     set_own(nodes.own_gpu_links, entry, nodes.gpu_link);
-  }
+  });
   return nodes;
 }
 

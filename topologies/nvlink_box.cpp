@@ -6,13 +6,13 @@
 namespace sgdsim {
 
 Wiring nvlink_box(Object& fields) {
-  const Nodes nodes = read_switched_nodes(fields, {}, Boxes::always);
+  Nodes nodes = read_switched_nodes(fields, {}, Boxes::always);
   const Fabric fabric{NestedGroups{}, {traversals({}, 0, 1, nodes.switch_latency)}};
   return {.network = switched_network(nodes, fabric),
           .nodes = nodes.count,
           .gpus_per_node = nodes.gpus,
           .connections = node_connections(nodes),
-          .graph = [nodes] {
+          .graph = [nodes = std::move(nodes)] {
             Graph graph;
             const int outside = nodes.nic ? add_switch(graph, "switch", nodes.switch_latency) : -1;
             for (int node = 0; node < nodes.count; ++node)

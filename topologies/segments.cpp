@@ -2,7 +2,6 @@
 #include "topologies/segments.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "sim/core/quantity.h"
@@ -13,12 +12,25 @@ namespace {
 
 constexpr std::size_t most_segments = 16;  // each makes the cluster be read once more
 
-// Calls f for every link that has segments. What is no valid file is refused elsewhere.
+// Calls f for every link of a cluster that was read, hence is valid. Links stand in three places:
+// under their role ("nic", "uplink", ...), under the name of their class within "links", where the
+// name may be any text, and as the entries of "ports".
 template <class JsonType, class F>
-void for_each_segmented(JsonType& json, const F& f) {
-  if (json.is_object() && json.contains("segments") && json["segments"].is_array()) f(json);
-  if (!json.is_structured()) return;
-  for (auto& child : json) for_each_segmented(child, f);
+void for_each_link(JsonType& cluster, const F& f) {
+  for (auto& [name, field] : cluster.items()) {
+    if (name == "links" || name == "ports") {
+      for (auto& link : field) f(link);
+    } else if (field.is_object()) {
+      f(field);
+    }
+  }
+}
+
+template <class JsonType, class F>
+void for_each_segmented(JsonType& cluster, const F& f) {
+  for_each_link(cluster, [&](auto& link) {
+    if (link.contains("segments")) f(link);
+  });
 }
 
 Bytes start_of(const Json& segment) {
@@ -83,17 +95,14 @@ Json at_size(const Json& cluster, Bytes size) {
 
 ValidSizes valid_range(const Json& cluster) {
   ValidSizes range;
-  const std::function<void(const Json&)> look = [&](const Json& json) {
-    if (json.is_object() && json.contains("valid")) {
-      const auto size = [&](const char* end) {
-        return parse_bytes(json["valid"][end].get<std::string>(), end);
-      };
-      range = {std::max(range.from, size("from")), std::min(range.to, size("to"))};
-    }
-    if (!json.is_structured()) return;
-    for (const Json& child : json) look(child);
-  };
-  look(cluster);
+  for_each_link(cluster, [&](const Json& link) {
+    const auto valid = link.find("valid");
+    if (valid == link.end()) return;
+    const auto size = [&](const char* end) {
+      return parse_bytes(valid->at(end).get<std::string>(), end);
+    };
+    range = {std::max(range.from, size("from")), std::min(range.to, size("to"))};
+  });
   return range;
 }
 

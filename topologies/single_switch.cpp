@@ -9,13 +9,13 @@
 namespace sgdsim {
 
 Wiring single_switch(Object& fields) {
-  const Nodes nodes = read_switched_nodes(fields, {}, Boxes::if_several_gpus);
+  Nodes nodes = read_switched_nodes(fields, {}, Boxes::if_several_gpus);
   const Fabric fabric{NestedGroups{}, {traversals({}, 0, 1, nodes.switch_latency)}};
   return {.network = switched_network(nodes, fabric),
           .nodes = nodes.count,
           .gpus_per_node = nodes.gpus,
           .connections = node_connections(nodes),
-          .graph = [nodes] {
+          .graph = [nodes = std::move(nodes)] {
             Graph graph;
             const int middle = add_switch(graph, "switch", nodes.switch_latency);
             for (int node = 0; node < nodes.count; ++node)

@@ -130,6 +130,58 @@ def densenet(growth, first, blocks):
     return net
 
 
+def inception_v3():
+    """Without the auxiliary classifier, which has 3,326,696 parameters more."""
+    net = Net()
+
+    def chain(name, shape, steps):
+        """Convolutions with normalisation one after the other: (suffix, out, kernel, ...)."""
+        for suffix, *step in steps:
+            shape = net.norm(name + suffix + ".bn", net.conv(name + suffix + ".conv", shape, *step))
+        return shape
+
+    wide = lambda suffix, out: (suffix, out, (1, 7), 1, (0, 3))
+    tall = lambda suffix, out: (suffix, out, (7, 1), 1, (3, 0))
+    shape = chain("Conv2d_", (3, 299, 299),
+                  [("1a_3x3", 32, 3, 2), ("2a_3x3", 32, 3), ("2b_3x3", 64, 3, 1, 1)])
+    shape = chain("Conv2d_", pool(shape, 3, 2), [("3b_1x1", 80, 1), ("4a_3x3", 192, 3)])
+    shape = pool(shape, 3, 2)
+    for block, pooled in (("5b", 32), ("5c", 64), ("5d", 64)):
+        name = f"Mixed_{block}.branch"
+        chain(name, shape, [("1x1", 64, 1)])
+        chain(name + "5x5", shape, [("_1", 48, 1), ("_2", 64, 5, 1, 2)])
+        chain(name + "3x3dbl", shape, [("_1", 64, 1), ("_2", 96, 3, 1, 1), ("_3", 96, 3, 1, 1)])
+        chain(name, shape, [("_pool", pooled, 1)])
+        shape = (64 + 64 + 96 + pooled,) + shape[1:]
+    chain("Mixed_6a.branch", shape, [("3x3", 384, 3, 2)])
+    inner = chain("Mixed_6a.branch3x3dbl", shape,
+                  [("_1", 64, 1), ("_2", 96, 3, 1, 1), ("_3", 96, 3, 2)])
+    shape = (384 + 96 + shape[0],) + inner[1:]
+    for block, width in (("6b", 128), ("6c", 160), ("6d", 160), ("6e", 192)):
+        name = f"Mixed_{block}.branch"
+        chain(name, shape, [("1x1", 192, 1)])
+        chain(name + "7x7", shape, [("_1", width, 1), wide("_2", width), tall("_3", 192)])
+        chain(name + "7x7dbl", shape, [("_1", width, 1), tall("_2", width), wide("_3", width),
+                                       tall("_4", width), wide("_5", 192)])
+        chain(name, shape, [("_pool", 192, 1)])
+    chain("Mixed_7a.branch3x3", shape, [("_1", 192, 1), ("_2", 320, 3, 2)])
+    inner = chain("Mixed_7a.branch7x7x3", shape,
+                  [("_1", 192, 1), wide("_2", 192), tall("_3", 192), ("_4", 192, 3, 2)])
+    shape = (320 + 192 + shape[0],) + inner[1:]
+    for block in ("7b", "7c"):
+        name = f"Mixed_{block}.branch"
+        chain(name, shape, [("1x1", 320, 1)])
+        for part, steps in (("3x3_2", [("3x3_1", 384, 1)]),
+                            ("3x3dbl_3", [("3x3dbl_1", 448, 1), ("3x3dbl_2", 384, 3, 1, 1)])):
+            inner = chain(name, shape, steps)
+            chain(name + part, inner, [("a", 384, (1, 3), 1, (0, 1))])
+            chain(name + part, inner, [("b", 384, (3, 1), 1, (1, 0))])
+        chain(name, shape, [("_pool", 192, 1)])
+        shape = (320 + 4 * 384 + 192,) + shape[1:]
+    net.linear("fc", 2048, 1000)
+    return net
+
+
 def inception_v4():
     net = Net()
 
@@ -316,6 +368,13 @@ TRACES = [
         "source": "Measured: compute 0.360877356 s per iteration, FP32, " + TPDS + ". " + SPLIT +
                   DIVIDED + ARCHITECTURE,
         "batch": 64}, densenet(32, 64, (6, 12, 48, 32)), split(360_877_356_000), 20_013_928, 604),
+    ("inception_v3_p100", {
+        "model": "Inception V3 without the auxiliary classifier", "framework": "TensorFlow",
+        "device": "NVIDIA P100 of a DGX-1", "date": "2017",
+        "source": "Measured: 142 images/s on one GPU at batch 64, synthetic images, "
+                  "tensorflow.org/performance/benchmarks of May 2017; the iteration of 64/142 s "
+                  "includes the optimizer. " + SPLIT + DIVIDED + ARCHITECTURE,
+        "batch": 64}, inception_v3(), split(64 * S // 142), 23_834_568, 284),
     ("inception_v4_asc", {
         "model": "Inception-v4", "framework": "PyTorch", "device": "not stated", "date": "2021",
         "source": "Measured: compute 0.18946122 s per iteration, " + ASC + ". " + UNSTATED + SPLIT +

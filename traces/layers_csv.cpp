@@ -1,35 +1,142 @@
-// A table of layers that people write by hand or export from a notebook, with the header
-//   index,name,params,bytes,fwd_us,bwd_us[,compress_us][,ready_us]
-// index 1 is next to the input; rows may come in any order. fwd_us may be empty in all rows. There
-// is no quoting, so names hold no commas. compress_us is checked and left out: how long a gradient
-// takes to compress belongs to the strategy, not to the trace.
+// A table of layers that people write by hand or export from a notebook. The first line names the
+// columns, in any order: name, params and bwd_us are required; index, bytes, fwd_us, compress_us
+// and ready_us are not. Times may be in ns, us, ms or s, as the end of the column's name says.
+//
+// Without an index the rows are in forward order; index 1 is next to the input. Without bytes a
+// parameter has 4. Forward times may be empty in all rows. Columns are separated by commas,
+// semicolons or tabs, and a cell in double quotes may hold any of them. compress_us is checked and
+// left out: how long a gradient takes to compress belongs to the strategy, not to the trace.
+#include <algorithm>
+#include <array>
+#include <map>
+
 #include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
 #include "traces/complete.h"
 #include "traces/registry.h"
 
 namespace sgdsim {
 namespace {
 
-constexpr std::string_view columns = "index,name,params,bytes,fwd_us,bwd_us";
-constexpr Duration microsecond = Duration::us(1);
+constexpr int64_t usual_bytes_per_parameter = 4;
 
-struct Header {
-  bool has_compress = false;
-  bool has_ready = false;
-  std::size_t fields() const { return 6U + (has_compress ? 1U : 0U) + (has_ready ? 1U : 0U); }
+enum class Field { index, name, params, bytes, forward, backward, compress, ready };
+
+struct Name {
+  std::string_view text;
+  Field field = Field::name;
+};
+constexpr std::array<Name, 12> names{{{"index", Field::index},
+                                      {"name", Field::name},
+                                      {"layer", Field::name},
+                                      {"params", Field::params},
+                                      {"parameters", Field::params},
+                                      {"bytes", Field::bytes},
+                                      {"fwd", Field::forward},
+                                      {"forward", Field::forward},
+                                      {"bwd", Field::backward},
+                                      {"backward", Field::backward},
+                                      {"compress", Field::compress},
+                                      {"ready", Field::ready}}};
+
+struct Unit {
+  std::string_view ending;
+  Duration length;
+};
+constexpr std::array<Unit, 4> units{{{"_ns", Duration::ns(1)},
+                                     {"_us", Duration::us(1)},
+                                     {"_ms", Duration::ms(1)},
+                                     {"_s", Duration::s(1)}}};
+
+struct Column {
+  std::string title;  // as the file writes it
+  std::size_t place = 0;
+  Duration unit = Duration::us(1);
+  bool states_unit = false;
 };
 
-Header read_header(const LogLine& line) {
-  for (const bool compress : {false, true})
-    for (const bool ready : {false, true}) {
-      std::string expected(columns);
-      if (compress) expected += ",compress_us";
-      if (ready) expected += ",ready_us";
-      if (line.text == expected) return {compress, ready};
+struct Header {
+  std::map<Field, Column> columns;
+  std::size_t count = 0;
+  char separator = ',';
+  const Column* find(Field field) const {
+    const auto found = columns.find(field);
+    return found == columns.end() ? nullptr : &found->second;
+  }
+};
+
+bool is_time(Field field) { return field >= Field::forward; }
+
+// The cells of a line. Within double quotes a separator is text, and two quotes are one.
+std::vector<std::string> cells_of(const LogLine& line, char separator) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.text.size(); ++i) {
+    const char letter = line.text[i];
+    if (letter == '"') {
+      const bool doubled = quoted && i + 1 < line.text.size() && line.text[i + 1] == '"';
+      if (doubled) cells.back() += line.text[++i];
+      if (!doubled) quoted = !quoted;
+    } else if (letter == separator && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += letter;
     }
-  throw InputError(line.where, "expected the header \"" + std::string(columns) +
-                                   "[,compress_us][,ready_us]\", got \"" +
-                                   std::string(line.text.substr(0, 100)) + "\"");
+  }
+  if (quoted) throw InputError(line.where, "a double quote is not closed on this line");
+  for (std::string& cell : cells) {
+    const std::size_t from = cell.find_first_not_of(" \t");
+    const std::size_t last = cell.find_last_not_of(" \t");
+    cell = from == std::string::npos ? "" : cell.substr(from, last - from + 1);
+  }
+  return cells;
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& letter : text)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return text;
+}
+
+void add_column(Header& header, const std::string& title, const LogLine& line) {
+  Column column{.title = title, .place = header.count++};
+  std::string name = in_lower_case(title);
+  for (const Unit& unit : units)
+    if (name.ends_with(unit.ending) && !column.states_unit) {
+      column.unit = unit.length;
+      column.states_unit = true;
+      name.resize(name.size() - unit.ending.size());
+    }
+  const auto* const found = std::find_if(names.begin(), names.end(), [&](const Name& known) {
+    return known.text == name && (is_time(known.field) || !column.states_unit);
+  });
+  if (found == names.end())
+    throw InputError(line.where, unknown_name("column", title,
+                                              {"index", "name", "params", "bytes", "fwd_us",
+                                               "bwd_us", "compress_us", "ready_us"}) +
+                                     "; times may also end in _ns, _ms or _s");
+  const auto [place, is_new] = header.columns.emplace(found->field, column);
+  if (!is_new)
+    throw InputError(line.where, "the columns \"" + place->second.title + "\" and \"" + title +
+                                     "\" say the same; keep one");
+}
+
+Header read_header(const LogLine& line) {
+  Header header;
+  for (const char separator : {'\t', ';', ','})
+    if (line.text.find(separator) != std::string_view::npos) header.separator = separator;
+  const std::vector<std::string> titles = cells_of(line, header.separator);
+  for (const std::string& title : titles)
+    if (titles.size() > 1 || !title.empty()) add_column(header, title, line);
+  for (const auto& [field, name] :
+       {std::pair(Field::name, "name"), std::pair(Field::params, "params"),
+        std::pair(Field::backward, "bwd_us")})
+    if (header.find(field) == nullptr)
+      throw InputError(line.where,
+                       "expected a header with the columns name, params and bwd_us; \"" +
+                           std::string(name) + "\" is missing");
+  return header;
 }
 
 struct Row {
@@ -38,67 +145,112 @@ struct Row {
   std::string where;  // empty: no row had this index yet
 };
 
-Row read_row(const LogLine& line, const std::vector<std::string_view>& fields,
-             const Header& header) {
+// One line of the table, asked for its cells by column.
+struct Cells {
+  const Header* header = nullptr;
+  std::vector<std::string> texts;
+  std::string where;
+
+  const std::string& text(const Column& column) const { return texts[column.place]; }
+  bool has(Field field) const {
+    const Column* const column = header->find(field);
+    return column != nullptr && !text(*column).empty();
+  }
+  int64_t whole(Field field, int64_t least, int64_t most) const {
+    const Column& column = *header->find(field);
+    return whole_in(text(column), column.title, least, most, where);
+  }
+  // A column without a unit may have one in its cells; a plain number is microseconds then.
+  Duration time(Field field) const {
+    const Column& column = *header->find(field);
+    const std::string& cell = text(column);
+    const bool has_unit = !column.states_unit && !cell.empty() && cell.back() == 's';
+    return has_unit ? parse_duration(cell, where + ": " + column.title)
+                    : time_in(cell, column.unit, column.title, where);
+  }
+};
+
+Row read_row(const Cells& cells) {
   Row row;
-  row.where = line.where;
-  row.layer.name = std::string(fields[1]);
-  row.layer.parameters = whole_in(fields[2], "params", 0, most_parameters, line.where);
-  row.layer.gradient = Bytes(whole_in(fields[3], "bytes", 0, 16 * most_parameters, line.where));
-  row.has_forward = !fields[4].empty();
-  if (row.has_forward) row.layer.forward = time_in(fields[4], microsecond, "fwd_us", line.where);
-  row.layer.backward = time_in(fields[5], microsecond, "bwd_us", line.where);
-  if (header.has_compress) time_in(fields[6], microsecond, "compress_us", line.where);
-  if (header.has_ready)
-    row.layer.ready = time_in(fields.back(), microsecond, "ready_us", line.where);
+  row.where = cells.where;
+  row.layer.name = cells.text(*cells.header->find(Field::name));
+  row.layer.parameters = cells.whole(Field::params, 0, most_parameters);
+  row.layer.gradient = cells.header->find(Field::bytes) != nullptr
+                           ? Bytes(cells.whole(Field::bytes, 0, 16 * most_parameters))
+                           : Bytes(usual_bytes_per_parameter * row.layer.parameters);
+  row.has_forward = cells.has(Field::forward);
+  if (row.has_forward) row.layer.forward = cells.time(Field::forward);
+  row.layer.backward = cells.time(Field::backward);
+  if (cells.header->find(Field::compress) != nullptr) cells.time(Field::compress);
+  if (cells.header->find(Field::ready) != nullptr) row.layer.ready = cells.time(Field::ready);
   return row;
 }
 
 std::vector<Row> read_rows(const std::vector<LogLine>& lines, const Header& header) {
-  std::vector<Row> rows;
-  std::size_t count = 0;
-  for (const LogLine& line : lines)
-    if (!line.text.empty()) ++count;
-  rows.resize(count - 1);
+  const auto filled = std::count_if(lines.begin(), lines.end(),
+                                    [](const LogLine& line) { return !line.text.empty(); });
+  std::vector<Row> rows(static_cast<std::size_t>(filled - 1));
+  int64_t next = 1;
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    const LogLine& line = lines[i];
-    if (line.text.empty()) continue;
-    const auto fields = split(line.text);
-    if (fields.size() != header.fields())
-      throw InputError(line.where, "expected " + std::to_string(header.fields()) + " fields, got " +
-                                       std::to_string(fields.size()));
-    const auto index =
-        whole_in(fields[0], "index", 1, static_cast<int64_t>(rows.size()), line.where);
+    if (lines[i].text.empty()) continue;
+    const Cells cells{&header, cells_of(lines[i], header.separator), lines[i].where};
+    if (cells.texts.size() != header.count)
+      throw InputError(cells.where, "expected " + std::to_string(header.count) + " fields, got " +
+                                        std::to_string(cells.texts.size()));
+    const int64_t index = header.find(Field::index) != nullptr
+                              ? cells.whole(Field::index, 1, static_cast<int64_t>(rows.size()))
+                              : next++;
     Row& row = rows[static_cast<std::size_t>(index - 1)];
     if (!row.where.empty())
-      throw InputError(line.where, "the index " + std::to_string(index) + " occurs twice");
-    row = read_row(line, fields, header);
+      throw InputError(cells.where, "the index " + std::to_string(index) + " occurs twice");
+    row = read_row(cells);
   }
   return rows;
 }
 
 // Whether the rows have forward times; all or none must.
-bool have_forward(const std::vector<Row>& rows) {
+bool have_forward(const std::vector<Row>& rows, const Header& header) {
   for (const Row& row : rows)
     if (row.has_forward != rows.front().has_forward)
-      throw InputError(row.where, "fwd_us is " + std::string(row.has_forward ? "given" : "empty") +
+      throw InputError(row.where, header.find(Field::forward)->title + " is " +
+                                      (row.has_forward ? "given" : "empty") +
                                       " here and not in the first layer; all have it or none");
   return !rows.empty() && rows.front().has_forward;
+}
+
+// The header is the first line that is not blank, behind the mark that some programs write first.
+std::vector<LogLine> table_of(const LogText& log) {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  std::vector<LogLine> lines = lines_of(log);
+  if (!lines.empty() && lines[0].text.starts_with(byte_order_mark))
+    lines[0].text.remove_prefix(byte_order_mark.size());
+  lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(),
+                                          [](const LogLine& line) { return !line.text.empty(); }));
+  if (lines.empty()) lines.push_back({"", log.file + ": line 1"});
+  return lines;
+}
+
+void add_notes(const Header& header, Trace& trace) {
+  if (header.find(Field::compress) != nullptr)
+    trace.notes.push_back("compress_us was left out: the time to compress belongs to the strategy");
+  for (const auto& [field, column] : header.columns)
+    if (is_time(field) && !column.states_unit)
+      trace.notes.push_back("the column \"" + column.title +
+                            "\" states no unit; its plain numbers are taken as microseconds");
 }
 
 }  // namespace
 
 Trace layers_csv(const LogText& log) {
-  const std::vector<LogLine> lines = lines_of(log);
-  const Header header = read_header(lines.empty() ? LogLine{"", log.file + ": line 1"} : lines[0]);
+  const std::vector<LogLine> lines = table_of(log);
+  const Header header = read_header(lines[0]);
   const std::vector<Row> rows = read_rows(lines, header);
-  const bool has_forward = have_forward(rows);
+  const bool has_forward = have_forward(rows, header);
   if (has_forward && log.forward)
     throw InputError(log.file, "the table has forward times; a total is one too many");
   Trace trace = trace_from(log, "layers-csv");
-  trace.has_ready = header.has_ready;
-  if (header.has_compress)
-    trace.notes.push_back("compress_us was left out: the time to compress belongs to the strategy");
+  trace.has_ready = header.find(Field::ready) != nullptr;
+  add_notes(header, trace);
   for (const Row& row : rows) trace.layers.push_back(row.layer);
   if (has_forward)
     complete(trace, Forward::per_layer, {},

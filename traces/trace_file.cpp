@@ -11,6 +11,8 @@ namespace sgdsim {
 namespace {
 
 constexpr int64_t usual_bytes_per_parameter = 4;
+constexpr double least_scale = 1e-6;
+constexpr double most_scale = 1e6;
 
 std::string text_or(Object& fields, const std::string& name, const std::string& otherwise) {
   const auto value = fields.find(name);
@@ -62,8 +64,17 @@ class AllOrNone {
   bool all_ = false;
 };
 
+// Times as the file gives them, on a device that computes slower or faster by a factor.
+struct Scale {
+  double factor = 1;
+  Duration operator()(Duration time) const {
+    return factor == 1 ? time : Duration::nearest_ps(static_cast<double>(time.ps()) * factor);
+  }
+};
+
 struct LayerReader {
   int64_t bytes_per_parameter = usual_bytes_per_parameter;
+  Scale scale;
   AllOrNone forward{"forward"};
   AllOrNone ready{"ready"};
 
@@ -74,9 +85,9 @@ struct LayerReader {
     layer.parameters = fields.at("parameters").whole(0, most_parameters);
     const auto gradient = fields.find("gradient");
     layer.gradient = gradient ? gradient->bytes() : Bytes(layer.parameters * bytes_per_parameter);
-    if (const auto time = forward.find(fields, is_first)) layer.forward = time->duration();
-    layer.backward = fields.at("backward").duration();
-    if (const auto time = ready.find(fields, is_first)) layer.ready = time->duration();
+    if (const auto time = forward.find(fields, is_first)) layer.forward = scale(time->duration());
+    layer.backward = scale(fields.at("backward").duration());
+    if (const auto time = ready.find(fields, is_first)) layer.ready = scale(time->duration());
     if (const auto tensors = fields.find("tensors"))
       layer.tensors = read_tensors(*tensors, layer.parameters);
     fields.done();
@@ -144,6 +155,9 @@ Trace read_trace(const Value& value) {
   LayerReader reader;
   if (const auto size = fields.find("bytes_per_parameter"))
     reader.bytes_per_parameter = size->whole(1, 16);
+  if (const auto factor = fields.find("compute_scale"))
+    reader.scale.factor = factor->number(least_scale, most_scale);
+  trace.update = reader.scale(trace.update);
   const auto total = fields.find("forward");
   const Value list = fields.at("layers");
   fields.done();
@@ -159,7 +173,7 @@ Trace read_trace(const Value& value) {
   const Forward forward = reader.forward.all() ? Forward::per_layer
                           : total              ? Forward::total
                                                : Forward::missing;
-  complete(trace, forward, total ? total->duration() : Duration{},
+  complete(trace, forward, total ? reader.scale(total->duration()) : Duration{},
            {list.where(), [&](std::size_t i) { return items[i].where(); }});
   return trace;
 }

@@ -5,6 +5,7 @@
 
 #include "app/commands.h"
 #include "app/fit/fit_files.h"
+#include "app/fit/fit_replay.h"
 #include "app/fit/fit_report.h"
 #include "app/write_text.h"
 
@@ -30,12 +31,13 @@ void check_outputs(const FitArguments& arguments) {
 }
 
 // All are made before the first is written.
-std::vector<File> files_of(const FitArguments& arguments, const FitAnswer& answer) {
+std::vector<File> files_of(const FitArguments& arguments, FitAnswer& answer) {
   std::vector<File> files;
   if (!arguments.out.empty()) {
     const Json json = !arguments.into.empty()       ? cluster_with_link(arguments, answer)
                       : answer.fits.front().is_link ? link_cluster(answer, answer.fits.front().fit)
                                                     : curve_samples(answer);
+    if (answer.fits.front().is_link) answer.played = played_on(json, arguments, answer);
     files.push_back({json.dump(2) + "\n", arguments.out});
   }
   if (!arguments.case_file.empty())
@@ -46,10 +48,11 @@ std::vector<File> files_of(const FitArguments& arguments, const FitAnswer& answe
 
 void answer(const FitArguments& arguments, Streams streams) {
   check_outputs(arguments);
-  const FitAnswer answer = answer_fit(arguments);
+  FitAnswer answer = answer_fit(arguments);
+  const std::vector<File> files = files_of(arguments, answer);
   for (const std::string& note : answer.notes) streams.log << "sgdsim: warning: " << note << '\n';
   bool is_output_taken = false;
-  for (const File& file : files_of(arguments, answer)) {
+  for (const File& file : files) {
     write_text(file.text, file.path, streams.out);
     is_output_taken = is_output_taken || file.path == "-";
   }

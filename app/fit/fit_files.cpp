@@ -127,9 +127,11 @@ Json curve_samples(const FitAnswer& answer) {
     samples.push_back({{"size", to_text(Bytes(size_B))},
                        {"time", time_text(fit.predict_ps(curve_row(size, 1)))}});
   }
-  return {{"schema", "sgdsim/collective-cost/1"},
-          {"source", source_of(answer, fit)},
-          {"samples", samples}};
+  Json json = {{"schema", "sgdsim/collective-cost/1"}, {"source", source_of(answer, fit)}};
+  if (const int ranks = answer.fits.front().inputs.front().series.ranks; ranks > 0)
+    json["ranks"] = ranks;
+  json["samples"] = std::move(samples);
+  return json;
 }
 
 Json held_out_case(const FitAnswer& answer) {

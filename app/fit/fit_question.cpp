@@ -64,10 +64,11 @@ std::vector<Series> read_series(const FitArguments& arguments, FitAnswer& answer
   if (chosen.empty())
     throw InputError(arguments.files.front(),
                      "no series is left to fit; there are: " + kinds_of(all));
-  // What several files say of the same is averaged, as within a file.
+  // Of what several files say of the same the median counts, as within a file.
   Measurement together;
   together.series = std::move(chosen);
   tidy(together, arguments.files.front());
+  answer.notes.insert(answer.notes.end(), together.notes.begin(), together.notes.end());
   return together.series;
 }
 

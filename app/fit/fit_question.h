@@ -80,6 +80,7 @@ struct FitAnswer {
   std::vector<std::string> notes;
   std::string device;
   std::vector<Fitted> fits;  // one for a link
+  PredictionError played;    // of a link, on the file that is written; no rows if none is
 };
 
 // What was held out of all fits together; no rows if nothing was.

@@ -104,7 +104,7 @@ void print_pieces(std::ostream& out, const Fitted& one) {
   table.print(out);
 }
 
-std::string held_out_text(const PredictionError& error) {
+std::string errors_text(const PredictionError& error) {
   return std::to_string(error.rows) + " rows, median " + rounded(percent(error.median), 3) +
          " %, max " + rounded(percent(error.max), 3) + " %";
 }
@@ -115,7 +115,7 @@ void print_errors(std::ostream& out, const Fitted& one) {
       << rounded(percent(one.fit.max), 3) << " %\n";
   if (!one.assessment) return;
   const PredictionError error = summary_of(one.assessment->errors);
-  out << "  held out by " << one.assessment->by << ": " << held_out_text(error) << '\n';
+  out << "  held out by " << one.assessment->by << ": " << errors_text(error) << '\n';
 }
 
 std::string held_out_by(const FitAnswer& answer) {
@@ -158,6 +158,10 @@ Json to_json(const FitAnswer& answer) {
   for (const Fitted& one : answer.fits) json["fits"].push_back(to_json(one));
   if (const PredictionError error = held_out_error(answer); error.rows > 0)
     json["held_out"] = held_out_json(held_out_by(answer), error);
+  if (answer.played.rows > 0)
+    json["played"] = {{"rows", answer.played.rows},
+                      {"median_percent", percent(answer.played.median)},
+                      {"max_percent", percent(answer.played.max)}};
   return json;
 }
 
@@ -177,10 +181,12 @@ void print_fits(std::ostream& out, const FitAnswer& answer) {
     out << '\n';
     table.print(out);
   }
+  if (answer.played.rows > 0)
+    out << "\nplayed on the cluster that is written: " << errors_text(answer.played) << '\n';
   if (const PredictionError error = held_out_error(answer);
       answer.fits.size() > 1 && error.rows > 0)
     out << "\nall " << answer.fits.size() << " curves, held out by " << held_out_by(answer) << ": "
-        << held_out_text(error) << '\n';
+        << errors_text(error) << '\n';
 }
 
 }  // namespace sgdsim

@@ -8,6 +8,7 @@
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
+#include "topologies/wiring.h"
 
 namespace sgdsim {
 namespace {
@@ -137,6 +138,14 @@ MessageCost CollectiveField::cost(const Cluster& cluster, Operation operation) c
   return constants;
 }
 
+std::string CollectiveField::beyond_measured(const Cluster& cluster) const {
+  const int workers = cluster.network.workers();
+  if (!measured_ranks || *measured_ranks == workers) return {};
+  return "the curve was measured among " + std::to_string(*measured_ranks) +
+         " ranks and is used unchanged among " + std::to_string(workers) +
+         "; fit one for this many, or a link (--from-collective)";
+}
+
 CollectiveField CollectiveField::replaced_by(const std::string& algorithm,
                                              const std::string& named_in) const {
   CollectiveField other;
@@ -156,6 +165,8 @@ CollectiveField read_collective(const Value& value) {
         schema && schema->text() != "sgdsim/collective-cost/1")
       schema->fail("expected \"sgdsim/collective-cost/1\", got \"" + schema->text() + "\"");
     if (const auto source = fields.find("source")) source->text();
+    if (const auto ranks = fields.find("ranks"))
+      collective.measured_ranks = static_cast<int>(ranks->whole(1, most_workers));
     collective.name = "measured curve";
     collective.constants = MessageCost::of_curve(read_curve(*samples));
     fields.done();

@@ -22,13 +22,16 @@ struct CollectiveField {
   std::optional<Bytes> block;
   std::optional<std::vector<std::string>> nccl;  // the options of NCCL's model, as key=value
   std::optional<Value> servers;
-  MessageCost constants;  // where none of these is given
+  MessageCost constants;              // where none of these is given
+  std::optional<int> measured_ranks;  // of a curve, if its file says so
   std::string where;
 
   bool offers(Operation operation) const;
   // InputError if it cannot be done. The cluster must outlive the cost, or MessageCost::on be
   // called.
   MessageCost cost(const Cluster& cluster, Operation operation) const;
+  // Why a curve does not hold on this cluster; empty if it does, or if nobody knows.
+  std::string beyond_measured(const Cluster& cluster) const;
   // Another algorithm on the same links.
   CollectiveField replaced_by(const std::string& algorithm, const std::string& named_in) const;
 };

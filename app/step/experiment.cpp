@@ -32,6 +32,22 @@ std::string put_in_place(ResolvedExperiment& resolved, const std::string& field)
   return found;
 }
 
+// The trace, which may be {"file": path, "compute_scale": 0.5}: its file with that scale.
+std::string put_trace_in_place(ResolvedExperiment& resolved) {
+  Json& json = resolved.json;
+  if (!json.is_object() || !json.contains("trace") || !json["trace"].is_object() ||
+      !json["trace"].contains("file"))
+    return put_in_place(resolved, "trace");
+  const Json given = std::move(json["trace"]);
+  Object fields(Value(given, resolved.file, "/trace"));
+  json["trace"] = fields.at("file").text();
+  const auto scale = fields.find("compute_scale");
+  fields.done();
+  const std::string found = put_in_place(resolved, "trace");
+  if (scale && json["trace"].is_object()) json["trace"]["compute_scale"] = scale->json();
+  return found;
+}
+
 // A part of an experiment: errors name the part's own file if it has one.
 Value part_of(const Value& root, const Json& json, const std::string& field,
               const std::string& file) {
@@ -85,6 +101,8 @@ void read_exchange(Experiment& experiment, const std::optional<Value>& given,
     read_compression(experiment, *compression, collective);
   else
     experiment.cost = collective.cost(experiment.cluster, Operation::allreduce);
+  if (std::string why = collective.beyond_measured(experiment.cluster); !why.empty())
+    experiment.notes.push_back(std::move(why));
   for (auto [operation, place] : {std::pair(Operation::broadcast, &experiment.broadcast),
                                   std::pair(Operation::reduce, &experiment.reduce)}) {
     if (!collective.offers(operation)) continue;
@@ -123,13 +141,12 @@ ResolvedExperiment resolve_experiment(const Value& value,
   resolved.json = value.json();
   resolved.inputs.push_back(file);
   resolved.settings = settings;
-  resolved.trace_file = put_in_place(resolved, "trace");
+  resolved.trace_file = put_trace_in_place(resolved);
   resolved.cluster_file = put_in_place(resolved, "cluster");
   put_in_place(resolved, "collective");
   apply_settings(resolved.json, settings);
   // A setting may have named other files.
-  if (const auto trace = put_in_place(resolved, "trace"); !trace.empty())
-    resolved.trace_file = trace;
+  if (const auto trace = put_trace_in_place(resolved); !trace.empty()) resolved.trace_file = trace;
   if (const auto cluster = put_in_place(resolved, "cluster"); !cluster.empty())
     resolved.cluster_file = cluster;
   put_in_place(resolved, "collective");

@@ -52,6 +52,8 @@ class Parts {
         root_(job.root.value_or(0)) {}
 
   std::vector<Part> list() const {
+    // A worker per node: nothing happens inside the nodes, and the other algorithm is all there is.
+    if (group_ == 1) return {outer(job_.operation, false)};
     switch (job_.operation) {
       case Operation::broadcast:
         return {outer(Operation::broadcast, false), inner(Operation::broadcast)};
@@ -87,7 +89,7 @@ class Parts {
     job.root = has_root(operation) ? std::optional(root_ / group_) : std::nullopt;
     if (sharded)
       job.share.split.push_back(group_);
-    else
+    else if (group_ > 1)
       job.team.only_lane = root_ % group_;
     return with_cost({&offering(operation, outer_), job});
   }

@@ -54,6 +54,17 @@ std::string line_and_column(std::string_view text, std::size_t byte) {
          std::to_string(before.size() - line_start + 1);
 }
 
+// What is known about the mistake at the `byte`-th byte, to follow its place in a sentence.
+std::string what_stands_at(std::string_view text, std::size_t byte) {
+  if (byte > text.size()) return " (the text ends too early)";
+  const char found = byte == 0 ? ' ' : text[byte - 1];
+  if (found != ']' && found != '}') return "";
+  const std::size_t before = text.substr(0, byte - 1).find_last_not_of(" \t\r\n");
+  if (before == text.npos || text[before] != ',') return "";
+  return std::string(" (a comma stands before \"") + found +
+         "\"; JSON has none after the last entry)";
+}
+
 // Looks at the text before it becomes values: depth, and keys that are repeated within one object.
 // A pass of its own, because the library's parser with a callback looks through all that an array
 // holds at the end of every object in it: a million layers were not read after six minutes.
@@ -190,14 +201,14 @@ bool Value::flag() const {
 }
 
 int64_t Value::whole(int64_t least, int64_t most) const {
-  const std::string expected = "expected a whole number from " + std::to_string(least) + " to " +
-                               std::to_string(most) + ", got " + kind_of(*json_);
-  if (!json_->is_number_integer()) fail(expected);
-  if (json_->is_number_unsigned() &&
-      json_->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-    fail(expected);
-  const auto value = json_->get<int64_t>();
-  if (value < least || value > most) fail(expected);
+  const bool fits_64_bits =
+      json_->is_number_integer() &&
+      !(json_->is_number_unsigned() &&
+        json_->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
+  const int64_t value = fits_64_bits ? json_->get<int64_t>() : 0;
+  if (!fits_64_bits || value < least || value > most)
+    fail("expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+         ", got " + kind_of(*json_));
   return value;
 }
 
@@ -302,8 +313,8 @@ Document Document::parse(std::string_view text, const std::string& file) {
   try {
     return {Json::parse(text), file};
   } catch (const Json::parse_error& error) {
-    throw InputError(file, "not JSON: " + line_and_column(text, error.byte) +
-                               (error.byte > text.size() ? " (the text ends too early)" : ""));
+    throw InputError(
+        file, "not JSON: " + line_and_column(text, error.byte) + what_stands_at(text, error.byte));
   } catch (const Json::out_of_range& error) {
     throw InputError(file, "not JSON: a number is out of range");
   }

@@ -69,6 +69,27 @@ std::string unit_list(const Kind& kind) {
   return list;
 }
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return lower;
+}
+
+// The units that an unknown one may stand for: those that differ by capitals ("gbps"), or bits and
+// bytes per second of a bare factor ("100G").
+std::string meant_by(std::string_view name, const Kind& kind) {
+  std::string list;
+  for (const Unit& unit : kind.units) {
+    const std::string known = in_lower_case(unit.name);
+    const std::string given = in_lower_case(name);
+    const bool is_meant = known == given || known == given + "ps" || known == given + "bps";
+    if (given.empty() || !is_meant) continue;
+    list += (list.empty() ? "; did you mean " : " or ") + std::string(unit.name);
+  }
+  return list.empty() ? "" : list + "?";
+}
+
 // The value in base units. The product is rounded once, so "0.1 us" is exactly 100000 ps.
 double parse(std::string_view text, const std::string& where, const Kind& kind) {
   auto fail = [&](const std::string& why) -> InputError {
@@ -83,10 +104,13 @@ double parse(std::string_view text, const std::string& where, const Kind& kind) 
   std::string_view name(rest, static_cast<std::size_t>(end - rest));
   if (name.starts_with(' ')) name.remove_prefix(1);
   if (name.empty()) throw fail(", which has no unit");
+  // The micro sign and the Greek letter.
+  const bool is_micro = name.starts_with("\u00b5") || name.starts_with("\u03bc");
+  const std::string unit_name = is_micro ? "u" + std::string(name.substr(2)) : std::string(name);
   const Unit* found = nullptr;
   for (const Unit& unit : kind.units)
-    if (unit.name == name) found = &unit;
-  if (found == nullptr) throw fail("");
+    if (unit.name == unit_name) found = &unit;
+  if (found == nullptr) throw fail(meant_by(unit_name, kind));
   if (!std::isfinite(number)) throw fail(", which is not a finite number");
   if (std::signbit(number)) throw fail(", which is negative");
   const double value = number * found->factor;

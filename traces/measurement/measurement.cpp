@@ -2,13 +2,13 @@
 #include "traces/measurement/measurement.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <tuple>
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/quantity.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
 
@@ -22,21 +22,35 @@ auto key_of(const Series& series) {
                     series.block.value_or(Bytes(-1)));
 }
 
-// One point per size, ascending; a size that was measured several times gets the mean.
-std::vector<MeasuredPoint> averaged(std::vector<MeasuredPoint> points) {
+constexpr double wide_spread = 2;  // the slowest run over the fastest
+
+double median_of(const std::vector<double>& ascending) {
+  const std::size_t half = ascending.size() / 2;
+  return ascending.size() % 2 == 1 ? ascending[half] : (ascending[half - 1] + ascending[half]) / 2;
+}
+
+// One point per size, ascending. A size that was measured several times gets the median, which one
+// run among other work does not move; a note says where runs differ widely.
+void settle(Series& series, std::vector<std::string>& notes) {
+  std::vector<MeasuredPoint>& points = series.points;
   std::stable_sort(points.begin(), points.end(),
                    [](const auto& a, const auto& b) { return a.size < b.size; });
   std::vector<MeasuredPoint> answer;
   for (std::size_t from = 0; from < points.size();) {
-    std::size_t end = from;
-    double sum_ps = 0;
-    for (; end < points.size() && points[end].size == points[from].size; ++end)
-      sum_ps += static_cast<double>(points[end].time.ps());
-    const auto mean_ps = std::llrint(sum_ps / static_cast<double>(end - from));
-    answer.push_back({points[from].size, Duration::ps(mean_ps)});
-    from = end;
+    std::vector<double> times_ps;
+    for (std::size_t i = from; i < points.size() && points[i].size == points[from].size; ++i)
+      times_ps.push_back(static_cast<double>(points[i].time.ps()));
+    std::sort(times_ps.begin(), times_ps.end());
+    answer.push_back({points[from].size, Duration::nearest_ps(median_of(times_ps))});
+    if (times_ps.back() > wide_spread * times_ps.front())
+      notes.push_back(series.operation + " of " + to_text(points[from].size) + " among " +
+                      std::to_string(series.ranks) + ": " + std::to_string(times_ps.size()) +
+                      " runs took from " + to_text(Duration::nearest_ps(times_ps.front())) +
+                      " to " + to_text(Duration::nearest_ps(times_ps.back())) +
+                      "; the median is used");
+    from += times_ps.size();
   }
-  return answer;
+  points = std::move(answer);
 }
 
 }  // namespace
@@ -67,7 +81,7 @@ void tidy(Measurement& measurement, const std::string& file) {
     std::vector<MeasuredPoint>& points = merged[place->second].points;
     points.insert(points.end(), series.points.begin(), series.points.end());
   }
-  for (Series& series : merged) series.points = averaged(std::move(series.points));
+  for (Series& series : merged) settle(series, measurement.notes);
   std::erase_if(merged, [](const Series& series) { return series.points.empty(); });
   measurement.series = std::move(merged);
   if (measurement.name.empty())
