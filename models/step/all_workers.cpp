@@ -116,6 +116,15 @@ Clocks AllWorkers::play_update(int layer, Clocks now) {
   return now;
 }
 
+// A batch is loaded while the one before it is worked on.
+Clocks AllWorkers::wait_for_batches(Clocks now) {
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    now[i] = std::max(now[i], states_[i].loaded);
+    states_[i].loaded = now[i] + trace_.load;
+  }
+  return now;
+}
+
 // Each layer as soon as it may. Where messages go on, that depends on the worker, and the layer is
 // decoded and updated first, with what the iteration before it has left.
 void AllWorkers::play_all_forward() {
@@ -123,6 +132,7 @@ void AllWorkers::play_all_forward() {
   for (std::size_t i = 0; i < now.size(); ++i) now[i] = states_[i].start;
   for (std::size_t l = 0; l < work_.size(); ++l) {
     if (!allowed_.front().empty()) now = play_update(static_cast<int>(l), std::move(now));
+    if (l == 0 && plan_.gate == Gate::per_layer) now = wait_for_batches(std::move(now));
     now = play_forward(static_cast<int>(l), now);
   }
   for (std::size_t i = 0; i < now.size(); ++i)
@@ -147,7 +157,8 @@ void AllWorkers::plan_as_played() {
       ready[l] = std::max(ready[l], now - origin_);
     }
   }
-  plan_ = question_.strategy->plan({trace_, cost_, ready});
+  plan_ = question_.strategy->plan({trace_, cost_, ready, wakes_ - origin_});
+  wakes_ = origin_ + plan_.wakes;
   check_plan(question_, plan_);
 }
 

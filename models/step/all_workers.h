@@ -29,6 +29,7 @@ struct WorkerState {
   Duration left_update;
   Duration late_decompress;  // what of it this forward has done
   Duration late_update;
+  Time loaded;  // when the next batch is there
   Duration forward_work;
   Duration backward_work;
   BusyTimes busy;
@@ -66,6 +67,7 @@ class AllWorkers {
   void start_iteration(int iteration);
   Clocks play_forward(int layer, const Clocks& starts);
   void play_all_forward();
+  Clocks wait_for_batches(Clocks now);
   Clocks play_update(int layer, Clocks now);
   Duration compute(WorkerState& state, Duration work) const;
   void play_backward(int layer);
@@ -98,6 +100,7 @@ class AllWorkers {
   std::vector<std::vector<Duration>> layer_work_;  // likewise, of the backward
   std::vector<Clocks> complete_;                   // per worker and layer; gate per layer only
   GradientPlan plan_;
+  Time wakes_;  // see PlanInput
   int next_layer_ = 0;
   int iteration_ = 0;
   int channel_ = 0;  // that the current message uses

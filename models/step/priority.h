@@ -1,4 +1,5 @@
-// Who goes next where messages go by priority and `credit` bytes may be committed ahead.
+// Who goes next where messages go by priority, and one more while fewer bytes than `credit` are on
+// their way.
 #pragma once
 
 #include <algorithm>
@@ -47,12 +48,12 @@ void send_by_priority(const GradientPlan& plan, const std::vector<Point>& ready,
     while (!waiting.empty()) {
       std::size_t index = waiting.back().second;
       const bool alone = landed == committed.size();
-      if (!alone && in_flight + plan.messages[index].size > plan.credit) break;
+      if (!alone && in_flight >= plan.credit) break;
       auto follows = [&] { return index + 1 < next && same_layer(index, index + 1); };
       Point end = send(index, now);
       // With nobody ahead and nothing more urgent to come, the next piece follows at once.
       while (alone && follows() && (next == ready.size() || ready[next] > end) &&
-             plan.messages[index].size + plan.messages[index + 1].size > plan.credit) {
+             plan.messages[index].size >= plan.credit) {
         now = end;
         end = send(++index, now);
       }

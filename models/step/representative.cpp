@@ -54,7 +54,7 @@ class Representative {
   Duration record(const PlannedMessage& message, const Sent& sent, Duration ready, Duration start,
                   Duration spread);
   void finish_iteration(Duration forward_end);
-  std::vector<Duration> forward_starts();
+  std::vector<Duration> forward_starts(Duration backward);
   void fill(Timeline& timeline) const;
 
   const StepQuestion& question_;
@@ -66,6 +66,7 @@ class Representative {
   std::vector<Duration> forward_;
   Duration update_;
   GradientPlan plan_;
+  Duration wakes_;                  // see PlanInput
   std::vector<Duration> complete_;  // when each layer's messages have ended
   std::vector<MessageRecord> records_;
   BusyTimes busy_;
@@ -94,18 +95,25 @@ class Representative {
   std::array<Sent, 64> recent_{};  // by a hash of the size
 };
 
-// Iterations differ only where the density does.
+// Iterations differ only where the density or the plan does.
 StepResult Representative::run() {
   StepResult result;
   Sparsity sparsity;
   const Compression* compression = question_.cost.compression();
-  for (int done = 0; done < question_.iterations;) {
+  const bool replans = question_.strategy->replans;
+  for (int done = replans ? -question_.warm_up : 0; done < question_.iterations;) {
     if (changes_density(compression, done))
       cost_ = &other_density_.emplace(
           question_.cost.at_density(density_at(compression->densities, done)));
     if (question_.pause) question_.pause();
     play_iteration();
-    const int alike = iterations_alike(compression, done, question_.iterations - done);
+    wakes_ = plan_.wakes - iteration_;
+    if (done < 0) {
+      ++done;
+      continue;
+    }
+    const int alike =
+        replans ? 1 : iterations_alike(compression, done, question_.iterations - done);
     result.iterations.insert(result.iterations.end(), static_cast<std::size_t>(alike), iteration_);
     sparsity.add(sparsity_, alike);
     result.mean += alike == question_.iterations ? breakdown_ : breakdown_ * alike;
@@ -187,7 +195,7 @@ void Representative::play_iteration() {
   std::vector<Duration> ready(work_.size());
   Duration now = forward_end;
   for (std::size_t l = work_.size(); l-- > 0;) ready[l] = now += work_[l];
-  plan_ = question_.strategy->plan({trace_, *cost_, ready});
+  plan_ = question_.strategy->plan({trace_, *cost_, ready, wakes_});
   check_plan(question_, plan_);
   job_ = (plan_.bsp_broadcasts ? question_.reduce : *cost_).job();
   records_.reserve(plan_.messages.size());
@@ -247,19 +255,27 @@ void Representative::play_by_priority(Duration forward_end) {
 
 // Where messages go on in the next forward, each layer waits for its own of the iteration before,
 // which ended some time after that one's backward; then it is decoded and updated, layer by layer.
-std::vector<Duration> Representative::forward_starts() {
+// If loading the next batch takes longer than all that, the first layer waits for it. `backward`:
+// of the iteration before.
+std::vector<Duration> Representative::forward_starts(Duration backward) {
   const std::vector<double> shares = gradient_shares(trace_);
   std::vector<Duration> starts(forward_.size());
-  Duration now;
   late_decompress_ = late_update_ = Duration();
+  Duration work;
   for (std::size_t l = 0; l < forward_.size(); ++l) {
     if (plan_.gate == Gate::per_layer) {
-      const Duration decompress = scaled(decompress_, shares[l]);
-      const Duration update = scaled(update_, shares[l]);
-      now = std::max(now, complete_[l] - backward_end_) + decompress + update;
-      late_decompress_ += decompress;
-      late_update_ += update;
+      late_decompress_ += scaled(decompress_, shares[l]);
+      late_update_ += scaled(update_, shares[l]);
     }
+    work += forward_[l];
+  }
+  Duration now;
+  if (plan_.gate == Gate::per_layer)
+    now = std::max(now, trace_.load - backward - work - late_decompress_ - late_update_);
+  for (std::size_t l = 0; l < forward_.size(); ++l) {
+    if (plan_.gate == Gate::per_layer)
+      now = std::max(now, complete_[l] - backward_end_) + scaled(decompress_, shares[l]) +
+            scaled(update_, shares[l]);
     starts[l] = now;
     now += forward_[l];
   }
@@ -285,9 +301,10 @@ void Representative::finish_iteration(Duration forward_end) {
   if (plan_.gate == Gate::all) {
     const Duration end = std::max(backward_end_, last_message_end_);
     iteration_ = std::max(end + decompress_ + update_, trace_.load);
-    if (question_.timeline != nullptr) forward_starts_ = forward_starts();
+    if (question_.timeline != nullptr)
+      forward_starts_ = forward_starts(backward_end_ - forward_end);
   } else {  // an iteration reaches from one backward end to the next
-    forward_starts_ = forward_starts();
+    forward_starts_ = forward_starts(backward_end_ - forward_end);
     const Duration later = forward_starts_.back() + forward_.back() - forward_end;
     iteration_ = backward_end_ + later;
     for (Duration& end : backward_ends_) end += later;

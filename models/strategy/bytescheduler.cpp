@@ -2,8 +2,9 @@
 // partition that is ready goes first, layers near the input being most urgent, because the next
 // forward needs them first. The forward of a layer waits for that layer's partitions only.
 //
-// `partition` is 1,000,000 parameters (4 MB) and `credit` 4,000,000 parameters: as many bytes may
-// be committed to the network ahead, and cannot be overtaken any more.
+// `partition` is 1,000,000 parameters (4 MB) and `credit` 4,000,000 parameters: a partition is
+// committed to the network while the credit is above 0, takes its size off it until it has arrived,
+// and cannot be overtaken any more.
 #include "models/strategy/partition.h"
 #include "models/strategy/registry.h"
 

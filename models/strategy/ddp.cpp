@@ -1,11 +1,13 @@
-// PyTorch DistributedDataParallel: buckets of parameters in reverse registration order.
+// PyTorch DistributedDataParallel: buckets of parameters.
 //
 // Parameters are added until the bucket holds at least its cap, then it is closed: the first bucket
 // at 1 MiB, the others at bucket_cap_mb = 25 MiB. A bucket is reduced when all its gradients are
-// there, and buckets go in order. After the first iteration PyTorch rebuilds the buckets in the
-// order in which gradients really came (`order`: "measured", the default; with unused parameters it
-// keeps the static order). Gradients of one layer come in the order of registration, weight before
-// bias, which is what real runs over gloo show.
+// there, and buckets go in order. At first PyTorch fills buckets in the order of registration, from
+// the input on, so that the small one is the input's, and reverses the list (`order` static; with
+// unused parameters it stays so). After an iteration it fills them anew in the order in which
+// gradients really came ("measured", the default). Gradients of one layer come in the order of
+// registration, weight before bias, which is what real runs over gloo show; "reverse" takes all in
+// the reverse order of registration.
 #include <algorithm>
 #include <numeric>
 
@@ -20,17 +22,20 @@ struct Tensor {
   Bytes size;
 };
 
+enum class Filling : uint8_t { measured, fixed, reverse };
+
 struct Caps {
   Bytes first{1 << 20};
   Bytes others{25 << 20};
-  bool measured = true;
+  Filling order = Filling::measured;
 };
 
-// All tensors, the last layer first. A layer's bytes are shared among its tensors in proportion to
-// their parameters.
-std::vector<Tensor> tensors_from_the_last(const Trace& trace, bool reversed_in_layer) {
+// All tensors, from the input's on or in the order of their gradients. A layer's bytes are shared
+// among its tensors in proportion to their parameters.
+std::vector<Tensor> tensors_of(const Trace& trace, Filling order) {
   std::vector<Tensor> tensors;
-  for (std::size_t l = trace.layers.size(); l-- > 0;) {
+  for (std::size_t i = 0; i < trace.layers.size(); ++i) {
+    const std::size_t l = order == Filling::fixed ? i : trace.layers.size() - 1 - i;
     const Layer& layer = trace.layers[l];
     if (layer.tensors.empty()) {
       tensors.push_back({static_cast<int>(l), layer.gradient});
@@ -39,7 +44,7 @@ std::vector<Tensor> tensors_from_the_last(const Trace& trace, bool reversed_in_l
     const int64_t per_parameter =
         layer.parameters > 0 ? layer.gradient.count() / layer.parameters : 0;
     std::vector<int64_t> counts = layer.tensors;
-    if (reversed_in_layer) std::reverse(counts.begin(), counts.end());
+    if (order == Filling::reverse) std::reverse(counts.begin(), counts.end());
     for (const int64_t count : counts)
       tensors.push_back({static_cast<int>(l), Bytes(count * per_parameter)});
   }
@@ -47,8 +52,8 @@ std::vector<Tensor> tensors_from_the_last(const Trace& trace, bool reversed_in_l
 }
 
 GradientPlan plan(const PlanInput& input, const Caps& caps) {
-  std::vector<Tensor> tensors = tensors_from_the_last(input.trace, !caps.measured);
-  if (caps.measured)
+  std::vector<Tensor> tensors = tensors_of(input.trace, caps.order);
+  if (caps.order == Filling::measured)
     std::stable_sort(tensors.begin(), tensors.end(), [&](const Tensor& a, const Tensor& b) {
       return input.ready[static_cast<std::size_t>(a.layer)] <
              input.ready[static_cast<std::size_t>(b.layer)];
@@ -69,6 +74,7 @@ GradientPlan plan(const PlanInput& input, const Caps& caps) {
     open = false;
   }
   if (open) plan.messages.push_back(bucket);
+  if (caps.order == Filling::fixed) std::reverse(plan.messages.begin(), plan.messages.end());
   return plan;
 }
 
@@ -78,9 +84,12 @@ Strategy read(Object& fields) {
   if (const auto field = fields.find("bucket")) caps.others = field->bytes();
   if (const auto field = fields.find("order")) {
     const std::string order = field->text();
-    if (order != "measured" && order != "static")
-      field->fail(unknown_name("order", order, {"measured", "static"}));
-    caps.measured = order == "measured";
+    if (order == "static")
+      caps.order = Filling::fixed;
+    else if (order == "reverse")
+      caps.order = Filling::reverse;
+    else if (order != "measured")
+      field->fail(unknown_name("order", order, {"measured", "static", "reverse"}));
   }
   return {.name = "", .plan = [caps](const PlanInput& input) { return plan(input, caps); }};
 }

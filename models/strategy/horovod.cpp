@@ -1,12 +1,12 @@
 // Horovod: a background thread wakes up every `cycle`, takes all gradients that are ready on every
 // worker, packs them in order into fusion buffers of at most `threshold`, and launches them.
 //
-// Presets: "2018" (64 MB, 5 ms: papers and old documentation) and "0.28" (128 MiB, 1 ms, the
+// Presets: "2018" (64 MiB, 5 ms: papers and old documentation) and "0.28" (128 MiB, 1 ms, the
 // default). With `blocking` (MPI, Gloo) the thread waits for its operations and the next cycle
 // starts after them; else (NCCL) operations queue on the stream. What is fused depends on when
-// gradients are ready, so this strategy plans anew before every iteration. The phase of the
-// thread's clock against the iteration is taken as 0; in reality it drifts, and on average half a
-// cycle is lost before the first message.
+// gradients are ready, so this strategy plans anew before every iteration. The thread's clock
+// starts with the first iteration and runs on: the next iteration meets it wherever it is. A single
+// worker has nothing to wait for.
 #include <algorithm>
 
 #include "models/strategy/registry.h"
@@ -22,17 +22,23 @@ struct Settings {
 
 GradientPlan plan(const PlanInput& input, const Settings& settings) {
   GradientPlan plan;
+  if (input.cost.is_algorithm() && input.cost.job().size() == 1) {
+    plan.messages = layer_by_layer(input.trace);
+    return plan;
+  }
   int next = static_cast<int>(input.trace.layers.size()) - 1;
   auto ready = [&](int layer) { return input.ready[static_cast<std::size_t>(layer)]; };
-  Duration now;
+  // Skips cycles in which nothing is ready.
+  auto first_cycle = [&](Duration from, Duration least) {
+    if (least <= from) return from;
+    const int64_t cycle_ps = std::max<int64_t>(1, settings.cycle.ps());
+    const int64_t cycles = ((least - from).ps() + cycle_ps - 1) / cycle_ps;
+    return from + Duration::ps(cycle_ps) * cycles;
+  };
+  Duration now = first_cycle(input.wakes, Duration());
   Duration channel_free;
   while (next >= 0) {
-    if (ready(next) > now) {  // skip cycles in which nothing is ready
-      const int64_t cycle_ps = std::max<int64_t>(1, settings.cycle.ps());
-      const int64_t cycles = (ready(next) - now).ps() / cycle_ps;
-      now += Duration::ps(cycles * cycle_ps);
-      if (ready(next) > now) now += Duration::ps(cycle_ps);
-    }
+    now = first_cycle(now, ready(next));
     PlannedMessage message{next, next, Bytes(0), now, 0};
     while (next >= 0 && ready(next) <= now) {
       const Bytes size = input.trace.layers[static_cast<std::size_t>(next)].gradient;
@@ -48,6 +54,7 @@ GradientPlan plan(const PlanInput& input, const Settings& settings) {
     if (settings.blocking) channel_free = end_in_order(plan.messages, input.cost, input.ready);
     now = std::max(now + settings.cycle, channel_free);
   }
+  plan.wakes = now;
   return plan;
 }
 
@@ -57,7 +64,7 @@ Strategy read(Object& fields) {
     const std::string name = preset->text();
     if (name != "2018" && name != "0.28")
       preset->fail(unknown_name("preset", name, {"2018", "0.28"}));
-    if (name == "2018") settings = {Bytes(64'000'000), Duration::ms(5), false};
+    if (name == "2018") settings = {Bytes(64 << 20), Duration::ms(5), false};
   }
   if (const auto field = fields.find("threshold")) settings.threshold = field->bytes();
   if (const auto field = fields.find("cycle")) settings.cycle = field->duration();

@@ -3,15 +3,23 @@
 
 #include <algorithm>
 
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+
 namespace sgdsim {
 
+constexpr int64_t most_pieces = 1'000'000;
+
 GradientPlan plan_partitions(const PlanInput& input, Bytes piece, Bytes credit) {
+  const int64_t count = input.trace.gradient().count() / piece.count();
+  if (count > most_pieces)
+    throw InputError("", "pieces of " + to_text(piece) + " cut the gradients into " +
+                             std::to_string(count) + ", more than " + std::to_string(most_pieces));
   GradientPlan plan;
   plan.order = Order::priority;
   plan.gate = Gate::per_layer;
   plan.credit = credit;
-  plan.messages.reserve(input.trace.layers.size() +
-                        static_cast<std::size_t>(input.trace.gradient().count() / piece.count()));
+  plan.messages.reserve(input.trace.layers.size() + static_cast<std::size_t>(count));
   // Hashed servers work side by side: pieces that are committed together go to them as one message.
   const ParameterServers* servers = input.cost.servers();
   const bool hashed = servers != nullptr && servers->hashed && servers->servers > 1;

@@ -48,9 +48,10 @@ struct GradientPlan {
   Order order = Order::first_ready;
   Gate gate = Gate::all;
   bool after_backward = false;  // nothing starts before the whole backward has ended
-  Bytes credit;                 // priority: bytes that may be committed ahead; 0: one message
+  Bytes credit;                 // priority: one more is sent while fewer bytes are on their way
   BspForm bsp = BspForm::none;
   bool bsp_broadcasts = false;  // parameters are broadcast layer by layer before forward
+  Duration wakes;               // Horovod's thread, after this plan; of an iteration's start
   bool bsp_drains = true;       // a collective starts when the one before has ended everywhere
 };
 
@@ -58,6 +59,7 @@ struct PlanInput {
   const Trace& trace;
   const MessageCost& cost;
   const std::vector<Duration>& ready;  // per layer, since the start of the iteration
+  Duration wakes = {};                 // what the plan before left, of this iteration's start
 };
 
 using Planner = std::function<GradientPlan(const PlanInput&)>;
