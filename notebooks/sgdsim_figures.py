@@ -137,7 +137,8 @@ def heat_map(axes, frame, rows, columns, shade, printed=None, text=plain_text, v
 
 
 def winner_map(axes, best, rows, columns, chosen="strategy", looks=strategies):
-    """Who is best in each cell, coloured, with how far behind the next one is; True if drawn."""
+    """Who is best in each cell, coloured, with how far behind the next one is, or "= n" where n others are as
+    good; True if drawn."""
     if sentence := lacks(best, rows, columns, chosen):
         why_not(axes, sentence)
         return False
@@ -157,7 +158,7 @@ def winner_map(axes, best, rows, columns, chosen="strategy", looks=strategies):
             colour = look(row._asdict()[chosen], looks)[1]
             bright = sum(matplotlib.colors.to_rgb(colour)) > 1.2
             axes.text(table.columns.get_loc(getattr(row, columns)), table.index.get_loc(getattr(row, rows)),
-                      behind_text(row.behind_percent), ha="center", va="center", fontsize=7,
+                      f"= {row.ties}" if getattr(row, "ties", 0) else behind_text(row.behind_percent), ha="center", va="center", fontsize=7,
                       color="black" if bright else "white")
     named(axes, [(look(name, looks)[0], look(name, looks, n)[1]) for n, name in enumerate(names)])
     return True

@@ -193,8 +193,8 @@ def points(path):
 
 
 def best(path):
-    """The groups of `sgdsim sweep --minimize ... --format json`: who is best, and how far behind the
-    next one is."""
+    """The groups of `sgdsim sweep --minimize ... --format json`: who is best, how many others tie
+    with it, and how far behind the next one is."""
     rows = []
     for group in _object(path, "sgdsim/best/1")["groups"]:
         row, axes = {}, group.get("axes", {}) | group.get("best", {})
@@ -202,10 +202,11 @@ def best(path):
         for field, value in axes.items():
             _spread(names[field], value, row)
         row |= {key: group.get(key) for key in ("value", "next", "points", "failed")}
+        row["ties"] = group.get("ties", 0)
         if row["value"] and row["next"]:
             row["behind_percent"] = 100 * (row["next"] / row["value"] - 1)
         rows.append(row)
-    return _frame(rows, ["value", "next", "points", "failed", "behind_percent"])
+    return _frame(rows, ["value", "next", "points", "failed", "ties", "behind_percent"])
 
 
 def run_results(*paths):

@@ -152,11 +152,13 @@ class Others(WithFiles):
 
     def test_best(self):
         path = self.file({"schema": "sgdsim/best/1", "groups": [
-            {"axes": {"cluster.nodes": 2}, "best": {"strategy": "p3"}, "value": 100.0, "next": 125.0},
+            {"axes": {"cluster.nodes": 2}, "best": {"strategy": "p3"}, "value": 100.0, "next": 125.0,
+             "tied": [{"strategy": "wfbp"}], "ties": 1},
             {"axes": {"cluster.nodes": 4}, "best": {"strategy": "p3"}, "value": 100.0}]})
         frame = sgdsim.best(path)
         self.assertEqual(frame.behind_percent[0], 25)
         self.assertTrue(math.isnan(frame.behind_percent[1]))
+        self.assertEqual(frame.ties.tolist(), [1, 0])
 
     def test_timeline(self):
         path = self.file({"traceEvents": [

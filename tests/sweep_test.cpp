@@ -372,6 +372,50 @@ TEST_CASE("sweep: an output that fails is said, with exit code 1") {
         "sgdsim: /no/such/folder/out: cannot be written: No such file or directory\n");
 }
 
+// Compute hides everything but the last message, which is the same under all rules that keep
+// layers apart or merge them without delay: two nodes and a fast network.
+TEST_CASE("sweep: equal winners are ties in tables, JSON and pictures") {
+  const Temporary picture(Temporary::Kind::file);
+  const std::vector<std::string> words = {"sweep",
+                                          "app/experiments/googlenet_k80.json",
+                                          "-q",
+                                          "--set",
+                                          "fidelity=closed_form",
+                                          "--axis",
+                                          "strategy=naive,wfbp,mg_wfbp,optimal",
+                                          "--axis",
+                                          "cluster.nodes=2,64",
+                                          "--minimize",
+                                          "metrics.iteration_us"};
+  auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return run_sgdsim(all);
+  };
+  const Json best = Json::parse(with({"--format", "json"}).out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/best/1", best).empty());
+  const Json& tie = best["groups"][0];
+  CHECK(tie["best"]["strategy"] == "wfbp");
+  CHECK(tie["ties"] == 2);
+  CHECK(tie["tied"] == Json::parse(R"([{"strategy": "mg_wfbp"}, {"strategy": "optimal"}])"));
+  CHECK(tie["next"].get<double>() > 1.01 * tie["value"].get<double>());  // naive
+  CHECK(!best["groups"][1].contains("ties"));
+  const Ran table = with({"--picture", picture.name(), "--force"});
+  CHECK(table.out.find("wfbp = mg_wfbp = optimal") != std::string::npos);
+  CHECK(table.out.find("1 group has several winners") != std::string::npos);
+  for (std::size_t at = 0; at < table.out.size();) {
+    const std::size_t end = table.out.find('\n', at);
+    CHECK(end - at <= 80);
+    at = end + 1;
+  }
+  const std::string svg = read_text(picture.name());
+  CHECK(svg.find("wfbp +2") != std::string::npos);
+  CHECK(svg.find("+n: n others are as good") != std::string::npos);
+  const Ran plan = run_sgdsim({"plan", "app/experiments/googlenet_k80.json", "--set",
+                               "cluster.nodes=2", "--fidelity", "closed_form"});
+  CHECK(plan.out.find("wfbp and 6 others win together, ") != std::string::npos);
+}
+
 TEST_CASE("sweep: the best of each group is the least of its lines") {
   const Ran all = run_sgdsim({"sweep", shipped, "-q"});
   std::map<std::string, std::pair<double, std::string>> least;

@@ -66,6 +66,27 @@ TEST_CASE("tune: several axes, numbers and names") {
   CHECK(json["points"] == 100 * 255 * 2);
 }
 
+TEST_CASE("tune: never answers with less than what stands, and says so") {
+  // Nothing that merges is slower than everything in one message after the backward pass.
+  const std::vector<std::string> words = {bert, "--set", "strategy=optimal", "--axis",
+                                          "strategy=naive,sync_easgd"};
+  const Json json = tuned(words);
+  CHECK(json["best"] == Json::object());
+  CHECK(json["value"] == json["before"]);
+  std::vector<std::string> as_table = words;
+  as_table.insert(as_table.begin(), "tune");
+  CHECK(run_sgdsim(as_table).out.starts_with(
+      "Nothing that was tried is better than the experiment as it stands.\n"));
+}
+
+TEST_CASE("tune: sizes can be read") {
+  const Ran ran = run_sgdsim(
+      {"tune", bert, "--set", "strategy=ddp", "--axis", "strategy.bucket=19105703 B,20971520 B"});
+  const bool is_readable = ran.out.find("18.2 MiB (19105703 B)") != std::string::npos ||
+                           ran.out.find("20 MiB (20971520 B)") != std::string::npos;
+  CHECK(is_readable);
+}
+
 TEST_CASE("tune: another objective, and one that there is not") {
   const Json json =
       tuned({bert, "--axis", "cluster.nodes=2..64", "--minimize", "metrics.efficiency"});

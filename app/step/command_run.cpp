@@ -10,6 +10,7 @@
 #include "app/step/timeline_json.h"
 #include "app/step/warnings.h"
 #include "app/table.h"
+#include "app/tie.h"
 #include "app/usage.h"
 #include "app/write_text.h"
 #include "models/strategy/registry.h"
@@ -198,13 +199,20 @@ void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
     table.add({name_of(plan), short_duration(plan.metrics.mean_us, 5),
                short_duration(plan.result.mean.exposed.us(), 4), rounded(plan.metrics.speedup),
                std::to_string(plan.result.messages.size()),
-               behind == 0 ? "-" : "+" + rounded(behind, 3) + " %"});
+               is_tie(plan.metrics.mean_us, best.metrics.mean_us)
+                   ? "-"
+                   : "+" + rounded(behind, 3) + " %"});
   }
   table.print(out);
   const auto next = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) {
-    return plan.why_not.empty() && plan.metrics.mean_ps > best.metrics.mean_ps;
+    return plan.why_not.empty() && !is_tie(plan.metrics.mean_us, best.metrics.mean_us);
   });
-  out << '\n' << name_of(best) << " wins";
+  const auto ties =
+      std::count_if(plans.begin() + 1, next, [](const Plan& plan) { return plan.why_not.empty(); });
+  out << '\n' << name_of(best);
+  if (ties == 1) out << " and " << name_of(plans[1]) << " win together";
+  if (ties > 1) out << " and " << ties << " others win together";
+  if (ties == 0) out << " wins";
   if (next != plans.end())
     out << ", " << rounded(100 * (next->metrics.mean_us / best.metrics.mean_us - 1), 3)
         << " % ahead of " << name_of(*next);

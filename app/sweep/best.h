@@ -20,6 +20,8 @@ class Best {
   // `over`: the axes to choose from; strategy if none is given.
   Best(const Sweep& sweep, std::string objective, std::vector<std::string> over);
   void add(DonePoint&& point);
+  // How many groups have several winners.
+  int64_t groups_with_ties() const;
   const std::vector<std::string>& others() const { return others_; }  // axes not chosen from
   void print(std::ostream& out, bool as_json) const;
   Json json() const;  // sgdsim/best/1
@@ -27,10 +29,12 @@ class Best {
  private:
   struct Group {
     Json fixed;   // the values of the other axes
-    Json chosen;  // of the axes to choose from, at the best point
+    Json chosen;  // of the axes to choose from, at the best point; the first of equals
     double value = 0;
-    double next = 0;     // of the best point that has a larger value
-    int64_t points = 0;  // that were compared
+    std::vector<Json> tied;  // the others that are as good, some of them
+    int64_t ties = 0;        // all of them
+    double next = 0;         // of the best point that is no tie
+    int64_t points = 0;      // that were compared
     int64_t failed = 0;
   };
 

@@ -9,9 +9,11 @@
 #include "app/sweep/sweep_point.h"
 #include "app/sweep/tune.h"
 #include "app/table.h"
+#include "app/tie.h"
 #include "app/usage.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 
 namespace sgdsim {
 namespace {
@@ -73,8 +75,16 @@ std::optional<double> as_it_stands(const Sweep& sweep, const std::string& object
   return std::nullopt;
 }
 
+// Sizes of many bytes in a unit that can be read; the JSON has them exactly.
 std::string shown(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  constexpr int64_t many_B = 10'000;
+  if (text.ends_with(" B")) {
+    const double size_B = static_cast<double>(parse_bytes(text, "").count());
+    if (size_B >= many_B) return short_size(size_B) + " (" + text + ")";
+  }
+  return text;
 }
 
 void print(std::ostream& out, const Sweep& sweep, const Tuned& tuned, const std::string& objective,
@@ -82,11 +92,17 @@ void print(std::ostream& out, const Sweep& sweep, const Tuned& tuned, const std:
   auto amount = [&](double value) {
     return objective.ends_with("_us") ? short_duration(value, 5) : rounded(value, 5);
   };
-  Table table({"field", "best"});
-  for (const auto& [field, value] : tuned.best.items()) table.add({field, shown(value)});
-  table.print(out, 1);
+  if (tuned.best.empty()) {
+    out << "Nothing that was tried is better than the experiment as it stands.\n";
+  } else {
+    Table table({"field", "best"});
+    for (const auto& [field, value] : tuned.best.items()) table.add({field, shown(value)});
+    table.print(out, 1);
+  }
   out << '\n' << objective << ": " << amount(tuned.value);
-  if (before)
+  if (before && is_tie(*before, tuned.value) && !tuned.best.empty())
+    out << ", the same as the experiment as it stands";
+  else if (before && *before > tuned.value)
     out << "; as the experiment stands: " << amount(*before) << " ("
         << rounded(100 * (*before / tuned.value - 1), 3) << " % more)";
   out << '\n'
@@ -108,7 +124,7 @@ int tune(const TuneArguments& arguments, Streams streams) {
   }
   const Sweep sweep = read_sweep(arguments.file, arguments.settings, axes);
   check_axes(sweep);
-  const Tuned tuned = tune(sweep, arguments.objective, arguments.most, threads);
+  Tuned tuned = tune(sweep, arguments.objective, arguments.most, threads);
   if (tuned.interrupted)
     streams.log << "sgdsim: interrupted; " << tuned.evaluated << " of " << sweep.points
                 << " points were evaluated\n";
@@ -117,6 +133,11 @@ int tune(const TuneArguments& arguments, Streams streams) {
   if (tuned.best.is_null()) throw InputError(arguments.file, "no point has a result");
   std::optional<double> before;
   if (!tuned.interrupted) before = as_it_stands(sweep, arguments.objective);
+  if (before && *before < tuned.value && !is_tie(*before, tuned.value)) {
+    tuned.best = Json::object();
+    tuned.value = *before;
+    tuned.warnings.clear();
+  }
   for (const std::string& warning : tuned.warnings)
     streams.log << "sgdsim: warning: " << warning << '\n';
   if (arguments.format == "table") {

@@ -62,6 +62,7 @@ std::string value_text(const std::string& objective, double value) {
 struct Picture {
   std::string cells;
   std::vector<std::string> rows, columns, winners;
+  bool has_ties = false;
 
   void add(const Json& group, const std::string& objective) {
     std::vector<std::string> place;
@@ -79,8 +80,11 @@ struct Picture {
     std::string winner;
     for (const auto& [axis, value] : group["best"].items())
       winner += (winner.empty() ? "" : ", ") + value_label(value);
+    const int64_t ties = group.value("ties", int64_t{0});
+    if (ties > 0) has_ties = true;
     const double value = group["value"];
-    const double lead = group.contains("next") && value > 0
+    const double lead = ties > 0 ? 0
+                        : group.contains("next") && value > 0
                             ? group["next"].get<double>() / value - 1
                             : full_colour_lead;
     const double strength = 0.25 + 0.55 * std::min(1., std::max(0., lead) / full_colour_lead);
@@ -88,7 +92,8 @@ struct Picture {
     cells += box(x, y, cell_width - 2, cell_height - 2,
                  "fill=\"" + std::string(colours[colour]) + "\" fill-opacity=\"" +
                      rounded(strength, 3) + "\"") +
-             text_at(x + cell_width / 2 - 1, y + 19, winner,
+             text_at(x + cell_width / 2 - 1, y + 19,
+                     ties > 0 ? winner + " +" + std::to_string(ties) : winner,
                      R"(text-anchor="middle" font-weight="bold")") +
              text_at(x + cell_width / 2 - 1, y + 36, value_text(objective, value),
                      R"(text-anchor="middle")");
@@ -132,11 +137,10 @@ std::string winners_svg(const Json& best, const std::string& title) {
     svg += text_at(left - 12, top + static_cast<int>(r) * cell_height + 28, picture.rows[r],
                    R"(text-anchor="end")");
   svg += picture.cells;
-  svg += text_at(
-      12, height - 14,
-      objective +
-          ": the least of each cell, the first of equals; full colour where the next is 5 % behind",
-      R"(fill="#555555")");
+  svg += text_at(12, height - 14,
+                 objective + ": the least of each cell; full colour where the next is 5 % behind" +
+                     (picture.has_ties ? "; +n: n others are as good" : ""),
+                 R"(fill="#555555")");
   return svg + "</svg>\n";
 }
 
