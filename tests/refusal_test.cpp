@@ -87,7 +87,7 @@ TEST_CASE("refused: files that never end or cannot be read") {
       {"points of a device", {"merge", "/dev/zero"}, "expected a file of points"},
   });
 #ifndef SGDSIM_SANITIZED
-  check_refused({{"zeros for ever", {"run", "/dev/zero"}, "/dev/zero: larger than 1 GiB"}});
+  check_refused({{"zeros for ever", {"run", "/dev/zero"}, "/dev/zero: larger than 512 MiB"}});
 #endif
   const Temporary deep(Temporary::Kind::file, nested(50'000) + "\n");
   check_refused({{"a deep line", {"merge", deep.name()}, "nested deeper than 64"}});

@@ -5,6 +5,7 @@
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
+#include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
 namespace sgdsim {
@@ -173,6 +174,38 @@ TEST_CASE("segments: part of a cluster keeps them") {
   CHECK(part.workers() == 3);
   CHECK(part.at_size(70000).between(0, 1).latency == Duration::us(18));
   CHECK(part.at_size(60000).between(0, 1).latency == Duration::us(4));
+}
+
+// By hand: with b bytes a block and P = 8 ranks a broadcast takes (n/b + 6) (alpha + b beta).
+TEST_CASE("lp: blocks on links with segments are the best of all, not those of the whole message") {
+  // The cards at both ends: 2 us and 1 ns/B below 64 KiB; 200 us and 0.9 ns/B from there on. For
+  // 1 MiB: blocks of the first segment, sqrt(n 2 us / (6 ns/B)) = 18,696 B.
+  const auto time_us = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"collective",  "-a",       "lp",    "--op",
+                                      "broadcast",   "-n",       "1 MiB", "--fidelity",
+                                      "closed_form", "--format", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Temporary cluster(Temporary::Kind::file, R"({"shape": "single_switch", "nodes": 8, "nic":
+        {"latency": "1 us", "per_byte": "1 ns/B", "segments": [
+         {"from": "64 KiB", "latency": "100 us", "per_byte": "0.9 ns/B"}]}})");
+    words.insert(words.end(), {"-c", cluster.name()});
+    return Json::parse(run_sgdsim(words).out)["time_us"].get<double>();
+  };
+  const double best = time_us({});
+  for (const char* block : {"1 KiB", "4 KiB", "18696 B", "32 KiB", "64 KiB", "128 KiB", "1 MiB"})
+    CHECK(best <= time_us({"--block", block}) * 1.001);
+  CHECK(best == doctest::Approx((1048576. / 18696 + 6) * (2 + 18.696)).epsilon(0.01));
+}
+
+TEST_CASE("lp: where a block costs nothing by itself it is no smaller than a packet") {
+  const std::vector<std::string> words = {
+      "collective", "-a",      "lp",        "-p",       "16",       "-n",
+      "100 MB",     "--alpha", "1 us",      "--beta",   "0.1 ns/B", "--option",
+      "alpha=wire", "--op",    "broadcast", "--format", "json"};
+  std::vector<std::string> packets = words;
+  packets.insert(packets.end(), {"--block", "4096 B"});
+  CHECK(Json::parse(run_sgdsim(words).out)["time_ps"] ==
+        Json::parse(run_sgdsim(packets).out)["time_ps"]);
 }
 
 }  // namespace

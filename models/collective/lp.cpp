@@ -9,6 +9,7 @@
 // waste their time on start-ups: with alpha = 10 us and beta = 0.1 ns/B that is 100 KB.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "models/collective/registry.h"
 
@@ -19,28 +20,64 @@ int root_of(const Job& job) {
   return job.root.value_or(job.options.lp_root_first ? 0 : job.size() - 1);
 }
 
-// Never more than a million blocks: the rest of the gain is below (P - 2) / 2^20 of the time.
+// Never more than a million blocks: the rest of the gain is below (P - 2) / 2^20 of the time. Where
+// alpha is in flight a block costs nothing by itself; packets are not smaller than this.
 constexpr double most_blocks = 1 << 20;
+constexpr double least_free_block_B = 4096;
 
-double best_block_B(const Job& job, double n) {
-  const PairCost& cost = job.cost.at(n);
-  const double alpha = job.wire() ? 0 : static_cast<double>(cost.latency.ps());
-  const double beta = cost.per_byte.ps();
-  const double gamma = cost.reduce.ps();
-  const int extra = job.options.lp_paper_steps ? job.size() - 1 : job.size() - 2;
-  double startups = alpha;  // paid once per block
-  double rate = beta;       // paid for `extra` more blocks
-  double filled = extra;
-  if (job.operation == Operation::reduce) rate = beta + gamma;
-  if (job.operation == Operation::allreduce) {
+// The time of m = n/b blocks is (m + filled) (startups + rate b), with a cost that holds for blocks
+// from `from_B` to below `to_B`.
+struct BlockCost {
+  double startups = 0;  // once per block
+  double rate = 0;
+  double filled = 0;  // blocks until the pipeline is full
+
+  BlockCost(const Job& job, const PairCost& cost)
+      : startups(job.wire() ? 0 : static_cast<double>(cost.latency.ps())),
+        rate(cost.per_byte.ps()),
+        filled(job.options.lp_paper_steps ? job.size() - 1 : job.size() - 2) {
+    const double beta = rate;
+    const double gamma = cost.reduce.ps();
+    if (job.operation == Operation::reduce) rate = beta + gamma;
+    if (job.operation != Operation::allreduce) return;
     rate = 2 * beta + gamma;
     if (job.options.lp_allreduce_overlaps && job.options.link_duplex)
       filled = job.size() - 1 - (beta + gamma) / rate;  // (P-1)(tau_r + tau_c) + (m-1) tau_r
     else
-      startups = 2 * alpha;
+      startups *= 2;
   }
-  const double best = filled * rate > 0 ? std::sqrt(n * startups / (filled * rate)) : n;
-  return std::clamp(std::round(best), std::max(1., std::ceil(n / most_blocks)), std::max(1., n));
+  double best_B(double n) const {
+    return filled * rate > 0 ? std::sqrt(n * startups / (filled * rate)) : n;
+  }
+  double time_ps(double n, double block_B) const {
+    return (n / block_B + filled) * (startups + rate * block_B);
+  }
+};
+
+// On links with segments the best block of each segment that is the best of all.
+double best_block_B(const Job& job, double n) {
+  const double largest = std::max(1., n);
+  const double least = std::max(
+      {1., std::ceil(n / most_blocks), job.wire() ? std::min(largest, least_free_block_B) : 1.});
+  double best_B = 0;
+  double best_ps = std::numeric_limits<double>::infinity();
+  const auto consider = [&](const PairCost& cost, double from_B, double to_B) {
+    const BlockCost blocks(job, cost);
+    const double low = std::max(least, std::ceil(from_B));
+    const double high = std::min(largest, std::ceil(to_B) - 1);
+    if (low > high) return;
+    const double block_B = std::clamp(std::round(blocks.best_B(n)), low, high);
+    const double time_ps = blocks.time_ps(n, block_B);
+    if (time_ps >= best_ps) return;
+    best_ps = time_ps;
+    best_B = block_B;
+  };
+  const auto& bands = job.cost.from;
+  const double beyond = largest + 1;
+  consider(job.cost.smallest, 0, bands.empty() ? beyond : bands.front().first);
+  for (std::size_t i = 0; i < bands.size(); ++i)
+    consider(bands[i].second, bands[i].first, i + 1 < bands.size() ? bands[i + 1].first : beyond);
+  return best_B > 0 ? best_B : least;
 }
 
 // The blocks of the message and, if layers stream (lp_drain=off), of those that follow it.

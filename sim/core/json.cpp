@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t deepest_nesting = 64;
 constexpr std::uintmax_t largest_file_B = std::uintmax_t{1} << 30;
+constexpr std::uintmax_t largest_stream_B = largest_file_B / 2;  // of which no size is known
 
 std::string kind_of(const Json& json) {
   switch (json.type()) {
@@ -162,7 +163,7 @@ std::string read_all(std::istream& stream, const std::string& file) {
   errno = 0;
   while (stream.read(chunk.data(), chunk.size()) || stream.gcount() > 0) {
     text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > largest_file_B) throw InputError(file, "larger than 1 GiB");
+    if (text.size() > largest_stream_B) throw InputError(file, "larger than 512 MiB");
   }
   if (stream.bad()) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
   return text;
@@ -285,6 +286,10 @@ bool check_text(std::string_view text, const std::string& where) {
 }
 
 std::string printable(std::string_view text) {
+  constexpr std::size_t longest = 1600;
+  if (text.size() > longest)
+    return printable(text.substr(0, longest / 2)) + " [...] " +
+           printable(text.substr(text.size() - longest / 2));
   std::string safe;
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
@@ -330,8 +335,14 @@ std::string read_text(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
   const auto size_B = std::filesystem::file_size(file, problem);
-  if (!problem && size_B > largest_file_B) throw InputError(file, "larger than 1 GiB");
-  return read_all(stream, file);
+  if (problem) return read_all(stream, file);
+  if (size_B > largest_file_B) throw InputError(file, "larger than 1 GiB");
+  std::string text(size_B, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(size_B));
+  if (stream.bad()) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (!stream.eof()) text += read_all(stream, file);  // it grew, or its size is not told
+  return text;
 }
 
 std::string unknown_name(const std::string& what, const std::string& name,

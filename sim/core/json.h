@@ -89,7 +89,8 @@ class Document {
 // a text. Whether it is JSON at all is the answer.
 bool check_text(std::string_view text, const std::string& where);
 
-// For a terminal: control characters other than the end of a line, and bytes that are not UTF-8, as
+// For a terminal: at most 1,600 bytes or so, and control characters other than the end of a line,
+// and bytes that are not UTF-8, as
 // \\x1b.
 std::string printable(std::string_view text);
 // What a name must not have: "" if it is UTF-8 without control characters, else a sentence.
