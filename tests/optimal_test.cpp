@@ -65,10 +65,10 @@ Times times_of(const Trace& trace, const Cluster& cluster, const MessageCost& co
 
 // On a line, chunks round to whole bytes, up to the time of some bytes per message and worker.
 void check_never_loses(const Times& times, double tolerance) {
-  for (const auto& [name, time] : times.others) {
-    CAPTURE(name);
+  for (const auto& other : times.others) {  // clang 14 captures no structured bindings
+    CAPTURE(other.first);
     CHECK(static_cast<double>(times.optimal.ps()) <=
-          static_cast<double>(time.ps()) * (1 + tolerance));
+          static_cast<double>(other.second.ps()) * (1 + tolerance));
   }
 }
 

@@ -71,7 +71,9 @@ TEST_CASE("bytescheduler: a partition is sent while the credit is above 0") {
   Lab lab({40'000, 120'000}, Duration::us(5), Duration::us(10));
   lab.connect(4, {Duration(), PerByte::ps(1000), {}});
   for (const Fidelity fidelity : fidelities)
-    for (const auto& [credit, start_us] : {std::pair("60 KB", 140), std::pair("40 KB", 80)}) {
+    for (const auto& row : {std::pair("60 KB", 140), std::pair("40 KB", 80)}) {
+      const char* const credit = row.first;
+      const int start_us = row.second;
       const std::string strategy =
           std::string(R"({"name":"bytescheduler","partition":"40 KB","credit":")") + credit + "\"}";
       lab.iterations = 1;

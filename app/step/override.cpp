@@ -71,8 +71,16 @@ Json value_in(const std::string& text, const std::string& where) {
 void set_field(Json& json, const std::vector<std::string>& steps, Json value,
                const std::string& where) {
   Json* field = &json;
-  for (const std::string& step : steps) field = &enter(*field, step, where);
+  Json* parent = nullptr;
+  for (const std::string& step : steps) {
+    parent = field;
+    field = &enter(*field, step, where);
+  }
   *field = std::move(value);
+  // Two names of one thing: what is set replaces the other.
+  if (parent == nullptr || !parent->is_object()) return;
+  if (steps.back() == "bandwidth") parent->erase("per_byte");
+  if (steps.back() == "per_byte") parent->erase("bandwidth");
 }
 
 void apply_settings(Json& json, const std::vector<std::string>& settings) {

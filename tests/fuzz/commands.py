@@ -442,9 +442,10 @@ def judge(code, out, err):
 
 
 def asks_much(folder, words):
-    """Whether many thousands of nodes are to be simulated, which may take its time."""
+    """Whether many thousands of nodes or hundreds of iterations are to be simulated, which may take its time."""
     texts = [path.read_bytes() for path in folder.iterdir() if path.is_file()] + words
-    return any(int(number) > 4096 for text in texts for number in re.findall(rb"(?:nodes|ranks)[^0-9]{1,6}([0-9]{1,9})", text))
+    asked = [found for text in texts for found in re.findall(rb"(nodes|ranks|iterations)[^0-9]{1,6}([0-9]{1,9})", text)]
+    return any(int(number) > (100 if what == b"iterations" else 4096) for what, number in asked)
 
 
 def try_one(job):
