@@ -3,7 +3,8 @@
 // determinism or print from the depths do not occur.
 //
 // The rules about rooms are the tables of docs/architecture.md; the banned words are the table
-// below. Every rule is also shown an invented file that breaks it, so that no rule can fall asleep.
+// below. Every rule is also shown an invented file that breaks it, so that no rule can silently
+// stop applying.
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <set>

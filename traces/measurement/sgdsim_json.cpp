@@ -81,7 +81,7 @@ Measurement sgdsim_json(const MeasuredText& text) {
   if (const auto complete = fields.find("complete"))
     if (!complete->flag())
       measurement.notes.emplace_back(
-          "the measurement ended before every median was as sure as asked for");
+          "the measurement ended before every median had reached the requested confidence");
   if (const auto notes = fields.find("notes"))
     for (const Value& item : notes->items()) item.text();
   for (const Value& item : fields.at("series").items())
