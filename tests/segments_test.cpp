@@ -132,10 +132,10 @@ TEST_CASE("segments: link classes called valid and segments are classes like any
         {"latency": "1 us", "per_byte": "1 ns/B", "valid": {"from": "8 B", "to": "64 B"},
          "segments": [{"from": "16 B", "latency": "3 us", "per_byte": "2 ns/B"}]}}})");
   };
-  for (const auto& [a, b] :
+  for (const auto& names :
        {std::pair("x", "y"), std::pair("valid", "segments"), std::pair("segments", "valid")}) {
-    INFO(a);
-    const Cluster read = cluster(a, b);
+    INFO(names.first);
+    const Cluster read = cluster(names.first, names.second);
     CHECK(read.valid.from == Bytes(8));
     CHECK(read.valid.to == Bytes(64));
     CHECK(read.network.at_size(15).between(1, 2).latency == Duration::us(1));

@@ -75,8 +75,11 @@ OutputFile::OutputFile(std::string file, Mode mode) : file_(std::move(file)) {
     descriptor_ = open(file_.c_str(), flags, 0666);
   }
   if (descriptor_ < 0) refuse(file_);
-  // Where a file system has no locks, two writers are the user's own affair.
-  if (beside || flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  // Devices and pipes take several writers. Where a file system has no locks, two are the user's
+  // own affair.
+  if (!fs::is_regular_file(fs::status(file_, problem)) || beside ||
+      flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+    return;
   close(descriptor_);
   throw InputError(file_, "another process writes to it");
 }
