@@ -387,8 +387,11 @@ def fit(axes, residuals, points, pieces, label, place=0):
 # ---- keeping
 
 
-def save(figure, name):
-    """NAME.svg and NAME.pdf for papers, NAME.png to look at; the same bytes on every run."""
+def save(figure, name, about=""):
+    """NAME.svg and NAME.pdf for papers, NAME.png to look at; the same bytes on every run. `about` says below
+    the figure which model and cluster it shows."""
     folder.mkdir(parents=True, exist_ok=True)
+    if about:
+        figure.supxlabel(about, x=0.01, ha="left", fontsize=8, color="#555555")
     for ending, metadata in {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}.items():
         figure.savefig(folder / f"{name}.{ending}", metadata=metadata)
