@@ -168,7 +168,7 @@ class Page:
             path.write_text(altered(path.read_text(), self.form, count))
             self.known.add(path)
 
-    def save(self, figure, name):
+    def save(self, figure, name, about=""):
         if self.form == "whole":
             figure.savefig(io.BytesIO(), format="svg")
         else:
