@@ -32,7 +32,7 @@ _figure = """<figure><a href="{name}.svg"><img src="{name}.svg" alt="{name}"></a
 def figures_of(notebook):
     """The names of the figures that a notebook saves, in their order."""
     source = "".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    return re.findall(r'figures\.save\(\w+, "(\w+)"\)', source)
+    return re.findall(r'figures\.save\(\w+, "(\w+)"', source)
 
 
 def section_of(path):
