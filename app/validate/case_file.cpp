@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "app/step/collective_field.h"
 #include "app/step/experiment.h"
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
@@ -137,11 +138,34 @@ CollectiveQuestion read_question(Object& fields, const OptionTexts& common) {
   return question;
 }
 
+// What a row asks: a simulated collective, or what NCCL's tuning model expects.
+struct RowQuestion {
+  CollectiveQuestion collective;
+  std::optional<CollectiveField> nccl;
+};
+
+// The model has options of its own; those of the case that are for algorithms do not concern it.
+RowQuestion read_nccl_question(Object& fields, const OptionTexts& common) {
+  RowQuestion question;
+  question.collective.algorithm = fields.at("algorithm").text();
+  const Value operation = fields.at("operation");
+  question.collective.operation = operation_named(operation.text(), operation.where());
+  question.collective.messages = {fields.at("size").bytes()};
+  Json json = {{"algorithm", "nccl"}, {"options", Json::object()}};
+  for (const OptionTexts& options : {common, read_options(fields)})
+    for (const auto& [key, value] : options.entries) json["options"][key] = value.text();
+  question.nccl = read_collective(Value(json, operation.where(), ""));
+  return question;
+}
+
 CaseRow read_collective_row(const Value& value, const Cluster& cluster, const OptionTexts& common) {
   Object fields(value);
   CaseRow row;
   read_outcome(fields, row);
-  const CollectiveQuestion question = read_question(fields, common);
+  const RowQuestion asked = fields.at("algorithm").text() == "nccl"
+                                ? read_nccl_question(fields, common)
+                                : RowQuestion{read_question(fields, common), {}};
+  const CollectiveQuestion& question = asked.collective;
   const int workers = cluster.network.workers();
   const auto count = fields.find("ranks");
   const int ranks = count ? static_cast<int>(count->whole(1, workers)) : workers;
@@ -156,7 +180,13 @@ CaseRow read_collective_row(const Value& value, const Cluster& cluster, const Op
     row.point += ", blocks of " + to_text(*question.block);
     row.inputs["block_B"] = question.block->count();
   }
-  row.predict = [question, part = first_workers(cluster, ranks), where = value.where()] {
+  const auto part = first_workers(cluster, ranks);
+  if (asked.nccl) {
+    const MessageCost cost = asked.nccl->cost(*part, question.operation);
+    row.predict = [cost, size = row.size] { return Prediction{cost.of(size), {}}; };
+    return row;
+  }
+  row.predict = [question, part, where = value.where()] {
     return Prediction{simulate_collective(question, *part, where).time, {}};
   };
   return row;
