@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <string>
 
+#include "sim/core/error.h"
 #include "sim/event_engine.h"
 #include "sim/pipeline_engine.h"
 #include "sim/round_engine.h"
@@ -120,6 +122,23 @@ Traffic traffic_of(const Program& program, int workers) {
   return sum;
 }
 
+namespace {
+
+// So many take some minutes; a message of a petabyte in blocks of a page would take years.
+constexpr double most_transfers = 1e10;
+
+void check_length(const Pipeline& pipeline) {
+  double transfers = 0;
+  for (const Flow& flow : pipeline.flows)
+    transfers += static_cast<double>(flow.block_count()) * (pipeline.team.size - 1);
+  if (transfers > most_transfers)
+    throw InputError("", "a pipeline of " + std::to_string(pipeline.flows.front().block_count()) +
+                             " blocks among " + std::to_string(pipeline.team.size) +
+                             " is too long to play; larger blocks or the closed form are not");
+}
+
+}  // namespace
+
 Time Played::last_end() const { return *std::max_element(ends.begin(), ends.end()); }
 
 Played play(const Program& program, const Network& network, const PlayOptions& options,
@@ -148,6 +167,7 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
                                                                   options.jitter, played.ends);
                      },
                      [&](const Pipeline& pipeline) {
+                       check_length(pipeline);
                        const WayLoads loads = loads_of(network, pipeline);
                        const Wires shared = loads.empty() ? wires : wires.sharing(loads);
                        if (events || !is_plain_chain(pipeline))

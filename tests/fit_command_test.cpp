@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "sim/core/json.h"
 #include "tests/run_program.h"
@@ -22,6 +23,7 @@ Json json_of(Words words) {
   words.insert(words.begin(), "fit");
   words.insert(words.end(), {"--format", "json"});
   const Ran ran = run_sgdsim(words);
+  INFO(ran.log);
   REQUIRE(ran.exit_code == 0);
   const Json json = Json::parse(ran.out);
   CHECK(faults_of_value(embedded_shelf(), "sgdsim/fit/1", json) == Faults{});
@@ -300,6 +302,74 @@ TEST_CASE("fit command: refused with a sentence") {
     CHECK(ran.out.empty());
     CHECK(ran.log.find(row.sentence) != std::string::npos);
   }
+}
+
+// Two nodes of 4 GPUs with a card each. Inside: 1 us and 5 ps/B a link; a pair crosses two. Across:
+// two GPU links and two cards of 20 us, bytes at the card's 80 ps/B.
+constexpr double inside_us = 2 * 1;
+constexpr double across_us = 2 * 1 + 2 * 20;
+
+Json series_of(int ranks, const std::vector<int64_t>& sizes,
+               const std::function<double(double)>& time_us) {
+  Json points = Json::array();
+  for (const int64_t size_B : sizes)
+    points.push_back({{"size_B", size_B}, {"time_us", time_us(static_cast<double>(size_B))}});
+  return {{"schema", "sgdsim/measurement/1"},
+          {"name", "invented"},
+          {"source", "invented"},
+          {"backend", "host"},
+          {"complete", true},
+          {"series",
+           {{{"operation", "allreduce"},
+             {"algorithm", ranks == 4 ? "ring" : "hierarchical"},
+             {"type", "float32"},
+             {"ranks", ranks},
+             {"points", points}}}}};
+}
+
+TEST_CASE("fit: logs inside and across nodes become a cluster of two levels in one command") {
+  const std::vector<int64_t> sizes = {1 << 14, 1 << 16, 1 << 18, 1 << 20,
+                                      1 << 22, 1 << 24, 1 << 26};
+  // A ring of 4: 6 steps of a quarter each. The hierarchical one: 3 steps of a quarter in, a ring
+  // of two nodes on each quarter (2 steps of an eighth), 3 steps out.
+  const Temporary inside(Temporary::Kind::file, series_of(4, sizes, [](double n) {
+                                                  return 6 * (inside_us + n / 4 * 5e-6);
+                                                }).dump());
+  const Temporary across(Temporary::Kind::file, series_of(8, sizes, [](double n) {
+                                                  return 6 * (inside_us + n / 4 * 5e-6) +
+                                                         2 * (across_us + n / 8 * 80e-6);
+                                                }).dump());
+  const Temporary into(Temporary::Kind::file, R"({"schema": "sgdsim/cluster/1", "name": "two",
+      "shape": "single_switch", "nodes": 2, "gpus_per_node": 4, "nics_per_node": 4,
+      "gpu_link": {"latency": "9 us", "bandwidth": "10 GBps"},
+      "nic": {"latency": "3 us", "bandwidth": "100 GBps"}})");
+  const Temporary out(Temporary::Kind::file);
+  const Words words = {
+      across.name(), "--inside",   inside.name(), "--from-collective", "hierarchical", "--into",
+      into.name(),   "--segments", "1",           "--holdout",         "none",         "--force",
+      "--out",       out.name()};
+  const Json fit = json_of(words);
+  CHECK(fit["played"]["max_percent"].get<double>() < 0.1);
+  CHECK(fit["inside"]["played"]["max_percent"].get<double>() < 0.1);
+  const Json cluster = Json::parse(read_text(out.name()));
+  const auto near = [](const Json& text, double value) {
+    return std::stod(text.get<std::string>()) == doctest::Approx(value).epsilon(0.01);
+  };
+  CHECK(near(cluster["gpu_link"]["latency"], 1));
+  CHECK(near(cluster["gpu_link"]["per_byte"], 5));
+  CHECK(near(cluster["nic"]["latency"], 20));
+  CHECK(near(cluster["nic"]["per_byte"], 80));
+  const Ran table = run_sgdsim([&] {
+    Words all = words;
+    all.insert(all.begin(), "fit");
+    all[14] = "-";
+    return all;
+  }());
+  CHECK(table.exit_code == 0);
+  const Ran alone = run_sgdsim({"fit", across.name(), "--from-collective", "hierarchical"});
+  CHECK(alone.exit_code == 2);
+  CHECK(alone.log.find("hierarchical uses links inside and across nodes; name the cluster with "
+                       "--into") != std::string::npos);
 }
 
 }  // namespace

@@ -122,6 +122,16 @@ TEST_CASE("refused: ranges that overflow") {
   CHECK(ran.exit_code == 2);
 }
 
+TEST_CASE("refused: pipelines of more blocks than anybody can wait for") {
+  const Words words = {"collective", "-a",     "lp",     "-p",      "4",     "--alpha",
+                       "1 us",       "--beta", "1 ns/B", "--block", "4 KiB", "-n"};
+  Words long_one = words;
+  long_one.emplace_back("60 TB");
+  check_refused({{"60 TB in pages", long_one, "is too long to play"}});
+  long_one.insert(long_one.end(), {"--fidelity", "closed_form"});
+  CHECK(run_sgdsim(long_one).exit_code == 0);
+}
+
 TEST_CASE("refused: a base that is no experiment") {
   for (const char* base : {"3", "null", "[]", "true"}) {
     const Temporary file(Temporary::Kind::file,

@@ -1,5 +1,6 @@
 // `sgdsim fit`: measured times become alpha, beta and gamma, with what they are worth.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct File {
 // Before anything is fitted.
 void check_outputs(const FitArguments& arguments) {
   std::vector<std::string> inputs = arguments.files;
+  inputs.insert(inputs.end(), arguments.inside.begin(), arguments.inside.end());
   if (!arguments.into.empty()) inputs.push_back(arguments.into);
   OutputGuard guard(inputs, arguments.force);
   const bool is_link = !arguments.from_collective.empty();
@@ -46,10 +48,33 @@ std::vector<File> files_of(const FitArguments& arguments, FitAnswer& answer) {
   return files;
 }
 
-void answer(const FitArguments& arguments, Streams streams) {
+// The fit of the links inside nodes, which comes first; `arguments` go on with its cluster.
+FitAnswer fit_inside(FitArguments& arguments) {
+  if (arguments.link.empty()) arguments.link = "nic";
+  arguments.on_cluster = true;
+  FitArguments inside = arguments;
+  inside.files = arguments.inside;
+  inside.link = "gpu_link";
+  inside.name.clear();
+  inside.ranks.clear();
+  inside.options.clear();
+  if (inside.from_collective == "hierarchical") inside.from_collective = "ring";
+  FitAnswer answer = answer_fit(inside);
+  const Json json = cluster_with_link(inside, answer);
+  answer.played = played_on(json, inside, answer);
+  arguments.into_text = json.dump();
+  return answer;
+}
+
+void answer(FitArguments arguments, Streams streams) {
   check_outputs(arguments);
+  std::optional<FitAnswer> inside;
+  if (!arguments.inside.empty()) inside = fit_inside(arguments);
   FitAnswer answer = answer_fit(arguments);
   const std::vector<File> files = files_of(arguments, answer);
+  if (inside)
+    for (const std::string& note : inside->notes)
+      streams.log << "sgdsim: warning: --inside: " << note << '\n';
   for (const std::string& note : answer.notes) streams.log << "sgdsim: warning: " << note << '\n';
   bool is_output_taken = false;
   for (const File& file : files) {
@@ -57,10 +82,18 @@ void answer(const FitArguments& arguments, Streams streams) {
     is_output_taken = is_output_taken || file.path == "-";
   }
   if (is_output_taken) return;
-  if (arguments.format == "json")
-    streams.out << to_json(answer).dump(2) << '\n';
-  else
-    print_fits(streams.out, answer);
+  if (arguments.format == "json") {
+    Json json = to_json(answer);
+    if (inside) json["inside"] = to_json(*inside);
+    streams.out << json.dump(2) << '\n';
+    return;
+  }
+  if (inside) {
+    streams.out << "inside the nodes: ";
+    print_fits(streams.out, *inside);
+    streams.out << "\nacross the nodes: ";
+  }
+  print_fits(streams.out, answer);
 }
 
 }  // namespace

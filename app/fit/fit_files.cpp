@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "app/fit/fit_on_cluster.h"
 #include "app/fit/fit_report.h"
 #include "app/table.h"
 #include "sim/core/error.h"
@@ -81,23 +81,12 @@ Json link_cluster(const FitAnswer& answer, const Fit& fit) {
 }
 
 Json cluster_with_link(const FitArguments& arguments, const FitAnswer& answer) {
-  const std::string text = read_text(arguments.into);
-  const ClusterFile before = read_cluster(Document::parse(text, arguments.into).root());
-  Json json = Json::parse(text);
-  std::map<std::string, Json*> links;
-  for (Json* fields : {&json, json.contains("links") ? &json["links"] : &json})
-    for (auto& [name, value] : fields->items())
-      if (value.is_object() && value.contains("latency")) links[name] = &value;
-  if (!links.contains(arguments.link)) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : links) names.push_back(name);
-    throw InputError("--link", unknown_name("link", arguments.link, names));
-  }
   const Fitted& one = answer.fits.front();
-  *links[arguments.link] = link_json(one.fit, one.given_gamma_ps, arguments.crossings);
+  Json json = with_link(arguments, link_json(one.fit, one.given_gamma_ps, arguments.crossings));
   if (!arguments.name.empty()) json["name"] = arguments.name;
-  json["source"] = before.source + (before.source.empty() ? "" : " ") + arguments.link + ": " +
-                   source_of(answer, one.fit);
+  const std::string before = json.value("source", std::string());
+  json["source"] =
+      before + (before.empty() ? "" : " ") + arguments.link + ": " + source_of(answer, one.fit);
   // Not every shape takes every link.
   read_cluster(Document::parse(json.dump(), "--into " + arguments.into).root());
   return json;

@@ -59,6 +59,12 @@ CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& alg
 namespace {
 
 void check_link_into(const FitArguments& arguments) {
+  if (!arguments.inside.empty() && arguments.into.empty())
+    throw InputError("--inside", "needs --into, the cluster whose links are fitted");
+  if ((arguments.on_cluster || arguments.from_collective == "hierarchical") &&
+      arguments.crossings != 1)
+    throw InputError("--crossings",
+                     "has no effect here: the cluster says how often links are used");
   if (arguments.into.empty()) {
     if (!arguments.link.empty()) throw InputError("--link", "has no effect without --into");
     if (arguments.crossings != 1) throw InputError("--crossings", "has no effect without --into");
@@ -141,6 +147,9 @@ void add_options(CLI::App& command, FitArguments& arguments) {
   command.add_option("--into", arguments.into,
                      "cluster file to copy to --out, with the fitted link in place of --link");
   command.add_option("--link", arguments.link, "link of --into to replace, e.g. nic or gpu_link");
+  make_repeatable(
+      command.add_option("--inside", arguments.inside,
+                         "measurements inside a node: fit gpu_link of --into to them first"));
   command
       .add_option("--crossings", arguments.crossings,
                   "times that a message crosses this link between two ranks (default: 1)")

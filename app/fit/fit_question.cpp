@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/collective/ranges.h"
+#include "app/fit/fit_on_cluster.h"
 #include "app/usage.h"
 #include "models/collective/options.h"
 #include "models/link/from_collective.h"
@@ -103,6 +104,10 @@ FitRow link_row_of(const FitArguments& arguments, const LinkGuess& about, std::s
   const Algorithm& algorithm = algorithm_named(input.algorithm, "--from-collective");
   const Series& series = input.series;
   const MeasuredPoint& point = series.points[i];
+  if (is_fitted_on_cluster(arguments, input.algorithm)) {
+    input.has_slopes = true;
+    return row_on_cluster(arguments, input, i, about);
+  }
   std::optional<Bytes> block;
   if (algorithm.takes_block && series.block) block = std::min(*series.block, point.size);
   auto [row, is_slope] = link_row(algorithm,

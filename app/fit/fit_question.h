@@ -31,7 +31,10 @@ struct FitArguments {
   std::string least_size = "4 B";
   std::string holdout = "sizes";
   std::string name;
-  std::string into;  // a cluster file of which one link is replaced
+  std::string into;                 // a cluster file of which one link is replaced
+  std::string into_text;            // what stands for its content, if not empty
+  std::vector<std::string> inside;  // files of collectives inside a node, for gpu_link
+  bool on_cluster = false;          // rows are read off the cluster, of whatever algorithm
   std::string link;
   int crossings = 1;
   std::string out;

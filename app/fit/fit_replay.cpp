@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/fit/fit_on_cluster.h"
 #include "app/fit/fit_report.h"
 #include "app/table.h"
 #include "models/collective/registry.h"
@@ -16,15 +17,6 @@ namespace {
 
 constexpr double accepted_error = 0.05;
 constexpr double accepted_ratio = 2;  // of the errors on the file and of the fit
-
-Cluster first_ranks(const Cluster& all, int ranks) {
-  Cluster cluster = all;
-  if (ranks == all.network.workers()) return cluster;
-  cluster.network = all.network.first(ranks);
-  cluster.workers_per_node = std::min(ranks, all.workers_per_node);
-  cluster.grid.clear();
-  return cluster;
-}
 
 // A copy is a broadcast between two.
 CollectiveQuestion question_of(const FitArguments& arguments, const FitInput& input) {
