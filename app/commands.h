@@ -5,8 +5,13 @@
 // the program turns into exit code 2; a command whose result is a verdict sets `exit_code`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <ostream>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace sgdsim {
 

@@ -1,6 +1,7 @@
 // What a log does not know (model, device, batch, forward time) can be given beside it.
 #include "app/trace_imports.h"
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "app/write_text.h"

@@ -1,6 +1,8 @@
 // Results of a command: to a file or to standard output.
 #include "app/write_text.h"
 
+#include <CLI/CLI.hpp>
+
 #include "sim/core/output.h"
 
 namespace sgdsim {

@@ -1,11 +1,14 @@
 // Where a command's `--out` goes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <ostream>
 #include <string>
 
 #include "sim/core/output.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sgdsim {
 

@@ -1,13 +1,16 @@
 // The options of `sgdsim collective` as the command line gives them, and what they ask for.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
 #include "sim/core/json.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sgdsim {
 

@@ -1,4 +1,5 @@
 // `sgdsim collective`: one collective, or a table of them over algorithms, ranks and sizes.
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "app/collective/collective_report.h"

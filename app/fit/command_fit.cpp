@@ -1,4 +1,5 @@
 // `sgdsim fit`: measured times become alpha, beta and gamma, with what they are worth.
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>

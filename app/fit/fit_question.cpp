@@ -7,7 +7,6 @@
 
 #include "app/collective/ranges.h"
 #include "app/fit/fit_on_cluster.h"
-#include "app/usage.h"
 #include "models/collective/options.h"
 #include "models/link/from_collective.h"
 #include "sim/core/error.h"

@@ -4,7 +4,6 @@
 // give alpha, beta and gamma of the link under them: a collective counts as its algorithm's cost.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +11,10 @@
 #include "models/collective/collective.h"
 #include "models/link/fit.h"
 #include "traces/measurement/measurement.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sgdsim {
 

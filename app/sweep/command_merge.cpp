@@ -2,6 +2,7 @@
 //
 // Lines are not kept: a first pass notes where each point stands, a second one copies them. So two
 // million points take 64 MB, however long their lines.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <memory>
