@@ -366,10 +366,30 @@ TEST_CASE("fit: logs inside and across nodes become a cluster of two levels in o
     return all;
   }());
   CHECK(table.exit_code == 0);
-  const Ran alone = run_sgdsim({"fit", across.name(), "--from-collective", "hierarchical"});
-  CHECK(alone.exit_code == 2);
-  CHECK(alone.log.find("hierarchical uses links inside and across nodes; name the cluster with "
-                       "--into") != std::string::npos);
+  const auto refused = [&](const Words& more, const std::string& sentence) {
+    Words all = {"fit", across.name(), "--from-collective", "hierarchical", "--segments", "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    const Ran ran = run_sgdsim(all);
+    INFO(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find(sentence) != std::string::npos);
+  };
+  const Words both = {"--into", into.name(), "--link", "nic", "--out", "-"};
+  const auto with = [&](Words more) {
+    more.insert(more.begin(), both.begin(), both.end());
+    return more;
+  };
+  refused({}, "hierarchical uses links inside and across nodes; name the cluster with --into");
+  refused({"--inside", inside.name()}, "--inside: needs --into");
+  refused(with({"--crossings", "2"}), "--crossings: has no effect here");
+  refused(with({"--gamma", "1 ns/B"}), "--gamma: has no effect here");
+  // The link of the GPUs at 9 us takes longer than all that was measured; one node is too small.
+  refused(both, "the other links alone would take longer");
+  const Temporary small(Temporary::Kind::file, R"({"shape": "single_switch", "nodes": 1,
+      "gpus_per_node": 4, "gpu_link": {"latency": "1 us", "per_byte": "5 ps/B"},
+      "nic": {"latency": "3 us", "bandwidth": "100 GBps"}})");
+  refused({"--into", small.name(), "--link", "nic", "--out", "-"},
+          "the cluster has 4 workers, and 8 were measured");
 }
 
 }  // namespace

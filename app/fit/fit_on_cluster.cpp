@@ -89,7 +89,12 @@ Json with_link(const FitArguments& arguments, const Json& fields) {
     for (const auto& [name, value] : links) names.push_back(name);
     throw InputError("--link", unknown_name("link", arguments.link, names));
   }
-  *links[arguments.link] = fields;
+  Json& link = *links[arguments.link];
+  Json changed = fields;
+  // Read off the cluster, a time holds what its links fold; a fit by formulas has its own.
+  if (is_fitted_on_cluster(arguments, arguments.from_collective) && link.contains("reduce"))
+    changed["reduce"] = link["reduce"];
+  link = std::move(changed);
   return json;
 }
 

@@ -61,10 +61,13 @@ namespace {
 void check_link_into(const FitArguments& arguments) {
   if (!arguments.inside.empty() && arguments.into.empty())
     throw InputError("--inside", "needs --into, the cluster whose links are fitted");
-  if ((arguments.on_cluster || arguments.from_collective == "hierarchical") &&
-      arguments.crossings != 1)
-    throw InputError("--crossings",
-                     "has no effect here: the cluster says how often links are used");
+  if (!arguments.inside.empty() || arguments.from_collective == "hierarchical") {
+    if (arguments.crossings != 1)
+      throw InputError("--crossings",
+                       "has no effect here: the cluster says how often links are used");
+    if (!arguments.gamma.empty())
+      throw InputError("--gamma", "has no effect here: `reduce` of the cluster's links counts");
+  }
   if (arguments.into.empty()) {
     if (!arguments.link.empty()) throw InputError("--link", "has no effect without --into");
     if (arguments.crossings != 1) throw InputError("--crossings", "has no effect without --into");
