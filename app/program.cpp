@@ -4,6 +4,7 @@
 // usage or bad input; 3 incomplete; 5 predictions beyond tolerance; 130 interrupted.
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include "app/commands.h"
 #include "app/interrupt.h"
@@ -77,6 +78,9 @@ int run_program(const std::vector<std::string>& arguments, Streams streams) {
   } catch (const Interrupted& interrupted) {
     streams.log << "sgdsim: " << interrupted.what() << '\n';
     return exit_interrupted;
+  } catch (const std::bad_alloc&) {
+    streams.log << "sgdsim: failed: there is not enough memory\n";
+    return exit_failure;
   } catch (const std::exception& error) {
     streams.log << "sgdsim: failed: " << printable(error.what()) << '\n';
     return exit_failure;

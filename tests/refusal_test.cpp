@@ -170,13 +170,18 @@ TEST_CASE("refused: the setting is blamed for its value") {
 TEST_CASE("threads that cannot start are done without, or said") {
   const std::string sweep = "sgdsim sweep " + shipped + " -q --axis cluster.nodes=2..64";
   const std::string expected = run_shell_line(sweep).out;
-  const Ran many = run_shell_line("ulimit -v 2000000; " + sweep + " -j 1000");
-  INFO(many.log);
-  if (many.exit_code == 0)
-    CHECK((many.out == expected));
-  else
-    CHECK(many.log.find("sgdsim: ") != std::string::npos);
-  CHECK((many.exit_code == 0 || many.exit_code == 1));
+  for (const char* const limit : {"500000", "700000", "1000000", "2000000"})
+    for (const char* const threads : {"64", "1000"}) {
+      const Ran many =
+          run_shell_line(std::string("ulimit -v ") + limit + "; " + sweep + " -j " + threads);
+      INFO(many.log);
+      if (many.exit_code == 0)
+        CHECK((many.out == expected));
+      else
+        CHECK(many.log.find("sgdsim: ") != std::string::npos);
+      CHECK((many.exit_code == 0 || many.exit_code == 1));
+      CHECK(many.log.find("bad_alloc") == std::string::npos);
+    }
 }
 #endif
 

@@ -75,7 +75,8 @@ Compression read(Object& fields, const CompressionContext& context) {
 }  // namespace
 
 CompressionKind describe() {
-  return {"lags", "topk, every layer as dense as the next layer's backward hides", read};
+  return {"lags",
+          "topk with a density per layer, chosen so that the next layer's backward hides it", read};
 }
 
 }  // namespace sgdsim::compression::lags

@@ -15,7 +15,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -45,8 +44,8 @@ class OrderedWork {
     try {
       for (int thread = 0; thread < threads_; ++thread)
         threads.emplace_back([this, thread] { draw_and_work(thread); });
-    } catch (const std::system_error& error) {
-      // The system gives no more threads: those that there are do the work.
+    } catch (const std::exception& error) {
+      // The system gives no more threads, or no memory for them: those that there are do the work.
       if (threads.empty())
         throw std::runtime_error(std::string("no thread could be started: ") + error.what());
       threads_ = static_cast<int>(threads.size());
