@@ -324,6 +324,27 @@ def predicted_over_measured(axes, rows, by="suite", looks=suites, band_percent=1
     return True
 
 
+def error_by_size(axes, rows, by="operation", looks=suites):
+    """The error of each row against the size of its message, hollow if it is not held; True if drawn."""
+    if sentence := lacks(rows, "size_B", "error_percent"):
+        why_not(axes, sentence)
+        return False
+    rows = rows.dropna(subset=["size_B", "error_percent"])
+    axes.axhline(0, color="#888888", linewidth=0.8)
+    for place, (name, some) in enumerate(rows.groupby(by, sort=False)):
+        label, colour, marker, _ = look(name, looks, place)
+        for held, part in some.groupby(some.use == "held", sort=False):
+            axes.plot(part.size_B, part.error_percent, marker, color=colour, markersize=3.5,
+                      markerfacecolor=colour if held else "none", linestyle="none", alpha=0.7,
+                      label=label if held else "_", rasterized=len(part) > 2000)
+    axes.set(xscale="log", xlabel="message (bytes)", ylabel="predicted / measured - 1 (%)")
+    axes.set_yscale("symlog", linthresh=5)  # straight up to 5 %: a few rows are hundreds of per cent off
+    axes.yaxis.set_major_formatter(FuncFormatter(plain_text))
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7.5, ncols=2)
+    return True
+
+
 most_table_rows = 24
 
 
