@@ -423,9 +423,9 @@ def judge(code, out, err):
         errors = [line for line in lines if line.startswith("sgdsim: ") and not line.startswith("sgdsim: warning")]
         if len(errors) != 1 and code == 2:
             return f"{len(errors)} sentences for one error"
-        if not lines:
+        if not lines and not out:  # points that fail say why in their lines
             return "no word about the error"
-        if max(map(len, lines)) > 2000:
+        if max(map(len, lines), default=0) > 2000:
             return "a line of more than 2,000 characters"
         return None
     if code == 0 and out[:1] in (b"{", b"["):
