@@ -41,15 +41,12 @@ struct PortEntry {
   LinkFields link;
 };
 
-// Calls f for every entry of "ports", one after the other: a file may list a million of them.
+// Calls f for every entry of "ports".
 template <class F>
 void for_each_port(Object& fields, const Nodes& nodes, const F& f) {
   const auto ports = fields.find("ports");
   if (!ports) return;
-  const Json& list = ports->json();
-  if (!list.is_array()) ports->items();  // says what was expected
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const Value value(list[i], ports->file(), ports->path() + "/" + std::to_string(i));
+  ports->for_each_item([&](const Value& value) {
     Object entry(value);
     const auto worker = entry.find("worker");
     const auto node = entry.find("node");
@@ -60,13 +57,11 @@ void for_each_port(Object& fields, const Nodes& nodes, const F& f) {
     const int64_t number =
         worker ? worker->whole(0, nodes.workers() - 1) : node->whole(0, nodes.count - 1);
     f(PortEntry{value, worker.has_value(), static_cast<int>(number), link});
-  }
+  });
 }
 
-void set_own(std::map<int, Link>& own, const PortEntry& entry, const Link& usual) {
-  const std::size_t before = own.size();
-  own.emplace_hint(own.end(), entry.number, changed(usual, entry.link));  // most files ascend
-  if (own.size() == before)
+void set_own(OwnLinks& own, const PortEntry& entry, const Link& usual) {
+  if (!own.add(entry.number, changed(usual, entry.link)))
     entry.value.fail(std::string(entry.by_worker ? "worker " : "node ") +
                      std::to_string(entry.number) + " has a port already");
 }

@@ -57,14 +57,29 @@ Network plain_network(const Nodes& nodes, const Fabric& fabric) {
 
 }  // namespace
 
+bool OwnLinks::add(int number, const Link& link) {
+  const auto at = static_cast<std::size_t>(number);
+  if (at >= places_.size()) places_.resize(at + 1, -1);
+  if (places_[at] >= 0) return false;
+  places_[at] = static_cast<int>(links_.size());
+  links_.push_back(link);
+  return true;
+}
+
+const Link* OwnLinks::find(int number) const {
+  const auto at = static_cast<std::size_t>(number);
+  return at < places_.size() && places_[at] >= 0 ? &links_[static_cast<std::size_t>(places_[at])]
+                                                 : nullptr;
+}
+
 const Link& Nodes::nic_of(int node) const {
-  const auto own = own_nics.find(node);
-  return own == own_nics.end() ? *nic : own->second;
+  const Link* own = own_nics.find(node);
+  return own == nullptr ? *nic : *own;
 }
 
 const Link& Nodes::gpu_link_of(int worker) const {
-  const auto own = own_gpu_links.find(worker);
-  return own == own_gpu_links.end() ? gpu_link : own->second;
+  const Link* own = own_gpu_links.find(worker);
+  return own == nullptr ? gpu_link : *own;
 }
 
 std::vector<Port> own_ports(const Nodes& nodes) {
@@ -81,11 +96,12 @@ std::vector<Port> own_ports(const Nodes& nodes) {
 SharedWays card_ways(const Nodes& nodes) {
   SharedWays shared{nodes.gpus, nodes.nics, {}};
   if (!nodes.nic) return {};
-  shared.rates = {nodes.nic->cost().per_byte};
-  if (!nodes.own_nics.empty())
-    shared.rates.assign(static_cast<std::size_t>(nodes.count), shared.rates.front());
-  for (const auto& [node, nic] : nodes.own_nics)
-    shared.rates[static_cast<std::size_t>(node)] = nic.cost().per_byte;
+  if (nodes.own_nics.empty() || nodes.gpus <= nodes.nics) {  // the latter are not shared
+    shared.rates = {nodes.nic->cost().per_byte};
+    return shared;
+  }
+  for (int node = 0; node < nodes.count; ++node)
+    shared.rates.push_back(nodes.nic_of(node).cost().per_byte);
   return shared;
 }
 

@@ -13,13 +13,27 @@
 // pair, so a pair of workers is one of two classes here: in one node, or not.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "topologies/wiring.h"
 
 namespace sgdsim {
+
+// Links of single nodes or workers that differ from the others'.
+class OwnLinks {
+ public:
+  bool empty() const { return links_.empty(); }
+  // False if this one has a link already.
+  bool add(int number, const Link& link);
+  // Null: it is like the others.
+  const Link* find(int number) const;
+
+ private:
+  std::vector<int> places_;  // by number: where in links_, or -1
+  std::vector<Link> links_;
+};
 
 struct Nodes {
   int count = 1;
@@ -29,9 +43,9 @@ struct Nodes {
   std::optional<Link> nic;  // only a single boxed node may lack it
   Link gpu_link;
   std::optional<Link> pcie;
-  Duration switch_latency;            // of every switch, router or worker passed on the way
-  std::map<int, Link> own_nics;       // by node: ports that differ from the others'
-  std::map<int, Link> own_gpu_links;  // by worker
+  Duration switch_latency;  // of every switch, router or worker passed on the way
+  OwnLinks own_nics;        // by node
+  OwnLinks own_gpu_links;   // by worker
 
   int workers() const { return count * gpus; }
   const Link& nic_of(int node) const;

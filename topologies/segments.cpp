@@ -12,25 +12,30 @@ namespace {
 
 constexpr std::size_t most_segments = 16;  // each makes the cluster be read once more
 
-// Calls f for every link of a cluster that was read, hence is valid. Links stand in three places:
-// under their role ("nic", "uplink", ...), under the name of their class within "links", where the
-// name may be any text, and as the entries of "ports".
-template <class JsonType, class F>
-void for_each_link(JsonType& cluster, const F& f) {
-  for (auto& [name, field] : cluster.items()) {
-    if (name == "links" || name == "ports") {
-      for (auto& link : field) f(link);
-    } else if (field.is_object()) {
-      f(field);
-    }
-  }
+bool occurs(const std::string& key, const Json::binary_t& text) {
+  return std::search(text.begin(), text.end(), key.begin(), key.end()) != text.end();
 }
 
-template <class JsonType, class F>
-void for_each_segmented(JsonType& cluster, const F& f) {
-  for_each_link(cluster, [&](auto& link) {
-    if (link.contains("segments")) f(link);
-  });
+// Calls f for every link that has the key, of a cluster that was read, hence is valid. Links stand
+// in three places: under their role ("nic", "uplink", ...), under the name of their class within
+// "links", where the name may be any text, and as the entries of "ports".
+//
+// A list of a million ports is packed (sim/core/json.h), and seldom has what is looked for: then
+// the text says so without becoming values.
+template <class F>
+void for_each_link_with(const std::string& key, const Json& cluster, const F& f) {
+  const auto look_at = [&](const Json& link) {
+    if (link.contains(key)) f(link);
+  };
+  for (const auto& [name, field] : cluster.items()) {
+    if (field.is_binary() && !occurs(key, field.get_binary())) continue;
+    if (name == "ports" && is_list(field))
+      for_each_in(field, look_at);
+    else if (name == "links")
+      for (const Json& link : field) look_at(link);
+    else if (field.is_object())
+      look_at(field);
+  }
 }
 
 Bytes start_of(const Json& segment) {
@@ -73,7 +78,7 @@ ValidSizes read_valid(const Value& value) {
 
 std::vector<Bytes> segment_starts(const Json& cluster) {
   std::set<Bytes> starts;
-  for_each_segmented(cluster, [&](const Json& link) {
+  for_each_link_with("segments", cluster, [&](const Json& link) {
     for (const Json& segment : link["segments"]) starts.insert(start_of(segment));
   });
   return {starts.begin(), starts.end()};
@@ -81,7 +86,8 @@ std::vector<Bytes> segment_starts(const Json& cluster) {
 
 Json at_size(const Json& cluster, Bytes size) {
   Json there = cluster;
-  for_each_segmented(there, [&](Json& link) {
+  const auto choose = [&](Json& link) {
+    if (!link.contains("segments")) return;
     for (const Json& segment : Json(link["segments"])) {
       if (start_of(segment) > size) break;
       link.erase("bandwidth");
@@ -89,17 +95,22 @@ Json at_size(const Json& cluster, Bytes size) {
       for (const auto& [name, value] : segment.items())
         if (name != "from") link[name] = value;
     }
-  });
+  };
+  for (auto& [name, field] : there.items()) {
+    if (field.is_binary() && occurs("segments", field.get_binary())) field = unpacked(field);
+    if (name == "links" || field.is_array())
+      for (Json& link : field) choose(link);
+    else if (field.is_object())
+      choose(field);
+  }
   return there;
 }
 
 ValidSizes valid_range(const Json& cluster) {
   ValidSizes range;
-  for_each_link(cluster, [&](const Json& link) {
-    const auto valid = link.find("valid");
-    if (valid == link.end()) return;
+  for_each_link_with("valid", cluster, [&](const Json& link) {
     const auto size = [&](const char* end) {
-      return parse_bytes(valid->at(end).get<std::string>(), end);
+      return parse_bytes(link["valid"].at(end).get<std::string>(), end);
     };
     range = {std::max(range.from, size("from")), std::min(range.to, size("to"))};
   });

@@ -161,12 +161,13 @@ Trace read_trace(const Value& value) {
   const auto total = fields.find("forward");
   const Value list = fields.at("layers");
   fields.done();
-  const std::vector<Value> items = list.items();
-  if (items.size() > most_layers)
+  const std::size_t count = list.size();
+  if (count > most_layers)
     list.fail("expected at most " + std::to_string(most_layers) + " layers, got " +
-              std::to_string(items.size()));
-  trace.layers.reserve(items.size());
-  for (const Value& item : items) trace.layers.push_back(reader.read(item, trace.layers.empty()));
+              std::to_string(count));
+  trace.layers.reserve(count);
+  list.for_each_item(
+      [&](const Value& item) { trace.layers.push_back(reader.read(item, trace.layers.empty())); });
   trace.has_ready = reader.ready.all();
   if (total && reader.forward.all())
     total->fail("the forward time is given here and in every layer; give one of them");
@@ -174,7 +175,7 @@ Trace read_trace(const Value& value) {
                           : total              ? Forward::total
                                                : Forward::missing;
   complete(trace, forward, total ? reader.scale(total->duration()) : Duration{},
-           {list.where(), [&](std::size_t i) { return items[i].where(); }});
+           {list.where(), [&](std::size_t i) { return list.where() + "/" + std::to_string(i); }});
   return trace;
 }
 

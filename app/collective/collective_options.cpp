@@ -28,10 +28,6 @@ PathChoice path_named(const std::string& name) {
   throw InputError("--path", unknown_name("path", name, {"fastest", "rounds", "events"}));
 }
 
-ClusterFile cluster_file_of(const CollectiveArguments& arguments) {
-  return read_cluster(Value(arguments.cluster_json, arguments.cluster, ""));
-}
-
 Cluster uniform_cluster(const CollectiveArguments& arguments, int ranks) {
   if (arguments.alpha.empty() || arguments.beta.empty())
     throw InputError("--cluster", "expected a cluster file, or --alpha and --beta");
@@ -117,15 +113,17 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
 
 void read_inputs(CollectiveArguments& arguments) {
   if (arguments.cluster.empty()) return;
-  arguments.cluster_json = Document::read(arguments.cluster).root().json();
-  apply_settings(arguments.cluster_json, arguments.settings);
+  Json json = Document::read(arguments.cluster).root().json();
+  apply_settings(json, arguments.settings);
+  arguments.cluster_read =
+      std::make_shared<const Cluster>(read_cluster(Value(json, arguments.cluster, "")).cluster);
 }
 
 std::vector<int> ranks_of(const CollectiveArguments& arguments) {
   if (arguments.ranks.empty()) {
     if (arguments.cluster.empty())
       throw InputError("--ranks", "expected how many ranks take part, or a --cluster");
-    return {cluster_file_of(arguments).cluster.network.workers()};
+    return {arguments.cluster_read->network.workers()};
   }
   const std::vector<int64_t> counts = parse_counts(arguments.ranks, "--ranks");
   if (!arguments.sweep && counts.size() > 1) throw InputError("--ranks", "a list needs --sweep");
@@ -143,7 +141,7 @@ Cluster cluster_of(const CollectiveArguments& arguments, int ranks) {
   if (arguments.cluster.empty()) return uniform_cluster(arguments, ranks);
   if (!arguments.alpha.empty() || !arguments.beta.empty() || !arguments.gamma.empty())
     throw InputError("--alpha", "a cluster has its own costs; give --cluster or --alpha, not both");
-  Cluster cluster = cluster_file_of(arguments).cluster;
+  Cluster cluster = *arguments.cluster_read;
   const int workers = cluster.network.workers();
   if (ranks > workers)
     throw InputError("--ranks", std::to_string(ranks) + " ranks do not fit on " +

@@ -1,6 +1,7 @@
 // The options of `sgdsim collective` as the command line gives them, and what they ask for.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ struct CollectiveArguments {
   bool sweep = false;
   std::string format = "table";
 
-  Json cluster_json;  // the cluster file with its settings, once it is read
+  std::shared_ptr<const Cluster> cluster_read;  // of the file, with the settings
 };
 
 void add_options(CLI::App& command, CollectiveArguments& arguments);

@@ -9,6 +9,7 @@ namespace sgdsim {
 namespace {
 
 Json& enter(Json& json, const std::string& step, const std::string& where) {
+  if (json.is_binary()) json = unpacked(json);
   if (!json.is_array()) {
     if (json.is_null()) json = Json::object();
     if (!json.is_object())

@@ -62,7 +62,7 @@ Axis::Axis(std::string field, const Value& values)
     read_range(values);
     return;
   }
-  if (!values.json().is_array())
+  if (!is_list(values.json()))
     values.fail("expected a list of values or a range {\"from\", \"to\", ...}, got " +
                 values.json().dump().substr(0, 60));
   std::set<std::string> seen;

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iostream>
 #include <numeric>
-#include <set>
 
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
@@ -18,7 +17,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t deepest_nesting = 64;
 constexpr std::uintmax_t largest_file_B = std::uintmax_t{1} << 30;
 constexpr std::uintmax_t largest_stream_B = largest_file_B / 2;  // of which no size is known
 
@@ -39,86 +37,12 @@ std::string kind_of(const Json& json) {
     case Json::value_t::number_float:
       return "the number " + json.dump();
     case Json::value_t::binary:
+      return "an array";
     case Json::value_t::discarded:
       break;
   }
   return "something that is not JSON";
 }
-
-// Where the `byte`-th byte stands, counted from 1; one past the end if the text ends too early.
-std::string line_and_column(std::string_view text, std::size_t byte) {
-  byte = std::min(byte, text.size() + 1);
-  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t line_start = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
-  return "line " + std::to_string(line) + ", column " +
-         std::to_string(before.size() - line_start + 1);
-}
-
-// What is known about the mistake at the `byte`-th byte, to follow its place in a sentence.
-std::string what_stands_at(std::string_view text, std::size_t byte) {
-  if (byte > text.size()) return " (the text ends too early)";
-  const char found = byte == 0 ? ' ' : text[byte - 1];
-  if (found != ']' && found != '}') return "";
-  const std::size_t before = text.substr(0, byte - 1).find_last_not_of(" \t\r\n");
-  if (before == text.npos || text[before] != ',') return "";
-  return std::string(" (a comma stands before \"") + found +
-         "\"; JSON has none after the last entry)";
-}
-
-// Looks at the text before it becomes values: depth, and keys that are repeated within one object.
-// A pass of its own, because the library's parser with a callback looks through all that an array
-// holds at the end of every object in it: a million layers were not read after six minutes.
-class Watch {
- public:
-  explicit Watch(std::string file) : file_(std::move(file)) {}
-
-  bool null() { return visit(); }
-  bool boolean(bool) { return visit(); }
-  bool number_integer(int64_t) { return visit(); }
-  bool number_unsigned(uint64_t) { return visit(); }
-  bool number_float(double, const std::string&) { return visit(); }
-  bool string(const std::string& text) {
-    refuse(problem_of_text(text, true), "a string");
-    return visit();
-  }
-  bool binary(const Json::binary_t&) { return visit(); }
-  bool start_object(std::size_t) { return open(); }
-  bool start_array(std::size_t) { return open(); }
-  bool end_object() { return close(); }
-  bool end_array() { return close(); }
-  bool key(const std::string& key) {
-    visit();
-    refuse(problem_of_text(key, false), "a key");
-    if (!keys_.back().insert(key).second)
-      throw InputError(file_, "the key \"" + key + "\" occurs twice in one object");
-    return true;
-  }
-  // Left to the parser, which knows the sentence.
-  bool parse_error(std::size_t, const std::string&, const std::exception&) { return false; }
-
- private:
-  void refuse(const std::string& problem, const std::string& what) const {
-    if (!problem.empty()) throw InputError(file_, what + " " + problem);
-  }
-  bool visit() const {
-    if (keys_.size() > deepest_nesting)
-      throw InputError(file_, "nested deeper than " + std::to_string(deepest_nesting) + " levels");
-    return true;
-  }
-  bool open() {
-    visit();
-    keys_.emplace_back();
-    return true;
-  }
-  bool close() {
-    keys_.pop_back();
-    return true;
-  }
-
-  std::string file_;
-  std::vector<std::set<std::string>> keys_;  // of every object or array that is open
-};
 
 // The bytes of the UTF-8 character at the front, or 0 if there is none.
 std::size_t utf8_length(std::string_view text) {
@@ -188,7 +112,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 void Value::fail(const std::string& sentence) const { throw InputError(where(), sentence); }
 
 Value Value::child(const std::string& name) const {
-  return {json_->at(name), file_, path_ + "/" + name};
+  Value member(json_->at(name), file_, path_ + "/" + name);
+  member.kept_ = kept_;
+  return member;
 }
 
 std::string Value::text() const {
@@ -236,19 +162,40 @@ Bandwidth Value::bandwidth() const { return parse_bandwidth(quantity(), where())
 PerByte Value::per_byte() const { return parse_per_byte(quantity(), where()); }
 
 std::vector<Value> Value::items() const {
-  if (!json_->is_array()) fail("expected an array, got " + kind_of(*json_));
+  if (!is_list(*json_)) fail("expected an array, got " + kind_of(*json_));
+  Value all = *this;
+  if (json_->is_binary()) {
+    all.kept_ = std::make_shared<const Json>(unpacked(*json_));
+    all.json_ = all.kept_.get();
+  }
   std::vector<Value> items;
-  items.reserve(json_->size());
-  for (std::size_t i = 0; i < json_->size(); ++i)
-    items.emplace_back((*json_)[i], file_, path_ + "/" + std::to_string(i));
+  items.reserve(all.json_->size());
+  for (std::size_t i = 0; i < all.json_->size(); ++i)
+    items.push_back(all.entry(i, all.json_->at(i)));
   return items;
+}
+
+Value Value::entry(std::size_t index, const Json& json) const {
+  Value entry(json, file_, path_ + "/" + std::to_string(index));
+  entry.kept_ = kept_;
+  return entry;
+}
+
+std::size_t Value::size() const {
+  if (!is_list(*json_)) fail("expected an array, got " + kind_of(*json_));
+  return size_of(*json_);
+}
+
+void Value::for_each_item(const std::function<void(const Value&)>& f) const {
+  if (!is_list(*json_)) fail("expected an array, got " + kind_of(*json_));
+  std::size_t index = 0;
+  for_each_in(*json_, [&](const Json& json) { f(entry(index++, json)); });
 }
 
 std::vector<std::pair<std::string, Value>> Value::entries() const {
   if (!json_->is_object()) fail("expected an object, got " + kind_of(*json_));
   std::vector<std::pair<std::string, Value>> entries;
-  for (const auto& [name, member] : json_->items())
-    entries.emplace_back(name, Value(member, file_, path_ + "/" + name));
+  for (const auto& [name, member] : json_->items()) entries.emplace_back(name, child(name));
   return entries;
 }
 
@@ -275,14 +222,6 @@ void Object::done() const {
   for (const auto& member : value_.json().items())
     if (std::find(known_.begin(), known_.end(), member.key()) == known_.end())
       value_.fail(unknown_name("field", member.key(), known_));
-}
-
-Document::Document(Json json, std::string file)
-    : json_(std::make_shared<const Json>(std::move(json))), file_(std::move(file)) {}
-
-bool check_text(std::string_view text, const std::string& where) {
-  Watch watch(where);
-  return Json::sax_parse(text, &watch);
 }
 
 std::string printable(std::string_view text) {
@@ -312,20 +251,6 @@ std::string problem_of_text(std::string_view text, bool is_text) {
   }
   return "";
 }
-
-Document Document::parse(std::string_view text, const std::string& file) {
-  check_text(text, file);
-  try {
-    return {Json::parse(text), file};
-  } catch (const Json::parse_error& error) {
-    throw InputError(
-        file, "not JSON: " + line_and_column(text, error.byte) + what_stands_at(text, error.byte));
-  } catch (const Json::out_of_range& error) {
-    throw InputError(file, "not JSON: a number is out of range");
-  }
-}
-
-Document Document::read(const std::string& file) { return parse(read_text(file), file); }
 
 std::string read_text(const std::string& file) {
   if (file == "-") return read_all(std::cin, file);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -43,7 +44,9 @@ class Value {
   Bytes bytes() const;
   Bandwidth bandwidth() const;
   PerByte per_byte() const;
-  std::vector<Value> items() const;                            // the elements of an array
+  std::vector<Value> items() const;                                      // the elements of an array
+  std::size_t size() const;                                              // of an array
+  void for_each_item(const std::function<void(const Value&)>& f) const;  // a long list one by one
   std::vector<std::pair<std::string, Value>> entries() const;  // the members of a free-form object
 
   Value child(const std::string& name) const;
@@ -51,7 +54,9 @@ class Value {
 
  private:
   std::string quantity() const;
+  Value entry(std::size_t index, const Json& json) const;
   const Json* json_;
+  std::shared_ptr<const Json> kept_;  // if what is here was made from a packed list
   std::string file_;
   std::string path_;
 };
@@ -84,6 +89,14 @@ class Document {
   std::shared_ptr<const Json> json_;
   std::string file_;
 };
+
+// A list of more than 65,536 entries, within no other list, is kept as text (in a binary value,
+// which JSON text cannot have): a million entries take a tenth of the memory. Value reads it as any
+// list; who looks at Json asks these.
+bool is_list(const Json& json);
+void for_each_in(const Json& list, const std::function<void(const Json&)>& f);
+Json unpacked(const Json& list);
+std::size_t size_of(const Json& list);
 
 // Refuses JSON text that nests too deep, repeats a key, or has control characters in a name or in
 // a text. Whether it is JSON at all is the answer.

@@ -1,0 +1,228 @@
+// From text to JSON values, and lists that are too long to be kept as values.
+#include <algorithm>
+#include <set>
+
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t deepest_nesting = 64;
+constexpr std::size_t longest_list_of_values = 1 << 16;
+
+// Where the `byte`-th byte stands, counted from 1; one past the end if the text ends too early.
+std::string line_and_column(std::string_view text, std::size_t byte) {
+  byte = std::min(byte, text.size() + 1);
+  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_start = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
+  return "line " + std::to_string(line) + ", column " +
+         std::to_string(before.size() - line_start + 1);
+}
+
+// What is known about the mistake at the `byte`-th byte, to follow its place in a sentence.
+std::string what_stands_at(std::string_view text, std::size_t byte) {
+  if (byte > text.size()) return " (the text ends too early)";
+  const char found = byte == 0 ? ' ' : text[byte - 1];
+  if (found != ']' && found != '}') return "";
+  const std::size_t before = text.substr(0, byte - 1).find_last_not_of(" \t\r\n");
+  if (before == text.npos || text[before] != ',') return "";
+  return std::string(" (a comma stands before \"") + found +
+         "\"; JSON has none after the last entry)";
+}
+
+// Refuses what nests too deep, repeats a key within one object, or has control characters.
+class Watch {
+ public:
+  explicit Watch(std::string file) : file_(std::move(file)) {}
+
+  bool null() { return visit(); }
+  bool boolean(bool) { return visit(); }
+  bool number_integer(int64_t) { return visit(); }
+  bool number_unsigned(uint64_t) { return visit(); }
+  bool number_float(double, const std::string&) { return visit(); }
+  bool string(const std::string& text) {
+    refuse(problem_of_text(text, true), "a string");
+    return visit();
+  }
+  bool binary(const Json::binary_t&) { return visit(); }
+  bool start_object(std::size_t) { return open(); }
+  bool start_array(std::size_t) { return open(); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(const std::string& key) {
+    visit();
+    refuse(problem_of_text(key, false), "a key");
+    if (!keys_.back().insert(key).second)
+      throw InputError(file_, "the key \"" + key + "\" occurs twice in one object");
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const std::exception&) { return false; }
+
+ protected:
+  const std::string& file() const { return file_; }
+
+ private:
+  void refuse(const std::string& problem, const std::string& what) const {
+    if (!problem.empty()) throw InputError(file_, what + " " + problem);
+  }
+  bool visit() const {
+    if (keys_.size() > deepest_nesting)
+      throw InputError(file_, "nested deeper than " + std::to_string(deepest_nesting) + " levels");
+    return true;
+  }
+  bool open() {
+    visit();
+    keys_.emplace_back();
+    return true;
+  }
+  bool close() {
+    keys_.pop_back();
+    return true;
+  }
+
+  std::string file_;
+  std::vector<std::set<std::string>> keys_;  // of every object or array that is open
+};
+
+// Packed lists are the texts of their entries, one in a line.
+void pack(Json::binary_t& lines, const Json& entry) {
+  const std::string text = entry.dump();
+  lines.insert(lines.end(), text.begin(), text.end());
+  lines.push_back('\n');
+}
+
+// Makes the values, of what Watch lets pass.
+class Builder : public Watch {
+ public:
+  Builder(std::string_view text, const std::string& file) : Watch(file), text_(text) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() { return Watch::null() && add(nullptr); }
+  bool boolean(bool value) { return Watch::boolean(value) && add(value); }
+  bool number_integer(int64_t value) { return Watch::number_integer(value) && add(value); }
+  bool number_unsigned(uint64_t value) { return Watch::number_unsigned(value) && add(value); }
+  bool number_float(double value, const std::string& text) {
+    return Watch::number_float(value, text) && add(value);
+  }
+  bool string(std::string& text) { return Watch::string(text) && add(std::move(text)); }
+  bool start_object(std::size_t size) { return Watch::start_object(size) && open(Json::object()); }
+  bool start_array(std::size_t size) {
+    ++lists_;
+    return Watch::start_array(size) && open(Json::array());
+  }
+  bool key(std::string& key) {
+    if (!Watch::key(key)) return false;
+    // The keys are known to differ, and emplace would look through all of them.
+    auto& members = open_.back()->get_ref<Json::object_t&>();
+    using Members = std::vector<std::pair<const std::string, Json>>;
+    next_ = &static_cast<Members&>(members).emplace_back(std::move(key), nullptr).second;
+    return true;
+  }
+  bool end_object() { return Watch::end_object() && close(); }
+  bool end_array() {
+    --lists_;
+    return Watch::end_array() && close();
+  }
+  bool parse_error(std::size_t byte, const std::string&, const std::exception& problem) {
+    if (dynamic_cast<const Json::out_of_range*>(&problem) != nullptr)
+      throw InputError(file(), "not JSON: a number is out of range");
+    throw InputError(file(),
+                     "not JSON: " + line_and_column(text_, byte) + what_stands_at(text_, byte));
+  }
+
+ private:
+  // Where the next value belongs: the root, the member of the last key, or the end of a list. A
+  // packed list gets its entries one by one, when they are whole.
+  Json& place() {
+    if (open_.empty()) return root_;
+    Json& parent = *open_.back();
+    if (parent.is_object()) return *next_;
+    if (parent.is_binary()) return entry_;
+    return parent.get_ref<Json::array_t&>().emplace_back();
+  }
+  bool add(Json value) {
+    place() = std::move(value);
+    return ended();
+  }
+  bool open(Json value) {
+    Json& here = place();
+    here = std::move(value);
+    open_.push_back(&here);
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return ended();
+  }
+  // A value is whole.
+  bool ended() {
+    if (open_.empty()) return true;
+    Json& parent = *open_.back();
+    if (parent.is_binary()) {
+      pack(parent.get_binary(), entry_);
+    } else if (parent.is_array() && lists_ == 1 && parent.size() > longest_list_of_values) {
+      Json::binary_t lines;
+      lines.reserve(text_.size());  // untouched pages cost nothing
+      for (const Json& entry : parent) pack(lines, entry);
+      parent = Json::binary(std::move(lines));
+    }
+    return true;
+  }
+
+  std::string_view text_;
+  Json root_;
+  Json entry_;               // of a packed list
+  std::vector<Json*> open_;  // objects and lists that have not ended, outermost first
+  Json* next_ = nullptr;     // the member whose key came last
+  int lists_ = 0;            // of the open ones
+};
+
+}  // namespace
+
+bool is_list(const Json& json) { return json.is_array() || json.is_binary(); }
+
+void for_each_in(const Json& list, const std::function<void(const Json&)>& f) {
+  if (!list.is_binary()) {
+    for (const Json& entry : list) f(entry);
+    return;
+  }
+  const Json::binary_t& lines = list.get_binary();
+  for (auto line = lines.begin(); line != lines.end(); ++line) {
+    const auto end = std::find(line, lines.end(), '\n');
+    f(Json::parse(line, end));
+    line = end;
+  }
+}
+
+std::size_t size_of(const Json& list) {
+  if (!list.is_binary()) return list.size();
+  const Json::binary_t& lines = list.get_binary();
+  return static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n'));
+}
+
+Json unpacked(const Json& list) {
+  Json all = Json::array();
+  for_each_in(list, [&](const Json& entry) { all.push_back(entry); });
+  return all;
+}
+
+Document::Document(Json json, std::string file)
+    : json_(std::make_shared<const Json>(std::move(json))), file_(std::move(file)) {}
+
+bool check_text(std::string_view text, const std::string& where) {
+  Watch watch(where);
+  return Json::sax_parse(text, &watch);
+}
+
+Document Document::parse(std::string_view text, const std::string& file) {
+  Builder builder(text, file);
+  Json::sax_parse(text, &builder);
+  return {builder.take(), file};
+}
+
+Document Document::read(const std::string& file) { return parse(read_text(file), file); }
+
+}  // namespace sgdsim
