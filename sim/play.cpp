@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/event_engine.h"
 #include "sim/pipeline_engine.h"
+#include "sim/play_in_time.h"
 #include "sim/round_engine.h"
 #include "sim/sharing.h"
 #include "sim/symmetric.h"
@@ -89,6 +90,13 @@ bool needs_events(const Program& program) {
   });
 }
 
+bool has_phase_at_once(const Program& program) {
+  return std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
+    const auto* phase = std::get_if<Phase>(&stage);
+    return phase != nullptr && phase->at_once;
+  });
+}
+
 }  // namespace
 
 double MessageJitter::factor(uint64_t stage, uint64_t round, uint64_t sender) const {
@@ -150,14 +158,26 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
                                     [&](Time start) { return start == starts.front(); });
   if (options.path == PathChoice::fastest && together && !options.jitter.on()) {
     const Time start = starts.empty() ? Time() : starts.front();
-    if (const auto end = play_symmetric(program, wires, start)) {
+    if (const auto end = play_symmetric(program, wires, start, options.shares_ports)) {
       played.ends = {*end};
       played.path = program.stages.empty() ? PathTaken::none : PathTaken::symmetric;
       return played;
     }
   }
+  starts.resize(static_cast<std::size_t>(network.workers()));
+  if (options.shares_ports || has_phase_at_once(program)) {
+    if (options.path == PathChoice::rounds)
+      throw InputError("", "messages that share ports are not played in rounds");
+    const Call call{&program, &network, std::move(starts)};
+    played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
+                                            .jitter = options.jitter,
+                                            .send_buffer_B = options.send_buffer_B})
+                      .front()
+                      .ends;
+    played.path = PathTaken::events;
+    return played;
+  }
   played.ends = std::move(starts);
-  played.ends.resize(static_cast<std::size_t>(network.workers()));
   const bool events = options.path == PathChoice::events;
   uint64_t number = 0;
   for (const Stage& stage : program.stages) {

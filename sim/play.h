@@ -9,10 +9,11 @@
 //   taken = max(t_sender + flight, t_i) + transit
 //   t_i'  = max(sent, taken) + fold
 //
-// Three paths give that answer. `rounds` passes once over the arrays of clocks in each round.
-// `events` plays message by message through an event queue, and serves where ports are contended.
-// `symmetric` lets one worker stand for all when all are alike. The caller does not choose, but a
-// test may.
+// Where ports are shared, or a phase sends all its messages at once, a message is taken as it
+// comes, whether or not the receiver is there (play_in_time.h); for the rest, three paths give the
+// answer. `rounds` passes once over the arrays of clocks in each round. `events` plays message by
+// message through an event queue, and serves where ports are contended. `symmetric` lets one worker
+// stand for all when all are alike. The caller does not choose, but a test may.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,8 @@ struct PlayOptions {
   AlphaRule alpha = AlphaRule::port;
   MessageJitter jitter;
   PathChoice path = PathChoice::fastest;
+  bool shares_ports = false;  // messages in progress share ports (sim/shared_ports.h)
+  double send_buffer_B = 0;   // of each message, where they do
 };
 
 struct Traffic {

@@ -66,6 +66,7 @@ struct Phase {
   int chunk_offset = 0;        // Load::chunk
   int chunk_slope = 0;         // Load::chunk
   bool padded_chunks = false;  // every chunk counts ceil(n / parts) bytes
+  bool at_once = false;        // nobody waits for a round before sending in the next one
 
   int core() const { return static_cast<int>(std::bit_floor(static_cast<unsigned>(team.size))); }
   int extra() const { return team.size - core(); }

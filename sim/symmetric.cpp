@@ -13,7 +13,8 @@ bool is_ring_program(const Program& program) {
     const auto* phase = std::get_if<Phase>(&stage);
     return phase != nullptr && phase->talk == Talk::shift && phase->load == Load::chunk &&
            phase->chunk_slope == -1 && phase->distance == 1 && phase->distance_step == 0 &&
-           !phase->doubles && phase->team.stride == 1 && phase->share.split.empty();
+           !phase->doubles && !phase->at_once && phase->team.stride == 1 &&
+           phase->share.split.empty();
   });
 }
 
@@ -53,6 +54,10 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
     const Leg leg = wires.leg(0, 0, size_B, phase.folds);
     return std::max(leg.out_busy, leg.flight + leg.transit) + leg.fold;
   };
+  if (phase.at_once) {
+    const Leg leg = wires.leg(0, 0, phase.sent_B(0, 0, 0), phase.folds);
+    return clock + leg.flight + (leg.transit + leg.fold) * phase.rounds;
+  }
   if (phase.load == Load::chunk) return clock + step(0) * phase.rounds;
   for (int round = 0; round < phase.rounds; ++round) clock += step(round);
   return clock;
@@ -60,11 +65,13 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
 
 }  // namespace
 
-std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start) {
+std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start,
+                                   bool shares_ports) {
   if (!wires.network().is_uniform()) return std::nullopt;
   // Where cost falls as size grows, the largest chunk is not the one that everybody waits for.
-  const bool ring =
-      is_ring_program(program) && ring_chunks_continue(program) && !wires.network().has_bands();
+  // Where ports are shared, a smaller chunk may come while a larger one still does.
+  const bool ring = !shares_ports && is_ring_program(program) && ring_chunks_continue(program) &&
+                    !wires.network().has_bands();
   Time clock = start;
   for (const Stage& stage : program.stages) {
     if (std::holds_alternative<Barrier>(stage)) continue;

@@ -14,6 +14,7 @@
 namespace sgdsim {
 
 // The end of the last worker, or nothing if the workers are not alike.
-std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start);
+std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start,
+                                   bool shares_ports = false);
 
 }  // namespace sgdsim

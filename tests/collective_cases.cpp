@@ -60,12 +60,16 @@ bool applies(const OptionKey& key, const CollectiveCase& one) {
   return true;
 }
 
+// Rounds do not know of messages that share ports; shared_ports_test.cpp draws those.
+bool is_of_rounds(const OptionKey& key) { return key.name != "ports" && key.name != "direct"; }
+
 // Options that name the parts come first, because the others apply by the parts.
 void draw_options(Random& random, CollectiveCase& one) {
   for (const bool parts : {true, false})
     for (const OptionKey& key : option_keys()) {
       const bool needed = key.name == "group" || key.name == "dims";
-      if ((key.values == "ALGORITHM") != parts || !applies(key, one)) continue;
+      if ((key.values == "ALGORITHM") != parts || !is_of_rounds(key) || !applies(key, one))
+        continue;
       if (!needed && draw_chance(random, 0.4)) continue;  // keeps the default
       const std::string value = draw_value(random, key, one.ranks());
       set_option(one.options, std::string(key.name), value, "test");

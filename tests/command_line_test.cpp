@@ -92,9 +92,10 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
       {"path", with(ring, {"--path", "event"}),
        "--path: unknown path \"event\" (did you mean \"events\"?); known: fastest, rounds, events"},
       {"option of a model", with(ring, {"--option", "chunk=whole"}),
-       "--option: unknown option \"chunk\" (did you mean \"chunks\"?); known: alpha, chunks, "
-       "duplex, gamma, lp_steps, lp_allreduce, lp_arbitration, lp_root, lp_drain, mst_reduce, "
-       "be_allgather, be_barrier, inner, outer, hierarchical, group, dims"},
+       "--option: unknown option \"chunk\" (did you mean \"chunks\"?); known: alpha, ports, "
+       "send_buffer, chunks, duplex, gamma, lp_steps, lp_allreduce, lp_arbitration, lp_root, "
+       "lp_drain, mst_reduce, "
+       "be_allgather, be_barrier, inner, outer, hierarchical, group, direct, dims"},
       {"value of an option", with(ring, {"--option", "chunks=halves"}),
        "--option chunks: unknown value \"halves\"; known: whole, fractional"},
       {"option without a value", with(ring, {"--option", "chunks"}),
@@ -252,7 +253,8 @@ TEST_CASE("command line: a question without an answer is refused") {
 TEST_CASE("command line: an option without effect is refused") {
   check_refused({
       {"on another algorithm", with(ring, {"-a", "mst", "--option", "duplex=link"}),
-       "--option: option duplex has no effect on mst; its options: alpha, chunks, mst_reduce"},
+       "--option: option duplex has no effect on mst; its options: alpha, ports, send_buffer, "
+       "chunks, mst_reduce"},
       {"on no algorithm of a sweep",
        with(ring, {"--sweep", "-a", "all", "--option", "be_allgather=ring", "--op", "alltoall"}),
        "--option: option be_allgather has no effect on any of the algorithms of this sweep"},

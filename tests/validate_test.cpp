@@ -53,7 +53,7 @@ TEST_CASE("validation: collectives over real TCP are predicted within the bars")
   REQUIRE(suites.size() == 1);
   const SuiteResult& suite = suites.front();
   CHECK(suite.judged.rows.size() == 899);
-  CHECK(suite.judged.held.rows == 595);
+  CHECK(suite.judged.held.rows == 645);
   CHECK(suite.judged.held.median <= 1);
   CHECK(suite.judged.held.p90 <= 6);
   std::size_t held_labels = 0;
@@ -62,7 +62,7 @@ TEST_CASE("validation: collectives over real TCP are predicted within the bars")
     ++held_labels;
     CHECK_MESSAGE(label.errors.median <= 2, label.label);
   }
-  CHECK(held_labels == 18);
+  CHECK(held_labels == 20);
   CHECK(suite.tolerance == Tolerance{1, 6, 2, Bytes(16 << 10), {}});
   CHECK(suite.breaches.empty());
 }
@@ -132,8 +132,7 @@ TEST_CASE("validation: start-up and beta are what the fitted rows give") {
     INFO(file);
     std::vector<std::pair<double, double>> points;
     for (const CaseRow& row : read_case_file(file).rows) {
-      if (row.use != RowUse::fitted) continue;
-      CHECK(row.label == "oneway");
+      if (row.use != RowUse::fitted || row.label != "oneway") continue;
       points.emplace_back(row.size.count(), row.measured.ps());
     }
     CHECK(points.size() == 7);
@@ -143,6 +142,22 @@ TEST_CASE("validation: start-up and beta are what the fitted rows give") {
     CHECK(std::abs(static_cast<double>(cost.latency.ps()) - alpha_ps) <= 10'000 + 1);
     CHECK(std::abs(cost.per_byte.ps() - beta_ps) <= 0.5 + 1e-6);
   }
+}
+
+// Two messages one after the other, one start-up for each: what is missing is the part of the first
+// that left while the second did.
+TEST_CASE("validation: the sender's buffer is what the fitted row took longer") {
+  const std::string file = (root / "models/collective/data/tcp_star_100mbps_4.json").string();
+  const PairCost cost = cluster_in(file).network.between(0, 1);
+  int found = 0;
+  for (const CaseRow& row : read_case_file(file).rows) {
+    if (row.use != RowUse::fitted || row.label != "bcast_mst_buf") continue;
+    ++found;
+    const Duration in_turn = cost.latency * 2 + cost.per_byte * (row.size * 2);
+    const double buffer_B = static_cast<double>((row.measured - in_turn).ps()) / cost.per_byte.ps();
+    CHECK(std::abs(buffer_B - 740'000) < 15'000);
+  }
+  CHECK(found == 1);
 }
 
 TEST_CASE("validation: the fast hosts of the star with a slow port are those of the even star") {

@@ -34,6 +34,8 @@ bool has_root(Operation operation);
 // papers'; docs/models.md says what each means.
 struct CollectiveOptions {
   AlphaRule alpha = AlphaRule::port;    // alpha=port|wire
+  bool shares_ports = false;            // ports=turns|shared
+  Bytes send_buffer;                    // send_buffer=SIZE, where ports are shared
   bool link_duplex = false;             // duplex=port|link
   bool gamma_overlaps = false;          // gamma=serial|overlap
   bool fractional_chunks = false;       // chunks=whole|fractional
@@ -49,8 +51,18 @@ struct CollectiveOptions {
   std::string outer = "ring";           // hierarchical
   bool hierarchical_by_leader = false;  // hierarchical=sharded|leader
   int group = 0;                        // hierarchical; 0: the workers of a node
+  bool direct_at_once = false;          // direct=rounds|at_once
   std::vector<int> dims;                // torus_ring; empty: the cluster's grid
 };
+
+// What the options say about playing.
+inline PlayOptions to_play(const CollectiveOptions& options) {
+  return {.alpha = options.alpha,
+          .jitter = {},
+          .path = PathChoice::fastest,
+          .shares_ports = options.shares_ports,
+          .send_buffer_B = static_cast<double>(options.send_buffer.count())};
+}
 
 // alpha, beta and gamma of a team's worst pair, which closed forms charge and block sizes are
 // chosen by; where a network has bands, one for the messages of each.

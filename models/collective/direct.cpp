@@ -2,7 +2,8 @@
 //
 // All-to-all is this by nature. Reduce-scatter sends every member its chunk; all-gather sends the
 // own chunk to everybody; all-reduce is both, a parameter server sharded over all members. The
-// rotation keeps ports apart: in a round each member receives from one other only.
+// rotation keeps ports apart: in a round each member receives from one other only. Or (`at_once`)
+// everybody sends to all others at the same time, and the messages share the ports.
 #include "models/collective/registry.h"
 
 namespace sgdsim::collective::direct {
@@ -11,6 +12,7 @@ namespace {
 Phase shifts(const Job& job) {
   Phase phase = job.phase(Talk::shift, Load::chunk, job.size() - 1);
   phase.distance_step = 1;
+  phase.at_once = job.options.direct_at_once;
   return phase;
 }
 
@@ -35,14 +37,17 @@ Program schedule(const Job& job) {
   }
 }
 
-// (P-1)(alpha + n/P beta) per phase, plus (P-1)/P n gamma where it folds. Member 0 owns the largest
-// chunk. With whole bytes and alpha in flight, members with smaller chunks gain a byte's time here
-// and there, so the form holds for equal chunks only.
+// (P-1)(alpha + n/P beta) per phase (at once, with alpha in flight: one alpha), plus (P-1)/P n
+// gamma where it folds. Member 0 owns the largest chunk. With whole bytes and alpha in flight,
+// members with smaller chunks gain a byte's time here and there, so the form holds for equal chunks
+// only.
 std::optional<Duration> closed_form(const Job& job) {
   const int size = job.size();
-  if (job.wire() && !job.share.even(size)) return std::nullopt;
+  if ((job.wire() || job.options.direct_at_once) && !job.share.even(size)) return std::nullopt;
   const double chunk_B = job.first_chunks(1, size);
-  const Duration spread = job.message(chunk_B) * (size - 1);
+  const bool start_up_once = job.options.direct_at_once && job.wire();
+  const Duration spread = start_up_once ? job.latency(chunk_B) + job.transfer(chunk_B) * (size - 1)
+                                        : job.message(chunk_B) * (size - 1);
   const Duration folded = spread + job.fold(chunk_B) * (size - 1);
   switch (job.operation) {
     case Operation::reduce_scatter:
@@ -61,7 +66,7 @@ Algorithm describe() {
           .summary = "every pair by itself, in P - 1 rotated rounds",
           .operations = {Operation::alltoall, Operation::reduce_scatter, Operation::allgather,
                          Operation::allreduce},
-          .options = {},
+          .options = {"direct"},
           .schedule = schedule,
           .closed_form = closed_form};
 }

@@ -2,12 +2,14 @@
 #include "models/collective/options.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <functional>
 
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/quantity.h"
 
 namespace sgdsim {
 namespace {
@@ -57,6 +59,12 @@ const std::vector<Row>& rows() {
          choose(wire, v, "port", "wire", w);
          o.alpha = wire ? AlphaRule::wire : AlphaRule::port;
        }},
+      {{"ports", "turns|shared", "messages in progress take turns at a port, or share it"},
+       SGDSIM_FLAG(shares_ports, "turns", "shared")},
+      {{"send_buffer", "SIZE", "ports=shared: what a sender can hand over of each message"},
+       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
+         o.send_buffer = parse_bytes(v, w);
+       }},
       {{"chunks", "whole|fractional", "chunks of whole bytes, or of exactly n/P"},
        SGDSIM_FLAG(fractional_chunks, "whole", "fractional")},
       {{"duplex", "port|link", "one port per direction, or every directed link by itself"},
@@ -105,6 +113,8 @@ const std::vector<Row>& rows() {
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.group = whole_number(v, w);
        }},
+      {{"direct", "rounds|at_once", "one message after another, or all pairs at the same time"},
+       SGDSIM_FLAG(direct_at_once, "rounds", "at_once")},
       {{"dims", "AxB[xC]", "torus_ring: ranks per dimension; default: the cluster's"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.dims = dimensions(v, w);
@@ -113,6 +123,14 @@ const std::vector<Row>& rows() {
   return table;
 }
 #undef SGDSIM_FLAG
+
+// Those that concern every algorithm.
+constexpr std::array<std::string_view, 4> general_options = {"alpha", "ports", "send_buffer",
+                                                             "chunks"};
+
+bool is_general(const std::string& key) {
+  return std::find(general_options.begin(), general_options.end(), key) != general_options.end();
+}
 
 bool reads(const Algorithm& algorithm, const std::string& key) {
   return std::find(algorithm.options.begin(), algorithm.options.end(), key) !=
@@ -143,11 +161,13 @@ void set_option(CollectiveOptions& options, const std::string& key, const std::s
 
 void check_option_applies(const Algorithm& algorithm, const CollectiveOptions& options,
                           const std::string& key, const std::string& where) {
-  if (key == "alpha" || key == "chunks" || reads(algorithm, key)) return;
+  if (key == "send_buffer" && !options.shares_ports && !options.direct_at_once)
+    throw InputError(where, "option send_buffer has no effect without ports=shared");
+  if (is_general(key) || reads(algorithm, key)) return;
   if (algorithm.name == "hierarchical" && (reads(algorithm_named(options.inner, where), key) ||
                                            reads(algorithm_named(options.outer, where), key)))
     return;
-  std::vector<std::string> known{"alpha", "chunks"};
+  std::vector<std::string> known(std::begin(general_options), std::end(general_options));
   for (const std::string_view option : algorithm.options) known.emplace_back(option);
   std::string list;
   for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;

@@ -64,6 +64,8 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
     answer.time = *time;
     answer.traffic = traffic_of(program, cluster.network.workers());
     answer.path = "formula";
+    if (job.options.shares_ports)
+      answer.warnings.emplace_back("the closed form does not know of shared ports");
     if (!algorithm.closed_form_note.empty())
       answer.warnings.emplace_back(algorithm.closed_form_note);
     if (!cluster.network.is_uniform())
@@ -73,7 +75,9 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   }
   if (job.options.lp_paper_steps)
     throw InputError("", "lp_steps=paper is a formula, not a schedule; use --fidelity closed_form");
-  const PlayOptions options{question.options.alpha, question.jitter, question.path};
+  PlayOptions options = to_play(question.options);
+  options.jitter = question.jitter;
+  options.path = question.path;
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;

@@ -37,7 +37,7 @@ double time_ps(const Algorithm& algorithm, Job job, const PairCost& cost, bool p
   job.cost = cost;
   if (played) {
     const Program program = schedule_of(algorithm, job);
-    const PlayOptions options{.alpha = job.options.alpha, .jitter = {}, .path = {}};
+    const PlayOptions options = to_play(job.options);
     const Played answer = play(program, Network::uniform(job.size(), cost), options);
     return static_cast<double>(answer.last_end().since_start().ps());
   }

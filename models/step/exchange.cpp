@@ -23,10 +23,8 @@ const Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Tran
 
 Played Exchange::collective(const MessageCost& cost, const Transfer& transfer, Clocks starts) {
   const Prepared& one = prepared(cost, transfer);
-  PlayOptions options;
-  options.alpha = cost.job().options.alpha;
-  return sgdsim::play(one.program, one.network ? *one.network : *network_, options,
-                      std::move(starts));
+  return sgdsim::play(one.program, one.network ? *one.network : *network_,
+                      to_play(cost.job().options), std::move(starts));
 }
 
 Played Exchange::push_and_pull(const MessageCost& cost, const Transfer& transfer, Clocks starts) {

@@ -1,0 +1,299 @@
+// Every worker walks through the rounds of each of its collectives by itself.
+#include "sim/play_in_time.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "sim/agenda.h"
+#include "sim/core/error.h"
+#include "sim/shared_ports.h"
+
+namespace sgdsim {
+namespace {
+
+// What a worker has got in a round that it has not come to yet.
+struct Early {
+  int stage = 0;
+  int round = 0;
+  Duration fold;
+  bool is_offer = false;  // rendezvous: the message waits for its receiver
+  uint32_t message = 0;
+  Time told;
+};
+
+// Where a worker stands in a collective.
+struct Cursor {
+  int stage = 0;
+  int round = 0;
+  int to_send = 0;  // of this round, not off its hands yet
+  int to_get = 0;
+  Duration fold;      // of what came in this round
+  Time folded_until;  // where several messages come in a round
+  std::vector<Early> early;
+};
+
+struct OnTheWay {
+  std::size_t from = 0;  // cursors
+  std::size_t to = 0;
+  int stage = 0;
+  int round = 0;
+  Duration fold;
+  bool frees_sender = false;  // when it has arrived
+};
+
+class PlayerInTime {
+ public:
+  PlayerInTime(std::span<const Call> calls, const SharingOptions& options)
+      : calls_(calls),
+        options_(options),
+        workers_(static_cast<std::size_t>(calls.front().network->workers())),
+        ports_(*calls.front().network, options.send_buffer_B, agenda_),
+        cursors_(calls.size() * workers_),
+        next_call_(workers_, 0),
+        under_way_(workers_, 0),
+        times_(calls.size()) {
+    for (CallTimes& times : times_) {
+      times.starts.resize(workers_);
+      times.ends.resize(workers_);
+    }
+  }
+
+  std::vector<CallTimes> play() {
+    for (std::size_t c = 0; c < cursors_.size(); ++c)
+      plan(ready, c, calls_[c / workers_].ready[c % workers_]);
+    while (!agenda_.empty()) {
+      const auto first = agenda_.pop();
+      const Time now = first.time;
+      happen(first.payload, now);
+      while (agenda_.another_now()) happen(agenda_.pop().payload, now);
+      ports_.settle(now);
+    }
+    return std::move(times_);
+  }
+
+ private:
+  enum Kind : uint8_t { ready = SharedPorts::kinds, on };
+
+  const Program& program(std::size_t c) const { return *calls_[c / workers_].program; }
+  static std::size_t place(int number) { return static_cast<std::size_t>(number); }
+
+  void plan(Kind kind, std::size_t cursor, Time when) {
+    agenda_.push(when, Event(kind, static_cast<uint32_t>(cursor)));
+  }
+
+  void happen(const Event& event, Time now);
+  void start_calls(std::size_t worker, Time now);
+  void go_on(std::size_t c, Time now);
+  bool enter_round(std::size_t c, const Phase& phase, Time now);
+  void send(std::size_t c, const Phase& phase, int round, int receiver, Time now);
+  void get_early(std::size_t c, Time now);
+  void arrive(std::size_t c, int stage, int round, Duration fold, Time now);
+  void leave_if_done(std::size_t c, Time now);
+  void wait_for_all(std::size_t c, const Barrier& barrier, Time now);
+
+  std::span<const Call> calls_;
+  SharingOptions options_;
+  std::size_t workers_;
+  Agenda agenda_;
+  SharedPorts ports_;
+  std::vector<Cursor> cursors_;  // of every worker, call by call
+  std::vector<std::size_t> next_call_;
+  std::vector<int> under_way_;
+  std::vector<CallTimes> times_;
+  std::vector<OnTheWay> on_the_way_;                             // by the number of the message
+  std::map<std::tuple<std::size_t, int, int>, int> at_barrier_;  // call, stage, first member
+};
+
+void PlayerInTime::happen(const Event& event, Time now) {
+  if (event.kind() == ready) {
+    start_calls(event.subject() % workers_, now);
+    return;
+  }
+  if (event.kind() == on) {
+    go_on(event.subject(), now);
+    return;
+  }
+  const SharedPorts::News news = ports_.happen(event, now);
+  if (news == SharedPorts::News::nothing) return;
+  const OnTheWay message = on_the_way_[event.subject()];
+  if (news == SharedPorts::News::sender_free || message.frees_sender) {
+    --cursors_[message.from].to_send;
+    leave_if_done(message.from, now);
+  }
+  if (news == SharedPorts::News::arrived)
+    arrive(message.to, message.stage, message.round, message.fold, now);
+}
+
+// In order; one that is not ready holds up those behind it.
+void PlayerInTime::start_calls(std::size_t worker, Time now) {
+  while (next_call_[worker] < calls_.size() && under_way_[worker] < options_.at_once) {
+    const std::size_t call = next_call_[worker];
+    if (calls_[call].ready[worker] > now) return;
+    ++next_call_[worker];
+    ++under_way_[worker];
+    times_[call].starts[worker] = now;
+    go_on(call * workers_ + worker, now);
+  }
+}
+
+// From the start of a stage or round until something has to come.
+void PlayerInTime::go_on(std::size_t c, Time now) {
+  Cursor& my = cursors_[c];
+  const std::vector<Stage>& stages = program(c).stages;
+  for (; place(my.stage) < stages.size(); ++my.stage, my.round = 0) {
+    if (const auto* phase = std::get_if<Phase>(&stages[place(my.stage)])) {
+      if (phase->team.takes_part(static_cast<int>(c % workers_)) && enter_round(c, *phase, now))
+        return;
+    } else if (const auto* barrier = std::get_if<Barrier>(&stages[place(my.stage)])) {
+      if (barrier->team.takes_part(static_cast<int>(c % workers_)))
+        return wait_for_all(c, *barrier, now);
+    }
+  }
+  times_[c / workers_].ends[c % workers_] = now;
+  my.early = {};
+  --under_way_[c % workers_];
+  start_calls(c % workers_, now);
+}
+
+// False if the phase has nothing more for this worker.
+bool PlayerInTime::enter_round(std::size_t c, const Phase& phase, Time now) {
+  Cursor& my = cursors_[c];
+  const int v = phase.team.relative(static_cast<int>(c % workers_));
+  my.to_send = my.to_get = 0;
+  my.fold = Duration();
+  my.folded_until = now;
+  if (phase.at_once) {
+    if (my.round > 0) return false;
+    my.round = phase.rounds;  // all of them
+    for (int round = 0; round < phase.rounds; ++round) {
+      my.to_send += phase.receiver(round, v) >= 0 ? 1 : 0;
+      my.to_get += phase.sender(round, v) >= 0 ? 1 : 0;
+    }
+    for (int round = 0; round < phase.rounds; ++round)
+      if (const int to = phase.receiver(round, v); to >= 0) send(c, phase, round, to, now);
+    get_early(c, now);
+    return my.to_send + my.to_get > 0;
+  }
+  for (; my.round < phase.rounds; ++my.round) {
+    const int to = phase.receiver(my.round, v);
+    const int from = phase.sender(my.round, v);
+    if (to < 0 && from < 0) continue;
+    my.to_send = to >= 0 ? 1 : 0;
+    my.to_get = from >= 0 ? 1 : 0;
+    if (to >= 0) send(c, phase, my.round, to, now);
+    get_early(c, now);
+    return true;
+  }
+  return false;
+}
+
+void PlayerInTime::send(std::size_t c, const Phase& phase, int round, int receiver, Time now) {
+  const auto me = static_cast<int>(c % workers_);
+  const int v = phase.team.relative(me);
+  const int to = phase.team.colleague(me, v, receiver);
+  SharedPorts::Sending what{.from = me,
+                            .to = to,
+                            .size_B = phase.sent_B(round, v, phase.team.lane(me)),
+                            .leg = {},
+                            .waits_for_receiver = phase.handshake == Handshake::rendezvous};
+  what.leg =
+      Wires(*calls_[c / workers_].network, options_.alpha).leg(me, to, what.size_B, phase.folds);
+  if (options_.jitter.on())
+    what.leg = Wires::scaled(
+        what.leg, options_.jitter.factor(static_cast<uint64_t>(cursors_[c].stage) + 1,
+                                         static_cast<uint64_t>(round), static_cast<uint64_t>(me)));
+  const uint32_t message = ports_.send(what, now);
+  if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
+  const std::size_t theirs = c - c % workers_ + place(to);
+  on_the_way_[message] = {c,     theirs,        cursors_[c].stage,
+                          round, what.leg.fold, what.waits_for_receiver};
+  if (!what.waits_for_receiver) return;
+  Cursor& their = cursors_[theirs];
+  const Time told = now + what.leg.flight;
+  const bool is_there = their.stage == cursors_[c].stage && their.to_get > 0 &&
+                        (phase.at_once || their.round == round);
+  if (is_there)
+    ports_.want(message, told);
+  else
+    their.early.push_back({cursors_[c].stage, round, {}, true, message, told});
+}
+
+// What has come for this round, or these rounds, already.
+void PlayerInTime::get_early(std::size_t c, Time now) {
+  Cursor& my = cursors_[c];
+  const int stage = my.stage;
+  const int round = my.round;
+  const bool any_round = std::get<Phase>(program(c).stages[place(stage)]).at_once;
+  const auto is_due = [&](const Early& one) {
+    return one.stage == stage && (any_round || one.round == round);
+  };
+  const auto due = std::stable_partition(my.early.begin(), my.early.end(),
+                                         [&](const Early& one) { return !is_due(one); });
+  const std::vector<Early> come(due, my.early.end());
+  my.early.erase(due, my.early.end());
+  for (const Early& one : come) {
+    if (one.is_offer)
+      ports_.want(one.message, std::max(now, one.told));
+    else
+      arrive(c, one.stage, one.round, one.fold, now);
+  }
+}
+
+void PlayerInTime::arrive(std::size_t c, int stage, int round, Duration fold, Time now) {
+  Cursor& my = cursors_[c];
+  bool is_due = my.stage == stage && my.to_get > 0;
+  bool many = false;
+  if (is_due) {
+    many = std::get<Phase>(program(c).stages[place(stage)]).at_once;
+    is_due = many || my.round == round;
+  }
+  if (!is_due) {
+    my.early.push_back({stage, round, fold, false, 0, now});
+    return;
+  }
+  --my.to_get;
+  if (many)
+    my.folded_until = std::max(my.folded_until, now) + fold;
+  else
+    my.fold = fold;
+  leave_if_done(c, now);
+}
+
+void PlayerInTime::leave_if_done(std::size_t c, Time now) {
+  Cursor& my = cursors_[c];
+  if (my.to_send > 0 || my.to_get > 0) return;
+  const auto& phase = std::get<Phase>(program(c).stages[place(my.stage)]);
+  if (!phase.at_once) ++my.round;
+  plan(on, c, std::max(now + my.fold, my.folded_until));
+}
+
+void PlayerInTime::wait_for_all(std::size_t c, const Barrier& barrier, Time now) {
+  const Team& team = barrier.team;
+  const auto me = static_cast<int>(c % workers_);
+  const int first = team.colleague(me, 0);
+  int& here = at_barrier_[{c / workers_, cursors_[c].stage, first}];
+  if (++here < team.size) return;
+  for (int v = 0; v < team.size; ++v) {
+    const std::size_t theirs = c - c % workers_ + place(team.colleague(first, v));
+    ++cursors_[theirs].stage;
+    cursors_[theirs].round = 0;
+    plan(on, theirs, now);
+  }
+}
+
+}  // namespace
+
+std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options) {
+  for (const Call& call : calls)
+    for (const Stage& stage : call.program->stages)
+      if (std::holds_alternative<Pipeline>(stage))
+        throw InputError("",
+                         "pipelines of blocks take their ports in turn: they can neither share "
+                         "them nor be in flight beside others at fidelity message");
+  if (calls.empty()) return {};
+  return PlayerInTime(calls, options).play();
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,38 @@
+// Playing collectives in time, message by message, where they meet at ports: several of them in
+// flight at once, or one whose messages share ports (sim/shared_ports.h).
+//
+// A worker enters the collectives one after the other, as each is ready and fewer than `at_once` of
+// its own are under way. What arrives before its receiver is there is kept, so that ports serve
+// what comes and not who waits.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "sim/play.h"
+
+namespace sgdsim {
+
+struct Call {
+  const Program* program = nullptr;
+  const Network* network = nullptr;  // what folding costs may differ from call to call
+  std::vector<Time> ready;           // per worker
+};
+
+struct CallTimes {
+  std::vector<Time> starts;  // per worker
+  std::vector<Time> ends;
+};
+
+struct SharingOptions {
+  AlphaRule alpha = AlphaRule::port;
+  MessageJitter jitter = {};
+  double send_buffer_B = 0;
+  int at_once = std::numeric_limits<int>::max();  // collectives of a worker
+};
+
+// InputError for programs with pipelines of blocks, which take ports in turn.
+std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options);
+
+}  // namespace sgdsim
