@@ -13,6 +13,8 @@
 namespace sgdsim {
 namespace {
 
+constexpr double most_cursors = 1 << 24;  // of some 100 bytes
+
 // What a worker has got in a round that it has not come to yet.
 struct Early {
   int stage = 0;
@@ -293,6 +295,11 @@ std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOp
                          "pipelines of blocks take their ports in turn: they can neither share "
                          "them nor be in flight beside others at fidelity message");
   if (calls.empty()) return {};
+  const auto workers = static_cast<double>(calls.front().network->workers());
+  if (workers * static_cast<double>(calls.size()) > most_cursors)
+    throw InputError("", std::to_string(calls.size()) + " collectives in flight of " +
+                             std::to_string(calls.front().network->workers()) +
+                             " workers are too many to be played message by message");
   return PlayerInTime(calls, options).play();
 }
 

@@ -8,6 +8,7 @@
 
 #include "models/strategy/registry.h"
 #include "sim/core/random.h"
+#include "tests/step_cases.h"
 #include "traces/trace_file.h"
 
 using namespace sgdsim;
@@ -16,72 +17,6 @@ namespace {
 
 Trace shipped(const std::string& name) {
   return read_trace_file(std::string(SGDSIM_SOURCE_DIR) + "/traces/data/" + name + ".json");
-}
-
-struct Case {
-  Trace trace;
-  Cluster cluster{"", Network::uniform(4, {}), 1, {}, {}};
-  MessageCost cost;
-  MessageCost broadcast;
-  MessageCost reduce;
-  WorkerModel workers;
-  int iterations = 1;
-  uint64_t seed = 1;
-  double interference = 1;
-  int channels = 1;
-  int warm_up = 2;
-
-  StepResult play(const std::string& strategy, Fidelity fidelity) const {
-    const Strategy chosen = strategy_named(strategy, "test");
-    return play(chosen, fidelity);
-  }
-  StepResult play(const Strategy& chosen, Fidelity fidelity) const {
-    StepQuestion question;
-    question.trace = &trace;
-    question.cluster = &cluster;
-    question.strategy = &chosen;
-    question.cost = cost;
-    question.broadcast = broadcast;
-    question.reduce = reduce;
-    question.workers = workers;
-    question.fidelity = fidelity;
-    question.iterations = iterations;
-    question.warm_up = warm_up;
-    question.seed = seed;
-    question.interference = interference;
-    question.channels = channels;
-    return simulate_step(question);
-  }
-};
-
-Job ring_job(const Cluster& cluster, bool fractional) {
-  Job job;
-  job.team = {.size = cluster.network.workers(), .stride = 1};
-  job.share = {.total = Bytes(1), .fractional = fractional, .split = {}};
-  job.cost = cluster.network.worst();
-  job.options.fractional_chunks = fractional;
-  job.network = &cluster.network;
-  return job;
-}
-
-Strategy strategy_of(const char* json) {
-  const Json parsed = Json::parse(json);
-  return read_strategy(Value(parsed, "test", ""));
-}
-
-Trace random_trace(Random& random) {
-  Trace trace;
-  const int layers = 1 + static_cast<int>(random.below(40));
-  for (int l = 0; l < layers; ++l) {
-    Layer layer;
-    layer.name = std::to_string(l);
-    layer.parameters = static_cast<int64_t>(random.below(100'000));
-    layer.gradient = Bytes(4 * layer.parameters);
-    layer.forward = Duration::ns(static_cast<int64_t>(random.below(500'000)));
-    layer.backward = Duration::ns(static_cast<int64_t>(random.below(1'000'000)));
-    trace.layers.push_back(layer);
-  }
-  return trace;
 }
 
 }  // namespace
@@ -105,7 +40,7 @@ TEST_CASE("GoogLeNet on K80: ends and speed-ups of the published simulation") {
            {64, 5701.5, 0.0044167149066925045, 601724.405639, 447403.129639, 305110.215069,
             265335.905639, 27.984569, 35.835591, 48.340333, 53.565027}}) {
     CAPTURE(row.nodes);
-    Case one;
+    StepCase one;
     one.trace = shipped("googlenet_k80");
     one.cost = MessageCost::of_lines({{row.a_us * 1e6, row.b_us * 1e6}});
     const Duration forward = one.trace.forward();
@@ -128,7 +63,7 @@ TEST_CASE("GoogLeNet on K80: ends and speed-ups of the published simulation") {
 
 TEST_CASE("BSP-SGD: L=3, f=(2,3,4), b=(4,6,8), B=(5,1,2), R=(6,2,9), A=(11,3,5), u=1") {
   auto us = [](int64_t n) { return Duration::us(n); };
-  Case one;
+  StepCase one;
   for (int l = 0; l < 3; ++l) {
     Layer layer;
     layer.gradient = Bytes(l + 1);  // the curves below tell layers apart by their sizes
@@ -172,7 +107,7 @@ TEST_CASE("BSP-SGD with a root: message by message, with and without draining") 
   Random random(8);
   for (int i = 0; i < 60; ++i) {
     CAPTURE(i);
-    Case one;
+    StepCase one;
     one.trace = random_trace(random);
     const int workers = 2 + static_cast<int>(random.below(9));
     one.cluster.network =
@@ -201,48 +136,12 @@ TEST_CASE("BSP-SGD with a root: message by message, with and without draining") 
   }
 }
 
-// Four gradients are ready at 0. Alone a message takes 3 us + 1 ns/B of 1000 B: 4 us; on two
-// channels 3 us + 2 us, two at a time: 10 us instead of 16. Without start-ups 4 us both ways.
-TEST_CASE("channels share the ports: start-ups overlap, bytes get no faster") {
-  Case one;
-  for (int l = 0; l < 4; ++l) {
-    Layer layer;
-    layer.gradient = Bytes(1000);
-    one.trace.layers.push_back(layer);
-  }
-  struct Row {
-    double start_up_us;
-    int channels;
-    int64_t us;
-  };
-  for (const Row& row : std::vector<Row>{{3, 1, 16}, {3, 2, 10}, {0, 1, 4}, {0, 2, 4}, {0, 4, 4}}) {
-    CAPTURE(row.channels);
-    one.cost = MessageCost::of_lines({{row.start_up_us * 1e6, 1000}});
-    one.channels = row.channels;
-    for (const Fidelity fidelity : {Fidelity::closed_form, Fidelity::message})
-      CHECK(one.play("wfbp", fidelity).iterations.front() == Duration::us(row.us));
-  }
-  Random random(9);
-  for (int i = 0; i < 50; ++i) {
-    Case ring;
-    ring.trace = random_trace(random);
-    ring.cluster.network = Network::uniform(
-        2 + static_cast<int>(random.below(7)),
-        {Duration::us(static_cast<int64_t>(random.below(100))), PerByte::ps(800), PerByte::ps(50)});
-    ring.cost =
-        MessageCost::of_algorithm(algorithm_named("ring", ""), ring_job(ring.cluster, false));
-    ring.channels = 1 + static_cast<int>(random.below(4));
-    CHECK(ring.play("wfbp", Fidelity::message).iterations.front() ==
-          ring.play("wfbp", Fidelity::closed_form).iterations.front());
-  }
-}
-
 // Two layers with half of the gradients each, 10 us forward and 15 us backward, an update of 6 us:
 // with free messages the optimizer's 3 us per layer still take their time before each forward, 56
 // us in all. At 1 ns/B the 4000 B of the second layer travel during the backward of the first,
 // whose own are there 4 us after it: its forward waits, the other one's does not, 60 us.
 TEST_CASE("an update layer by layer keeps the worker as busy as one at the end") {
-  Case one;
+  StepCase one;
   for (int l = 0; l < 2; ++l) {
     Layer layer;
     layer.gradient = Bytes(4000);
@@ -277,7 +176,7 @@ TEST_CASE("DDP buckets, in parameters, of the torchvision models") {
                         {"alexnet_p102", {4097000, 16781312, 37752832, 2469696}},
                         {"vgg16_v100", {4097000, 16781312, 102764544, 7079424, 7079936, 555328}}}) {
     CAPTURE(row.trace);
-    Case one;
+    StepCase one;
     one.trace = shipped(row.trace);
     one.cost = MessageCost::of_lines({{1e6, 1}});
     const StepResult result =
@@ -292,7 +191,7 @@ TEST_CASE("message fidelity equals the recurrence, and the schedules keep their 
   Random random(3);
   for (int i = 0; i < 300; ++i) {
     CAPTURE(i);
-    Case one;
+    StepCase one;
     one.trace = random_trace(random);
     const int workers = 2 + static_cast<int>(random.below(9));
     one.cluster.network = Network::uniform(
@@ -320,7 +219,7 @@ TEST_CASE("message fidelity equals the recurrence, and the schedules keep their 
 TEST_CASE("WFBP equals its closed form on random traces") {
   Random random(4);
   for (int i = 0; i < 500; ++i) {
-    Case one;
+    StepCase one;
     one.trace = random_trace(random);
     const Line line{random.uniform(0, 1e9), random.uniform(0, 5000)};
     one.cost = MessageCost::of_lines({line});
@@ -340,7 +239,7 @@ TEST_CASE("WFBP equals its closed form on random traces") {
 // E[max of 64 lognormals of mean 1 and sigma 0.1] = 1.2591 (numerical integral of the maximum's
 // distribution); 4,000 iterations leave a standard error of 0.0009, four of which are allowed.
 TEST_CASE("jitter: the slowest of 64 workers decides") {
-  Case one;
+  StepCase one;
   Layer layer;
   layer.name = "only";
   layer.backward = Duration::ms(1);
@@ -363,7 +262,7 @@ TEST_CASE("jitter: the slowest of 64 workers decides") {
 TEST_CASE("interference: half of a backward under a message takes twice as long") {
   // Two layers of 100 us; the first gradient's message takes 60 us and runs beside the second
   // layer, which gets 30 us done in it at slowdown 2 and needs 70 us more.
-  Case one;
+  StepCase one;
   for (int l = 0; l < 2; ++l) {
     Layer layer;
     layer.name = std::to_string(l);
@@ -378,7 +277,7 @@ TEST_CASE("interference: half of a backward under a message takes twice as long"
 }
 
 TEST_CASE("a straggler: the others wait, and waiting is not transferring") {
-  Case one;
+  StepCase one;
   Layer layer;
   layer.name = "only";
   layer.backward = Duration::us(100);

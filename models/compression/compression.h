@@ -46,13 +46,6 @@ struct Encoded {
   double elements = 0;   // of the group
   double sent = 0;       // of them, by each worker
   double delivered = 0;  // of the sum, that can be updated by it, at most
-
-  // Channels share the ports evenly: on one of them, so many times the bytes go by.
-  Encoded on_channels(int channels) const {
-    Encoded shared = *this;
-    for (Transfer& transfer : shared.transfers) transfer.size = transfer.size * channels;
-    return shared;
-  }
 };
 
 // `density` of the elements are sent for `iterations` measured ones; the last step has no end.

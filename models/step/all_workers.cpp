@@ -32,6 +32,8 @@ StepResult AllWorkers::run() {
       if (question_.strategy->replans) plan_as_played();
       if (plan_.order == Order::priority)
         play_by_priority();
+      else if (question_.channels > 1)
+        play_on_channels();
       else
         play_in_order();
     }
@@ -39,7 +41,7 @@ StepResult AllWorkers::run() {
   }
   result_.messages = std::move(records_);
   result_.message_count = player_.traffic.messages;
-  result_.wire_B = player_.traffic.wire_B / question_.channels;
+  result_.wire_B = player_.traffic.wire_B;
   result_.path = name_of(player_.path);
   result_.quality = sparsity_.quality();
   result_.settle(sums_);

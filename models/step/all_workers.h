@@ -78,7 +78,12 @@ class AllWorkers {
   Clocks send(const Sending& what, Clocks starts);
   Clocks exchange(const PlannedMessage& message, const Encoded& encoded, const Clocks& starts,
                   Time ready);
+  Sending sending_of(const PlannedMessage& message, const Encoded& encoded);
+  void record_exchange(const PlannedMessage& message, const Clocks& starts, const Clocks& ends,
+                       Time ready);
+  void account(const Sending& what, Clocks starts, Clocks& ends);
   void play_in_order();
+  void play_on_channels();
   void play_by_priority();
   struct BspMoves;
   void play_bsp();

@@ -20,6 +20,10 @@ inline Clocks latest(const Clocks& a, const Clocks& b) {
   return late;
 }
 
+inline Time first_of(const Clocks& clocks) {
+  return *std::min_element(clocks.begin(), clocks.end());
+}
+
 inline Time last_of(const Clocks& clocks) {
   return *std::max_element(clocks.begin(), clocks.end());
 }

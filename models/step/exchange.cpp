@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "sim/core/error.h"
+#include "sim/play_in_time.h"
+
 namespace sgdsim {
 
 Clocks Exchange::play(const MessageCost& cost, const Encoded& encoded, Clocks starts) {
@@ -34,6 +37,43 @@ Played Exchange::push_and_pull(const MessageCost& cost, const Transfer& transfer
     return play_push_pull(servers, *network_, transfer.size, transfer.part, std::move(starts));
   return play_push_pull(servers, network_->with(transfer.folding), transfer.size, transfer.part,
                         std::move(starts));
+}
+
+std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
+                                                   const std::vector<Encoded>& encoded,
+                                                   const std::vector<Clocks>& ready, int at_once) {
+  const auto workers = static_cast<std::size_t>(network_->workers());
+  std::vector<Program> programs(encoded.size());
+  std::vector<Call> calls(encoded.size());
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    calls[i].network = network_;
+    for (int t = 0; t < encoded[i].transfer_count; ++t) {
+      const Transfer& transfer = encoded[i].transfers[static_cast<std::size_t>(t)];
+      if (transfer.size.count() == 0) continue;
+      if (!(transfer.folding == encoded[i].transfers[0].folding))
+        throw InputError("",
+                         "several channels are not defined for transfers that fold differently");
+      const Prepared& one = prepared(cost, transfer);
+      if (one.network) calls[i].network = &*one.network;
+      programs[i].then(one.program);
+    }
+    calls[i].program = &programs[i];
+    for (std::size_t worker = 0; worker < workers; ++worker)
+      calls[i].ready.push_back(at(ready[i], worker) + encoded[i].local);
+    const Traffic sent = traffic_of(programs[i], network_->workers());
+    traffic.messages += sent.messages;
+    traffic.wire_B += sent.wire_B;
+  }
+  path = PathTaken::events;
+  const CollectiveOptions& options = cost.job().options;
+  std::vector<ExchangeTimes> times;
+  for (CallTimes& one :
+       play_in_time(calls, {.alpha = options.alpha,
+                           .jitter = {},
+                           .send_buffer_B = static_cast<double>(options.send_buffer.count()),
+                           .at_once = at_once}))
+    times.push_back({std::move(one.starts), std::move(one.ends)});
+  return times;
 }
 
 void Exchange::play(const MessageCost& cost, const Transfer& transfer, Clocks& clocks) {

@@ -12,6 +12,11 @@
 
 namespace sgdsim {
 
+struct ExchangeTimes {
+  Clocks starts;
+  Clocks ends;
+};
+
 class Exchange {
  public:
   explicit Exchange(const Network& network) : network_(&network) {}
@@ -20,6 +25,12 @@ class Exchange {
   // workers, and so does a single end. Where the cost is a constant or a curve, a message takes it
   // from the moment when the last worker is there.
   Clocks play(const MessageCost& cost, const Encoded& encoded, Clocks starts);
+
+  // Several of them, of which each worker has so many under way at a time; they share the ports.
+  // For costs of algorithms.
+  std::vector<ExchangeTimes> play_together(const MessageCost& cost,
+                                           const std::vector<Encoded>& encoded,
+                                           const std::vector<Clocks>& ready, int at_once);
 
   Traffic traffic;
   PathTaken path = PathTaken::none;

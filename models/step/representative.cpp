@@ -3,97 +3,15 @@
 // With alike workers nothing changes from one iteration to the next, except where the next forward
 // starts before all messages have ended. There the forward of the steady state is longer, and
 // everything after it is the same, only later: every message has ended when the forward has.
+
+#include "models/step/representative.h"
+
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <utility>
 
-#include "models/step/bsp.h"
-#include "models/step/compute.h"
-#include "models/step/priority.h"
-#include "models/step/sparsity.h"
-#include "models/step/step.h"
+#include "models/step/channels.h"
 
 namespace sgdsim {
-namespace {
-
-class Representative {
- public:
-  explicit Representative(const StepQuestion& question)
-      : question_(question),
-        trace_(*question.trace),
-        cost_(&question.cost),
-        work_(backward_work(trace_)) {
-    const int workers = question.cluster->network.workers();
-    const std::vector<double> factors = fixed_factors(question.workers, workers);
-    slowest_ = *std::max_element(factors.begin(), factors.end());
-    for (Duration& work : work_) work = scaled(work, slowest_);
-    for (const Layer& layer : trace_.layers) forward_.push_back(scaled(layer.forward, slowest_));
-    update_ = scaled(trace_.update, slowest_);
-  }
-  // cost_ may point into itself.
-  Representative(const Representative&) = delete;
-  Representative& operator=(const Representative&) = delete;
-
-  StepResult run();
-
- private:
-  void play_iteration();
-  void play_in_order(Duration forward_end);
-  void play_by_priority(Duration forward_end);
-  void play_bsp();
-  struct Sent {
-    Bytes size;
-    ExchangeTime exchange;
-    Duration compress;
-    Duration decompress;
-  };
-  const Sent& sent(const PlannedMessage& message);
-  Duration last_spread();
-  Duration encode(const PlannedMessage& message, const Sent& sent, Backward& backward);
-  Duration record(const PlannedMessage& message, const Sent& sent, Duration ready, Duration start,
-                  Duration spread);
-  void finish_iteration(Duration forward_end);
-  std::vector<Duration> forward_starts(Duration backward);
-  void fill(Timeline& timeline) const;
-
-  const StepQuestion& question_;
-  const Trace& trace_;
-  const MessageCost* cost_;  // at the present density
-  std::optional<MessageCost> other_density_;
-  double slowest_ = 1;
-  std::vector<Duration> work_;
-  std::vector<Duration> forward_;
-  Duration update_;
-  GradientPlan plan_;
-  Duration wakes_;                  // see PlanInput
-  std::vector<Duration> complete_;  // when each layer's messages have ended
-  std::vector<MessageRecord> records_;
-  BusyTimes busy_;
-  std::vector<Duration> forward_starts_;
-  Duration late_decompress_;  // in the next forward
-  Duration late_update_;
-  Duration backward_end_;
-  std::vector<Duration> backward_ends_;  // of each layer
-  struct Encoding {
-    int layer;
-    Bytes size;
-    Duration start, end;
-  };
-  std::vector<Encoding> encodings_;  // between layers of the backward
-  std::vector<Slice> in_turn_;       // BSP: computation and broadcasts, for the timeline
-  Duration last_message_end_;
-  Duration first_spread_;  // of the workers, by the last exchange of the iteration before
-  Duration last_spread_;   // by the last exchange
-  Duration communication_;
-  Duration compress_;
-  Duration decompress_;
-  Duration iteration_;
-  Breakdown breakdown_;
-  Sparsity sparsity_;
-  Job job_;                        // with everything but the size
-  std::array<Sent, 64> recent_{};  // by a hash of the size
-};
 
 // Iterations differ only where the density or the plan does.
 StepResult Representative::run() {
@@ -128,60 +46,6 @@ StepResult Representative::run() {
   return result;
 }
 
-// Layers repeat, and so do their pieces: the costs of some sizes are kept. What a compression makes
-// of a message may depend on its layers, too.
-const Representative::Sent& Representative::sent(const PlannedMessage& message) {
-  const auto size_B = static_cast<uint64_t>(message.size.count());
-  Sent& sent = recent_[(size_B * 0x9e3779b97f4a7c15) >> 58U];
-  if (cost_->compression() != nullptr || cost_->servers() != nullptr) {
-    const Encoded encoded = cost_->encoded(message.group());
-    if (cost_->compression() != nullptr) sparsity_.add(encoded);
-    sent = {message.size, cost_->exchange(encoded.on_channels(question_.channels), job_),
-            scaled(encoded.compress, slowest_), scaled(encoded.decompress, slowest_)};
-    return sent;
-  }
-  if (message.size == sent.size) return sent;
-  sent.size = message.size;
-  const MessageCost& cost = plan_.bsp_broadcasts ? question_.reduce : *cost_;
-  sent.exchange = {cost.of(message.size * question_.channels, job_), {}, {}};
-  return sent;
-}
-
-// How far apart the last exchange of an iteration leaves the workers.
-Duration Representative::last_spread() {
-  if (cost_->servers() == nullptr || plan_.messages.empty()) return {};
-  const Encoded encoded =
-      cost_->encoded(plan_.messages.back().group()).on_channels(question_.channels);
-  return cost_->exchange(encoded, job_).spread;
-}
-
-// When the message's gradients are there and encoded.
-Duration Representative::encode(const PlannedMessage& message, const Sent& sent,
-                                Backward& backward) {
-  const Duration begin = backward.ready(message.first_layer, busy_);
-  const Duration end = backward.spend(sent.compress, busy_);
-  if (end > begin) encodings_.push_back({message.first_layer, message.size, begin, end});
-  compress_ += end - begin;
-  decompress_ += sent.decompress;
-  return end;
-}
-
-// `spread`: how far apart workers start.
-Duration Representative::record(const PlannedMessage& message, const Sent& sent, Duration ready,
-                                Duration start, Duration spread) {
-  const Duration end = start + sent.exchange.after(spread);
-  last_spread_ = sent.exchange.spread;
-  records_.push_back({message.first_layer, message.last_layer, message.size, ready, start, end});
-  for (int l = message.first_layer; l <= message.last_layer; ++l) {
-    Duration& complete = complete_[static_cast<std::size_t>(l)];
-    complete = std::max(complete, end);
-  }
-  if (plan_.gate == Gate::all && plan_.bsp == BspForm::none) busy_.add(start, end);
-  communication_ += end - start;
-  last_message_end_ = std::max(last_message_end_, end);
-  return end;
-}
-
 void Representative::play_iteration() {
   records_.clear();
   encodings_.clear();
@@ -204,53 +68,11 @@ void Representative::play_iteration() {
     play_bsp();
   else if (plan_.order == Order::priority)
     play_by_priority(forward_end);
+  else if (question_.channels > 1)
+    play_on_channels(forward_end);
   else
     play_in_order(forward_end);
   finish_iteration(forward_end);
-}
-
-void Representative::play_in_order(Duration forward_end) {
-  Backward backward(work_, question_.interference);
-  backward.start(forward_end);
-  std::vector<Duration> channel_free(static_cast<std::size_t>(question_.channels));
-  if (plan_.after_backward) backward.ready(0, busy_);
-  std::size_t turn = 0;
-  for (const PlannedMessage& message : plan_.messages) {
-    const Sent& one = sent(message);
-    const Duration ready = encode(message, one, backward);
-    Duration& channel = channel_free[turn++ % channel_free.size()];
-    // Behind a message workers are as far apart as that left them; if there was time, as the
-    // iteration before did; at a time that is the same for all, not at all.
-    Duration spread = channel >= ready && turn > channel_free.size() ? last_spread_ : first_spread_;
-    if (message.not_before > std::max(ready, channel)) spread = Duration();
-    channel = record(message, one, ready, std::max({ready, channel, message.not_before}), spread);
-  }
-  backward_end_ = backward.ready(0, busy_);
-  backward_ends_ = backward.ends();
-}
-
-void Representative::play_by_priority(Duration forward_end) {
-  Backward backward(work_, 1);
-  backward.start(forward_end);
-  std::vector<Duration> ready;
-  ready.reserve(plan_.messages.size());
-  const bool compressed = cost_->compression() != nullptr;
-  std::vector<Sent> costs;
-  for (const PlannedMessage& message : plan_.messages) {
-    if (compressed) costs.push_back(sent(message));
-    ready.push_back(compressed ? encode(message, costs.back(), backward)
-                               : backward.ready(message.first_layer, busy_));
-  }
-  backward_end_ = backward.ready(0, busy_);
-  backward_ends_ = backward.ends();
-  Duration channel_free;
-  send_by_priority(plan_, ready, Duration::longest(), [&](std::size_t index, Duration now) {
-    const PlannedMessage& message = plan_.messages[index];
-    // Committed while another one is on its way, it follows that; otherwise all start at once.
-    const Duration spread = now < channel_free ? last_spread_ : Duration();
-    return channel_free = record(message, compressed ? costs[index] : sent(message), ready[index],
-                                 std::max(now, channel_free), spread);
-  });
 }
 
 // Where messages go on in the next forward, each layer waits for its own of the iteration before,
@@ -372,9 +194,10 @@ void Representative::fill(Timeline& timeline) const {
                         .start = Time() + encoding->start,
                         .end = Time() + encoding->end});
   }
+  ChannelNumbers numbers;
   for (std::size_t i = 0; i < records_.size(); ++i)
     slices.push_back({.activity = Activity::message,
-                      .channel = static_cast<int>(i) % question_.channels,
+                      .channel = numbers.next(records_[i].start, records_[i].end),
                       .index = static_cast<int>(i),
                       .first_layer = records_[i].first_layer,
                       .last_layer = records_[i].last_layer,
@@ -400,48 +223,6 @@ void Representative::fill(Timeline& timeline) const {
       timeline.add(slice);
     }
 }
-
-// Parameters broadcast from a root layer by layer, or gradients reduced to all.
-void Representative::play_bsp() {
-  struct Moves {
-    Representative& own;
-    std::vector<Duration> ready;
-    Duration forward(int l, Duration now) const {
-      return drawn(Activity::forward, l, now, now + own.forward_[place(l)]);
-    }
-    Duration backward(int l, Duration now) {
-      const Duration end = drawn(Activity::backward, l, now, now + own.work_[place(l)]);
-      return ready[place(l)] = own.backward_end_ = end;
-    }
-    Duration broadcast(int l, Duration now) const {
-      if (!own.plan_.bsp_broadcasts) return now;
-      const Duration cost = own.question_.broadcast.of(own.trace_.layers[place(l)].gradient);
-      own.communication_ += cost;
-      return drawn(Activity::broadcast, l, now, now + cost);
-    }
-    Duration reduce(int l, Duration now) const {
-      const PlannedMessage& message = own.plan_.messages[own.work_.size() - 1 - place(l)];
-      return own.record(message, own.sent(message), ready[place(l)], now, {});
-    }
-    static Duration later(Duration a, Duration b) { return std::max(a, b); }
-    Duration drawn(Activity activity, int l, Duration start, Duration end) const {
-      if (own.question_.timeline != nullptr)
-        own.in_turn_.push_back({.activity = activity,
-                                .index = l,
-                                .first_layer = l,
-                                .last_layer = l,
-                                .size = own.trace_.layers[place(l)].gradient,
-                                .start = Time() + start,
-                                .end = Time() + end});
-      return end;
-    }
-    static std::size_t place(int l) { return static_cast<std::size_t>(l); }
-  };
-  Moves moves{*this, std::vector<Duration>(work_.size())};
-  sgdsim::play_bsp(plan_.bsp, static_cast<int>(work_.size()), Duration(), moves);
-}
-
-}  // namespace
 
 StepResult simulate_representative(const StepQuestion& question) {
   return Representative(question).run();

@@ -26,7 +26,7 @@ struct StepQuestion {
   int iterations = 1;  // measured ones
   int warm_up = 0;
   uint64_t seed = 1;
-  int channels = 1;              // messages take turns; channels share the ports evenly
+  int channels = 1;              // messages of a worker that may be in flight
   double interference = 1;       // compute takes this much longer while the worker communicates
   Timeline* timeline = nullptr;  // filled in if given
   // Called between messages, or iterations where no messages are played. What it throws ends the

@@ -321,6 +321,33 @@ Program MessageCost::program_of(const Transfer& transfer, std::optional<Network>
   return schedule_of(*algorithm_, job);
 }
 
+MessageCost MessageCost::without_folds() const {
+  MessageCost cost = *this;
+  const Folding nothing{0, {}};
+  if (is_algorithm() && job_.network != nullptr)
+    cost.kept_network_ = std::make_shared<const Network>(job_.network->with(nothing));
+  const auto change = [&](Job& job) {
+    job.cost = job.cost.with(nothing);
+    if (cost.kept_network_) job.network = cost.kept_network_.get();
+  };
+  change(cost.job_);
+  for (MessageCost& candidate : cost.candidates_) change(candidate.job_);
+  return cost;
+}
+
+Duration MessageCost::network_free(Bytes size, const MessageCost& without) const {
+  if (lines_.empty()) return curve_.samples().front().time;
+  const auto size_B = static_cast<double>(size.count());
+  const Line& cheapest =
+      *std::min_element(lines_.begin(), lines_.end(),
+                        [&](const Line& a, const Line& b) { return a.at(size_B) < b.at(size_B); });
+  const bool starts_in_flight = !is_algorithm() || job_.wire();
+  const Duration start_up =
+      starts_in_flight ? Duration::nearest_ps(std::max(0., cheapest.start_up_ps)) : Duration();
+  if (!is_algorithm() || compression_ != nullptr) return start_up;
+  return start_up + std::max(Duration(), of(size) - without.of(size));
+}
+
 Line MessageCost::line() const {
   if (!lines_.empty()) return lines_.front();
   return least_squares(curve_.samples());

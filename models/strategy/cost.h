@@ -59,6 +59,11 @@ class MessageCost {
   double planned_ps(Bytes size) const;
   // What one message of both saves over two, one after the other: a, if the cost is a + b M.
   double saved_ps(Bytes first, Bytes second) const;
+  // What of the time of a message leaves the network free: the a of the line, or what the smallest
+  // measured message took; of an algorithm its folds, and its start-ups where they are in flight.
+  // `without`: without_folds() of this cost.
+  Duration network_free(Bytes size, const MessageCost& without) const;
+  MessageCost without_folds() const;
   // The line that rules based on a and b use: for curves, the least squares fit.
   Line line() const;
   bool is_known() const { return plays() || !lines_.empty() || !curve_.empty(); }
@@ -96,7 +101,8 @@ class MessageCost {
   std::shared_ptr<const ParameterServers> servers_;
   std::shared_ptr<const Compression> compression_;
   double density_ = 1;
-  std::vector<Line> exchange_lines_;  // of the exchange behind a compression
+  std::vector<Line> exchange_lines_;             // of the exchange behind a compression
+  std::shared_ptr<const Network> kept_network_;  // what the jobs point to, if it was changed
 };
 
 }  // namespace sgdsim
