@@ -43,7 +43,7 @@ Bench bench_of(const char* name, Operation operation, int workers, Bytes size, b
   if (!alike) bench.network.set_ports(random_ports(random, workers));
   for (int i = 0; i < workers && !alike; ++i)
     bench.starts.push_back(Time::at(Duration::ps(static_cast<int64_t>(random.below(50'000'000)))));
-  Job job;
+  CollectiveJob job;
   job.operation = operation;
   job.team = {.size = workers, .stride = 1};
   job.share = {.total = size, .fractional = false, .split = {}};
@@ -239,7 +239,7 @@ void ring_symmetric(benchmark::State& state) {
 void lp_chain(benchmark::State& state) {
   const auto workers = static_cast<int>(state.range(0));
   Bench bench = bench_of("lp", Operation::reduce, workers, Bytes(100));
-  auto& pipeline = std::get<Pipeline>(bench.program.stages.front());
+  auto& pipeline = std::get<TreePipeline>(bench.program.stages.front());
   pipeline.flows.front().blocks = {{65'536, 1000}};
   const Time expected = bare_chain_end(bench, 1000, 65'536);
   time_it(state, bench, PathChoice::rounds, ends(bench, PathChoice::rounds).back() == expected);

@@ -42,7 +42,7 @@ struct Setting {
       : trace(trace_of(layers)), strategy(strategy_named(name, "bench")) {
     cluster.network =
         Network::uniform(workers, {Duration::us(20), PerByte::ps(100), PerByte::ps(10)});
-    Job job;
+    CollectiveJob job;
     job.team = {.size = workers, .stride = 1};
     job.share = {.total = Bytes(1), .fractional = false, .split = {}};
     job.cost = cluster.network.worst();
@@ -69,7 +69,7 @@ void compressed(benchmark::State& state, const std::string& name, const std::str
   Object fields(Value(json, "bench", ""));
   Compression compression =
       read_compression(fields, {setting.trace, 64, setting.cluster.network.worst()});
-  Job job = setting.question.cost.job();
+  CollectiveJob job = setting.question.cost.job();
   job.operation = compression.operation;
   const std::string algorithm =
       compression.algorithm.empty() ? "recursive_doubling" : compression.algorithm;

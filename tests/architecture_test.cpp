@@ -78,6 +78,14 @@ size_t find_word(const std::string& line, const std::string& word, size_t from =
 
 // ---- includes
 
+// A room, or a room within it.
+template <class Names>
+bool is_in_one_of(const std::string& room, const Names& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return room == name || room.starts_with(name + "/");
+  });
+}
+
 void check_include(const House& house, const SourceFile& file, size_t line, Breaches& breaches) {
   const std::string& text = file.lines[line];
   const size_t open = text.find_first_of("<\"");
@@ -88,7 +96,7 @@ void check_include(const House& house, const SourceFile& file, size_t line, Brea
     const std::string other = room_of(house, target);
     if (other.empty()) {
       breaches.push_back(at(file, line) + "includes \"" + target + "\", which is in no room");
-    } else if (!names_in((*row_of(house.rooms, room))[1]).contains(other)) {
+    } else if (!is_in_one_of(other, names_in((*row_of(house.rooms, room))[1]))) {
       breaches.push_back(at(file, line) + room + " may not include " + other);
     }
     return;
@@ -315,33 +323,38 @@ const std::string long_text = "//\n" + std::string(longest_file_lines, '\n');
 
 const std::vector<Invented> invented = {
     {"upwards",
-     "sim/a.cpp",
-     "//\n#include \"models/b.h\"",
+     "sim/net/a.cpp",
+     "//\n#include \"models/step/b.h\"",
      include_breaches,
-     {"sim/a.cpp:2: sim may not include models"}},
+     {"sim/net/a.cpp:2: sim/net may not include models/step"}},
     {"sideways",
-     "models/a.h",
+     "models/step/a.h",
      "#include \"topologies/b.h\"",
      include_breaches,
-     {"models/a.h:1: models may not include topologies"}},
+     {"models/step/a.h:1: models/step may not include topologies"}},
     {"downwards", "app/a.h", "#include \"sim/core/units.h\"", include_breaches, {}},
     {"longest room counts",
      "sim/core/a.h",
-     "#include \"sim/b.h\"",
+     "#include \"sim/net/b.h\"",
      include_breaches,
-     {"sim/core/a.h:1: sim/core may not include sim"}},
-    {"a commented include", "sim/a.h", "// #include \"app/b.h\"", include_breaches, {}},
+     {"sim/core/a.h:1: sim/core may not include sim/net"}},
+    {"within a room upwards",
+     "models/collective/a.h",
+     "#include \"models/step/b.h\"",
+     include_breaches,
+     {"models/collective/a.h:1: models/collective may not include models/step"}},
+    {"a commented include", "sim/net/a.h", "// #include \"app/b.h\"", include_breaches, {}},
     {"no room", "utils/a.h", "", include_breaches, {"utils/a.h: is in no room"}},
     {"into no room",
-     "sim/a.h",
+     "sim/net/a.h",
      "#include \"b.h\"",
      include_breaches,
-     {"sim/a.h:1: includes \"b.h\", which is in no room"}},
+     {"sim/net/a.h:1: includes \"b.h\", which is in no room"}},
     {"library",
-     "models/a.h",
+     "models/step/a.h",
      "#include <boost/graph/graph_traits.hpp>",
      include_breaches,
-     {"models/a.h:1: models may not include boost"}},
+     {"models/step/a.h:1: models/step may not include boost"}},
     {"library at home", "topologies/a.h", "#include <boost/any.hpp>", include_breaches, {}},
     {"C random numbers",
      "models/a.cpp",

@@ -115,7 +115,7 @@ TEST_CASE("calibrate: messages and bytes are those of the simulated schedules") 
   for (int ranks = 2; ranks <= 9; ++ranks)
     for (const Collective& collective : every_collective(ranks, 9 * 16 * 7 * 20, false)) {
       INFO(collective.algorithm << " " << collective.operation << " " << ranks);
-      Job job;
+      CollectiveJob job;
       job.operation = operation_named(collective.operation, "");
       job.team = {.size = ranks, .stride = 1};
       job.share = {.total = Bytes(collective.bytes), .fractional = false, .split = {}};

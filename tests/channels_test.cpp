@@ -63,7 +63,7 @@ TEST_CASE("channels: flights overlap, bytes share the ports") {
   one.trace.layers.resize(2);
   for (Layer& layer : one.trace.layers) layer.gradient = Bytes(8000);
   one.cluster.network = Network::uniform(4, {Duration::us(10), PerByte::ps(1000), {}});
-  Job job = ring_job(one.cluster, false);
+  CollectiveJob job = ring_job(one.cluster, false);
   job.options.alpha = AlphaRule::wire;
   one.cost = MessageCost::of_algorithm(algorithm_named("ring", ""), job);
   for (const auto& [channels, us] : {std::pair(1, 144), {2, 84}, {7, 84}}) {

@@ -141,8 +141,8 @@ PairRule draw_rule(Random& random, int ranks, int& classes) {
 
 }  // namespace
 
-Job CollectiveCase::job() const {
-  Job job;
+CollectiveJob CollectiveCase::job() const {
+  CollectiveJob job;
   job.operation = operation;
   job.team = {.size = ranks(), .stride = 1};
   job.share = {.total = size, .fractional = options.fractional_chunks, .split = {}};
@@ -174,8 +174,9 @@ std::string CollectiveCase::text() const {
 }
 
 bool has_pipelines(const Program& program) {
-  return std::any_of(program.stages.begin(), program.stages.end(),
-                     [](const Stage& stage) { return std::holds_alternative<Pipeline>(stage); });
+  return std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
+    return std::holds_alternative<TreePipeline>(stage);
+  });
 }
 
 PairCost draw_cost(Random& random) {

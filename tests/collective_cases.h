@@ -26,7 +26,7 @@ struct CollectiveCase {
   MessageJitter jitter;
 
   int ranks() const { return network.workers(); }
-  Job job() const;
+  CollectiveJob job() const;
   Program program() const { return schedule_of(*algorithm, job()); }
   std::optional<Duration> closed_form() const { return closed_form_of(*algorithm, job()); }
   Played played(PathChoice path = PathChoice::fastest) const;

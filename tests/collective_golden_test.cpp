@@ -8,7 +8,7 @@
 
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
-#include "sim/pipeline_engine.h"
+#include "sim/play/pipeline_engine.h"
 
 using namespace sgdsim;
 
@@ -217,7 +217,7 @@ TEST_CASE("broadcast of AlexNet") {
 // The figure of the LP paper: 3 GPUs, blocks a b c d, reduce along GPU0 -> GPU1 -> GPU2. Hop 0
 // works in steps 1 to 4, hop 1 in steps 2 to 5; the whole takes 5 = P + m - 2 steps.
 TEST_CASE("the step table of the LP paper's figure") {
-  Job job;
+  CollectiveJob job;
   job.operation = Operation::reduce;
   job.team = {.size = 3, .stride = 1};
   job.share = {.total = Bytes(400), .fractional = false, .split = {}};
@@ -228,7 +228,7 @@ TEST_CASE("the step table of the LP paper's figure") {
   REQUIRE(program.stages.size() == 1);
   std::vector<Time> clocks(3);
   std::vector<BlockTransfer> log;
-  play_pipeline_by_events(std::get<Pipeline>(program.stages.front()), 1,
+  play_pipeline_by_events(std::get<TreePipeline>(program.stages.front()), 1,
                           Wires(network, AlphaRule::port), {}, clocks, &log);
   REQUIRE(log.size() == 8);
   const Duration step = Duration::us(160);  // 10 + 100 + 50

@@ -13,7 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "models/collective/simulate.h"
-#include "sim/pipeline_engine.h"
+#include "sim/play/pipeline_engine.h"
 #include "tests/collective_cases.h"
 
 using namespace sgdsim;
@@ -23,7 +23,7 @@ namespace {
 // Flows of one pipeline meet at a port, or at a reduce engine.
 bool competes(const Program& program) {
   return std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
-    const auto* pipeline = std::get_if<Pipeline>(&stage);
+    const auto* pipeline = std::get_if<TreePipeline>(&stage);
     return pipeline != nullptr && (!pipeline->link_duplex || pipeline->reduce_overlaps) &&
            !is_plain_chain(*pipeline);
   });

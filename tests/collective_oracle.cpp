@@ -39,7 +39,7 @@ void Oracle::play(const Program& program) {
   for (const Stage& stage : program.stages) {
     if (const auto* phase = std::get_if<Phase>(&stage))
       for (int round = 0; round < phase->rounds; ++round) play_round(*phase, round);
-    if (const auto* pipeline = std::get_if<Pipeline>(&stage)) play_pipeline(*pipeline);
+    if (const auto* pipeline = std::get_if<TreePipeline>(&stage)) play_pipeline(*pipeline);
   }
 }
 
@@ -60,7 +60,7 @@ void Oracle::find_cuts(const Program& program) {
     if (const auto* phase = std::get_if<Phase>(&stage)) {
       add(phase->share.split, phase->team.size);
       add(phase->share.split, phase->core());
-    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
+    } else if (const auto* pipeline = std::get_if<TreePipeline>(&stage)) {
       // Two trees cut their share in the middle, the first half being the larger one.
       const std::vector<int> split = split_of(pipeline->team);
       const int64_t first = share_of(n_, split, 0).length();
@@ -168,11 +168,11 @@ void Oracle::deliver(const std::vector<Sent>& messages, bool folds) {
     }
 }
 
-void Oracle::play_pipeline(const Pipeline& pipeline) {
+void Oracle::play_pipeline(const TreePipeline& pipeline) {
   double up_B = 0;
   double down_B = 0;
   for (std::size_t f = 0; f < pipeline.flows.size(); ++f) {
-    const Flow& flow = pipeline.flows[f];
+    const TreeFlow& flow = pipeline.flows[f];
     double size_B = 0;
     for (const BlockRun& run : flow.blocks) size_B += run.size_B * static_cast<double>(run.count);
     play_flow(pipeline, f, flow.to_root ? up_B : down_B);
@@ -181,7 +181,7 @@ void Oracle::play_pipeline(const Pipeline& pipeline) {
     const bool returns = !flow.to_root && pipeline.flows.front().to_root;
     CHECK(returns == (flow.released_by >= 0));
     if (returns) {
-      const Flow& release = pipeline.flows[static_cast<std::size_t>(flow.released_by)];
+      const TreeFlow& release = pipeline.flows[static_cast<std::size_t>(flow.released_by)];
       CHECK(release.to_root);
       CHECK(release.block_count() == flow.block_count());
     }
@@ -191,8 +191,8 @@ void Oracle::play_pipeline(const Pipeline& pipeline) {
     if (sum_B > 0 && !one_.options.fractional_chunks) CHECK(sum_B == share_B);
 }
 
-void Oracle::play_flow(const Pipeline& pipeline, std::size_t f, double begin_B) {
-  const Flow& flow = pipeline.flows[f];
+void Oracle::play_flow(const TreePipeline& pipeline, std::size_t f, double begin_B) {
+  const TreeFlow& flow = pipeline.flows[f];
   const Team& team = pipeline.team;
   double size_B = 0;
   int64_t blocks = 0;

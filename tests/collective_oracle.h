@@ -84,8 +84,8 @@ class Oracle {
   std::vector<Interval> pieces_of(const Phase& phase, int round, int worker);
   void deliver(const std::vector<Sent>& messages, bool folds);
   void claim(const Sent& message);
-  void play_pipeline(const Pipeline& pipeline);
-  void play_flow(const Pipeline& pipeline, std::size_t flow, double begin_B);
+  void play_pipeline(const TreePipeline& pipeline);
+  void play_flow(const TreePipeline& pipeline, std::size_t flow, double begin_B);
   std::pair<std::size_t, std::size_t> indices(Interval interval) const {
     auto at = [&](int64_t cut) {
       return static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), cut) -

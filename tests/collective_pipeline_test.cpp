@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <tuple>
 
-#include "sim/pipeline_engine.h"
+#include "sim/play/pipeline_engine.h"
 #include "tests/collective_cases.h"
 
 using namespace sgdsim;
@@ -26,7 +26,8 @@ struct Take {  // a block that waits for the reduce engine of its receiver
 
 class PlainSchedule {
  public:
-  PlainSchedule(const Pipeline& pipeline, const Wires& wires, int base, std::vector<Time>& clocks)
+  PlainSchedule(const TreePipeline& pipeline, const Wires& wires, int base,
+                std::vector<Time>& clocks)
       : pipeline_(pipeline), wires_(wires), base_(base), clocks_(clocks) {
     for (int f = 0; f < static_cast<int>(pipeline.flows.size()); ++f) add_flow(f);
     const std::size_t ports = std::max(edges_.size(), static_cast<std::size_t>(pipeline.team.size));
@@ -60,13 +61,13 @@ class PlainSchedule {
   }
   Time& out_free(const PlainEdge& e) { return out_free_[static_cast<std::size_t>(e.out_port)]; }
   Time& in_free(const PlainEdge& e) { return in_free_[static_cast<std::size_t>(e.in_port)]; }
-  const Flow& flow_of(const PlainEdge& edge) const {
+  const TreeFlow& flow_of(const PlainEdge& edge) const {
     return pipeline_.flows[static_cast<std::size_t>(edge.flow)];
   }
   bool folds(const PlainEdge& edge) const { return pipeline_.reduces && flow_of(edge).to_root; }
 
   void add_flow(int f) {
-    const Flow& flow = pipeline_.flows[static_cast<std::size_t>(f)];
+    const TreeFlow& flow = pipeline_.flows[static_cast<std::size_t>(f)];
     auto depth = [&](int v) {
       int d = -1;
       for (; v >= 0; v = flow.parents[static_cast<std::size_t>(v)]) ++d;
@@ -178,7 +179,7 @@ class PlainSchedule {
     return next;
   }
 
-  const Pipeline& pipeline_;
+  const TreePipeline& pipeline_;
   const Wires& wires_;
   int base_;
   std::vector<Time>& clocks_;
@@ -187,7 +188,7 @@ class PlainSchedule {
   std::vector<Take> takes_;
 };
 
-std::vector<Time> plainly_played(const Pipeline& pipeline, const Wires& wires,
+std::vector<Time> plainly_played(const TreePipeline& pipeline, const Wires& wires,
                                  std::vector<Time> clocks) {
   for (int worker = 0; worker < wires.network().workers(); ++worker)
     if (pipeline.team.takes_part(worker) && worker / pipeline.team.stride % pipeline.team.size == 0)
@@ -210,7 +211,7 @@ TEST_CASE("pipelines are played as the plain list schedule would") {
         const std::vector<Time> starts = draw_starts(random, one.ranks());
         INFO(one.text());
         for (const Stage& stage : one.program().stages) {
-          const auto* pipeline = std::get_if<Pipeline>(&stage);
+          const auto* pipeline = std::get_if<TreePipeline>(&stage);
           if (pipeline == nullptr) continue;
           const std::vector<Time> plain = plainly_played(*pipeline, wires, starts);
           std::vector<Time> clocks = starts;

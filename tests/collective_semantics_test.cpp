@@ -232,9 +232,9 @@ TEST_CASE("in double binary trees a worker is inside one tree at most, and ceil(
     one.block = Bytes(100);
     one.network = Network::uniform(ranks, {});
     const Program program = one.program();
-    const auto& pipeline = std::get<Pipeline>(program.stages.front());
+    const auto& pipeline = std::get<TreePipeline>(program.stages.front());
     std::vector<int> trees_inside(static_cast<std::size_t>(ranks), 0);
-    for (const Flow& flow : pipeline.flows) {
+    for (const TreeFlow& flow : pipeline.flows) {
       std::vector<int> children(static_cast<std::size_t>(ranks), 0);
       for (int v = 1; v < ranks; ++v) {
         ++children[static_cast<std::size_t>(flow.parents[static_cast<std::size_t>(v)])];

@@ -38,8 +38,8 @@ struct Bench {
   Bench(int workers, const PairCost& pair, Trace layers) : trace(std::move(layers)) {
     cluster.network = Network::uniform(workers, pair);
   }
-  Job job(Operation operation) const {
-    Job job;
+  CollectiveJob job(Operation operation) const {
+    CollectiveJob job;
     job.operation = operation;
     job.team = {.size = cluster.network.workers(), .stride = 1};
     job.share = {.total = Bytes(1), .fractional = false, .split = {}};

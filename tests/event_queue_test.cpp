@@ -1,6 +1,6 @@
 // The radix heap against a list that is searched for its earliest event: the same order, for equal
 // times the order of planning, whatever is planned between two events.
-#include "sim/event_queue.h"
+#include "sim/core/event_queue.h"
 
 #include <algorithm>
 #include <doctest/doctest.h>

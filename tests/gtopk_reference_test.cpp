@@ -64,7 +64,7 @@ TEST_CASE("gTop-k: the simulated messages are those of the algorithm, for any nu
     CAPTURE(workers);
     const GtopkOutcome outcome =
         gtopk(gradients_of(random, workers, 60, 0.3), k, PutBack::global_absence);
-    Job job;
+    CollectiveJob job;
     job.team = {.size = workers, .stride = 1};
     job.share = {.total = Bytes(k * entry_B), .fractional = false, .split = {}};
     std::vector<SentList> played;

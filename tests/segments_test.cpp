@@ -57,7 +57,7 @@ void check_like(const Cluster& segmented, const Cluster& plain, Bytes size, bool
       CollectiveQuestion question = question_of(algorithm, operation, size);
       for (const PathChoice path : {PathChoice::fastest, PathChoice::rounds, PathChoice::events}) {
         question.path = path;
-        Job job;
+        CollectiveJob job;
         job.operation = operation;
         job.team = {.size = plain.network.workers(), .stride = 1};
         job.share = {.total = size, .fractional = false, .split = {}};

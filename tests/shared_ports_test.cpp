@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/collective/registry.h"
-#include "sim/play_in_time.h"
-#include "sim/symmetric.h"
+#include "sim/play/play_in_time.h"
+#include "sim/play/symmetric.h"
 #include "tests/collective_cases.h"
 
 using namespace sgdsim;

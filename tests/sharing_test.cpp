@@ -1,5 +1,5 @@
 // Cards and uplinks that several workers share: each expected time is the drawing beside it.
-#include "sim/sharing.h"
+#include "sim/play/sharing.h"
 
 #include <doctest/doctest.h>
 

@@ -45,8 +45,8 @@ struct StepCase {
   }
 };
 
-inline Job ring_job(const Cluster& cluster, bool fractional) {
-  Job job;
+inline CollectiveJob ring_job(const Cluster& cluster, bool fractional) {
+  CollectiveJob job;
   job.team = {.size = cluster.network.workers(), .stride = 1};
   job.share = {.total = Bytes(1), .fractional = fractional, .split = {}};
   job.cost = cluster.network.worst();

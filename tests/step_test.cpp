@@ -115,7 +115,7 @@ TEST_CASE("BSP-SGD with a root: message by message, with and without draining") 
                                    PerByte::ps(random.uniform(10, 3000)), PerByte::ps(100)});
     const Algorithm& algorithm = algorithm_named(i % 2 == 0 ? "mst" : "lp", "");
     auto cost = [&](Operation operation) {
-      Job job = ring_job(one.cluster, false);
+      CollectiveJob job = ring_job(one.cluster, false);
       job.operation = operation;
       return MessageCost::of_algorithm(algorithm, job);
     };

@@ -35,7 +35,7 @@ struct Lab {
   StepResult play(const std::string& strategy, Fidelity fidelity) const {
     const Json parsed = Json::parse(strategy);
     const Strategy chosen = read_strategy(Value(parsed, "test", ""));
-    Job job;
+    CollectiveJob job;
     job.team = {.size = cluster.network.workers(), .stride = 1};
     job.cost = cluster.network.worst();
     job.network = &cluster.network;

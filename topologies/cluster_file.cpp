@@ -30,7 +30,7 @@ void add_bands(const Value& value, const Shape& shape, Network& network) {
 }
 
 // Links between routers carry what several pairs send, which no cost of a pair knows. Cards and the
-// uplinks of a leaf-spine are charged (sim/sharing.h); a fat tree has a way for everybody.
+// uplinks of a leaf-spine are charged (sim/play/sharing.h); a fat tree has a way for everybody.
 std::vector<std::string> notes_of(const Shape& shape, int nodes) {
   constexpr std::array<std::string_view, 5> shared = {"chain", "ring", "torus", "dragonfly",
                                                       "explicit"};

@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "sim/cluster.h"
 #include "sim/core/json.h"
+#include "sim/net/cluster.h"
 #include "topologies/graph.h"
 
 namespace sgdsim {

@@ -1,4 +1,4 @@
-// The number of hops decides the class of a pair; see GridHops in sim/network.h.
+// The number of hops decides the class of a pair; see GridHops in sim/net/network.h.
 #include "topologies/grid.h"
 
 #include <cassert>

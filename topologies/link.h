@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "sim/core/json.h"
-#include "sim/network.h"
+#include "sim/net/network.h"
 
 namespace sgdsim {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/network.h"
+#include "sim/net/network.h"
 
 namespace sgdsim {
 

@@ -11,8 +11,8 @@
 
 #include <vector>
 
-#include "sim/cluster.h"
 #include "sim/core/json.h"
+#include "sim/net/cluster.h"
 
 namespace sgdsim {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/core/json.h"
-#include "sim/network.h"
+#include "sim/net/network.h"
 #include "topologies/graph.h"
 
 namespace sgdsim {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/trace.h"
+#include "sim/work/trace.h"
 
 namespace sgdsim {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/core/units.h"
-#include "sim/trace.h"
+#include "sim/work/trace.h"
 
 namespace sgdsim {
 

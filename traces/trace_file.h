@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sim/core/json.h"
-#include "sim/trace.h"
+#include "sim/work/trace.h"
 
 namespace sgdsim {
 

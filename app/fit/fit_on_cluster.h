@@ -9,8 +9,8 @@
 
 #include "app/fit/fit_question.h"
 #include "models/link/from_collective.h"
-#include "sim/cluster.h"
 #include "sim/core/json.h"
+#include "sim/net/cluster.h"
 
 namespace sgdsim {
 

@@ -31,9 +31,9 @@ std::vector<Line> read_lines(Object& fields) {
   return {line(fields)};
 }
 
-Job job_of(const CollectiveField& field, const Algorithm& algorithm, const Cluster& cluster,
-           Operation operation) {
-  Job job;
+CollectiveJob job_of(const CollectiveField& field, const Algorithm& algorithm,
+                     const Cluster& cluster, Operation operation) {
+  CollectiveJob job;
   job.operation = operation;
   job.team = {.size = cluster.network.workers(), .stride = 1};
   job.share = {.total = Bytes(1), .fractional = field.options.fractional_chunks, .split = {}};
@@ -51,7 +51,7 @@ MessageCost cost_of(const CollectiveField& field, const Algorithm& algorithm,
   if (!algorithm.offers(operation))
     throw InputError("",
                      std::string(algorithm.name) + " has no " + std::string(name_of(operation)));
-  const Job job = job_of(field, algorithm, cluster, operation);
+  const CollectiveJob job = job_of(field, algorithm, cluster, operation);
   if (job.size() > 1) schedule_of(algorithm, job);  // does it fit?
   return MessageCost::of_algorithm(algorithm, job);
 }

@@ -10,8 +10,8 @@
 
 #include "models/collective/collective.h"
 #include "models/strategy/cost.h"
-#include "sim/cluster.h"
 #include "sim/core/json.h"
+#include "sim/net/cluster.h"
 
 namespace sgdsim {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/terminal.h"
-#include "sim/timeline.h"
+#include "sim/play/timeline.h"
 
 namespace sgdsim {
 

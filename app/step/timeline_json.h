@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/step/experiment.h"
-#include "sim/timeline.h"
+#include "sim/play/timeline.h"
 
 namespace sgdsim {
 

@@ -10,26 +10,26 @@
 namespace sgdsim::collective::be {
 namespace {
 
-Phase halve(const Job& job) {
+Phase halve(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::exchange, Load::half, log2_down(job.size()));
   phase.folds = true;
   return phase;
 }
 
-Phase doubled_back(const Job& job, Talk talk) {
+Phase doubled_back(const CollectiveJob& job, Talk talk) {
   Phase phase = job.phase(talk, Load::window, log2_down(job.size()));
   phase.far_first = true;
   return phase;
 }
 
-Phase fold(const Job& job, bool odd_stays) {
+Phase fold(const CollectiveJob& job, bool odd_stays) {
   Phase phase = job.phase(Talk::fold, Load::whole, 1);
   phase.folds = true;
   phase.odd_stays = odd_stays;
   return phase;
 }
 
-Program allreduce(const Job& job) {
+Program allreduce(const CollectiveJob& job) {
   return Program()
       .then(fold(job, true))
       .then(halve(job))
@@ -37,14 +37,14 @@ Program allreduce(const Job& job) {
       .then(job.phase(Talk::unfold, Load::whole, 1));
 }
 
-Program reduce(const Job& job) {
+Program reduce(const CollectiveJob& job) {
   Program program;
   program.then(fold(job, false)).then(halve(job)).then(doubled_back(job, Talk::gather));
   for (Stage& stage : program.stages) std::get<Phase>(stage).odd_stays = false;
   return program;
 }
 
-Program broadcast(const Job& job) {
+Program broadcast(const CollectiveJob& job) {
   Phase scatter = job.phase(Talk::tree_down, Load::subtree, log2_up(job.size()));
   scatter.padded_chunks = true;  // MPICH scatters slots of ceil(n/P) bytes
   Program program;
@@ -57,7 +57,7 @@ Program broadcast(const Job& job) {
   return program.then(ring);
 }
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   switch (job.operation) {
     case Operation::broadcast:
       return broadcast(job);
@@ -70,7 +70,7 @@ Program schedule(const Job& job) {
 
 // Core worker 0 always keeps the first chunks, the largest ones, so its exchanges take longest:
 // in round j it receives the first p'/2^(j+1) of p' chunks. Rounding is per message.
-Duration halving_time(const Job& job, bool folds) {
+Duration halving_time(const CollectiveJob& job, bool folds) {
   const int parts = 1 << log2_down(job.size());
   Duration sum;
   for (int kept = parts / 2; kept >= 1; kept /= 2) {
@@ -81,7 +81,7 @@ Duration halving_time(const Job& job, bool folds) {
   return sum;
 }
 
-Duration gather_time(const Job& job) {
+Duration gather_time(const CollectiveJob& job) {
   const int parts = 1 << log2_down(job.size());
   Duration sum;
   for (int held = 1; held < parts; held *= 2)
@@ -93,7 +93,7 @@ bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 
 // (ceil(lg P) + P - 1) alpha + 2 ((P-1)/P) n beta with the ring, 2 lg P alpha + the same with
 // recursive doubling. The root's sends are the longest way through the scatter.
-std::optional<Duration> broadcast_time(const Job& job) {
+std::optional<Duration> broadcast_time(const CollectiveJob& job) {
   if (!job.options.be_barrier) return std::nullopt;  // at most the closed form
   const int size = job.size();
   const double chunk_B = job.first_chunks(1, size);
@@ -106,7 +106,7 @@ std::optional<Duration> broadcast_time(const Job& job) {
   return sum;
 }
 
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   if (job.operation == Operation::broadcast) return broadcast_time(job);
   const double n = job.bytes();
   const bool folds = !is_power_of_two(job.size());

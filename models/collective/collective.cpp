@@ -7,7 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
-#include "sim/sharing.h"
+#include "sim/play/sharing.h"
 
 namespace sgdsim {
 namespace {
@@ -22,7 +22,7 @@ std::string algorithms_that_offer(Operation operation) {
   return list;
 }
 
-void check(const Algorithm& algorithm, const Job& job) {
+void check(const Algorithm& algorithm, const CollectiveJob& job) {
   if (!algorithm.offers(job.operation))
     throw InputError("", std::string(algorithm.name) + " has no " +
                              std::string(name_of(job.operation)) +
@@ -43,9 +43,9 @@ void check(const Algorithm& algorithm, const Job& job) {
 }
 
 // The job of each message of a sequence that is not streamed.
-std::vector<Job> one_by_one(const Algorithm& algorithm, const Job& job) {
+std::vector<CollectiveJob> one_by_one(const Algorithm& algorithm, const CollectiveJob& job) {
   if (algorithm.name == "lp" && !job.options.lp_drains) return {job};
-  std::vector<Job> jobs{job};
+  std::vector<CollectiveJob> jobs{job};
   jobs.front().following.clear();
   for (const Bytes size : job.following) {
     jobs.push_back(jobs.front());
@@ -54,7 +54,7 @@ std::vector<Job> one_by_one(const Algorithm& algorithm, const Job& job) {
   return jobs;
 }
 
-bool costs_nothing(const Job& job) {
+bool costs_nothing(const CollectiveJob& job) {
   return job.size() == 1 ||
          (job.share.total == Bytes() && std::all_of(job.following.begin(), job.following.end(),
                                                     [](Bytes size) { return size == Bytes(); }));
@@ -97,10 +97,10 @@ const Algorithm& algorithm_named(const std::string& name, const std::string& whe
   throw InputError(where, unknown_name("algorithm", name, names));
 }
 
-Program schedule_of(const Algorithm& algorithm, const Job& job) {
+Program schedule_of(const Algorithm& algorithm, const CollectiveJob& job) {
   check(algorithm, job);
   Program program;
-  for (const Job& one : one_by_one(algorithm, job)) {
+  for (const CollectiveJob& one : one_by_one(algorithm, job)) {
     if (costs_nothing(one)) continue;
     if (!program.stages.empty()) program.then(Barrier{job.team});
     program.then(algorithm.schedule(one));
@@ -108,10 +108,10 @@ Program schedule_of(const Algorithm& algorithm, const Job& job) {
   return program;
 }
 
-std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Job& job) {
+std::optional<Duration> closed_form_of(const Algorithm& algorithm, const CollectiveJob& job) {
   check(algorithm, job);
   Duration sum;
-  for (const Job& one : one_by_one(algorithm, job)) {
+  for (const CollectiveJob& one : one_by_one(algorithm, job)) {
     if (costs_nothing(one)) continue;
     const auto time = algorithm.closed_form(one);
     if (!time) return std::nullopt;
@@ -151,11 +151,11 @@ TeamCost worst_in_team(const Network& network, const Team& team) {
   return cost;
 }
 
-TeamCost worst_of_job(const Algorithm& algorithm, const Job& job) {
+TeamCost worst_of_job(const Algorithm& algorithm, const CollectiveJob& job) {
   const Network& network = *job.network;
   TeamCost cost = worst_in_team(network, job.team);
   if (network.shared_ways().empty()) return cost;
-  Job one = job;
+  CollectiveJob one = job;
   one.following.clear();
   one.cost = cost;
   one.share.total =

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/play.h"
-#include "sim/schedule.h"
+#include "sim/play/play.h"
+#include "sim/work/schedule.h"
 
 namespace sgdsim {
 
@@ -89,7 +89,7 @@ struct TeamCost {
 };
 
 // One collective of one team.
-struct Job {
+struct CollectiveJob {
   Operation operation = Operation::allreduce;
   Team team;
   Share share;
@@ -139,9 +139,9 @@ struct Algorithm {
   std::vector<Operation> operations;
   std::vector<std::string_view> options;  // those that it reads, besides alpha and chunks
   // Called with two members or more and at least one byte. InputError if the job does not fit.
-  Program (*schedule)(const Job& job);
+  Program (*schedule)(const CollectiveJob& job);
   // Empty where no closed form is known for these options.
-  std::optional<Duration> (*closed_form)(const Job& job);
+  std::optional<Duration> (*closed_form)(const CollectiveJob& job);
   std::string_view closed_form_note = {};  // if it is more than a matter of rounding
   bool takes_block = false;
 
@@ -153,13 +153,13 @@ const Algorithm& algorithm_named(const std::string& name, const std::string& whe
 
 // Checks that the job fits the algorithm (operation, root, block, options that need a power of two)
 // and gives its schedule; empty for one member or no bytes, which cost nothing.
-Program schedule_of(const Algorithm& algorithm, const Job& job);
-std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Job& job);
+Program schedule_of(const Algorithm& algorithm, const CollectiveJob& job);
+std::optional<Duration> closed_form_of(const Algorithm& algorithm, const CollectiveJob& job);
 
 // The worst alpha, beta and gamma among pairs of the same team, each by itself.
 TeamCost worst_in_team(const Network& network, const Team& team);
 // The same for a job on its network, where messages of the algorithm's busiest round share cards
 // and uplinks.
-TeamCost worst_of_job(const Algorithm& algorithm, const Job& job);
+TeamCost worst_of_job(const Algorithm& algorithm, const CollectiveJob& job);
 
 }  // namespace sgdsim

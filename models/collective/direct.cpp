@@ -9,14 +9,14 @@
 namespace sgdsim::collective::direct {
 namespace {
 
-Phase shifts(const Job& job) {
+Phase shifts(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::shift, Load::chunk, job.size() - 1);
   phase.distance_step = 1;
   phase.at_once = job.options.direct_at_once;
   return phase;
 }
 
-Phase to_owners(const Job& job, bool folds) {
+Phase to_owners(const CollectiveJob& job, bool folds) {
   Phase phase = shifts(job);
   phase.chunk_offset = 1;  // the chunk of the receiver
   phase.chunk_slope = 1;
@@ -24,7 +24,7 @@ Phase to_owners(const Job& job, bool folds) {
   return phase;
 }
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   switch (job.operation) {
     case Operation::alltoall:
       return Program().then(to_owners(job, false));
@@ -41,7 +41,7 @@ Program schedule(const Job& job) {
 // gamma where it folds. Member 0 owns the largest chunk. With whole bytes and alpha in flight,
 // members with smaller chunks gain a byte's time here and there, so the form holds for equal chunks
 // only.
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   const int size = job.size();
   if ((job.wire() || job.options.direct_at_once) && !job.share.even(size)) return std::nullopt;
   const double chunk_B = job.first_chunks(1, size);

@@ -44,7 +44,7 @@ std::vector<int> second_tree(int size) {
   return parents;
 }
 
-double block_B(const Job& job) {
+double block_B(const CollectiveJob& job) {
   const double n = job.bytes();
   if (job.block) return static_cast<double>(job.block->count());
   // The way down has lg P stages and then n/b more steps of alpha + b beta.
@@ -62,8 +62,8 @@ std::vector<BlockRun> blocks(double half_B, double size_B) {
   return runs;
 }
 
-Program schedule(const Job& job) {
-  Pipeline trees;
+Program schedule(const CollectiveJob& job) {
+  TreePipeline trees;
   trees.team = job.rooted();
   trees.reduces = true;
   trees.reduce_overlaps = job.options.gamma_overlaps;
@@ -71,7 +71,7 @@ Program schedule(const Job& job) {
   const double first_half_B = std::ceil(job.bytes() / 2);
   auto add = [&](bool to_root) {
     for (int tree = 0; tree < 2; ++tree) {
-      Flow flow;
+      TreeFlow flow;
       flow.parents = tree == 0 ? first_tree(job.size()) : second_tree(job.size());
       flow.to_root = to_root;
       flow.priority_class = to_root ? 0 : 1;
@@ -85,7 +85,7 @@ Program schedule(const Job& job) {
   return Program().then(trees);
 }
 
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   const double n = job.bytes();
   const double b = block_B(job);
   const Duration flights = job.latency(b) * log2_up(job.size());

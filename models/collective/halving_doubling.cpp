@@ -12,18 +12,18 @@ namespace {
 
 bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 
-Phase halve(const Job& job) {
+Phase halve(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::exchange, Load::half, log2_down(job.size()));
   phase.far_first = true;
   phase.folds = true;
   return phase;
 }
 
-Phase doubling(const Job& job) {
+Phase doubling(const CollectiveJob& job) {
   return job.phase(Talk::exchange, Load::window, log2_down(job.size()));
 }
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   if (job.operation != Operation::allreduce && !is_power_of_two(job.size()))
     throw InputError("", "halving_doubling " + std::string(name_of(job.operation)) +
                              " needs a power of two of ranks, got " + std::to_string(job.size()));
@@ -39,7 +39,7 @@ Program schedule(const Job& job) {
 }
 
 // 2 lg P alpha + 2 (P-1)/P n beta + (P-1)/P n gamma; as BE, member 0 has the largest windows.
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   const int parts = 1 << log2_down(job.size());
   const bool folds = !is_power_of_two(job.size());
   if (folds && job.wire()) return std::nullopt;

@@ -14,10 +14,10 @@ namespace {
 
 struct Part {
   const Algorithm* algorithm;
-  Job job;
+  CollectiveJob job;
 };
 
-int group_size(const Job& job) {
+int group_size(const CollectiveJob& job) {
   const int group = job.options.group > 0 ? job.options.group : job.workers_per_node;
   if (group < 1 || job.size() % group != 0)
     throw InputError("", "hierarchical needs ranks in whole groups: " + std::to_string(job.size()) +
@@ -37,14 +37,14 @@ const Algorithm& offering(Operation operation, const Algorithm& part) {
   return part;
 }
 
-bool is_sharded(const Job& job, const Algorithm& inner) {
+bool is_sharded(const CollectiveJob& job, const Algorithm& inner) {
   return !job.options.hierarchical_by_leader && inner.offers(Operation::reduce_scatter) &&
          inner.offers(Operation::allgather);
 }
 
 class Parts {
  public:
-  explicit Parts(const Job& job)
+  explicit Parts(const CollectiveJob& job)
       : job_(job),
         group_(group_size(job)),
         inner_(part_named(job.options.inner, "inner")),
@@ -75,7 +75,7 @@ class Parts {
 
  private:
   Part inner(Operation operation) const {
-    Job job = job_;
+    CollectiveJob job = job_;
     job.operation = operation;
     job.team = {.size = group_, .stride = 1};
     job.root = has_root(operation) ? std::optional(root_ % group_) : std::nullopt;
@@ -83,7 +83,7 @@ class Parts {
   }
 
   Part outer(Operation operation, bool sharded) const {
-    Job job = job_;
+    CollectiveJob job = job_;
     job.operation = operation;
     job.team = {.size = job_.size() / group_, .stride = group_};
     job.root = has_root(operation) ? std::optional(root_ / group_) : std::nullopt;
@@ -100,21 +100,21 @@ class Parts {
     return part;
   }
 
-  const Job& job_;
+  const CollectiveJob& job_;
   int group_;
   const Algorithm& inner_;
   const Algorithm& outer_;
   int root_;
 };
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   Program program;
   for (const Part& part : Parts(job).list()) program.then(schedule_of(*part.algorithm, part.job));
   return program;
 }
 
 // The sum of the parts: exact where each part ends everywhere at once (equal chunks).
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   Duration sum;
   for (const Part& part : Parts(job).list()) {
     const auto time = closed_form_of(*part.algorithm, part.job);

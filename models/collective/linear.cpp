@@ -9,16 +9,18 @@
 namespace sgdsim::collective::linear {
 namespace {
 
-Phase out(const Job& job) { return job.phase(Talk::star_out, Load::whole, job.size() - 1); }
+Phase out(const CollectiveJob& job) {
+  return job.phase(Talk::star_out, Load::whole, job.size() - 1);
+}
 
-Phase in(const Job& job) {
+Phase in(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::star_in, Load::whole, job.size() - 1);
   phase.folds = true;
   phase.handshake = Handshake::eager;
   return phase;
 }
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   switch (job.operation) {
     case Operation::broadcast:
       return Program().then(out(job));
@@ -31,7 +33,7 @@ Program schedule(const Job& job) {
 
 // Broadcast (P-1)(alpha + n beta); reduce the same and a last n gamma, or, if folding is slower
 // than receiving, one message and P - 1 folds. With alpha in flight, only one alpha is seen.
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   const double n = job.bytes();
   const int others = job.size() - 1;
   const Duration busy = job.wire() ? job.transfer(n) : job.message(n);

@@ -16,7 +16,7 @@
 namespace sgdsim::collective::lp {
 namespace {
 
-int root_of(const Job& job) {
+int root_of(const CollectiveJob& job) {
   return job.root.value_or(job.options.lp_root_first ? 0 : job.size() - 1);
 }
 
@@ -32,7 +32,7 @@ struct BlockCost {
   double rate = 0;
   double filled = 0;  // blocks until the pipeline is full
 
-  BlockCost(const Job& job, const PairCost& cost)
+  BlockCost(const CollectiveJob& job, const PairCost& cost)
       : startups(job.wire() ? 0 : static_cast<double>(cost.latency.ps())),
         rate(cost.per_byte.ps()),
         filled(job.options.lp_paper_steps ? job.size() - 1 : job.size() - 2) {
@@ -55,7 +55,7 @@ struct BlockCost {
 };
 
 // On links with segments the best block of each segment that is the best of all.
-double best_block_B(const Job& job, double n) {
+double best_block_B(const CollectiveJob& job, double n) {
   const double largest = std::max(1., n);
   const double least = std::max(
       {1., std::ceil(n / most_blocks), job.wire() ? std::min(largest, least_free_block_B) : 1.});
@@ -81,7 +81,7 @@ double best_block_B(const Job& job, double n) {
 }
 
 // The blocks of the message and, if layers stream (lp_drain=off), of those that follow it.
-std::vector<BlockRun> blocks_of(const Job& job) {
+std::vector<BlockRun> blocks_of(const CollectiveJob& job) {
   std::vector<BlockRun> runs;
   auto cut = [&](double n) {
     const double block_B =
@@ -98,8 +98,8 @@ std::vector<BlockRun> blocks_of(const Job& job) {
 
 // The chain in relative members: towards 0 from 1, 2, ..., P-1 (the root last: P-1 is the root's
 // neighbour) or from P-1, ..., 2, 1 (the root first).
-Flow chain(const Job& job, bool to_root) {
-  Flow flow;
+TreeFlow chain(const CollectiveJob& job, bool to_root) {
+  TreeFlow flow;
   const int size = job.size();
   flow.parents.assign(static_cast<std::size_t>(size), -1);
   const bool root_first = job.options.lp_root_first;
@@ -110,8 +110,8 @@ Flow chain(const Job& job, bool to_root) {
   return flow;
 }
 
-Pipeline pipeline(const Job& job) {
-  Pipeline line;
+TreePipeline pipeline(const CollectiveJob& job) {
+  TreePipeline line;
   line.team = job.team;
   line.team.root = root_of(job);
   line.reduces = true;
@@ -120,15 +120,15 @@ Pipeline pipeline(const Job& job) {
   return line;
 }
 
-Program schedule(const Job& job) {
-  Pipeline reduce = pipeline(job);
+Program schedule(const CollectiveJob& job) {
+  TreePipeline reduce = pipeline(job);
   reduce.flows = {chain(job, true)};
-  Pipeline broadcast = pipeline(job);
+  TreePipeline broadcast = pipeline(job);
   broadcast.flows = {chain(job, false)};
   if (job.operation == Operation::reduce) return Program().then(reduce);
   if (job.operation == Operation::broadcast) return Program().then(broadcast);
   if (!job.options.lp_allreduce_overlaps) return Program().then(reduce).then(broadcast);
-  Pipeline both = pipeline(job);
+  TreePipeline both = pipeline(job);
   both.flows = {chain(job, true), chain(job, false)};
   both.flows[0].priority_class = job.options.lp_broadcast_first ? 1 : 0;
   both.flows[1].priority_class = job.options.lp_broadcast_first ? 0 : 1;
@@ -140,7 +140,7 @@ Program schedule(const Job& job) {
 // once per hop of the whole pipeline, not per block.
 struct Stages {
   std::vector<BlockRun> runs;
-  const Job& job;
+  const CollectiveJob& job;
   Duration transfer(double size_B) const {
     return job.wire() ? job.transfer(size_B) : job.message(size_B);
   }
@@ -170,7 +170,7 @@ Duration filled(const Stages& stages, const Cost& cost) {
 }
 
 // The paper's forms count n/b steps, whole or not, and one step more than the schedule needs.
-Duration paper_form(const Stages& stages, const Job& job) {
+Duration paper_form(const Stages& stages, const CollectiveJob& job) {
   const double n = job.bytes();
   const double b = stages.block_B();
   const double steps = job.size() - 1 + n / b;
@@ -193,7 +193,7 @@ Duration paper_form(const Stages& stages, const Job& job) {
   return Duration::nearest_ps(ps);
 }
 
-std::optional<Duration> reduce_form(const Stages& stages, const Job& job) {
+std::optional<Duration> reduce_form(const Stages& stages, const CollectiveJob& job) {
   if (!job.options.gamma_overlaps) return filled(stages, [&](double b) { return stages.both(b); });
   if (!stages.equal()) return std::nullopt;
   const double b = stages.block_B();
@@ -201,7 +201,7 @@ std::optional<Duration> reduce_form(const Stages& stages, const Job& job) {
          std::max(stages.transfer(b), job.fold(b)) * (stages.count() - 1) + stages.flights();
 }
 
-std::optional<Duration> overlapped_form(const Stages& stages, const Job& job) {
+std::optional<Duration> overlapped_form(const Stages& stages, const CollectiveJob& job) {
   if (!stages.equal()) return std::nullopt;
   const double b = stages.block_B();
   const int64_t hops = job.size() - 1;
@@ -219,7 +219,7 @@ std::optional<Duration> overlapped_form(const Stages& stages, const Job& job) {
   return transfer * (2 * (job.size() + stages.count() - 2) - 1);
 }
 
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   const Stages stages{blocks_of(job), job};
   if (job.options.lp_paper_steps) {  // for one message; streams of several have the other form
     if (job.wire() || !job.following.empty() ||

@@ -11,16 +11,18 @@
 namespace sgdsim::collective::mst {
 namespace {
 
-Phase down(const Job& job) { return job.phase(Talk::tree_down, Load::whole, log2_up(job.size())); }
+Phase down(const CollectiveJob& job) {
+  return job.phase(Talk::tree_down, Load::whole, log2_up(job.size()));
+}
 
-Phase up(const Job& job) {
+Phase up(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::tree_up, Load::whole, log2_up(job.size()));
   phase.folds = true;
   phase.handshake = job.options.mst_eager ? Handshake::eager : Handshake::rendezvous;
   return phase;
 }
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   switch (job.operation) {
     case Operation::broadcast:
       return Program().then(down(job));
@@ -34,7 +36,7 @@ Program schedule(const Job& job) {
 // ceil(lg P)(alpha + n beta). With alpha in flight a member's sends follow each other by n beta, so
 // member v is done after popcount(v) alphas and as many n beta as masks down to its lowest bit. The
 // worst v agrees with P - 1 down to some set bit, has 0 there and ones below.
-Duration broadcast_time(const Job& job) {
+Duration broadcast_time(const CollectiveJob& job) {
   const double n = job.bytes();
   const int levels = log2_up(job.size());
   if (!job.wire()) return levels * job.message(n);
@@ -52,7 +54,7 @@ Duration broadcast_time(const Job& job) {
 
 // The time at which the root of a subtree of `size` members has folded everything. Its children
 // have 1, 2, 4, ... members, which `full` has the times of; only the last one may have fewer.
-Duration subtree_time(const Job& job, int size, const std::vector<Duration>& full) {
+Duration subtree_time(const CollectiveJob& job, int size, const std::vector<Duration>& full) {
   if (size == 1) return {};
   const double n = job.bytes();
   const Duration flight = job.wire() ? job.latency(n) : Duration();
@@ -74,7 +76,7 @@ Duration subtree_time(const Job& job, int size, const std::vector<Duration>& ful
   return done;
 }
 
-Duration reduce_time(const Job& job, int size) {
+Duration reduce_time(const CollectiveJob& job, int size) {
   const int levels = log2_up(size);
   // At rendezvous, with alpha at the ports, no child is later than the one before is folded.
   if (!job.wire() && !job.options.mst_eager)
@@ -84,7 +86,7 @@ Duration reduce_time(const Job& job, int size) {
   return subtree_time(job, size, full);
 }
 
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   switch (job.operation) {
     case Operation::broadcast:
       return broadcast_time(job);

@@ -11,7 +11,7 @@ namespace {
 
 bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 
-Program allreduce(const Job& job) {
+Program allreduce(const CollectiveJob& job) {
   Phase fold = job.phase(Talk::fold, Load::whole, 1);
   fold.folds = true;
   Phase exchange = job.phase(Talk::exchange, Load::whole, log2_down(job.size()));
@@ -19,7 +19,7 @@ Program allreduce(const Job& job) {
   return Program().then(fold).then(exchange).then(job.phase(Talk::unfold, Load::whole, 1));
 }
 
-Program allgather(const Job& job) {
+Program allgather(const CollectiveJob& job) {
   if (is_power_of_two(job.size()))
     return Program().then(job.phase(Talk::exchange, Load::window, log2_down(job.size())));
   Phase phase = job.phase(Talk::shift, Load::bruck_window, log2_up(job.size()));
@@ -28,14 +28,14 @@ Program allgather(const Job& job) {
   return Program().then(phase);
 }
 
-Program alltoall(const Job& job) {
+Program alltoall(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::shift, Load::bruck_blocks, log2_up(job.size()));
   phase.doubles = true;
   phase.padded_chunks = true;  // all blocks of an all-to-all are alike
   return Program().then(phase);
 }
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   switch (job.operation) {
     case Operation::allgather:
       return allgather(job);
@@ -48,7 +48,7 @@ Program schedule(const Job& job) {
 
 // lg P (alpha + n beta + n gamma); other counts pay ceil-free floor(lg P) rounds and a fold and an
 // unfold of the whole message.
-std::optional<Duration> allreduce_time(const Job& job) {
+std::optional<Duration> allreduce_time(const CollectiveJob& job) {
   const double n = job.bytes();
   const Duration round = job.message(n) + job.fold(n);
   const Duration core = round * log2_down(job.size());
@@ -58,7 +58,7 @@ std::optional<Duration> allreduce_time(const Job& job) {
 }
 
 // ceil(lg P) alpha + (P-1)/P n beta: member 0's window is the largest in every round.
-std::optional<Duration> allgather_time(const Job& job) {
+std::optional<Duration> allgather_time(const CollectiveJob& job) {
   const int size = job.size();
   // Windows of different sizes that wrap around: a few bytes decide who waits for whom.
   if (!is_power_of_two(size) && !job.share.even(size)) return std::nullopt;
@@ -68,7 +68,7 @@ std::optional<Duration> allgather_time(const Job& job) {
   return sum;
 }
 
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   if (job.operation == Operation::allgather) return allgather_time(job);
   if (job.operation == Operation::allreduce) return allreduce_time(job);
   const Program program = alltoall(job);

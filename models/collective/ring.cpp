@@ -7,7 +7,7 @@
 namespace sgdsim::collective::ring {
 namespace {
 
-Phase around(const Job& job, int first_chunk, bool folds) {
+Phase around(const CollectiveJob& job, int first_chunk, bool folds) {
   Phase phase = job.phase(Talk::shift, Load::chunk, job.size() - 1);
   phase.chunk_offset = first_chunk;
   phase.chunk_slope = -1;
@@ -15,7 +15,7 @@ Phase around(const Job& job, int first_chunk, bool folds) {
   return phase;
 }
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   switch (job.operation) {
     case Operation::reduce_scatter:  // one chunk further on, so that member i ends with chunk i
       return Program().then(around(job, -1, true));
@@ -28,7 +28,7 @@ Program schedule(const Job& job) {
 
 // (P-1)(alpha + n/P beta), plus n/P gamma per step where it folds. With whole bytes n/P is the
 // largest chunk: it travels through all steps without ever waiting.
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   const double chunk_B = job.first_chunks(1, job.size());
   const Duration gather = job.message(chunk_B) * (job.size() - 1);
   const Duration scatter = gather + job.fold(chunk_B) * (job.size() - 1);

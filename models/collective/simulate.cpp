@@ -12,8 +12,9 @@
 namespace sgdsim {
 namespace {
 
-Job job_of(const CollectiveQuestion& question, const Algorithm& algorithm, const Cluster& cluster) {
-  Job job;
+CollectiveJob job_of(const CollectiveQuestion& question, const Algorithm& algorithm,
+                     const Cluster& cluster) {
+  CollectiveJob job;
   job.operation = question.operation;
   job.team = {.size = cluster.network.workers(), .stride = 1};
   job.share = {.total = question.messages.front(),
@@ -43,7 +44,7 @@ void check_sizes(const CollectiveQuestion& question, const Algorithm& algorithm)
 
 CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestion& question,
                              const Cluster& cluster) {
-  const Job job = job_of(question, algorithm, cluster);
+  const CollectiveJob job = job_of(question, algorithm, cluster);
   check_sizes(question, algorithm);
   const Program program = schedule_of(algorithm, job);
   CollectiveAnswer answer;

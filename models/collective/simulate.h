@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/collective/collective.h"
-#include "sim/cluster.h"
+#include "sim/net/cluster.h"
 
 namespace sgdsim {
 

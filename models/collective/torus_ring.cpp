@@ -9,7 +9,7 @@
 namespace sgdsim::collective::torus_ring {
 namespace {
 
-std::vector<int> dimensions(const Job& job) {
+std::vector<int> dimensions(const CollectiveJob& job) {
   const std::vector<int>& dims = job.options.dims.empty() ? job.grid : job.options.dims;
   if (dims.empty())
     throw InputError("", "torus_ring needs the option dims=AxB[xC], or a torus cluster");
@@ -26,12 +26,12 @@ std::vector<int> dimensions(const Job& job) {
 }
 
 // The rings of every dimension, for one of the two halves of an all-reduce.
-std::vector<Job> rings(const Job& job, Operation operation) {
-  std::vector<Job> parts;
+std::vector<CollectiveJob> rings(const CollectiveJob& job, Operation operation) {
+  std::vector<CollectiveJob> parts;
   int stride = 1;
   Share share = job.share;
   for (const int d : dimensions(job)) {
-    Job part = job;
+    CollectiveJob part = job;
     part.operation = operation;
     part.team = {.size = d, .stride = stride};
     part.share = share;
@@ -46,23 +46,25 @@ std::vector<Job> rings(const Job& job, Operation operation) {
   return parts;
 }
 
-std::vector<Job> all_rings(const Job& job) {
-  std::vector<Job> parts;
+std::vector<CollectiveJob> all_rings(const CollectiveJob& job) {
+  std::vector<CollectiveJob> parts;
   if (job.operation != Operation::allgather) parts = rings(job, Operation::reduce_scatter);
   if (job.operation != Operation::reduce_scatter)
-    for (const Job& part : rings(job, Operation::allgather)) parts.push_back(part);
+    for (const CollectiveJob& part : rings(job, Operation::allgather)) parts.push_back(part);
   return parts;
 }
 
-Program schedule(const Job& job) {
+Program schedule(const CollectiveJob& job) {
   Program program;
-  for (const Job& part : all_rings(job)) program.then(schedule_of(ring::describe(), part));
+  for (const CollectiveJob& part : all_rings(job))
+    program.then(schedule_of(ring::describe(), part));
   return program;
 }
 
-std::optional<Duration> closed_form(const Job& job) {
+std::optional<Duration> closed_form(const CollectiveJob& job) {
   Duration sum;
-  for (const Job& part : all_rings(job)) sum += closed_form_of(ring::describe(), part).value();
+  for (const CollectiveJob& part : all_rings(job))
+    sum += closed_form_of(ring::describe(), part).value();
   return sum;
 }
 

@@ -14,7 +14,7 @@
 #include "models/collective/collective.h"
 #include "models/server/tensor_part.h"
 #include "sim/core/json.h"
-#include "sim/trace.h"
+#include "sim/work/trace.h"
 
 namespace sgdsim {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/strategy/curve.h"
+#include "models/link/curve.h"
 
 namespace sgdsim {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
-#include "sim/play.h"
+#include "sim/play/play.h"
 
 namespace sgdsim {
 namespace {
@@ -17,8 +17,8 @@ constexpr double unit_rate_ps = 1000;
 // A second or two of playing for each point of a series.
 constexpr int64_t most_messages = 1 << 20;
 
-Job job_of(const MeasuredCollective& measured, const CollectiveOptions& options) {
-  Job job;
+CollectiveJob job_of(const MeasuredCollective& measured, const CollectiveOptions& options) {
+  CollectiveJob job;
   job.operation = measured.operation;
   job.team = {.size = measured.ranks, .stride = 1};
   job.share = {.total = measured.size, .fractional = options.fractional_chunks, .split = {}};
@@ -28,12 +28,12 @@ Job job_of(const MeasuredCollective& measured, const CollectiveOptions& options)
 }
 
 // Played if the closed form is not the cost itself, and the blocks that were measured are known.
-bool is_played(const Algorithm& algorithm, const Job& job) {
+bool is_played(const Algorithm& algorithm, const CollectiveJob& job) {
   if (algorithm.takes_block && !job.block) return false;
   return !algorithm.closed_form_note.empty() || !closed_form_of(algorithm, job);
 }
 
-double time_ps(const Algorithm& algorithm, Job job, const PairCost& cost, bool played) {
+double time_ps(const Algorithm& algorithm, CollectiveJob job, const PairCost& cost, bool played) {
   job.cost = cost;
   if (played) {
     const Program program = schedule_of(algorithm, job);
@@ -65,7 +65,8 @@ bool are_same(double a, double b, double tolerance) {
 }
 
 // With each constant alone, and then with all: the counts, if the cost is a sum.
-std::optional<Counts> counts_of_sum(const Algorithm& algorithm, const Job& job, bool played) {
+std::optional<Counts> counts_of_sum(const Algorithm& algorithm, const CollectiveJob& job,
+                                    bool played) {
   const PairCost all{unit_latency, PerByte::ps(unit_rate_ps), PerByte::ps(unit_rate_ps)};
   const auto alone = [&](const PairCost& cost) { return time_ps(algorithm, job, cost, played); };
   const auto unit_ps = static_cast<double>(unit_latency.ps());
@@ -78,7 +79,8 @@ std::optional<Counts> counts_of_sum(const Algorithm& algorithm, const Job& job, 
 
 // Central differences would straddle the places where another thing becomes the later one; forward
 // ones see one side of them.
-Counts slopes_at(const Algorithm& algorithm, const Job& job, bool played, const LinkGuess& about) {
+Counts slopes_at(const Algorithm& algorithm, const CollectiveJob& job, bool played,
+                 const LinkGuess& about) {
   constexpr double scale = 1000;  // against rounding
   constexpr double step = 1e-3;
   const auto at = [&](double alpha_ps, double beta_ps, double gamma_ps) {
@@ -99,8 +101,8 @@ Counts slopes_at(const Algorithm& algorithm, const Job& job, bool played, const 
 
 LinkRow link_row(const Algorithm& algorithm, const MeasuredCollective& measured,
                  const CollectiveOptions& options, const LinkGuess& about) {
-  const Job job = job_of(measured, options);
-  Job real = job;  // one that costs something
+  const CollectiveJob job = job_of(measured, options);
+  CollectiveJob real = job;  // one that costs something
   real.cost = PairCost{unit_latency, PerByte::ps(unit_rate_ps), PerByte::ps(unit_rate_ps)};
   const bool played = is_played(algorithm, real);
   const Traffic traffic = traffic_of(schedule_of(algorithm, real), measured.ranks);

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "models/server/parameter_server.h"
-#include "sim/event_queue.h"
+#include "sim/core/event_queue.h"
 
 namespace sgdsim {
 namespace {

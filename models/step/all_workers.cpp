@@ -65,7 +65,7 @@ void AllWorkers::start_iteration(int iteration) {
   factors_.resize(states_.size());
   origin_ = Time::last();
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    WorkerState& state = states_[i];
+    WorkerInStep& state = states_[i];
     factors_[i] =
         draw_work(trace_, work_, question_.workers, fixed_[i],
                   {question_.seed, static_cast<int>(i), iteration}, forward_[i], layer_work_[i]);
@@ -101,7 +101,7 @@ Clocks AllWorkers::play_forward(int layer, const Clocks& starts) {
 Clocks AllWorkers::play_update(int layer, Clocks now) {
   const auto l = static_cast<std::size_t>(layer);
   for (std::size_t i = 0; i < now.size(); ++i) {
-    WorkerState& state = states_[i];
+    WorkerInStep& state = states_[i];
     const Duration decompress = scaled(state.left_decompress, shares_[l]);
     const Duration update = scaled(state.left_update, shares_[l]);
     now[i] = std::max(now[i], state.start + allowed_[i][l]) + decompress + update;
@@ -166,7 +166,7 @@ void AllWorkers::plan_as_played() {
 
 // Work of the compute stream in the backward pass, slower while messages travel; returns how long
 // it took.
-Duration AllWorkers::compute(WorkerState& state, Duration work) const {
+Duration AllWorkers::compute(WorkerInStep& state, Duration work) const {
   const Time begin = state.backward_now;
   if (question_.interference == 1)
     state.backward_now += work;
@@ -180,7 +180,7 @@ void AllWorkers::play_backward(int layer) {
   const auto l = static_cast<std::size_t>(layer);
   Clocks begin(states_.size());
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    WorkerState& state = states_[i];
+    WorkerInStep& state = states_[i];
     begin[i] = state.backward_now;
     state.backward_work += compute(state, layer_work_[i][l]);
   }
@@ -203,7 +203,7 @@ Clocks AllWorkers::ready_of(const PlannedMessage& message, const Encoded& encode
   Clocks begin(states_.size());
   Clocks ready(states_.size());
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    WorkerState& state = states_[i];
+    WorkerInStep& state = states_[i];
     begin[i] = state.backward_now;
     state.compress += compute(state, scaled(encoded.compress, factors_[i]));
     state.decompress += scaled(encoded.decompress, factors_[i]);
@@ -220,7 +220,7 @@ Clocks AllWorkers::ready_of(const PlannedMessage& message, const Encoded& encode
 }
 
 // Where the worker's time went in this iteration.
-Account AllWorkers::account_of(const WorkerState& state) const {
+Account AllWorkers::account_of(const WorkerInStep& state) const {
   const bool late = plan_.gate == Gate::per_layer;
   Account account;
   Breakdown& one = account.parts;
@@ -260,7 +260,7 @@ void AllWorkers::finish_iteration(bool measured) {
     });
   }
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    WorkerState& state = states_[i];
+    WorkerInStep& state = states_[i];
     Time next_start;
     if (plan_.gate == Gate::all) {
       next_start = std::max(summed(i) + state.decompress + state.update, state.start + trace_.load);

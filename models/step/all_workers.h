@@ -15,7 +15,7 @@
 
 namespace sgdsim {
 
-struct WorkerState {
+struct WorkerInStep {
   Time start;  // of the iteration
   Time forward_end;
   Time backward_now;  // as far as backward has been played
@@ -69,7 +69,7 @@ class AllWorkers {
   void play_all_forward();
   Clocks wait_for_batches(Clocks now);
   Clocks play_update(int layer, Clocks now);
-  Duration compute(WorkerState& state, Duration work) const;
+  Duration compute(WorkerInStep& state, Duration work) const;
   void play_backward(int layer);
   void play_backward_to(int layer);
   Encoded encoded_of(const PlannedMessage& message) const { return cost_.encoded(message.group()); }
@@ -87,7 +87,7 @@ class AllWorkers {
   void play_by_priority();
   struct BspMoves;
   void play_bsp();
-  Account account_of(const WorkerState& state) const;
+  Account account_of(const WorkerInStep& state) const;
   void finish_iteration(bool measured);
 
   const StepQuestion& question_;
@@ -99,7 +99,7 @@ class AllWorkers {
   std::vector<double> shares_;  // of an update layer by layer
   std::vector<double> fixed_;
   std::vector<double> factors_;  // of this iteration's computation
-  std::vector<WorkerState> states_;
+  std::vector<WorkerInStep> states_;
   std::vector<std::vector<Duration>> allowed_;     // per worker and layer, after its start
   std::vector<std::vector<Duration>> forward_;     // what a layer takes, per worker
   std::vector<std::vector<Duration>> layer_work_;  // likewise, of the backward

@@ -36,7 +36,7 @@ void AllWorkers::account(const Sending& what, Clocks starts, Clocks& ends) {
   ends.resize(states_.size(), ends.front());
   starts.resize(states_.size(), starts.front());
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    WorkerState& state = states_[i];
+    WorkerInStep& state = states_[i];
     const Time begin = std::min(everybody, ends[i]);
     state.waiting += begin - starts[i];
     state.communication += ends[i] - begin;
@@ -124,7 +124,7 @@ void AllWorkers::play_on_channels() {
     if (meet_at_ports) continue;
     starts.push_back(channels.enter(last_of(ready.back()) - origin_, cost_.of(encoded.back()),
                                     cost_.network_free(message.size, without_folds)));
-    for (WorkerState& state : states_)
+    for (WorkerInStep& state : states_)
       state.busy.add(origin_ + starts.back() - Time(), origin_ + channels.silent() - Time());
   }
   play_backward_to(0);
@@ -146,7 +146,7 @@ void AllWorkers::play_on_channels() {
     record_exchange(message, times[i].starts, ends, last_of(ready[i]));
   }
   // Messages in flight together are communication once.
-  for (WorkerState& state : states_)
+  for (WorkerInStep& state : states_)
     state.communication = state.busy.within(Duration(), Duration::longest());
 }
 

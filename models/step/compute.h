@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/worker/worker.h"
-#include "sim/trace.h"
+#include "sim/work/trace.h"
 
 namespace sgdsim {
 

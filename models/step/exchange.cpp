@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
-#include "sim/play_in_time.h"
+#include "sim/play/play_in_time.h"
 
 namespace sgdsim {
 

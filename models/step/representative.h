@@ -91,7 +91,7 @@ class Representative {
   Duration iteration_;
   Breakdown breakdown_;
   Sparsity sparsity_;
-  Job job_;                        // with everything but the size
+  CollectiveJob job_;              // with everything but the size
   std::array<Sent, 64> recent_{};  // by a hash of the size
 };
 

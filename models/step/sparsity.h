@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "models/compression/compression.h"
-#include "sim/result.h"
+#include "sim/play/result.h"
 
 namespace sgdsim {
 

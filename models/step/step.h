@@ -8,8 +8,8 @@
 #include "models/strategy/strategy.h"
 #include "models/synchronization/synchronization.h"
 #include "models/worker/worker.h"
-#include "sim/result.h"
-#include "sim/timeline.h"
+#include "sim/play/result.h"
+#include "sim/play/timeline.h"
 
 namespace sgdsim {
 

@@ -26,7 +26,7 @@ auto at_longest(const F& f) {
 
 // a: the time with free bytes. b: the time per byte of a long message. On a network of unlike pairs
 // the parts of an algorithm have costs of their own, which the second form asks for.
-std::optional<Line> line_of(const Algorithm& algorithm, Job job, int64_t long_B) {
+std::optional<Line> line_of(const Algorithm& algorithm, CollectiveJob job, int64_t long_B) {
   const Network* network = job.network;
   job.share.total = Bytes(long_B);
   job.share.fractional = true;
@@ -76,7 +76,7 @@ Duration least_of(const std::vector<Line>& lines, Bytes size) {
 
 }  // namespace
 
-MessageCost MessageCost::of_algorithm(const Algorithm& algorithm, const Job& job) {
+MessageCost MessageCost::of_algorithm(const Algorithm& algorithm, const CollectiveJob& job) {
   MessageCost cost;
   cost.algorithm_ = &algorithm;
   cost.job_ = job;
@@ -148,7 +148,7 @@ MessageCost MessageCost::on(const Network& network) const {
 // Through the times of a single byte and of a message so long that whole entries do not matter. The
 // line is zero where the algorithm has no closed form.
 void MessageCost::fit_line() {
-  Job job = job_;
+  CollectiveJob job = job_;
   auto time_ps = [&](int64_t size_B) -> std::optional<double> {
     const Encoded group = encoded({.size = Bytes(size_B)});
     auto sum_ps = static_cast<double>(group.local.ps());
@@ -177,7 +177,7 @@ void MessageCost::check_line() {
   if (job_.network != nullptr && job_.network->has_bands()) return;
   const double workers = servers_ != nullptr ? servers_->workers : job_.size();
   const double rounding_ps = 8 * workers * (line.per_byte_ps + 1);
-  Job job = job_;
+  CollectiveJob job = job_;
   is_line_ = at_longest([&](int64_t long_B) {
     for (int64_t size_B = 1; size_B <= long_B; size_B *= 16) {
       const Encoded group = encoded({.size = Bytes(size_B)});
@@ -210,11 +210,11 @@ double MessageCost::saved_ps(Bytes first, Bytes second) const {
 }
 
 Duration MessageCost::of(Bytes size) const {
-  Job job = job_;
+  CollectiveJob job = job_;
   return of(size, job);
 }
 
-Duration MessageCost::of(Bytes size, Job& scratch) const {
+Duration MessageCost::of(Bytes size, CollectiveJob& scratch) const {
   if (size.count() == 0 || (is_algorithm() && job_.size() == 1)) return {};
   if (compression_ != nullptr) return of(encoded({.size = size}), scratch);
   return exchange(Transfer{job_.operation, size, {}}, scratch).steady();
@@ -237,15 +237,15 @@ Encoded MessageCost::encoded(const Group& group) const {
 }
 
 Duration MessageCost::of(const Encoded& encoded) const {
-  Job job = job_;
+  CollectiveJob job = job_;
   return of(encoded, job);
 }
 
-Duration MessageCost::of(const Encoded& encoded, Job& scratch) const {
+Duration MessageCost::of(const Encoded& encoded, CollectiveJob& scratch) const {
   return exchange(encoded, scratch).steady();
 }
 
-ExchangeTime MessageCost::exchange(const Encoded& encoded, Job& scratch) const {
+ExchangeTime MessageCost::exchange(const Encoded& encoded, CollectiveJob& scratch) const {
   ExchangeTime sum;
   for (int i = 0; i < encoded.transfer_count; ++i) {
     const ExchangeTime one = exchange(encoded.transfers[static_cast<std::size_t>(i)], scratch);
@@ -257,7 +257,7 @@ ExchangeTime MessageCost::exchange(const Encoded& encoded, Job& scratch) const {
   return sum;
 }
 
-ExchangeTime MessageCost::exchange(const Transfer& transfer, Job& scratch) const {
+ExchangeTime MessageCost::exchange(const Transfer& transfer, CollectiveJob& scratch) const {
   if (servers_ != nullptr && transfer.size.count() > 0) {
     ParameterServers servers = *servers_;
     servers.cost = servers.cost.with(transfer.folding);
@@ -268,7 +268,7 @@ ExchangeTime MessageCost::exchange(const Transfer& transfer, Job& scratch) const
                            " with these options; use fidelity message");
 }
 
-std::optional<Duration> MessageCost::known(const Transfer& transfer, Job& scratch) const {
+std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJob& scratch) const {
   if (transfer.size.count() == 0) return Duration();
   if (algorithm_ != nullptr) {
     std::optional<Network> network;
@@ -280,7 +280,7 @@ std::optional<Duration> MessageCost::known(const Transfer& transfer, Job& scratc
   }
   if (!candidates_.empty()) {
     const MessageCost& best = cheapest_for(transfer);
-    Job job = best.job_;
+    CollectiveJob job = best.job_;
     return best.known(transfer, job);
   }
   if (formula_) return formula_(transfer.size);
@@ -288,7 +288,7 @@ std::optional<Duration> MessageCost::known(const Transfer& transfer, Job& scratc
   return lines.empty() ? curve_.at(transfer.size) : least_of(lines, transfer.size);
 }
 
-void MessageCost::prepare(Job& job, const Transfer& transfer,
+void MessageCost::prepare(CollectiveJob& job, const Transfer& transfer,
                           std::optional<Network>& network) const {
   job.share.total = transfer.size;
   job.share.fractional = job_.share.fractional || transfer.fractional;
@@ -305,7 +305,7 @@ const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
   const MessageCost* best = &candidates_.front();
   std::optional<Duration> least;
   for (const MessageCost& candidate : candidates_) {
-    Job job = candidate.job_;
+    CollectiveJob job = candidate.job_;
     const auto time = candidate.known(transfer, job);
     if (!time || (least && *least <= *time)) continue;
     least = time;
@@ -316,7 +316,7 @@ const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
 
 Program MessageCost::program_of(const Transfer& transfer, std::optional<Network>& network) const {
   if (!candidates_.empty()) return cheapest_for(transfer).program_of(transfer, network);
-  Job job = job_;
+  CollectiveJob job = job_;
   prepare(job, transfer, network);
   return schedule_of(*algorithm_, job);
 }
@@ -326,7 +326,7 @@ MessageCost MessageCost::without_folds() const {
   const Folding nothing{0, {}};
   if (is_algorithm() && job_.network != nullptr)
     cost.kept_network_ = std::make_shared<const Network>(job_.network->with(nothing));
-  const auto change = [&](Job& job) {
+  const auto change = [&](CollectiveJob& job) {
     job.cost = job.cost.with(nothing);
     if (cost.kept_network_) job.network = cost.kept_network_.get();
   };

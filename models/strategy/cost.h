@@ -9,8 +9,8 @@
 
 #include "models/collective/collective.h"
 #include "models/compression/compression.h"
+#include "models/link/curve.h"
 #include "models/server/parameter_server.h"
-#include "models/strategy/curve.h"
 
 namespace sgdsim {
 
@@ -24,7 +24,7 @@ struct Line {
 class MessageCost {
  public:
   // The closed form of an algorithm; InputError if it has none for this job.
-  static MessageCost of_algorithm(const Algorithm& algorithm, const Job& job);
+  static MessageCost of_algorithm(const Algorithm& algorithm, const CollectiveJob& job);
   // The least of several lines: one, or one per protocol.
   static MessageCost of_lines(std::vector<Line> lines);
   // Interpolated between measured sizes.
@@ -46,11 +46,11 @@ class MessageCost {
   // The exchange of what travels: its transfers and its local part.
   Duration of(const Encoded& encoded) const;
   // The same for many messages: `scratch` is a copy of job(), which is not made anew for each.
-  Duration of(Bytes size, Job& scratch) const;
-  Duration of(const Encoded& encoded, Job& scratch) const;
+  Duration of(Bytes size, CollectiveJob& scratch) const;
+  Duration of(const Encoded& encoded, CollectiveJob& scratch) const;
   // The same where it matters what was exchanged before, which is only so for servers: `of` is
   // between messages of one size.
-  ExchangeTime exchange(const Encoded& encoded, Job& scratch) const;
+  ExchangeTime exchange(const Encoded& encoded, CollectiveJob& scratch) const;
 
   // Lines whose minimum is the cost, up to the rounding of chunks and entries; empty where the cost
   // is no line, as on links with segments, or with blocks chosen by size.
@@ -72,7 +72,7 @@ class MessageCost {
   bool is_algorithm() const { return algorithm_ != nullptr || !candidates_.empty(); }
   // Whether there are messages to play, or only a time.
   bool plays() const { return is_algorithm() || servers_ != nullptr; }
-  const Job& job() const { return job_; }
+  const CollectiveJob& job() const { return job_; }
   const ParameterServers* servers() const { return servers_.get(); }
   const Compression* compression() const { return compression_.get(); }
   // The same at another density, where the compression has a choice.
@@ -83,9 +83,9 @@ class MessageCost {
   Program program_of(const Transfer& transfer, std::optional<Network>& network) const;
 
  private:
-  ExchangeTime exchange(const Transfer& transfer, Job& scratch) const;
-  std::optional<Duration> known(const Transfer& transfer, Job& scratch) const;
-  void prepare(Job& job, const Transfer& transfer, std::optional<Network>& network) const;
+  ExchangeTime exchange(const Transfer& transfer, CollectiveJob& scratch) const;
+  std::optional<Duration> known(const Transfer& transfer, CollectiveJob& scratch) const;
+  void prepare(CollectiveJob& job, const Transfer& transfer, std::optional<Network>& network) const;
   void fit_line();
   void check_line();
   static const std::vector<Line>& no_lines();
@@ -94,7 +94,7 @@ class MessageCost {
   const Algorithm* algorithm_ = nullptr;
   std::vector<MessageCost> candidates_;
   std::function<Duration(Bytes)> formula_;
-  Job job_;
+  CollectiveJob job_;
   std::vector<Line> lines_;
   bool is_line_ = false;
   Curve curve_;

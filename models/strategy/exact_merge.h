@@ -35,7 +35,7 @@ class Gradients {
   const PlanInput& input_;
   std::vector<int> layers_;
   std::vector<Bytes> before_;  // the bytes before gradient i
-  Job job_;
+  CollectiveJob job_;
 };
 
 // Groups of at most cap_B bytes, or of one gradient. InputError, in the name of `strategy`, for

@@ -13,7 +13,7 @@
 
 #include "models/strategy/cost.h"
 #include "sim/core/json.h"
-#include "sim/trace.h"
+#include "sim/work/trace.h"
 
 namespace sgdsim {
 

@@ -7,7 +7,7 @@
 #include "models/step/compute.h"
 #include "models/step/sparsity.h"
 #include "sim/core/error.h"
-#include "sim/event_queue.h"
+#include "sim/core/event_queue.h"
 
 namespace sgdsim {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/core/json.h"
-#include "sim/result.h"
+#include "sim/play/result.h"
 
 namespace sgdsim {
 

@@ -6,7 +6,7 @@
 // Only meaningful operations exist: two points in time subtract, they do not add.
 // No operation wraps around: what 64 bits cannot hold is an InputError, in models as in engines.
 // The check is one branch that is never taken; a loop that has to be rid of it proves first that
-// its sums fit (sim/round_engine.cpp).
+// its sums fit (sim/play/round_engine.cpp).
 #pragma once
 
 #include <cmath>

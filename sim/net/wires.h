@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "sim/core/random.h"
-#include "sim/network.h"
+#include "sim/net/network.h"
 
 namespace sgdsim {
 
@@ -40,7 +40,7 @@ class Wires {
   const Network& network() const { return *network_; }
   AlphaRule alpha() const { return alpha_; }
 
-  // The same where so many messages take the busiest of the shared ways (sim/sharing.h). The
+  // The same where so many messages take the busiest of the shared ways (sim/play/sharing.h). The
   // loads must outlive it.
   Wires sharing(const std::vector<int>& loads) const {
     Wires shared = *this;

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "sim/core/units.h"
-#include "sim/pipeline.h"
-#include "sim/team.h"
+#include "sim/work/pipeline.h"
+#include "sim/work/team.h"
 
 namespace sgdsim {
 
@@ -136,7 +136,7 @@ struct Barrier {
   Team team;
 };
 
-using Stage = std::variant<Phase, Pipeline, Barrier>;
+using Stage = std::variant<Phase, TreePipeline, Barrier>;
 
 struct Program {
   std::vector<Stage> stages;

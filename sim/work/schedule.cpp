@@ -1,5 +1,5 @@
 // The arithmetic of phases: who talks to whom in a round, and which chunks travel.
-#include "sim/schedule.h"
+#include "sim/work/schedule.h"
 
 #include <algorithm>
 #include <cassert>

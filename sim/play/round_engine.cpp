@@ -6,13 +6,13 @@
 // so one pass reads the old clocks and writes new ones. A ring repeats one shift P - 1 times over
 // the same links with two chunk sizes; its link times are computed once, and its pass is a straight
 // loop over at most five runs of workers, which vectorises (0.4 to 1.3 ns a message).
-#include "sim/round_engine.h"
+#include "sim/play/round_engine.h"
 
 #include <algorithm>
 #include <array>
 #include <cassert>
 
-#include "sim/sharing.h"
+#include "sim/play/sharing.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/team.h"
+#include "sim/work/team.h"
 
 namespace sgdsim {
 
@@ -20,7 +20,7 @@ struct BlockRun {
   int64_t count = 0;
 };
 
-struct Flow {
+struct TreeFlow {
   std::vector<int> parents;  // relative member -> its parent, -1 at the root
   bool to_root = false;
   int priority_class = 0;
@@ -35,9 +35,9 @@ struct Flow {
   }
 };
 
-struct Pipeline {
+struct TreePipeline {
   Team team;
-  std::vector<Flow> flows;
+  std::vector<TreeFlow> flows;
   bool reduces = false;          // flows to the root fold
   bool reduce_overlaps = false;  // by an engine of its own, while the next block arrives
   bool link_duplex = false;      // every directed edge is a resource, instead of the two ports

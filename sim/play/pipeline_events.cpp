@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/event_queue.h"
-#include "sim/pipeline_engine.h"
+#include "sim/core/event_queue.h"
+#include "sim/play/pipeline_engine.h"
 
 namespace sgdsim {
 namespace {
@@ -37,7 +37,7 @@ struct Happening {
 
 class PipelinePlayer {
  public:
-  PipelinePlayer(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
+  PipelinePlayer(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
                  const MessageJitter& jitter, std::vector<Time>& clocks,
                  std::vector<BlockTransfer>* log)
       : pipeline_(pipeline),
@@ -47,7 +47,7 @@ class PipelinePlayer {
         clocks_(clocks),
         log_(log) {
     for (std::size_t f = 0; f < pipeline.flows.size(); ++f) add_edges(static_cast<int>(f));
-    for (const Flow& flow : pipeline.flows) block_counts_.push_back(flow.block_count());
+    for (const TreeFlow& flow : pipeline.flows) block_counts_.push_back(flow.block_count());
   }
 
   void play_team(int base) {
@@ -84,7 +84,7 @@ class PipelinePlayer {
   }
   Time& out_free(const Edge& edge) { return out_free_[static_cast<std::size_t>(edge.out_port)]; }
   Time& in_free(const Edge& edge) { return in_free_[static_cast<std::size_t>(edge.in_port)]; }
-  const Flow& flow_of(const Edge& edge) const {
+  const TreeFlow& flow_of(const Edge& edge) const {
     return pipeline_.flows[static_cast<std::size_t>(edge.flow)];
   }
   Edge& edge(int e) { return edges_[static_cast<std::size_t>(e)]; }
@@ -99,7 +99,7 @@ class PipelinePlayer {
   void try_edge(int e, Time now);
   void finish();
 
-  const Pipeline& pipeline_;
+  const TreePipeline& pipeline_;
   uint64_t stage_;
   const Wires& wires_;
   const MessageJitter& jitter_;
@@ -116,7 +116,7 @@ class PipelinePlayer {
 };
 
 void PipelinePlayer::add_edges(int f) {
-  const Flow& flow = pipeline_.flows[static_cast<std::size_t>(f)];
+  const TreeFlow& flow = pipeline_.flows[static_cast<std::size_t>(f)];
   const auto size = flow.parents.size();
   std::vector<int> depth(size, -1);
   auto depth_of = [&](int v) {
@@ -274,7 +274,7 @@ void PipelinePlayer::finish() {
 
 }  // namespace
 
-void play_pipeline_by_events(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
+void play_pipeline_by_events(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
                              const MessageJitter& jitter, std::vector<Time>& clocks,
                              std::vector<BlockTransfer>* log) {
   PipelinePlayer player(pipeline, stage, wires, jitter, clocks, log);

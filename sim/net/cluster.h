@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/network.h"
+#include "sim/net/network.h"
 
 namespace sgdsim {
 

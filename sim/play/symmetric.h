@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "sim/play.h"
+#include "sim/play/play.h"
 
 namespace sgdsim {
 

@@ -17,8 +17,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/agenda.h"
-#include "sim/wires.h"
+#include "sim/core/agenda.h"
+#include "sim/net/wires.h"
 
 namespace sgdsim {
 

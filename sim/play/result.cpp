@@ -1,5 +1,5 @@
 // Sums and means of breakdowns, part by part.
-#include "sim/result.h"
+#include "sim/play/result.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "sim/event_queue.h"
+#include "sim/core/event_queue.h"
 
 namespace sgdsim {
 

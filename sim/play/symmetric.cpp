@@ -1,5 +1,5 @@
 // The representative worker walks through the rounds with the pair cost that everybody pays.
-#include "sim/symmetric.h"
+#include "sim/play/symmetric.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Counting messages, way by way.
-#include "sim/sharing.h"
+#include "sim/play/sharing.h"
 
 #include <algorithm>
 #include <variant>
@@ -95,13 +95,13 @@ const WayLoads& PhaseLoads::at(int round) {
   return loads;
 }
 
-WayLoads loads_of(const Network& network, const Pipeline& pipeline) {
+WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
   if (network.shared_ways().empty()) return {};
   Counter counter(network);
   const Team& team = pipeline.team;
   for_each_team(team, network.workers(), [&](int base) {
     const auto worker = [&](int v) { return base + team.member(v) * team.stride; };
-    for (const Flow& flow : pipeline.flows)
+    for (const TreeFlow& flow : pipeline.flows)
       for (int v = 0; v < team.size; ++v) {
         const int parent = flow.parents[static_cast<std::size_t>(v)];
         if (parent < 0) continue;
@@ -120,7 +120,7 @@ WayLoads most_loads(const Network& network, const Program& program) {
       const bool alike = phase->talk == Talk::shift && phase->distance_step == 0 && !phase->doubles;
       const int different = alike ? std::min(1, phase->rounds) : phase->rounds;
       for (int round = 0; round < different; ++round) widen(most, loads.at(round));
-    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
+    } else if (const auto* pipeline = std::get_if<TreePipeline>(&stage)) {
       widen(most, loads_of(network, *pipeline));
     }
   }

@@ -4,15 +4,15 @@
 
 #include <vector>
 
-#include "sim/pipeline.h"
-#include "sim/wires.h"
+#include "sim/net/wires.h"
+#include "sim/work/pipeline.h"
 
 namespace sgdsim {
 
 // Whether the recurrence gives the answer; where it does, both do, to the same picosecond.
-bool is_plain_chain(const Pipeline& pipeline);
+bool is_plain_chain(const TreePipeline& pipeline);
 
-void play_chain(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
+void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
                 const MessageJitter& jitter, std::vector<Time>& clocks);
 
 // One transfer as it happened, in the order of the starts; for tables and timelines.
@@ -25,7 +25,7 @@ struct BlockTransfer {
   Time end;  // including a fold in series
 };
 
-void play_pipeline_by_events(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
+void play_pipeline_by_events(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
                              const MessageJitter& jitter, std::vector<Time>& clocks,
                              std::vector<BlockTransfer>* log = nullptr);
 

@@ -1,6 +1,6 @@
 // Max-min fair rates by filling: the port that has least for each of its flows decides for those,
 // then the next one of what is left.
-#include "sim/shared_ports.h"
+#include "sim/net/shared_ports.h"
 
 #include <algorithm>
 #include <limits>

@@ -10,8 +10,8 @@
 
 #include <vector>
 
-#include "sim/network.h"
-#include "sim/schedule.h"
+#include "sim/net/network.h"
+#include "sim/work/schedule.h"
 
 namespace sgdsim {
 
@@ -33,7 +33,7 @@ class PhaseLoads {
 };
 
 // All edges of a pipeline are in use at the same time.
-WayLoads loads_of(const Network& network, const Pipeline& pipeline);
+WayLoads loads_of(const Network& network, const TreePipeline& pipeline);
 
 // The most over all stages and rounds, for formulas that know one cost only.
 WayLoads most_loads(const Network& network, const Program& program);

@@ -1,5 +1,5 @@
 // Sums over a trace, and the time line of its backward pass.
-#include "sim/trace.h"
+#include "sim/work/trace.h"
 
 namespace sgdsim {
 

@@ -1,5 +1,5 @@
 // Playing collectives in time, message by message, where they meet at ports: several of them in
-// flight at once, or one whose messages share ports (sim/shared_ports.h).
+// flight at once, or one whose messages share ports (sim/net/shared_ports.h).
 //
 // A worker enters the collectives one after the other, as each is ready and fewer than `at_once` of
 // its own are under way. What arrives before its receiver is there is kept, so that ports serve
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/play.h"
+#include "sim/play/play.h"
 
 namespace sgdsim {
 

@@ -7,13 +7,13 @@
 #include <array>
 #include <cassert>
 
-#include "sim/pipeline_engine.h"
+#include "sim/play/pipeline_engine.h"
 
 namespace sgdsim {
 namespace {
 
 // The members of a flow in the order in which a block visits them, or empty if its tree branches.
-std::vector<int> chain_order(const Flow& flow) {
+std::vector<int> chain_order(const TreeFlow& flow) {
   const std::size_t size = flow.parents.size();
   std::vector<int> child(size, -1);
   int root = -1;
@@ -40,7 +40,7 @@ struct ChainClocks {
   std::vector<Time> taken;  // the last block; a jittered one does not overtake it
 };
 
-ChainClocks clocks_of(const Team& team, const Flow& flow, int base,
+ChainClocks clocks_of(const Team& team, const TreeFlow& flow, int base,
                       const std::vector<Time>& clocks) {
   ChainClocks chain;
   for (const int v : chain_order(flow)) chain.workers.push_back(team.colleague(base, v));
@@ -81,26 +81,26 @@ Time wave(ChainClocks& chain, Time available, bool folds, bool fold_overlaps, co
 
 }  // namespace
 
-bool is_plain_chain(const Pipeline& pipeline) {
+bool is_plain_chain(const TreePipeline& pipeline) {
   if (pipeline.flows.size() > 2) return false;
   if (pipeline.flows.size() == 2 && (!pipeline.link_duplex || pipeline.flows[1].released_by != 0))
     return false;
-  return std::all_of(pipeline.flows.begin(), pipeline.flows.end(), [](const Flow& flow) {
+  return std::all_of(pipeline.flows.begin(), pipeline.flows.end(), [](const TreeFlow& flow) {
     return chain_order(flow).size() == flow.parents.size();
   });
 }
 
-void play_chain(const Pipeline& pipeline, uint64_t stage, const Wires& wires,
+void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
                 const MessageJitter& jitter, std::vector<Time>& clocks) {
   assert(is_plain_chain(pipeline));
   const Team& team = pipeline.team;
-  const std::vector<Flow>& flows = pipeline.flows;
+  const std::vector<TreeFlow>& flows = pipeline.flows;
   auto folds = [&](std::size_t f) { return pipeline.reduces && flows[f].to_root; };
   const int workers = wires.network().workers();
   for (int base = 0; base < workers; ++base) {
     if (base / team.stride % team.size != 0 || !team.takes_part(base)) continue;
     std::vector<ChainClocks> chains;
-    for (const Flow& flow : flows) chains.push_back(clocks_of(team, flow, base, clocks));
+    for (const TreeFlow& flow : flows) chains.push_back(clocks_of(team, flow, base, clocks));
     int64_t block = 0;
     for (const BlockRun& run : flows[0].blocks) {
       std::vector<std::vector<Leg>> legs;  // by flow and hop: alike for all blocks of a run

@@ -1,14 +1,14 @@
 // Every worker walks through the rounds of each of its collectives by itself.
-#include "sim/play_in_time.h"
+#include "sim/play/play_in_time.h"
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
 
-#include "sim/agenda.h"
+#include "sim/core/agenda.h"
 #include "sim/core/error.h"
-#include "sim/shared_ports.h"
+#include "sim/net/shared_ports.h"
 
 namespace sgdsim {
 namespace {
@@ -290,7 +290,7 @@ void PlayerInTime::wait_for_all(std::size_t c, const Barrier& barrier, Time now)
 std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options) {
   for (const Call& call : calls)
     for (const Stage& stage : call.program->stages)
-      if (std::holds_alternative<Pipeline>(stage))
+      if (std::holds_alternative<TreePipeline>(stage))
         throw InputError("",
                          "pipelines of blocks take their ports in turn: they can neither share "
                          "them nor be in flight beside others at fidelity message");

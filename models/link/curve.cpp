@@ -1,5 +1,5 @@
 // Interpolating measured curves.
-#include "models/strategy/curve.h"
+#include "models/link/curve.h"
 
 #include <algorithm>
 #include <cmath>

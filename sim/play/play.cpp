@@ -1,5 +1,5 @@
 // Chooses the path, stage by stage, and counts what went over the wire.
-#include "sim/play.h"
+#include "sim/play/play.h"
 
 #include <algorithm>
 #include <cassert>
@@ -7,12 +7,12 @@
 #include <string>
 
 #include "sim/core/error.h"
-#include "sim/event_engine.h"
-#include "sim/pipeline_engine.h"
-#include "sim/play_in_time.h"
-#include "sim/round_engine.h"
-#include "sim/sharing.h"
-#include "sim/symmetric.h"
+#include "sim/play/event_engine.h"
+#include "sim/play/pipeline_engine.h"
+#include "sim/play/play_in_time.h"
+#include "sim/play/round_engine.h"
+#include "sim/play/sharing.h"
+#include "sim/play/symmetric.h"
 
 namespace sgdsim {
 namespace {
@@ -85,7 +85,7 @@ void wait_for_all(const Team& team, std::vector<Time>& clocks) {
 
 bool needs_events(const Program& program) {
   return std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
-    const auto* pipeline = std::get_if<Pipeline>(&stage);
+    const auto* pipeline = std::get_if<TreePipeline>(&stage);
     return pipeline != nullptr && !is_plain_chain(*pipeline);
   });
 }
@@ -117,10 +117,10 @@ Traffic traffic_of(const Program& program, int workers) {
       else
         for_each_lane(phase->team, workers,
                       [&](int base) { add(traffic_of_team(*phase, phase->team.lane(base)), 1); });
-    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
+    } else if (const auto* pipeline = std::get_if<TreePipeline>(&stage)) {
       const int64_t lanes = pipeline->team.only_lane < 0 ? pipeline->team.stride : 1;
       const int64_t teams = workers / pipeline->team.size / pipeline->team.stride * lanes;
-      for (const Flow& flow : pipeline->flows)
+      for (const TreeFlow& flow : pipeline->flows)
         for (const BlockRun& run : flow.blocks) {
           const int64_t messages = run.count * (pipeline->team.size - 1);
           add({messages, run.size_B * static_cast<double>(messages)}, teams);
@@ -135,9 +135,9 @@ namespace {
 // So many take some minutes; a message of a petabyte in blocks of a page would take years.
 constexpr double most_transfers = 1e10;
 
-void check_length(const Pipeline& pipeline) {
+void check_length(const TreePipeline& pipeline) {
   double transfers = 0;
-  for (const Flow& flow : pipeline.flows)
+  for (const TreeFlow& flow : pipeline.flows)
     transfers += static_cast<double>(flow.block_count()) * (pipeline.team.size - 1);
   if (transfers > most_transfers)
     throw InputError("", "a pipeline of " + std::to_string(pipeline.flows.front().block_count()) +
@@ -186,7 +186,7 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
                        (events ? play_by_events : play_in_rounds)(phase, number, wires,
                                                                   options.jitter, played.ends);
                      },
-                     [&](const Pipeline& pipeline) {
+                     [&](const TreePipeline& pipeline) {
                        check_length(pipeline);
                        const WayLoads loads = loads_of(network, pipeline);
                        const Wires shared = loads.empty() ? wires : wires.sharing(loads);
@@ -224,8 +224,8 @@ MessageRange message_range(const Program& program) {
           phase->for_each_one_way(round,
                                   [&](int v, int) { range.add(phase->sent_B(round, v, 0)); });
       }
-    } else if (const auto* pipeline = std::get_if<Pipeline>(&stage)) {
-      for (const Flow& flow : pipeline->flows)
+    } else if (const auto* pipeline = std::get_if<TreePipeline>(&stage)) {
+      for (const TreeFlow& flow : pipeline->flows)
         for (const BlockRun& run : flow.blocks) range.add(run.size_B);
     }
   }

@@ -3,13 +3,13 @@
 // Entering a round, a worker sends. If the receiver is already waiting in that round the message is
 // taken; else it lies in the receiver's mailbox until the receiver gets there. A mailbox is a list
 // of nodes from a pool, so memory follows the messages in flight, not all messages.
-#include "sim/event_engine.h"
+#include "sim/play/event_engine.h"
 
 #include <algorithm>
 #include <cassert>
 
-#include "sim/event_queue.h"
-#include "sim/sharing.h"
+#include "sim/core/event_queue.h"
+#include "sim/play/sharing.h"
 
 namespace sgdsim {
 namespace {
@@ -22,7 +22,7 @@ struct Message {
   int next = -1;
 };
 
-struct WorkerState {
+struct RoundState {
   int v = 0;  // its relative number in its team
   int round = 0;
   int mail_first = -1;
@@ -56,10 +56,10 @@ class EventPlayer {
 
  private:
   Time& clock(int worker) { return clocks_[static_cast<std::size_t>(worker)]; }
-  WorkerState& state(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
+  RoundState& state(int worker) { return workers_[static_cast<std::size_t>(worker)]; }
 
   void enter_round(int me) {
-    WorkerState& my = state(me);
+    RoundState& my = state(me);
     for (; my.round < phase_.rounds; ++my.round) {
       const int to = phase_.receiver(my.round, my.v);
       const int from = phase_.sender(my.round, my.v);
@@ -78,7 +78,7 @@ class EventPlayer {
 
   // To the colleague of this relative number.
   void send(int me, int relative) {
-    WorkerState& my = state(me);
+    RoundState& my = state(me);
     const int to = phase_.team.colleague(me, my.v, relative);
     const Wires wires = loads_.any() ? wires_.sharing(loads_.at(my.round)) : wires_;
     Leg leg = wires.leg(me, to, phase_.sent_B(my.round, my.v, phase_.team.lane(me)), phase_.folds);
@@ -100,7 +100,7 @@ class EventPlayer {
       node = static_cast<int>(pool_.size());
       pool_.push_back(message);
     }
-    WorkerState& receiver = state(to);
+    RoundState& receiver = state(to);
     if (receiver.mail_first < 0)
       receiver.mail_first = node;
     else
@@ -109,7 +109,7 @@ class EventPlayer {
   }
 
   void take_from_mailbox(int me) {
-    WorkerState& my = state(me);
+    RoundState& my = state(me);
     int before = -1;
     for (int node = my.mail_first; node >= 0; before = node, node = next_of(node)) {
       if (pool_[static_cast<std::size_t>(node)].round != my.round) continue;
@@ -125,7 +125,7 @@ class EventPlayer {
   int& next_of(int node) { return pool_[static_cast<std::size_t>(node)].next; }
 
   void take(int me, const Message& message) {
-    WorkerState& my = state(me);
+    RoundState& my = state(me);
     my.waits = false;
     if (phase_.handshake == Handshake::eager) {
       my.in_port = std::max(message.first_byte, my.in_port) + message.leg.in_busy;
@@ -148,7 +148,7 @@ class EventPlayer {
   PhaseLoads loads_;
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
-  std::vector<WorkerState> workers_;
+  std::vector<RoundState> workers_;
   std::vector<Message> pool_;
   int free_ = -1;
   EventQueue<int> queue_;

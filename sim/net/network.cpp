@@ -1,5 +1,5 @@
 // Pair rules: arithmetic on worker numbers that stands in for a table of routes.
-#include "sim/network.h"
+#include "sim/net/network.h"
 
 #include <algorithm>
 #include <cassert>

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "sim/schedule.h"
-#include "sim/wires.h"
+#include "sim/net/wires.h"
+#include "sim/work/schedule.h"
 
 namespace sgdsim {
 
