@@ -139,6 +139,27 @@ TEST_CASE("shared ports: where all workers are alike nothing is shared, to the p
   CHECK(cases >= 1000);
 }
 
+TEST_CASE("shared ports: the blocks of a chain share nothing either") {
+  Random random(34);
+  for (int i = 0; i < 400; ++i) {
+    const int ranks = 2 + static_cast<int>(random.below(20));
+    const Operation operation = i % 2 == 0 ? Operation::broadcast : Operation::reduce;
+    CollectiveCase one = case_of("lp", operation, Network::uniform(ranks, draw_cost(random)),
+                                 Bytes(1 + static_cast<int64_t>(random.below(1'000'000))));
+    one.block =
+        Bytes(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(one.size.count()))));
+    if (one.size.count() / one.block->count() > 200) one.block = one.size;
+    if (i % 3 == 0) one.options.alpha = AlphaRule::port;
+    one.options.gamma_overlaps = i % 5 == 0;
+    one.options.link_duplex = i % 7 == 0;
+    one.starts.assign(static_cast<std::size_t>(ranks), Time());
+    INFO(one.text());
+    const Duration shared = time_of(one);
+    one.options.shares_ports = false;
+    CHECK(shared == time_of(one));
+  }
+}
+
 TEST_CASE("shared ports: broadcasts share nothing either") {
   Random random(32);
   for (int i = 0; i < 300; ++i) {

@@ -73,7 +73,7 @@ uint32_t SharedPorts::add(const Sending& what) {
 uint32_t SharedPorts::send(const Sending& what, Time now) {
   const uint32_t message = add(what);
   if (what.waits_for_receiver) return message;  // want() lets it begin
-  if (what.size_B > send_buffer_B_ || what.size_B <= 0) {
+  if (what.size_B > send_buffer_B_ || what.size_B <= 0 || what.has_own_link) {
     flow(message).kept_ps = flow(message).left_ps * (send_buffer_B_ / std::max(1.0, what.size_B));
     begin(message, now);
     return message;
@@ -154,7 +154,7 @@ void SharedPorts::begin(uint32_t message, Time now) {
     flow(it.half).arrives = now + it.what.leg.flight + it.what.leg.transit;
     plan(begins, it.half, now + it.what.leg.flight);
   }
-  it.has_bytes = it.what.size_B > 0 && it.left_ps > 0;
+  it.has_bytes = it.what.size_B > 0 && it.left_ps > 0 && !it.what.has_own_link;
   if (!it.has_bytes) {
     ++it.version;
     plan(leaves, message, now + Duration::nearest_ps(it.left_ps));

@@ -33,6 +33,7 @@ class SharedPorts {
     double size_B = 0;
     Leg leg;
     bool waits_for_receiver = false;  // rendezvous: flows when the receiver is there, too
+    bool has_own_link = false;        // which it shares with nobody
   };
 
   SharedPorts(const Network& network, double send_buffer_B, Agenda& agenda);

@@ -10,15 +10,13 @@
 
 #include "sim/core/event_queue.h"
 #include "sim/play/pipeline_engine.h"
+#include "sim/work/tree_edges.h"
 
 namespace sgdsim {
 namespace {
 
-struct Edge {
-  int flow = 0;
-  int from = 0;  // relative members
-  int to = 0;
-  int hop = 0;  // edges from the start of the flow, as far as a block has come
+// Where an edge of the trees stands.
+struct Edge : TreeEdge {
   int64_t sent = 0;
   int64_t complete = 0;  // blocks that are complete at `to`
   Time taken;            // of the last block; a jittered one does not overtake it
@@ -45,9 +43,14 @@ class PipelinePlayer {
         wires_(wires),
         jitter_(jitter),
         clocks_(clocks),
-        log_(log) {
-    for (std::size_t f = 0; f < pipeline.flows.size(); ++f) add_edges(static_cast<int>(f));
-    for (const TreeFlow& flow : pipeline.flows) block_counts_.push_back(flow.block_count());
+        log_(log),
+        trees_(pipeline) {
+    for (const TreeEdge& edge : trees_.all()) {
+      const auto number = static_cast<int>(edges_.size());
+      static_cast<TreeEdge&>(edges_.emplace_back()) = edge;
+      edges_.back().out_port = pipeline.link_duplex ? number : edge.from;
+      edges_.back().in_port = pipeline.link_duplex ? number : edge.to;
+    }
   }
 
   void play_team(int base) {
@@ -89,10 +92,11 @@ class PipelinePlayer {
   }
   Edge& edge(int e) { return edges_[static_cast<std::size_t>(e)]; }
 
-  void add_edges(int f);
   Time first_start();
-  int64_t available_at(int f, int v) const;
-  double block_B(int f, int64_t block) const;
+  int64_t available_at(int f, int v) const {
+    return trees_.available(f, v,
+                            [&](int e) { return edges_[static_cast<std::size_t>(e)].complete; });
+  }
   Leg leg_of(const Edge& e, int64_t block) const;
   void happen(Time now, const Happening& happening);
   void start_what_can(Time now);
@@ -105,50 +109,13 @@ class PipelinePlayer {
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
   std::vector<BlockTransfer>* log_;
+  TreeEdges trees_;
   int base_ = 0;
   std::vector<Edge> edges_;
-  std::vector<int64_t> block_counts_;
-  std::vector<std::vector<std::vector<int>>> edges_into_;  // by flow and member
-  std::vector<std::vector<std::vector<int>>> edges_from_;
   std::vector<Time> out_free_, in_free_, fold_free_;
   std::vector<int> candidates_;
   EventQueue<Happening> queue_;
 };
-
-void PipelinePlayer::add_edges(int f) {
-  const TreeFlow& flow = pipeline_.flows[static_cast<std::size_t>(f)];
-  const auto size = flow.parents.size();
-  std::vector<int> depth(size, -1);
-  auto depth_of = [&](int v) {
-    std::vector<int> way;
-    for (; v >= 0 && depth[static_cast<std::size_t>(v)] < 0;
-         v = flow.parents[static_cast<std::size_t>(v)])
-      way.push_back(v);
-    int d = v < 0 ? -1 : depth[static_cast<std::size_t>(v)];
-    for (; !way.empty(); way.pop_back()) depth[static_cast<std::size_t>(way.back())] = ++d;
-    return d;
-  };
-  int deepest = 0;
-  for (std::size_t v = 0; v < size; ++v) deepest = std::max(deepest, depth_of(static_cast<int>(v)));
-  for (std::size_t v = 0; v < size; ++v) deepest = std::max(deepest, depth[v]);
-  edges_into_.emplace_back(size);
-  edges_from_.emplace_back(size);
-  for (std::size_t v = 0; v < size; ++v) {
-    const int parent = flow.parents[v];
-    if (parent < 0) continue;
-    Edge edge;
-    edge.flow = f;
-    edge.from = flow.to_root ? static_cast<int>(v) : parent;
-    edge.to = flow.to_root ? parent : static_cast<int>(v);
-    edge.hop = flow.to_root ? deepest - depth[v] : depth[v] - 1;
-    const auto number = static_cast<int>(edges_.size());
-    edge.out_port = pipeline_.link_duplex ? number : edge.from;
-    edge.in_port = pipeline_.link_duplex ? number : edge.to;
-    edges_into_.back()[static_cast<std::size_t>(edge.to)].push_back(number);
-    edges_from_.back()[static_cast<std::size_t>(edge.from)].push_back(number);
-    edges_.push_back(edge);
-  }
-}
 
 Time PipelinePlayer::first_start() {
   Time first = Time::last();
@@ -156,32 +123,11 @@ Time PipelinePlayer::first_start() {
   return first;
 }
 
-// How many blocks of flow f are complete at member v.
-int64_t PipelinePlayer::available_at(int f, int v) const {
-  const auto flow = static_cast<std::size_t>(f);
-  const std::vector<int>& into = edges_into_[flow][static_cast<std::size_t>(v)];
-  const int released_by = pipeline_.flows[flow].released_by;
-  if (into.empty() && released_by >= 0) return available_at(released_by, v);
-  int64_t available = block_counts_[flow];
-  for (const int e : into)
-    available = std::min(available, edges_[static_cast<std::size_t>(e)].complete);
-  return available;
-}
-
-double PipelinePlayer::block_B(int f, int64_t block) const {
-  for (const BlockRun& run : pipeline_.flows[static_cast<std::size_t>(f)].blocks) {
-    if (block < run.count) return run.size_B;
-    block -= run.count;
-  }
-  assert(false);
-  return 0;
-}
-
 Leg PipelinePlayer::leg_of(const Edge& e, int64_t block) const {
   const int from = pipeline_.team.colleague(base_, e.from);
   const int to = pipeline_.team.colleague(base_, e.to);
   const bool folds = pipeline_.reduces && flow_of(e).to_root;
-  const Leg leg = wires_.leg(from, to, block_B(e.flow, block), folds);
+  const Leg leg = wires_.leg(from, to, trees_.block_B(e.flow, block), folds);
   if (!jitter_.on()) return leg;
   const uint64_t round = (static_cast<uint64_t>(e.flow) << 48U) + static_cast<uint64_t>(block);
   return Wires::scaled(leg, jitter_.factor(stage_, round, static_cast<uint64_t>(from)));
@@ -202,11 +148,7 @@ void PipelinePlayer::happen(Time now, const Happening& happening) {
     }
     case Kind::complete: {
       ++at.complete;
-      const auto node = static_cast<std::size_t>(at.to);
-      for (std::size_t f = 0; f < pipeline_.flows.size(); ++f)
-        if (static_cast<int>(f) == at.flow || pipeline_.flows[f].released_by == at.flow)
-          candidates_.insert(candidates_.end(), edges_from_[f][node].begin(),
-                             edges_from_[f][node].end());
+      trees_.for_each_behind(at, [&](int e) { candidates_.push_back(e); });
       return;
     }
   }
@@ -228,7 +170,7 @@ void PipelinePlayer::start_what_can(Time now) {
 void PipelinePlayer::try_edge(int e, Time now) {
   Edge& it = edge(e);
   const int64_t block = it.sent;
-  if (block >= block_counts_[static_cast<std::size_t>(it.flow)]) return;
+  if (block >= trees_.blocks(it.flow)) return;
   if (available_at(it.flow, it.from) <= block) return;  // its completion will look again
   const Leg leg = leg_of(it, block);
   const Time possible = std::max(out_free(it), in_free(it) - leg.flight);
@@ -254,7 +196,7 @@ void PipelinePlayer::try_edge(int e, Time now) {
                      pipeline_.team.colleague(base_, it.to), it.flow, block, now, complete});
   // The next block, if it is there, waits for the ports that this one has just taken. Its flight is
   // its own, where messages are jittered.
-  if (it.sent == block_counts_[static_cast<std::size_t>(it.flow)]) return;
+  if (it.sent == trees_.blocks(it.flow)) return;
   if (available_at(it.flow, it.from) <= it.sent) return;
   const Time again = std::max(out_free(it), in_free(it) - leg_of(it, it.sent).flight);
   if (it.looks_at > again) {
@@ -265,7 +207,7 @@ void PipelinePlayer::try_edge(int e, Time now) {
 
 void PipelinePlayer::finish() {
   for (const Edge& it : edges_) {
-    assert(it.complete == block_counts_[static_cast<std::size_t>(it.flow)]);
+    assert(it.complete == trees_.blocks(it.flow));
     clock(it.from) = std::max(clock(it.from), out_free(it));
     clock(it.to) = std::max(
         {clock(it.to), in_free(it), it.taken, fold_free_[static_cast<std::size_t>(it.to)]});

@@ -2,111 +2,17 @@
 #include "sim/play/play_in_time.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
-#include <tuple>
 
-#include "sim/core/agenda.h"
 #include "sim/core/error.h"
-#include "sim/net/shared_ports.h"
+#include "sim/play/player_in_time.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr double most_cursors = 1 << 24;  // of some 100 bytes
 
-// What a worker has got in a round that it has not come to yet.
-struct Early {
-  int stage = 0;
-  int round = 0;
-  Duration fold;
-  bool is_offer = false;  // rendezvous: the message waits for its receiver
-  uint32_t message = 0;
-  Time told;
-};
-
-// Where a worker stands in a collective.
-struct Cursor {
-  int stage = 0;
-  int round = 0;
-  int to_send = 0;  // of this round, not off its hands yet
-  int to_get = 0;
-  Duration fold;      // of what came in this round
-  Time folded_until;  // where several messages come in a round
-  std::vector<Early> early;
-};
-
-struct OnTheWay {
-  std::size_t from = 0;  // cursors
-  std::size_t to = 0;
-  int stage = 0;
-  int round = 0;
-  Duration fold;
-  bool frees_sender = false;  // when it has arrived
-};
-
-class PlayerInTime {
- public:
-  PlayerInTime(std::span<const Call> calls, const SharingOptions& options)
-      : calls_(calls),
-        options_(options),
-        workers_(static_cast<std::size_t>(calls.front().network->workers())),
-        ports_(*calls.front().network, options.send_buffer_B, agenda_),
-        cursors_(calls.size() * workers_),
-        next_call_(workers_, 0),
-        under_way_(workers_, 0),
-        times_(calls.size()) {
-    for (CallTimes& times : times_) {
-      times.starts.resize(workers_);
-      times.ends.resize(workers_);
-    }
-  }
-
-  std::vector<CallTimes> play() {
-    for (std::size_t c = 0; c < cursors_.size(); ++c)
-      plan(ready, c, calls_[c / workers_].ready[c % workers_]);
-    while (!agenda_.empty()) {
-      const auto first = agenda_.pop();
-      const Time now = first.time;
-      happen(first.payload, now);
-      while (agenda_.another_now()) happen(agenda_.pop().payload, now);
-      ports_.settle(now);
-    }
-    return std::move(times_);
-  }
-
- private:
-  enum Kind : uint8_t { ready = SharedPorts::kinds, on };
-
-  const Program& program(std::size_t c) const { return *calls_[c / workers_].program; }
-  static std::size_t place(int number) { return static_cast<std::size_t>(number); }
-
-  void plan(Kind kind, std::size_t cursor, Time when) {
-    agenda_.push(when, Event(kind, static_cast<uint32_t>(cursor)));
-  }
-
-  void happen(const Event& event, Time now);
-  void start_calls(std::size_t worker, Time now);
-  void go_on(std::size_t c, Time now);
-  bool enter_round(std::size_t c, const Phase& phase, Time now);
-  void send(std::size_t c, const Phase& phase, int round, int receiver, Time now);
-  void get_early(std::size_t c, Time now);
-  void arrive(std::size_t c, int stage, int round, Duration fold, Time now);
-  void leave_if_done(std::size_t c, Time now);
-  void wait_for_all(std::size_t c, const Barrier& barrier, Time now);
-
-  std::span<const Call> calls_;
-  SharingOptions options_;
-  std::size_t workers_;
-  Agenda agenda_;
-  SharedPorts ports_;
-  std::vector<Cursor> cursors_;  // of every worker, call by call
-  std::vector<std::size_t> next_call_;
-  std::vector<int> under_way_;
-  std::vector<CallTimes> times_;
-  std::vector<OnTheWay> on_the_way_;                             // by the number of the message
-  std::map<std::tuple<std::size_t, int, int>, int> at_barrier_;  // call, stage, first member
-};
+}  // namespace
 
 void PlayerInTime::happen(const Event& event, Time now) {
   if (event.kind() == ready) {
@@ -117,9 +23,24 @@ void PlayerInTime::happen(const Event& event, Time now) {
     go_on(event.subject(), now);
     return;
   }
+  if (event.kind() == opens) {
+    try_edge(static_cast<int>(event.subject()), now);
+    return;
+  }
+  if (event.kind() == folded) {
+    block_complete(static_cast<int>(event.subject()), now);
+    return;
+  }
   const SharedPorts::News news = ports_.happen(event, now);
   if (news == SharedPorts::News::nothing) return;
   const OnTheWay message = on_the_way_[event.subject()];
+  if (message.edge >= 0) {
+    if (news == SharedPorts::News::sender_free)
+      block_left(message.edge, message.fold, now);
+    else
+      block_came(message.edge, message.fold, now);
+    return;
+  }
   if (news == SharedPorts::News::sender_free || message.frees_sender) {
     --cursors_[message.from].to_send;
     leave_if_done(message.from, now);
@@ -147,6 +68,10 @@ void PlayerInTime::go_on(std::size_t c, Time now) {
   for (; place(my.stage) < stages.size(); ++my.stage, my.round = 0) {
     if (const auto* phase = std::get_if<Phase>(&stages[place(my.stage)])) {
       if (phase->team.takes_part(static_cast<int>(c % workers_)) && enter_round(c, *phase, now))
+        return;
+    } else if (const auto* pipeline = std::get_if<TreePipeline>(&stages[place(my.stage)])) {
+      if (pipeline->team.takes_part(static_cast<int>(c % workers_)) && my.round == 0 &&
+          enter_trees(c, *pipeline, now))
         return;
     } else if (const auto* barrier = std::get_if<Barrier>(&stages[place(my.stage)])) {
       if (barrier->team.takes_part(static_cast<int>(c % workers_)))
@@ -209,8 +134,8 @@ void PlayerInTime::send(std::size_t c, const Phase& phase, int round, int receiv
   const uint32_t message = ports_.send(what, now);
   if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
   const std::size_t theirs = c - c % workers_ + place(to);
-  on_the_way_[message] = {c,     theirs,        cursors_[c].stage,
-                          round, what.leg.fold, what.waits_for_receiver};
+  on_the_way_[message] = {
+      c, theirs, -1, cursors_[c].stage, round, what.leg.fold, what.waits_for_receiver};
   if (!what.waits_for_receiver) return;
   Cursor& their = cursors_[theirs];
   const Time told = now + what.leg.flight;
@@ -285,15 +210,7 @@ void PlayerInTime::wait_for_all(std::size_t c, const Barrier& barrier, Time now)
   }
 }
 
-}  // namespace
-
 std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options) {
-  for (const Call& call : calls)
-    for (const Stage& stage : call.program->stages)
-      if (std::holds_alternative<TreePipeline>(stage))
-        throw InputError("",
-                         "pipelines of blocks take their ports in turn: they can neither share "
-                         "them nor be in flight beside others at fidelity message");
   if (calls.empty()) return {};
   const auto workers = static_cast<double>(calls.front().network->workers());
   if (workers * static_cast<double>(calls.size()) > most_cursors)

@@ -32,7 +32,6 @@ struct SharingOptions {
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker
 };
 
-// InputError for programs with pipelines of blocks, which take ports in turn.
 std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options);
 
 }  // namespace sgdsim

@@ -1,0 +1,52 @@
+// Depths first, then an edge from every member that has a parent.
+#include "sim/work/tree_edges.h"
+
+#include <cassert>
+
+namespace sgdsim {
+
+TreeEdges::TreeEdges(const TreePipeline& pipeline) : pipeline_(&pipeline) {
+  for (int flow = 0; flow < static_cast<int>(pipeline.flows.size()); ++flow) add(flow);
+  for (const TreeFlow& flow : pipeline.flows) blocks_.push_back(flow.block_count());
+}
+
+void TreeEdges::add(int number) {
+  const TreeFlow& flow = pipeline_->flows[at(number)];
+  const auto size = flow.parents.size();
+  std::vector<int> depth(size, -1);
+  auto depth_of = [&](int v) {
+    std::vector<int> way;
+    for (; v >= 0 && depth[at(v)] < 0; v = flow.parents[at(v)]) way.push_back(v);
+    int d = v < 0 ? -1 : depth[at(v)];
+    for (; !way.empty(); way.pop_back()) depth[at(way.back())] = ++d;
+    return d;
+  };
+  int deepest = 0;
+  for (std::size_t v = 0; v < size; ++v) deepest = std::max(deepest, depth_of(static_cast<int>(v)));
+  for (std::size_t v = 0; v < size; ++v) deepest = std::max(deepest, depth[v]);
+  into_.emplace_back(size);
+  from_.emplace_back(size);
+  for (std::size_t v = 0; v < size; ++v) {
+    const int parent = flow.parents[v];
+    if (parent < 0) continue;
+    TreeEdge edge;
+    edge.flow = number;
+    edge.from = flow.to_root ? static_cast<int>(v) : parent;
+    edge.to = flow.to_root ? parent : static_cast<int>(v);
+    edge.hop = flow.to_root ? deepest - depth[v] : depth[v] - 1;
+    into_.back()[at(edge.to)].push_back(static_cast<int>(edges_.size()));
+    from_.back()[at(edge.from)].push_back(static_cast<int>(edges_.size()));
+    edges_.push_back(edge);
+  }
+}
+
+double TreeEdges::block_B(int flow, int64_t block) const {
+  for (const BlockRun& run : pipeline_->flows[at(flow)].blocks) {
+    if (block < run.count) return run.size_B;
+    block -= run.count;
+  }
+  assert(false);
+  return 0;
+}
+
+}  // namespace sgdsim

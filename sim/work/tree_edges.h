@@ -1,0 +1,58 @@
+// The edges over which a pipeline's blocks go, and who waits for whom.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/work/pipeline.h"
+
+namespace sgdsim {
+
+struct TreeEdge {
+  int flow = 0;
+  int from = 0;  // relative members
+  int to = 0;
+  int hop = 0;  // edges from the start of the flow, as far as a block has come
+};
+
+class TreeEdges {
+ public:
+  explicit TreeEdges(const TreePipeline& pipeline);
+
+  const std::vector<TreeEdge>& all() const { return edges_; }
+  const std::vector<int>& into(int flow, int member) const { return into_[at(flow)][at(member)]; }
+  const std::vector<int>& from(int flow, int member) const { return from_[at(flow)][at(member)]; }
+  int64_t blocks(int flow) const { return blocks_[at(flow)]; }
+  double block_B(int flow, int64_t block) const;
+  // How many blocks of the flow are complete at the member, if `complete(edge)` are at an edge's
+  // end.
+  template <class Complete>
+  int64_t available(int flow, int member, const Complete& complete) const {
+    const std::vector<int>& edges = into(flow, member);
+    const int released_by = pipeline_->flows[at(flow)].released_by;
+    if (edges.empty() && released_by >= 0) return available(released_by, member, complete);
+    int64_t count = blocks(flow);
+    for (const int edge : edges) count = std::min<int64_t>(count, complete(edge));
+    return count;
+  }
+  // Calls f for every edge that may have a block to send once `edge` has brought one.
+  template <class F>
+  void for_each_behind(const TreeEdge& edge, const F& f) const {
+    for (int flow = 0; flow < static_cast<int>(pipeline_->flows.size()); ++flow)
+      if (flow == edge.flow || pipeline_->flows[at(flow)].released_by == edge.flow)
+        for (const int next : from(flow, edge.to)) f(next);
+  }
+
+ private:
+  static std::size_t at(int number) { return static_cast<std::size_t>(number); }
+  void add(int flow);
+
+  const TreePipeline* pipeline_;
+  std::vector<TreeEdge> edges_;
+  std::vector<int64_t> blocks_;
+  std::vector<std::vector<std::vector<int>>> into_;  // by flow and member
+  std::vector<std::vector<std::vector<int>>> from_;
+};
+
+}  // namespace sgdsim
