@@ -130,7 +130,7 @@ void AllWorkers::play_on_channels() {
   play_backward_to(0);
   std::vector<ExchangeTimes> times;
   if (meet_at_ports) {
-    times = player_.play_together(cost_, encoded, ready, question_.channels);
+    times = player_.play_together(cost_, encoded, ready, question_.channels, question_.pause);
   } else {
     const std::vector<Duration> ends = channels.ends();
     for (std::size_t i = 0; i < ends.size(); ++i)

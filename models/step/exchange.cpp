@@ -41,7 +41,8 @@ Played Exchange::push_and_pull(const MessageCost& cost, const Transfer& transfer
 
 std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
                                                    const std::vector<Encoded>& encoded,
-                                                   const std::vector<Clocks>& ready, int at_once) {
+                                                   const std::vector<Clocks>& ready, int at_once,
+                                                   const std::function<void()>& pause) {
   const auto workers = static_cast<std::size_t>(network_->workers());
   std::vector<Program> programs(encoded.size());
   std::vector<Call> calls(encoded.size());
@@ -71,7 +72,8 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
        play_in_time(calls, {.alpha = options.alpha,
                            .jitter = {},
                            .send_buffer_B = static_cast<double>(options.send_buffer.count()),
-                           .at_once = at_once}))
+                           .at_once = at_once,
+                           .pause = pause}))
     times.push_back({std::move(one.starts), std::move(one.ends)});
   return times;
 }

@@ -2,6 +2,7 @@
 // worker and per kind of message.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -30,7 +31,8 @@ class Exchange {
   // For costs of algorithms.
   std::vector<ExchangeTimes> play_together(const MessageCost& cost,
                                            const std::vector<Encoded>& encoded,
-                                           const std::vector<Clocks>& ready, int at_once);
+                                           const std::vector<Clocks>& ready, int at_once,
+                                           const std::function<void()>& pause);
 
   Traffic traffic;
   PathTaken path = PathTaken::none;

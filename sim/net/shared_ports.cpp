@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "sim/core/error.h"
 
 namespace sgdsim {
 namespace {
 
-constexpr double most_work = 2e9;  // some ten seconds
+constexpr double most_work = 4e8;               // some ten seconds
+constexpr std::size_t most_messages = 1 << 21;  // under way at a time, of some 300 bytes
 constexpr double near_enough = 1e-9;
 
 }  // namespace
@@ -55,6 +57,9 @@ void SharedPorts::plan(Kind kind, uint32_t message, Time when) {
 uint32_t SharedPorts::add(const Sending& what) {
   uint32_t message = 0;
   if (unused_.empty()) {
+    if (flows_.size() == most_messages)
+      throw InputError("", "more than " + std::to_string(most_messages) +
+                               " messages are under way at a time: too many to share ports");
     message = static_cast<uint32_t>(flows_.size());
     flows_.emplace_back();
   } else {
@@ -215,6 +220,14 @@ void SharedPorts::settle(Time now) {
   dirty_.clear();
 }
 
+void SharedPorts::count_work(std::size_t flows) {
+  work_ += static_cast<double>(flows);
+  if (work_ > most_work)
+    throw InputError("",
+                     "too many messages share ports with each other; fewer ranks, or ports that "
+                     "take turns, can be played");
+}
+
 // All flows and ports that share with this one, directly or through others.
 void SharedPorts::find(std::size_t port) {
   ports_[port].is_found = true;
@@ -231,11 +244,7 @@ void SharedPorts::find(std::size_t port) {
           found_ports_.push_back(use.port);
         }
     }
-  work_ += static_cast<double>(found_flows_.size() + found_ports_.size());
-  if (work_ > most_work)
-    throw InputError("",
-                     "too many messages share ports with each other; fewer ranks, or ports that "
-                     "take turns, can be played");
+  count_work(found_flows_.size() + found_ports_.size());
 }
 
 // Bytes per picosecond of a flow that shares nothing.
@@ -278,7 +287,7 @@ void SharedPorts::share_out(Time now) {
       }
       set_rate(message, rate / alone(it), now);
     }
-    work_ += static_cast<double>(open.size());
+    count_work(open.size());
     open = std::move(later);
   }
   for (const uint32_t message : found_flows_) flow(message).is_found = false;

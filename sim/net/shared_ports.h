@@ -99,6 +99,7 @@ class SharedPorts {
   void begin(uint32_t message, Time now);
   void end(uint32_t message, Time now);
   void touch(std::size_t port);
+  void count_work(std::size_t flows);
   void find(std::size_t port);
   void share_out(Time now);
   void set_rate(uint32_t message, double rate, Time now);

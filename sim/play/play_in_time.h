@@ -6,6 +6,7 @@
 // what comes and not who waits.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -30,6 +31,7 @@ struct SharingOptions {
   MessageJitter jitter = {};
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker
+  std::function<void()> pause = {};               // called now and then; what it throws ends it
 };
 
 std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options);

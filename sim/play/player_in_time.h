@@ -89,7 +89,8 @@ class PlayerInTime {
   std::vector<CallTimes> play() {
     for (std::size_t c = 0; c < cursors_.size(); ++c)
       plan(ready, c, calls_[c / workers_].ready[c % workers_]);
-    while (!agenda_.empty()) {
+    for (uint64_t moment = 0; !agenda_.empty(); ++moment) {
+      if (moment % 4096 == 0 && options_.pause) options_.pause();
       const auto first = agenda_.pop();
       const Time now = first.time;
       happen(first.payload, now);
