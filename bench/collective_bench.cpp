@@ -170,9 +170,8 @@ double resident_MB() {
   return kB / 1e3;
 }
 
-void time_it(benchmark::State& state, const Bench& bench, PathChoice path, bool right) {
+void time_it(benchmark::State& state, const Bench& bench, const PlayOptions& options, bool right) {
   if (!right) return state.SkipWithError("the answer is wrong");
-  const PlayOptions options{AlphaRule::port, {}, path};
   double messages = 0;
   forget_peak();
   for (auto _ : state) {
@@ -182,6 +181,10 @@ void time_it(benchmark::State& state, const Bench& bench, PathChoice path, bool 
   }
   state.counters["resident_MB"] = resident_MB();
   state.counters["messages/s"] = benchmark::Counter(messages, benchmark::Counter::kIsRate);
+}
+
+void time_it(benchmark::State& state, const Bench& bench, PathChoice path, bool right) {
+  time_it(state, bench, PlayOptions{.jitter = {}, .path = path}, right);
 }
 
 std::vector<Time> ends(const Bench& bench, PathChoice path) {
@@ -209,6 +212,18 @@ void ring(benchmark::State& state, PathChoice path) {
 }
 void ring_rounds(benchmark::State& state) { ring(state, PathChoice::rounds); }
 void ring_events(benchmark::State& state) { ring(state, PathChoice::events); }
+
+// Over ports that could be shared; where all are alike none are, and the answer is that of rounds.
+void ring_shared(benchmark::State& state) {
+  const auto ranks = static_cast<int>(state.range(0));
+  Bench bench = bench_of("ring", Operation::allreduce, ranks, Bytes(int64_t{100'000} * ranks));
+  bench.network = Network::uniform(ranks, bench.network.between(0, 1));
+  bench.starts.assign(static_cast<std::size_t>(ranks), Time());
+  const PlayOptions options{.jitter = {}, .path = PathChoice::events, .shares_ports = true};
+  const bool right = play(bench.program, bench.network, options, bench.starts).ends ==
+                     ends(bench, PathChoice::rounds);
+  time_it(state, bench, options, right);
+}
 
 void recursive_doubling_rounds(benchmark::State& state) {
   const Bench bench = bench_of("recursive_doubling", Operation::allreduce,
@@ -248,6 +263,7 @@ void lp_chain(benchmark::State& state) {
 BENCHMARK(ring_bare)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_rounds)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_events)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(ring_shared)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_symmetric)->Arg(1 << 20)->Unit(benchmark::kMillisecond);
 BENCHMARK(recursive_doubling_rounds)->Arg(1 << 16)->Unit(benchmark::kMillisecond);
 BENCHMARK(mst_rounds)->Arg(1 << 20)->Unit(benchmark::kMillisecond);

@@ -207,10 +207,25 @@ void SharedPorts::touch(std::size_t port) {
   dirty_.push_back(port);
 }
 
+// Whether all that flows through this port is one flow, which shares no other port either; it then
+// gets what it can have.
+bool SharedPorts::is_alone(std::size_t port, Time now) {
+  if (ports_[port].flows.size() > 1) return false;
+  const uint32_t message = ports_[port].flows.front();
+  const Flow& it = flow(message);
+  double rate = 1;
+  for (const Use& use : uses_of(it)) {
+    if (ports_[use.port].flows.size() > 1) return false;
+    rate = std::min(rate, 1 / (use.per_byte * alone(it)));
+  }
+  set_rate(message, rate, now);
+  return true;
+}
+
 void SharedPorts::settle(Time now) {
   for (const std::size_t port : dirty_) {
     ports_[port].is_dirty = false;
-    if (ports_[port].is_found) continue;
+    if (ports_[port].is_found || ports_[port].flows.empty() || is_alone(port, now)) continue;
     found_ports_.clear();
     found_flows_.clear();
     find(port);

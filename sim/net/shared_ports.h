@@ -100,6 +100,7 @@ class SharedPorts {
   void end(uint32_t message, Time now);
   void touch(std::size_t port);
   void count_work(std::size_t flows);
+  bool is_alone(std::size_t port, Time now);
   void find(std::size_t port);
   void share_out(Time now);
   void set_rate(uint32_t message, double rate, Time now);
