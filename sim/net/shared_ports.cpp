@@ -3,6 +3,7 @@
 #include "sim/net/shared_ports.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <string>
 
@@ -33,7 +34,9 @@ void SharedPorts::find_uses(Flow& flow) const {
   const Sending& what = flow.what;
   flow.use_count = 0;
   auto add = [&](std::size_t port, double per_byte) {
-    if (per_byte > 0) flow.uses[flow.use_count++] = {port, per_byte};
+    if (per_byte <= 0) return;
+    assert(flow.use_count < flow.uses.size());
+    flow.uses[flow.use_count++] = {port, per_byte};
   };
   auto per_byte = [&](Duration busy) { return static_cast<double>(busy.ps()) / what.size_B; };
   const bool leaves_too = !flow.in_buffer || !flow.enters;

@@ -206,6 +206,7 @@ FIELDS = {
     "collective.algorithm": ["ring", "mst", "recursive_doubling", "auto", "nccl", "hierarchical"], "synchronization":
     ["none", "local_sgd", "pipe_sgd", "ssp", "async_ps"], "compression": ["none", "truncate16", '{"name":"topk","density":0.01}'],
     "trace.update": ["0 us", "1 ms"], "trace.compute_scale": ["0.5", "2"], "strategy.bucket": ["1 MiB", "25 MiB"],
+    "collective.options.ports": ["shared", "turns"], "collective.options.alpha": ["wire"], "collective.options.send_buffer": ["1 MB"],
     "workers.jitter": ["0.1", "0"], "seed": ["1", "2"], "interference": ["0.1"],
 }
 
@@ -296,6 +297,8 @@ class Input:
             "--columns": lambda: dice.choice(["cluster.nodes,metrics.iteration_us", "strategy", "workers"]),
             "--minimize": lambda: dice.choice(["metrics.iteration_us", "metrics.iteration_us.mean", "total_ps"]),
             "--over": lambda: dice.choice(["strategy", "cluster.nodes"]), "--emit": lambda: dice.choice(["slurm", "parallel", "shell", "k8s"]),
+            "--option": lambda: dice.choice(["ports=shared", "ports=turns", "send_buffer=1 MB", "send_buffer=0 B", "direct=at_once", "alpha=wire",
+                                             "gamma=overlap", "duplex=link", "chunks=fractional", "mst_reduce=eager", "be_barrier=off"]),
             "--tasks": lambda: dice.choice(["1", "4", "1000"]), "--ranks": lambda: dice.choice(["2", "5", "16", "64", "2..64 step x2"]),
             "--bytes": lambda: dice.choice(["1", "1 KB", "100 MB", "4 GiB", "7 B"]), "--algorithm": lambda: dice.choice(["ring", "mst", "be", "lp", "auto"]),
             "--cluster": lambda: self.json_file("cluster"), "--into": lambda: self.json_file("cluster"),
@@ -335,6 +338,7 @@ class Input:
         if kind == "collective":
             words = ["collective", "--algorithm", self.value_of("--algorithm"), "--bytes", self.value_of("--bytes")]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.5 else ["--ranks", self.value_of("--ranks"), "--alpha", "10 us", "--beta", "1 ns/B"]
+            words += ["--option", self.value_of("--option")] * (dice.random() < 0.5) + ["--option", "ports=shared"] * (dice.random() < 0.3)
             return words + self.options("collective")
         if kind == "fit":
             return ["fit", self.text_file("log"), *self.options("fit", 4)]
