@@ -92,3 +92,59 @@ TEST_CASE("timeline: nesting, arrows, and the same iteration as the result") {
     check_timeline(fidelity, {"strategy=wfbp", "interference=1.3"});
   }
 }
+
+// An exchange that takes longer than the computation beside it: everybody's channel is always busy,
+// and the computation of an iteration begins when the exchange of the one before the last ends.
+TEST_CASE("timeline: iterations that overlap") {
+  for (const std::string fidelity : {"closed_form", "message"}) {
+    CAPTURE(fidelity);
+    const Temporary file(Temporary::Kind::file);
+    const Ran ran = run_sgdsim({"run",
+                                "app/experiments/googlenet_k80.json",
+                                "--fidelity",
+                                fidelity,
+                                "--timeline",
+                                file.name(),
+                                "--timeline-iterations",
+                                "4-7",
+                                "--format",
+                                "json",
+                                "--set",
+                                "cluster.nodes=4",
+                                "--set",
+                                "synchronization=pipe_sgd",
+                                "--set",
+                                "cluster.nic.bandwidth=0.3 Gb/s",
+                                "--set",
+                                "warm_up=4",
+                                "--set",
+                                "iterations=4"});
+    CAPTURE(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    const Json metrics = Json::parse(ran.out)["metrics"];
+    const double iteration_us = metrics["iteration_us"]["mean"].get<double>();
+    Track compute;
+    Track channel;
+    std::map<int, double> begins;  // of the computation, per iteration
+    std::map<int, double> ends;    // of the exchange
+    const Document document = Document::read(file.name());
+    for (const Json& event : document.root().json()["traceEvents"]) {
+      if (event["ph"] != "X") continue;
+      const double start = event["ts"].get<double>();
+      const double end = start + event["dur"].get<double>();
+      const int iteration = event["args"]["iteration"].get<int>();
+      const bool is_message = event["cat"] == "comm";
+      (is_message ? channel : compute).slices.emplace_back(start, end);
+      if (is_message)
+        ends[iteration] = end;
+      else
+        begins[iteration] = std::min(begins.try_emplace(iteration, start).first->second, start);
+    }
+    CHECK(is_disjoint(compute));
+    REQUIRE(channel.slices.size() == 4);
+    for (std::size_t i = 1; i < 4; ++i)
+      CHECK(std::abs(channel.slices[i].first - channel.slices[i - 1].second) < 1e-3);
+    for (int i = 5; i <= 7; ++i) CHECK(std::abs(ends[i] - ends[i - 1] - iteration_us) < 1e-3);
+    for (int i = 6; i <= 7; ++i) CHECK(std::abs(begins[i] - ends[i - 2]) < 1e-3);
+  }
+}

@@ -76,6 +76,8 @@ char letter_of(const Column& column, Activity activity, bool half) {
     case Activity::waiting:
       return '-';
     case Activity::message:
+    case Activity::begin:
+    case Activity::load:
       break;
   }
   const bool one = column.message_parts.size() == 1 && half;
@@ -98,6 +100,9 @@ const char* colour_of(Activity activity) {
       return "\033[32m";
     case Activity::waiting:
       return "\033[33m";
+    case Activity::begin:
+    case Activity::load:
+      break;
   }
   return "";
 }

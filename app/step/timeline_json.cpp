@@ -99,6 +99,9 @@ class Writer {
         return "comm";
       case Activity::waiting:
         return "wait";
+      case Activity::begin:
+      case Activity::load:
+        break;
     }
     return "";
   }
@@ -125,6 +128,9 @@ class Writer {
         return "broadcast " + layer_name(slice.index);
       case Activity::waiting:
         return "waiting for others";
+      case Activity::begin:
+      case Activity::load:
+        break;
     }
     return "";
   }

@@ -52,41 +52,4 @@ class BusyTimes {
   std::size_t next_ = 0;  // the first interval that does not end before the last `now`
 };
 
-// One worker's backward pass, advanced as far as it is needed.
-class Backward {
- public:
-  Backward(const std::vector<Duration>& work, double slowdown)
-      : work_(&work),
-        slowdown_(slowdown),
-        next_(static_cast<int>(work.size()) - 1),
-        ends_(work.size()) {}
-  void start(Duration now) {
-    now_ = now;
-    next_ = static_cast<int>(work_->size()) - 1;
-  }
-  // When the gradient of this layer is ready; layers must be asked for downwards.
-  Duration ready(int layer, BusyTimes& busy) {
-    for (; next_ >= layer; --next_) {
-      const Duration work = (*work_)[static_cast<std::size_t>(next_)];
-      now_ = slowdown_ == 1 ? now_ + work : busy.finish(now_, work, slowdown_);
-      ends_[static_cast<std::size_t>(next_)] = now_;
-    }
-    return now_;
-  }
-  const std::vector<Duration>& ends() const { return ends_; }  // of each layer played
-
-  // Other work of the compute stream, as encoding, between layers.
-  Duration spend(Duration work, BusyTimes& busy) {
-    now_ = slowdown_ == 1 ? now_ + work : busy.finish(now_, work, slowdown_);
-    return now_;
-  }
-
- private:
-  const std::vector<Duration>* work_;
-  double slowdown_;
-  int next_;
-  Duration now_;
-  std::vector<Duration> ends_;
-};
-
 }  // namespace sgdsim

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "models/step/clocks.h"
 #include "models/strategy/cost.h"
+#include "sim/play/clocks.h"
 
 namespace sgdsim {
 

@@ -1,22 +1,47 @@
 // Which fidelity plays a step, and what it cannot play.
 #include "models/step/step.h"
 
+#include "models/step/asynchronous.h"
+#include "models/step/step_player.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
 
+namespace {
+
+void check(const StepQuestion& question, const PipelineRule& rule) {
+  if (rule.averages_parameters && question.cost.compression() != nullptr)
+    throw InputError("", "local_sgd averages parameters: no compression of gradients");
+  if (question.interference != 1 || question.channels != 1)
+    throw InputError("",
+                     "interference and several channels are not defined where iterations "
+                     "overlap");
+}
+
+StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
+  return question.fidelity == Fidelity::message ? StepPlayer<Clocks>(question, pipeline).run()
+                                                : StepPlayer<Time>(question, pipeline).run();
+}
+
+}  // namespace
+
 StepResult simulate_step(const StepQuestion& question) {
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
-  const bool message = question.fidelity == Fidelity::message;
-  if (!message && question.workers.is_random())
+  if (question.fidelity != Fidelity::message && question.workers.is_random())
     throw InputError("", "random workers need fidelity message");
-  if (const Synchronization* synchronization = question.synchronization) {
-    StepResult result = synchronization->play(question);
-    for (std::string& problem : synchronization->problems_of(question.warm_up, question.iterations))
-      result.warnings.push_back(std::move(problem));
-    return result;
+  const Synchronization* synchronization = question.synchronization;
+  if (synchronization == nullptr) return play(question, nullptr);
+  StepResult result;
+  if (const auto* rule = std::get_if<AsynchronousRule>(&synchronization->rule)) {
+    result = play_asynchronous(question, *rule);
+  } else {
+    const auto& pipeline = std::get<PipelineRule>(synchronization->rule);
+    check(question, pipeline);
+    result = play(question, &pipeline);
   }
-  return message ? simulate_all_workers(question) : simulate_representative(question);
+  for (std::string& problem : synchronization->problems_of(question.warm_up, question.iterations))
+    result.warnings.push_back(std::move(problem));
+  return result;
 }
 
 void check_plan(const StepQuestion& question, const GradientPlan& plan) {

@@ -40,9 +40,6 @@ struct StepQuestion {
 // state; at closed form one is played without being asked for.
 StepResult simulate_step(const StepQuestion& question);
 
-// The parts of simulate_step, for each fidelity.
-StepResult simulate_representative(const StepQuestion& question);
-StepResult simulate_all_workers(const StepQuestion& question);
 // InputError where the plan asks for what the question does not allow.
 void check_plan(const StepQuestion& question, const GradientPlan& plan);
 

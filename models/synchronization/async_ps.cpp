@@ -1,16 +1,12 @@
 // Asynchronous SGD with parameter servers: nobody waits for anybody, gradients are stale by about P
-// - 1 updates. What is simulated and its closed form are in async.h.
-#include "models/synchronization/async.h"
+// - 1 updates. What is simulated and its closed form are in models/step/asynchronous.h.
 #include "models/synchronization/registry.h"
 
 namespace sgdsim::synchronization::async_ps {
 namespace {
 
 Synchronization read(Object&) {
-  return {.name = "",
-          .play = [](const StepQuestion& question) { return play_async(question, no_bound); },
-          .transient = 20,
-          .measured = 20};
+  return {.name = "", .rule = AsynchronousRule{}, .transient = 20, .measured = 20};
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 // averaged is dense, whatever a step's gradients are.
 #include <algorithm>
 
-#include "models/synchronization/pipeline.h"
 #include "models/synchronization/registry.h"
-#include "sim/core/error.h"
 
 namespace sgdsim::synchronization::local_sgd {
 namespace {
@@ -13,16 +11,11 @@ namespace {
 Synchronization read(Object& fields) {
   PipelineRule rule;
   rule.every = 4;
+  rule.averages_parameters = true;
   if (const auto field = fields.find("steps"))
     rule.every = static_cast<int>(field->whole(1, 1 << 20));
   return {.name = "",
-          .play =
-              [rule](const StepQuestion& question) {
-                if (question.cost.compression() != nullptr)
-                  throw InputError("",
-                                   "local_sgd averages parameters: no compression of gradients");
-                return play_pipeline(question, rule);
-              },
+          .rule = rule,
           // One average before, to leave workers as far apart as averages do.
           .transient = rule.every > 1 ? std::min(rule.every, longest_transient) : 0,
           .measured = rule.every,

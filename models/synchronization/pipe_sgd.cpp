@@ -7,7 +7,6 @@
 // strategy's messages, which costs more start-ups and gains nothing once exchanges overlap.
 #include <algorithm>
 
-#include "models/synchronization/pipeline.h"
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
 
@@ -35,7 +34,7 @@ Synchronization read(Object& fields) {
   const int64_t filling = int64_t{rule.width} * (rule.ends_with_computation ? 20 : 2);
   const int64_t transient = rule.width > 1 ? rule.synchronous + filling : 0;
   return {.name = "",
-          .play = [rule](const StepQuestion& question) { return play_pipeline(question, rule); },
+          .rule = rule,
           .transient = static_cast<int>(std::min<int64_t>(transient, longest_transient))};
 }
 

@@ -3,7 +3,6 @@
 // the slowest, while short delays are absorbed.
 #include <algorithm>
 
-#include "models/synchronization/async.h"
 #include "models/synchronization/registry.h"
 
 namespace sgdsim::synchronization::ssp {
@@ -14,7 +13,7 @@ Synchronization read(Object& fields) {
   if (const auto field = fields.find("staleness"))
     bound = static_cast<int>(field->whole(0, 1'000'000));
   return {.name = "",
-          .play = [bound](const StepQuestion& question) { return play_async(question, bound); },
+          .rule = AsynchronousRule{bound},
           // Until the fast workers are `bound` ahead, with differences of 5 % and more.
           .transient = std::min(20 * (std::min(bound, longest_transient) + 1), longest_transient),
           .measured = 20};

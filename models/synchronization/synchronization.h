@@ -1,25 +1,44 @@
 // When a worker may go on with its next iteration, if not when all gradients of this one are
 // summed.
 //
-// A synchronization is one file and one line in registry.h. It reads its own fields and plays the
-// whole experiment; without one, models/step does.
+// A synchronization is one file and one line in registry.h. It reads its own fields and says which
+// rule holds; models/step plays it.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "sim/core/json.h"
-#include "sim/play/result.h"
 
 namespace sgdsim {
 
-struct StepQuestion;
+// Iterations whose exchanges overlap with the computation of later ones, or are left out. Per
+// worker, with Cs and Ce the start and end of the computation and Ae the end of the exchange,
+//
+//   Cs_t = max(Ce_(t-1), Ae_(t-K))     Ae_t = max(Ae_(t-1), ready_t) + exchange
+//
+// where the computation is the update with the sums of t - K, forward, backward and encoding.
+struct PipelineRule {
+  int width = 1;           // K: iteration t waits for the exchange of t - K; 1 is synchronous
+  int synchronous = 0;     // the first iterations, with width 1
+  int every = 1;           // H: only every H-th iteration ends with an exchange
+  bool layerwise = false;  // the strategy's messages, as soon as they are ready; else one message
+  bool ends_with_computation = false;  // an iteration ends when its computation does
+  bool averages_parameters = false;    // instead of summing gradients: nothing to compress
+};
+
+// Workers that do not wait for each other: each pushes its gradients to the parameter servers,
+// which update at once, and pulls the parameters back.
+struct AsynchronousRule {
+  static constexpr int no_bound = -1;
+  int bound = no_bound;  // by so many iterations may a worker be ahead of the slowest one
+};
 
 struct Synchronization {
   std::string name;
-  std::function<StepResult(const StepQuestion&)> play;
+  std::variant<PipelineRule, AsynchronousRule> rule;
   // What has to be played before results are those of the long run, and measured so that they are
   // whole: what an experiment does that does not say otherwise.
   int transient = 0;  // iterations before its steady state

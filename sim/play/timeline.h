@@ -5,19 +5,9 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/work/graph.h"
 
 namespace sgdsim {
-
-enum class Activity : uint8_t {
-  forward,
-  backward,
-  compress,
-  decompress,
-  update,
-  message,
-  broadcast,
-  waiting
-};
 
 // `index` is the layer, or the number of the message in its iteration; a broadcast carries the
 // parameters of its layer. Slices of one worker, lane and channel never overlap.
@@ -29,9 +19,9 @@ struct Slice {
   int index = 0;
   int first_layer = 0;  // messages and broadcasts
   int last_layer = 0;
-  Bytes size;
-  Time start;
-  Time end;
+  Bytes size = {};
+  Time start = {};
+  Time end = {};
 };
 
 struct Timeline {

@@ -1,5 +1,5 @@
 // Message by message through an event queue, or by the formula.
-#include "models/synchronization/async.h"
+#include "models/step/asynchronous.h"
 
 #include <algorithm>
 #include <cmath>
@@ -234,7 +234,8 @@ class Asynchronous {
 
   void try_to_begin(int worker, Time now) {
     WorkerState& my = state(worker);
-    if (!my.blocked || (bound_ != no_bound && my.iteration - least_ > bound_)) return;
+    if (!my.blocked || (bound_ != AsynchronousRule::no_bound && my.iteration - least_ > bound_))
+      return;
     my.blocked = false;
     begin(worker, now);
   }
@@ -337,8 +338,9 @@ StepResult by_formula(const StepQuestion& question, int bound) {
     slowest = std::max(slowest, cycle_ps);
   }
   // Of the mean update: each worker's counts as often as it comes.
-  const double factor = bound == no_bound ? factor_rate / rate : factor_sum / workers;
-  if (bound != no_bound) rate = std::min(rate, workers / std::max(1., slowest));
+  const double factor =
+      bound == AsynchronousRule::no_bound ? factor_rate / rate : factor_sum / workers;
+  if (bound != AsynchronousRule::no_bound) rate = std::min(rate, workers / std::max(1., slowest));
   for (const Duration limit : {busy, processor})
     if (limit > Duration()) rate = std::min(rate, workers / static_cast<double>(limit.ps()));
   StepResult result;
@@ -364,9 +366,9 @@ StepResult by_formula(const StepQuestion& question, int bound) {
 
 }  // namespace
 
-StepResult play_async(const StepQuestion& question, int bound) {
-  return question.fidelity == Fidelity::message ? Asynchronous(question, bound).run()
-                                                : by_formula(question, bound);
+StepResult play_asynchronous(const StepQuestion& question, const AsynchronousRule& rule) {
+  return question.fidelity == Fidelity::message ? Asynchronous(question, rule.bound).run()
+                                                : by_formula(question, rule.bound);
 }
 
 }  // namespace sgdsim

@@ -6,10 +6,7 @@
 
 namespace sgdsim {
 
-constexpr int no_bound = -1;
-
-// `bound`: a worker may be so many iterations ahead of the slowest one. The experiment's collective
-// must be parameter servers, with uniform parts.
+// The experiment's collective must be parameter servers, with uniform parts.
 //
 // An iteration is P updates of the parameters, whoever they are from. With constant times, one
 // server, n bytes and l_up the update at the server, iterations per second are
@@ -17,6 +14,6 @@ constexpr int no_bound = -1;
 //   min( P / (l_comp + 2 (alpha + n beta) + l_up), 1 / (alpha + n beta), 1 / (l_up + n gamma) ) / P
 //
 // and that is the closed form (S servers: n/S, and S + 1 messages of a worker one after the other).
-StepResult play_async(const StepQuestion& question, int bound);
+StepResult play_asynchronous(const StepQuestion& question, const AsynchronousRule& rule);
 
 }  // namespace sgdsim

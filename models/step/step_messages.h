@@ -1,0 +1,64 @@
+// The messages of a plan: in order, by priority, on several channels, or in turn with the
+// computation; at the prices of closed forms (`Time`), or played (`Clocks`).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "models/step/channels.h"
+#include "models/step/exchange.h"
+#include "models/step/priority.h"
+#include "models/step/step_workers.h"
+
+namespace sgdsim {
+
+template <class Clock>
+class StepMessages {
+ public:
+  StepMessages(const StepNow& step, StepWorkers<Clock>& workers)
+      : step_(step), workers_(workers), player_(step.question.cluster->network) {}
+
+  // There is another plan; an iteration that sends something starts.
+  void take_plan();
+  void start_iteration();
+  // A message that goes when the one before it has gone, or parameters of a layer.
+  Clock exchange(const Action& action, Clock ready, const Clock& free);
+  // One of those that go together.
+  void enter(const Action& action, Clock ready);
+  using Ended = std::function<void(std::size_t number, const Clock& end)>;
+  void hand_over(const Ended& ended);
+
+  std::vector<MessageRecord>& records() { return records_; }
+  const Exchange& player() const { return player_; }
+  const Sparsity& sparsity() const { return sparsity_; }  // of messages that were played
+
+ private:
+  static constexpr bool one_for_all = StepWorkers<Clock>::one_for_all;
+
+  Clock broadcast(int layer, Clock starts);
+  Clock send(std::size_t message, Clock starts, Time ready, Duration spread);
+  Clocks play(const MessageCost& cost, const Encoded& encoded, Clocks starts, bool drains);
+  void keep(std::size_t message, int channel, const Clock& starts, Clock& ends, Time ready);
+  bool meets_at_ports() const;
+  void send_by_priority(const Ended& ended);
+  void send_on_channels(const Ended& ended);
+  void repeat();
+
+  const StepNow& step_;
+  StepWorkers<Clock>& workers_;
+  Exchange player_;
+  std::vector<MessageRecord> records_;  // of the last iteration that sent something
+  Sparsity sparsity_;
+  bool is_first_ = true;             // no message of this iteration has gone yet
+  Duration first_spread_;            // of workers, by the last exchange of the iteration before
+  Duration last_spread_;             // by the last exchange
+  std::vector<Clock> entered_;       // when messages that go together may start
+  std::vector<ReadyPieces> pieces_;  // and are ready everywhere
+  Duration first_ready_;             // of those by priority, after the iteration's start
+  std::vector<Time> begun_;          // when they start, if they only have a time
+  std::optional<Channels> channels_;
+  MessageCost without_folds_;
+};
+
+}  // namespace sgdsim

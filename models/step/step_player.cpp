@@ -1,0 +1,205 @@
+// From iteration to iteration.
+#include "models/step/step_player.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+
+template <class Clock>
+StepPlayer<Clock>::StepPlayer(const StepQuestion& question, const PipelineRule* pipeline)
+    : question_(question),
+      step_{.question = question, .pipeline = pipeline, .cost = &question.cost},
+      workers_(step_),
+      messages_(step_, workers_) {
+  workers_.fit(starts_);
+}
+
+template <class Clock>
+StepResult StepPlayer<Clock>::run() {
+  if (step_.is_steady(one_for_all))
+    run_steady();
+  else
+    run_each();
+  const Exchange& played = messages_.player();
+  result_.messages = std::move(messages_.records());
+  result_.message_count = played.traffic.messages;
+  result_.wire_B = played.traffic.wire_B / (step_.pipeline == nullptr ? 1 : step_.pipeline->every);
+  result_.quality = (one_for_all ? sparsity_ : messages_.sparsity()).quality();
+  result_.quality.staleness_mean = staleness_ / question_.iterations;
+  result_.quality.staleness_max = staleness_max_;
+  result_.path = one_for_all ? "formula" : name_of(played.path);
+  return std::move(result_);
+}
+
+// Where workers are alike, iterations differ only where the density does: one is played for all. If
+// the next forward starts before all messages have ended, that of the steady state is longer, and
+// all after it is the same, only later: every message has ended when the forward has. Where batches
+// are waited for, that is so one iteration later.
+template <class Clock>
+void StepPlayer<Clock>::run_steady() {
+  for (int done = 0; done < question_.iterations;) {
+    begin_iteration(done, done);
+    if (step_.is_late()) play_iteration(false);
+    if (step_.is_late() && question_.trace->load > Duration()) play_iteration(false);
+    step_.repeats = step_.is_late() && question_.timeline == nullptr;
+    workers_.clear_sums();
+    const Duration iteration = play_iteration(true);
+    step_.repeats = false;
+    const Breakdown parts = workers_.sums().front().settled(1, iteration);
+    const int alike =
+        iterations_alike(question_.cost.compression(), done, question_.iterations - done);
+    result_.iterations.insert(result_.iterations.end(), static_cast<std::size_t>(alike), iteration);
+    result_.mean += alike == question_.iterations ? parts : parts * alike;
+    sparsity_.add(step_.prices.sparsity(), alike);
+    done += alike;
+    if (alike < done && done == question_.iterations) result_.mean = result_.mean / done;
+  }
+  result_.workers = {result_.mean};
+}
+
+template <class Clock>
+void StepPlayer<Clock>::run_each() {
+  const int count = question_.warm_up + question_.iterations;
+  for (int iteration = 0; iteration < count; ++iteration) {
+    begin_iteration(iteration, iteration - question_.warm_up);
+    const bool counts = iteration >= question_.warm_up;
+    const Duration length = play_iteration(counts);
+    if (!counts) continue;
+    result_.iterations.push_back(length);
+    sparsity_.add(step_.prices.sparsity(), exchanges_ ? 1 : 0);
+    note_staleness();
+  }
+  result_.settle(workers_.sums());
+}
+
+// Draws what layers take, and plans.
+template <class Clock>
+void StepPlayer<Clock>::begin_iteration(int iteration, int measured) {
+  if (question_.pause) question_.pause();
+  const PipelineRule* pipeline = step_.pipeline;
+  step_.iteration = iteration;
+  exchanges_ = pipeline == nullptr || (iteration + 1) % pipeline->every == 0;
+  workers_.draw_work();
+  if (choose_density(measured) || step_.plan.messages.empty() || replans()) {
+    take(plan());
+    make_graph();
+  } else if (pipeline != nullptr && (pipeline->every > 1 || iteration <= pipeline->synchronous)) {
+    make_graph();
+  }
+}
+
+// A plan holds for one density.
+template <class Clock>
+bool StepPlayer<Clock>::choose_density(int measured) {
+  const Compression* compression = question_.cost.compression();
+  if (!changes_density(compression, measured)) return false;
+  step_.cost = &other_density_.emplace(
+      question_.cost.at_density(density_at(compression->densities, measured)));
+  return true;
+}
+
+template <class Clock>
+GradientPlan StepPlayer<Clock>::plan() {
+  const PipelineRule* pipeline = step_.pipeline;
+  GradientPlan plan;
+  if (pipeline != nullptr && !pipeline->layerwise) {
+    plan.messages = all_in_one(*question_.trace);
+    plan.after_backward = true;
+    return plan;
+  }
+  const bool as_played = replans() || step_.is_steady(one_for_all);
+  plan = question_.strategy->plan(
+      {*question_.trace, *step_.cost,
+       as_played ? workers_.ready_as_played(starts_) : workers_.ready_as_profiled(),
+       replans() ? wakes_ - step_.origin : Duration()});
+  wakes_ = step_.origin + plan.wakes;
+  if (pipeline == nullptr) {
+    check_plan(question_, plan);
+  } else if (plan.bsp != BspForm::none || plan.order == Order::priority) {
+    throw InputError("",
+                     "this synchronization sends messages in order: no strategy by priority, and "
+                     "no bsp_lp");
+  }
+  return plan;
+}
+
+// What its messages are made into, and what they cost.
+template <class Clock>
+void StepPlayer<Clock>::take(GradientPlan plan) {
+  step_.plan = std::move(plan);
+  step_.is_plain = !step_.is_late() && step_.plan.bsp == BspForm::none && step_.pipeline == nullptr;
+  const std::vector<PlannedMessage>& messages = step_.plan.messages;
+  if (one_for_all) {
+    step_.prices.set(step_.plan.bsp_broadcasts ? question_.reduce : *step_.cost, messages,
+                     workers_.slowest());
+  } else {
+    step_.encoded.clear();
+    step_.encoded.reserve(messages.size());
+    for (const PlannedMessage& message : messages)
+      step_.encoded.push_back(step_.cost->encoded(message.group()));
+  }
+  messages_.take_plan();
+}
+
+template <class Clock>
+void StepPlayer<Clock>::make_graph() {
+  make_step_graph({.trace = question_.trace,
+                   .plan = &step_.plan,
+                   .pipeline = step_.pipeline,
+                   .iteration = step_.iteration,
+                   .exchanges = exchanges_,
+                   .compressed = step_.cost->compression() != nullptr,
+                   .together = step_.plan.order == Order::priority || question_.channels > 1},
+                  graph_);
+}
+
+// Returns how long it took, on the last worker.
+template <class Clock>
+Duration StepPlayer<Clock>::play_iteration(bool counts) {
+  step_.counts = counts;
+  step_.draws = question_.timeline != nullptr &&
+                (step_.is_steady(one_for_all) ? counts && result_.iterations.empty()
+                                              : question_.timeline->wants(step_.iteration));
+  workers_.start_iteration(starts_);
+  if (exchanges_) messages_.start_iteration();
+  flow_.play(graph_.graph, *this);
+  workers_.finish_iteration();
+  return finish_iteration();
+}
+
+template <class Clock>
+Duration StepPlayer<Clock>::finish_iteration() {
+  const PipelineRule* pipeline = step_.pipeline;
+  // Where messages go on, an iteration reaches from one backward end to the next.
+  starts_ = step_.is_late() ? flow_.free(compute_stream) : flow_.next(graph_.graph, graph_.begin);
+  workers_.fit(starts_);
+  step_.origin = first_of(starts_);
+  Time end = last_of(starts_);
+  if (pipeline != nullptr) {
+    end = last_of(flow_.free(compute_stream));
+    if (exchanges_ && !pipeline->ends_with_computation)
+      end = std::max(end, last_of(flow_.free(network_stream)));
+  }
+  const Duration length = end - last_end_;
+  last_end_ = end;
+  return length;
+}
+
+// How old the sums are that are used.
+template <class Clock>
+void StepPlayer<Clock>::note_staleness() {
+  const PipelineRule* pipeline = step_.pipeline;
+  if (pipeline == nullptr) return;
+  const int lead = step_.iteration < pipeline->synchronous ? 1 : pipeline->width;
+  const int stale =
+      pipeline->every > 1 ? step_.iteration % pipeline->every : std::min(lead - 1, step_.iteration);
+  staleness_ += stale;
+  staleness_max_ = std::max<double>(staleness_max_, stale);
+}
+
+template class StepPlayer<Time>;
+template class StepPlayer<Clocks>;
+
+}  // namespace sgdsim

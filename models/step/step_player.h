@@ -1,0 +1,65 @@
+// Plays a training step: one worker that stands for all, at the prices of closed forms (`Time`), or
+// every worker, message by message (`Clocks`).
+#pragma once
+
+#include <optional>
+
+#include "models/step/step_graph.h"
+#include "models/step/step_messages.h"
+#include "models/step/step_now.h"
+#include "models/step/step_workers.h"
+#include "sim/play/dataflow.h"
+
+namespace sgdsim {
+
+template <class Clock>
+class StepPlayer {
+ public:
+  // `pipeline`: null if every iteration waits for its sums.
+  StepPlayer(const StepQuestion& question, const PipelineRule* pipeline);
+  StepResult run();
+
+  // The moves of the graph.
+  void compute(const Action& action, Clock& now) { workers_.compute(action, now); }
+  Clock exchange(const Action& action, Clock ready, const Clock& free) {
+    return messages_.exchange(action, std::move(ready), free);
+  }
+  void enter(const Action& action, Clock ready) { messages_.enter(action, std::move(ready)); }
+  template <class Ended>
+  void hand_over(const Ended& ended) {
+    messages_.hand_over(ended);
+  }
+
+ private:
+  static constexpr bool one_for_all = StepWorkers<Clock>::one_for_all;
+
+  void run_steady();
+  void run_each();
+  void begin_iteration(int iteration, int measured);
+  Duration play_iteration(bool counts);
+  Duration finish_iteration();
+  void note_staleness();
+  bool choose_density(int measured);
+  bool replans() const { return question_.strategy->replans && step_.pipeline == nullptr; }
+  GradientPlan plan();
+  void take(GradientPlan plan);
+  void make_graph();
+
+  const StepQuestion& question_;
+  StepNow step_;
+  std::optional<MessageCost> other_density_;
+  StepWorkers<Clock> workers_;
+  StepMessages<Clock> messages_;
+  StepGraph graph_;
+  Dataflow<Clock> flow_;
+  Clock starts_{};         // of the iteration
+  Time last_end_;          // of the iteration before, on the last worker
+  bool exchanges_ = true;  // this iteration sends gradients
+  Time wakes_;             // see PlanInput
+  Sparsity sparsity_;      // of messages that only have a price
+  double staleness_ = 0;
+  double staleness_max_ = 0;
+  StepResult result_;
+};
+
+}  // namespace sgdsim

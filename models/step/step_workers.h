@@ -1,0 +1,107 @@
+// What the workers of a step compute, and where their time goes: one that stands for all (`Time`),
+// or every one (`Clocks`).
+#pragma once
+
+#include <type_traits>
+#include <vector>
+
+#include "models/step/compute.h"
+#include "models/step/step_now.h"
+#include "sim/play/clocks.h"
+
+namespace sgdsim {
+
+// What the layers take in an iteration, and how much slower than the trace everything else is.
+struct WorkerWork {
+  std::vector<Duration> forward;
+  std::vector<Duration> backward;
+  double factor = 1;
+};
+
+struct WorkerInStep {
+  Time start;  // of the iteration
+  Time backward_end;
+  Duration left_decompress;  // to the next forward, where that goes layer by layer
+  Duration left_update;
+  Breakdown parts;  // of this iteration
+  BusyTimes busy;
+  BusyTimes waits;
+};
+
+// One group of gradients, or the parameters of a layer, on its way.
+struct Sending {
+  Activity activity = Activity::message;
+  int channel = 0;
+  int index = 0;
+  int first_layer = 0;
+  int last_layer = 0;
+  Bytes size = {};
+};
+
+template <class Clock>
+class StepWorkers {
+ public:
+  static constexpr bool one_for_all = std::is_same_v<Clock, Time>;
+
+  explicit StepWorkers(const StepNow& step);
+
+  // Draws what the layers take, if that changes with the iteration.
+  void draw_work();
+  void start_iteration(const Clock& starts);
+  // An action of the compute stream, or of the loader.
+  void compute(const Action& action, Clock& now);
+  // A message or a broadcast; there is an entry for each worker afterwards, if any ends differ.
+  void account(const Sending& what, Clock starts, Clock& ends);
+  // Everybody is busy with a message whose time is known.
+  void keep_busy(Time from, Time to);
+  // Messages in flight together are communication once.
+  void count_busy_once();
+  void add_communication(Duration length);  // of all
+  void finish_iteration();
+
+  // As many entries as there are workers played.
+  void fit(Clock& clock) const;
+  // When gradients are ready on the last worker, without any interference, after the origin; as in
+  // the trace.
+  std::vector<Duration> ready_as_played(const Clock& starts) const;
+  std::vector<Duration> ready_as_profiled() const;
+  // On the last worker; where messages take turns with computation.
+  Time gradient_ready(int layer) const { return gradient_ready_[static_cast<std::size_t>(layer)]; }
+  double slowest() const { return works_.front().factor; }  // where one stands for all
+  const std::vector<Account>& sums() const { return sums_; }
+  void clear_sums() { sums_.clear(); }
+
+ private:
+  const WorkerWork& work_of(std::size_t worker) const {
+    return works_[works_.size() == 1 ? 0 : worker];
+  }
+  template <class End>
+  void each(Clock& now, const End& end);
+  void expand(std::size_t workers);
+  Time slowed(WorkerInStep& state, Time begin, Duration work) const;
+  Duration decompress_of(std::size_t worker) const;
+  Time forward(const Action& action, std::size_t worker, Time now);
+  Time backward(const Action& action, std::size_t worker, Time now);
+  Time compress(std::size_t message, std::size_t worker, Time start);
+  Time decompress(std::size_t layer, std::size_t worker, Time start);
+  Time update(std::size_t layer, std::size_t worker, Time start);
+  Account account_of(const WorkerInStep& state) const;
+  void draw(std::size_t worker, const Slice& slice) {
+    if (step_.draws) draw_slice(worker, slice);
+  }
+  void draw_slice(std::size_t worker, Slice slice);
+  void draw_message(const Sending& what, std::size_t worker, Time start, Time begin, Time end);
+
+  const StepNow& step_;
+  const StepQuestion& question_;
+  const Trace& trace_;
+  std::vector<Duration> traced_;  // of the backward pass, as in the trace
+  std::vector<double> shares_;    // of an update layer by layer
+  std::vector<double> fixed_;     // factors of the workers that are played
+  std::vector<WorkerWork> works_;
+  std::vector<WorkerInStep> states_;  // one as long as all are at the same point
+  std::vector<Time> gradient_ready_;
+  std::vector<Account> sums_;
+};
+
+}  // namespace sgdsim
