@@ -177,6 +177,25 @@ bool some_circle_is_longer(const Drawing& drawing, int64_t per_iteration, int64_
   return true;
 }
 
+// Messages that end in the opposite order, 100 ps apart.
+struct Together {
+  std::vector<Time> ready;
+  std::vector<Time> computed;
+  void compute(const Action&, Time& now) {
+    now += Duration::ps(10);
+    computed.push_back(now);
+  }
+  static Time exchange(const Action&, Time, Time) { return {}; }
+  void enter(const Action&, Time when) { ready.push_back(when); }
+  template <class Ended>
+  void hand_over(const Ended& ended) {
+    for (std::size_t i = ready.size(); i-- > 0;)
+      ended(i, ready[i] + Duration::ps(100 * static_cast<int64_t>(ready.size() - i)),
+            HandedOverCause{i, false});
+    ready.clear();
+  }
+};
+
 }  // namespace
 
 TEST_CASE("graph: one worker and several end when a plain reading of the rules says") {
@@ -241,21 +260,6 @@ TEST_CASE("graph: the period that is played is the greatest circle ratio") {
 TEST_CASE("graph: messages that go together are handed over before the first who waits for them") {
   // Two messages that end in the opposite order, and an update behind both; then one that nobody
   // waits for, which is handed over all the same.
-  struct Together {
-    std::vector<Time> ready;
-    std::vector<Time> computed;
-    void compute(const Action&, Time& now) {
-      now += Duration::ps(10);
-      computed.push_back(now);
-    }
-    static Time exchange(const Action&, Time, Time) { return {}; }
-    void enter(const Action&, Time when) { ready.push_back(when); }
-    void hand_over(const std::function<void(std::size_t, const Time&)>& ended) {
-      for (std::size_t i = ready.size(); i-- > 0;)
-        ended(i, ready[i] + Duration::ps(100 * static_cast<int64_t>(ready.size() - i)));
-      ready.clear();
-    }
-  };
   WorkGraph graph;
   graph.add({Activity::backward, 0, no_stream});
   graph.add({Activity::message, 1, 0});

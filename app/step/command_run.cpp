@@ -63,6 +63,7 @@ StepResult simulate(const Experiment& experiment, Timeline* timeline) {
     Interrupt interrupt;
     StepQuestion question = experiment.question();
     question.timeline = timeline;
+    question.wants_reason = true;
     question.pause = [&] { interrupt.throw_if_asked(); };
     return simulate_step(question);
   } catch (const InputError& error) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/step/reason.h"
 #include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/version.h"
@@ -116,6 +117,7 @@ Json result_json(const Experiment& experiment, const StepResult& result) {
                {"seed", experiment.seed}};
   json.update(summary_json(experiment, result));
   json["messages"] = messages_json(result);
+  if (!result.critical.empty()) json["critical"] = reason_json(result);
   if (result.workers.size() > 1 && result.workers.size() <= 1024) {
     json["per_worker"] = Json::array();
     for (const Breakdown& worker : result.workers)
@@ -159,6 +161,8 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   if (metrics.throughput_samples_per_s > 0)
     out << ", " << rounded(metrics.throughput_samples_per_s) << " samples/s";
   out << "\n" << result.messages.size() << " gradient messages per iteration\n";
+  if (const std::string reason = reason_text(result, experiment.trace); !reason.empty())
+    out << reason << "\n";
   const Quality& quality = result.quality;
   if (quality.density < 1 || quality.staleness_max > 0)
     out << "density " << rounded(quality.density) << ", delivered fraction "

@@ -29,6 +29,7 @@ struct StepQuestion {
   int channels = 1;              // messages of a worker that may be in flight
   double interference = 1;       // compute takes this much longer while the worker communicates
   Timeline* timeline = nullptr;  // filled in if given
+  bool wants_reason = false;     // the result says why it takes as long as it does
   // Called between messages, or iterations where no messages are played. What it throws ends the
   // simulation.
   std::function<void()> pause;

@@ -3,6 +3,7 @@
 #include "models/step/step_messages.h"
 
 #include <algorithm>
+#include <map>
 
 #include "sim/core/error.h"
 
@@ -153,13 +154,24 @@ template <class Clock>
 void StepMessages<Clock>::send_by_priority(const Ended& ended) {
   first_ready_ = pieces_.front().ready - step_.origin;
   Clock free{};
+  std::vector<HandedOverCause> causes(pieces_.size());
+  std::size_t before = pieces_.size();  // whose message went last
+  bool is_whole = false;                // and was it the last of its pieces
   sgdsim::send_by_priority(
       step_.plan, pieces_, [&](std::size_t place, std::size_t message, Time now) {
+        if (place != before) {
+          if (pieces_[place].ready >= last_of(free))
+            causes[place] = {place, false};
+          else
+            causes[place] = is_whole ? HandedOverCause{before, true} : causes[before];
+        }
         const Duration spread = now < last_of(free) ? last_spread_ : Duration();
         Clock starts = latest(entered_[place], free);
         raise(starts, now);
         free = send(message, std::move(starts), pieces_[place].ready, spread);
-        if (message == pieces_[place].last) ended(place, free);
+        before = place;
+        is_whole = message == pieces_[place].last;
+        if (is_whole) ended(place, free, causes[place]);
         return last_of(free);
       });
 }
@@ -202,6 +214,7 @@ void StepMessages<Clock>::send_on_channels(const Ended& ended) {
                                      step_.question.pause);
   if (played.empty()) ends = channels_->ends();
   ChannelNumbers numbers;
+  std::map<Time, std::size_t> by_end;
   for (std::size_t i = 0; i < entered_.size(); ++i) {
     Clock start{};
     Clock end{};
@@ -214,7 +227,12 @@ void StepMessages<Clock>::send_on_channels(const Ended& ended) {
     }
     const int channel = numbers.next(first_of(start) - step_.origin, last_of(end) - step_.origin);
     keep(i, channel, start, end, pieces_[i].ready);
-    ended(i, end);
+    // It came behind the one that left it its channel.
+    const auto left =
+        last_of(start) > pieces_[i].ready ? by_end.find(last_of(start)) : by_end.end();
+    ended(i, end,
+          left == by_end.end() ? HandedOverCause{i, false} : HandedOverCause{left->second, true});
+    by_end.emplace(last_of(end), i);
   }
   begun_.clear();
   workers_.count_busy_once();

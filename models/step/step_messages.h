@@ -10,6 +10,7 @@
 #include "models/step/exchange.h"
 #include "models/step/priority.h"
 #include "models/step/step_workers.h"
+#include "sim/play/dataflow.h"
 
 namespace sgdsim {
 
@@ -26,7 +27,7 @@ class StepMessages {
   Clock exchange(const Action& action, Clock ready, const Clock& free);
   // One of those that go together.
   void enter(const Action& action, Clock ready);
-  using Ended = std::function<void(std::size_t number, const Clock& end)>;
+  using Ended = std::function<void(std::size_t number, const Clock& end, HandedOverCause cause)>;
   void hand_over(const Ended& ended);
 
   std::vector<MessageRecord>& records() { return records_; }

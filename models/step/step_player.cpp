@@ -14,6 +14,12 @@ StepPlayer<Clock>::StepPlayer(const StepQuestion& question, const PipelineRule* 
       workers_(step_),
       messages_(step_, workers_) {
   workers_.fit(starts_);
+  if (!question.wants_reason) return;
+  // Where every iteration waits for the one before, the last is all that is needed; where layers
+  // do, the two before it, too.
+  int kept = replans() ? 1 : 3;
+  if (pipeline != nullptr) kept = 2 * (pipeline->width + pipeline->every) + 1;
+  flow_.watch(&causes_.emplace(static_cast<std::size_t>(kept)));
 }
 
 template <class Clock>
@@ -22,6 +28,7 @@ StepResult StepPlayer<Clock>::run() {
     run_steady();
   else
     run_each();
+  if (causes_) find_reason();
   const Exchange& played = messages_.player();
   result_.messages = std::move(messages_.records());
   result_.message_count = played.traffic.messages;
@@ -197,6 +204,54 @@ void StepPlayer<Clock>::note_staleness() {
       pipeline->every > 1 ? step_.iteration % pipeline->every : std::min(lead - 1, step_.iteration);
   staleness_ += stale;
   staleness_max_ = std::max<double>(staleness_max_, stale);
+}
+
+// The circle that the last iterations repeat, or all that the last one is made of. What the compute
+// stream does between messages is one part for each kind of work.
+template <class Clock>
+void StepPlayer<Clock>::find_reason() {
+  Causes::Event last = flow_.cause_of_next(graph_.graph, graph_.begin);
+  if (step_.is_late()) last = flow_.last_of_stream(compute_stream);
+  if (step_.pipeline != nullptr)
+    last = flow_.last_of_stream(last_of(flow_.free(compute_stream)) == last_end_ ? compute_stream
+                                                                                 : network_stream);
+  const Causes::Circle circle = causes_->circle_from(
+      last, step_.pipeline == nullptr ? 1 : static_cast<uint32_t>(step_.pipeline->every));
+  result_.critical_iterations = static_cast<int>(circle.iterations);
+  std::size_t stretch = 0;  // where the parts between two messages begin
+  for (const Causes::Link& link : circle.links) {
+    const Action& action = link.action;
+    const bool is_message =
+        action.activity == Activity::message || action.activity == Activity::broadcast;
+    CriticalPart part{.activity = action.activity,
+                      .messages = is_message ? action.last - action.first + 1 : 0,
+                      .first_layer = action.first,
+                      .last_layer = action.last,
+                      .length = link.length};
+    if (action.activity == Activity::message || action.activity == Activity::compress) {
+      const PlannedMessage& one = step_.plan.messages[static_cast<std::size_t>(action.first)];
+      const PlannedMessage& other = step_.plan.messages[static_cast<std::size_t>(action.last)];
+      part.first_layer = std::min(one.first_layer, other.first_layer);
+      part.last_layer = std::max(one.last_layer, other.last_layer);
+    }
+    add_part(part, is_message, stretch);
+  }
+}
+
+// Adds it to one of its kind, if there is one.
+template <class Clock>
+void StepPlayer<Clock>::add_part(const CriticalPart& part, bool is_message, std::size_t& stretch) {
+  std::vector<CriticalPart>& parts = result_.critical;
+  if (part.activity == Activity::begin && part.length == Duration()) return;
+  const bool follows_message = !parts.empty() && parts.back().messages > 0;
+  if (is_message ? !follows_message : follows_message) stretch = parts.size();
+  const auto like =
+      std::find_if(parts.begin() + static_cast<std::ptrdiff_t>(stretch), parts.end(),
+                   [&](const CriticalPart& other) { return other.activity == part.activity; });
+  if (like == parts.end())
+    parts.push_back(part);
+  else
+    like->add(part);
 }
 
 template class StepPlayer<Time>;

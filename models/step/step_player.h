@@ -39,6 +39,8 @@ class StepPlayer {
   Duration play_iteration(bool counts);
   Duration finish_iteration();
   void note_staleness();
+  void find_reason();
+  void add_part(const CriticalPart& part, bool is_message, std::size_t& stretch);
   bool choose_density(int measured);
   bool replans() const { return question_.strategy->replans && step_.pipeline == nullptr; }
   GradientPlan plan();
@@ -52,6 +54,7 @@ class StepPlayer {
   StepMessages<Clock> messages_;
   StepGraph graph_;
   Dataflow<Clock> flow_;
+  std::optional<Causes> causes_;
   Clock starts_{};         // of the iteration
   Time last_end_;          // of the iteration before, on the last worker
   bool exchanges_ = true;  // this iteration sends gradients

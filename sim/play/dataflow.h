@@ -7,17 +7,25 @@
 //   compute(action, clock)            moves the clock of the action's stream
 //   exchange(action, ready, free)     returns the end of a message; its stream is free from `free`
 //   enter(action, ready)              a message of a stream whose messages go together
-//   hand_over(ended)                  plays those; calls ended(their number, end) for each
+//   hand_over(ended)                  plays those; calls ended(their number, end, cause) for each
 #pragma once
 
 #include <array>
 #include <utility>
 #include <vector>
 
+#include "sim/play/causes.h"
 #include "sim/play/clocks.h"
 #include "sim/work/graph.h"
 
 namespace sgdsim {
+
+// What one of those that go together waited for last: the end of another one, or what another one,
+// or itself, waited for to be ready.
+struct HandedOverCause {
+  std::size_t number = 0;
+  bool is_its_end = false;
+};
 
 template <class Clock>
 class Dataflow {
@@ -27,6 +35,7 @@ class Dataflow {
   template <class Moves>
   void play(const WorkGraph& graph, Moves& moves) {
     if (waiting_.size() < graph.places()) waiting_.resize(graph.places());
+    if (causes_ != nullptr) start_watching(graph);
     const std::span<const Action> actions = graph.actions();
     auto waits = graph.waits().begin();
     Releases next{graph.releases().data(), graph.releases().data() + graph.releases().size()};
@@ -38,6 +47,7 @@ class Dataflow {
                             action.activity != Activity::broadcast;
       Clock ready{};
       Clock& begin = computes ? stream : ready;
+      if (causes_ != nullptr) find_cause(action, waits, graph);
       if (action.follows != no_stream) join(begin, streams_[action.follows]);
       if (waits != graph.waits().end() && waits->action == i) {
         Clock& place = waiting_[waits->place(iteration_)];
@@ -50,16 +60,31 @@ class Dataflow {
         moves.compute(action, stream);
       } else if (action.stream == graph.together()) {
         moves.enter(action, std::move(ready));
-        entered_.push_back(own);
+        entered_.push_back({i, own, cause_.event});
         continue;
       } else {
         stream = moves.exchange(action, std::move(ready), stream);
       }
-      release(own, stream);
+      if (causes_ != nullptr) note(i, action, cause_.event, last_of(stream));
+      release(own, stream, i);
     }
     hand_over(graph, moves);
     ++iteration_;
   }
+  // From now on `causes` is told what waited for what.
+  void watch(Causes* causes) { causes_ = causes; }
+  // What the next iteration's action waits for last.
+  Causes::Event cause_of_next(const WorkGraph& graph, uint32_t action) {
+    const Action& next = graph.actions()[action];
+    LastCause cause;
+    cause.consider(last_[next.stream], last_of(streams_[next.stream]));
+    for (const WorkGraph::Waits& waits : graph.waits())
+      if (waits.action == action)
+        cause.consider(waiting_for_[waits.place(iteration_)],
+                       last_of(waiting_[waits.place(iteration_)]));
+    return cause.event;
+  }
+  Causes::Event last_of_stream(uint8_t stream) const { return last_[stream]; }
   // When a stream is free, after what has been played.
   const Clock& free(uint8_t stream) const { return streams_[stream]; }
   // When an action of the next iteration can begin, by all that has been played.
@@ -82,25 +107,72 @@ class Dataflow {
     rest.begin = own.end;
     return own;
   }
-  void release(const Releases& releases, const Clock& end) {
-    for (const auto* one = releases.begin; one != releases.end; ++one)
-      join(waiting_[one->to.place(iteration_ + one->ahead)], end);
+  void release(const Releases& releases, const Clock& end, uint32_t from) {
+    for (const auto* one = releases.begin; one != releases.end; ++one) {
+      const uint32_t place = one->to.place(iteration_ + one->ahead);
+      if (causes_ != nullptr && last_of(end) >= last_of(waiting_[place]))
+        waiting_for_[place] = {from, iteration_};
+      join(waiting_[place], end);
+    }
   }
   template <class Moves>
   void hand_over(const WorkGraph& graph, Moves& moves) {
     if (entered_.empty()) return;
-    moves.hand_over([&](std::size_t number, const Clock& end) {
-      release(entered_[number], end);
-      join(streams_[graph.together()], end);
+    const uint8_t stream = graph.together();
+    moves.hand_over([&](std::size_t number, const Clock& end, HandedOverCause cause) {
+      const Entered& one = entered_[number];
+      if (causes_ != nullptr) {
+        const bool is_last = last_of(end) >= last_of(streams_[stream]);
+        const Causes::Event last = last_[stream];
+        note(one.action, graph.actions()[one.action],
+             cause.is_its_end ? Causes::Event{entered_[cause.number].action, iteration_}
+                              : entered_[cause.number].cause,
+             last_of(end));
+        if (!is_last) last_[stream] = last;
+      }
+      release(one.releases, end, one.action);
+      join(streams_[stream], end);
     });
     entered_.clear();
+  }
+
+  // ---- what waited for what, if somebody watches
+  void start_watching(const WorkGraph& graph) {
+    waiting_for_.resize(waiting_.size());
+    causes_->start_iteration(iteration_, graph.actions().size());
+  }
+  template <class Waits>
+  void find_cause(const Action& action, Waits waits, const WorkGraph& graph) {
+    const auto i = static_cast<uint32_t>(&action - graph.actions().data());
+    cause_ = {};
+    if (action.stream != graph.together())
+      cause_.consider(last_[action.stream], last_of(streams_[action.stream]));
+    if (action.follows != no_stream)
+      cause_.consider(last_[action.follows], last_of(streams_[action.follows]));
+    if (waits == graph.waits().end() || waits->action != i) return;
+    const uint32_t place = waits->place(iteration_);
+    cause_.consider(waiting_for_[place], last_of(waiting_[place]));
+    waiting_for_[place] = {};
+  }
+  void note(uint32_t place, const Action& action, Causes::Event cause, Time end) {
+    last_[action.stream] = {place, iteration_};
+    causes_->note({place, iteration_}, action, cause, end);
   }
 
   static constexpr std::size_t most_streams = 3;
   std::array<Clock, most_streams> streams_{};
   std::vector<Clock> waiting_;
-  std::vector<Releases> entered_;
+  struct Entered {
+    uint32_t action;
+    Releases releases;
+    Causes::Event cause;  // of its being ready
+  };
+  std::vector<Entered> entered_;
   uint32_t iteration_ = 0;
+  Causes* causes_ = nullptr;
+  LastCause cause_;                                 // of the present action
+  std::array<Causes::Event, most_streams> last_{};  // of each stream
+  std::vector<Causes::Event> waiting_for_;          // of each place
 };
 
 }  // namespace sgdsim

@@ -60,6 +60,13 @@ Breakdown Account::settled(int64_t count, Duration total) const {
   return mean;
 }
 
+void CriticalPart::add(const CriticalPart& other) {
+  messages += other.messages;
+  first_layer = std::min(first_layer, other.first_layer);
+  last_layer = std::max(last_layer, other.last_layer);
+  length += other.length;
+}
+
 Duration StepResult::total() const {
   Duration sum;
   for (const Duration one : iterations) sum += one;

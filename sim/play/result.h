@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/work/graph.h"
 
 namespace sgdsim {
 
@@ -67,6 +68,18 @@ struct Quality {
   double staleness_max = 0;
 };
 
+// A part of what the time of an iteration is the sum of: things that waited for each other, and no
+// others would have let it end sooner. Waiting within them is included.
+struct CriticalPart {
+  Activity activity = Activity::forward;
+  int messages = 0;  // how many, one after another
+  int first_layer = 0;
+  int last_layer = 0;
+  Duration length;
+
+  void add(const CriticalPart& other);  // of the same kind
+};
+
 struct StepResult {
   std::vector<Duration> iterations;  // each measured one
   Breakdown mean;
@@ -74,7 +87,9 @@ struct StepResult {
   std::vector<MessageRecord> messages;  // of the last iteration
   int64_t message_count = 0;  // point-to-point, per iteration; 0 where costs are not played
   double wire_B = 0;          // per iteration
-  Quality quality;            // means over measured iterations
+  std::vector<CriticalPart> critical;  // if it was asked for: of the last iterations
+  int critical_iterations = 0;         // that they span
+  Quality quality;                     // means over measured iterations
   std::string path;
   std::vector<std::string> warnings;
 

@@ -1,0 +1,178 @@
+// Why a step takes as long as it does: the parts add up to it, and nothing but the parts matters.
+#include "app/step/reason.h"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+
+#include "app/step/experiment.h"
+#include "models/compression/registry.h"
+#include "models/strategy/registry.h"
+#include "models/synchronization/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/random.h"
+#include "tests/run_program.h"
+
+namespace sgdsim {
+namespace {
+
+std::string picoseconds(uint64_t count) { return std::to_string(count) + " ps"; }
+
+Json random_layers(Random& random) {
+  Json layers = Json::array();
+  const std::size_t count = 1 + random.below(7);
+  for (std::size_t l = 0; l < count; ++l)
+    layers.push_back({{"name", "l" + std::to_string(l)},
+                      {"parameters", 1 + random.below(300'000)},
+                      {"forward", picoseconds(1 + random.below(400'000'000))},
+                      {"backward", picoseconds(1 + random.below(800'000'000))}});
+  return layers;
+}
+
+Json experiment_of(const Json& layers, const Json& strategy, const char* fidelity) {
+  return {{"schema", "sgdsim/experiment/1"},
+          {"trace", {{"schema", "sgdsim/trace/1"}, {"update", "30 us"}, {"layers", layers}}},
+          {"cluster",
+           {{"schema", "sgdsim/cluster/1"},
+            {"shape", "single_switch"},
+            {"nodes", 4},
+            {"nic", {{"latency", "10 us"}, {"bandwidth", "25 Gbit/s"}}}}},
+          {"collective", {{"algorithm", "ring"}}},
+          {"strategy", strategy},
+          {"fidelity", fidelity}};
+}
+
+StepResult play(const Json& json) {
+  const Experiment experiment = read_experiment(resolve_experiment(Value(json, "test", ""), {}));
+  StepQuestion question = experiment.question();
+  question.wants_reason = true;
+  return simulate_step(question);
+}
+
+Duration sum_of(const StepResult& result) {
+  Duration sum;
+  for (const CriticalPart& part : result.critical) sum += part.length;
+  return sum;
+}
+
+bool contains(const StepResult& result, Activity activity, int layer) {
+  return std::any_of(result.critical.begin(), result.critical.end(), [&](const CriticalPart& part) {
+    return part.activity == activity && part.first_layer <= layer && layer <= part.last_layer;
+  });
+}
+
+}  // namespace
+
+// Alike workers and enough iterations: the circle repeats, whatever the mode.
+TEST_CASE("reason: the parts add up to the iterations that they span") {
+  Random random(41);
+  int played = 0;
+  int unsettled = 0;
+  std::vector<Json> synchronizations_of = {"none",
+                                           {{"name", "pipe_sgd"}, {"width", 5}},
+                                           {{"name", "local_sgd"}, {"steps", 3}},
+                                           "pipe_sgd"};
+  for (int round = 0; round < 6; ++round)
+    for (const StrategyKind& strategy : strategies())
+      for (const char* compression : {"none", "topk", "truncate16"})
+        for (const Json& synchronization : synchronizations_of)
+          for (const char* fidelity : {"closed_form", "message"})
+            for (int channels = 1; channels <= 2; ++channels) {
+              Json json =
+                  experiment_of(random_layers(random), std::string(strategy.name), fidelity);
+              if (random.below(3) == 0) json["trace"]["load"] = "900 us";
+              json["compression"] = compression;
+              json["synchronization"] = synchronization;
+              json["channels"] = channels;
+              json["iterations"] = 15;
+              json["warm_up"] = 210;
+              CAPTURE(json.dump());
+              StepResult result;
+              try {
+                result = play(json);
+              } catch (const InputError&) {
+                continue;
+              }
+              ++played;
+              REQUIRE(result.critical_iterations >= 1);
+              // Fusion goes by a clock of its own: iterations differ.
+              if (strategy.name == "horovod" && synchronization == "none") {
+                CHECK(sum_of(result) == result.iterations.back());
+                continue;
+              }
+              // Computation and exchange that are almost as long as each other take longer to
+              // settle.
+              const bool settled = std::count(result.iterations.begin(), result.iterations.end(),
+                                              result.iterations.back()) == 15;
+              const bool period = !synchronization.is_string() && synchronization.contains("steps");
+              if (!settled && !period) {
+                ++unsettled;
+                continue;
+              }
+              CHECK(sum_of(result) * 15 == result.total() * result.critical_iterations);
+            }
+  CHECK(played > 500);
+  CHECK(unsettled < 10);
+}
+
+// What a picosecond more for one layer does: the step is longer by it where that layer is a part of
+// the reason, and no longer where it is not.
+TEST_CASE("reason: a layer matters if and only if it is a part") {
+  Random random(42);
+  int matters = 0;
+  int others = 0;
+  for (int round = 0; round < 120; ++round)
+    for (const char* strategy : {"wfbp", "sync_easgd", "naive", "p3", "bytescheduler"}) {
+      Json layers = random_layers(random);
+      const Json json = experiment_of(layers, strategy, "closed_form");
+      const StepResult before = play(json);
+      for (std::size_t l = 0; l < layers.size(); ++l)
+        for (const Activity activity : {Activity::forward, Activity::backward}) {
+          Json changed = json;
+          Json& field =
+              changed["trace"]["layers"][l][activity == Activity::forward ? "forward" : "backward"];
+          const std::string text = field.get<std::string>();
+          field = picoseconds(std::stoull(text) + 1);
+          const Duration longer = play(changed).iterations.front() - before.iterations.front();
+          const bool is_part = contains(before, activity, static_cast<int>(l));
+          CAPTURE(changed.dump());
+          CAPTURE(l);
+          REQUIRE(longer == Duration::ps(is_part ? 1 : 0));
+          (is_part ? matters : others) += 1;
+        }
+    }
+  CHECK(matters > 1000);
+  CHECK(others > 500);
+}
+
+// Two layers of 1 MB and 3 MB over a line of 10 us + 1 ns/B: messages of 1,010 and 3,010 us. With
+// backward times of 100 us each, the second message waits for the first.
+TEST_CASE("reason: by hand") {
+  const Json layers = {
+      {{"name", "a"}, {"parameters", 750'000}, {"forward", "20 us"}, {"backward", "100 us"}},
+      {{"name", "b"}, {"parameters", 250'000}, {"forward", "20 us"}, {"backward", "100 us"}}};
+  Json json = experiment_of(layers, "wfbp", "closed_form");
+  json["collective"] = {{"start_up", "10 us"}, {"per_byte", "1 ns/B"}};
+  const Experiment experiment = read_experiment(resolve_experiment(Value(json, "test", ""), {}));
+  StepQuestion question = experiment.question();
+  question.wants_reason = true;
+  const StepResult slow = simulate_step(question);
+  CHECK(reason_text(slow, experiment.trace) ==
+        "the step is as long as forward (40.00 us), backward (b, 100.0 us), 2 messages one after "
+        "another (all layers, 4.020 ms) and update (30.00 us)");
+  const Json expected = Json::parse(R"({"iterations": 1, "length_us": 4190.0, "parts": [
+      {"what": "forward", "length_us": 40.0, "layers": [0, 1]},
+      {"what": "backward", "length_us": 100.0, "layers": [1, 1]},
+      {"what": "messages", "length_us": 4020.0, "layers": [0, 1], "count": 2},
+      {"what": "update", "length_us": 30.0}]})");
+  CHECK(reason_json(slow) == expected);
+}
+
+TEST_CASE("reason: run says it, and the batch that is waited for") {
+  const Ran ran =
+      run_sgdsim({"run", "app/experiments/googlenet_k80.json", "--set", "trace.load=2 s"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out.find("the step is as long as loading the next batch (2.000 s)\n") !=
+        std::string::npos);
+}
+
+}  // namespace sgdsim
