@@ -1,17 +1,21 @@
-// `sgdsim export`: a cluster's graph for other programs. `sgdsim import`: other programs' files as
-// ours.
+// `sgdsim export`: a cluster's graph, or a step's schedule, for other programs. `sgdsim import`:
+// other programs' files as ours.
 #include <memory>
+#include <sstream>
 
 #include "app/commands.h"
+#include "app/step/experiment.h"
 #include "app/step/override.h"
 #include "app/trace_imports.h"
 #include "app/usage.h"
 #include "app/write_text.h"
+#include "models/step/step_schedule.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
 #include "topologies/export.h"
 #include "topologies/nccl_xml.h"
+#include "traces/goal.h"
 
 namespace sgdsim {
 namespace {
@@ -38,13 +42,65 @@ std::string head_of(const std::string& text) {
   return text.substr(0, graph != std::string::npos ? graph : text.find('\n') + 1);
 }
 
+struct GoalArguments {
+  std::string experiment;
+  std::string out = "-";
+  std::vector<std::string> settings;
+  bool exact = false;
+  bool force = false;
+};
+
+void export_goal(const GoalArguments& arguments, Streams streams) {
+  constexpr std::size_t most_operations = 50'000'000;
+  const ResolvedExperiment resolved = resolve_experiment(arguments.experiment, arguments.settings);
+  const Experiment experiment = read_experiment(resolved);
+  std::ostringstream text;
+  try {
+    const StepQuestion question = experiment.question();
+    const StepSchedule schedule(question);
+    write_goal_head(text, static_cast<uint32_t>(schedule.ranks()));
+    for (int rank = 0; rank < schedule.ranks(); ++rank) {
+      const StepSchedule::RankWork work = schedule.of_rank(rank);
+      const std::size_t all = work.operations.size() * static_cast<std::size_t>(schedule.ranks());
+      if (rank == 0 && all > most_operations)
+        throw InputError("", "some " + std::to_string(all) + " operations; the most are " +
+                                 std::to_string(most_operations));
+      write_goal_rank(text, static_cast<uint32_t>(rank), work.operations, work.requirements,
+                      arguments.exact);
+    }
+  } catch (const InputError& error) {
+    throw InputError(arguments.experiment, error.what());
+  }
+  OutputGuard(resolved.inputs, arguments.force)
+      .claim("--out", arguments.out, {.schema = {}, .beginning = "num_ranks "});
+  write_text(text.str(), arguments.out, streams.out);
+}
+
+void add_goal(CLI::App& command, Streams streams) {
+  CLI::App* one = command.add_subcommand(
+      "goal", "One iteration of an experiment as a GOAL schedule of sends and receives.");
+  auto arguments = std::make_shared<GoalArguments>();
+  one->add_option("EXPERIMENT", arguments->experiment, "an experiment file")->required();
+  one->add_option("-o,--out", arguments->out, "output file (default: standard output)");
+  one->add_flag("--exact", arguments->exact,
+                "times with decimals, to the picosecond (not every program reads them)");
+  add_force_option(*one, arguments->force);
+  make_repeatable(one->add_option("--set", arguments->settings,
+                                  "change a field of the experiment: cluster.nodes=4"));
+  one->footer(
+      "Example:\n  sgdsim export goal app/experiments/googlenet_k80.json --set cluster.nodes=4 "
+      "--out step.goal");
+  one->callback([arguments, streams] { export_goal(*arguments, streams); });
+}
+
 }  // namespace
 
 void add_export_command(CLI::App& program, Streams streams) {
   CLI::App* command =
-      program.add_subcommand("export", "Write a cluster's graph for other programs.");
+      program.add_subcommand("export", "Write clusters and steps for other programs.");
   command->require_subcommand(1);
   command->footer("Example:\n  sgdsim export dot topologies/data/fat_tree_k8.json | dot -Tsvg");
+  add_goal(*command, streams);
   for (const GraphFormat& format : graph_formats) {
     CLI::App* one =
         command->add_subcommand(std::string(format.name), std::string(format.description));

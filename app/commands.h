@@ -22,6 +22,7 @@ struct Streams {
 
 inline constexpr int exit_point_failed = 1;
 inline constexpr int exit_incomplete = 3;
+inline constexpr int exit_stuck = 4;
 inline constexpr int exit_beyond_tolerance = 5;
 inline constexpr int exit_interrupted = 130;
 
@@ -31,6 +32,7 @@ void add_plan_command(CLI::App& program, Streams streams);
 void add_sweep_command(CLI::App& program, Streams streams, int& exit_code);
 void add_merge_command(CLI::App& program, Streams streams, int& exit_code);
 void add_tune_command(CLI::App& program, Streams streams, int& exit_code);
+void add_replay_command(CLI::App& program, Streams streams, int& exit_code);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
 void add_fit_command(CLI::App& program, Streams streams);

@@ -1,7 +1,8 @@
 // The command line as a whole: version, help, commands, exit codes.
 //
 // 0 ok; 1 our failure (the output could not be written, points of a sweep failed, a bug); 2 bad
-// usage or bad input; 3 incomplete; 5 predictions beyond tolerance; 130 interrupted.
+// usage or bad input; 3 incomplete; 4 the simulated system is stuck or a limit was hit; 5
+// predictions beyond tolerance; 130 interrupted.
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -39,14 +40,15 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
       "Example:\n"
       "  sgdsim collective --algorithm ring --op allreduce --ranks 16 --bytes \"100 MB\" \\\n"
       "      --alpha \"45 us\" --beta \"0.8 ns/B\"\n"
-      "Exit codes: 0 ok, 1 failure, 2 bad usage or input, 3 incomplete, 5 validation beyond\n"
-      "tolerance, 130 interrupted.");
+      "Exit codes: 0 ok, 1 failure, 2 bad usage or input, 3 incomplete, 4 stuck or at a\n"
+      "limit, 5 validation beyond tolerance, 130 interrupted.");
   add_run_command(program, streams);
   add_plan_command(program, streams);
   add_sweep_command(program, streams, exit_code);
   add_merge_command(program, streams, exit_code);
   add_tune_command(program, streams, exit_code);
   add_collective_command(program, streams);
+  add_replay_command(program, streams, exit_code);
   add_list_command(program, streams);
   add_schema_command(program, streams);
   add_fit_command(program, streams);

@@ -105,14 +105,12 @@ class Asynchronous {
     int part;
   };
   struct WorkerState {
-    std::vector<Duration> forward;
-    std::vector<Duration> backward;
+    WorkerWork work;
     int iteration = 0;
     int parts_left = 0;
     int64_t read = 0;  // updates that its parameters know
     Time started;
     Time computed;
-    double work_factor = 1;
     bool blocked = false;
   };
 
@@ -144,13 +142,13 @@ class Asynchronous {
   void begin(int worker, Time now) {
     WorkerState& my = state(worker);
     if (my.iteration == 0 || question_.workers.is_random())
-      my.work_factor =
+      my.work =
           draw_work(trace_, work_, question_.workers, fixed_[static_cast<std::size_t>(worker)],
-                    {question_.seed, worker, my.iteration}, my.forward, my.backward);
+                    {question_.seed, worker, my.iteration});
     Breakdown one;
-    for (const Duration forward : my.forward) one.forward += forward;
-    for (const Duration backward : my.backward) one.backward += backward;
-    one.compression = scaled(cycle_.encoded.compress + cycle_.encoded.decompress, my.work_factor);
+    for (const Duration forward : my.work.forward) one.forward += forward;
+    for (const Duration backward : my.work.backward) one.backward += backward;
+    one.compression = scaled(cycle_.encoded.compress + cycle_.encoded.decompress, my.work.factor);
     if (question_.pause) question_.pause();
     my.started = now;
     my.computed = now + one.forward + one.backward + one.compression;

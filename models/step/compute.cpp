@@ -30,18 +30,26 @@ std::vector<Duration> backward_work(const Trace& trace) {
   return work;
 }
 
-double draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
-                 const WorkerModel& workers, double fixed, const Draw& draw,
-                 std::vector<Duration>& forward, std::vector<Duration>& backward) {
+std::vector<Duration> ready_as_profiled(const Trace& trace) {
+  std::vector<Duration> ready = backward_work(trace);
+  Duration now = trace.forward();
+  for (std::size_t l = ready.size(); l-- > 0;) ready[l] = now += ready[l];
+  return ready;
+}
+
+WorkerWork draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
+                     const WorkerModel& workers, double fixed, const Draw& draw) {
   WorkerFactors factors(workers, fixed, draw.seed, draw.worker, draw.iteration);
   const std::size_t layers = backward_work.size();
-  forward.resize(layers);
-  backward.resize(layers);
+  WorkerWork work;
+  work.forward.resize(layers);
+  work.backward.resize(layers);
   for (std::size_t l = 0; l < layers; ++l)
-    forward[l] = scaled(trace.layers[l].forward, factors.next_layer());
+    work.forward[l] = scaled(trace.layers[l].forward, factors.next_layer());
   for (std::size_t l = layers; l-- > 0;)
-    backward[l] = scaled(backward_work[l], factors.next_layer());
-  return factors.of_iteration();
+    work.backward[l] = scaled(backward_work[l], factors.next_layer());
+  work.factor = factors.of_iteration();
+  return work;
 }
 
 void BusyTimes::add(Duration start, Duration end) {

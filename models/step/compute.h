@@ -12,6 +12,9 @@ namespace sgdsim {
 // What a layer's backward takes: the time from the gradient before it to its own, gaps included.
 std::vector<Duration> backward_work(const Trace& trace);
 
+// When each gradient is ready, by that work; without any interference.
+std::vector<Duration> ready_as_profiled(const Trace& trace);
+
 // Of each layer, its part of all gradient bytes: of an update that goes layer by layer.
 std::vector<double> gradient_shares(const Trace& trace);
 
@@ -24,11 +27,16 @@ struct Draw {
   int worker = 0;
   int iteration = 0;
 };
-// What each layer's forward and backward take in an iteration; returns the factor of everything
-// else that the worker computes.
-double draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
-                 const WorkerModel& workers, double fixed, const Draw& draw,
-                 std::vector<Duration>& forward, std::vector<Duration>& backward);
+// What the layers take in an iteration, and how much slower than the trace everything else is that
+// the worker computes.
+struct WorkerWork {
+  std::vector<Duration> forward;
+  std::vector<Duration> backward;
+  double factor = 1;
+};
+// `fixed`: how much slower the worker always is.
+WorkerWork draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
+                     const WorkerModel& workers, double fixed, const Draw& draw);
 
 // When the worker communicates, in order; overlapping entries are merged.
 class BusyTimes {

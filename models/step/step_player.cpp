@@ -119,7 +119,7 @@ GradientPlan StepPlayer<Clock>::plan() {
   const bool as_played = replans() || step_.is_steady(one_for_all);
   plan = question_.strategy->plan(
       {*question_.trace, *step_.cost,
-       as_played ? workers_.ready_as_played(starts_) : workers_.ready_as_profiled(),
+       as_played ? workers_.ready_as_played(starts_) : ready_as_profiled(*question_.trace),
        replans() ? wakes_ - step_.origin : Duration()});
   wakes_ = step_.origin + plan.wakes;
   if (pipeline == nullptr) {

@@ -22,20 +22,9 @@ StepWorkers<Clock>::StepWorkers(const StepNow& step)
 template <class Clock>
 void StepWorkers<Clock>::draw_work() {
   if (!works_.front().forward.empty() && !question_.workers.is_random()) return;
-  for (std::size_t i = 0; i < works_.size(); ++i) {
-    WorkerWork& work = works_[i];
-    work.factor = sgdsim::draw_work(trace_, traced_, question_.workers, fixed_[i],
-                                    {question_.seed, static_cast<int>(i), step_.iteration},
-                                    work.forward, work.backward);
-  }
-}
-
-template <class Clock>
-std::vector<Duration> StepWorkers<Clock>::ready_as_profiled() const {
-  std::vector<Duration> ready(traced_.size());
-  Duration now = trace_.forward();
-  for (std::size_t l = traced_.size(); l-- > 0;) ready[l] = now += traced_[l];
-  return ready;
+  for (std::size_t i = 0; i < works_.size(); ++i)
+    works_[i] = sgdsim::draw_work(trace_, traced_, question_.workers, fixed_[i],
+                                  {question_.seed, static_cast<int>(i), step_.iteration});
 }
 
 template <class Clock>

@@ -11,13 +11,6 @@
 
 namespace sgdsim {
 
-// What the layers take in an iteration, and how much slower than the trace everything else is.
-struct WorkerWork {
-  std::vector<Duration> forward;
-  std::vector<Duration> backward;
-  double factor = 1;
-};
-
 struct WorkerInStep {
   Time start;  // of the iteration
   Time backward_end;
@@ -61,10 +54,8 @@ class StepWorkers {
 
   // As many entries as there are workers played.
   void fit(Clock& clock) const;
-  // When gradients are ready on the last worker, without any interference, after the origin; as in
-  // the trace.
+  // When gradients are ready on the last worker, without any interference, after the origin.
   std::vector<Duration> ready_as_played(const Clock& starts) const;
-  std::vector<Duration> ready_as_profiled() const;
   // On the last worker; where messages take turns with computation.
   Time gradient_ready(int layer) const { return gradient_ready_[static_cast<std::size_t>(layer)]; }
   double slowest() const { return works_.front().factor; }  // where one stands for all

@@ -178,6 +178,7 @@ class Seeds:
             "case": all_in("models/*/data/*.json", "traces/data/cases/*.json"),
             "log": all_in("traces/measurement/data/*", "tests/data/*.log", "tests/data/*.txt"),
             "table": all_in("tests/data/*.csv", "traces/data/*.csv"),
+            "goal": all_in("app/schedules/*.goal"),
         }
         self.files = {kind: files for kind, files in self.files.items() if files}
         self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case")
@@ -187,7 +188,7 @@ class Seeds:
     def options_of(self, program, command):
         if command not in self.help:
             text = subprocess.run([program, *command.split(), "--help"], capture_output=True, text=True, timeout=60).stdout
-            self.help[command] = re.findall(r"^\s+(?:-\w,)?(--[a-z0-9-]+)", text, re.M)
+            self.help[command] = re.findall(r"^\s+(?:-\w,)?(--[A-Za-z0-9-]+)", text, re.M)
         return self.help[command]
 
 
@@ -262,6 +263,8 @@ class Input:
             text = TABLE
         elif kind == "xml":
             text = SYSTEM_XML
+        elif kind == "goal":
+            text = self.shipped("goal").read_text()
         elif "log" in self.seeds.files and dice.random() < 0.9:
             text = self.shipped("log").read_text(errors="replace")[:20000]
         else:
@@ -305,7 +308,9 @@ class Input:
             "--alpha": lambda: dice.choice(["10 us", "0 us"]), "--beta": lambda: dice.choice(["0.8 ns/B", "10 Gbps"]),
             "--gamma": lambda: "0.1 ns/B", "--op": lambda: dice.choice(["allreduce", "broadcast", "allgather", "reduce"]),
             "--segments": lambda: dice.choice(["1", "2", "auto"]), "--from-collective": lambda: dice.choice(["ring", "mst"]),
-            "--block": lambda: dice.choice(["1 KiB", "1 MiB"]), "--most": lambda: dice.choice(["1", "10", "100"]),
+            "--L": lambda: dice.choice(["2000", "1 us", "0"]), "--o": lambda: dice.choice(["10", "0.5"]), "--g": lambda: "7", "--S": lambda: dice.choice(["0", "64 KiB"]),
+            "--G": lambda: dice.choice(["1", "0.08", "1 ns/B"]), "--O": lambda: "0.01", "--max-events": lambda: dice.choice(["1", "100"]),
+            "--max-sim-time": lambda: dice.choice(["1 ns", "1 s"]), "--block": lambda: dice.choice(["1 KiB", "1 MiB"]), "--most": lambda: dice.choice(["1", "10", "100"]),
         }
         if option in good and dice.random() < 0.85:
             return good[option]()
@@ -313,7 +318,7 @@ class Input:
 
     def options(self, command, most=3):
         words = []
-        flags = {"--help", "--gantt", "--resume", "--dry-run", "--quiet", "--sweep", "--rows", "--in-place", "--version", "--force"}
+        flags = {"--help", "--gantt", "--resume", "--dry-run", "--quiet", "--sweep", "--rows", "--in-place", "--version", "--force", "--exact"}
         known = self.seeds.options_of(self.program, command)
         for _ in range(self.dice.randrange(most + 1)):
             option = self.dice.choice(known) if self.dice.random() < 0.97 else str(hostile_scalar(self.dice))
@@ -324,8 +329,8 @@ class Input:
 
     def command(self):
         dice = self.dice
-        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "other"],
-                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 3])[0]
+        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "other"],
+                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 3])[0]
         light = ["--set", "iterations=2"] if dice.random() < 0.5 else []
         if kind in ("run", "plan"):
             return [kind, self.json_file("experiment"), *light, *self.options(kind)]
@@ -340,6 +345,10 @@ class Input:
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.5 else ["--ranks", self.value_of("--ranks"), "--alpha", "10 us", "--beta", "1 ns/B"]
             words += ["--option", self.value_of("--option")] * (dice.random() < 0.5) + ["--option", "ports=shared"] * (dice.random() < 0.3)
             return words + self.options("collective")
+        if kind == "replay":
+            words = ["replay", self.text_file("goal")]
+            words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.4 else ["--L", self.value_of("--L"), "--G", self.value_of("--G")]
+            return words + self.options("replay")
         if kind == "fit":
             return ["fit", self.text_file("log"), *self.options("fit", 4)]
         if kind == "validate":
@@ -349,6 +358,8 @@ class Input:
             listed = subprocess.run([self.program, "import", "--help"], capture_output=True, text=True).stdout
             formats = re.findall(r"^  ([a-z][a-z0-9-]+)  ", listed, re.M)
             return ["import", dice.choice(formats or [format_name]), self.text_file(file_kind), *self.options("import", 2)]
+        if kind == "export" and dice.random() < 0.5:
+            return ["export", "goal", self.json_file("experiment"), *light, *self.options("export goal", 2)]
         if kind == "export":
             return ["export", dice.choice(["dot", "graphml", "topology", "cluster"]), self.json_file("cluster"), *self.options("export", 2)]
         if kind == "merge":
@@ -449,7 +460,9 @@ def asks_much(folder, words):
     """Whether many thousands of nodes or hundreds of iterations are to be simulated, which may take its time."""
     texts = [path.read_bytes() for path in folder.iterdir() if path.is_file()] + words
     asked = [found for text in texts for found in re.findall(rb"(nodes|ranks|iterations)[^0-9]{1,6}([0-9]{1,9})", text)]
-    return any(int(number) > (100 if what == b"iterations" else 4096) for what, number in asked)
+    shape = rb'"(groups|routers_per_group|nodes_per_router|nodes|gpus_per_node)": *([0-9]{1,9})'
+    workers = max((math.prod(int(number) for _, number in re.findall(shape, text)) for text in texts), default=1)
+    return workers > 4096 or any(int(number) > (100 if what == b"iterations" else 4096) for what, number in asked)
 
 
 def try_one(job):

@@ -1,0 +1,238 @@
+// `sgdsim replay`: a schedule of what every rank does, on a network.
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/interrupt.h"
+#include "app/step/override.h"
+#include "app/table.h"
+#include "app/usage.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
+#include "sim/play/replay.h"
+#include "topologies/cluster_file.h"
+#include "traces/goal.h"
+
+namespace sgdsim {
+namespace {
+
+struct ReplayArguments {
+  std::string file;
+  std::string cluster;
+  std::vector<std::string> settings;
+  std::string alpha = "port";
+  std::string flight;
+  std::string overhead;
+  std::string overhead_per_byte;
+  std::string gap;
+  std::string per_byte;
+  std::string eager;
+  std::string max_events;
+  std::string max_sim_time;
+  std::string format = "table";
+};
+
+// LogGOPS writes bare numbers; they are nanoseconds.
+bool is_bare(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+Duration duration_of(const std::string& text, const char* option) {
+  if (text.empty()) return {};
+  return parse_duration(is_bare(text) ? text + " ns" : text, option);
+}
+PerByte per_byte_of(const std::string& text, const char* option) {
+  if (text.empty()) return {};
+  return parse_per_byte(is_bare(text) ? text + " ns/B" : text, option);
+}
+
+uint64_t count_of(const std::string& text, const char* option) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value == 0)
+    throw InputError(option, "expected a whole number of 1 or more, got \"" + text + "\"");
+  return value;
+}
+
+MessageCosts costs_of(const ReplayArguments& arguments) {
+  MessageCosts costs;
+  costs.overhead = duration_of(arguments.overhead, "--o");
+  costs.overhead_per_byte = per_byte_of(arguments.overhead_per_byte, "--O");
+  costs.gap = duration_of(arguments.gap, "--g");
+  costs.flight = duration_of(arguments.flight, "--L");
+  costs.per_byte = per_byte_of(arguments.per_byte, "--G");
+  if (!arguments.eager.empty())
+    costs.eager_B =
+        parse_bytes(is_bare(arguments.eager) ? arguments.eager + " B" : arguments.eager, "--S")
+            .count();
+  return costs;
+}
+
+std::optional<Cluster> cluster_of(const ReplayArguments& arguments, uint32_t ranks) {
+  if (arguments.cluster.empty()) {
+    if (arguments.flight.empty() && arguments.per_byte.empty())
+      throw InputError("--cluster", "expected a cluster file, or --L and --G");
+    return std::nullopt;
+  }
+  if (!arguments.flight.empty() || !arguments.per_byte.empty())
+    throw InputError(arguments.flight.empty() ? "--G" : "--L",
+                     "comes from the --cluster, if one is given");
+  Json json = Document::read(arguments.cluster).root().json();
+  apply_settings(json, arguments.settings);
+  Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
+  const auto workers = static_cast<uint32_t>(cluster.network.workers());
+  if (ranks > workers)
+    throw InputError("--cluster", std::to_string(ranks) + " ranks do not fit on " +
+                                      arguments.cluster + ", which has " + std::to_string(workers) +
+                                      " workers; --set nodes=N makes it larger");
+  if (!cluster.network.shared_ways().empty())
+    throw InputError("--cluster",
+                     arguments.cluster +
+                         " has cards or uplinks that workers share, which replay does not "
+                         "play yet");
+  return cluster;
+}
+
+std::string name_of(uint32_t rank) {
+  return rank == RankOperation::any ? "any rank" : "rank " + std::to_string(rank);
+}
+
+// What an operation is, for people.
+std::string text_of(const RankSchedule& schedule, uint32_t place) {
+  const RankOperation& one = schedule.operations()[place];
+  std::string text = "rank " + std::to_string(schedule.rank_of(place)) + ", line " +
+                     std::to_string(one.line) + ": ";
+  if (one.verb == RankVerb::compute) return text + "calc " + to_text(Duration::ps(one.amount));
+  const bool sends = one.verb == RankVerb::send;
+  text += sends ? "send " : "recv ";
+  text += std::to_string(one.amount) + " B " + (sends ? "to " : "from ") + name_of(one.peer);
+  return text + ", tag " + (one.tag == RankOperation::any ? "any" : std::to_string(one.tag));
+}
+
+// One line for each of the first ones, then how many more.
+void list(std::ostream& log, const RankSchedule& schedule, const std::vector<uint32_t>& places,
+          const std::string& why) {
+  constexpr std::size_t most_lines = 10;
+  for (std::size_t i = 0; i < std::min(most_lines, places.size()); ++i)
+    log << "  " << text_of(schedule, places[i]) << why << '\n';
+  if (places.size() > most_lines) log << "  and " << places.size() - most_lines << " more\n";
+}
+
+bool is_stuck(const Replayed& played) {
+  return !played.waiting.empty() || !played.not_received.empty() || played.not_begun > 0;
+}
+
+void explain(std::ostream& log, const RankSchedule& schedule, const Replayed& played) {
+  if (!played.stopped_by.empty()) {
+    log << "sgdsim: stopped by " << played.stopped_by << " with " << played.operations << " of "
+        << schedule.operations().size() << " operations done\n";
+    return;
+  }
+  log << "sgdsim: the schedule is stuck: " << played.waiting.size() << " operations wait, "
+      << played.not_received.size() << " messages are not received, " << played.not_begun
+      << " operations behind them have not begun\n";
+  list(log, schedule, played.waiting, " waits");
+  list(log, schedule, played.not_received, " is received by nobody");
+}
+
+Time last_of(const Replayed& played) {
+  return *std::max_element(played.ends.begin(), played.ends.end());
+}
+
+Json to_json(const ReplayArguments& arguments, const RankSchedule& schedule,
+             const Replayed& played) {
+  Json ends = Json::array();
+  for (const Time end : played.ends) ends.push_back(end.ps());
+  const bool complete = played.stopped_by.empty() && !is_stuck(played);
+  return {{"schema", "sgdsim/replay/1"},
+          {"schedule", arguments.file},
+          {"ranks", schedule.ranks()},
+          {"complete", complete},
+          {"makespan_ps", last_of(played).ps()},
+          {"end_ps", std::move(ends)},
+          {"operations", schedule.operations().size()},
+          {"operations_done", played.operations},
+          {"messages", played.messages},
+          {"wire_B", played.wire_B},
+          {"events", played.events}};
+}
+
+void print(std::ostream& out, const RankSchedule& schedule, const Replayed& played) {
+  const auto last = std::max_element(played.ends.begin(), played.ends.end());
+  const auto first = std::min_element(played.ends.begin(), played.ends.end());
+  out << schedule.ranks() << " ranks, " << schedule.operations().size() << " operations, "
+      << played.messages << " messages of " << rounded(played.wire_B) << " B together\n\n"
+      << "makespan     " << short_duration(last->us(), 6) << "  (rank "
+      << last - played.ends.begin() << ")\n"
+      << "first end    " << short_duration(first->us(), 6) << "  (rank "
+      << first - played.ends.begin() << ")\n";
+}
+
+void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
+  const RankSchedule schedule = read_goal(arguments.file);
+  Replay question;
+  question.schedule = &schedule;
+  question.costs = costs_of(arguments);
+  const std::optional<Cluster> cluster = cluster_of(arguments, schedule.ranks());
+  if (cluster) question.network = &cluster->network;
+  question.alpha = arguments.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
+  if (!arguments.max_events.empty())
+    question.limits.events = count_of(arguments.max_events, "--max-events");
+  if (!arguments.max_sim_time.empty())
+    question.limits.end = Time() + parse_duration(arguments.max_sim_time, "--max-sim-time");
+  if (const std::vector<uint32_t> circle = schedule.find_circle(); !circle.empty()) {
+    streams.log << "sgdsim: " << arguments.file << ": " << circle.size()
+                << " operations wait for each other in a circle, each for the next\n";
+    list(streams.log, schedule, circle, "");
+    exit_code = exit_stuck;
+    return;
+  }
+  Interrupt interrupt;
+  question.pause = [&] { interrupt.throw_if_asked(); };
+  const Replayed played = play(question);
+  if (arguments.format == "json")
+    streams.out << to_json(arguments, schedule, played).dump(1) << '\n';
+  else
+    print(streams.out, schedule, played);
+  if (played.stopped_by.empty() && !is_stuck(played)) return;
+  explain(streams.log, schedule, played);
+  exit_code = exit_stuck;
+}
+
+}  // namespace
+
+void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
+  CLI::App* command = program.add_subcommand(
+      "replay", "Play a schedule of what every rank computes, sends and receives.");
+  auto arguments = std::make_shared<ReplayArguments>();
+  command->add_option("SCHEDULE", arguments->file, "a GOAL file; - is standard input")->required();
+  command->add_option("-c,--cluster", arguments->cluster, "cluster file whose ports messages meet");
+  make_repeatable(
+      command->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
+  command
+      ->add_option("--alpha", arguments->alpha,
+                   "latency on the cluster: port (keeps both ports) or wire (default: port)")
+      ->check(one_of("rule", {"port", "wire"}));
+  command->add_option("--L", arguments->flight, "latency between two ranks, as 2 us; bare: ns");
+  command->add_option("--o", arguments->overhead, "of a message, on both processors");
+  command->add_option("--g", arguments->gap, "between messages of a card");
+  command->add_option("--G", arguments->per_byte, "time per byte, as 0.08 ns/B; bare: ns/B");
+  command->add_option("--O", arguments->overhead_per_byte, "of processors, per byte");
+  command->add_option("--S", arguments->eager,
+                      "larger messages wait for their receiver, as 64 KiB; bare: bytes "
+                      "(default: none does)");
+  command->add_option("--max-events", arguments->max_events, "stop after so many events");
+  command->add_option("--max-sim-time", arguments->max_sim_time, "stop at this simulated time");
+  command->add_option("--format", arguments->format, "table or json (default: table)")
+      ->check(one_of("format", {"table", "json"}));
+  command->footer(
+      "Examples:\n"
+      "  sgdsim replay app/schedules/two_processors.goal --L 2000 --G 1\n"
+      "  sgdsim replay app/schedules/ring_4.goal -c topologies/data/10gbe_16.json --format json");
+  command->callback([arguments, streams, &exit_code] { replay(*arguments, streams, exit_code); });
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,413 @@
+// One agenda for all ranks.
+#include "sim/play/replay.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "sim/core/agenda.h"
+
+namespace sgdsim {
+namespace {
+
+// Messages or receives of all ranks, by sender and tag, first come first served.
+class Matching {
+ public:
+  explicit Matching(uint32_t ranks) : lists_(ranks) {}
+
+  void add(uint32_t rank, uint32_t peer, uint32_t tag, uint32_t what) {
+    uint32_t place = unused_;
+    if (place == none) {
+      place = static_cast<uint32_t>(nodes_.size());
+      nodes_.emplace_back();
+    } else {
+      unused_ = nodes_[place].next;
+    }
+    nodes_[place] = {order_++, what, none};
+    const auto [list, is_new] = lists_[rank].try_emplace(key(peer, tag), List{place, place});
+    if (is_new) return;
+    nodes_[list->second.last].next = place;
+    list->second.last = place;
+  }
+  // The first to have come of all that fit, or nothing. A message fits what asks for anything.
+  std::optional<uint32_t> take(uint32_t rank, uint32_t peer, uint32_t tag, bool is_message) {
+    constexpr uint32_t any = RankOperation::any;
+    Lists& lists = lists_[rank];
+    auto best = lists.end();
+    auto consider = [&](Lists::iterator place) {
+      if (place == lists.end()) return;
+      if (best == lists.end() || order_of(place) < order_of(best)) best = place;
+    };
+    if (peer != any && tag != any) consider(lists.find(key(peer, tag)));
+    if (is_message) {
+      consider(lists.find(key(any, tag)));
+      consider(lists.find(key(peer, any)));
+      consider(lists.find(key(any, any)));
+    } else if (peer == any || tag == any) {
+      for (auto place = lists.begin(); place != lists.end(); ++place)
+        if ((peer == any || place->first >> 32U == peer) &&
+            (tag == any || static_cast<uint32_t>(place->first) == tag))
+          consider(place);
+    }
+    if (best == lists.end()) return std::nullopt;
+    const uint32_t place = best->second.first;
+    Node& node = nodes_[place];
+    const uint32_t what = node.what;
+    if (node.next == none)
+      lists.erase(best);
+    else
+      best->second.first = node.next;
+    node.next = unused_;
+    unused_ = place;
+    return what;
+  }
+  template <class F>
+  void for_each(const F& f) const {
+    for (const Lists& lists : lists_)
+      for (const auto& [key, list] : lists)
+        for (uint32_t place = list.first; place != none; place = nodes_[place].next)
+          f(nodes_[place].what);
+  }
+
+ private:
+  static constexpr uint32_t none = UINT32_MAX;
+  struct Node {
+    uint64_t order = 0;
+    uint32_t what = 0;
+    uint32_t next = none;  // of its list, or of those unused
+  };
+  struct List {
+    uint32_t first, last;
+  };
+  using Lists = std::map<uint64_t, List>;
+
+  static uint64_t key(uint32_t peer, uint32_t tag) { return (uint64_t{peer} << 32U) | tag; }
+  uint64_t order_of(Lists::iterator list) const { return nodes_[list->second.first].order; }
+
+  std::vector<Lists> lists_;  // of each rank
+  std::vector<Node> nodes_;
+  uint32_t unused_ = none;
+  uint64_t order_ = 0;
+};
+
+class RankPlayer {
+ public:
+  explicit RankPlayer(const Replay& replay)
+      : replay_(replay),
+        schedule_(*replay.schedule),
+        costs_(replay.costs),
+        processors_(schedule_.processors()),
+        first_cards_(2 * std::size_t{schedule_.ranks()}),
+        arrived_(schedule_.ranks()),
+        asked_(schedule_.ranks()) {
+    if (replay.network != nullptr) wires_.emplace(*replay.network, replay.alpha);
+    waits_.reserve(schedule_.operations().size());
+    for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
+    result_.ends.resize(schedule_.ranks());
+  }
+
+  Replayed play() {
+    for (uint32_t i = 0; i < waits_.size(); ++i)
+      if (waits_[i] == 0) become_ready(i, Time());
+    for (; !agenda_.empty(); ++result_.events) {
+      if (result_.events % 65536 == 0 && replay_.pause) replay_.pause();
+      if (result_.events == replay_.limits.events) {
+        result_.stopped_by = "--max-events";
+        return std::move(result_);
+      }
+      const auto event = agenda_.pop();
+      if (event.time > replay_.limits.end) {
+        result_.stopped_by = "--max-sim-time";
+        return std::move(result_);
+      }
+      happen(event.payload, event.time);
+    }
+    name_what_waits();
+    return std::move(result_);
+  }
+
+ private:
+  enum Kind : uint8_t { ended, look, comes, announced, answered };
+  static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
+
+  struct Task {
+    Time ready;
+    uint32_t operation = 0;
+    bool operator>(const Task& other) const {
+      return ready != other.ready ? ready > other.ready : operation > other.operation;
+    }
+  };
+  using Tasks = std::priority_queue<Task, std::vector<Task>, std::greater<>>;
+  struct Processor {
+    Time free;
+    Time looks = Time::last();  // the earliest look that is planned
+    Tasks work;                 // computing and receiving
+    Tasks sends;                // which need the card as well
+  };
+  struct Message {
+    uint32_t send = 0;
+    uint32_t receive = RankOperation::any;
+    bool is_eager = true;
+  };
+
+  const RankOperation& operation(uint32_t place) const { return schedule_.operations()[place]; }
+  bool has_ended(uint32_t place) const { return waits_[place] == over; }
+  void plan(Kind kind, uint32_t subject, Time when) { agenda_.push(when, Event(kind, subject)); }
+
+  // Ports of cards: most ranks have one.
+  Time& card(uint32_t rank, uint16_t number, bool out) {
+    if (number == 0) return first_cards_[2 * std::size_t{rank} + (out ? 1 : 0)];
+    return cards_[(uint64_t{rank} << 17U) | (uint64_t{number} << 1U) | (out ? 1U : 0U)];
+  }
+  Leg leg(uint32_t from, uint32_t to, int64_t size_B) const {
+    const auto rest_B = static_cast<double>(std::max<int64_t>(0, size_B - 1));
+    Leg leg;
+    if (wires_) {
+      if (from != to)
+        leg = wires_->leg(static_cast<int>(from), static_cast<int>(to), static_cast<double>(size_B),
+                          false);
+    } else {
+      leg.flight = costs_.flight;
+      leg.transit = leg.out_busy = leg.in_busy = costs_.per_byte.of(rest_B);
+    }
+    leg.flight += costs_.overhead;
+    leg.out_busy += costs_.gap;
+    leg.in_busy += costs_.gap;
+    return leg;
+  }
+  // Of a message without bytes between cards.
+  Duration flight_of_word(uint32_t from, uint32_t to) const {
+    const Leg word = leg(from, to, 0);
+    return word.flight - costs_.overhead + word.transit;
+  }
+  Duration overhead(int64_t size_B) const {
+    return costs_.overhead +
+           costs_.overhead_per_byte.of(static_cast<double>(std::max<int64_t>(0, size_B - 1)));
+  }
+
+  void happen(const Event& event, Time now) {
+    const uint32_t subject = event.subject();
+    switch (event.kind()) {
+      case ended:
+        return end(subject, now);
+      case look:
+        return look_at(subject, now);
+      case comes:
+        return take(subject, now);
+      case announced:
+        return announce(subject, now);
+      case answered:
+        return send_announced(subject, now);
+      default:
+        return;
+    }
+  }
+
+  void name_what_waits() {
+    for (uint32_t i = 0; i < waits_.size(); ++i) {
+      if (has_ended(i)) continue;
+      if (waits_[i] == 0)
+        result_.waiting.push_back(i);
+      else
+        ++result_.not_begun;
+    }
+    arrived_.for_each([&](uint32_t number) {
+      if (messages_[number].is_eager) result_.not_received.push_back(messages_[number].send);
+    });
+    std::sort(result_.not_received.begin(), result_.not_received.end());
+  }
+
+  void release(uint32_t place, bool at_start, Time now) {
+    for (const RankSchedule::Follower& follower : schedule_.followers_of(place))
+      if (follower.at_start == at_start && --waits_[follower.operation] == 0)
+        become_ready(follower.operation, now);
+  }
+
+  void become_ready(uint32_t place, Time now) {
+    const RankOperation& one = operation(place);
+    Processor& processor = processors_[one.processor];
+    switch (one.verb) {
+      case RankVerb::compute:
+        processor.work.push({now, place});
+        return look_later(one.processor, now);
+      case RankVerb::send:
+        processor.sends.push({now, place});
+        return look_later(one.processor, now);
+      case RankVerb::receive:
+        return ask(place, now);
+    }
+  }
+
+  void end(uint32_t place, Time now) {
+    waits_[place] = over;
+    ++result_.operations;
+    Time& last = result_.ends[schedule_.rank_of(place)];
+    last = std::max(last, now);
+    release(place, false, now);
+  }
+
+  void look_later(uint32_t number, Time when) {
+    Processor& processor = processors_[number];
+    when = std::max(when, processor.free);
+    if (processor.looks <= when) return;
+    processor.looks = when;
+    plan(look, number, when);
+  }
+
+  // Begins what can begin now, and looks again when the next thing can.
+  void look_at(uint32_t number, Time now) {
+    Processor& processor = processors_[number];
+    if (processor.looks != now) return;
+    processor.looks = Time::last();
+    while (processor.free <= now) {
+      Time sends_from = Time::last();
+      if (!processor.sends.empty()) {
+        const Task& send = processor.sends.top();
+        const RankOperation& one = operation(send.operation);
+        sends_from = std::max(send.ready, card(schedule_.rank_of(send.operation), one.card, true));
+      }
+      const Time works_from = processor.work.empty() ? Time::last() : processor.work.top().ready;
+      const Time from = std::min(sends_from, works_from);
+      if (from == Time::last()) return;
+      if (from > now) return look_later(number, from);
+      const bool sends =
+          sends_from <= now && (works_from > now || processor.work.top() > processor.sends.top());
+      Tasks& tasks = sends ? processor.sends : processor.work;
+      const uint32_t place = tasks.top().operation;
+      tasks.pop();
+      begin(place, processor, now);
+    }
+    if (!processor.work.empty() || !processor.sends.empty()) look_later(number, processor.free);
+  }
+
+  void begin(uint32_t place, Processor& processor, Time now) {
+    const RankOperation& one = operation(place);
+    switch (one.verb) {
+      case RankVerb::compute:
+        processor.free = now + Duration::ps(one.amount);
+        break;
+      case RankVerb::send:
+        processor.free = now + overhead(one.amount);
+        release(place, true, now);
+        if (send(place, now)) plan(ended, place, std::max(processor.free, leaves_));
+        return;  // else it ends when its receiver is there
+      case RankVerb::receive:
+        processor.free = now + overhead(one.amount);
+        break;
+    }
+    if (one.verb == RankVerb::compute) release(place, true, now);
+    plan(ended, place, processor.free);
+  }
+
+  // Whether it goes at once; then the sender is done with it when `leaves_` has come.
+  bool send(uint32_t place, Time now) {
+    const RankOperation& one = operation(place);
+    const uint32_t rank = schedule_.rank_of(place);
+    const bool is_eager = one.amount <= costs_.eager_B;
+    const Leg leg = this->leg(rank, one.peer, one.amount);
+    ++result_.messages;
+    result_.wire_B += static_cast<double>(one.amount);
+    uint32_t number = 0;
+    if (unused_.empty()) {
+      number = static_cast<uint32_t>(messages_.size());
+      messages_.emplace_back();
+    } else {
+      number = unused_.back();
+      unused_.pop_back();
+    }
+    messages_[number] = {.send = place, .is_eager = is_eager};
+    if (is_eager) {
+      card(rank, one.card, true) = now + leg.out_busy;
+      leaves_ = wires_ ? now + leg.out_busy : now;
+      plan(comes, number, now + leg.flight);
+    } else {
+      plan(announced, number, now + costs_.overhead + flight_of_word(rank, one.peer));
+    }
+    return is_eager;
+  }
+
+  // The first byte is there.
+  void take(uint32_t number, Time now) {
+    if (messages_[number].receive != RankOperation::any) return receive(number, now);
+    announce(number, now);
+  }
+
+  // It is there, or would like to come: for the receive that has asked first.
+  void announce(uint32_t number, Time now) {
+    Message& message = messages_[number];
+    const RankOperation& send = operation(message.send);
+    const uint32_t from = schedule_.rank_of(message.send);
+    const auto asked = asked_.take(send.peer, from, send.tag, true);
+    if (!asked) return arrived_.add(send.peer, from, send.tag, number);
+    message.receive = *asked;
+    meet(number, now);
+  }
+
+  void ask(uint32_t place, Time now) {
+    const RankOperation& one = operation(place);
+    release(place, true, now);
+    const uint32_t rank = schedule_.rank_of(place);
+    const auto arrived = arrived_.take(rank, one.peer, one.tag, false);
+    if (!arrived) return asked_.add(rank, one.peer, one.tag, place);
+    messages_[*arrived].receive = place;
+    meet(*arrived, now);
+  }
+
+  void meet(uint32_t number, Time now) {
+    const Message& message = messages_[number];
+    if (message.is_eager) return receive(number, now);
+    const RankOperation& send = operation(message.send);
+    plan(answered, number, now + flight_of_word(send.peer, schedule_.rank_of(message.send)));
+  }
+
+  void send_announced(uint32_t number, Time now) {
+    const Message& message = messages_[number];
+    const RankOperation& send = operation(message.send);
+    const uint32_t rank = schedule_.rank_of(message.send);
+    const Leg leg = this->leg(rank, send.peer, send.amount);
+    Time& out = card(rank, send.card, true);
+    const Time leaves = std::max(out, now);
+    out = leaves + leg.out_busy;
+    plan(ended, message.send, leaves + leg.transit);
+    plan(comes, number, leaves + (leg.flight - costs_.overhead));
+  }
+
+  // It is there and asked for: the card takes it. The processor is needed from when it can work on
+  // without waiting for bytes.
+  void receive(uint32_t number, Time now) {
+    const Message& message = messages_[number];
+    const RankOperation& send = operation(message.send);
+    const RankOperation& one = operation(message.receive);
+    const Leg leg = this->leg(schedule_.rank_of(message.send), send.peer, send.amount);
+    Time& in = card(send.peer, one.card, false);
+    const Time first = std::max(in, now);
+    in = first + leg.in_busy;
+    const Time last = first + leg.transit;
+    const Time from = std::max(first, last - (overhead(one.amount) - costs_.overhead));
+    processors_[one.processor].work.push({from, message.receive});
+    look_later(one.processor, from);
+    unused_.push_back(number);
+  }
+
+  const Replay& replay_;
+  const RankSchedule& schedule_;
+  const MessageCosts& costs_;
+  std::optional<Wires> wires_;
+  Agenda agenda_;
+  Time leaves_;  // the card, of the last message sent at once
+  std::vector<uint32_t> waits_;
+  std::vector<Processor> processors_;
+  std::vector<Time> first_cards_;   // of each rank, in and out
+  std::map<uint64_t, Time> cards_;  // the others
+  std::vector<Message> messages_;
+  std::vector<uint32_t> unused_;
+  Matching arrived_;  // messages that nobody has asked for, by receiver
+  Matching asked_;    // receives without a message
+  Replayed result_;
+};
+
+}  // namespace
+
+Replayed play(const Replay& replay) { return RankPlayer(replay).play(); }
+
+}  // namespace sgdsim

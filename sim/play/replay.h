@@ -1,0 +1,63 @@
+// Plays what ranks do in time, message by message.
+//
+// A message of s bytes costs, by LogGOPS (Hoefler, Schneider and Lumsdaine, LogGOPSim, 2010): the
+// sender's processor o + (s - 1) O, its card g + (s - 1) G; the first byte is at the receiver's
+// card o + L after the sending has begun, the last one (s - 1) G after the card takes it, and the
+// receiver's processor takes o + (s - 1) O, which end o after the last byte at the earliest. A card
+// takes a message that is there once it is asked for, one after the other, as in the rounds of our
+// collectives; a processor is not kept by bytes that are on their way. On a cluster, flight and
+// rates are those of its ports, and a sending ends when its port is free. Messages of more than S
+// bytes wait for their receiver: they are announced, answered after L, and keep the sender until
+// the last byte has left.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/net/wires.h"
+#include "sim/work/rank_schedule.h"
+
+namespace sgdsim {
+
+struct MessageCosts {
+  Duration overhead;                                      // o
+  PerByte overhead_per_byte;                              // O
+  Duration gap;                                           // g
+  Duration flight;                                        // L
+  PerByte per_byte;                                       // G
+  int64_t eager_B = std::numeric_limits<int64_t>::max();  // S
+};
+
+struct ReplayLimits {
+  uint64_t events = std::numeric_limits<uint64_t>::max();
+  Time end = Time::last();
+};
+
+struct Replayed {
+  std::vector<Time> ends;   // of the last operation of each rank
+  uint64_t operations = 0;  // that have ended
+  uint64_t messages = 0;
+  double wire_B = 0;
+  uint64_t events = 0;
+  // If nothing went on any more: receives without a message, sends without a receiver, and how many
+  // operations could not begin.
+  std::vector<uint32_t> waiting;
+  std::vector<uint32_t> not_received;
+  uint64_t not_begun = 0;
+  std::string stopped_by;  // a limit; empty: none
+};
+
+struct Replay {
+  const RankSchedule* schedule = nullptr;
+  MessageCosts costs;
+  const Network* network = nullptr;  // in place of L and G
+  AlphaRule alpha = AlphaRule::port;
+  ReplayLimits limits = {};
+  std::function<void()> pause = {};  // called now and then; what it throws ends it
+};
+Replayed play(const Replay& replay);
+
+}  // namespace sgdsim

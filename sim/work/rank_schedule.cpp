@@ -1,0 +1,66 @@
+// Ranks are appended one after the other, so that a file of any length is read once.
+#include "sim/work/rank_schedule.h"
+
+#include <algorithm>
+#include <map>
+
+namespace sgdsim {
+
+bool RankSchedule::write(uint32_t rank, std::vector<RankOperation>& operations,
+                         std::vector<Requirement>& requirements) {
+  if (written_[rank]) return false;
+  written_[rank] = true;
+  const auto base = static_cast<uint32_t>(operations_.size());
+  std::map<uint32_t, uint32_t> processor_of;
+  for (RankOperation& operation : operations) {
+    const auto [place, is_new] = processor_of.try_emplace(operation.processor, processors());
+    if (is_new) rank_of_processor_.push_back(rank);
+    operation.processor = place->second;
+  }
+  std::stable_sort(requirements.begin(), requirements.end(),
+                   [](const Requirement& a, const Requirement& b) { return a.first < b.first; });
+  std::size_t next = 0;
+  for (uint32_t i = 0; i < operations.size(); ++i) {
+    for (; next < requirements.size() && requirements[next].first == i; ++next) {
+      followers_.push_back({base + requirements[next].then, requirements[next].at_start});
+      ++operations[requirements[next].then].waits;
+    }
+    first_.push_back(followers_.size());
+  }
+  operations_.insert(operations_.end(), operations.begin(), operations.end());
+  return true;
+}
+
+std::vector<uint32_t> RankSchedule::find_circle() const {
+  std::vector<uint32_t> waits(operations_.size());
+  std::vector<uint32_t> open;
+  for (uint32_t i = 0; i < operations_.size(); ++i) {
+    waits[i] = operations_[i].waits;
+    if (waits[i] == 0) open.push_back(i);
+  }
+  std::size_t done = 0;
+  while (!open.empty()) {
+    const uint32_t one = open.back();
+    open.pop_back();
+    ++done;
+    for (const Follower& follower : followers_of(one))
+      if (--waits[follower.operation] == 0) open.push_back(follower.operation);
+  }
+  if (done == operations_.size()) return {};
+  // Every operation that is left waits for one that is left: going back ends in a circle.
+  std::vector<uint32_t> cause(operations_.size(), RankOperation::any);
+  for (uint32_t i = 0; i < operations_.size(); ++i) {
+    if (waits[i] == 0) continue;
+    for (const Follower& follower : followers_of(i)) cause[follower.operation] = i;
+  }
+  auto at = static_cast<uint32_t>(
+      std::find_if(waits.begin(), waits.end(), [](uint32_t left) { return left > 0; }) -
+      waits.begin());
+  std::vector<bool> met(operations_.size());
+  for (; !met[at]; at = cause[at]) met[at] = true;
+  std::vector<uint32_t> circle = {at};
+  for (uint32_t one = cause[at]; one != at; one = cause[one]) circle.push_back(one);
+  return circle;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,70 @@
+// What every rank of a program does, operation by operation: it computes, sends and receives.
+//
+// An operation begins once all that it requires has ended, or, for some, has begun. Computing,
+// sending and receiving take a processor of the rank, of which it may have several; one does one
+// thing at a time, of what is ready the first to have become so, in the order of the file.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sgdsim {
+
+enum class RankVerb : uint8_t { compute, send, receive };
+
+struct RankOperation {
+  static constexpr uint32_t any = UINT32_MAX;  // peer or tag of a receive
+
+  int64_t amount = 0;  // picoseconds, or bytes
+  uint32_t peer = 0;
+  uint32_t tag = 0;
+  uint32_t processor = 0;  // of all ranks
+  uint32_t line = 0;       // of the file, for people
+  uint32_t waits = 0;      // for so many others
+  uint16_t card = 0;       // that it sends by, or receives by
+  RankVerb verb = RankVerb::compute;
+};
+
+class RankSchedule {
+ public:
+  struct Follower {
+    uint32_t operation = 0;
+    bool at_start = false;  // it waits for the start only
+  };
+  struct Requirement {
+    uint32_t first = 0;
+    uint32_t then = 0;
+    bool at_start = false;
+  };
+
+  explicit RankSchedule(uint32_t ranks) : first_(1, 0), written_(ranks) {}
+
+  uint32_t ranks() const { return static_cast<uint32_t>(written_.size()); }
+  const std::vector<RankOperation>& operations() const { return operations_; }
+  uint32_t processors() const { return static_cast<uint32_t>(rank_of_processor_.size()); }
+  uint32_t rank_of(uint32_t operation) const {
+    return rank_of_processor_[operations_[operation].processor];
+  }
+  std::span<const Follower> followers_of(uint32_t operation) const {
+    return {followers_.data() + first_[operation], first_[operation + 1] - first_[operation]};
+  }
+
+  // All operations of a rank, whose processors count from 0, and what they require of each other
+  // (places in `operations`). False if the rank has been written before.
+  bool write(uint32_t rank, std::vector<RankOperation>& operations,
+             std::vector<Requirement>& requirements);
+
+  // Operations that require each other in a circle, each the one before it; empty: there are none.
+  std::vector<uint32_t> find_circle() const;
+
+ private:
+  std::vector<RankOperation> operations_;
+  std::vector<Follower> followers_;
+  std::vector<uint64_t> first_;  // of the followers of each operation
+  std::vector<uint32_t> rank_of_processor_;
+  std::vector<bool> written_;
+};
+
+}  // namespace sgdsim

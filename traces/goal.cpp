@@ -1,0 +1,341 @@
+// Word by word; a rank is kept until its closing brace.
+#include "traces/goal.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t longest_word = 200;
+constexpr int64_t ps_per_ns = 1000;
+constexpr int64_t most_ranks = 1 << 24;
+constexpr std::size_t most_operations = std::numeric_limits<uint32_t>::max() - 1;
+
+class Words {
+ public:
+  Words(std::istream& in, std::string where) : in_(in), where_(std::move(where)) { next(); }
+
+  const std::string& word() const { return word_; }  // empty: the end
+  uint32_t line() const { return word_line_; }
+  [[noreturn]] void fail(const std::string& sentence) const { fail_at(word_line_, sentence); }
+  [[noreturn]] void fail_at(uint32_t line, const std::string& sentence) const {
+    throw InputError(where_ + ":" + std::to_string(line), sentence);
+  }
+  [[noreturn]] void fail_expected(const std::string& what) const {
+    fail("expected " + what + ", found " + (word_.empty() ? "the end of the file" : quoted()));
+  }
+  bool accept(const char* word) {
+    if (word_ != word) return false;
+    next();
+    return true;
+  }
+  void expect(const char* word) {
+    if (!accept(word)) fail_expected("\"" + std::string(word) + "\"");
+  }
+  std::string quoted() const { return "\"" + word_ + "\""; }
+
+  void next() {
+    word_.clear();
+    int c = skip_blanks();
+    word_line_ = line_;
+    if (c == end_of_file) return;
+    if (is_sign(c)) {
+      word_ = static_cast<char>(c);
+      return;
+    }
+    for (; c != end_of_file && !is_blank(c) && !is_sign(c); c = get()) {
+      if (c < ' ' || c > '~') fail("a character that is no word's: byte " + std::to_string(c));
+      word_ += static_cast<char>(c);
+      if (word_.size() > longest_word)
+        fail("a word of more than " + std::to_string(longest_word) + " characters");
+    }
+    unget(c);
+  }
+
+ private:
+  static constexpr int end_of_file = -1;
+  static bool is_blank(int c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ';';
+  }
+  static bool is_sign(int c) { return c == '{' || c == '}' || c == ':'; }
+
+  int get() {
+    if (kept_) {
+      const int c = *kept_;
+      kept_.reset();
+      return c;
+    }
+    if (at_ == filled_) {
+      in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+      filled_ = static_cast<std::size_t>(in_.gcount());
+      at_ = 0;
+      if (in_.bad()) throw InputError(where_, "cannot be read to its end");
+      if (filled_ == 0) return end_of_file;
+    }
+    const auto c = static_cast<unsigned char>(buffer_[at_++]);
+    if (c == '\n') ++line_;
+    return c;
+  }
+  void unget(int c) {
+    if (c != end_of_file) kept_ = c;
+  }
+  int skip_blanks() {
+    for (;;) {
+      int c = get();
+      while (is_blank(c)) c = get();
+      if (c == '#') {
+        skip_line();
+      } else if (c == '/') {
+        skip_comment();
+      } else {
+        return c;
+      }
+    }
+  }
+  void skip_line() {
+    for (int c = get(); c != '\n' && c != end_of_file;) c = get();
+  }
+  void skip_comment() {
+    word_line_ = line_;
+    const int c = get();
+    if (c == '/') return skip_line();
+    if (c != '*') fail("a \"/\" that begins no comment");
+    for (int before = 0, now = get();; before = now, now = get()) {
+      if (now == end_of_file) fail("a comment without an end");
+      if (before == '*' && now == '/') return;
+    }
+  }
+
+  std::istream& in_;
+  std::string where_;
+  std::array<char, 1 << 16> buffer_{};
+  std::size_t at_ = 0;
+  std::size_t filled_ = 0;
+  std::optional<int> kept_;
+  uint32_t line_ = 1;
+  uint32_t word_line_ = 1;
+  std::string word_;
+};
+
+class GoalReader {
+ public:
+  GoalReader(std::istream& in, const std::string& where) : words_(in, where) {}
+
+  RankSchedule read() {
+    words_.expect("num_ranks");
+    ranks_ = static_cast<uint32_t>(whole("the number of ranks", 1, most_ranks));
+    RankSchedule schedule(ranks_);
+    while (!words_.word().empty()) {
+      words_.expect("rank");
+      const uint32_t line = words_.line();
+      const auto rank = static_cast<uint32_t>(whole("a rank", 0, int64_t{ranks_} - 1));
+      words_.expect("{");
+      operations_.clear();
+      requirements_.clear();
+      pending_.clear();
+      labels_.clear();
+      while (!words_.accept("}")) statement();
+      resolve();
+      if (schedule.operations().size() + operations_.size() > most_operations)
+        words_.fail("more than " + std::to_string(most_operations) + " operations");
+      if (!schedule.write(rank, operations_, requirements_))
+        words_.fail_at(line, "rank " + std::to_string(rank) + " has been written before");
+    }
+    return schedule;
+  }
+
+ private:
+  struct Pending {
+    std::string then, first;
+    bool at_start = false;
+    uint32_t line = 0;
+  };
+
+  int64_t number_of(std::string_view digits, const char* what, int64_t least, int64_t most) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error == std::errc::invalid_argument || end != digits.data() + digits.size())
+      words_.fail_expected(what);
+    if (error != std::errc() || value < least || value > most)
+      words_.fail(std::string(what) + " is " + words_.quoted() + "; it must be from " +
+                  std::to_string(least) + " to " + std::to_string(most));
+    return value;
+  }
+  int64_t whole(const char* what, int64_t least, int64_t most) {
+    const int64_t value = number_of(words_.word(), what, least, most);
+    words_.next();
+    return value;
+  }
+  // In picoseconds; up to three decimals.
+  int64_t nanoseconds() {
+    constexpr const char* what = "a number of nanoseconds";
+    const std::string word = words_.word();
+    const std::size_t point = std::min(word.find('.'), word.size());
+    const int64_t whole_ns = number_of(word.substr(0, point), what, 0,
+                                       std::numeric_limits<int64_t>::max() / ps_per_ns - 1);
+    int64_t rest_ps = 0;
+    if (point < word.size()) {
+      std::string decimals = word.substr(point + 1);
+      if (decimals.empty() || decimals.size() > 3 || decimals.front() == '-')
+        words_.fail_expected("a number of nanoseconds with up to three decimals");
+      decimals.resize(3, '0');
+      rest_ps = number_of(decimals, what, 0, ps_per_ns - 1);
+    }
+    words_.next();
+    return ps_per_ns * whole_ns + rest_ps;
+  }
+  int64_t size() {
+    const std::string& word = words_.word();
+    if (word.size() < 2 || word.back() != 'b') words_.fail_expected("a size such as 1024b");
+    const int64_t value = number_of(std::string_view(word).substr(0, word.size() - 1), "a size", 0,
+                                    std::numeric_limits<int64_t>::max());
+    words_.next();
+    return value;
+  }
+  // Of a receive, any will do.
+  uint32_t place(const char* what, int64_t most, bool may_be_any) {
+    if (may_be_any && (words_.accept("any") || words_.accept("-1"))) return RankOperation::any;
+    return static_cast<uint32_t>(whole(what, 0, most));
+  }
+
+  void statement() {
+    if (words_.word().empty()) words_.fail_expected("\"}\"");
+    const uint32_t line = words_.line();
+    if (is_operation(words_.word())) return operation("");
+    const std::string name = words_.word();
+    if (name == "{" || name == "}" || name == ":") words_.fail_expected("an operation");
+    words_.next();
+    if (words_.accept(":")) {
+      if (!is_operation(words_.word())) words_.fail_expected("calc, send or recv");
+      return operation(name);
+    }
+    const bool at_start = words_.word() == "irequires";
+    if (!at_start && words_.word() != "requires")
+      words_.fail_expected("\":\", \"requires\" or \"irequires\" behind \"" + name + "\"");
+    words_.next();
+    const auto then = labels_.find(name);
+    const auto first = labels_.find(words_.word());
+    if (then != labels_.end() && first != labels_.end())
+      requirements_.push_back({first->second, then->second, at_start});
+    else
+      pending_.push_back({name, words_.word(), at_start, line});
+    words_.next();
+  }
+  static bool is_operation(const std::string& word) {
+    return word == "calc" || word == "send" || word == "recv";
+  }
+
+  void operation(const std::string& label) {
+    RankOperation one;
+    one.line = words_.line();
+    if (words_.accept("calc")) {
+      one.amount = nanoseconds();
+    } else {
+      one.verb = words_.word() == "send" ? RankVerb::send : RankVerb::receive;
+      const bool receives = one.verb == RankVerb::receive;
+      words_.next();
+      one.amount = size();
+      words_.expect(receives ? "from" : "to");
+      one.peer = place("a rank", int64_t{ranks_} - 1, receives);
+    }
+    for (;;) {
+      constexpr int64_t most_number = std::numeric_limits<uint16_t>::max();
+      if (words_.accept("cpu"))
+        one.processor = place("a processor", most_number, false);
+      else if (words_.accept("nic"))
+        one.card = static_cast<uint16_t>(place("a card", most_number, false));
+      else if (one.verb != RankVerb::compute && words_.accept("tag"))
+        one.tag = place("a tag", int64_t{RankOperation::any} - 1, one.verb == RankVerb::receive);
+      else
+        break;
+    }
+    if (!label.empty() &&
+        !labels_.try_emplace(label, static_cast<uint32_t>(operations_.size())).second)
+      words_.fail("the label \"" + label + "\" stands twice in its rank");
+    operations_.push_back(one);
+  }
+
+  // Labels that stood before what they name.
+  void resolve() {
+    for (const Pending& one : pending_) {
+      const auto find = [&](const std::string& label) {
+        const auto found = labels_.find(label);
+        if (found == labels_.end())
+          words_.fail_at(one.line, "\"" + label + "\" is no label of this rank");
+        return found->second;
+      };
+      requirements_.push_back({find(one.first), find(one.then), one.at_start});
+    }
+  }
+
+  Words words_;
+  uint32_t ranks_ = 0;
+  std::vector<RankOperation> operations_;  // of this rank
+  std::vector<RankSchedule::Requirement> requirements_;
+  std::vector<Pending> pending_;
+  std::map<std::string, uint32_t> labels_;
+};
+
+}  // namespace
+
+RankSchedule read_goal(const std::string& file) {
+  if (file == "-") return GoalReader(std::cin, "standard input").read();
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw InputError(file, "cannot be read");
+  return GoalReader(in, file).read();
+}
+
+void write_goal_head(std::ostream& out, uint32_t ranks) { out << "num_ranks " << ranks << '\n'; }
+
+void write_goal_rank(std::ostream& out, uint32_t rank, const std::vector<RankOperation>& operations,
+                     const std::vector<RankSchedule::Requirement>& requirements, bool exact) {
+  struct Written {
+    int64_t ps = 0;  // of the processor's work so far
+    int64_t ns = 0;
+  };
+  std::map<uint32_t, Written> written;
+  out << "rank " << rank << " {\n";
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const RankOperation& one = operations[i];
+    out << 'o' << i << ": ";
+    if (one.verb == RankVerb::compute) {
+      Written& so_far = written[one.processor];
+      so_far.ps += one.amount;
+      const int64_t ns = (so_far.ps + ps_per_ns / 2) / ps_per_ns - so_far.ns;
+      so_far.ns += ns;
+      if (exact) {
+        std::string decimals = std::to_string(ps_per_ns + one.amount % ps_per_ns);
+        out << "calc " << one.amount / ps_per_ns << '.' << decimals.substr(1);
+      } else {
+        out << "calc " << ns;
+      }
+    } else {
+      const bool sends = one.verb == RankVerb::send;
+      out << (sends ? "send " : "recv ") << one.amount << (sends ? "b to " : "b from ") << one.peer
+          << " tag " << one.tag;
+    }
+    if (one.processor != 0) out << " cpu " << one.processor;
+    if (one.card != 0) out << " nic " << one.card;
+    out << '\n';
+  }
+  for (const RankSchedule::Requirement& one : requirements)
+    out << 'o' << one.then << (one.at_start ? " irequires o" : " requires o") << one.first << '\n';
+  out << "}\n";
+}
+
+RankSchedule parse_goal(const std::string& text, const std::string& where) {
+  std::istringstream in(text);
+  return GoalReader(in, where).read();
+}
+
+}  // namespace sgdsim
