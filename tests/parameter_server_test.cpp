@@ -240,3 +240,44 @@ TEST_CASE("dedicated servers: each worker pays its own port") {
     }
   }
 }
+
+// One worker cannot stand for all of them; each port would be charged as the slowest.
+TEST_CASE("servers: no closed form where ports differ, but behind one port") {
+  const Network network = with_slow_ports(8, 1, 100, 1000);
+  for (const char* name : {"none", "async_ps"}) {
+    CAPTURE(name);
+    for (const std::string& refused :
+         {servers(2), servers(1, co_located), servers(8, co_located)}) {
+      Lab lab(refused, network, {1'000'000});
+      const Json json = name;
+      if (json != "none") lab.synchronization = read_synchronization(Value(json, "test", ""));
+      CHECK_THROWS_WITH_AS(lab.mean_us(Fidelity::closed_form),
+                           doctest::Contains("no closed form is known"), InputError);
+      CHECK(lab.mean_us(Fidelity::message) > 0);
+    }
+  }
+}
+
+// Latency in flight, 1 us a byte at the slow port of worker 3, 0.1 us at the others, one co-located
+// server on worker 0. The pushes of workers 1, 2 and 3 reach the server's port at once: it takes
+// those of 10 bytes in 1 us each, and what comes from worker 3 in the 10 us that its port needs.
+// That keeps the server's port for 1 us only, so that it does not hold up the others.
+TEST_CASE("servers: a fast port is not kept by a slow one at the other end") {
+  const PairCost pair{{}, PerByte::ps(100'000), {}};
+  for (const int slow : {1, 3}) {
+    CAPTURE(slow);
+    Network network = Network::uniform(4, pair);
+    std::vector<Port> ports(4);
+    for (Port& port : ports) port.out.per_byte = port.in.per_byte = PerByte::ps(100'000);
+    ports[static_cast<std::size_t>(slow)].out.per_byte = PerByte::ps(1'000'000);
+    network.set_ports(std::move(ports));
+    const ParameterServers group = read(servers(1, co_located + R"(,"alpha":"wire")"), network);
+    const Played played =
+        play_push_pull(group, network, Bytes(10), {}, std::vector<Time>(4, Time()));
+    // The last byte of the slow one: it goes first and ends at 10, or third, from 2 to 12.
+    const int64_t sum_us = slow == 1 ? 10 : 12;
+    CHECK(played.ends[0] == Time() + Duration::us(sum_us));
+    CHECK(played.ends[1] == Time() + Duration::us(sum_us + 1));
+    CHECK(played.ends[3] == Time() + Duration::us(sum_us + 3));
+  }
+}

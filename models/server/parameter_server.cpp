@@ -57,18 +57,27 @@ WorstAndMean costs_to_servers(const Network& star, int workers) {
            worst.reduce}};
 }
 
+bool have_unlike_ports(const Network& network) {
+  const std::vector<Port>& ports = network.ports();
+  const auto unlike = [&](const Port& port) {
+    return !(port.out == ports.front().out && port.in == ports.front().in);
+  };
+  return std::any_of(ports.begin(), ports.end(), unlike) ||
+         std::any_of(network.bands().begin(), network.bands().end(),
+                     [](const SizeBand& band) { return have_unlike_ports(band.network); });
+}
+
 void set_costs_to_servers(ParameterServers& servers, const Network& network) {
   const Network star = with_servers(network, 1);
   const int workers = network.workers();
   const WorstAndMean smallest = costs_to_servers(star, workers);
   servers.cost = smallest.worst;
   servers.mean = smallest.mean;
-  servers.workers_differ = !star.ports().empty();
+  servers.workers_differ = have_unlike_ports(network);
   for (const SizeBand& band : star.bands()) {
     const WorstAndMean costs = costs_to_servers(band.network, workers);
     servers.cost.from.emplace_back(band.from_B, costs.worst);
     servers.mean.from.emplace_back(band.from_B, costs.mean);
-    servers.workers_differ = servers.workers_differ || !band.network.ports().empty();
   }
 }
 
@@ -176,10 +185,12 @@ ParameterServers read_parameter_servers(const Value& value, const Network& netwo
     servers.alpha = wire ? AlphaRule::wire : AlphaRule::port;
   }
   fields.done();
-  if (servers.dedicated)
+  if (servers.dedicated) {
     set_costs_to_servers(servers, network);
-  else
+  } else {
     servers.cost = worst_in_team(network, {.size = workers, .stride = 1});
+    servers.workers_differ = have_unlike_ports(network);
+  }
   return servers;
 }
 

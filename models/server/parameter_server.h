@@ -43,9 +43,9 @@ struct ParameterServers {
   Bytes partition = Bytes(4'096'000);  // hashed: of a part
   AlphaRule alpha = AlphaRule::port;
   int workers = 1;
-  TeamCost cost;  // of the worst pair; between a worker and a dedicated server
-  bool workers_differ = false;
-  TeamCost mean;  // dedicated: of all workers, where they differ
+  TeamCost cost;                // of the worst pair; between a worker and a dedicated server
+  bool workers_differ = false;  // their ports do
+  TeamCost mean;                // dedicated: of all workers, where they differ
 
   Duration busy(double size_B) const { return busy(cost, size_B); }  // of a port
   // Of a server's port, while all workers send or get a part.

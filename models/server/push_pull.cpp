@@ -45,11 +45,13 @@ class PushPull {
     std::size_t part;
     int worker;
     bool is_answer;
+    Duration in_busy;
     Duration transit;
     Duration fold;
   };
   struct Sum {
     Time ready;
+    Time own;            // gradient of a co-located server
     int missing = 0;     // pushes
     bool begun = false;  // something is there, to which the next one is folded
   };
@@ -70,7 +72,8 @@ class PushPull {
     port = start + way.out_busy;
     ++played_.traffic.messages;
     played_.traffic.wire_B += size_B;
-    arrivals_.push(start + way.flight, {part, worker, is_answer, way.transit, way.fold});
+    arrivals_.push(start + way.flight,
+                   {part, worker, is_answer, way.in_busy, way.transit, way.fold});
   }
 
   // The own gradient of a co-located server is there when its worker starts.
@@ -79,7 +82,7 @@ class PushPull {
       Sum& sum = sums_[part];
       sum.missing = servers_.dedicated ? workers() : workers() - 1;
       sum.begun = !servers_.dedicated;
-      if (sum.begun) sum.ready = starts_[static_cast<std::size_t>(place(part))];
+      if (sum.begun) sum.ready = sum.own = starts_[static_cast<std::size_t>(place(part))];
     }
     for (int worker = 0; worker < workers(); ++worker) {
       const std::size_t first = servers_.hashed ? 0 : static_cast<std::size_t>(worker);
@@ -96,11 +99,16 @@ class PushPull {
     const int server = place(arrival.part);
     Sum& sum = sums_[arrival.part];
     Time& port = in(server);
-    port = std::max(port, now) + arrival.transit;
+    const Time begin = std::max(port, now);
+    Time there = begin + arrival.transit;
+    port = begin + arrival.in_busy;
     // The own gradient of a co-located server may be the last to be there.
-    if (sum.begun) port = std::max(port, sum.ready) + arrival.fold;
+    if (sum.begun) {
+      port = std::max(port, sum.own) + arrival.fold;
+      there = std::max(there, sum.ready) + arrival.fold;
+    }
     sum.begun = true;
-    sum.ready = port;
+    sum.ready = there;
     if (--sum.missing > 0) return;
     for (int i = 0; i < workers(); ++i) {
       const int worker = (server + i) % workers();
@@ -113,8 +121,9 @@ class PushPull {
 
   void take(const Arrival& arrival, Time now) {
     Time& port = in(arrival.worker);
-    port = std::max(port, now) + arrival.transit;
-    end(arrival.worker, port);
+    const Time begin = std::max(port, now);
+    port = begin + arrival.in_busy;
+    end(arrival.worker, begin + arrival.transit);
   }
 
   void end(int worker, Time time) {

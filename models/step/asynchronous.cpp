@@ -184,7 +184,8 @@ class Asynchronous {
     Duration fold = own_fold(server);
     if (!own) {
       const Leg way = leg(worker, server, true);
-      taken = in(server) = begins + way.transit;
+      in(server) = begins + way.in_busy;
+      taken = begins + way.transit;
       fold = way.fold;
     }
     free = std::max(taken, std::max(free, begins) + fold) + cycle_.update;
@@ -209,8 +210,12 @@ class Asynchronous {
 
   void take(int worker, int part, Time now) {
     Time end = now;
-    if (place(part) != worker)
-      end = in(worker) = std::max(in(worker), now) + leg(place(part), worker, false).transit;
+    if (place(part) != worker) {
+      const Leg way = leg(place(part), worker, false);
+      const Time begins = std::max(in(worker), now);
+      in(worker) = begins + way.in_busy;
+      end = begins + way.transit;
+    }
     WorkerState& my = state(worker);
     if (--my.parts_left > 0) return;
     exchanged_ += end - my.computed;

@@ -29,6 +29,13 @@ StepResult simulate_step(const StepQuestion& question) {
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
   if (question.fidelity != Fidelity::message && question.workers.is_random())
     throw InputError("", "random workers need fidelity message");
+  // One worker cannot stand for all whose ports differ, but where everybody's pass one port.
+  const ParameterServers* servers = question.cost.servers();
+  if (question.fidelity != Fidelity::message && servers != nullptr && servers->workers_differ &&
+      !(servers->dedicated && servers->servers == 1))
+    throw InputError("",
+                     "no closed form is known for these parameter servers where ports differ; use "
+                     "fidelity message");
   const Synchronization* synchronization = question.synchronization;
   if (synchronization == nullptr) return play(question, nullptr);
   StepResult result;
