@@ -23,6 +23,8 @@ struct ReplayArguments {
   std::string cluster;
   std::vector<std::string> settings;
   std::string alpha = "port";
+  std::string ports = "turns";
+  std::string send_buffer;
   std::string flight;
   std::string overhead;
   std::string overhead_per_byte;
@@ -88,11 +90,10 @@ std::optional<Cluster> cluster_of(const ReplayArguments& arguments, uint32_t ran
     throw InputError("--cluster", std::to_string(ranks) + " ranks do not fit on " +
                                       arguments.cluster + ", which has " + std::to_string(workers) +
                                       " workers; --set nodes=N makes it larger");
-  if (!cluster.network.shared_ways().empty())
-    throw InputError("--cluster",
-                     arguments.cluster +
-                         " has cards or uplinks that workers share, which replay does not "
-                         "play yet");
+  if (!cluster.network.shared_ways().empty() && arguments.ports == "turns")
+    throw InputError("--cluster", arguments.cluster +
+                                      " has cards or uplinks that workers share: add --ports "
+                                      "shared");
   return cluster;
 }
 
@@ -178,6 +179,14 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   question.costs = costs_of(arguments);
   const std::optional<Cluster> cluster = cluster_of(arguments, schedule.ranks());
   if (cluster) question.network = &cluster->network;
+  question.shares_ports = arguments.ports == "shared";
+  if (question.shares_ports && !cluster)
+    throw InputError("--ports", "are shared on a --cluster only");
+  if (!arguments.send_buffer.empty()) {
+    if (!question.shares_ports) throw InputError("--send-buffer", "needs --ports shared");
+    question.send_buffer_B =
+        static_cast<double>(parse_bytes(arguments.send_buffer, "--send-buffer").count());
+  }
   question.alpha = arguments.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
   if (!arguments.max_events.empty())
     question.limits.events = count_of(arguments.max_events, "--max-events");
@@ -216,6 +225,13 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
       ->add_option("--alpha", arguments->alpha,
                    "latency on the cluster: port (keeps both ports) or wire (default: port)")
       ->check(one_of("rule", {"port", "wire"}));
+  command
+      ->add_option("--ports", arguments->ports,
+                   "turns (messages one after the other), or shared by messages in progress "
+                   "(default: turns)")
+      ->check(one_of("rule", {"turns", "shared"}));
+  command->add_option("--send-buffer", arguments->send_buffer,
+                      "what the system takes off a sender's hands, with --ports shared");
   command->add_option("--L", arguments->flight, "latency between two ranks, as 2 us; bare: ns");
   command->add_option("--o", arguments->overhead, "of a message, on both processors");
   command->add_option("--g", arguments->gap, "between messages of a card");

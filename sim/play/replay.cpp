@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "sim/core/agenda.h"
+#include "sim/net/shared_ports.h"
 
 namespace sgdsim {
 namespace {
@@ -101,6 +102,7 @@ class RankPlayer {
         arrived_(schedule_.ranks()),
         asked_(schedule_.ranks()) {
     if (replay.network != nullptr) wires_.emplace(*replay.network, replay.alpha);
+    if (replay.shares_ports) ports_.emplace(*replay.network, replay.send_buffer_B, agenda_);
     waits_.reserve(schedule_.operations().size());
     for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
     result_.ends.resize(schedule_.ranks());
@@ -109,25 +111,27 @@ class RankPlayer {
   Replayed play() {
     for (uint32_t i = 0; i < waits_.size(); ++i)
       if (waits_[i] == 0) become_ready(i, Time());
-    for (; !agenda_.empty(); ++result_.events) {
+    for (Time now; !agenda_.empty(); ++result_.events) {
       if (result_.events % 65536 == 0 && replay_.pause) replay_.pause();
       if (result_.events == replay_.limits.events) {
         result_.stopped_by = "--max-events";
         return std::move(result_);
       }
       const auto event = agenda_.pop();
-      if (event.time > replay_.limits.end) {
+      now = event.time;
+      if (now > replay_.limits.end) {
         result_.stopped_by = "--max-sim-time";
         return std::move(result_);
       }
-      happen(event.payload, event.time);
+      happen(event.payload, now);
+      if (ports_ && !agenda_.another_now()) ports_->settle(now);
     }
     name_what_waits();
     return std::move(result_);
   }
 
  private:
-  enum Kind : uint8_t { ended, look, comes, announced, answered };
+  enum Kind : uint8_t { ended = SharedPorts::kinds, look, comes, announced, answered };
   static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
 
   struct Task {
@@ -199,9 +203,33 @@ class RankPlayer {
       case answered:
         return send_announced(subject, now);
       default:
-        return;
+        return hear_from_ports(event, now);
     }
   }
+
+  // Ports that are shared say when a sender is free, and when the last byte is there.
+  void hear_from_ports(const Event& event, Time now) {
+    const SharedPorts::News news = ports_->happen(event, now);
+    if (news == SharedPorts::News::nothing) return;
+    const OnTheWay& what = on_the_way_[event.subject()];
+    if (news == SharedPorts::News::sender_free)
+      plan(ended, what.send, std::max(now, what.processor_free));
+    else
+      take(what.message, now);
+  }
+  void send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
+    const uint32_t place = messages_[number].send;
+    const RankOperation& one = operation(place);
+    const uint32_t flow = ports_->send({.from = static_cast<int>(schedule_.rank_of(place)),
+                                        .to = static_cast<int>(one.peer),
+                                        .size_B = static_cast<double>(one.amount),
+                                        .leg = leg},
+                                       now);
+    if (flow >= on_the_way_.size()) on_the_way_.resize(flow + 1);
+    on_the_way_[flow] = {number, place, processor_free};
+  }
+  // A message to oneself meets no port.
+  bool meets_ports(uint32_t from, uint32_t to) const { return ports_ && from != to; }
 
   void name_what_waits() {
     for (uint32_t i = 0; i < waits_.size(); ++i) {
@@ -289,7 +317,7 @@ class RankPlayer {
       case RankVerb::send:
         processor.free = now + overhead(one.amount);
         release(place, true, now);
-        if (send(place, now)) plan(ended, place, std::max(processor.free, leaves_));
+        if (send(place, processor.free, now)) plan(ended, place, std::max(processor.free, leaves_));
         return;  // else it ends when its receiver is there
       case RankVerb::receive:
         processor.free = now + overhead(one.amount);
@@ -300,7 +328,7 @@ class RankPlayer {
   }
 
   // Whether it goes at once; then the sender is done with it when `leaves_` has come.
-  bool send(uint32_t place, Time now) {
+  bool send(uint32_t place, Time processor_free, Time now) {
     const RankOperation& one = operation(place);
     const uint32_t rank = schedule_.rank_of(place);
     const bool is_eager = one.amount <= costs_.eager_B;
@@ -316,6 +344,10 @@ class RankPlayer {
       unused_.pop_back();
     }
     messages_[number] = {.send = place, .is_eager = is_eager};
+    if (is_eager && meets_ports(rank, one.peer)) {
+      send_over_ports(number, leg, processor_free, now);
+      return false;
+    }
     if (is_eager) {
       card(rank, one.card, true) = now + leg.out_busy;
       leaves_ = wires_ ? now + leg.out_busy : now;
@@ -365,6 +397,11 @@ class RankPlayer {
     const RankOperation& send = operation(message.send);
     const uint32_t rank = schedule_.rank_of(message.send);
     const Leg leg = this->leg(rank, send.peer, send.amount);
+    if (meets_ports(rank, send.peer)) {
+      Leg bytes = leg;
+      bytes.flight = leg.flight - costs_.overhead;  // the processor has done its part
+      return send_over_ports(number, bytes, now, now);
+    }
     Time& out = card(rank, send.card, true);
     const Time leaves = std::max(out, now);
     out = leaves + leg.out_busy;
@@ -379,22 +416,34 @@ class RankPlayer {
     const RankOperation& send = operation(message.send);
     const RankOperation& one = operation(message.receive);
     const Leg leg = this->leg(schedule_.rank_of(message.send), send.peer, send.amount);
-    Time& in = card(send.peer, one.card, false);
-    const Time first = std::max(in, now);
-    in = first + leg.in_busy;
-    const Time last = first + leg.transit;
+    Time first = now;
+    Time last = now;
+    if (!meets_ports(schedule_.rank_of(message.send), send.peer)) {
+      Time& in = card(send.peer, one.card, false);
+      first = std::max(in, now);
+      in = first + leg.in_busy;
+      last = first + leg.transit;
+    }
     const Time from = std::max(first, last - (overhead(one.amount) - costs_.overhead));
     processors_[one.processor].work.push({from, message.receive});
     look_later(one.processor, from);
     unused_.push_back(number);
   }
 
+  struct OnTheWay {
+    uint32_t message = 0;
+    uint32_t send = 0;
+    Time processor_free;  // of the sender
+  };
+
   const Replay& replay_;
   const RankSchedule& schedule_;
   const MessageCosts& costs_;
   std::optional<Wires> wires_;
   Agenda agenda_;
-  Time leaves_;  // the card, of the last message sent at once
+  std::optional<SharedPorts> ports_;
+  std::vector<OnTheWay> on_the_way_;  // by their numbers at the ports
+  Time leaves_;                       // the card, of the last message sent at once
   std::vector<uint32_t> waits_;
   std::vector<Processor> processors_;
   std::vector<Time> first_cards_;   // of each rank, in and out

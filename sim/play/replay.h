@@ -55,6 +55,8 @@ struct Replay {
   MessageCosts costs;
   const Network* network = nullptr;  // in place of L and G
   AlphaRule alpha = AlphaRule::port;
+  bool shares_ports = false;  // messages in progress share them (sim/net/shared_ports.h)
+  double send_buffer_B = 0;   // what the system takes off a sender's hands
   ReplayLimits limits = {};
   std::function<void()> pause = {};  // called now and then; what it throws ends it
 };
