@@ -26,6 +26,7 @@ class StepMaker {
       take_turns();
     } else {
       late ? forward_after_updates() : forward();
+      step_.backward = static_cast<uint32_t>(graph_.actions().size());
       send();
     }
     if (!late && shape_.pipeline == nullptr) update(0, network_stream);

@@ -23,10 +23,10 @@ struct StepShape {
   bool together = false;  // messages share the network: they are played together
 };
 
-// Where the iteration begins.
 struct StepGraph {
   WorkGraph graph;
-  uint32_t begin = 0;
+  uint32_t begin = 0;     // where the iteration begins
+  uint32_t backward = 0;  // and its backward pass, where that follows all of the forward pass
 };
 void make_step_graph(const StepShape& shape, StepGraph& step);
 

@@ -31,7 +31,6 @@ void StepMessages<Clock>::start_iteration() {
   is_first_ = true;
   if (one_for_all && !step_.plan.messages.empty())
     first_spread_ = last_spread_ = step_.prices.of(step_.plan.messages.size() - 1).spread;
-  if (step_.repeats) return;
   player_.traffic = {};
   records_.clear();
   records_.reserve(step_.plan.messages.size());
@@ -125,9 +124,7 @@ void StepMessages<Clock>::keep(std::size_t index, int channel, const Clock& star
 
 template <class Clock>
 void StepMessages<Clock>::hand_over(const Ended& ended) {
-  if (step_.repeats)
-    repeat();
-  else if (step_.plan.order == Order::priority)
+  if (step_.plan.order == Order::priority)
     send_by_priority(ended);
   else
     send_on_channels(ended);
@@ -135,15 +132,12 @@ void StepMessages<Clock>::hand_over(const Ended& ended) {
   pieces_.clear();
 }
 
-// Nothing of the iteration before was under way when the first message got ready, then as now.
 template <class Clock>
-void StepMessages<Clock>::repeat() {
-  const Duration later = last_of(entered_.front()) - step_.origin - first_ready_;
+void StepMessages<Clock>::shift(Duration later) {
   for (MessageRecord& message : records_) {
     message.ready += later;
     message.start += later;
     message.end += later;
-    workers_.add_communication(message.end - message.start);
   }
 }
 
@@ -152,7 +146,6 @@ void StepMessages<Clock>::repeat() {
 // the one that is on its way; otherwise all start at once.
 template <class Clock>
 void StepMessages<Clock>::send_by_priority(const Ended& ended) {
-  first_ready_ = pieces_.front().ready - step_.origin;
   Clock free{};
   std::vector<HandedOverCause> causes(pieces_.size());
   std::size_t before = pieces_.size();  // whose message went last

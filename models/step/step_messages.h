@@ -30,6 +30,9 @@ class StepMessages {
   using Ended = std::function<void(std::size_t number, const Clock& end, HandedOverCause cause)>;
   void hand_over(const Ended& ended);
 
+  // The records of an iteration that went as this one, only later after its start.
+  void shift(Duration later);
+
   std::vector<MessageRecord>& records() { return records_; }
   const Exchange& player() const { return player_; }
   const Sparsity& sparsity() const { return sparsity_; }  // of messages that were played
@@ -44,7 +47,6 @@ class StepMessages {
   bool meets_at_ports() const;
   void send_by_priority(const Ended& ended);
   void send_on_channels(const Ended& ended);
-  void repeat();
 
   const StepNow& step_;
   StepWorkers<Clock>& workers_;
@@ -56,7 +58,6 @@ class StepMessages {
   Duration last_spread_;             // by the last exchange
   std::vector<Clock> entered_;       // when messages that go together may start
   std::vector<ReadyPieces> pieces_;  // and are ready everywhere
-  Duration first_ready_;             // of those by priority, after the iteration's start
   std::vector<Time> begun_;          // when they start, if they only have a time
   std::optional<Channels> channels_;
   MessageCost without_folds_;

@@ -19,10 +19,9 @@ struct StepNow {
   bool is_plain = true;  // messages are in the way of nothing but the end of the iteration
 
   int iteration = 0;
-  Time origin = {};      // where the first worker starts
-  bool counts = false;   // it is measured
-  bool draws = false;    // and drawn
-  bool repeats = false;  // messages go as in the iteration before, only later
+  Time origin = {};     // where the first worker starts
+  bool counts = false;  // it is measured
+  bool draws = false;   // and drawn
 
   // Iterations are alike, and one is played for all of them.
   bool is_steady(bool one_for_all) const {

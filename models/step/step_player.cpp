@@ -50,10 +50,10 @@ void StepPlayer<Clock>::run_steady() {
     begin_iteration(done, done);
     if (step_.is_late()) play_iteration(false);
     if (step_.is_late() && question_.trace->load > Duration()) play_iteration(false);
-    step_.repeats = step_.is_late() && question_.timeline == nullptr;
     workers_.clear_sums();
-    const Duration iteration = play_iteration(true);
-    step_.repeats = false;
+    const bool looked_at = question_.timeline != nullptr || causes_;
+    const Duration iteration =
+        step_.is_late() && !looked_at ? repeat_iteration() : play_iteration(true);
     const Breakdown parts = workers_.sums().front().settled(1, iteration);
     const int alike =
         iterations_alike(question_.cost.compression(), done, question_.iterations - done);
@@ -173,14 +173,34 @@ Duration StepPlayer<Clock>::play_iteration(bool counts) {
   if (exchanges_) messages_.start_iteration();
   flow_.play(graph_.graph, *this);
   workers_.finish_iteration();
-  return finish_iteration();
+  // Where messages go on, an iteration reaches from one backward end to the next.
+  return finish_iteration(step_.is_late() ? flow_.free(compute_stream)
+                                          : flow_.next(graph_.graph, graph_.begin));
 }
 
+// Plays the forward pass, which all messages of the iteration before have let begin when it ends:
+// so what comes behind it is as it was there, only later.
 template <class Clock>
-Duration StepPlayer<Clock>::finish_iteration() {
+Duration StepPlayer<Clock>::repeat_iteration() {
+  if constexpr (one_for_all) {
+    const WorkerInStep before = workers_.state();
+    step_.counts = true;
+    workers_.start_iteration(starts_);
+    flow_.play(graph_.graph, *this, graph_.backward);
+    const Duration later = workers_.repeat_backward(before);
+    messages_.shift(later - (starts_ - before.start));
+    workers_.finish_iteration();
+    return finish_iteration(workers_.state().backward_end);
+  } else {
+    return play_iteration(true);
+  }
+}
+
+// Returns how long the iteration took, if the next one starts then.
+template <class Clock>
+Duration StepPlayer<Clock>::finish_iteration(Clock next) {
   const PipelineRule* pipeline = step_.pipeline;
-  // Where messages go on, an iteration reaches from one backward end to the next.
-  starts_ = step_.is_late() ? flow_.free(compute_stream) : flow_.next(graph_.graph, graph_.begin);
+  starts_ = std::move(next);
   workers_.fit(starts_);
   step_.origin = first_of(starts_);
   Time end = last_of(starts_);

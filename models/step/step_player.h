@@ -37,7 +37,8 @@ class StepPlayer {
   void run_each();
   void begin_iteration(int iteration, int measured);
   Duration play_iteration(bool counts);
-  Duration finish_iteration();
+  Duration repeat_iteration();
+  Duration finish_iteration(Clock next);
   void note_staleness();
   void find_reason();
   void add_part(const CriticalPart& part, bool is_message, std::size_t& stretch);

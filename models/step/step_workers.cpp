@@ -49,6 +49,7 @@ void StepWorkers<Clock>::start_iteration(const Clock& starts) {
     WorkerInStep& state = states_[i];
     state.start = at(starts, i);
     state.parts = {};
+    state.encoding = {};
     state.busy.clear();
     state.waits.clear();
   }
@@ -145,7 +146,7 @@ Time StepWorkers<Clock>::forward(const Action& action, std::size_t worker, Time 
     draw(worker, {.activity = Activity::forward, .index = l, .start = start, .end = now});
   }
   states_[worker].parts.forward += now - begin;
-  return now;
+  return states_[worker].forward_end = now;
 }
 
 template <class Clock>
@@ -175,6 +176,7 @@ Time StepWorkers<Clock>::compress(std::size_t message, std::size_t worker, Time 
                             : scaled(step_.encoded[message].compress, work_of(worker).factor);
   state.backward_end = slowed(state, start, work);
   state.parts.compression += state.backward_end - start;
+  state.encoding += state.backward_end - start;
   draw(worker, {.activity = Activity::compress,
                 .index = step_.plan.messages[message].first_layer,
                 .size = step_.plan.messages[message].size,
@@ -287,8 +289,14 @@ void StepWorkers<Clock>::count_busy_once() {
 }
 
 template <class Clock>
-void StepWorkers<Clock>::add_communication(Duration length) {
-  for (WorkerInStep& state : states_) state.parts.communication += length;
+Duration StepWorkers<Clock>::repeat_backward(const WorkerInStep& before) {
+  WorkerInStep& state = states_.front();
+  const Duration later = state.forward_end - before.forward_end;
+  state.backward_end = before.backward_end + later;
+  state.parts.backward = before.parts.backward;
+  state.parts.communication = before.parts.communication;
+  state.parts.compression += before.encoding;
+  return later;
 }
 
 template class StepWorkers<Time>;

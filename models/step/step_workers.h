@@ -13,10 +13,12 @@ namespace sgdsim {
 
 struct WorkerInStep {
   Time start;  // of the iteration
+  Time forward_end;
   Time backward_end;
   Duration left_decompress;  // to the next forward, where that goes layer by layer
   Duration left_update;
-  Breakdown parts;  // of this iteration
+  Breakdown parts;    // of this iteration
+  Duration encoding;  // of its compression
   BusyTimes busy;
   BusyTimes waits;
 };
@@ -49,7 +51,9 @@ class StepWorkers {
   void keep_busy(Time from, Time to);
   // Messages in flight together are communication once.
   void count_busy_once();
-  void add_communication(Duration length);  // of all
+  // The backward pass and the messages go as in the iteration before, only later: by how much.
+  Duration repeat_backward(const WorkerInStep& before);
+  const WorkerInStep& state() const { return states_.front(); }  // where one stands for all
   void finish_iteration();
 
   // As many entries as there are workers played.

@@ -10,6 +10,7 @@
 //   hand_over(ended)                  plays those; calls ended(their number, end, cause) for each
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -31,12 +32,14 @@ template <class Clock>
 class Dataflow {
  public:
   // Plays the next iteration. Its graph may be another one than before, but for the actions up to
-  // the last one that waits for an earlier iteration.
+  // the last one that waits for an earlier iteration. `until`: plays no more than the actions
+  // before that one.
   template <class Moves>
-  void play(const WorkGraph& graph, Moves& moves) {
+  void play(const WorkGraph& graph, Moves& moves, uint32_t until = UINT32_MAX) {
     if (waiting_.size() < graph.places()) waiting_.resize(graph.places());
     if (causes_ != nullptr) start_watching(graph);
-    const std::span<const Action> actions = graph.actions();
+    const std::span<const Action> actions =
+        graph.actions().first(std::min<std::size_t>(graph.actions().size(), until));
     auto waits = graph.waits().begin();
     Releases next{graph.releases().data(), graph.releases().data() + graph.releases().size()};
     for (uint32_t i = 0; i < actions.size(); ++i) {
