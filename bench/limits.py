@@ -18,6 +18,8 @@ LIMITS = {
     ("collective_bench", "recursive_doubling_rounds/65536"): 3,
     ("collective_bench", "mst_rounds/1048576"): 6.5,
     ("collective_bench", "lp_chain/1024"): 1.8,
+    ("replay_bench", "ring_turns/512"): 45,
+    ("replay_bench", "ring_shared/512"): 60,
     ("step_bench", "closed_form/wfbp"): 0.005,
     ("step_bench", "closed_form/mg_wfbp"): 0.002,
     ("step_bench", "closed_form/p3"): 0.012,
