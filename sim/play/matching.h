@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,7 +25,8 @@ class Matching {
       unused_ = nodes_[place].next;
     }
     nodes_[place] = {order_++, what, none};
-    const auto [list, is_new] = lists_[rank].try_emplace(key(peer, tag), List{place, place});
+    if (!lists_[rank]) lists_[rank] = std::make_unique<Lists>();
+    const auto [list, is_new] = lists_[rank]->try_emplace(key(peer, tag), List{place, place});
     if (is_new) return;
     nodes_[list->second.last].next = place;
     list->second.last = place;
@@ -32,7 +34,8 @@ class Matching {
   // The first to have come of all that fit, or nothing. A message fits what asks for anything.
   std::optional<uint32_t> take(uint32_t rank, uint32_t peer, uint32_t tag, bool is_message) {
     constexpr uint32_t any = RankOperation::any;
-    Lists& lists = lists_[rank];
+    if (!lists_[rank]) return std::nullopt;
+    Lists& lists = *lists_[rank];
     auto best = lists.end();
     auto consider = [&](Lists::iterator place) {
       if (place == lists.end()) return;
@@ -63,10 +66,12 @@ class Matching {
   }
   template <class F>
   void for_each(const F& f) const {
-    for (const Lists& lists : lists_)
-      for (const auto& [key, list] : lists)
+    for (const std::unique_ptr<Lists>& lists : lists_) {
+      if (!lists) continue;
+      for (const auto& [key, list] : *lists)
         for (uint32_t place = list.first; place != none; place = nodes_[place].next)
           f(nodes_[place].what);
+    }
   }
 
  private:
@@ -84,7 +89,7 @@ class Matching {
   static uint64_t key(uint32_t peer, uint32_t tag) { return (uint64_t{peer} << 32U) | tag; }
   uint64_t order_of(Lists::iterator list) const { return nodes_[list->second.first].order; }
 
-  std::vector<Lists> lists_;  // of each rank
+  std::vector<std::unique_ptr<Lists>> lists_;  // of each rank that has had any
   std::vector<Node> nodes_;
   uint32_t unused_ = none;
   uint64_t order_ = 0;
