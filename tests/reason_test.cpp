@@ -167,6 +167,25 @@ TEST_CASE("reason: by hand") {
   CHECK(reason_json(slow) == expected);
 }
 
+TEST_CASE("reason: before anything repeats, all that there was") {
+  Random random(43);
+  for (const char* fidelity : {"closed_form", "message"})
+    for (const Json& rule : std::vector<Json>{{{"name", "pipe_sgd"}, {"width", 50}},
+                                              {{"name", "local_sgd"}, {"steps", 100'000}}}) {
+      Json json = experiment_of(random_layers(random), "wfbp", fidelity);
+      json["synchronization"] = rule;
+      json["warm_up"] = 0;
+      json["iterations"] = 4;
+      const StepResult result = play(json);
+      CAPTURE(json.dump());
+      // Pipe-SGD repeats computation, or exchanges, from the second iteration on.
+      const bool repeats = result.critical_iterations == 1 && rule["name"] == "pipe_sgd";
+      if (repeats) continue;
+      CHECK(result.critical_iterations == 4);
+      CHECK(sum_of(result) == result.total());
+    }
+}
+
 TEST_CASE("reason: run says it, and the batch that is waited for") {
   const Ran ran =
       run_sgdsim({"run", "app/experiments/googlenet_k80.json", "--set", "trace.load=2 s"});

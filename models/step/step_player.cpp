@@ -18,7 +18,8 @@ StepPlayer<Clock>::StepPlayer(const StepQuestion& question, const PipelineRule* 
   // Where every iteration waits for the one before, the last is all that is needed; where layers
   // do, the two before it, too.
   int kept = replans() ? 1 : 3;
-  if (pipeline != nullptr) kept = 2 * (pipeline->width + pipeline->every) + 1;
+  constexpr int most_kept = 50'000;
+  if (pipeline != nullptr) kept = std::min(most_kept, 2 * (pipeline->width + pipeline->every) + 1);
   flow_.watch(&causes_.emplace(static_cast<std::size_t>(kept)));
 }
 

@@ -28,12 +28,14 @@ Causes::Circle Causes::circle_from(Event last, uint32_t period) const {
   std::map<std::pair<uint32_t, uint32_t>, std::size_t> met;  // where, by action and phase
   Circle circle;
   std::size_t begin = 0;
+  bool is_circle = false;
   for (Event event = last; const Node* node = find(event); event = node->cause) {
     const auto [place, is_new] =
         met.try_emplace({event.action, event.iteration % period}, back.size());
     if (!is_new) {
       begin = place->second;
       circle.iterations = back[begin].event.iteration - event.iteration;
+      is_circle = true;
       break;
     }
     Duration length;
@@ -42,6 +44,11 @@ Causes::Circle Causes::circle_from(Event last, uint32_t period) const {
     else if (!node->cause.is_known())
       length = node->end - Time();
     back.push_back({event, node->action, length});
+  }
+  if (!is_circle && !back.empty()) {
+    circle.iterations = last.iteration - back.back().event.iteration + 1;
+    const bool is_cut = find(back.back().event)->cause.is_known();
+    if (is_cut && circle.iterations > 1) return {};
   }
   circle.links.assign(back.begin() + static_cast<std::ptrdiff_t>(begin), back.end());
   std::reverse(circle.links.begin(), circle.links.end());

@@ -40,8 +40,9 @@ class Causes {
 
   void start_iteration(uint32_t iteration, std::size_t actions);
   void note(Event event, const Action& action, Event cause, Time end);
-  // From an event back to one that repeats, `period` iterations before or a multiple of it; or to
-  // the start of what is kept: that is no circle, but all that there was.
+  // From an event back to one that repeats, `period` iterations before or a multiple of it. If none
+  // does, back to the start of the simulation, or of the one iteration that is kept. Without links
+  // if more would have to be kept to tell.
   Circle circle_from(Event last, uint32_t period = 1) const;
 
  private:
