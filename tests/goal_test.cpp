@@ -370,6 +370,16 @@ TEST_CASE("goal: export and replay as commands, and the schedules that ship") {
   CHECK(Json::parse(two.out)["end_ps"] == Json::parse("[100000000, 103050000]"));
   const Ran alone = run_sgdsim({"replay", "app/schedules/ring_4.goal"});
   CHECK(alone.exit_code == 2);
+  for (const std::vector<std::string>& idle : {std::vector<std::string>{"--alpha", "wire"},
+                                               {"--set", "nodes=3"},
+                                               {"--ports", "shared"},
+                                               {"--send-buffer", "1 MB"}}) {
+    std::vector<std::string> arguments = {"replay", "app/schedules/ring_4.goal", "--L", "1"};
+    arguments.insert(arguments.end(), idle.begin(), idle.end());
+    const Ran refused = run_sgdsim(arguments);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.log.starts_with("sgdsim: " + idle.front()));
+  }
   CHECK(alone.log == "sgdsim: --cluster: expected a cluster file, or --L and --G\n");
 }
 

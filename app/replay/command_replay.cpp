@@ -22,7 +22,8 @@ struct ReplayArguments {
   std::string file;
   std::string cluster;
   std::vector<std::string> settings;
-  std::string alpha = "port";
+  std::string fidelity = "message";
+  std::string alpha;  // as given
   std::string ports = "turns";
   std::string send_buffer;
   std::string flight;
@@ -77,6 +78,8 @@ std::optional<Cluster> cluster_of(const ReplayArguments& arguments, uint32_t ran
   if (arguments.cluster.empty()) {
     if (arguments.flight.empty() && arguments.per_byte.empty())
       throw InputError("--cluster", "expected a cluster file, or --L and --G");
+    if (!arguments.alpha.empty()) throw InputError("--alpha", "has no effect without --cluster");
+    if (!arguments.settings.empty()) throw InputError("--set", "has no effect without --cluster");
     return std::nullopt;
   }
   if (!arguments.flight.empty() || !arguments.per_byte.empty())
@@ -221,6 +224,8 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("-c,--cluster", arguments->cluster, "cluster file whose ports messages meet");
   make_repeatable(
       command->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
+  command->add_option("--fidelity", arguments->fidelity, "message (default)")
+      ->check(one_of("fidelity", {"message"}));
   command
       ->add_option("--alpha", arguments->alpha,
                    "latency on the cluster: port (keeps both ports) or wire (default: port)")
