@@ -97,7 +97,7 @@ ExchangeTime uniform_time(const ParameterServers& servers, Bytes size) {
     turns = more_servers ? std::min(2 * all, overlapping) : 2 * all;
     time.spread = turns - std::min(turns, overlapping);
   } else {
-    turns = 2 * others * busy;
+    turns = others * busy * 2;
     const int saved = servers.servers == 1 ? others - 1 : servers.workers / servers.servers - 1;
     time.spread = saved * busy;
   }

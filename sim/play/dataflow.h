@@ -100,8 +100,8 @@ class Dataflow {
 
  private:
   struct Releases {
-    const WorkGraph::Release* begin;
-    const WorkGraph::Release* end;
+    const WorkGraph::Release* begin = nullptr;
+    const WorkGraph::Release* end = nullptr;
   };
   // Those of an action; the rest stays.
   static Releases releases_of(uint32_t action, Releases& rest) {
@@ -166,7 +166,7 @@ class Dataflow {
   std::array<Clock, most_streams> streams_{};
   std::vector<Clock> waiting_;
   struct Entered {
-    uint32_t action;
+    uint32_t action = 0;
     Releases releases;
     Causes::Event cause;  // of its being ready
   };
