@@ -20,7 +20,8 @@
 namespace sgdsim {
 
 // One message of one iteration. Layers are indices into the trace, first_layer <= last_layer. Times
-// count from the start of the iteration, as the representative (or the last) worker sees them.
+// count from the start of the iteration, as the worker that stands for all, or the last one, sees
+// them.
 struct MessageRecord {
   int first_layer = 0;
   int last_layer = 0;
