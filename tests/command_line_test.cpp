@@ -283,7 +283,8 @@ TEST_CASE("command line: --set changes known fields only") {
   check_refused({
       {"unknown field", with(ethernet, {"--set", "nodez=4"}),
        file + "/: unknown field \"nodez\" (did you mean \"nodes\"?); known: schema, shape, name, "
-              "description, source, nodes, gpus_per_node, switch_latency, nics_per_node, gpu_link, "
+              "description, source, start, nodes, gpus_per_node, switch_latency, nics_per_node, "
+              "gpu_link, "
               "pcie, nic, ports"},
       {"unknown field of a field", with(ethernet, {"--set", "nic.latncy=1us"}),
        file + "/nic: unknown field \"latncy\" (did you mean \"latency\"?); known: latency, "

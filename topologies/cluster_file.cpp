@@ -61,9 +61,12 @@ ClusterFile read_cluster(const Value& value) {
   std::string name = text_or(fields, "name", std::string(shape.name));
   std::string description = text_or(fields, "description", "");
   std::string source = text_or(fields, "source", "");
+  Duration start;
+  if (const auto field = fields.find("start")) start = read_latency(*field);
   Wiring wiring = shape.wire(fields);
   fields.done();
   add_bands(value, shape, wiring.network);
+  wiring.network.set_start(start);
   return {.cluster = {.name = std::move(name),
                       .network = std::move(wiring.network),
                       .workers_per_node = wiring.gpus_per_node,

@@ -103,6 +103,7 @@ Program schedule_of(const Algorithm& algorithm, const CollectiveJob& job) {
   for (const CollectiveJob& one : one_by_one(algorithm, job)) {
     if (costs_nothing(one)) continue;
     if (!program.stages.empty()) program.then(Barrier{job.team});
+    if (one.start() > Duration()) program.then(Launch{one.start()});
     program.then(algorithm.schedule(one));
   }
   return program;
@@ -115,7 +116,7 @@ std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Collect
     if (costs_nothing(one)) continue;
     const auto time = algorithm.closed_form(one);
     if (!time) return std::nullopt;
-    sum += *time;
+    sum += one.start() + *time;
   }
   return sum;
 }

@@ -101,6 +101,7 @@ struct CollectiveJob {
   // The rest serves algorithms that play inside and across groups.
   int workers_per_node = 1;
   std::vector<int> grid;
+  bool is_part = false;              // of another collective, which has started it
   const Network* network = nullptr;  // to find the worst pair of a sub-team; may be null
 
   int size() const { return team.size; }
@@ -115,6 +116,8 @@ struct CollectiveJob {
     return ChunkRange{0, count, parts}.bytes(bytes(), share.fractional);
   }
   bool wire() const { return options.alpha == AlphaRule::wire; }
+  // What it costs every worker once, before its first message.
+  Duration start() const { return network == nullptr || is_part ? Duration() : network->start(); }
   // The team with the wanted root as relative member 0.
   Team rooted(int otherwise = 0) const {
     Team rooted_team = team;

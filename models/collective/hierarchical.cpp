@@ -96,6 +96,7 @@ class Parts {
 
   Part with_cost(Part part) const {
     part.job.following.clear();
+    part.job.is_part = true;
     if (job_.network != nullptr) part.job.cost = worst_of_job(*part.algorithm, part.job);
     return part;
   }

@@ -32,6 +32,7 @@ std::vector<CollectiveJob> rings(const CollectiveJob& job, Operation operation) 
   Share share = job.share;
   for (const int d : dimensions(job)) {
     CollectiveJob part = job;
+    part.is_part = true;
     part.operation = operation;
     part.team = {.size = d, .stride = stride};
     part.share = share;

@@ -21,6 +21,7 @@ constexpr uint32_t exchanges = 1;
 uint32_t rounds_of(const Program& program) {
   uint32_t rounds = 0;
   for (const Stage& stage : program.stages) {
+    if (std::holds_alternative<Launch>(stage)) continue;
     const auto* phase = std::get_if<Phase>(&stage);
     if (phase == nullptr) refuse("what this algorithm does: blocks of pipelines, or barriers");
     if (phase->handshake != Handshake::buffered)
@@ -49,6 +50,12 @@ class RankWriter {
   // What the last round requires is required of the next one.
   void play(const Program& program, const Wires& wires, uint32_t tag, std::vector<uint32_t>& last) {
     for (const Stage& stage : program.stages) {
+      if (const auto* launch = std::get_if<Launch>(&stage)) {
+        const uint32_t launched = calc(exchanges, launch->length);
+        require(launched, last);
+        last = {launched};
+        continue;
+      }
       const auto& phase = std::get<Phase>(stage);
       const auto rounds = static_cast<uint32_t>(phase.rounds);
       if (phase.team.takes_part(rank_)) play(phase, wires, tag, last);

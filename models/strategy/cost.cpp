@@ -273,7 +273,9 @@ std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJ
   if (algorithm_ != nullptr) {
     std::optional<Network> network;
     prepare(scratch, transfer, network);
-    return algorithm_->closed_form(scratch);
+    std::optional<Duration> time = algorithm_->closed_form(scratch);
+    if (time) *time += scratch.start();
+    return time;
   }
   if (servers_ != nullptr) {
     return exchange(transfer, scratch).steady();
@@ -343,7 +345,7 @@ Duration MessageCost::network_free(Bytes size, const MessageCost& without) const
                         [&](const Line& a, const Line& b) { return a.at(size_B) < b.at(size_B); });
   const bool starts_in_flight = !is_algorithm() || job_.wire();
   const Duration start_up =
-      starts_in_flight ? Duration::nearest_ps(std::max(0., cheapest.start_up_ps)) : Duration();
+      starts_in_flight ? Duration::nearest_ps(std::max(0., cheapest.start_up_ps)) : job_.start();
   if (!is_algorithm() || compression_ != nullptr) return start_up;
   return start_up + std::max(Duration(), of(size) - without.of(size));
 }

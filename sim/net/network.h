@@ -130,6 +130,10 @@ class Network {
   // The same for the slowest of all ways.
   PerByte through_slowest_ways(PerByte alone, const std::vector<int>& loads) const;
 
+  // What a collective costs every worker once, before its first message.
+  void set_start(Duration start) { start_ = start; }
+  Duration start() const { return start_; }
+
   // The same network with another price of folding.
   Network with(const Folding& folding) const;
 
@@ -160,6 +164,7 @@ class Network {
   std::vector<Port> ports_;
   std::vector<SharedWays> shared_ways_;
   std::shared_ptr<const std::vector<SizeBand>> bands_;
+  Duration start_;
 };
 
 struct SizeBand {

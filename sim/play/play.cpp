@@ -196,7 +196,10 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
                        else
                          play_chain(pipeline, number, shared, options.jitter, played.ends);
                      },
-                     [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); }},
+                     [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); },
+                     [&](const Launch& launch) {
+                       for (Time& end : played.ends) end += launch.length;
+                     }},
                stage);
   }
   played.path = events || needs_events(program) ? PathTaken::events : PathTaken::rounds;

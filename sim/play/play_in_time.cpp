@@ -76,6 +76,10 @@ void PlayerInTime::go_on(std::size_t c, Time now) {
     } else if (const auto* barrier = std::get_if<Barrier>(&stages[place(my.stage)])) {
       if (barrier->team.takes_part(static_cast<int>(c % workers_)))
         return wait_for_all(c, *barrier, now);
+    } else if (const auto* launch = std::get_if<Launch>(&stages[place(my.stage)])) {
+      ++my.stage;
+      my.round = 0;
+      return plan(on, c, now + launch->length);
     }
   }
   times_[c / workers_].ends[c % workers_] = now;

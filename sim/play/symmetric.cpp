@@ -10,6 +10,7 @@ namespace {
 // All phases are shifts by one and the same distance, chunk by chunk, in one team of everybody.
 bool is_ring_program(const Program& program) {
   return std::all_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
+    if (std::holds_alternative<Launch>(stage)) return true;
     const auto* phase = std::get_if<Phase>(&stage);
     return phase != nullptr && phase->talk == Talk::shift && phase->load == Load::chunk &&
            phase->chunk_slope == -1 && phase->distance == 1 && phase->distance_step == 0 &&
@@ -21,16 +22,16 @@ bool is_ring_program(const Program& program) {
 // The largest chunk goes on travelling where the phase before left it: ring all-reduce does so.
 bool ring_chunks_continue(const Program& program) {
   int64_t rounds = 0;
+  const Phase* first = nullptr;
   for (const Stage& stage : program.stages) {
-    const auto& phase = std::get<Phase>(stage);
-    const int64_t size = phase.team.size;
+    const auto* phase = std::get_if<Phase>(&stage);
+    if (phase == nullptr) continue;
+    if (first == nullptr) first = phase;
+    const int64_t size = phase->team.size;
     // Chunk 0 is sent in round k by worker k - offset; it has moved `rounds` places by then.
-    if (((rounds + phase.chunk_offset - std::get<Phase>(program.stages[0]).chunk_offset) % size +
-         size) %
-            size !=
-        0)
+    if (((rounds + phase->chunk_offset - first->chunk_offset) % size + size) % size != 0)
       return false;
-    rounds += phase.rounds;
+    rounds += phase->rounds;
   }
   return true;
 }
@@ -75,6 +76,10 @@ std::optional<Time> play_symmetric(const Program& program, const Wires& wires, T
   Time clock = start;
   for (const Stage& stage : program.stages) {
     if (std::holds_alternative<Barrier>(stage)) continue;
+    if (const auto* launch = std::get_if<Launch>(&stage)) {
+      clock += launch->length;
+      continue;
+    }
     const auto* phase = std::get_if<Phase>(&stage);
     if (phase == nullptr) return std::nullopt;
     if (!ring && !all_alike(*phase, wires.network().workers())) return std::nullopt;

@@ -136,7 +136,12 @@ struct Barrier {
   Team team;
 };
 
-using Stage = std::variant<Phase, TreePipeline, Barrier>;
+// What a collective costs every worker once, before its first message.
+struct Launch {
+  Duration length;
+};
+
+using Stage = std::variant<Phase, TreePipeline, Barrier, Launch>;
 
 struct Program {
   std::vector<Stage> stages;
