@@ -8,7 +8,7 @@ repeated and hostile options. Every command has to end by itself with
 
   exit code 0, and numbers that can be: no negative times, nothing that is not finite, no efficiency
   above 1 without a warning; or
-  exit code 1, 2 or 5, and one sentence on standard error that begins with the program's name,
+  exit code 1, 2, 4 or 5, and one sentence on standard error that begins with the program's name,
 
 in 20 s and 2 GB. The program under test should be built with sanitizers; what is slow or large with
 them is judged by `--fast`, a program without. Everything is decided by --seed: a failure is run
@@ -431,7 +431,7 @@ def judge(code, out, err):
         return "a control character on standard error"
     if code is not None and code < 0:
         return f"killed by signal {-code}"
-    if code not in (0, 1, 2, 3, 5):
+    if code not in (0, 1, 2, 3, 4, 5):
         return f"exit code {code}"
     if code in (1, 2):
         lines = [line for line in text.strip().split("\n") if line]
