@@ -186,6 +186,30 @@ TEST_CASE("reason: before anything repeats, all that there was") {
     }
 }
 
+// Another density is another plan, with other messages: the reason is of the last one alone.
+TEST_CASE("reason: where the plan changes, of the last plan") {
+  Random random(44);
+  for (int round = 0; round < 40; ++round)
+    for (const char* strategy : {"mg_wfbp", "optimal", "p3", "wfbp"})
+      for (const char* fidelity : {"closed_form", "message"}) {
+        Json json = experiment_of(random_layers(random), strategy, fidelity);
+        const double dense = round % 2 == 0 ? 0.5 : 0.00001;
+        json["compression"] = {
+            {"name", "topk"},
+            {"density",
+             {{{"density", dense}, {"iterations", 2}}, {{"density", 0.5 - dense + 0.00001}}}}};
+        json["warm_up"] = 0;
+        json["iterations"] = std::string(strategy) == "p3" ? 6 : 3;
+        CAPTURE(json.dump());
+        const StepResult result = play(json);
+        CHECK(result.critical_iterations == 1);
+        CHECK(sum_of(result) == result.iterations.back());
+        int messages = 0;
+        for (const CriticalPart& part : result.critical) messages += part.messages;
+        CHECK(messages <= static_cast<int>(result.messages.size()));
+      }
+}
+
 TEST_CASE("reason: run says it, and the batch that is waited for") {
   const Ran ran =
       run_sgdsim({"run", "app/experiments/googlenet_k80.json", "--set", "trace.load=2 s"});

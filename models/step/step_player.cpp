@@ -15,9 +15,8 @@ StepPlayer<Clock>::StepPlayer(const StepQuestion& question, const PipelineRule* 
       messages_(step_, workers_) {
   workers_.fit(starts_);
   if (!question.wants_reason) return;
-  // Where every iteration waits for the one before, the last is all that is needed; where layers
-  // do, the two before it, too.
-  int kept = replans() ? 1 : 3;
+  // Where layers wait for the iteration before, it takes two more to see what repeats.
+  int kept = 3;
   constexpr int most_kept = 50'000;
   if (pipeline != nullptr) kept = std::min(most_kept, 2 * (pipeline->width + pipeline->every) + 1);
   flow_.watch(&causes_.emplace(static_cast<std::size_t>(kept)));
@@ -90,7 +89,8 @@ void StepPlayer<Clock>::begin_iteration(int iteration, int measured) {
   step_.iteration = iteration;
   exchanges_ = pipeline == nullptr || (iteration + 1) % pipeline->every == 0;
   workers_.draw_work();
-  if (choose_density(measured) || step_.plan.messages.empty() || replans()) {
+  const bool other_density = choose_density(measured);
+  if (!is_planned_ || other_density || replans()) {
     take(plan());
     make_graph();
   } else if (pipeline != nullptr && (pipeline->every > 1 || iteration <= pipeline->synchronous)) {
@@ -137,6 +137,8 @@ GradientPlan StepPlayer<Clock>::plan() {
 template <class Clock>
 void StepPlayer<Clock>::take(GradientPlan plan) {
   step_.plan = std::move(plan);
+  is_planned_ = true;
+  if (causes_) causes_->forget();
   step_.is_plain = !step_.is_late() && step_.plan.bsp == BspForm::none && step_.pipeline == nullptr;
   const std::vector<PlannedMessage>& messages = step_.plan.messages;
   if (one_for_all) {

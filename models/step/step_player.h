@@ -56,6 +56,7 @@ class StepPlayer {
   StepGraph graph_;
   Dataflow<Clock> flow_;
   std::optional<Causes> causes_;
+  bool is_planned_ = false;
   Clock starts_{};         // of the iteration
   Time last_end_;          // of the iteration before, on the last worker
   bool exchanges_ = true;  // this iteration sends gradients

@@ -14,6 +14,8 @@ void Causes::start_iteration(uint32_t iteration, std::size_t actions) {
   ++first_;
 }
 
+void Causes::forget() { nodes_.clear(); }
+
 void Causes::note(Event event, const Action& action, Event cause, Time end) {
   nodes_[event.iteration - first_][event.action] = {action, cause, end};
 }
@@ -48,7 +50,9 @@ Causes::Circle Causes::circle_from(Event last, uint32_t period) const {
   if (!is_circle && !back.empty()) {
     circle.iterations = last.iteration - back.back().event.iteration + 1;
     const bool is_cut = find(back.back().event)->cause.is_known();
-    if (is_cut && circle.iterations > 1) return {};
+    const bool is_one_iteration =
+        circle.iterations == 1 && back.back().action.activity == Activity::begin;
+    if (is_cut && !is_one_iteration) return {};
   }
   circle.links.assign(back.begin() + static_cast<std::ptrdiff_t>(begin), back.end());
   std::reverse(circle.links.begin(), circle.links.end());

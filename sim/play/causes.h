@@ -39,6 +39,8 @@ class Causes {
   explicit Causes(std::size_t kept) : kept_(kept) {}
 
   void start_iteration(uint32_t iteration, std::size_t actions);
+  // The actions of another graph mean something else.
+  void forget();
   void note(Event event, const Action& action, Event cause, Time end);
   // From an event back to one that repeats, `period` iterations before or a multiple of it. If none
   // does, back to the start of the simulation, or of the one iteration that is kept. Without links
