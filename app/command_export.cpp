@@ -51,7 +51,7 @@ struct GoalArguments {
 };
 
 void export_goal(const GoalArguments& arguments, Streams streams) {
-  constexpr std::size_t most_operations = 50'000'000;
+  constexpr std::size_t most_operations = 20'000'000;  // some gigabyte of text
   const ResolvedExperiment resolved = resolve_experiment(arguments.experiment, arguments.settings);
   const Experiment experiment = read_experiment(resolved);
   std::ostringstream text;
@@ -73,7 +73,7 @@ void export_goal(const GoalArguments& arguments, Streams streams) {
   }
   OutputGuard(resolved.inputs, arguments.force)
       .claim("--out", arguments.out, {.schema = {}, .beginning = "num_ranks "});
-  write_text(text.str(), arguments.out, streams.out);
+  write_text(std::move(text).str(), arguments.out, streams.out);
 }
 
 void add_goal(CLI::App& command, Streams streams) {

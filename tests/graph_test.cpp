@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <doctest/doctest.h>
-#include <map>
-#include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include "sim/core/random.h"
@@ -27,10 +26,11 @@ struct Drawing {
   };
   std::vector<Node> nodes;
   std::vector<Edge> edges;
-  std::vector<std::size_t> latest_of_stream(std::size_t node, uint8_t stream) const {
-    std::vector<std::size_t> found;
+  // The last of a stream's actions that stands before this one.
+  std::optional<std::size_t> latest_of_stream(std::size_t node, uint8_t stream) const {
+    std::optional<std::size_t> found;
     for (std::size_t i = 0; i < node; ++i)
-      if (nodes[i].action.stream == stream) found = {i};
+      if (nodes[i].action.stream == stream) found = i;
     return found;
   }
 
@@ -48,11 +48,11 @@ struct Drawing {
     for (const uint8_t stream : {nodes[node].action.stream, nodes[node].action.follows}) {
       if (stream == no_stream) continue;
       const auto before = latest_of_stream(node, stream);
-      if (!before.empty()) {
-        all.emplace_back(before.front(), 0);
+      if (before) {
+        all.emplace_back(*before, 0);
       } else {  // the last one of the iteration before
         const auto last = latest_of_stream(nodes.size(), stream);
-        if (!last.empty()) all.emplace_back(last.front(), 1);
+        if (last) all.emplace_back(*last, 1);
       }
     }
     for (const Edge& edge : edges)
@@ -124,7 +124,7 @@ struct Times {
   void hand_over(const Ended&) {}
 };
 
-// Worker i computes (i + 1) times as long; messages are everybody's at the same time for each.
+// Whatever it does takes worker i (i + 1) times as long.
 struct TimesOfMany {
   const Drawing& drawing;
   std::vector<std::vector<Clocks>> ends;

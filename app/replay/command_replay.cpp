@@ -1,8 +1,10 @@
 // `sgdsim replay`: a schedule of what every rank does, on a network.
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <limits>
 #include <memory>
 
+#include "app/collective/ranges.h"
 #include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/step/override.h"
@@ -50,14 +52,6 @@ Duration duration_of(const std::string& text, const char* option) {
 PerByte per_byte_of(const std::string& text, const char* option) {
   if (text.empty()) return {};
   return parse_per_byte(is_bare(text) ? text + " ns/B" : text, option);
-}
-
-uint64_t count_of(const std::string& text, const char* option) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value == 0)
-    throw InputError(option, "expected a whole number of 1 or more, got \"" + text + "\"");
-  return value;
 }
 
 MessageCosts costs_of(const ReplayArguments& arguments) {
@@ -125,6 +119,10 @@ void list(std::ostream& log, const RankSchedule& schedule, const std::vector<uin
   if (places.size() > most_lines) log << "  and " << places.size() - most_lines << " more\n";
 }
 
+std::string counted(uint64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 bool is_stuck(const Replayed& played) {
   return !played.waiting.empty() || !played.not_received.empty() || played.not_begun > 0;
 }
@@ -135,11 +133,11 @@ void explain(std::ostream& log, const RankSchedule& schedule, const Replayed& pl
         << schedule.operations().size() << " operations done\n";
     return;
   }
-  log << "sgdsim: the schedule is stuck: " << played.waiting.size() << " operations wait, "
-      << played.not_received.size() << " messages are not received, " << played.not_begun
-      << " operations behind them have not begun\n";
-  list(log, schedule, played.waiting, " waits");
-  list(log, schedule, played.not_received, " is received by nobody");
+  log << "sgdsim: the schedule is stuck: " << counted(played.waiting.size(), "operation")
+      << " waiting, " << counted(played.not_received.size(), "message") << " not received, "
+      << counted(played.not_begun, "operation") << " behind them not begun\n";
+  list(log, schedule, played.waiting, ": still waiting");
+  list(log, schedule, played.not_received, ": nobody receives it");
 }
 
 Time last_of(const Replayed& played) {
@@ -185,6 +183,8 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   question.shares_ports = arguments.ports == "shared";
   if (question.shares_ports && !cluster)
     throw InputError("--ports", "are shared on a --cluster only");
+  if (question.shares_ports && question.costs.gap > Duration())
+    throw InputError("--g", "keeps messages of a card apart, which --ports shared does not");
   if (!arguments.send_buffer.empty()) {
     if (!question.shares_ports) throw InputError("--send-buffer", "needs --ports shared");
     question.send_buffer_B =
@@ -192,12 +192,13 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   }
   question.alpha = arguments.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
   if (!arguments.max_events.empty())
-    question.limits.events = count_of(arguments.max_events, "--max-events");
+    question.limits.events = static_cast<uint64_t>(
+        parse_whole(arguments.max_events, 1, std::numeric_limits<int64_t>::max(), "--max-events"));
   if (!arguments.max_sim_time.empty())
     question.limits.end = Time() + parse_duration(arguments.max_sim_time, "--max-sim-time");
   if (const std::vector<uint32_t> circle = schedule.find_circle(); !circle.empty()) {
-    streams.log << "sgdsim: " << arguments.file << ": " << circle.size()
-                << " operations wait for each other in a circle, each for the next\n";
+    streams.log << "sgdsim: " << arguments.file << ": " << counted(circle.size(), "operation")
+                << " in a circle, each waiting for the next\n";
     list(streams.log, schedule, circle, "");
     exit_code = exit_stuck;
     return;
@@ -221,7 +222,7 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
       "replay", "Play a schedule of what every rank computes, sends and receives.");
   auto arguments = std::make_shared<ReplayArguments>();
   command->add_option("SCHEDULE", arguments->file, "a GOAL file; - is standard input")->required();
-  command->add_option("-c,--cluster", arguments->cluster, "cluster file whose ports messages meet");
+  command->add_option("-c,--cluster", arguments->cluster, "cluster file: messages cross its ports");
   make_repeatable(
       command->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
   command->add_option("--fidelity", arguments->fidelity, "message (default)")

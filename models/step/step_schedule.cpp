@@ -1,8 +1,6 @@
 // Computation on one processor, messages on another one.
 #include "models/step/step_schedule.h"
 
-#include <limits>
-
 #include "models/step/compute.h"
 #include "sim/core/error.h"
 #include "sim/net/wires.h"
@@ -111,7 +109,10 @@ class RankWriter {
 
 }  // namespace
 
-StepSchedule::StepSchedule(const StepQuestion& question) : question_(question) {
+StepSchedule::StepSchedule(const StepQuestion& question)
+    : question_(question),
+      backward_(backward_work(*question.trace)),
+      fixed_(fixed_factors(question.workers, ranks())) {
   if (question.synchronization != nullptr) refuse("what a synchronization does");
   if (question.channels != 1) refuse("that several messages are in flight");
   if (question.interference != 1) refuse("that messages slow computation down");
@@ -145,9 +146,8 @@ StepSchedule::RankWork StepSchedule::of_rank(int rank) const {
   const Trace& trace = *question_.trace;
   RankWork work;
   RankWriter writer(rank, work);
-  WorkerWork layers =
-      draw_work(trace, backward_work(trace), question_.workers,
-                fixed_factors(question_.workers, ranks())[static_cast<std::size_t>(rank)],
+  const WorkerWork layers =
+      draw_work(trace, backward_, question_.workers, fixed_[static_cast<std::size_t>(rank)],
                 {question_.seed, rank, 0});
   Duration forward;
   for (const Duration length : layers.forward) forward += length;

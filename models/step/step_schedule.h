@@ -36,6 +36,8 @@ class StepSchedule {
   void prepare(const PlannedMessage& planned);
 
   const StepQuestion& question_;
+  std::vector<Duration> backward_;  // of each layer, as traced
+  std::vector<double> fixed_;       // factors of the workers
   GradientPlan plan_;
   std::vector<Message> messages_;
   std::vector<Prepared> programs_;
