@@ -6,6 +6,7 @@
 
 #include "sim/core/error.h"
 #include "topologies/registry.h"
+#include "topologies/routed_wires.h"
 #include "topologies/segments.h"
 
 namespace sgdsim {
@@ -39,6 +40,14 @@ std::vector<std::string> notes_of(const Shape& shape, int nodes) {
           " network is not modelled: each message has its route to itself"};
 }
 
+Graph graph_of(int64_t connections, const std::function<Graph()>& build, const std::string& where) {
+  if (connections > most_connections)
+    throw InputError(where, "the graph would have " + std::to_string(connections) +
+                                " links; at most " + std::to_string(most_connections) +
+                                " can be drawn or routed");
+  return build();
+}
+
 }  // namespace
 
 const Shape& find_shape(const Value& name) {
@@ -67,19 +76,24 @@ ClusterFile read_cluster(const Value& value) {
   fields.done();
   add_bands(value, shape, wiring.network);
   wiring.network.set_start(start);
-  return {.cluster = {.name = std::move(name),
-                      .network = std::move(wiring.network),
-                      .workers_per_node = wiring.gpus_per_node,
-                      .grid = std::move(wiring.grid),
-                      .notes = notes_of(shape, wiring.nodes),
-                      .valid = valid_range(value.json())},
-          .shape = std::string(shape.name),
-          .description = std::move(description),
-          .source = std::move(source),
-          .nodes = wiring.nodes,
-          .connections = wiring.connections,
-          .build = std::move(wiring.graph),
-          .where = value.where()};
+  ClusterFile file{.cluster = {.name = std::move(name),
+                               .network = std::move(wiring.network),
+                               .workers_per_node = wiring.gpus_per_node,
+                               .grid = std::move(wiring.grid),
+                               .notes = notes_of(shape, wiring.nodes),
+                               .valid = valid_range(value.json())},
+                   .shape = std::string(shape.name),
+                   .description = std::move(description),
+                   .source = std::move(source),
+                   .nodes = wiring.nodes,
+                   .connections = wiring.connections,
+                   .build = std::move(wiring.graph),
+                   .where = value.where()};
+  file.cluster.wires = [connections = file.connections, build = file.build,
+                        where = file.where](const RouteChoice& choice) {
+    return std::make_unique<RoutedWires>(graph_of(connections, build, where), choice);
+  };
+  return file;
 }
 
 ClusterFile read_cluster_file(const std::string& file) {
@@ -87,12 +101,6 @@ ClusterFile read_cluster_file(const std::string& file) {
   return read_cluster(document.root());
 }
 
-Graph ClusterFile::graph() const {
-  if (connections > most_connections)
-    throw InputError(where, "the graph would have " + std::to_string(connections) +
-                                " links; at most " + std::to_string(most_connections) +
-                                " can be drawn or routed");
-  return build();
-}
+Graph ClusterFile::graph() const { return graph_of(connections, build, where); }
 
 }  // namespace sgdsim

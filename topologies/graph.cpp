@@ -52,11 +52,19 @@ struct Graph::Engine {
     const Hops* hops = nullptr;
     const std::vector<Vertex>* vertices = nullptr;
     std::size_t destination = 0;
+    const Graph* graph = nullptr;
+    const Ways* closed = nullptr;
     bool operator()(const Hop& hop) const {
       const std::size_t enters = source(hop, *hops);  // stored against the direction of travel
+      if (closed != nullptr && (*closed)[way(*graph, hop)]) return false;
       return enters == destination || (*vertices)[enters].forwards;
     }
   };
+  static uint32_t way(const Graph& graph, const Hop& hop) {
+    const Hops& hops = graph.engine_->hops;
+    const int connection = hops[hop].connection;
+    return way_number(connection, at(graph.connections_[at(connection)].to) == target(hop, hops));
+  }
 
   static Length length(const Graph& graph, const Hop& hop, int destination) {
     const Hops& hops = graph.engine_->hops;
@@ -66,9 +74,9 @@ struct Graph::Engine {
     return {connection.avoid ? 1 : 0, connection.link.latency + delay, 1};
   }
 
-  static Lengths search(const Graph& graph, int destination) {
+  static Lengths search(const Graph& graph, int destination, const Ways* closed = nullptr) {
     const Hops& hops = graph.engine_->hops;
-    const MayTake may_take{&hops, &graph.vertices_, at(destination)};
+    const MayTake may_take{&hops, &graph.vertices_, at(destination), &graph, closed};
     const boost::filtered_graph<Hops, MayTake> allowed(hops, may_take);
     Lengths lengths(graph.vertices_.size(), unreached);
     const auto length_of = boost::make_function_property_map<Hop>(
@@ -88,11 +96,11 @@ struct Graph::Engine {
 
   // The hops out of a vertex that begin a shortest route, the lowest next vertex first.
   static void shortest_hops(const Graph& graph, const Lengths& lengths, int vertex, int destination,
-                            std::vector<Hop>& found) {
+                            std::vector<Hop>& found, const Ways* closed = nullptr) {
     found.clear();
     const Hops& hops = graph.engine_->hops;
     if (lengths[at(vertex)] == unreached) return;
-    const MayTake may_take{&hops, &graph.vertices_, at(destination)};
+    const MayTake may_take{&hops, &graph.vertices_, at(destination), &graph, closed};
     const auto [begin, end] = in_edges(at(vertex), hops);
     for (auto hop = begin; hop != end; ++hop) {
       const Length& rest = lengths[source(*hop, hops)];
@@ -169,6 +177,18 @@ RoutesTo Graph::routes_to(int worker) const {
     }
   }
   return routes;
+}
+
+Ways Graph::ways_to(int vertex, const Ways& closed) const {
+  const Lengths lengths = Engine::search(*this, vertex, &closed);
+  Ways ways(2 * connections_.size());
+  std::vector<Hop> found;
+  for (int from = 0; from < static_cast<int>(vertices_.size()); ++from) {
+    if (from == vertex) continue;
+    Engine::shortest_hops(*this, lengths, from, vertex, found, &closed);
+    for (const Hop& hop : found) ways[Engine::way(*this, hop)] = true;
+  }
+  return ways;
 }
 
 std::vector<int> Graph::route(int from_worker, int to_worker) const {

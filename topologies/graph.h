@@ -10,6 +10,7 @@
 // is an equal-cost choice; where one route is wanted, the next vertex with the lowest number wins.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,13 @@ struct RoutesTo {
   }
 };
 
+// A way is one direction of a connection. Its number is twice the connection's, and one more for
+// the way back. This holds a bit for each.
+using Ways = std::vector<bool>;
+inline uint32_t way_number(int connection, bool is_back) {
+  return 2 * static_cast<uint32_t>(connection) + (is_back ? 1 : 0);
+}
+
 class Graph {
  public:
   Graph();
@@ -70,6 +78,9 @@ class Graph {
   int vertex_of(int worker) const { return vertex_of_worker_[static_cast<std::size_t>(worker)]; }
 
   RoutesTo routes_to(int worker) const;
+  // The ways that begin a shortest route to a vertex, from wherever they begin, where those that
+  // are `closed` may not be taken.
+  Ways ways_to(int vertex, const Ways& closed) const;
   // The vertices from one worker to another, both ends included; empty if there is no way.
   std::vector<int> route(int from_worker, int to_worker) const;
   // What each worker pays to send to this one; nothing where there is no way.

@@ -1,11 +1,13 @@
 // A cluster as every engine sees it: workers, how they are grouped, what their messages cost.
 #pragma once
 
+#include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "sim/net/network.h"
+#include "sim/net/resources.h"
 
 namespace sgdsim {
 
@@ -26,6 +28,9 @@ struct Cluster {
   std::vector<int> grid;           // torus dimensions in workers, first fastest; empty if no grid
   std::vector<std::string> notes;  // what a result must repeat as a warning
   ValidSizes valid = {};
+  // Its wires, for messages that share them. Built anew by each call; InputError if there are too
+  // many.
+  std::function<std::unique_ptr<Resources>(const RouteChoice&)> wires = {};
 
   // Network cards of a node, as far as workers share them; otherwise each has its own.
   int cards_per_node() const {

@@ -32,7 +32,7 @@ struct PlayOptions {
   AlphaRule alpha = AlphaRule::port;
   MessageJitter jitter;
   PathChoice path = PathChoice::fastest;
-  bool shares_ports = false;  // messages in progress share ports (sim/net/shared_ports.h)
+  bool shares_ports = false;  // messages in progress share ports (sim/net/flows.h)
   double send_buffer_B = 0;   // of each message, where they do
 };
 

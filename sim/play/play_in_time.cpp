@@ -31,21 +31,21 @@ void PlayerInTime::happen(const Event& event, Time now) {
     block_complete(static_cast<int>(event.subject()), now);
     return;
   }
-  const SharedPorts::News news = ports_.happen(event, now);
-  if (news == SharedPorts::News::nothing) return;
-  const OnTheWay message = on_the_way_[event.subject()];
+  const auto [news, number] = flows_.happen(event, now);
+  if (news == Flows::News::nothing) return;
+  const OnTheWay message = on_the_way_[number];
   if (message.edge >= 0) {
-    if (news == SharedPorts::News::sender_free)
+    if (news == Flows::News::sender_free)
       block_left(message.edge, message.fold, now);
     else
       block_came(message.edge, message.fold, now);
     return;
   }
-  if (news == SharedPorts::News::sender_free || message.frees_sender) {
+  if (news == Flows::News::sender_free || message.frees_sender) {
     --cursors_[message.from].to_send;
     leave_if_done(message.from, now);
   }
-  if (news == SharedPorts::News::arrived)
+  if (news == Flows::News::arrived)
     arrive(message.to, message.stage, message.round, message.fold, now);
 }
 
@@ -124,29 +124,29 @@ void PlayerInTime::send(std::size_t c, const Phase& phase, int round, int receiv
   const auto me = static_cast<int>(c % workers_);
   const int v = phase.team.relative(me);
   const int to = phase.team.colleague(me, v, receiver);
-  SharedPorts::Sending what{.from = me,
-                            .to = to,
-                            .size_B = phase.sent_B(round, v, phase.team.lane(me)),
-                            .leg = {},
-                            .waits_for_receiver = phase.handshake == Handshake::rendezvous};
-  what.leg =
-      Wires(*calls_[c / workers_].network, options_.alpha).leg(me, to, what.size_B, phase.folds);
+  Parcel what{.from = me,
+              .to = to,
+              .size_B = phase.sent_B(round, v, phase.team.lane(me)),
+              .leg = {},
+              .waits_for_receiver = phase.handshake == Handshake::rendezvous};
+  what.leg = Wires(*calls_[c / workers_].network, flows_.alpha_of_legs())
+                 .leg(me, to, what.size_B, phase.folds);
   if (options_.jitter.on())
     what.leg = Wires::scaled(
         what.leg, options_.jitter.factor(static_cast<uint64_t>(cursors_[c].stage) + 1,
                                          static_cast<uint64_t>(round), static_cast<uint64_t>(me)));
-  const uint32_t message = ports_.send(what, now);
+  const uint32_t message = flows_.send(what, now);
   if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
   const std::size_t theirs = c - c % workers_ + place(to);
   on_the_way_[message] = {
       c, theirs, -1, cursors_[c].stage, round, what.leg.fold, what.waits_for_receiver};
   if (!what.waits_for_receiver) return;
   Cursor& their = cursors_[theirs];
-  const Time told = now + what.leg.flight;
+  const Time told = now + flows_.notice(what.leg);
   const bool is_there = their.stage == cursors_[c].stage && their.to_get > 0 &&
                         (phase.at_once || their.round == round);
   if (is_there)
-    ports_.want(message, told);
+    flows_.want(message, told);
   else
     their.early.push_back({cursors_[c].stage, round, {}, true, message, told});
 }
@@ -166,7 +166,7 @@ void PlayerInTime::get_early(std::size_t c, Time now) {
   my.early.erase(due, my.early.end());
   for (const Early& one : come) {
     if (one.is_offer)
-      ports_.want(one.message, std::max(now, one.told));
+      flows_.want(one.message, std::max(now, one.told));
     else
       arrive(c, one.stage, one.round, one.fold, now);
   }

@@ -1,5 +1,5 @@
 // Playing collectives in time, message by message, where they meet at ports: several of them in
-// flight at once, or one whose messages share ports (sim/net/shared_ports.h).
+// flight at once, or one whose messages share ports (sim/net/flows.h).
 //
 // A worker enters the collectives one after the other, as each is ready and fewer than `at_once` of
 // its own are under way. What arrives before its receiver is there is kept, so that ports serve
@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/net/resources.h"
 #include "sim/play/play.h"
 
 namespace sgdsim {
@@ -28,6 +29,7 @@ struct CallTimes {
 
 struct SharingOptions {
   AlphaRule alpha = AlphaRule::port;
+  Resources* resources = nullptr;  // null: the ports of the workers
   MessageJitter jitter = {};
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "sim/core/agenda.h"
-#include "sim/net/shared_ports.h"
+#include "sim/net/flows.h"
+#include "sim/net/port_resources.h"
 #include "sim/play/play_in_time.h"
 #include "sim/work/tree_edges.h"
 
@@ -75,7 +76,9 @@ class PlayerInTime {
       : calls_(calls),
         options_(options),
         workers_(static_cast<std::size_t>(calls.front().network->workers())),
-        ports_(*calls.front().network, options.send_buffer_B, agenda_),
+        ports_(*calls.front().network),
+        flows_(options.resources != nullptr ? *options.resources : ports_,
+               {options.alpha, options.send_buffer_B, most_work(options)}, agenda_),
         cursors_(calls.size() * workers_),
         next_call_(workers_, 0),
         under_way_(workers_, 0),
@@ -95,14 +98,18 @@ class PlayerInTime {
       const Time now = first.time;
       happen(first.payload, now);
       while (agenda_.another_now()) happen(agenda_.pop().payload, now);
-      ports_.settle(now);
+      flows_.settle(now);
     }
     return std::move(times_);
   }
 
  private:
-  enum Kind : uint8_t { ready = SharedPorts::kinds, on, opens, folded };
+  enum Kind : uint8_t { ready = Flows::kinds, on, opens, folded };
 
+  // Some ten seconds, where ports are shared; wires are asked for.
+  static double most_work(const SharingOptions& options) {
+    return options.resources != nullptr ? std::numeric_limits<double>::infinity() : 4e8;
+  }
   const Program& program(std::size_t c) const { return *calls_[c / workers_].program; }
   static std::size_t place(int number) { return static_cast<std::size_t>(number); }
 
@@ -134,7 +141,8 @@ class PlayerInTime {
   SharingOptions options_;
   std::size_t workers_;
   Agenda agenda_;
-  SharedPorts ports_;
+  PortResources ports_;
+  Flows flows_;
   std::vector<Cursor> cursors_;  // of every worker, call by call
   std::vector<std::size_t> next_call_;
   std::vector<int> under_way_;

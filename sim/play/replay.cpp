@@ -6,7 +6,8 @@
 #include <queue>
 
 #include "sim/core/agenda.h"
-#include "sim/net/shared_ports.h"
+#include "sim/net/flows.h"
+#include "sim/net/port_resources.h"
 #include "sim/play/matching.h"
 
 namespace sgdsim {
@@ -22,8 +23,14 @@ class RankPlayer {
         first_cards_(2 * std::size_t{schedule_.ranks()}),
         arrived_(schedule_.ranks()),
         asked_(schedule_.ranks()) {
-    if (replay.network != nullptr) wires_.emplace(*replay.network, replay.alpha);
-    if (replay.shares_ports) ports_.emplace(*replay.network, replay.send_buffer_B, agenda_);
+    if (replay.shares_ports || replay.resources != nullptr) {
+      if (replay.resources == nullptr) ports_.emplace(*replay.network);
+      flows_.emplace(replay.resources != nullptr ? *replay.resources : *ports_,
+                     Flows::Options{.alpha = replay.alpha, .send_buffer_B = replay.send_buffer_B},
+                     agenda_);
+    }
+    if (replay.network != nullptr)
+      wires_.emplace(*replay.network, flows_ ? flows_->alpha_of_legs() : replay.alpha);
     waits_.reserve(schedule_.operations().size());
     for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
     result_.ends.resize(schedule_.ranks());
@@ -45,14 +52,14 @@ class RankPlayer {
         return std::move(result_);
       }
       happen(event.payload, now);
-      if (ports_ && !agenda_.another_now()) ports_->settle(now);
+      if (flows_ && !agenda_.another_now()) flows_->settle(now);
     }
     name_what_waits();
     return std::move(result_);
   }
 
  private:
-  enum Kind : uint8_t { ended = SharedPorts::kinds, look, comes, announced, answered };
+  enum Kind : uint8_t { ended = Flows::kinds, look, comes, announced, answered };
   static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
 
   struct Task {
@@ -130,10 +137,10 @@ class RankPlayer {
 
   // Ports that are shared say when a sender is free, and when the last byte is there.
   void hear_from_ports(const Event& event, Time now) {
-    const SharedPorts::News news = ports_->happen(event, now);
-    if (news == SharedPorts::News::nothing) return;
-    const OnTheWay& what = on_the_way_[event.subject()];
-    if (news == SharedPorts::News::sender_free)
+    const auto [news, number] = flows_->happen(event, now);
+    if (news == Flows::News::nothing) return;
+    const OnTheWay& what = on_the_way_[number];
+    if (news == Flows::News::sender_free)
       plan(ended, what.send, std::max(now, what.processor_free));
     else
       take(what.message, now);
@@ -141,7 +148,7 @@ class RankPlayer {
   void send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
     const uint32_t place = messages_[number].send;
     const RankOperation& one = operation(place);
-    const uint32_t flow = ports_->send({.from = static_cast<int>(schedule_.rank_of(place)),
+    const uint32_t flow = flows_->send({.from = static_cast<int>(schedule_.rank_of(place)),
                                         .to = static_cast<int>(one.peer),
                                         .size_B = static_cast<double>(one.amount),
                                         .leg = leg},
@@ -150,7 +157,7 @@ class RankPlayer {
     on_the_way_[flow] = {number, place, processor_free};
   }
   // A message to oneself meets no port.
-  bool meets_ports(uint32_t from, uint32_t to) const { return ports_ && from != to; }
+  bool meets_ports(uint32_t from, uint32_t to) const { return flows_ && from != to; }
 
   void name_what_waits() {
     for (uint32_t i = 0; i < waits_.size(); ++i) {
@@ -362,7 +369,8 @@ class RankPlayer {
   const MessageCosts& costs_;
   std::optional<Wires> wires_;
   Agenda agenda_;
-  std::optional<SharedPorts> ports_;
+  std::optional<PortResources> ports_;
+  std::optional<Flows> flows_;
   std::vector<OnTheWay> on_the_way_;  // by their numbers at the ports
   Time leaves_;                       // the card, of the last message sent at once
   std::vector<uint32_t> waits_;

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/net/wires.h"
+#include "sim/net/resources.h"
 #include "sim/work/rank_schedule.h"
 
 namespace sgdsim {
@@ -55,8 +55,9 @@ struct Replay {
   MessageCosts costs;
   const Network* network = nullptr;  // in place of L and G
   AlphaRule alpha = AlphaRule::port;
-  bool shares_ports = false;  // messages in progress share them (sim/net/shared_ports.h)
-  double send_buffer_B = 0;   // what the system takes off a sender's hands
+  bool shares_ports = false;       // messages in progress share them (sim/net/flows.h)
+  Resources* resources = nullptr;  // or wires of routes
+  double send_buffer_B = 0;        // what the system takes off a sender's hands
   ReplayLimits limits = {};
   std::function<void()> pause = {};  // called now and then; what it throws ends it
 };

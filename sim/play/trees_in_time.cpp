@@ -69,12 +69,12 @@ void PlayerInTime::try_edge(int number, Time now) {
   });
   if (there <= edge.sent) return;
   const TreePipeline& pipeline = *trees.pipeline;
-  SharedPorts::Sending what;
+  Parcel what;
   what.from = pipeline.team.colleague(trees.worker, at.from);
   what.to = pipeline.team.colleague(trees.worker, at.to);
   what.size_B = trees.edges->block_B(at.flow, edge.sent);
   what.has_own_link = pipeline.link_duplex;
-  what.leg = Wires(*calls_[trees.call].network, options_.alpha)
+  what.leg = Wires(*calls_[trees.call].network, flows_.alpha_of_legs())
                  .leg(what.from, what.to, what.size_B,
                       pipeline.reduces && pipeline.flows[place(at.flow)].to_root);
   if (options_.jitter.on())
@@ -85,7 +85,7 @@ void PlayerInTime::try_edge(int number, Time now) {
                                                        static_cast<uint64_t>(what.from)));
   ++edge.sent;
   edge.on_its_way = true;
-  const uint32_t message = ports_.send(what, now);
+  const uint32_t message = flows_.send(what, now);
   if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
   on_the_way_[message] = {0, 0, number, 0, 0, what.leg.fold, false};
 }

@@ -1,0 +1,289 @@
+// From messages to flows and back.
+#include "sim/net/flows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_messages = 1 << 22;  // under way at a time, of some 300 bytes
+constexpr double near_enough = 1e-9;
+
+}  // namespace
+
+Flows::Flows(Resources& resources, const Options& options, Agenda& agenda)
+    : resources_(resources),
+      is_routed_(resources.are_routes()),
+      options_(options),
+      agenda_(agenda),
+      rates_(resources.capacities()),
+      carried_B_(is_routed_ ? resources.capacities().size() : 0) {}
+
+void Flows::plan(Kind kind, uint32_t message, Time when) {
+  agenda_.push(when, Event(kind, message, flow(message).version));
+}
+
+uint32_t Flows::add(const Parcel& parcel) {
+  uint32_t message = 0;
+  if (unused_.empty()) {
+    if (flows_.size() == most_messages)
+      throw InputError("", "more than " + std::to_string(most_messages) +
+                               " messages are under way at a time: too many to share ports");
+    message = static_cast<uint32_t>(flows_.size());
+    flows_.emplace_back();
+  } else {
+    message = unused_.back();
+    unused_.pop_back();
+  }
+  Flow& it = flow(message);
+  const uint32_t version = it.version + 1;
+  it = {};
+  it.version = version;
+  it.what = parcel;
+  it.left_ps = static_cast<double>(parcel.leg.transit.ps());
+  return message;
+}
+
+uint32_t Flows::send(const Parcel& parcel, Time now) {
+  const uint32_t message = add(parcel);
+  if (parcel.waits_for_receiver) return message;  // want() lets it begin
+  const double buffer_B = options_.send_buffer_B;
+  const bool is_whole = parcel.size_B <= buffer_B && parcel.size_B > 0;
+  if (is_whole && !is_routed_ && !parcel.has_own_link) {
+    send_in_halves(message, now);
+    return message;
+  }
+  Flow& it = flow(message);
+  it.kept_ps = it.left_ps * std::min(1.0, buffer_B / std::max(1.0, parcel.size_B));
+  if (is_whole && is_routed_) plan(handed_over, message, now);
+  if (pays_first() && parcel.leg.flight > Duration())
+    plan(begins, message, now + parcel.leg.flight);
+  else
+    begin(message, now);
+  return message;
+}
+
+void Flows::send_in_halves(uint32_t message, Time now) {
+  const Parcel parcel = flow(message).what;  // which moves when another one comes
+  const uint32_t second = add(parcel);
+  const Leg& leg = parcel.leg;
+  flow(message).part = Part::leaves;
+  flow(message).half = second;
+  flow(message).left_ps = static_cast<double>(leg.out_busy.ps());
+  flow(second).part = Part::enters;
+  flow(second).half = message;
+  flow(second).left_ps = static_cast<double>(leg.in_busy.ps());
+  plan(handed_over, message, now);
+  join_queue(message, now);
+}
+
+Flows::Queue& Flows::queue_of(const Flow& flow) {
+  const std::size_t number = flow.part == Part::enters
+                                 ? 2 * static_cast<std::size_t>(flow.what.to) + 1
+                                 : 2 * static_cast<std::size_t>(flow.what.from);
+  if (number >= queues_.size()) queues_.resize(number + 1);
+  return queues_[number];
+}
+
+void Flows::join_queue(uint32_t message, Time now) {
+  Queue& queue = queue_of(flow(message));
+  if (queue.is_busy) {
+    queue.waiting.push_back(message);
+    return;
+  }
+  queue.is_busy = true;
+  begin(message, now);
+}
+
+// A message that waits has told of itself one flight after it was sent.
+void Flows::want(uint32_t message, Time now) {
+  plan(begins, message, pays_first() ? now + flow(message).what.leg.flight : now);
+}
+
+Flows::Report Flows::happen(const Event& event, Time now) {
+  if (event.kind() != next_leaves) {
+    const uint32_t message = event.subject();
+    const bool is_old = !event.is_of(flow(message).version);
+    return {follow(static_cast<Kind>(event.kind()), message, is_old, now), message};
+  }
+  if (!event.is_of(next_version_)) return {};
+  next_end_ = Time::last();
+  const uint32_t message = ends_.first().subject;
+  ends_.remove(message);
+  plan_next(now);
+  return {leave(message, now), message};
+}
+
+Flows::News Flows::follow(Kind kind, uint32_t message, bool is_old, Time now) {
+  Flow& it = flow(message);
+  switch (kind) {
+    case begins:
+      if (is_half(it))
+        join_queue(message, now);
+      else
+        begin(message, now);
+      return News::nothing;
+    case frees:
+      if (is_old) return News::nothing;
+      [[fallthrough]];
+    case handed_over:
+      if (it.is_free) return News::nothing;
+      it.is_free = true;
+      return News::sender_free;
+    case leaves:
+      return is_old ? News::nothing : leave(message, now);
+    case arrives:
+      unused_.push_back(message);
+      if (is_half(it)) unused_.push_back(it.half);
+      return News::arrived;
+    default:
+      return News::nothing;
+  }
+}
+
+Flows::News Flows::leave(uint32_t message, Time now) {
+  end(message, now);
+  Flow& it = flow(message);
+  if (is_half(it)) {
+    end_half(message, now);
+    return News::nothing;
+  }
+  // What waited for its receiver, or paid its latency before, is there.
+  const bool is_there = it.what.waits_for_receiver || pays_first();
+  plan(arrives, message, is_there ? now : now + it.what.leg.flight);
+  if (it.is_free || it.what.waits_for_receiver) return News::nothing;
+  it.is_free = true;
+  return News::sender_free;
+}
+
+void Flows::begin(uint32_t message, Time now) {
+  Flow& it = flow(message);
+  it.since = now;
+  if (it.part == Part::leaves) {
+    flow(it.half).arrives = now + it.what.leg.flight + it.what.leg.transit;
+    plan(begins, it.half, now + it.what.leg.flight);
+  }
+  it.is_shared = it.what.size_B > 0 && it.left_ps > 0 && (is_routed_ || !it.what.has_own_link);
+  if (!it.is_shared) {
+    ++it.version;
+    plan(leaves, message, now + Duration::nearest_ps(it.left_ps));
+    return;
+  }
+  find_route(message);
+}
+
+void Flows::find_route(uint32_t message) {
+  Flow& it = flow(message);
+  uses_.clear();
+  it.is_flowing = resources_.find(it.what, it.part, uses_);
+  if (!it.is_flowing) {
+    stranded_.push_back(message);
+    return;
+  }
+  if (is_routed_) {
+    const double left_B = alone(it) * it.left_ps;
+    for (const ResourceUse& use : uses_) carried_B_[use.resource] += use.share * left_B;
+  }
+  rates_.add(message, uses_, alone(it));
+}
+
+void Flows::open(uint32_t resource, bool is_open, Time now) {
+  resources_.open(resource, is_open);
+  std::vector<uint32_t> again = std::exchange(stranded_, {});
+  for (uint32_t message = 0; message < flows_.size(); ++message) {
+    Flow& it = flow(message);
+    if (!it.is_flowing) continue;
+    note_progress(it, now);
+    rates_.for_each_use(message, [&](uint32_t used, double share) {
+      carried_B_[used] -= share * alone(it) * it.left_ps;
+    });
+    it.rate = 0;
+    ++it.version;
+    ends_.remove(message);
+    rates_.remove(message);
+    again.push_back(message);
+  }
+  for (const uint32_t message : again) find_route(message);
+}
+
+void Flows::note_progress(Flow& it, Time now) {
+  it.left_ps = std::max(0.0, it.left_ps - it.rate * static_cast<double>((now - it.since).ps()));
+  it.since = now;
+}
+
+void Flows::end(uint32_t message, Time now) {
+  Flow& it = flow(message);
+  it.rate = 0;
+  ++it.version;
+  if (it.is_flowing) rates_.remove(message);
+  it.is_flowing = false;
+  if (!is_half(it)) return;
+  Queue& queue = queue_of(it);
+  if (queue.next == queue.waiting.size())
+    queue = {};
+  else
+    begin(queue.waiting[queue.next++], now);
+}
+
+// Of a whole message: it has arrived when it has both left and entered.
+void Flows::end_half(uint32_t message, Time now) {
+  Flow& it = flow(message);
+  Flow& second = it.part == Part::enters ? it : flow(it.half);
+  if (it.part == Part::leaves) second.arrives = std::max(second.arrives, now + it.what.leg.flight);
+  it.has_left = true;
+  if (!flow(it.half).has_left) return;
+  plan(arrives, it.part == Part::enters ? it.half : message, std::max(now, second.arrives));
+}
+
+// Bytes per picosecond of a flow that shares nothing.
+double Flows::alone(const Flow& flow) {
+  const Leg& leg = flow.what.leg;
+  const Duration busy = flow.part == Part::whole    ? leg.transit
+                        : flow.part == Part::enters ? leg.in_busy
+                                                    : leg.out_busy;
+  return flow.what.size_B / static_cast<double>(busy.ps());
+}
+
+void Flows::settle(Time now) {
+  rates_.settle([&](uint32_t message, double rate) { set_rate(message, rate, now); });
+  if (rates_.work() > options_.most_work)
+    throw InputError("",
+                     "too many messages share ports with each other; fewer ranks, or ports that "
+                     "take turns, can be played");
+  plan_next(now);
+}
+
+void Flows::set_rate(uint32_t message, double rate, Time now) {
+  Flow& it = flow(message);
+  rate /= alone(it);
+  if (rate > 1 - near_enough) rate = 1;
+  if (std::abs(rate - it.rate) <= near_enough * rate) return;
+  note_progress(it, now);
+  it.rate = rate;
+  ++it.version;
+  const double left_ps = it.left_ps / rate;
+  // One that hardly flows never ends, unless it gets more.
+  if (rate <= 0 || left_ps > static_cast<double>((Time::last() - now).ps()) / 2) {
+    ends_.remove(message);
+    return;
+  }
+  ends_.set(message, now + Duration::nearest_ps(left_ps));
+  if (!it.is_free && !is_half(it) && it.kept_ps > 0 && rate > 0)
+    plan(frees, message, now + Duration::nearest_ps(std::max(0.0, it.left_ps - it.kept_ps) / rate));
+}
+
+// One event for the first of all ends.
+void Flows::plan_next(Time now) {
+  const Time first = ends_.empty() ? Time::last() : std::max(now, ends_.first().time);
+  if (first == next_end_) return;
+  next_end_ = first;
+  ++next_version_;
+  if (!ends_.empty()) agenda_.push(first, Event(next_leaves, 0, next_version_));
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,129 @@
+// Messages as fluid flows over what they share: ports, or the wires of their routes.
+//
+// All flows in progress share each resource max-min fairly in bytes (sim/net/max_min.h); a flow
+// alone takes what a message takes on its own, to the picosecond. Rates change once per moment, and
+// only where a change is felt.
+//
+// Over ports, a message takes its flight after its bytes have left. A message that fits whole into
+// the sender's buffer is handed over at once: it leaves by the sender's port behind those handed
+// over before it, and enters the receiver's behind those that came before it, so that neither end
+// holds up the other. Of a larger one the sender keeps what the buffer does not hold, and is free
+// when the rest fits.
+//
+// Over wires, the latency of the route is charged once: with alpha=port before the first byte
+// flows, and the sender is free when the message is there; with alpha=wire after the last one has
+// left, which is when the sender is free. What a buffer holds is off the sender's hands.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "sim/core/agenda.h"
+#include "sim/core/indexed_heap.h"
+#include "sim/net/max_min.h"
+
+namespace sgdsim {
+
+class Flows {
+ public:
+  enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves, kinds };
+  enum class News : uint8_t { nothing, sender_free, arrived };
+
+  struct Options {
+    AlphaRule alpha = AlphaRule::port;
+    double send_buffer_B = 0;
+    double most_work = std::numeric_limits<double>::infinity();  // flows looked at; then: refused
+  };
+  Flows(Resources& resources, const Options& options, Agenda& agenda);
+
+  // Returns the number by which events speak of the message, until it has arrived.
+  uint32_t send(const Parcel& parcel, Time now);
+  // How long after it is sent the receiver of a message that waits for it knows of it; and then the
+  // receiver is there.
+  Duration notice(const Leg& leg) const { return pays_first() ? Duration() : leg.flight; }
+  void want(uint32_t message, Time now);
+  // One of its events: what it says about which message.
+  struct Report {
+    News news = News::nothing;
+    uint32_t message = 0;
+  };
+  Report happen(const Event& event, Time now);
+  // Shares everything anew, after all that happened at this moment.
+  void settle(Time now);
+
+  // As it would be for a message: the flight apart from what is shared, over wires.
+  AlphaRule alpha_of_legs() const { return is_routed_ ? AlphaRule::wire : options_.alpha; }
+  const MaxMin& rates() const { return rates_; }
+  // A resource gives more or less from now on.
+  void set_capacity(uint32_t resource, double capacity) { rates_.set_capacity(resource, capacity); }
+  // Wires open or close: messages in progress take the routes that there are now, and those without
+  // one wait. The rest of what they have paid stays paid.
+  void open(uint32_t resource, bool is_open, Time now);
+  // Messages that have no route.
+  const std::vector<uint32_t>& stranded() const { return stranded_; }
+  const Parcel& parcel(uint32_t message) const { return flows_[message].what; }
+  // Bytes that have begun to use each resource.
+  const std::vector<double>& carried_B() const { return carried_B_; }
+
+ private:
+  using Part = Resources::Part;
+  struct Flow {
+    Parcel what;
+    double left_ps = 0;  // of its time alone
+    double kept_ps = 0;  // the sender is free when no more than this is left
+    double rate = 0;     // 1: as if alone; 0: it does not flow
+    Time since;          // of that rate
+    uint32_t version = 0;
+    Part part = Part::whole;
+    bool has_left = false;  // its other half
+    uint32_t half = 0;      // the other one
+    Time arrives;           // not before
+    bool is_shared = true;  // else it only takes time
+    bool is_flowing = false;
+    bool is_free = false;  // the sender is
+  };
+  // Whole messages at a port that have not begun, behind one that has.
+  struct Queue {
+    std::vector<uint32_t> waiting;
+    std::size_t next = 0;
+    bool is_busy = false;
+  };
+
+  Flow& flow(uint32_t message) { return flows_[message]; }
+  static double alone(const Flow& flow);
+  // Latency before the first byte, over wires.
+  bool pays_first() const { return is_routed_ && options_.alpha == AlphaRule::port; }
+  bool is_half(const Flow& flow) const { return flow.part != Part::whole; }
+  uint32_t add(const Parcel& parcel);
+  void send_in_halves(uint32_t message, Time now);
+  Queue& queue_of(const Flow& flow);
+  void join_queue(uint32_t message, Time now);
+  void end_half(uint32_t message, Time now);
+  void plan(Kind kind, uint32_t message, Time when);
+  void plan_next(Time now);
+  void begin(uint32_t message, Time now);
+  void find_route(uint32_t message);
+  void note_progress(Flow& flow, Time now);
+  News follow(Kind kind, uint32_t message, bool is_old, Time now);
+  News leave(uint32_t message, Time now);
+  void end(uint32_t message, Time now);
+  void set_rate(uint32_t message, double rate, Time now);
+
+  Resources& resources_;
+  bool is_routed_;
+  Options options_;
+  Agenda& agenda_;
+  MaxMin rates_;
+  std::vector<Flow> flows_;
+  std::vector<uint32_t> unused_;
+  std::vector<Queue> queues_;  // of buffered messages, out and in of every worker
+  IndexedHeap ends_;           // of flows that share, by their present rates
+  Time next_end_ = Time::last();
+  uint32_t next_version_ = 0;
+  std::vector<ResourceUse> uses_;
+  std::vector<uint32_t> stranded_;
+  std::vector<double> carried_B_;
+};
+
+}  // namespace sgdsim

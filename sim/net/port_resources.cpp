@@ -1,0 +1,38 @@
+// Numbered worker by worker, then way by way; out before in.
+#include "sim/net/port_resources.h"
+
+namespace sgdsim {
+
+std::vector<double> PortResources::capacities() const {
+  auto ports = 2 * static_cast<std::size_t>(network_.workers());
+  for (const SharedWays& shared : network_.shared_ways())
+    ports += 2 * (shared.way_of(network_.workers() - 1) + 1);
+  return std::vector<double>(ports, 1.0);
+}
+
+bool PortResources::find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) {
+  auto add = [&](std::size_t port, double per_byte) {
+    if (per_byte > 0) uses.push_back({static_cast<uint32_t>(port), per_byte});
+  };
+  auto per_byte = [&](Duration busy) { return static_cast<double>(busy.ps()) / parcel.size_B; };
+  const bool leaves = part != Part::enters;
+  const bool enters = part != Part::leaves;
+  if (leaves) add(2 * static_cast<std::size_t>(parcel.from), per_byte(parcel.leg.out_busy));
+  if (enters) add(2 * static_cast<std::size_t>(parcel.to) + 1, per_byte(parcel.leg.in_busy));
+  std::size_t base = 2 * static_cast<std::size_t>(network_.workers());
+  for (const SharedWays& shared : network_.shared_ways()) {
+    if (parcel.from / shared.group != parcel.to / shared.group) {
+      if (leaves) add(base + 2 * shared.way_of(parcel.from), shared.rate_of(parcel.from).ps());
+      if (enters) add(base + 2 * shared.way_of(parcel.to) + 1, shared.rate_of(parcel.to).ps());
+    }
+    base += 2 * (shared.way_of(network_.workers() - 1) + 1);
+  }
+  return true;
+}
+
+ResourceName PortResources::name_of(uint32_t resource) const {
+  const std::string number = std::to_string(resource / 2);
+  return {"port", number, resource % 2 == 0 ? "network" : "worker"};
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,24 @@
+// The ports of workers as resources that messages share: out and in of every worker, and of every
+// way that several workers share, as the cards of a node and the uplinks of a rack.
+#pragma once
+
+#include "sim/net/resources.h"
+
+namespace sgdsim {
+
+class PortResources : public Resources {
+ public:
+  explicit PortResources(const Network& network) : network_(network) {}
+
+  // A port gives all its time. What a message takes of it is the time that a byte keeps it busy.
+  std::vector<double> capacities() const override;
+  bool find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) override;
+  bool are_routes() const override { return false; }
+  ResourceName name_of(uint32_t resource) const override;
+  void open(uint32_t, bool) override {}  // ports do not close
+
+ private:
+  const Network& network_;
+};
+
+}  // namespace sgdsim

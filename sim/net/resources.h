@@ -1,0 +1,70 @@
+// What messages in progress share on their way: the ports of workers, or the wires of their routes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/net/wires.h"
+
+namespace sgdsim {
+
+// A message that is handed to the network.
+struct Parcel {
+  int from = 0;
+  int to = 0;
+  double size_B = 0;
+  Leg leg;
+  bool waits_for_receiver = false;  // rendezvous: flows when the receiver is there, too
+  bool has_own_link = false;        // which it shares with nobody
+  uint64_t flow = 0;                // of several between the same two that may go other ways
+};
+
+// What a message takes of a resource, for each byte per picosecond of its rate.
+struct ResourceUse {
+  uint32_t resource = 0;
+  double share = 1;
+};
+
+struct ResourceName {
+  std::string kind;  // of link
+  std::string from;
+  std::string to;
+};
+
+class Resources {
+ public:
+  // A message that fits into its sender's buffer leaves and enters as two flows.
+  enum class Part : uint8_t { whole, leaves, enters };
+
+  Resources() = default;
+  Resources(const Resources&) = delete;
+  Resources& operator=(const Resources&) = delete;
+  virtual ~Resources() = default;
+
+  // How much of each there is, or infinity: the shares of all that flows, times their rates, are no
+  // more.
+  virtual std::vector<double> capacities() const = 0;
+  // Adds what a message uses; false if there is no way at present.
+  virtual bool find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) = 0;
+  // Whether these are wires. Then the time on the way is the network's, and alpha is no part of
+  // what is shared; else they are the ports of both ends.
+  virtual bool are_routes() const = 0;
+  // For people.
+  virtual ResourceName name_of(uint32_t resource) const = 0;
+  // Whether routes that are found from now on may take it.
+  virtual void open(uint32_t resource, bool is_open) = 0;
+};
+
+// Which of several shortest routes a message takes.
+enum class Routing : uint8_t {
+  by_destination,  // the digits of the receiver's number choose, as in D-mod-k
+  hashed,          // each flow by chance: equal-cost multipath
+  split            // over all of them, evenly at each branch
+};
+struct RouteChoice {
+  Routing routing = Routing::by_destination;
+  uint64_t seed = 1;
+};
+
+}  // namespace sgdsim

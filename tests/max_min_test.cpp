@@ -1,0 +1,151 @@
+// Max-min fair rates: against cases from textbooks, and against filling from scratch.
+#include "sim/net/max_min.h"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <limits>
+#include <map>
+
+#include "sim/core/random.h"
+
+using namespace sgdsim;
+
+namespace {
+
+constexpr double no_cap = 1e30;
+
+// What is here, for the reading that knows no increments.
+struct PlainNetwork {
+  std::vector<double> capacities;
+  struct PlainFlow {
+    std::vector<ResourceUse> uses;
+    double cap = no_cap;
+  };
+  std::map<uint32_t, PlainFlow> flows;
+};
+
+// Raises all rates together; who meets a limit stays there.
+std::map<uint32_t, double> filled_from_scratch(const PlainNetwork& network) {
+  std::map<uint32_t, double> rates;
+  std::map<uint32_t, bool> is_fixed;
+  for (const auto& [number, flow] : network.flows) rates[number] = 0;
+  while (is_fixed.size() < rates.size()) {
+    double level = std::numeric_limits<double>::infinity();
+    std::vector<double> levels(network.capacities.size(), level);
+    for (std::size_t r = 0; r < network.capacities.size(); ++r) {
+      double room = network.capacities[r];
+      double asked = 0;
+      for (const auto& [number, flow] : network.flows)
+        for (const ResourceUse& use : flow.uses)
+          if (use.resource == r) {
+            if (is_fixed.contains(number))
+              room -= use.share * rates[number];
+            else
+              asked += use.share;
+          }
+      if (asked > 0) levels[r] = std::max(0.0, room) / asked;
+      level = std::min(level, levels[r]);
+    }
+    for (const auto& [number, flow] : network.flows)
+      if (!is_fixed.contains(number)) level = std::min(level, flow.cap);
+    for (const auto& [number, flow] : network.flows) {
+      if (is_fixed.contains(number)) continue;
+      bool stays = flow.cap <= level;
+      for (const ResourceUse& use : flow.uses)
+        if (levels[use.resource] <= level * (1 + 1e-12)) stays = true;
+      if (!stays) continue;
+      is_fixed[number] = true;
+      rates[number] = level;
+    }
+  }
+  return rates;
+}
+
+bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(a, b) + 1e-300; }
+
+std::vector<double> rates_of(const std::vector<double>& capacities,
+                             const std::vector<std::vector<uint32_t>>& routes) {
+  MaxMin network(capacities);
+  for (uint32_t f = 0; f < routes.size(); ++f) {
+    std::vector<ResourceUse> uses;
+    for (const uint32_t resource : routes[f]) uses.push_back({resource, 1});
+    network.add(f, uses, no_cap);
+  }
+  std::vector<double> rates(routes.size());
+  network.settle([&](uint32_t flow, double rate) { rates[flow] = rate; });
+  return rates;
+}
+
+}  // namespace
+
+// Bertsekas and Gallager, figure 6.9 in kind: one long flow over three links, one short on each.
+TEST_CASE("max-min: the parking lot") {
+  CHECK(rates_of({1, 1, 1}, {{0, 1, 2}, {0}, {1}, {2}}) == std::vector{0.5, 0.5, 0.5, 0.5});
+  // The middle link has three times as much: its own flow takes what the long one leaves.
+  CHECK(rates_of({1, 3, 1}, {{0, 1, 2}, {0}, {1}, {2}}) == std::vector{0.5, 0.5, 2.5, 0.5});
+}
+
+TEST_CASE("max-min: one bottleneck, and two that have nothing to do with each other") {
+  CHECK(rates_of({6}, {{0}, {0}, {0}}) == std::vector{2.0, 2.0, 2.0});
+  CHECK(rates_of({6, 1}, {{0}, {0}, {0}, {1}, {1}}) == std::vector{2.0, 2.0, 2.0, 0.5, 0.5});
+  // Held up at 1 there, a flow leaves 5 of 6 to the other one here.
+  CHECK(rates_of({6, 1}, {{0, 1}, {0}}) == std::vector{1.0, 5.0});
+}
+
+// Flows come and go, resources give more or less or nothing; after each change all rates are those
+// of filling from scratch, no resource gives more than it has, and what did not change is not told.
+TEST_CASE("max-min: random changes of random networks, against filling from scratch") {
+  Random random(17);
+  int networks = 0;
+  for (int round = 0; round < 5'000; ++round, ++networks) {
+    PlainNetwork plain;
+    const auto resources = 1 + random.below(12);
+    const bool alike = random.below(3) == 0;  // ties
+    for (uint64_t r = 0; r < resources; ++r)
+      plain.capacities.push_back(alike ? 1.0 : random.uniform(0.1, 10));
+    MaxMin network(plain.capacities);
+    std::map<uint32_t, double> told;
+    for (int step = 0; step < 20; ++step) {
+      const uint64_t changes = 1 + random.below(3);
+      for (uint64_t c = 0; c < changes; ++c) {
+        const uint64_t what = random.below(10);
+        if (what < 6 || plain.flows.empty()) {
+          uint32_t number = 0;
+          while (plain.flows.contains(number)) ++number;
+          PlainNetwork::PlainFlow flow;
+          for (uint32_t r = 0; r < resources; ++r)
+            if (random.below(3) == 0)
+              flow.uses.push_back({r, alike || random.below(2) == 0 ? 1.0 : random.uniform()});
+          if (flow.uses.empty()) flow.uses.push_back({0, 1});
+          if (random.below(3) == 0) flow.cap = alike ? 0.5 : random.uniform(0.01, 3);
+          network.add(number, flow.uses, flow.cap);
+          plain.flows[number] = std::move(flow);
+          told[number] = 0;
+        } else if (what < 9) {
+          auto gone = plain.flows.begin();
+          std::advance(gone, static_cast<std::ptrdiff_t>(random.below(plain.flows.size())));
+          network.remove(gone->first);
+          told.erase(gone->first);
+          plain.flows.erase(gone);
+        } else {
+          const auto resource = static_cast<uint32_t>(random.below(resources));
+          plain.capacities[resource] = random.below(4) == 0 ? 0 : random.uniform(0.1, 10);
+          network.set_capacity(resource, plain.capacities[resource]);
+        }
+      }
+      network.settle([&](uint32_t flow, double rate) { told[flow] = rate; });
+      const std::map<uint32_t, double> expected = filled_from_scratch(plain);
+      for (const auto& [number, rate] : expected) {
+        CAPTURE(round);
+        CAPTURE(step);
+        CAPTURE(number);
+        REQUIRE(is_near(network.rate(number), rate));
+        REQUIRE(is_near(told[number], rate));
+      }
+      for (uint32_t r = 0; r < resources; ++r)
+        REQUIRE(network.used(r) <= plain.capacities[r] * (1 + 1e-9));
+    }
+  }
+  CHECK(networks == 5'000);
+}

@@ -1,0 +1,174 @@
+// From the graph to resources, and along its shortest routes.
+#include "topologies/routed_wires.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+
+#include "sim/core/random.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double most_table_bits = 4e9;
+
+std::size_t at(int number) { return static_cast<std::size_t>(number); }
+
+}  // namespace
+
+RoutedWires::RoutedWires(Graph graph, const RouteChoice& choice)
+    : graph_(std::move(graph)),
+      choice_(choice),
+      outs_(graph_.vertices().size()),
+      gates_(at(graph_.workers())),
+      closed_(2 * graph_.connections().size()),
+      last_(at(graph_.workers())) {
+  std::vector<int> links(graph_.vertices().size());
+  const std::vector<Connection>& connections = graph_.connections();
+  for (std::size_t c = 0; c < connections.size(); ++c) {
+    const Connection& one = connections[c];
+    const auto number = static_cast<int>(c);
+    outs_[at(one.from)].push_back({one.to, way_number(number, false)});
+    if (one.both_ways) outs_[at(one.to)].push_back({one.from, way_number(number, true)});
+    ++links[at(one.from)];
+    ++links[at(one.to)];
+  }
+  for (std::vector<Out>& outs : outs_) std::stable_sort(outs.begin(), outs.end());
+  for (int worker = 0; worker < graph_.workers(); ++worker) {
+    const int vertex = graph_.vertex_of(worker);
+    gates_[at(worker)] = {vertex, true, 0};
+    const std::vector<Out>& outs = outs_[at(vertex)];
+    if (links[at(vertex)] != 1 || outs.empty()) continue;
+    if (!connections[outs.front().way / 2].both_ways) continue;
+    gates_[at(worker)] = {outs.front().next, false, outs.front().way ^ 1U};
+  }
+}
+
+std::vector<double> RoutedWires::capacities() const {
+  std::vector<double> capacities;
+  capacities.reserve(2 * graph_.connections().size());
+  for (const Connection& one : graph_.connections()) {
+    const double per_byte = one.link.cost().per_byte.ps();
+    const double capacity = per_byte > 0 ? 1 / per_byte : std::numeric_limits<double>::infinity();
+    capacities.push_back(capacity);
+    capacities.push_back(capacity);
+  }
+  return capacities;
+}
+
+ResourceName RoutedWires::name_of(uint32_t resource) const {
+  const Connection& one = graph_.connections()[resource / 2];
+  const std::string& from = graph_.vertices()[at(one.from)].name;
+  const std::string& to = graph_.vertices()[at(one.to)].name;
+  return resource % 2 == 0 ? ResourceName{one.link_class, from, to}
+                           : ResourceName{one.link_class, to, from};
+}
+
+void RoutedWires::open(uint32_t resource, bool is_open) {
+  closed_[resource] = !is_open;
+  tables_.clear();
+  for (LastRoute& last : last_) last.to = -1;
+}
+
+const Ways& RoutedWires::ways_to(int vertex) {
+  auto place = tables_.find(vertex);
+  if (place != tables_.end()) return place->second;
+  if (static_cast<double>(tables_.size()) * static_cast<double>(closed_.size()) > most_table_bits)
+    tables_.clear();
+  return tables_.emplace(vertex, graph_.ways_to(vertex, closed_)).first->second;
+}
+
+bool RoutedWires::find(const Parcel& parcel, Part, std::vector<ResourceUse>& uses) {
+  if (parcel.from == parcel.to) return true;
+  LastRoute& last = last_[at(parcel.from)];
+  if (last.to == parcel.to) {
+    uses.insert(uses.end(), last.uses.begin(), last.uses.end());
+    return true;
+  }
+  const std::size_t before = uses.size();
+  const Gate& gate = gates_[at(parcel.to)];
+  if (!gate.is_own && closed_[gate.way_in]) return false;
+  const int from = graph_.vertex_of(parcel.from);
+  const Ways& ways = ways_to(gate.vertex);
+  if (!(choice_.routing == Routing::split ? spread(from, gate.vertex, ways, uses)
+                                          : walk(parcel, from, gate.vertex, ways, uses)))
+    return false;
+  if (!gate.is_own) add(gate.way_in, 1, uses);
+  if (choice_.routing != Routing::hashed) {
+    last.to = parcel.to;
+    last.uses.assign(uses.begin() + static_cast<std::ptrdiff_t>(before), uses.end());
+  }
+  return true;
+}
+
+void RoutedWires::add(uint32_t way, double share, std::vector<ResourceUse>& uses) const {
+  if (graph_.connections()[way / 2].link.per_byte.ps() > 0) uses.push_back({way, share});
+}
+
+std::size_t RoutedWires::choices_at(int vertex, const Ways& ways) const {
+  std::size_t choices = 0;
+  for (const Out& out : outs_[at(vertex)]) choices += ways[out.way] ? std::size_t{1} : 0;
+  return choices;
+}
+
+bool RoutedWires::walk(const Parcel& parcel, int from, int to, const Ways& ways,
+                       std::vector<ResourceUse>& uses) const {
+  auto digits = static_cast<std::size_t>(parcel.to);
+  Random random = choice_.routing == Routing::hashed
+                      ? Random(choice_.seed)
+                            .stream(static_cast<uint64_t>(parcel.from))
+                            .stream(static_cast<uint64_t>(parcel.to))
+                            .stream(parcel.flow)
+                      : Random(0);
+  for (int here = from; here != to;) {
+    const std::size_t choices = choices_at(here, ways);
+    if (choices == 0) return false;
+    std::size_t chosen = 0;
+    if (choices > 1 && choice_.routing == Routing::hashed) {
+      chosen = random.below(choices);
+    } else if (choices > 1) {
+      chosen = digits % choices;
+      digits /= choices;
+    }
+    for (const Out& out : outs_[at(here)]) {
+      if (!ways[out.way] || chosen-- > 0) continue;
+      add(out.way, 1, uses);
+      here = out.next;
+      break;
+    }
+  }
+  return true;
+}
+
+// Each vertex once everything that leads to it has been.
+bool RoutedWires::spread(int from, int to, const Ways& ways, std::vector<ResourceUse>& uses) const {
+  struct Passed {
+    int to_come = 0;
+    double share = 0;
+  };
+  std::map<int, Passed> vertices{{from, {0, 1}}};
+  std::queue<int> next({from});
+  for (; !next.empty(); next.pop())
+    for (const Out& out : outs_[at(next.front())]) {
+      if (!ways[out.way] || next.front() == to) continue;
+      const auto [place, is_new] = vertices.try_emplace(out.next);
+      ++place->second.to_come;
+      if (is_new) next.push(out.next);
+    }
+  if (!vertices.contains(to)) return false;
+  for (next.push(from); !next.empty(); next.pop()) {
+    const int here = next.front();
+    if (here == to) continue;
+    const double share = vertices[here].share / static_cast<double>(choices_at(here, ways));
+    for (const Out& out : outs_[at(here)]) {
+      if (!ways[out.way]) continue;
+      add(out.way, share, uses);
+      Passed& passed = vertices[out.next];
+      passed.share += share;
+      if (--passed.to_come == 0) next.push(out.next);
+    }
+  }
+  return true;
+}
+
+}  // namespace sgdsim

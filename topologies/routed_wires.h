@@ -1,0 +1,59 @@
+// The wires of a cluster as resources that flows share: every direction of every link. Routes are
+// the shortest ones of the graph (topologies/graph.h); a RouteChoice says which of them.
+//
+// What begins a shortest route to a worker is looked up once for each worker, or once for all that
+// hang on the same switch by a single link, and kept as a bit for each way.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/net/resources.h"
+#include "topologies/graph.h"
+
+namespace sgdsim {
+
+class RoutedWires : public Resources {
+ public:
+  RoutedWires(Graph graph, const RouteChoice& choice);
+
+  std::vector<double> capacities() const override;
+  bool find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) override;
+  bool are_routes() const override { return true; }
+  ResourceName name_of(uint32_t resource) const override;
+  void open(uint32_t resource, bool is_open) override;
+
+ private:
+  struct Out {
+    int next = 0;
+    uint32_t way = 0;
+    bool operator<(const Out& other) const { return next < other.next; }
+  };
+  const Ways& ways_to(int vertex);
+  std::size_t choices_at(int vertex, const Ways& ways) const;
+  // From a vertex to another one; false if there is no way.
+  bool walk(const Parcel& parcel, int from, int to, const Ways& ways,
+            std::vector<ResourceUse>& uses) const;
+  bool spread(int from, int to, const Ways& ways, std::vector<ResourceUse>& uses) const;
+  void add(uint32_t way, double share, std::vector<ResourceUse>& uses) const;
+
+  Graph graph_;
+  RouteChoice choice_;
+  std::vector<std::vector<Out>> outs_;  // of each vertex
+  struct Gate {
+    int vertex = 0;       // the only neighbour of a worker, or itself
+    bool is_own = true;   // itself
+    uint32_t way_in = 0;  // else: from there to the worker
+  };
+  std::vector<Gate> gates_;     // of each worker
+  std::map<int, Ways> tables_;  // by vertex
+  Ways closed_;
+  struct LastRoute {
+    int to = -1;
+    std::vector<ResourceUse> uses;
+  };
+  std::vector<LastRoute> last_;  // of each worker, where routes do not differ between flows
+};
+
+}  // namespace sgdsim
