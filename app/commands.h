@@ -33,6 +33,7 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code);
 void add_merge_command(CLI::App& program, Streams streams, int& exit_code);
 void add_tune_command(CLI::App& program, Streams streams, int& exit_code);
 void add_replay_command(CLI::App& program, Streams streams, int& exit_code);
+void add_traffic_command(CLI::App& program, Streams streams, int& exit_code);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
 void add_fit_command(CLI::App& program, Streams streams);

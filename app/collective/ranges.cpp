@@ -71,17 +71,6 @@ double parse_number(const std::string& text, double least, double most, const st
   return value;
 }
 
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char letter : text) {
-    if (letter == ',')
-      parts.emplace_back();
-    else if (letter != ' ' || !parts.back().empty())
-      parts.back() += letter;
-  }
-  return parts;
-}
-
 std::vector<int64_t> parse_counts(const std::string& text, const std::string& where) {
   return parse_list(text, where, [&](const std::string& one) { return parse_count(one, where); });
 }

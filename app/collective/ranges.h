@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/number_list.h"
 #include "sim/core/units.h"
 
 namespace sgdsim {
@@ -13,6 +14,5 @@ std::vector<Bytes> parse_sizes(const std::string& text, const std::string& where
 // One whole number, or one number, in a range; NaN is in none.
 int64_t parse_whole(const std::string& text, int64_t least, int64_t most, const std::string& where);
 double parse_number(const std::string& text, double least, double most, const std::string& where);
-std::vector<std::string> split_list(const std::string& text);
 
 }  // namespace sgdsim

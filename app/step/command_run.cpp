@@ -15,6 +15,7 @@
 #include "app/write_text.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
+#include "sim/core/number_list.h"
 
 namespace sgdsim {
 namespace {
@@ -75,12 +76,12 @@ StepResult simulate(const Experiment& experiment, Timeline* timeline) {
 Timeline timeline_wanted(const RunArguments& arguments, const Experiment& experiment) {
   constexpr const char* where = "--timeline-iterations";
   Timeline timeline;
-  timeline.workers = parse_workers(arguments.timeline_workers, experiment.cluster.network.workers(),
+  timeline.workers = parse_numbers(arguments.timeline_workers, experiment.cluster.network.workers(),
                                    "--timeline-workers", "worker");
   timeline.first_iteration = timeline.last_iteration = experiment.warm_up;
   if (arguments.timeline_iterations.empty()) return timeline;
   const std::vector<int> chosen =
-      parse_workers(arguments.timeline_iterations, experiment.warm_up + experiment.iterations,
+      parse_numbers(arguments.timeline_iterations, experiment.warm_up + experiment.iterations,
                     where, "iteration");
   timeline.first_iteration = chosen.front();
   timeline.last_iteration = chosen.back();

@@ -8,17 +8,11 @@
 #include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/version.h"
+#include "sim/core/nearest_rank.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
 namespace {
-
-// The value below which a part of the sorted sample lies (nearest rank).
-Duration quantile(const std::vector<Duration>& sorted, double part) {
-  const double rank = std::ceil(part * static_cast<double>(sorted.size()));
-  const auto index = static_cast<std::size_t>(std::max(1., rank)) - 1;
-  return sorted[std::min(index, sorted.size() - 1)];
-}
 
 Json breakdown_json(const Breakdown& part) {
   return {{"forward_us", part.forward.us()},
@@ -55,9 +49,9 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   metrics.total_ps = sum.ps();
   metrics.mean_ps = (sum + Duration::ps(count / 2)).ps() / count;
   metrics.mean_us = static_cast<double>(sum.ps()) / static_cast<double>(count) / 1e6;
-  metrics.p50_us = quantile(sorted, 0.5).us();
-  metrics.p95_us = quantile(sorted, 0.95).us();
-  metrics.p99_us = quantile(sorted, 0.99).us();
+  metrics.p50_us = nearest_rank(sorted, 0.5).us();
+  metrics.p95_us = nearest_rank(sorted, 0.95).us();
+  metrics.p99_us = nearest_rank(sorted, 0.99).us();
   metrics.max_us = sorted.back().us();
   const Breakdown& mean = result.mean;
   metrics.overlap_ratio =

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <map>
@@ -11,7 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "app/collective/ranges.h"
 #include "app/version.h"
 #include "sim/core/error.h"
 
@@ -192,32 +190,6 @@ std::string timeline_json(const Experiment& experiment, const Timeline& timeline
     }
   }
   return writer.finish();
-}
-
-std::vector<int> parse_workers(const std::string& text, int count, const std::string& where,
-                               const std::string& what) {
-  std::set<int> chosen;
-  for (const std::string& part : split_list(text)) {
-    const std::size_t dash = part.find('-');
-    const auto number = [&](const std::string& digits) {
-      int64_t value = 0;
-      const auto [end, problem] =
-          std::from_chars(digits.data(), digits.data() + digits.size(), value);
-      if (digits.empty() || digits.front() == '-' || end != digits.data() + digits.size() ||
-          problem == std::errc::invalid_argument)
-        throw InputError(where, "expected numbers as 0-3,7, got \"" + text + "\"");
-      if (problem != std::errc{} || value >= count)
-        throw InputError(where, "there is no " + what + " " + digits + ": the last one is " +
-                                    std::to_string(count - 1));
-      return static_cast<int>(value);
-    };
-    const int first = number(part.substr(0, dash));
-    const int last = dash == std::string::npos ? first : number(part.substr(dash + 1));
-    if (last < first)
-      throw InputError(where, "expected the smaller number first, got \"" + part + "\"");
-    for (int one = first; one <= last; ++one) chosen.insert(one);
-  }
-  return {chosen.begin(), chosen.end()};
 }
 
 }  // namespace sgdsim

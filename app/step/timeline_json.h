@@ -17,8 +17,4 @@ std::string timeline_json(const Experiment& experiment, const Timeline& timeline
 inline constexpr char timeline_beginning[] =
     "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"sgdsim\",";
 
-// "0-3,7" as numbers in growing order; an error if one is not below `count`. `what`: "worker".
-std::vector<int> parse_workers(const std::string& text, int count, const std::string& where,
-                               const std::string& what);
-
 }  // namespace sgdsim

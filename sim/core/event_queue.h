@@ -44,6 +44,14 @@ class EventQueue {
     return buckets_[0][taken_++];
   }
 
+  // Sets the clock back to the beginning, of an empty queue.
+  void restart() {
+    assert(size_ == 0);
+    buckets_[0].clear();
+    taken_ = 0;
+    last_ = Time();
+  }
+
   // Whether another event has the time of the last one taken. To look for the next time instead
   // would move the clock there, and events before it could not be planned any more.
   bool another_now() const { return taken_ < buckets_[0].size(); }

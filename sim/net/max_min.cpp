@@ -1,8 +1,8 @@
-// Filling: the resource that has least for each of its flows decides for those, then the next one
-// of what is left.
+// One sweep for each change.
 #include "sim/net/max_min.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <functional>
@@ -13,15 +13,24 @@ namespace {
 
 // Sums of some thousand rates are not rounded worse than that.
 constexpr double near_enough = 1e-11;
-constexpr double unlimited = std::numeric_limits<double>::infinity();
+// After so many, what a resource has left is added up anew.
+constexpr uint32_t most_changes = 1024;
+constexpr double never = std::numeric_limits<double>::infinity();
+
+bool is_above(double one, double other) { return one > other * (1 + near_enough); }
+
+// Levels as moments of a queue: doubles that are not negative have the order of their bits.
+Time moment_of(double level) { return Time::at(Duration::ps(std::bit_cast<int64_t>(level + 0.0))); }
+double level_at(Time moment) { return std::bit_cast<double>(moment.ps()); }
 
 }  // namespace
 
 MaxMin::MaxMin(const std::vector<double>& capacities) : resources_(capacities.size()) {
-  for (std::size_t r = 0; r < capacities.size(); ++r) resources_[r].capacity = capacities[r];
+  for (std::size_t r = 0; r < capacities.size(); ++r)
+    resources_[r].capacity = resources_[r].room = capacities[r];
 }
 
-void MaxMin::touch(uint32_t resource) {
+void MaxMin::mark(uint32_t resource) {
   if (resources_[resource].is_dirty) return;
   resources_[resource].is_dirty = true;
   dirty_.push_back(resource);
@@ -33,7 +42,7 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
   assert(!it.is_here);
   it.uses.clear();
   it.cap = cap;
-  it.rate = 0;
+  it.rate = it.told = 0;
   it.bottleneck = none;
   it.is_here = true;
   for (const ResourceUse& use : uses) {
@@ -48,22 +57,30 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
 void MaxMin::remove(uint32_t flow) {
   FlowAtRate& it = flows_[flow];
   assert(it.is_here);
-  it.is_here = false;
-  it.rate = 0;
   for (const UseAt& use : it.uses) {
-    std::vector<Member>& members = resources_[use.resource].members;
+    Resource& resource = resources_[use.resource];
+    std::vector<Member>& members = resource.members;
     const Member moved = members.back();
     members[use.place] = moved;
     flows_[moved.flow].uses[moved.use].place = use.place;
     members.pop_back();
-    if (!members.empty()) touch(use.resource);
+    resource.room = members.empty() ? resource.capacity : resource.room + it.rate * use.share;
+    ++resource.changes;
+    if (it.bottleneck == use.resource) --resource.held;
+    if (resource.held > 0) mark(use.resource);
   }
+  it.is_here = false;
+  it.rate = 0;
+  it.bottleneck = none;
 }
 
-void MaxMin::set_capacity(uint32_t resource, double capacity) {
-  resources_[resource].capacity = capacity;
-  resources_[resource].has_other_capacity = true;
-  touch(resource);
+void MaxMin::set_capacity(uint32_t number, double capacity) {
+  Resource& resource = resources_[number];
+  resource.room += capacity - resource.capacity;
+  resource.capacity = capacity;
+  resource.changes = most_changes;  // of another size
+  resource.has_other_capacity = true;
+  mark(number);
 }
 
 double MaxMin::used(uint32_t resource) const {
@@ -75,36 +92,147 @@ double MaxMin::used(uint32_t resource) const {
   return sum;
 }
 
-void MaxMin::join(uint32_t flow) {
-  FlowAtRate& it = flows_[flow];
-  if (it.is_in_region) return;
-  it.is_in_region = true;
-  it.before = it.rate;
-  region_.push_back(flow);
-  for (const UseAt& use : it.uses) {
-    Resource& resource = resources_[use.resource];
-    if (resource.is_touched) continue;
-    resource.is_touched = true;
-    touched_.push_back(use.resource);
+void MaxMin::touch(uint32_t number) {
+  Resource& resource = resources_[number];
+  if (resource.is_touched) return;
+  resource.is_touched = true;
+  touched_.push_back(number);
+  if (++resource.changes > most_changes) {
+    resource.room = resource.capacity - used(number);
+    resource.changes = 0;
   }
+  resource.asked = 0;
+  resource.open = 0;
+  resource.no_more_than = resource.held > 0 ? resource.held_rate : never;
+  resource.comes_up = never;
 }
 
-void MaxMin::find_rates() {
+void MaxMin::open(uint32_t flow) {
+  FlowAtRate& it = flows_[flow];
+  if (it.is_opened) return;
+  it.is_opened = it.is_open = true;
+  opened_.push_back(flow);
+  ++open_;
+  for (const UseAt& use : it.uses) touch(use.resource);
+  for (const UseAt& use : it.uses) {
+    Resource& resource = resources_[use.resource];
+    resource.room += it.rate * use.share;
+    resource.asked += use.share;
+    if (++resource.open == resource.members.size()) resource.room = resource.capacity;
+    if (it.bottleneck == use.resource) --resource.held;
+  }
+  it.rate = 0;
+  it.bottleneck = none;
+  most_cap_ = std::max(most_cap_, it.cap);
+  caps_.emplace_back(it.cap, flow);
+  std::push_heap(caps_.begin(), caps_.end(), std::greater<>());
+}
+
+// Those whose bottleneck it was.
+void MaxMin::open_held(uint32_t number) {
+  for (const Member& member : resources_[number].members)
+    if (flows_[member.flow].bottleneck == number && !flows_[member.flow].is_opened)
+      open(member.flow);
+}
+
+// Whether there was anybody.
+bool MaxMin::open_above(uint32_t number, double rate) {
+  bool any = false;
+  for (const Member& member : resources_[number].members) {
+    const FlowAtRate& it = flows_[member.flow];
+    if (it.is_opened || !is_above(it.rate, rate)) continue;
+    open(member.flow);
+    any = true;
+  }
+  resources_[number].no_more_than = rate;
+  return any;
+}
+
+void MaxMin::start_sweep() {
   for (const uint32_t flow : new_)
-    if (flows_[flow].is_here) join(flow);
+    if (flows_[flow].is_here) open(flow);
   new_.clear();
   for (const uint32_t number : dirty_) {
     Resource& resource = resources_[number];
     resource.is_dirty = false;
-    const bool is_over = resource.has_other_capacity && used(number) > resource.capacity;
+    touch(number);
+    if (resource.has_other_capacity && resource.room < 0) open_above(number, 0);
     resource.has_other_capacity = false;
-    for (const Member& member : resource.members)
-      if (is_over || flows_[member.flow].bottleneck == number) join(member.flow);
   }
   dirty_.clear();
-  if (region_.empty()) return;
-  do fill();
-  while (widen());
+  for (std::size_t t = 0; t < touched_.size(); ++t) come_up(touched_[t]);
+}
+
+void MaxMin::sweep() {
+  level_ = 0;
+  most_cap_ = 0;
+  start_sweep();
+  while (!levels_.empty()) {
+    const auto [moment, number] = levels_.pop();
+    const double level = level_at(moment);
+    if (resources_[number].comes_up != level) continue;  // it came up earlier
+    while (open_ > 0 && caps_.front().first <= level) fix_capped();
+    level_ = level;
+    look_at(number);
+  }
+  levels_.restart();
+  while (open_ > 0) fix_capped();
+  caps_.clear();
+  end_sweep();
+}
+
+// Makes the sweep look at a resource, not later than it must.
+void MaxMin::come_up(uint32_t number) {
+  Resource& resource = resources_[number];
+  const double level = std::max(level_, next_level(resource));
+  if (level >= resource.comes_up) return;
+  resource.comes_up = level;
+  levels_.push(moment_of(level), number);
+}
+
+double MaxMin::next_level(const Resource& resource) const {
+  const double level = resource.held > 0 ? resource.held_rate : never;
+  if (resource.open == 0) return level;
+  // If it has enough for all caps, these come first.
+  const double room = std::clamp(resource.room, 0.0, resource.capacity);
+  if (room >= resource.asked * most_cap_) return level;
+  return std::min(level, room / resource.asked);
+}
+
+// What has been opened since then changes when its resources come up.
+void MaxMin::come_up_since(std::size_t before) {
+  for (std::size_t i = before; i < opened_.size(); ++i)
+    for (const UseAt& use : flows_[opened_[i]].uses) come_up(use.resource);
+}
+
+void MaxMin::look_at(uint32_t number) {
+  Resource& resource = resources_[number];
+  resource.comes_up = never;
+  const std::size_t before = opened_.size();
+  const double now = next_level(resource);
+  if (now == never) return;
+  if (is_above(now, level_)) return come_up(number);  // rates have been found meanwhile
+  if (resource.open == 0) {
+    if (resource.room > resource.capacity * near_enough) open_held(number);
+    return come_up_since(before);
+  }
+  const double filled = std::clamp(resource.room, 0.0, resource.capacity) / resource.asked;
+  if (resource.held > 0 && (is_above(filled, resource.held_rate) ||  //
+                            is_above(resource.held_rate, filled))) {
+    open_held(number);
+    return come_up_since(before);
+  }
+  if (is_above(resource.no_more_than, filled) && open_above(number, filled))
+    return come_up_since(before);
+  for (const Member& member : resource.members)
+    if (flows_[member.flow].is_open) fix(member.flow, filled, number);
+}
+
+void MaxMin::fix_capped() {
+  const auto [cap, flow] = caps_.front();
+  std::pop_heap(caps_.begin(), caps_.end(), std::greater<>());
+  caps_.pop_back();
+  if (flows_[flow].is_open) fix(flow, cap, none);
 }
 
 void MaxMin::fix(uint32_t flow, double rate, uint32_t bottleneck) {
@@ -112,110 +240,35 @@ void MaxMin::fix(uint32_t flow, double rate, uint32_t bottleneck) {
   it.rate = rate;
   it.bottleneck = bottleneck;
   it.is_open = false;
+  --open_;
   for (const UseAt& use : it.uses) {
     Resource& resource = resources_[use.resource];
     resource.room -= rate * use.share;
     resource.asked -= use.share;
-    if (--resource.open == 0 || use.resource == bottleneck) continue;
-    levels_.emplace_back(std::max(0.0, resource.room) / resource.asked, use.resource);
-    std::push_heap(levels_.begin(), levels_.end(), std::greater<>());
+    --resource.open;
   }
 }
 
-// Gives rates to the region, while all others keep theirs.
-void MaxMin::fill() {
-  work_ += static_cast<double>(region_.size());
-  for (const uint32_t flow : region_) flows_[flow].is_open = true;
-  levels_.clear();
-  for (const uint32_t number : touched_) {
-    Resource& resource = resources_[number];
-    work_ += static_cast<double>(resource.members.size());
-    resource.room = resource.capacity;
-    resource.asked = 0;
-    resource.open = 0;
-    resource.level = unlimited;
-    for (const Member& member : resource.members) {
-      const FlowAtRate& it = flows_[member.flow];
-      const double share = it.uses[member.use].share;
-      if (it.is_open) {
-        resource.asked += share;
-        ++resource.open;
-      } else {
-        resource.room -= it.rate * share;
-      }
-    }
-    levels_.emplace_back(std::max(0.0, resource.room) / resource.asked, number);
+void MaxMin::end_sweep() {
+  work_ += static_cast<double>(opened_.size());
+  for (const uint32_t number : touched_) resources_[number].is_touched = false;
+  touched_.clear();
+  for (const uint32_t flow : opened_) {
+    FlowAtRate& it = flows_[flow];
+    it.is_opened = false;
+    if (it.bottleneck == none) continue;
+    Resource& resource = resources_[it.bottleneck];
+    resource.held_rate = resource.held == 0 ? it.rate : std::max(resource.held_rate, it.rate);
+    ++resource.held;
   }
-  std::make_heap(levels_.begin(), levels_.end(), std::greater<>());
-  by_cap_ = region_;
-  std::sort(by_cap_.begin(), by_cap_.end(), [&](uint32_t a, uint32_t b) {
-    return std::pair(flows_[a].cap, a) < std::pair(flows_[b].cap, b);
-  });
-  std::size_t open = region_.size();
-  for (auto next = by_cap_.begin(); open > 0;) {
-    while (!flows_[*next].is_open) ++next;
-    if (levels_.empty() || flows_[*next].cap <= levels_.front().first) {
-      fix(*next, flows_[*next].cap, none);
-      --open;
-      continue;
-    }
-    const auto [level, number] = levels_.front();
-    std::pop_heap(levels_.begin(), levels_.end(), std::greater<>());
-    levels_.pop_back();
-    Resource& resource = resources_[number];
-    if (resource.open == 0) continue;
-    // It may have more by now than when this was written down.
-    const double now = std::max(0.0, resource.room) / resource.asked;
-    if (now > level * (1 + near_enough)) continue;
-    resource.level = level;
-    for (const Member& member : resource.members)
-      if (flows_[member.flow].is_open) {
-        fix(member.flow, level, number);
-        --open;
-      }
-  }
-}
-
-// Whether others have joined the region.
-bool MaxMin::widen() {
-  const std::size_t before = region_.size();
-  const std::size_t touched = touched_.size();  // before anybody joins
-  for (std::size_t t = 0; t < touched; ++t) {
-    const uint32_t number = touched_[t];
-    const Resource& resource = resources_[number];
-    double used = 0;
-    double most = 0;
-    for (const Member& member : resource.members) {
-      const FlowAtRate& it = flows_[member.flow];
-      used += it.rate * it.uses[member.use].share;
-      most = std::max(most, it.rate);
-    }
-    const bool is_full = used >= resource.capacity * (1 - near_enough);
-    for (const Member& member : resource.members) {
-      const FlowAtRate& it = flows_[member.flow];
-      if (it.is_in_region) continue;
-      const bool was_held_up = it.bottleneck == number;
-      const bool is_held_up = is_full && it.rate >= most * (1 - near_enough);
-      if ((was_held_up && !is_held_up) || it.rate > resource.level * (1 + near_enough))
-        join(member.flow);
-    }
-  }
-  return region_.size() > before;
 }
 
 // Rounding is no change.
 bool MaxMin::is_other_rate(uint32_t flow) {
   FlowAtRate& it = flows_[flow];
-  if (std::abs(it.rate - it.before) > near_enough * it.rate) return true;
-  it.rate = it.before;
-  return false;
-}
-
-void MaxMin::leave_region() {
-  for (const uint32_t flow : region_) flows_[flow].is_in_region = false;
-  for (const uint32_t resource : touched_) resources_[resource].is_touched = false;
-  region_.clear();
-  touched_.clear();
+  if (std::abs(it.rate - it.told) <= near_enough * it.rate) return false;
+  it.told = it.rate;
+  return true;
 }
 
 }  // namespace sgdsim

@@ -3,10 +3,13 @@
 //
 // An allocation is max-min fair if and only if every flow has its cap, or a bottleneck: a resource
 // that is used up, at which no flow has a higher rate (Bertsekas and Gallager, Data Networks,
-// 1992). After a change, the flows that have come, and those whose bottleneck has room again, are
-// filled while all others keep their rates. Others whose bottleneck no longer is one, or who have
-// more than a flow that is held up at the same resource, join them, until every flow has its
-// bottleneck.
+// 1992).
+//
+// After a change, rates are found anew in one sweep from low to high. A resource comes up at the
+// level at which its open flows use it up, or at which those whose bottleneck it was stand,
+// whichever is lower. In the first case whoever has more here is opened as well; in the second, if
+// there is room, they are. What is opened stood above the level of the sweep, and gets a rate above
+// it: so nothing is done twice, and whoever stands below the change is never looked at.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/event_queue.h"
 #include "sim/net/resources.h"
 
 namespace sgdsim {
@@ -30,11 +34,10 @@ class MaxMin {
   // Calls changed(flow, rate) for every flow whose rate is another one than before.
   template <class Changed>
   void settle(const Changed& changed) {
-    find_rates();
-    for (const uint32_t flow : region_) {
+    sweep();
+    for (const uint32_t flow : opened_)
       if (is_other_rate(flow)) changed(flow, flows_[flow].rate);
-    }
-    leave_region();
+    opened_.clear();
   }
 
   template <class F>
@@ -45,7 +48,7 @@ class MaxMin {
   double capacity(uint32_t resource) const { return resources_[resource].capacity; }
   // What flows take of a resource.
   double used(uint32_t resource) const;
-  // How many flows and resources have been looked at.
+  // How many flows have been looked at.
   double work() const { return work_; }
 
  private:
@@ -57,14 +60,14 @@ class MaxMin {
     double share = 1;
   };
   struct FlowAtRate {
-    std::vector<UseAt> uses;
-    double cap = 0;
     double rate = 0;
-    double before = 0;  // the region: the rate before
     uint32_t bottleneck = none;
     bool is_here = false;
-    bool is_in_region = false;
-    bool is_open = false;  // its rate is being found
+    bool is_opened = false;  // by this sweep
+    bool is_open = false;    // its rate is not found yet
+    double cap = 0;
+    double told = 0;  // the rate that the caller knows
+    std::vector<UseAt> uses;
   };
   struct Member {
     uint32_t flow = 0;
@@ -72,35 +75,48 @@ class MaxMin {
   };
   struct Resource {
     double capacity = 0;
-    std::vector<Member> members;
+    double room = 0;       // that is not used
+    double asked = 0;      // by open flows, for each unit of rate
+    double held_rate = 0;  // of those whose bottleneck it is: nobody here has more
+    uint32_t held = 0;     // how many those are
+    uint32_t open = 0;
+    double no_more_than = 0;  // a rate that nobody has more of who is not opened
+    double comes_up = 0;      // when the sweep will look at it
+    uint32_t changes = 0;     // of `room` since it was added up
     bool is_dirty = false;
     bool has_other_capacity = false;
-    bool is_touched = false;  // by the region
-    // While rates are found:
-    double room = 0;
-    double asked = 0;  // by open flows, for each unit of rate
-    uint32_t open = 0;
-    double level = 0;  // of the flows that it holds up
+    bool is_touched = false;  // by this sweep
+    std::vector<Member> members;
   };
-  using Level = std::pair<double, uint32_t>;  // and the resource
+  using Cap = std::pair<double, uint32_t>;  // and the flow
 
+  void mark(uint32_t resource);
   void touch(uint32_t resource);
-  void join(uint32_t flow);
-  void find_rates();
-  void fill();
+  void open(uint32_t flow);
+  void open_held(uint32_t resource);
+  bool open_above(uint32_t resource, double rate);
+  void start_sweep();
+  void sweep();
+  void look_at(uint32_t resource);
+  double next_level(const Resource& resource) const;
+  void come_up(uint32_t resource);
+  void come_up_since(std::size_t before);
+  void fix_capped();
   void fix(uint32_t flow, double rate, uint32_t bottleneck);
-  bool widen();
+  void end_sweep();
   bool is_other_rate(uint32_t flow);
-  void leave_region();
 
   std::vector<FlowAtRate> flows_;
   std::vector<Resource> resources_;
   std::vector<uint32_t> new_;
   std::vector<uint32_t> dirty_;
-  std::vector<uint32_t> region_;
+  std::vector<uint32_t> opened_;
   std::vector<uint32_t> touched_;
-  std::vector<uint32_t> by_cap_;
-  std::vector<Level> levels_;  // a heap
+  EventQueue<uint32_t> levels_;  // of resources, by when they come up
+  double level_ = 0;             // of the sweep
+  std::vector<Cap> caps_;        // a heap, of caps of opened flows
+  double most_cap_ = 0;          // of opened flows
+  std::size_t open_ = 0;         // flows
   double work_ = 0;
 };
 

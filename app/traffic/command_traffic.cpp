@@ -1,0 +1,145 @@
+// `sgdsim traffic`: plain flows on the wires of a cluster, and when they are done.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "app/collective/ranges.h"
+#include "app/commands.h"
+#include "app/interrupt.h"
+#include "app/routing.h"
+#include "app/step/override.h"
+#include "app/table.h"
+#include "app/traffic/completion.h"
+#include "app/usage.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t most_links_shown = 100'000;
+constexpr int64_t most_bins = 100'000;
+
+struct TrafficArguments {
+  std::string file;
+  std::string cluster;
+  std::vector<std::string> settings;
+  std::string fidelity = "flow";
+  std::string routing;
+  std::string seed;
+  std::string links = "10";
+  std::string bins;
+  bool flows = true;
+  std::string format = "table";
+};
+
+void explain(std::ostream& log, const TrafficFile& traffic, const FlowsPlayed& played) {
+  constexpr std::size_t most_lines = 10;
+  const std::size_t count = played.stranded.size();
+  log << "sgdsim: the network is stuck: " << count << (count == 1 ? " flow has" : " flows have")
+      << " no way\n";
+  for (std::size_t i = 0; i < std::min(most_lines, count); ++i) {
+    const PlainFlow& flow = traffic.flows[played.stranded[i]];
+    log << "  flow " << played.stranded[i] << ": " << flow.size.count() << " B from worker "
+        << flow.from << " to worker " << flow.to << ": still waiting\n";
+  }
+  if (count > most_lines) log << "  and " << count - most_lines << " more\n";
+}
+
+// Played once more, since only now the busiest links are known.
+void watch(Completion& completion, FlowsQuestion question, Resources& wires, int64_t bins) {
+  for (const LinkUse& link : completion.busiest) question.watched.push_back(link.resource);
+  question.interval = Duration::ps((completion.makespan.ps() + bins - 1) / bins);
+  question.resources = &wires;
+  completion.interval = question.interval;
+  FlowsPlayed played = play_flows(question);
+  for (std::size_t i = 0; i < completion.busiest.size(); ++i)
+    completion.busiest[i].over_time = std::move(played.watched[i]);
+}
+
+void traffic(const TrafficArguments& arguments, Streams streams, int& exit_code) {
+  const int64_t links = parse_whole(arguments.links, 0, most_links_shown, "--links");
+  const int64_t bins =
+      arguments.bins.empty() ? 0 : parse_whole(arguments.bins, 1, most_bins, "--bins");
+  RouteChoice routes = route_choice_named(arguments.routing, "--routing");
+  std::optional<uint64_t> seed;
+  if (!arguments.seed.empty()) {
+    seed = static_cast<uint64_t>(parse_whole(arguments.seed, 0, int64_t{1} << 62, "--seed"));
+    routes.seed = *seed;
+  }
+  Json json = Document::read(arguments.cluster).root().json();
+  apply_settings(json, arguments.settings);
+  const Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
+  const std::unique_ptr<Resources> wires = cluster.wires(routes);
+  const TrafficFile file =
+      read_traffic(arguments.file, cluster, *wires, wires->capacities().size(), seed);
+  Interrupt interrupt;
+  const FlowsQuestion question{.flows = file.flows,
+                               .network = &cluster.network,
+                               .resources = wires.get(),
+                               .changes = file.changes,
+                               .watched = {},
+                               .interval = {},
+                               .pause = [&] { interrupt.throw_if_asked(); }};
+  const FlowsPlayed played = play_flows(question);
+  Completion completion = completion_of(file, played, cluster.network);
+  add_links(completion, played, *wires, static_cast<std::size_t>(links));
+  if (bins > 0 && completion.ended > 0) watch(completion, question, *cluster.wires(routes), bins);
+  if (arguments.format == "json") {
+    Json result = {{"schema", "sgdsim/completion/1"},
+                   {"traffic", file.name},
+                   {"cluster", cluster.name},
+                   {"workers", cluster.network.workers()},
+                   {"fidelity", "flow"},
+                   {"routing", name_of(routes.routing)},
+                   {"complete", played.stranded.empty()},
+                   {"flow_count", file.flows.size()}};
+    result.update(to_json(completion));
+    if (arguments.flows) result["flows"] = flows_json(file, played);
+    streams.out << result.dump(1) << '\n';
+  } else {
+    streams.out << file.name << ": " << file.flows.size() << " flows, "
+                << short_size(completion.total_B) << ", on " << cluster.name << " ("
+                << cluster.network.workers() << " workers)\n\n";
+    print(streams.out, completion);
+  }
+  if (played.stranded.empty()) return;
+  explain(streams.log, file, played);
+  exit_code = exit_stuck;
+}
+
+}  // namespace
+
+void add_traffic_command(CLI::App& program, Streams streams, int& exit_code) {
+  CLI::App* command =
+      program.add_subcommand("traffic", "Play plain flows on the wires of a cluster.");
+  auto arguments = std::make_shared<TrafficArguments>();
+  command
+      ->add_option("TRAFFIC", arguments->file,
+                   "a traffic file (JSON), or a table start_us,from,to,size_B; - is standard input")
+      ->required();
+  command->add_option("-c,--cluster", arguments->cluster, "cluster file")->required();
+  make_repeatable(
+      command->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
+  command->add_option("--fidelity", arguments->fidelity, "flow (default)")
+      ->check(one_of("fidelity", {"flow"}));
+  add_routing_option(*command, arguments->routing);
+  command->add_option("--seed", arguments->seed,
+                      "of what is drawn, in place of the file's (default: 1)");
+  command->add_option("--links", arguments->links, "so many of the busiest links (default: 10)");
+  command->add_option("--bins", arguments->bins,
+                      "JSON: the use of the busiest links over time, in so many intervals");
+  command->add_flag("--flows,!--no-flows", arguments->flows,
+                    "JSON: every flow with its start and end (default: yes)");
+  command->add_option("--format", arguments->format, "table or json (default: table)")
+      ->check(one_of("format", {"table", "json"}));
+  command->footer(
+      "Examples:\n"
+      "  sgdsim traffic app/traffic_files/poisson_half.json -c topologies/data/fat_tree_k8.json\n"
+      "  sgdsim traffic app/traffic_files/incast_8.csv -c topologies/data/10gbe_16.json "
+      "--format json");
+  command->callback([arguments, streams, &exit_code] { traffic(*arguments, streams, exit_code); });
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,110 @@
+// JSON or a table, by its first letter.
+#include "app/traffic/traffic_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "models/traffic/traffic.h"
+#include "sim/core/error.h"
+#include "traces/flows_csv.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr char traffic_schema[] = "sgdsim/traffic/1";
+
+// The ways of links by the names of their ends.
+class NamedWays {
+ public:
+  NamedWays(const Resources& wires, std::size_t ways) {
+    for (uint32_t way = 0; way < ways; ++way) {
+      const ResourceName name = wires.name_of(way);
+      links_[{name.from, name.to}].push_back(way);
+      for (const std::string* end : {&name.from, &name.to}) vertices_[*end].push_back(way);
+    }
+  }
+  // Both directions.
+  std::vector<uint32_t> link(const Value& value) const {
+    const std::vector<Value> ends = value.items();
+    if (ends.size() != 2) value.fail("expected the names of two vertices");
+    std::vector<uint32_t> found;
+    for (const auto& pair :
+         {std::pair(ends[0].text(), ends[1].text()), std::pair(ends[1].text(), ends[0].text())})
+      if (const auto place = links_.find(pair); place != links_.end())
+        found.insert(found.end(), place->second.begin(), place->second.end());
+    if (found.empty()) {
+      for (const Value& end : ends) vertex(end);  // which knows what is wrong
+      value.fail("there is no link between \"" + ends[0].text() + "\" and \"" + ends[1].text() +
+                 "\"");
+    }
+    return found;
+  }
+  // All at a vertex.
+  const std::vector<uint32_t>& vertex(const Value& value) const {
+    const auto place = vertices_.find(value.text());
+    if (place != vertices_.end()) return place->second;
+    std::vector<std::string> known;
+    constexpr std::size_t shown = 20;
+    for (const auto& [name, ways] : vertices_)
+      if (known.size() < shown) known.push_back(name);
+    if (vertices_.size() > shown) known.emplace_back("...");
+    value.fail(unknown_name("vertex", value.text(), known));
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> links_;
+  std::map<std::string, std::vector<uint32_t>> vertices_;
+};
+
+WireChange read_change(const Value& value, const NamedWays& names) {
+  Object fields(value);
+  WireChange change;
+  change.at = Time() + fields.at("at").duration();
+  const auto link = fields.find("link");
+  const auto vertex = fields.find("vertex");
+  if (link.has_value() == vertex.has_value())
+    value.fail("expected either a `link` (two names) or a `vertex`");
+  change.resources = link ? names.link(*link) : names.vertex(*vertex);
+  constexpr double most_factor = 1000;
+  change.factor = fields.at("bandwidth").number(0, most_factor);
+  fields.done();
+  return change;
+}
+
+}  // namespace
+
+TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const Resources& wires,
+                         std::size_t ways, std::optional<uint64_t> seed) {
+  TrafficFile traffic;
+  traffic.name = file == "-" ? "traffic" : std::filesystem::path(file).stem().string();
+  const std::string text = read_text(file);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '{') {
+    traffic.flows = parse_flows_csv(text, file, cluster.network.workers());
+    return traffic;
+  }
+  const Document document = Document::parse(text, file);
+  Object fields(document.root());
+  if (const auto schema = fields.find("schema"); schema && schema->text() != traffic_schema)
+    schema->fail("expected \"" + std::string(traffic_schema) + "\", got \"" + schema->text() +
+                 "\"");
+  if (const auto name = fields.find("name")) traffic.name = name->text();
+  for (const char* about : {"description", "source"})
+    if (const auto field = fields.find(about)) field->text();
+  uint64_t own = 1;
+  if (const auto field = fields.find("seed"))
+    own = static_cast<uint64_t>(field->whole(0, int64_t{1} << 62));
+  traffic.flows = read_flows(fields.at("flows"), cluster.network, seed.value_or(own));
+  if (const auto changes = fields.find("changes")) {
+    const NamedWays names(wires, ways);
+    for (const Value& change : changes->items())
+      traffic.changes.push_back(read_change(change, names));
+    std::stable_sort(traffic.changes.begin(), traffic.changes.end(),
+                     [](const WireChange& a, const WireChange& b) { return a.at < b.at; });
+  }
+  fields.done();
+  return traffic;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,23 @@
+// Reading traffic: a file of schema sgdsim/traffic/1, or a table of flows.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/net/cluster.h"
+#include "sim/play/play_flows.h"
+
+namespace sgdsim {
+
+struct TrafficFile {
+  std::string name;
+  std::vector<PlainFlow> flows;
+  std::vector<WireChange> changes;
+};
+
+// `wires`: whose names the changes of links give. `seed`: in place of the file's.
+TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const Resources& wires,
+                         std::size_t ways, std::optional<uint64_t> seed);
+
+}  // namespace sgdsim

@@ -1,0 +1,28 @@
+// Everybody sends to everybody else at the same moment, the next one first.
+#include "models/traffic/flow_sizes.h"
+#include "models/traffic/registry.h"
+
+namespace sgdsim::traffic::all_to_all {
+namespace {
+
+void add(Object& fields, const TrafficScene& scene, std::vector<PlainFlow>& flows) {
+  const FlowSizes sizes(fields.at("size"));
+  const std::vector<int> workers = read_ranks(fields, "among", *scene.network);
+  if (workers.size() < 2) fields.value().fail("traffic needs two workers");
+  const auto count = static_cast<double>(workers.size());
+  check_room(fields.value(), flows, count * (count - 1));
+  const Time start = read_start(fields);
+  Random random = scene.random;
+  for (std::size_t shift = 1; shift < workers.size(); ++shift)
+    for (std::size_t i = 0; i < workers.size(); ++i)
+      flows.push_back(
+          {start, sizes.draw(random), workers[i], workers[(i + shift) % workers.size()]});
+}
+
+}  // namespace
+
+TrafficGenerator describe() {
+  return {"all_to_all", "everybody sends to everybody else at the same moment", add};
+}
+
+}  // namespace sgdsim::traffic::all_to_all

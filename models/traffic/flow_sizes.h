@@ -1,0 +1,26 @@
+// How large flows are: all alike, or drawn from a distribution.
+//
+// "1 MB"; the name of a published distribution; or {"cdf": [["10 KB", 0.15], ..., ["30 MB", 1]]},
+// where sizes between two points are equally likely, and those below the first one too.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "sim/core/json.h"
+#include "sim/core/random.h"
+
+namespace sgdsim {
+
+class FlowSizes {
+ public:
+  explicit FlowSizes(const Value& value);
+
+  Bytes draw(Random& random) const;
+  double mean_B() const;
+
+ private:
+  std::vector<std::pair<double, double>> points_;  // bytes, and the part of flows that have no more
+};
+
+}  // namespace sgdsim

@@ -1,0 +1,49 @@
+// Lists of numbers and of words.
+#include "sim/core/number_list.h"
+
+#include <charconv>
+#include <cstdint>
+#include <set>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+
+std::vector<int> parse_numbers(const std::string& text, int count, const std::string& where,
+                               const std::string& what) {
+  std::set<int> chosen;
+  for (const std::string& part : split_list(text)) {
+    const std::size_t dash = part.find('-');
+    const auto number = [&](const std::string& digits) {
+      int64_t value = 0;
+      const auto [end, problem] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      if (digits.empty() || digits.front() == '-' || end != digits.data() + digits.size() ||
+          problem == std::errc::invalid_argument)
+        throw InputError(where, "expected numbers as 0-3,7, got \"" + text + "\"");
+      if (problem != std::errc{} || value >= count)
+        throw InputError(where, "there is no " + what + " " + digits + ": the last one is " +
+                                    std::to_string(count - 1));
+      return static_cast<int>(value);
+    };
+    const int first = number(part.substr(0, dash));
+    const int last = dash == std::string::npos ? first : number(part.substr(dash + 1));
+    if (last < first)
+      throw InputError(where, "expected the smaller number first, got \"" + part + "\"");
+    for (int one = first; one <= last; ++one) chosen.insert(one);
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char letter : text) {
+    if (letter == ',')
+      parts.emplace_back();
+    else if (letter != ' ' || !parts.back().empty())
+      parts.back() += letter;
+  }
+  return parts;
+}
+
+}  // namespace sgdsim

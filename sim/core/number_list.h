@@ -1,0 +1,16 @@
+// Numbers of workers and the like, as people write them: "0-3,7".
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sgdsim {
+
+// In growing order, each once; an error if one is not below `count`. `what`: "worker".
+std::vector<int> parse_numbers(const std::string& text, int count, const std::string& where,
+                               const std::string& what);
+
+// The parts between commas, without blanks before them.
+std::vector<std::string> split_list(const std::string& text);
+
+}  // namespace sgdsim

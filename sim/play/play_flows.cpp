@@ -1,0 +1,122 @@
+// One agenda: starts, ends, changes.
+#include "sim/play/play_flows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/core/agenda.h"
+#include "sim/net/flows.h"
+
+namespace sgdsim {
+namespace {
+
+class FlowsPlayer {
+ public:
+  explicit FlowsPlayer(const FlowsQuestion& question)
+      : question_(question),
+        capacities_(question.resources->capacities()),
+        flows_(*question.resources, {.alpha = AlphaRule::port}, agenda_) {
+    played_.ends.assign(question.flows.size(), Time::last());
+    played_.watched.resize(question.watched.size());
+    in_use_.resize(question.watched.size());
+  }
+
+  FlowsPlayed play() {
+    if (!question_.changes.empty()) plan(changes, 0, question_.changes.front().at);
+    if (!question_.flows.empty()) plan(starts, 0, question_.flows.front().start);
+    for (; !agenda_.empty() && ended_ < question_.flows.size(); ++played_.events) {
+      if (played_.events % 4096 == 0 && question_.pause) question_.pause();
+      const auto event = agenda_.pop();
+      happen(event.payload, event.time);
+      if (agenda_.another_now()) continue;
+      watch_until(event.time);
+      flows_.settle(event.time);
+      look_at_watched();
+    }
+    for (const uint32_t message : flows_.stranded())
+      played_.stranded.push_back(flows_.parcel(message).flow);
+    std::sort(played_.stranded.begin(), played_.stranded.end());
+    played_.carried_B = flows_.carried_B();
+    return std::move(played_);
+  }
+
+ private:
+  enum Kind : uint8_t { starts = Flows::kinds, changes };
+
+  void plan(Kind kind, std::size_t subject, Time when) {
+    agenda_.push(when, Event(kind, static_cast<uint32_t>(subject)));
+  }
+
+  void happen(const Event& event, Time now) {
+    if (event.kind() == starts) return start(event.subject(), now);
+    if (event.kind() == changes) return change(event.subject(), now);
+    const auto [news, message] = flows_.happen(event, now);
+    if (news != Flows::News::arrived) return;
+    played_.ends[flows_.parcel(message).flow] = now;
+    ++ended_;
+  }
+
+  void start(std::size_t number, Time now) {
+    const PlainFlow& flow = question_.flows[number];
+    const auto size_B = static_cast<double>(flow.size.count());
+    flows_.send(
+        {.from = flow.from,
+         .to = flow.to,
+         .size_B = size_B,
+         .leg = Wires(*question_.network, AlphaRule::wire).leg(flow.from, flow.to, size_B, false),
+         .flow = number},
+        now);
+    if (++number < question_.flows.size()) plan(starts, number, question_.flows[number].start);
+  }
+
+  void change(std::size_t number, Time now) {
+    const WireChange& what = question_.changes[number];
+    for (const uint32_t resource : what.resources) {
+      if (what.factor > 0) flows_.set_capacity(resource, capacities_[resource] * what.factor);
+      flows_.open(resource, what.factor > 0, now);
+    }
+    if (++number < question_.changes.size()) plan(changes, number, question_.changes[number].at);
+  }
+
+  // What was in use since the last moment.
+  void watch_until(Time now) {
+    if (question_.watched.empty()) return;
+    const auto length = static_cast<double>(question_.interval.ps());
+    while (watched_until_ < now) {
+      const auto place = static_cast<std::size_t>(watched_until_.ps() / question_.interval.ps());
+      const Time end = std::min(now, Time() + question_.interval * static_cast<int64_t>(place + 1));
+      const double part = static_cast<double>((end - watched_until_).ps()) / length;
+      for (std::size_t w = 0; w < in_use_.size(); ++w) {
+        std::vector<double>& line = played_.watched[w];
+        if (line.size() <= place) line.resize(place + 1);
+        line[place] += part * in_use_[w];
+      }
+      watched_until_ = end;
+    }
+  }
+  void look_at_watched() {
+    for (std::size_t w = 0; w < in_use_.size(); ++w)
+      in_use_[w] = flows_.rates().used(question_.watched[w]) / capacities_[question_.watched[w]];
+  }
+
+  const FlowsQuestion& question_;
+  std::vector<double> capacities_;
+  Agenda agenda_;
+  Flows flows_;
+  std::size_t ended_ = 0;
+  Time watched_until_;
+  std::vector<double> in_use_;
+  FlowsPlayed played_;
+};
+
+}  // namespace
+
+FlowsPlayed play_flows(const FlowsQuestion& question) { return FlowsPlayer(question).play(); }
+
+Duration alone(const PlainFlow& flow, const Network& network) {
+  const Leg leg = Wires(network, AlphaRule::wire)
+                      .leg(flow.from, flow.to, static_cast<double>(flow.size.count()), false);
+  return leg.flight + leg.transit;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,44 @@
+// Plays plain flows over what they share, and what happens to wires meanwhile.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "sim/net/resources.h"
+#include "sim/work/plain_flow.h"
+
+namespace sgdsim {
+
+// From this moment on, these resources give so much of what they have; 0: they are closed, and
+// messages take other ways, or wait.
+struct WireChange {
+  Time at;
+  std::vector<uint32_t> resources;
+  double factor = 1;
+};
+
+struct FlowsQuestion {
+  std::span<const PlainFlow> flows;  // in the order of their starts
+  const Network* network = nullptr;
+  Resources* resources = nullptr;
+  std::span<const WireChange> changes = {};  // in the order of their times
+  // How much of these was in use, interval by interval.
+  std::vector<uint32_t> watched = {};
+  Duration interval;
+  std::function<void()> pause = {};  // called now and then; what it throws ends it
+};
+
+struct FlowsPlayed {
+  std::vector<Time> ends;                    // Time::last(): it never did
+  std::vector<double> carried_B;             // by each resource
+  std::vector<std::size_t> stranded;         // flows that have no way
+  std::vector<std::vector<double>> watched;  // parts of capacity, of each interval
+  uint64_t events = 0;
+};
+FlowsPlayed play_flows(const FlowsQuestion& question);
+
+// What a flow takes if there is nothing else.
+Duration alone(const PlainFlow& flow, const Network& network);
+
+}  // namespace sgdsim

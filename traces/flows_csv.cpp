@@ -1,0 +1,108 @@
+// Line by line.
+#include "traces/flows_csv.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "traces/log_text.h"
+#include "traces/measurement/words.h"
+
+namespace sgdsim {
+namespace {
+
+enum Column { start, from, to, size, columns };
+constexpr std::size_t most_flows_of_a_table = 1 << 25;
+
+struct StartUnit {
+  std::string_view title;
+  Duration length;
+};
+constexpr std::array<StartUnit, 4> start_units{{{"start_us", Duration::us(1)},
+                                                {"start_ns", Duration::ns(1)},
+                                                {"start_ms", Duration::ms(1)},
+                                                {"start_s", Duration::s(1)}}};
+
+struct FlowTable {
+  std::array<std::size_t, columns> places{};
+  std::size_t count = 0;
+  Duration unit = Duration::us(1);
+};
+
+FlowTable read_head(std::string_view line, const std::string& where) {
+  FlowTable table;
+  std::array<bool, columns> is_there{};
+  for (const std::string_view title : split(line)) {
+    std::optional<Column> column;
+    if (title == "from") column = from;
+    if (title == "to") column = to;
+    if (title == "size_B") column = size;
+    for (const StartUnit& unit : start_units)
+      if (title == unit.title) {
+        column = start;
+        table.unit = unit.length;
+      }
+    if (!column)
+      throw InputError(
+          where, unknown_name("column", std::string(title), {"start_us", "from", "to", "size_B"}) +
+                     "; starts may also be in ns, ms or s");
+    if (is_there[*column])
+      throw InputError(where, "the column " + std::string(title) + " is there twice");
+    is_there[*column] = true;
+    table.places[*column] = table.count++;
+  }
+  constexpr std::array<const char*, columns> names = {"start_us", "from", "to", "size_B"};
+  for (std::size_t c = 0; c < columns; ++c)
+    if (!is_there[c])
+      throw InputError(where, std::string("the column ") + names[c] + " is missing");
+  return table;
+}
+
+PlainFlow read_row(std::string_view line, const FlowTable& table, int workers,
+                   const std::string& where) {
+  const std::vector<std::string_view> cells = split(line);
+  if (cells.size() != table.count)
+    throw InputError(where, "expected " + std::to_string(table.count) + " fields, got " +
+                                std::to_string(cells.size()));
+  PlainFlow flow;
+  flow.start = Time() + time_in(cells[table.places[start]], table.unit, "a start", where);
+  flow.from =
+      static_cast<int>(whole_in(cells[table.places[from]], "a worker", 0, workers - 1, where));
+  flow.to = static_cast<int>(whole_in(cells[table.places[to]], "a worker", 0, workers - 1, where));
+  flow.size = Bytes(whole_in(cells[table.places[size]], "a size in bytes", 1,
+                             std::numeric_limits<int64_t>::max() / 1024, where));
+  if (flow.from == flow.to)
+    throw InputError(where, "worker " + std::to_string(flow.to) + " would send to itself");
+  return flow;
+}
+
+}  // namespace
+
+std::vector<PlainFlow> parse_flows_csv(const std::string& text, const std::string& file,
+                                       int workers) {
+  std::vector<PlainFlow> flows;
+  std::optional<FlowTable> table;
+  LineReader lines(text);
+  std::string_view line;
+  for (int64_t number = 1; lines.next(line); ++number) {
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos || line[first] == '#') continue;
+    const std::string where = file + ": line " + std::to_string(number);
+    if (!table) {
+      table = read_head(line, where);
+      continue;
+    }
+    if (flows.size() == most_flows_of_a_table)
+      throw InputError(where, "more than " + std::to_string(most_flows_of_a_table) + " flows");
+    flows.push_back(read_row(line, *table, workers, where));
+  }
+  if (flows.empty()) throw InputError(file, "no flows");
+  std::stable_sort(flows.begin(), flows.end(),
+                   [](const PlainFlow& a, const PlainFlow& b) { return a.start < b.start; });
+  return flows;
+}
+
+}  // namespace sgdsim
