@@ -12,6 +12,7 @@
 #include "models/compression/registry.h"
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
+#include "models/traffic/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "topologies/export.h"
@@ -101,8 +102,17 @@ std::vector<Entry> synchronization_entries() {
   return entries;
 }
 
+std::vector<Entry> traffic_entries() {
+  std::vector<Entry> entries;
+  for (const TrafficGenerator& generator : traffic_generators())
+    entries.push_back({std::string(generator.name), std::string(generator.summary)});
+  return entries;
+}
+
 std::vector<Entry> fidelity_entries() {
-  return {{"closed_form", "the published formula"}, {"message", "every message of every worker"}};
+  return {{"closed_form", "the published formula"},
+          {"message", "every message of every worker"},
+          {"flow", "every message as a flow over its route; links are shared max-min fairly"}};
 }
 
 std::vector<Entry> schema_entries() {
@@ -129,6 +139,7 @@ const std::vector<ListedKind>& kinds() {
       {"strategies", strategy_entries},
       {"compressions", compression_entries},
       {"synchronizations", synchronization_entries},
+      {"traffic", traffic_entries},
       {"fidelities", fidelity_entries},
       {"schemas", schema_entries},
   };

@@ -171,4 +171,20 @@ bool RoutedWires::spread(int from, int to, const Ways& ways, std::vector<Resourc
   return true;
 }
 
+std::unique_ptr<Resources> wires_at_one_switch(int workers, PerByte rate) {
+  Graph graph;
+  const int middle = graph.add({.name = "switch"});
+  for (int worker = 0; worker < workers; ++worker) {
+    const int vertex = graph.add({.name = "node" + std::to_string(worker),
+                                  .kind = VertexKind::gpu,
+                                  .worker = worker,
+                                  .forwards = false});
+    graph.connect({.from = vertex,
+                   .to = middle,
+                   .link_class = "nic",
+                   .link = {.latency = {}, .per_byte = rate, .efficiency = 1, .reduce = {}}});
+  }
+  return std::make_unique<RoutedWires>(std::move(graph), RouteChoice());
+}
+
 }  // namespace sgdsim

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -55,5 +56,8 @@ class RoutedWires : public Resources {
   };
   std::vector<LastRoute> last_;  // of each worker, where routes do not differ between flows
 };
+
+// Workers at one switch, each by a link of its own.
+std::unique_ptr<Resources> wires_at_one_switch(int workers, PerByte rate);
 
 }  // namespace sgdsim

@@ -15,6 +15,7 @@
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
 #include "topologies/cluster_file.h"
+#include "topologies/routed_wires.h"
 
 namespace sgdsim {
 namespace {
@@ -39,7 +40,11 @@ Cluster uniform_cluster(const CollectiveArguments& arguments, int ranks) {
   cost.per_byte = is_bandwidth ? parse_bandwidth(arguments.beta, "--beta").per_byte()
                                : parse_per_byte(arguments.beta, "--beta");
   if (!arguments.gamma.empty()) cost.reduce = parse_per_byte(arguments.gamma, "--gamma");
-  return {"alpha-beta", Network::uniform(ranks, cost), 1, {}, {}};
+  Cluster cluster{"alpha-beta", Network::uniform(ranks, cost), 1, {}, {}};
+  cluster.wires = [ranks, rate = cost.per_byte](const RouteChoice&) {
+    return wires_at_one_switch(ranks, rate);
+  };
+  return cluster;
 }
 
 // auto and nccl are choices of the command line, not algorithms of the registry.
@@ -95,7 +100,7 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
   command.add_option("--gamma", arguments.gamma, "reduction per byte, as \"0.1 ns/B\"; default 0");
   make_repeatable(
       command.add_option("--option", arguments.options, "key=value, one of `sgdsim list options`"));
-  command.add_option("--fidelity", arguments.fidelity, "closed_form or message (default)");
+  command.add_option("--fidelity", arguments.fidelity, "closed_form, message (default) or flow");
   command.add_option("--path", arguments.path,
                      "engine of message fidelity: fastest (default), rounds or events; all "
                      "give the same answer");

@@ -7,6 +7,7 @@
 #include "app/collective/nccl_answer.h"
 #include "app/collective/ranges.h"
 #include "app/table.h"
+#include "app/wire_use.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -46,6 +47,7 @@ void add_answer(Json& json, const CollectivePoint& point) {
   json["busbw_GBps"] = answer.busbw_GBps;
   json["fidelity"] = std::string(name_of(answer.fidelity));
   json["path"] = answer.path;
+  if (!answer.wires.kinds.empty()) add_use(json, answer.wires);
   if (point.nccl) json["nccl_choice"] = pair_name(point.nccl->choice());
   for (const Candidate& candidate : answer.candidates) {
     Json row = {{"algorithm", candidate.algorithm}};
@@ -101,6 +103,10 @@ void print_point(std::ostream& out, const CollectivePoint& point) {
   }
   table.add({"fidelity", std::string(name_of(answer.fidelity)) + " (" + answer.path + ")"});
   table.print(out, 2);
+  if (!answer.wires.busiest.empty()) {
+    out << '\n';
+    print_use(out, answer.wires);
+  }
   // NCCL's pairs have a table of their own.
   if (answer.candidates.empty() || point.nccl) return;
   out << "\nall algorithms that offer it:\n";

@@ -10,6 +10,7 @@
 #include "app/step/override.h"
 #include "app/table.h"
 #include "app/usage.h"
+#include "app/wire_use.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
@@ -25,6 +26,7 @@ struct ReplayArguments {
   std::string cluster;
   std::vector<std::string> settings;
   std::string fidelity = "message";
+  std::string routing;
   std::string alpha;  // as given
   std::string ports = "turns";
   std::string send_buffer;
@@ -87,11 +89,22 @@ std::optional<Cluster> cluster_of(const ReplayArguments& arguments, uint32_t ran
     throw InputError("--cluster", std::to_string(ranks) + " ranks do not fit on " +
                                       arguments.cluster + ", which has " + std::to_string(workers) +
                                       " workers; --set nodes=N makes it larger");
-  if (!cluster.network.shared_ways().empty() && arguments.ports == "turns")
+  if (!cluster.network.shared_ways().empty() && arguments.ports == "turns" &&
+      arguments.fidelity != "flow")
     throw InputError("--cluster", arguments.cluster +
                                       " has cards or uplinks that workers share: add --ports "
                                       "shared");
   return cluster;
+}
+
+std::unique_ptr<Resources> wires_for(const ReplayArguments& arguments,
+                                     const std::optional<Cluster>& cluster) {
+  if (!cluster) throw InputError("--fidelity", "flow needs a --cluster, whose wires are shared");
+  if (arguments.ports == "shared")
+    throw InputError("--ports", "shared has no effect at --fidelity flow");
+  RouteChoice routes;
+  if (!arguments.routing.empty()) routes.routing = routing_named(arguments.routing, "--routing");
+  return cluster->wires(routes);
 }
 
 std::string name_of(uint32_t rank) {
@@ -190,6 +203,15 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
     question.send_buffer_B =
         static_cast<double>(parse_bytes(arguments.send_buffer, "--send-buffer").count());
   }
+  std::unique_ptr<Resources> wires;
+  if (arguments.fidelity == "flow") {
+    wires = wires_for(arguments, cluster);
+    question.resources = wires.get();
+    if (question.costs.gap > Duration())
+      throw InputError("--g", "keeps messages of a card apart, which --fidelity flow does not");
+  } else if (!arguments.routing.empty()) {
+    throw InputError("--routing", "has no effect without --fidelity flow");
+  }
   question.alpha = arguments.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
   if (!arguments.max_events.empty())
     question.limits.events = static_cast<uint64_t>(
@@ -225,8 +247,9 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("-c,--cluster", arguments->cluster, "cluster file: messages cross its ports");
   make_repeatable(
       command->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
-  command->add_option("--fidelity", arguments->fidelity, "message (default)")
-      ->check(one_of("fidelity", {"message"}));
+  command->add_option("--fidelity", arguments->fidelity, "message (default) or flow")
+      ->check(one_of("fidelity", {"message", "flow"}));
+  add_routing_option(*command, arguments->routing);
   command
       ->add_option("--alpha", arguments->alpha,
                    "latency on the cluster: port (keeps both ports) or wire (default: port)")

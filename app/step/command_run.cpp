@@ -39,7 +39,7 @@ void add_common_options(CLI::App& command, RunArguments& arguments) {
       ->required();
   make_repeatable(command.add_option("--set", arguments.settings,
                                      "change a field: cluster.nodes=128, strategy=optimal"));
-  command.add_option("--fidelity", arguments.fidelity, "closed_form or message");
+  command.add_option("--fidelity", arguments.fidelity, "closed_form, message or flow");
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
 }

@@ -6,11 +6,11 @@
 #include "app/collective/ranges.h"
 #include "app/commands.h"
 #include "app/interrupt.h"
-#include "app/routing.h"
 #include "app/step/override.h"
 #include "app/table.h"
 #include "app/traffic/completion.h"
 #include "app/usage.h"
+#include "app/wire_use.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
@@ -49,20 +49,19 @@ void explain(std::ostream& log, const TrafficFile& traffic, const FlowsPlayed& p
 
 // Played once more, since only now the busiest links are known.
 void watch(Completion& completion, FlowsQuestion question, Resources& wires, int64_t bins) {
-  for (const LinkUse& link : completion.busiest) question.watched.push_back(link.resource);
+  for (const LinkUse& link : completion.wires.busiest) question.watched.push_back(link.resource);
   question.interval = Duration::ps((completion.makespan.ps() + bins - 1) / bins);
   question.resources = &wires;
   completion.interval = question.interval;
-  FlowsPlayed played = play_flows(question);
-  for (std::size_t i = 0; i < completion.busiest.size(); ++i)
-    completion.busiest[i].over_time = std::move(played.watched[i]);
+  completion.over_time = play_flows(question).watched;
 }
 
-void traffic(const TrafficArguments& arguments, Streams streams, int& exit_code) {
+void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
   const int64_t links = parse_whole(arguments.links, 0, most_links_shown, "--links");
   const int64_t bins =
       arguments.bins.empty() ? 0 : parse_whole(arguments.bins, 1, most_bins, "--bins");
-  RouteChoice routes = route_choice_named(arguments.routing, "--routing");
+  RouteChoice routes;
+  if (!arguments.routing.empty()) routes.routing = routing_named(arguments.routing, "--routing");
   std::optional<uint64_t> seed;
   if (!arguments.seed.empty()) {
     seed = static_cast<uint64_t>(parse_whole(arguments.seed, 0, int64_t{1} << 62, "--seed"));
@@ -84,7 +83,8 @@ void traffic(const TrafficArguments& arguments, Streams streams, int& exit_code)
                                .pause = [&] { interrupt.throw_if_asked(); }};
   const FlowsPlayed played = play_flows(question);
   Completion completion = completion_of(file, played, cluster.network);
-  add_links(completion, played, *wires, static_cast<std::size_t>(links));
+  completion.wires = use_of(*wires, played.carried_B, completion.makespan - Time(),
+                            static_cast<std::size_t>(links));
   if (bins > 0 && completion.ended > 0) watch(completion, question, *cluster.wires(routes), bins);
   if (arguments.format == "json") {
     Json result = {{"schema", "sgdsim/completion/1"},
@@ -139,7 +139,7 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code) {
       "  sgdsim traffic app/traffic_files/poisson_half.json -c topologies/data/fat_tree_k8.json\n"
       "  sgdsim traffic app/traffic_files/incast_8.csv -c topologies/data/10gbe_16.json "
       "--format json");
-  command->callback([arguments, streams, &exit_code] { traffic(*arguments, streams, exit_code); });
+  command->callback([arguments, streams, &exit_code] { play(*arguments, streams, exit_code); });
 }
 
 }  // namespace sgdsim

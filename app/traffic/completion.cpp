@@ -2,8 +2,6 @@
 #include "app/traffic/completion.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 
 #include "app/table.h"
 #include "sim/core/nearest_rank.h"
@@ -55,37 +53,6 @@ Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
   return completion;
 }
 
-void add_links(Completion& completion, const FlowsPlayed& played, const Resources& wires,
-               std::size_t count) {
-  const std::vector<double> capacities = wires.capacities();
-  const auto makespan_ps = static_cast<double>(std::max<int64_t>(1, completion.makespan.ps()));
-  std::vector<uint32_t> order;
-  std::map<std::string, KindUse> kinds;
-  auto utilisation = [&](uint32_t way) {
-    return played.carried_B[way] / (capacities[way] * makespan_ps);
-  };
-  for (uint32_t way = 0; way < capacities.size(); ++way) {
-    if (std::isinf(capacities[way])) continue;
-    const double used = utilisation(way);
-    KindUse& kind = kinds[wires.name_of(way).kind];
-    ++kind.ways;
-    kind.mean += used;
-    kind.most = std::max(kind.most, used);
-    if (used > 0) order.push_back(way);
-  }
-  for (auto& [name, kind] : kinds) {
-    kind.kind = name;
-    kind.mean /= static_cast<double>(kind.ways);
-    completion.kinds.push_back(kind);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return utilisation(a) > utilisation(b); });
-  order.resize(std::min(order.size(), count));
-  for (const uint32_t way : order)
-    completion.busiest.push_back(
-        {way, wires.name_of(way), played.carried_B[way], utilisation(way), {}});
-}
-
 Json flows_json(const TrafficFile& traffic, const FlowsPlayed& played) {
   Json flows = Json::array();
   for (std::size_t i = 0; i < traffic.flows.size(); ++i) {
@@ -102,30 +69,17 @@ Json flows_json(const TrafficFile& traffic, const FlowsPlayed& played) {
 }
 
 Json to_json(const Completion& completion) {
-  Json links = Json::array();
-  for (const LinkUse& link : completion.busiest) {
-    links.push_back({{"kind", link.name.kind},
-                     {"from", link.name.from},
-                     {"to", link.name.to},
-                     {"carried_B", link.carried_B},
-                     {"utilisation", link.utilisation}});
-    if (!link.over_time.empty()) links.back()["over_time"] = link.over_time;
-  }
-  Json kinds = Json::array();
-  for (const KindUse& kind : completion.kinds)
-    kinds.push_back({{"kind", kind.kind},
-                     {"ways", kind.ways},
-                     {"utilisation_mean", kind.mean},
-                     {"utilisation_max", kind.most}});
   Json json = {{"makespan_ps", completion.makespan.ps()},
                {"makespan_us", completion.makespan.us()},
                {"flows_ended", completion.ended},
                {"total_B", completion.total_B},
                {"completion_us", to_json(completion.time_us)},
-               {"slowdown", to_json(completion.slowdown)},
-               {"kinds", std::move(kinds)},
-               {"busiest", std::move(links)}};
-  if (completion.interval > Duration()) json["interval_us"] = completion.interval.us();
+               {"slowdown", to_json(completion.slowdown)}};
+  add_use(json, completion.wires);
+  if (completion.over_time.empty()) return json;
+  json["interval_us"] = completion.interval.us();
+  for (std::size_t i = 0; i < completion.over_time.size(); ++i)
+    json["busiest"][i]["over_time"] = completion.over_time[i];
   return json;
 }
 
@@ -139,19 +93,8 @@ void print(std::ostream& out, const Completion& completion) {
   table.add({"slow-down", rounded(slow.mean), rounded(slow.p50), rounded(slow.p99),
              rounded(slow.p999), rounded(slow.max)});
   table.print(out);
-  if (completion.kinds.empty()) return;
-  out << '\n';
-  Table kinds({"links", "ways", "mean use", "most"});
-  for (const KindUse& kind : completion.kinds)
-    kinds.add({kind.kind, std::to_string(kind.ways), rounded(100 * kind.mean, 3) + " %",
-               rounded(100 * kind.most, 3) + " %"});
-  kinds.print(out);
-  out << '\n';
-  Table busiest({"busiest", "from", "to", "carried", "use"});
-  for (const LinkUse& link : completion.busiest)
-    busiest.add({link.name.kind, link.name.from, link.name.to, short_size(link.carried_B),
-                 rounded(100 * link.utilisation, 3) + " %"});
-  busiest.print(out, 3);
+  if (!completion.wires.busiest.empty()) out << '\n';
+  print_use(out, completion.wires);
 }
 
 }  // namespace sgdsim

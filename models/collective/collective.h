@@ -33,26 +33,27 @@ bool has_root(Operation operation);
 // Every choice of the machine model and of an algorithm that changes results. The defaults are the
 // papers'; docs/models.md says what each means.
 struct CollectiveOptions {
-  AlphaRule alpha = AlphaRule::port;    // alpha=port|wire
-  bool shares_ports = false;            // ports=turns|shared
-  Bytes send_buffer;                    // send_buffer=SIZE, where ports are shared
-  bool link_duplex = false;             // duplex=port|link
-  bool gamma_overlaps = false;          // gamma=serial|overlap
-  bool fractional_chunks = false;       // chunks=whole|fractional
-  bool lp_paper_steps = false;          // lp_steps=exact|paper (closed form only)
-  bool lp_allreduce_overlaps = true;    // lp_allreduce=overlapped|sequential
-  bool lp_broadcast_first = false;      // lp_arbitration=reduce-first|broadcast-first
-  bool lp_root_first = false;           // lp_root=last|first
-  bool lp_drains = true;                // lp_drain=on|off
-  bool mst_eager = false;               // mst_reduce=rendezvous|eager
-  bool be_recursive_doubling = false;   // be_allgather=ring|recursive-doubling
-  bool be_barrier = true;               // be_barrier=on|off
-  std::string inner = "ring";           // hierarchical
-  std::string outer = "ring";           // hierarchical
-  bool hierarchical_by_leader = false;  // hierarchical=sharded|leader
-  int group = 0;                        // hierarchical; 0: the workers of a node
-  bool direct_at_once = false;          // direct=rounds|at_once
-  std::vector<int> dims;                // torus_ring; empty: the cluster's grid
+  AlphaRule alpha = AlphaRule::port;          // alpha=port|wire
+  bool shares_ports = false;                  // ports=turns|shared
+  Bytes send_buffer;                          // send_buffer=SIZE, where ports are shared
+  Routing routing = Routing::by_destination;  // routing=by_destination|hashed|split
+  bool link_duplex = false;                   // duplex=port|link
+  bool gamma_overlaps = false;                // gamma=serial|overlap
+  bool fractional_chunks = false;             // chunks=whole|fractional
+  bool lp_paper_steps = false;                // lp_steps=exact|paper (closed form only)
+  bool lp_allreduce_overlaps = true;          // lp_allreduce=overlapped|sequential
+  bool lp_broadcast_first = false;            // lp_arbitration=reduce-first|broadcast-first
+  bool lp_root_first = false;                 // lp_root=last|first
+  bool lp_drains = true;                      // lp_drain=on|off
+  bool mst_eager = false;                     // mst_reduce=rendezvous|eager
+  bool be_recursive_doubling = false;         // be_allgather=ring|recursive-doubling
+  bool be_barrier = true;                     // be_barrier=on|off
+  std::string inner = "ring";                 // hierarchical
+  std::string outer = "ring";                 // hierarchical
+  bool hierarchical_by_leader = false;        // hierarchical=sharded|leader
+  int group = 0;                              // hierarchical; 0: the workers of a node
+  bool direct_at_once = false;                // direct=rounds|at_once
+  std::vector<int> dims;                      // torus_ring; empty: the cluster's grid
 };
 
 // What the options say about playing.

@@ -65,6 +65,11 @@ const std::vector<Row>& rows() {
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.send_buffer = parse_bytes(v, w);
        }},
+      {{"routing", "by_destination|hashed|split",
+        "fidelity flow: which of several shortest routes"},
+       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
+         o.routing = routing_named(v, w);
+       }},
       {{"chunks", "whole|fractional", "chunks of whole bytes, or of exactly n/P"},
        SGDSIM_FLAG(fractional_chunks, "whole", "fractional")},
       {{"duplex", "port|link", "one port per direction, or every directed link by itself"},
@@ -125,8 +130,8 @@ const std::vector<Row>& rows() {
 #undef SGDSIM_FLAG
 
 // Those that concern every algorithm.
-constexpr std::array<std::string_view, 4> general_options = {"alpha", "ports", "send_buffer",
-                                                             "chunks"};
+constexpr std::array<std::string_view, 5> general_options = {"alpha", "ports", "send_buffer",
+                                                             "routing", "chunks"};
 
 bool is_general(const std::string& key) {
   return std::find(general_options.begin(), general_options.end(), key) != general_options.end();

@@ -2,15 +2,22 @@
 #include "models/collective/simulate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "sim/play/quiet.h"
 
 namespace sgdsim {
 namespace {
+
+constexpr std::array<std::pair<std::string_view, Fidelity>, 3> fidelities{
+    {{"closed_form", Fidelity::closed_form},
+     {"message", Fidelity::message},
+     {"flow", Fidelity::flow}}};
 
 CollectiveJob job_of(const CollectiveQuestion& question, const Algorithm& algorithm,
                      const Cluster& cluster) {
@@ -50,7 +57,8 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   CollectiveAnswer answer;
   answer.algorithm = algorithm.name;
   answer.fidelity = question.fidelity;
-  answer.warnings = cluster.notes;
+  check_sharing(question.fidelity, job.options);
+  if (question.fidelity != Fidelity::flow) answer.warnings = cluster.notes;
   if (std::string why = beyond_valid(program, cluster); !why.empty())
     answer.warnings.push_back(std::move(why));
   if (question.fidelity == Fidelity::closed_form) {
@@ -74,15 +82,22 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
           "the closed form charges every message the cost of the worst pair");
     return answer;
   }
+  std::unique_ptr<Resources> wires;
+  if (question.fidelity == Fidelity::flow)
+    wires = wires_of(cluster, job.options, question.jitter.seed);
   if (job.options.lp_paper_steps)
     throw InputError("", "lp_steps=paper is a formula, not a schedule; use --fidelity closed_form");
   PlayOptions options = to_play(question.options);
   options.jitter = question.jitter;
   options.path = question.path;
+  options.resources = wires.get();
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;
   answer.path = name_of(played.path);
+  constexpr std::size_t shown = 10;
+  if (wires)
+    answer.wires = use_of(*wires, carried_by(program, cluster.network, *wires), answer.time, shown);
   return answer;
 }
 
@@ -114,13 +129,35 @@ CollectiveAnswer cheapest(const CollectiveQuestion& question, const Cluster& clu
 }  // namespace
 
 std::string_view name_of(Fidelity fidelity) {
-  return fidelity == Fidelity::closed_form ? "closed_form" : "message";
+  for (const auto& [name, one] : fidelities)
+    if (one == fidelity) return name;
+  return "";
 }
 
 Fidelity fidelity_named(const std::string& name, const std::string& where) {
-  if (name == "closed_form") return Fidelity::closed_form;
-  if (name == "message") return Fidelity::message;
-  throw InputError(where, unknown_name("fidelity", name, {"closed_form", "message"}));
+  std::vector<std::string> known;
+  for (const auto& [text, fidelity] : fidelities) {
+    if (text == name) return fidelity;
+    known.emplace_back(text);
+  }
+  throw InputError(where, unknown_name("fidelity", name, known));
+}
+
+void check_sharing(Fidelity fidelity, const CollectiveOptions& options) {
+  const bool flows = fidelity == Fidelity::flow;
+  if (!flows && options.routing != Routing::by_destination)
+    throw InputError("", "option routing has no effect without fidelity flow");
+  if (flows && options.shares_ports)
+    throw InputError("",
+                     "option ports=shared has no effect at fidelity flow, where messages share "
+                     "all wires");
+}
+
+std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,
+                                    uint64_t seed) {
+  if (!cluster.wires)
+    throw InputError("", "fidelity flow needs a cluster with wires: a cluster file");
+  return cluster.wires({options.routing, seed});
 }
 
 std::string beyond_valid(const Program& program, const Cluster& cluster) {

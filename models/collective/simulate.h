@@ -7,12 +7,19 @@
 
 #include "models/collective/collective.h"
 #include "sim/net/cluster.h"
+#include "sim/net/link_use.h"
 
 namespace sgdsim {
 
-enum class Fidelity : uint8_t { closed_form, message };
+enum class Fidelity : uint8_t { closed_form, message, flow };
 std::string_view name_of(Fidelity fidelity);
 Fidelity fidelity_named(const std::string& name, const std::string& where);
+
+// InputError if an option has no effect at this fidelity.
+void check_sharing(Fidelity fidelity, const CollectiveOptions& options);
+// What messages share at fidelity flow.
+std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,
+                                    uint64_t seed);
 
 struct CollectiveQuestion {
   std::string algorithm = "ring";  // or "auto": the cheapest of all that offer the operation
@@ -42,6 +49,7 @@ struct CollectiveAnswer {
   Fidelity fidelity = Fidelity::message;
   std::string path;  // formula, symmetric, rounds, events, none
   std::vector<std::string> warnings;
+  WireUse wires;                      // fidelity flow
   std::vector<Candidate> candidates;  // auto: every algorithm looked at, best first
 };
 

@@ -19,19 +19,19 @@ void check(const StepQuestion& question, const PipelineRule& rule) {
 }
 
 StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
-  return question.fidelity == Fidelity::message ? StepPlayer<Clocks>(question, pipeline).run()
-                                                : StepPlayer<Time>(question, pipeline).run();
+  return question.fidelity != Fidelity::closed_form ? StepPlayer<Clocks>(question, pipeline).run()
+                                                    : StepPlayer<Time>(question, pipeline).run();
 }
 
 }  // namespace
 
 StepResult simulate_step(const StepQuestion& question) {
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
-  if (question.fidelity != Fidelity::message && question.workers.is_random())
+  if (question.fidelity == Fidelity::closed_form && question.workers.is_random())
     throw InputError("", "random workers need fidelity message");
   // One worker cannot stand for all whose ports differ, but where everybody's pass one port.
   const ParameterServers* servers = question.cost.servers();
-  if (question.fidelity != Fidelity::message && servers != nullptr && servers->workers_differ &&
+  if (question.fidelity == Fidelity::closed_form && servers != nullptr && servers->workers_differ &&
       !(servers->dedicated && servers->servers == 1))
     throw InputError("",
                      "no closed form is known for these parameter servers where ports differ; use "

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/net/wires.h"
@@ -14,7 +15,7 @@ struct Parcel {
   int from = 0;
   int to = 0;
   double size_B = 0;
-  Leg leg;
+  Leg leg = {};
   bool waits_for_receiver = false;  // rendezvous: flows when the receiver is there, too
   bool has_own_link = false;        // which it shares with nobody
   uint64_t flow = 0;                // of several between the same two that may go other ways
@@ -62,6 +63,8 @@ enum class Routing : uint8_t {
   hashed,          // each flow by chance: equal-cost multipath
   split            // over all of them, evenly at each branch
 };
+std::string_view name_of(Routing routing);
+Routing routing_named(const std::string& name, const std::string& where);
 struct RouteChoice {
   Routing routing = Routing::by_destination;
   uint64_t seed = 1;

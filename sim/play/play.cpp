@@ -10,6 +10,7 @@
 #include "sim/play/event_engine.h"
 #include "sim/play/pipeline_engine.h"
 #include "sim/play/play_in_time.h"
+#include "sim/play/quiet.h"
 #include "sim/play/round_engine.h"
 #include "sim/play/sharing.h"
 #include "sim/play/symmetric.h"
@@ -156,20 +157,32 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   played.traffic = traffic_of(program, network.workers());
   const bool together = std::all_of(starts.begin(), starts.end(),
                                     [&](Time start) { return start == starts.front(); });
-  if (options.path == PathChoice::fastest && together && !options.jitter.on()) {
+  const bool may_choose = options.path == PathChoice::fastest && !options.jitter.on();
+  if (may_choose && together &&
+      (options.resources == nullptr || is_quiet_in_step(program, network, *options.resources))) {
     const Time start = starts.empty() ? Time() : starts.front();
-    if (const auto end = play_symmetric(program, wires, start, options.shares_ports)) {
+    const bool as_it_comes = options.shares_ports || options.resources != nullptr;
+    if (const auto end = play_symmetric(program, wires, start, as_it_comes)) {
       played.ends = {*end};
       played.path = program.stages.empty() ? PathTaken::none : PathTaken::symmetric;
       return played;
     }
   }
   starts.resize(static_cast<std::size_t>(network.workers()));
-  if (options.shares_ports || has_phase_at_once(program)) {
+  if (may_choose && options.resources != nullptr) {
+    auto ends = play_same_pairs(program, network, *options.resources, options.alpha, starts);
+    if (ends) {
+      played.ends = std::move(*ends);
+      played.path = PathTaken::rounds;
+      return played;
+    }
+  }
+  if (options.shares_ports || options.resources != nullptr || has_phase_at_once(program)) {
     if (options.path == PathChoice::rounds)
       throw InputError("", "messages that share ports are not played in rounds");
     const Call call{&program, &network, std::move(starts)};
     played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
+                                            .resources = options.resources,
                                             .jitter = options.jitter,
                                             .send_buffer_B = options.send_buffer_B})
                       .front()

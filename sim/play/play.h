@@ -9,18 +9,18 @@
 //   taken = max(t_sender + flight, t_i) + transit
 //   t_i'  = max(sent, taken) + fold
 //
-// Where ports are shared, or a phase sends all its messages at once, a message is taken as it
-// comes, whether or not the receiver is there (play_in_time.h); for the rest, three paths give the
-// answer. `rounds` passes once over the arrays of clocks in each round. `events` plays message by
-// message through an event queue, and serves where ports are contended. `symmetric` lets one worker
-// stand for all when all are alike. The caller does not choose, but a test may.
+// Where ports or wires are shared, or a phase sends all its messages at once, a message is taken as
+// it comes, whether or not the receiver is there (play_in_time.h); for the rest, three paths give
+// the answer. `rounds` passes once over the arrays of clocks in each round. `events` plays message
+// by message through an event queue, and serves where ports are contended. `symmetric` lets one
+// worker stand for all when all are alike. The caller does not choose, but a test may.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "sim/net/wires.h"
+#include "sim/net/resources.h"
 #include "sim/work/schedule.h"
 
 namespace sgdsim {
@@ -32,8 +32,9 @@ struct PlayOptions {
   AlphaRule alpha = AlphaRule::port;
   MessageJitter jitter;
   PathChoice path = PathChoice::fastest;
-  bool shares_ports = false;  // messages in progress share ports (sim/net/flows.h)
-  double send_buffer_B = 0;   // of each message, where they do
+  bool shares_ports = false;       // messages in progress share ports (sim/net/flows.h)
+  double send_buffer_B = 0;        // of each message, where they do
+  Resources* resources = nullptr;  // messages in progress share these wires
 };
 
 struct Traffic {

@@ -1,7 +1,6 @@
 // Names of routings.
-#include "app/routing.h"
+#include "sim/net/resources.h"
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <utility>
 
@@ -24,20 +23,13 @@ std::string_view name_of(Routing routing) {
   return "";
 }
 
-RouteChoice route_choice_named(const std::string& name, const std::string& where) {
-  if (name.empty()) return {};
+Routing routing_named(const std::string& name, const std::string& where) {
   std::vector<std::string> known;
   for (const auto& [text, routing] : routings) {
-    if (text == name) return {.routing = routing};
+    if (text == name) return routing;
     known.emplace_back(text);
   }
   throw InputError(where, unknown_name("routing", name, known));
-}
-
-void add_routing_option(CLI::App& command, std::string& routing) {
-  command.add_option("--routing", routing,
-                     "of several shortest routes: by_destination (the receiver's number chooses), "
-                     "hashed (equal-cost multipath), split (over all) (default: by_destination)");
 }
 
 }  // namespace sgdsim

@@ -1,0 +1,40 @@
+// Sorted by use.
+#include "sim/net/link_use.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace sgdsim {
+
+WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Duration time,
+               std::size_t count) {
+  const std::vector<double> capacities = wires.capacities();
+  const auto time_ps = static_cast<double>(std::max<int64_t>(1, time.ps()));
+  auto utilisation = [&](uint32_t way) { return carried_B[way] / (capacities[way] * time_ps); };
+  std::vector<uint32_t> order;
+  std::map<std::string, KindUse> kinds;
+  for (uint32_t way = 0; way < capacities.size(); ++way) {
+    if (std::isinf(capacities[way])) continue;
+    const double used = utilisation(way);
+    KindUse& kind = kinds[wires.name_of(way).kind];
+    ++kind.ways;
+    kind.mean += used;
+    kind.most = std::max(kind.most, used);
+    if (used > 0) order.push_back(way);
+  }
+  WireUse use;
+  for (auto& [name, kind] : kinds) {
+    kind.kind = name;
+    kind.mean /= static_cast<double>(kind.ways);
+    use.kinds.push_back(kind);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return utilisation(a) > utilisation(b); });
+  order.resize(std::min(order.size(), count));
+  for (const uint32_t way : order)
+    use.busiest.push_back({way, wires.name_of(way), carried_B[way], utilisation(way)});
+  return use;
+}
+
+}  // namespace sgdsim

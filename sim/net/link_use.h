@@ -1,0 +1,32 @@
+// How much of what they can carry wires have carried.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/net/resources.h"
+
+namespace sgdsim {
+
+struct LinkUse {
+  uint32_t resource = 0;
+  ResourceName name;
+  double carried_B = 0;
+  double utilisation = 0;  // 1: all the time
+};
+struct KindUse {
+  std::string kind;  // of link
+  std::size_t ways = 0;
+  double mean = 0;
+  double most = 0;
+};
+struct WireUse {
+  std::vector<LinkUse> busiest;  // most used first
+  std::vector<KindUse> kinds;
+};
+
+// Of bytes that were carried in so much time. Wires that cost nothing are left out.
+WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Duration time,
+               std::size_t count);
+
+}  // namespace sgdsim
