@@ -60,8 +60,11 @@ bool applies(const OptionKey& key, const CollectiveCase& one) {
   return true;
 }
 
-// Rounds do not know of messages that share ports; shared_ports_test.cpp draws those.
-bool is_of_rounds(const OptionKey& key) { return key.name != "ports" && key.name != "direct"; }
+// Rounds do not know of messages that share ports or wires; shared_ports_test.cpp and flow_test.cpp
+// draw those.
+bool is_of_rounds(const OptionKey& key) {
+  return key.name != "ports" && key.name != "direct" && key.name != "routing";
+}
 
 // Options that name the parts come first, because the others apply by the parts.
 void draw_options(Random& random, CollectiveCase& one) {

@@ -80,7 +80,7 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
        {"list", "algoritms"},
        "list: unknown kind \"algoritms\" (did you mean \"algorithms\"?); known: algorithms, "
        "operations, options, shapes, trace_formats, measurement_formats, strategies, compressions, "
-       "synchronizations, fidelities, schemas"},
+       "synchronizations, traffic, fidelities, schemas"},
       {"algorithm", with(ring, {"-a", "rign"}),
        "--algorithm: unknown algorithm \"rign\" (did you mean \"ring\"?); known: " +
            algorithms_list() + ", auto, nccl"},
@@ -89,12 +89,13 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
        "reduce, allreduce, reduce_scatter, allgather, alltoall"},
       {"fidelity", with(ring, {"--fidelity", "mesage"}),
        "--fidelity: unknown fidelity \"mesage\" (did you mean \"message\"?); known: closed_form, "
-       "message"},
+       "message, flow"},
       {"path", with(ring, {"--path", "event"}),
        "--path: unknown path \"event\" (did you mean \"events\"?); known: fastest, rounds, events"},
       {"option of a model", with(ring, {"--option", "chunk=whole"}),
        "--option: unknown option \"chunk\" (did you mean \"chunks\"?); known: alpha, ports, "
-       "send_buffer, chunks, duplex, gamma, lp_steps, lp_allreduce, lp_arbitration, lp_root, "
+       "send_buffer, routing, chunks, duplex, gamma, lp_steps, lp_allreduce, lp_arbitration, "
+       "lp_root, "
        "lp_drain, mst_reduce, "
        "be_allgather, be_barrier, inner, outer, hierarchical, group, direct, dims"},
       {"value of an option", with(ring, {"--option", "chunks=halves"}),
@@ -255,7 +256,7 @@ TEST_CASE("command line: an option without effect is refused") {
   check_refused({
       {"on another algorithm", with(ring, {"-a", "mst", "--option", "duplex=link"}),
        "--option: option duplex has no effect on mst; its options: alpha, ports, send_buffer, "
-       "chunks, mst_reduce"},
+       "routing, chunks, mst_reduce"},
       {"on no algorithm of a sweep",
        with(ring, {"--sweep", "-a", "all", "--option", "be_allgather=ring", "--op", "alltoall"}),
        "--option: option be_allgather has no effect on any of the algorithms of this sweep"},

@@ -20,14 +20,20 @@ std::string text_or(Object& fields, const std::string& name, const std::string& 
 }
 
 // The network as messages of each segment see it: the file is read once more for each.
-void add_bands(const Value& value, const Shape& shape, Network& network) {
+// Their graphs are the same but for what links cost.
+std::vector<std::function<Graph()>> add_bands(const Value& value, const Shape& shape,
+                                              Network& network) {
   std::vector<SizeBand> bands;
+  std::vector<std::function<Graph()>> graphs;
   for (const Bytes from : segment_starts(value.json())) {
     const Json json = at_size(value.json(), from);
     Object fields(Value(json, value.file(), value.path()));
-    bands.push_back({static_cast<double>(from.count()), shape.wire(fields).network});
+    Wiring wiring = shape.wire(fields);
+    bands.push_back({static_cast<double>(from.count()), std::move(wiring.network)});
+    graphs.push_back(std::move(wiring.graph));
   }
   network.set_bands(std::move(bands));
+  return graphs;
 }
 
 // Links between routers carry what several pairs send, which no cost of a pair knows. Cards and the
@@ -74,7 +80,7 @@ ClusterFile read_cluster(const Value& value) {
   if (const auto field = fields.find("start")) start = read_latency(*field);
   Wiring wiring = shape.wire(fields);
   fields.done();
-  add_bands(value, shape, wiring.network);
+  std::vector<std::function<Graph()>> bands = add_bands(value, shape, wiring.network);
   wiring.network.set_start(start);
   ClusterFile file{.cluster = {.name = std::move(name),
                                .network = std::move(wiring.network),
@@ -89,9 +95,11 @@ ClusterFile read_cluster(const Value& value) {
                    .connections = wiring.connections,
                    .build = std::move(wiring.graph),
                    .where = value.where()};
-  file.cluster.wires = [connections = file.connections, build = file.build,
-                        where = file.where](const RouteChoice& choice) {
-    return std::make_unique<RoutedWires>(graph_of(connections, build, where), choice);
+  file.cluster.wires = [connections = file.connections, build = file.build, where = file.where,
+                        bands = std::move(bands)](const RouteChoice& choice) {
+    auto wires = std::make_unique<RoutedWires>(graph_of(connections, build, where), choice);
+    for (const std::function<Graph()>& band : bands) wires->widen(band());
+    return wires;
   };
   return file;
 }

@@ -2,6 +2,7 @@
 #include "topologies/routed_wires.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <queue>
 
@@ -14,11 +15,23 @@ constexpr double most_table_bits = 4e9;
 
 std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
+std::vector<double> capacities_of(const Graph& graph) {
+  std::vector<double> capacities;
+  capacities.reserve(2 * graph.connections().size());
+  for (const Connection& one : graph.connections()) {
+    const double per_byte = one.link.cost().per_byte.ps();
+    const double capacity = per_byte > 0 ? 1 / per_byte : std::numeric_limits<double>::infinity();
+    capacities.insert(capacities.end(), 2, capacity);
+  }
+  return capacities;
+}
+
 }  // namespace
 
 RoutedWires::RoutedWires(Graph graph, const RouteChoice& choice)
     : graph_(std::move(graph)),
       choice_(choice),
+      capacities_(capacities_of(graph_)),
       outs_(graph_.vertices().size()),
       gates_(at(graph_.workers())),
       closed_(2 * graph_.connections().size()),
@@ -44,16 +57,10 @@ RoutedWires::RoutedWires(Graph graph, const RouteChoice& choice)
   }
 }
 
-std::vector<double> RoutedWires::capacities() const {
-  std::vector<double> capacities;
-  capacities.reserve(2 * graph_.connections().size());
-  for (const Connection& one : graph_.connections()) {
-    const double per_byte = one.link.cost().per_byte.ps();
-    const double capacity = per_byte > 0 ? 1 / per_byte : std::numeric_limits<double>::infinity();
-    capacities.push_back(capacity);
-    capacities.push_back(capacity);
-  }
-  return capacities;
+void RoutedWires::widen(const Graph& graph) {
+  const std::vector<double> other = capacities_of(graph);
+  for (std::size_t way = 0; way < capacities_.size(); ++way)
+    capacities_[way] = std::max(capacities_[way], other[way]);
 }
 
 ResourceName RoutedWires::name_of(uint32_t resource) const {
@@ -102,7 +109,7 @@ bool RoutedWires::find(const Parcel& parcel, Part, std::vector<ResourceUse>& use
 }
 
 void RoutedWires::add(uint32_t way, double share, std::vector<ResourceUse>& uses) const {
-  if (graph_.connections()[way / 2].link.per_byte.ps() > 0) uses.push_back({way, share});
+  if (!std::isinf(capacities_[way])) uses.push_back({way, share});
 }
 
 std::size_t RoutedWires::choices_at(int vertex, const Ways& ways) const {

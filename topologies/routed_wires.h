@@ -18,8 +18,10 @@ namespace sgdsim {
 class RoutedWires : public Resources {
  public:
   RoutedWires(Graph graph, const RouteChoice& choice);
+  // The same graph as messages of other sizes see it: a wire has the most that any of them gets.
+  void widen(const Graph& graph);
 
-  std::vector<double> capacities() const override;
+  std::vector<double> capacities() const override { return capacities_; }
   bool find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) override;
   bool are_routes() const override { return true; }
   ResourceName name_of(uint32_t resource) const override;
@@ -41,6 +43,7 @@ class RoutedWires : public Resources {
 
   Graph graph_;
   RouteChoice choice_;
+  std::vector<double> capacities_;      // of each way
   std::vector<std::vector<Out>> outs_;  // of each vertex
   struct Gate {
     int vertex = 0;       // the only neighbour of a worker, or itself

@@ -8,6 +8,7 @@
 #include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/version.h"
+#include "app/wire_use.h"
 #include "sim/core/nearest_rank.h"
 #include "sim/core/quantity.h"
 
@@ -112,6 +113,7 @@ Json result_json(const Experiment& experiment, const StepResult& result) {
   json.update(summary_json(experiment, result));
   json["messages"] = messages_json(result);
   if (!result.critical.empty()) json["critical"] = reason_json(result);
+  if (!result.wires.kinds.empty()) add_use(json, result.wires);
   if (result.workers.size() > 1 && result.workers.size() <= 1024) {
     json["per_worker"] = Json::array();
     for (const Breakdown& worker : result.workers)
@@ -157,6 +159,11 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   out << "\n" << result.messages.size() << " gradient messages per iteration\n";
   if (const std::string reason = reason_text(result, experiment.trace); !reason.empty())
     out << reason << "\n";
+  if (!result.wires.busiest.empty()) {
+    const LinkUse& link = result.wires.busiest.front();
+    out << "the busiest link is " << link.name.kind << ' ' << link.name.from << " -> "
+        << link.name.to << ", in use " << rounded(100 * link.utilisation, 3) << " % of the time\n";
+  }
   const Quality& quality = result.quality;
   if (quality.density < 1 || quality.staleness_max > 0)
     out << "density " << rounded(quality.density) << ", delivered fraction "

@@ -48,8 +48,11 @@ void add_extrapolations(const Experiment& experiment, const StepResult& result,
 
 std::vector<std::string> warnings_of(const Experiment& experiment, const StepResult& result) {
   std::vector<std::string> warnings;
-  for (const auto* part :
-       {&experiment.trace.notes, &experiment.notes, &experiment.cluster.notes, &result.warnings})
+  // Of contention that is not modelled, which it is at fidelity flow.
+  static const std::vector<std::string> none;
+  const bool flows = experiment.fidelity == Fidelity::flow;
+  for (const auto* part : {&experiment.trace.notes, &experiment.notes,
+                           flows ? &none : &experiment.cluster.notes, &result.warnings})
     warnings.insert(warnings.end(), part->begin(), part->end());
   add_extrapolations(experiment, result, warnings);
   return warnings;

@@ -5,6 +5,8 @@
 
 #include "sim/core/error.h"
 #include "sim/play/play_in_time.h"
+#include "sim/play/quiet.h"
+#include "sim/play/symmetric.h"
 
 namespace sgdsim {
 
@@ -16,7 +18,7 @@ Clocks Exchange::play(const MessageCost& cost, const Encoded& encoded, Clocks st
   return starts;
 }
 
-const Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Transfer& transfer) {
+Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Transfer& transfer) {
   auto [place, is_new] = programs_.try_emplace(
       Key{&cost, transfer.size.count(), transfer.folding.scale, transfer.folding.extra.ps()});
   Prepared& prepared = place->second;
@@ -26,8 +28,10 @@ const Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Tran
 
 Played Exchange::collective(const MessageCost& cost, const Transfer& transfer, Clocks starts) {
   const Prepared& one = prepared(cost, transfer);
-  return sgdsim::play(one.program, one.network ? *one.network : *network_,
-                      to_play(cost.job().options), std::move(starts));
+  PlayOptions options = to_play(cost.job().options);
+  options.resources = wires_;
+  return sgdsim::play(one.program, one.network ? *one.network : *network_, options,
+                      std::move(starts));
 }
 
 Played Exchange::push_and_pull(const MessageCost& cost, const Transfer& transfer, Clocks starts) {
@@ -70,12 +74,41 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
   std::vector<ExchangeTimes> times;
   for (CallTimes& one :
        play_in_time(calls, {.alpha = options.alpha,
+                           .resources = wires_,
                            .jitter = {},
                            .send_buffer_B = static_cast<double>(options.send_buffer.count()),
                            .at_once = at_once,
                            .pause = pause}))
     times.push_back({std::move(one.starts), std::move(one.ends)});
   return times;
+}
+
+bool Exchange::is_apart(const MessageCost& cost, const Encoded& encoded, bool in_step) {
+  for (int i = 0; i < encoded.transfer_count; ++i) {
+    const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
+    if (transfer.size.count() == 0) continue;
+    Prepared& one = prepared(cost, transfer);
+    const Network& network = one.network ? *one.network : *network_;
+    std::optional<bool>& known = in_step ? one.is_apart : one.is_apart_always;
+    if (!known)
+      known = always_same_pairs(one.program, network, *wires_) ||
+              (in_step && goes_in_step(one.program, network) &&
+               is_quiet_in_step(one.program, network, *wires_));
+    if (!*known) return false;
+  }
+  return true;
+}
+
+void Exchange::add_carried(const MessageCost& cost, const Encoded& encoded,
+                           std::vector<double>& carried_B) {
+  for (int i = 0; i < encoded.transfer_count; ++i) {
+    const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
+    if (transfer.size.count() == 0) continue;
+    const std::vector<double> more =
+        carried_by(prepared(cost, transfer).program, *network_, *wires_);
+    carried_B.resize(more.size());
+    for (std::size_t way = 0; way < more.size(); ++way) carried_B[way] += more[way];
+  }
 }
 
 void Exchange::play(const MessageCost& cost, const Transfer& transfer, Clocks& clocks) {

@@ -20,7 +20,9 @@ struct ExchangeTimes {
 
 class Exchange {
  public:
-  explicit Exchange(const Network& network) : network_(&network) {}
+  // `wires`: what messages share; null: they have the network to themselves, or share ports.
+  explicit Exchange(const Network& network, Resources* wires = nullptr)
+      : network_(&network), wires_(wires) {}
 
   // When each worker has the result, given when each is ready. A single start stands for all
   // workers, and so does a single end. Where the cost is a constant or a curve, a message takes it
@@ -34,6 +36,12 @@ class Exchange {
                                            const std::vector<Clocks>& ready, int at_once,
                                            const std::function<void()>& pause);
 
+  // Whether its messages take what each takes alone, and so do those of other such exchanges before
+  // and after it. `in_step`: all workers start together.
+  bool is_apart(const MessageCost& cost, const Encoded& encoded, bool in_step);
+  // Adds the bytes that each wire carries.
+  void add_carried(const MessageCost& cost, const Encoded& encoded, std::vector<double>& carried_B);
+
   Traffic traffic;
   PathTaken path = PathTaken::none;
 
@@ -41,14 +49,17 @@ class Exchange {
   struct Prepared {
     Program program;
     std::optional<Network> network;  // if folding costs something else than on the network
+    std::optional<bool> is_apart;    // in step, and whenever
+    std::optional<bool> is_apart_always;
   };
   using Key = std::tuple<const MessageCost*, int64_t, double, double>;  // size, folding
-  const Prepared& prepared(const MessageCost& cost, const Transfer& transfer);
+  Prepared& prepared(const MessageCost& cost, const Transfer& transfer);
   Played collective(const MessageCost& cost, const Transfer& transfer, Clocks starts);
   Played push_and_pull(const MessageCost& cost, const Transfer& transfer, Clocks starts);
   void play(const MessageCost& cost, const Transfer& transfer, Clocks& clocks);
 
   const Network* network_;
+  Resources* wires_;
   std::map<Key, Prepared> programs_;
 };
 

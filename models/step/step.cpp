@@ -18,6 +18,17 @@ void check(const StepQuestion& question, const PipelineRule& rule) {
                      "overlap");
 }
 
+// What messages share; InputError if they are none that could.
+std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
+  if (!question.cost.is_algorithm())
+    throw InputError("",
+                     "fidelity flow plays messages of a collective algorithm: no parameter "
+                     "servers, and no costs without messages");
+  if (question.interference != 1)
+    throw InputError("", "interference is not defined at fidelity flow");
+  return wires_of(*question.cluster, question.cost.job().options, question.seed);
+}
+
 StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
   return question.fidelity != Fidelity::closed_form ? StepPlayer<Clocks>(question, pipeline).run()
                                                     : StepPlayer<Time>(question, pipeline).run();
@@ -26,6 +37,12 @@ StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
 }  // namespace
 
 StepResult simulate_step(const StepQuestion& question) {
+  if (question.cost.is_algorithm()) check_sharing(question.fidelity, question.cost.job().options);
+  if (question.fidelity == Fidelity::flow && question.wires == nullptr) {
+    StepQuestion on_wires = question;
+    on_wires.wires = wires_of(question);
+    return simulate_step(on_wires);
+  }
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
   if (question.fidelity == Fidelity::closed_form && question.workers.is_random())
     throw InputError("", "random workers need fidelity message");
@@ -40,6 +57,8 @@ StepResult simulate_step(const StepQuestion& question) {
   if (synchronization == nullptr) return play(question, nullptr);
   StepResult result;
   if (const auto* rule = std::get_if<AsynchronousRule>(&synchronization->rule)) {
+    if (question.wires != nullptr)
+      throw InputError("", synchronization->name + " is not played at fidelity flow");
     result = play_asynchronous(question, *rule);
   } else {
     const auto& pipeline = std::get<PipelineRule>(synchronization->rule);

@@ -26,10 +26,11 @@ struct StepQuestion {
   int iterations = 1;  // measured ones
   int warm_up = 0;
   uint64_t seed = 1;
-  int channels = 1;              // messages of a worker that may be in flight
-  double interference = 1;       // compute takes this much longer while the worker communicates
-  Timeline* timeline = nullptr;  // filled in if given
-  bool wants_reason = false;     // the result says why it takes as long as it does
+  int channels = 1;                  // messages of a worker that may be in flight
+  double interference = 1;           // compute takes this much longer while the worker communicates
+  Timeline* timeline = nullptr;      // filled in if given
+  bool wants_reason = false;         // the result says why it takes as long as it does
+  std::shared_ptr<Resources> wires;  // that messages share: simulate_step() finds them
   // Called between messages, or iterations where no messages are played. What it throws ends the
   // simulation.
   std::function<void()> pause;

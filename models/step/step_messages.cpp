@@ -36,6 +36,25 @@ void StepMessages<Clock>::start_iteration() {
   records_.reserve(step_.plan.messages.size());
 }
 
+template <class Clock>
+bool StepMessages<Clock>::are_apart() {
+  const bool in_step = step_.question.workers.all_alike();
+  for (const Encoded& encoded : step_.encoded)
+    if (!player_.is_apart(*step_.cost, encoded, in_step)) return false;
+  return true;
+}
+
+template <class Clock>
+WireUse StepMessages<Clock>::use_of_wires(Duration total) {
+  constexpr std::size_t shown = 10;
+  std::vector<double> carried_B;
+  for (const Encoded& encoded : step_.encoded) player_.add_carried(*step_.cost, encoded, carried_B);
+  const double per_step = step_.pipeline == nullptr ? 1.0 : 1.0 / step_.pipeline->every;
+  for (double& bytes : carried_B) bytes *= per_step;
+  const Duration step = Duration::ps(total.ps() / step_.question.iterations);
+  return use_of(*step_.question.wires, carried_B, step, shown);
+}
+
 // A message that goes when the one before it has gone, or parameters of a layer.
 template <class Clock>
 Clock StepMessages<Clock>::exchange(const Action& action, Clock ready, const Clock& free) {

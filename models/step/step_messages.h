@@ -18,7 +18,9 @@ template <class Clock>
 class StepMessages {
  public:
   StepMessages(const StepNow& step, StepWorkers<Clock>& workers)
-      : step_(step), workers_(workers), player_(step.question.cluster->network) {}
+      : step_(step),
+        workers_(workers),
+        player_(step.question.cluster->network, step.question.wires.get()) {}
 
   // There is another plan; an iteration that sends something starts.
   void take_plan();
@@ -29,6 +31,11 @@ class StepMessages {
   void enter(const Action& action, Clock ready);
   using Ended = std::function<void(std::size_t number, const Clock& end, HandedOverCause cause)>;
   void hand_over(const Ended& ended);
+
+  // Whether messages take what each takes alone: none shares a wire with another one.
+  bool are_apart();
+  // How busy wires are, by the last plan.
+  WireUse use_of_wires(Duration total);
 
   // The records of an iteration that went as this one, only later after its start.
   void shift(Duration later);

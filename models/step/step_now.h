@@ -18,6 +18,9 @@ struct StepNow {
   std::vector<Encoded> encoded = {};  // else what they are made into
   bool is_plain = true;  // messages are in the way of nothing but the end of the iteration
 
+  // Messages share the network: they are played together, as they meet.
+  bool together = false;
+
   int iteration = 0;
   Time origin = {};     // where the first worker starts
   bool counts = false;  // it is measured

@@ -36,6 +36,7 @@ StepResult StepPlayer<Clock>::run() {
   result_.quality = (one_for_all ? sparsity_ : messages_.sparsity()).quality();
   result_.quality.staleness_mean = staleness_ / question_.iterations;
   result_.quality.staleness_max = staleness_max_;
+  if (question_.wires != nullptr) result_.wires = messages_.use_of_wires(result_.total());
   result_.path = one_for_all ? "formula" : name_of(played.path);
   return std::move(result_);
 }
@@ -150,7 +151,23 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
     for (const PlannedMessage& message : messages)
       step_.encoded.push_back(step_.cost->encoded(message.group()));
   }
+  step_.together = step_.plan.order == Order::priority || question_.channels > 1;
   messages_.take_plan();
+  if (question_.wires != nullptr && !messages_.are_apart()) meet_on_wires();
+}
+
+// Messages meet on wires: those of a worker one after the other, but not those of several workers.
+template <class Clock>
+void StepPlayer<Clock>::meet_on_wires() {
+  const bool reach_further = step_.plan.order == Order::priority ||
+                             step_.plan.bsp != BspForm::none || step_.pipeline != nullptr ||
+                             step_.is_late();
+  step_.together = !reach_further || step_.together;
+  if (!reach_further || !result_.warnings.empty()) return;
+  result_.warnings.emplace_back(
+      "messages share wires within a collective, but not with those of the next one that workers "
+      "ahead of others send: they go by priority, in turn with computation, or reach into other "
+      "iterations");
 }
 
 template <class Clock>
@@ -161,7 +178,7 @@ void StepPlayer<Clock>::make_graph() {
                    .iteration = step_.iteration,
                    .exchanges = exchanges_,
                    .compressed = step_.cost->compression() != nullptr,
-                   .together = step_.plan.order == Order::priority || question_.channels > 1},
+                   .together = step_.together},
                   graph_);
 }
 

@@ -46,6 +46,7 @@ class StepPlayer {
   bool replans() const { return question_.strategy->replans && step_.pipeline == nullptr; }
   GradientPlan plan();
   void take(GradientPlan plan);
+  void meet_on_wires();
   void make_graph();
 
   const StepQuestion& question_;

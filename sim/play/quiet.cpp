@@ -128,27 +128,30 @@ bool is_quiet_in_step(const Program& program, const Network& network, Resources&
   return true;
 }
 
-std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,
-                                                 Resources& resources, AlphaRule alpha,
-                                                 std::vector<Time> clocks) {
+bool always_same_pairs(const Program& program, const Network& network, Resources& resources) {
   const Phase* first = nullptr;
   for (const Stage& stage : program.stages) {
     if (std::holds_alternative<Launch>(stage)) continue;
     const auto* phase = std::get_if<Phase>(&stage);
     if (phase == nullptr || !sends_to_the_same(*phase) || phase->at_once ||
         phase->handshake != Handshake::buffered || phase->team.size != network.workers())
-      return std::nullopt;
+      return false;
     if (first == nullptr) first = phase;
-    if (phase->distance != first->distance || phase->team.root != first->team.root)
-      return std::nullopt;
+    if (phase->distance != first->distance || phase->team.root != first->team.root) return false;
   }
+  if (first == nullptr) return true;
   const Wires wires(network, AlphaRule::wire);
   Loads loads(resources);
-  if (first != nullptr &&
-      !for_each_message(*first, 0, network.workers(), [&](int from, int to, double size_B) {
-        return loads.add(parcel_of(wires, from, to, size_B));
-      }))
-    return std::nullopt;
+  return for_each_message(*first, 0, network.workers(), [&](int from, int to, double size_B) {
+    return loads.add(parcel_of(wires, from, to, size_B));
+  });
+}
+
+std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,
+                                                 Resources& resources, AlphaRule alpha,
+                                                 std::vector<Time> clocks) {
+  if (!always_same_pairs(program, network, resources)) return std::nullopt;
+  const Wires wires(network, AlphaRule::wire);
   std::vector<Time> next(clocks.size());
   for (const Stage& stage : program.stages) {
     if (const auto* launch = std::get_if<Launch>(&stage)) {

@@ -17,6 +17,9 @@ std::vector<double> carried_by(const Program& program, const Network& network,
 // The messages of each round, all at once, have room: for workers that go in step.
 bool is_quiet_in_step(const Program& program, const Network& network, Resources& resources);
 
+// Everybody always sends to the same worker, and all of these messages have room together.
+bool always_same_pairs(const Program& program, const Network& network, Resources& resources);
+
 // If everybody always sends to the same worker, and all of these messages have room together: when
 // workers are done, whenever they start. What arrives is taken as it comes.
 std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,

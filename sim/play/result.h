@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/net/link_use.h"
 #include "sim/work/graph.h"
 
 namespace sgdsim {
@@ -90,6 +91,7 @@ struct StepResult {
   double wire_B = 0;          // per iteration
   std::vector<CriticalPart> critical;  // if it was asked for: of the last iterations
   int critical_iterations = 0;         // that they span
+  WireUse wires;                       // at fidelity flow
   Quality quality;                     // means over measured iterations
   std::string path;
   std::vector<std::string> warnings;

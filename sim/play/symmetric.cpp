@@ -66,6 +66,10 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
 
 }  // namespace
 
+bool goes_in_step(const Program& program, const Network& network) {
+  return play_symmetric(program, Wires(network, AlphaRule::port), Time(), true).has_value();
+}
+
 std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start,
                                    bool shares_ports) {
   if (!wires.network().is_uniform()) return std::nullopt;

@@ -13,6 +13,9 @@
 
 namespace sgdsim {
 
+// Whether workers that start together end together, if messages have room.
+bool goes_in_step(const Program& program, const Network& network);
+
 // The end of the last worker, or nothing if the workers are not alike.
 std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start,
                                    bool shares_ports = false);

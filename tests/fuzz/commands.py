@@ -179,9 +179,11 @@ class Seeds:
             "log": all_in("traces/measurement/data/*", "tests/data/*.log", "tests/data/*.txt"),
             "table": all_in("tests/data/*.csv", "traces/data/*.csv"),
             "goal": all_in("app/schedules/*.goal"),
+            "flows": all_in("app/flows/*.csv"),
+            "traffic": all_in("app/flows/*.json"),
         }
         self.files = {kind: files for kind, files in self.files.items() if files}
-        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case")
+        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case", "traffic")
                      for path in self.files.get(kind, [])}
         self.help = {}
 
@@ -263,8 +265,8 @@ class Input:
             text = TABLE
         elif kind == "xml":
             text = SYSTEM_XML
-        elif kind == "goal":
-            text = self.shipped("goal").read_text()
+        elif kind in ("goal", "flows"):
+            text = self.shipped(kind).read_text()
         elif "log" in self.seeds.files and dice.random() < 0.9:
             text = self.shipped("log").read_text(errors="replace")[:20000]
         else:
@@ -290,7 +292,7 @@ class Input:
     def value_of(self, option):
         dice = self.dice
         good = {
-            "--set": self.setting, "--axis": self.axis, "--also": self.setting, "--fidelity": lambda: dice.choice(["closed_form", "message"]),
+            "--set": self.setting, "--axis": self.axis, "--also": self.setting, "--fidelity": lambda: dice.choice(["closed_form", "message", "flow"]),
             "--format": lambda: dice.choice(["json", "table"]), "--out": lambda: str(self.folder / dice.choice(["out.json", "no/out", "out.svg"])),
             "--timeline": lambda: str(self.folder / "timeline.json"), "--picture": lambda: str(self.folder / "picture.svg"),
             "--case": lambda: str(self.folder / "case.json"), "--report": lambda: str(self.folder / "report.html"),
@@ -301,7 +303,7 @@ class Input:
             "--minimize": lambda: dice.choice(["metrics.iteration_us", "metrics.iteration_us.mean", "total_ps"]),
             "--over": lambda: dice.choice(["strategy", "cluster.nodes"]), "--emit": lambda: dice.choice(["slurm", "parallel", "shell", "k8s"]),
             "--option": lambda: dice.choice(["ports=shared", "ports=turns", "send_buffer=1 MB", "send_buffer=0 B", "direct=at_once", "alpha=wire",
-                                             "gamma=overlap", "duplex=link", "chunks=fractional", "mst_reduce=eager", "be_barrier=off"]),
+                                             "gamma=overlap", "duplex=link", "chunks=fractional", "mst_reduce=eager", "be_barrier=off", "routing=hashed", "routing=split"]),
             "--tasks": lambda: dice.choice(["1", "4", "1000"]), "--ranks": lambda: dice.choice(["2", "5", "16", "64", "2..64 step x2"]),
             "--bytes": lambda: dice.choice(["1", "1 KB", "100 MB", "4 GiB", "7 B"]), "--algorithm": lambda: dice.choice(["ring", "mst", "be", "lp", "auto"]),
             "--cluster": lambda: self.json_file("cluster"), "--into": lambda: self.json_file("cluster"),
@@ -309,7 +311,8 @@ class Input:
             "--gamma": lambda: "0.1 ns/B", "--op": lambda: dice.choice(["allreduce", "broadcast", "allgather", "reduce"]),
             "--segments": lambda: dice.choice(["1", "2", "auto"]), "--from-collective": lambda: dice.choice(["ring", "mst"]),
             "--L": lambda: dice.choice(["2000", "1 us", "0"]), "--o": lambda: dice.choice(["10", "0.5"]), "--g": lambda: "7", "--S": lambda: dice.choice(["0", "64 KiB"]),
-            "--G": lambda: dice.choice(["1", "0.08", "1 ns/B"]), "--O": lambda: "0.01", "--max-events": lambda: dice.choice(["1", "100"]),
+            "--routing": lambda: dice.choice(["by_destination", "hashed", "split"]), "--bins": lambda: dice.choice(["1", "30"]),
+            "--links": lambda: dice.choice(["0", "3", "1000"]), "--seed": lambda: "5", "--G": lambda: dice.choice(["1", "0.08", "1 ns/B"]), "--O": lambda: "0.01", "--max-events": lambda: dice.choice(["1", "100"]),
             "--max-sim-time": lambda: dice.choice(["1 ns", "1 s"]), "--block": lambda: dice.choice(["1 KiB", "1 MiB"]), "--most": lambda: dice.choice(["1", "10", "100"]),
         }
         if option in good and dice.random() < 0.85:
@@ -329,8 +332,8 @@ class Input:
 
     def command(self):
         dice = self.dice
-        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "other"],
-                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 3])[0]
+        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "other"],
+                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 3])[0]
         light = ["--set", "iterations=2"] if dice.random() < 0.5 else []
         if kind in ("run", "plan"):
             return [kind, self.json_file("experiment"), *light, *self.options(kind)]
@@ -349,6 +352,9 @@ class Input:
             words = ["replay", self.text_file("goal")]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.4 else ["--L", self.value_of("--L"), "--G", self.value_of("--G")]
             return words + self.options("replay")
+        if kind == "traffic":
+            flows = self.text_file("flows") if dice.random() < 0.4 else self.json_file("traffic")
+            return ["traffic", flows, "--cluster", self.json_file("cluster"), *self.options("traffic")]
         if kind == "fit":
             return ["fit", self.text_file("log"), *self.options("fit", 4)]
         if kind == "validate":
