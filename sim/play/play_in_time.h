@@ -2,8 +2,7 @@
 // flight at once, or one whose messages share ports (sim/net/flows.h).
 //
 // A worker enters the collectives one after the other, as each is ready and fewer than `at_once` of
-// its own are under way. What arrives before its receiver is there is kept, so that ports serve
-// what comes and not who waits.
+// its own are under way.
 #pragma once
 
 #include <functional>

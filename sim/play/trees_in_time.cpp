@@ -3,14 +3,14 @@
 // the fold of the one before.
 #include <algorithm>
 
-#include "sim/play/player_in_time.h"
+#include "sim/play/calls_in_time.h"
 
 namespace sgdsim {
 
-TreesInPlay& PlayerInTime::trees_of(std::size_t c, const TreePipeline& pipeline) {
-  const auto me = static_cast<int>(c % workers_);
+TreesInPlay& CallsInTime::trees_of(std::size_t c, const TreePipeline& pipeline) {
+  const auto me = cursors_[c].worker;
   const int first = pipeline.team.colleague(me, 0);
-  const std::size_t call = c / workers_;
+  const std::size_t call = cursors_[c].call;
   const auto [found, is_new] =
       trees_at_.try_emplace({call, cursors_[c].stage, first}, trees_.size());
   if (!is_new) return trees_[found->second];
@@ -39,9 +39,9 @@ TreesInPlay& PlayerInTime::trees_of(std::size_t c, const TreePipeline& pipeline)
 }
 
 // False if the worker has nothing to do there.
-bool PlayerInTime::enter_trees(std::size_t c, const TreePipeline& pipeline, Time now) {
+bool CallsInTime::enter_trees(std::size_t c, const TreePipeline& pipeline, Time now) {
   TreesInPlay& trees = trees_of(c, pipeline);
-  const int v = pipeline.team.relative(static_cast<int>(c % workers_));
+  const int v = pipeline.team.relative(cursors_[c].worker);
   if (trees.to_do[place(v)] == 0) return false;
   trees.is_here[place(v)] = true;
   trees.folded_until[place(v)] = now;
@@ -57,7 +57,7 @@ bool PlayerInTime::enter_trees(std::size_t c, const TreePipeline& pipeline, Time
   return true;
 }
 
-void PlayerInTime::try_edge(int number, Time now) {
+void CallsInTime::try_edge(int number, Time now) {
   EdgeInPlay& edge = edges_[place(number)];
   const TreesInPlay& trees = trees_[edge.trees];
   const TreeEdge& at = trees.edges->all()[place(edge.number)];
@@ -70,19 +70,21 @@ void PlayerInTime::try_edge(int number, Time now) {
   if (there <= edge.sent) return;
   const TreePipeline& pipeline = *trees.pipeline;
   Parcel what;
-  what.from = pipeline.team.colleague(trees.worker, at.from);
-  what.to = pipeline.team.colleague(trees.worker, at.to);
+  const CallInPlay& call = calls_[trees.call];
+  const int from = pipeline.team.colleague(trees.worker, at.from);
+  const int to = pipeline.team.colleague(trees.worker, at.to);
+  what.from = call.place_of(from);
+  what.to = call.place_of(to);
   what.size_B = trees.edges->block_B(at.flow, edge.sent);
   what.has_own_link = pipeline.link_duplex;
-  what.leg = Wires(*calls_[trees.call].network, flows_.alpha_of_legs())
-                 .leg(what.from, what.to, what.size_B,
-                      pipeline.reduces && pipeline.flows[place(at.flow)].to_root);
-  if (options_.jitter.on())
-    what.leg =
-        Wires::scaled(what.leg, options_.jitter.factor(static_cast<uint64_t>(trees.stage) + 1,
-                                                       (static_cast<uint64_t>(at.flow) << 48U) +
-                                                           static_cast<uint64_t>(edge.sent),
-                                                       static_cast<uint64_t>(what.from)));
+  what.leg =
+      Wires(*call.network, flows_.alpha_of_legs())
+          .leg(from, to, what.size_B, pipeline.reduces && pipeline.flows[place(at.flow)].to_root);
+  if (jitter_.on())
+    what.leg = Wires::scaled(what.leg, jitter_.factor(static_cast<uint64_t>(trees.stage) + 1,
+                                                      (static_cast<uint64_t>(at.flow) << 48U) +
+                                                          static_cast<uint64_t>(edge.sent),
+                                                      static_cast<uint64_t>(from)));
   ++edge.sent;
   edge.on_its_way = true;
   const uint32_t message = flows_.send(what, now);
@@ -90,20 +92,20 @@ void PlayerInTime::try_edge(int number, Time now) {
   on_the_way_[message] = {0, 0, number, 0, 0, what.leg.fold, false};
 }
 
-void PlayerInTime::block_left(int number, Duration fold, Time now) {
+void CallsInTime::block_left(int number, Duration fold, Time now) {
   EdgeInPlay& edge = edges_[place(number)];
   TreesInPlay& trees = trees_[edge.trees];
   const TreeEdge& at = trees.edges->all()[place(edge.number)];
   edge.on_its_way = false;
   edge.opens = trees.pipeline->reduce_overlaps ? now : now + fold;
-  if (edge.opens > now)
-    plan(opens, place(number), edge.opens);
-  else
+  if (edge.opens == now)
     try_edge(number, now);
+  else if (edge.sent < trees.edges->blocks(at.flow))
+    plan(opens, place(number), edge.opens);
   done_with_block(trees, at.from, now);
 }
 
-void PlayerInTime::block_came(int number, Duration fold, Time now) {
+void CallsInTime::block_came(int number, Duration fold, Time now) {
   EdgeInPlay& edge = edges_[place(number)];
   const TreesInPlay& trees = trees_[edge.trees];
   if (trees.is_here[place(trees.edges->all()[place(edge.number)].to)])
@@ -113,7 +115,7 @@ void PlayerInTime::block_came(int number, Duration fold, Time now) {
 }
 
 // One block after the other, in the order in which they come.
-void PlayerInTime::fold_block(int number, Duration fold, Time now) {
+void CallsInTime::fold_block(int number, Duration fold, Time now) {
   const EdgeInPlay& edge = edges_[place(number)];
   TreesInPlay& trees = trees_[edge.trees];
   Time& until = trees.folded_until[place(trees.edges->all()[place(edge.number)].to)];
@@ -125,7 +127,7 @@ void PlayerInTime::fold_block(int number, Duration fold, Time now) {
   plan(folded, place(number), until);
 }
 
-void PlayerInTime::block_complete(int number, Time now) {
+void CallsInTime::block_complete(int number, Time now) {
   EdgeInPlay& edge = edges_[place(number)];
   TreesInPlay& trees = trees_[edge.trees];
   const TreeEdge& at = trees.edges->all()[place(edge.number)];
@@ -135,10 +137,10 @@ void PlayerInTime::block_complete(int number, Time now) {
   done_with_block(trees, at.to, now);
 }
 
-void PlayerInTime::done_with_block(TreesInPlay& trees, int member, Time now) {
+void CallsInTime::done_with_block(TreesInPlay& trees, int member, Time now) {
   if (--trees.to_do[place(member)] > 0) return;
   const int worker = trees.pipeline->team.colleague(trees.worker, member);
-  const std::size_t c = trees.call * workers_ + place(worker);
+  const std::size_t c = cursor_of(static_cast<uint32_t>(trees.call), worker);
   cursors_[c].round = 1;  // done with it
   plan(on, c, now);
 }

@@ -1,17 +1,21 @@
-// The inside of play_in_time: every worker walks through the stages of each of its collectives by
-// itself. play_in_time.cpp plays rounds, trees_in_time.cpp the blocks of pipelines.
+// Collectives in time, message by message, as their workers enter them: every worker walks through
+// the stages of each of its collectives by itself. What arrives before its receiver is there is
+// kept, so that the network serves what comes and not who waits.
+//
+// calls_in_time.cpp plays rounds, trees_in_time.cpp the blocks of pipelines. Who uses it has the
+// agenda, hands over the events of the network and of the calls, and hears when a worker is done.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/core/agenda.h"
 #include "sim/net/flows.h"
-#include "sim/net/port_resources.h"
-#include "sim/play/play_in_time.h"
+#include "sim/work/schedule.h"
 #include "sim/work/tree_edges.h"
 
 namespace sgdsim {
@@ -28,6 +32,8 @@ struct Early {
 
 // Where a worker stands in a collective.
 struct Cursor {
+  uint32_t call = 0;
+  int worker = 0;
   int stage = 0;
   int round = 0;
   int to_send = 0;  // of this round, not off its hands yet
@@ -70,55 +76,48 @@ struct EdgeInPlay {
   std::vector<Duration> folds;  // of blocks that came before their receiver
 };
 
-class PlayerInTime {
+class CallsInTime {
  public:
-  PlayerInTime(std::span<const Call> calls, const SharingOptions& options)
-      : calls_(calls),
-        options_(options),
-        workers_(static_cast<std::size_t>(calls.front().network->workers())),
-        ports_(*calls.front().network),
-        flows_(options.resources != nullptr ? *options.resources : ports_,
-               {options.alpha, options.send_buffer_B, most_work(options)}, agenda_),
-        cursors_(calls.size() * workers_),
-        next_call_(workers_, 0),
-        under_way_(workers_, 0),
-        times_(calls.size()) {
-    for (CallTimes& times : times_) {
-      times.starts.resize(workers_);
-      times.ends.resize(workers_);
-    }
-  }
+  enum Kind : uint8_t { on = Flows::kinds, opens, folded, kinds };
+  using Ended = std::function<void(uint32_t call, int worker, Time now)>;
 
-  std::vector<CallTimes> play() {
-    for (std::size_t c = 0; c < cursors_.size(); ++c)
-      plan(ready, c, calls_[c / workers_].ready[c % workers_]);
-    for (uint64_t moment = 0; !agenda_.empty(); ++moment) {
-      if (moment % 4096 == 0 && options_.pause) options_.pause();
-      const auto first = agenda_.pop();
-      const Time now = first.time;
-      happen(first.payload, now);
-      while (agenda_.another_now()) happen(agenda_.pop().payload, now);
-      flows_.settle(now);
-    }
-    return std::move(times_);
-  }
+  CallsInTime(Agenda& agenda, Flows& flows, const MessageJitter& jitter, Ended ended)
+      : agenda_(agenda), flows_(flows), jitter_(jitter), ended_(std::move(ended)) {}
+
+  // A collective of all workers of a network, by its number until all have ended it. `places`:
+  // where they are on what is shared; null: worker i is at place i. What it points to must stay
+  // that long.
+  uint32_t add(const Program& program, const Network& network,
+               const std::vector<int>* places = nullptr);
+  void enter(uint32_t call, int worker, Time now) { go_on(cursor_of(call, worker), now); }
+  // One of the network's events, or of the calls'.
+  void happen(const Event& event, Time now);
 
  private:
-  enum Kind : uint8_t { ready = Flows::kinds, on, opens, folded };
+  struct CallInPlay {
+    const Program* program = nullptr;
+    const Network* network = nullptr;
+    const std::vector<int>* places = nullptr;
+    std::size_t first_cursor = 0;
+    int left = 0;  // workers that have not ended it
+    int place_of(int worker) const {
+      return places == nullptr ? worker : (*places)[static_cast<std::size_t>(worker)];
+    }
+  };
 
-  // Some ten seconds, where ports are shared; wires are asked for.
-  static double most_work(const SharingOptions& options) {
-    return options.resources != nullptr ? std::numeric_limits<double>::infinity() : 4e8;
+  const CallInPlay& call_of(std::size_t c) const { return calls_[cursors_[c].call]; }
+  std::size_t cursor_of(uint32_t call, int worker) const {
+    return calls_[call].first_cursor + place(worker);
   }
-  const Program& program(std::size_t c) const { return *calls_[c / workers_].program; }
+  const Program& program(std::size_t c) const { return *call_of(c).program; }
   static std::size_t place(int number) { return static_cast<std::size_t>(number); }
 
   void plan(Kind kind, std::size_t cursor, Time when) {
     agenda_.push(when, Event(kind, static_cast<uint32_t>(cursor)));
   }
 
-  void happen(const Event& event, Time now);
-  void start_calls(std::size_t worker, Time now);
+  void end(std::size_t c, Time now);
+  void forget(uint32_t call);
   void go_on(std::size_t c, Time now);
   bool enter_round(std::size_t c, const Phase& phase, Time now);
   void send(std::size_t c, const Phase& phase, int round, int receiver, Time now);
@@ -137,18 +136,16 @@ class PlayerInTime {
   void block_complete(int edge, Time now);
   void done_with_block(TreesInPlay& trees, int member, Time now);
 
-  std::span<const Call> calls_;
-  SharingOptions options_;
-  std::size_t workers_;
-  Agenda agenda_;
-  PortResources ports_;
-  Flows flows_;
-  std::vector<Cursor> cursors_;  // of every worker, call by call
-  std::vector<std::size_t> next_call_;
-  std::vector<int> under_way_;
-  std::vector<CallTimes> times_;
-  std::vector<OnTheWay> on_the_way_;                             // by the number of the message
-  std::map<std::tuple<std::size_t, int, int>, int> at_barrier_;  // call, stage, first member
+  Agenda& agenda_;
+  Flows& flows_;
+  MessageJitter jitter_;
+  Ended ended_;
+  std::vector<CallInPlay> calls_;
+  std::vector<uint32_t> unused_calls_;
+  std::vector<Cursor> cursors_;                                     // of every worker, call by call
+  std::map<std::size_t, std::vector<std::size_t>> unused_cursors_;  // first ones, by their number
+  std::vector<OnTheWay> on_the_way_;                                // by the number of the message
+  std::map<std::tuple<std::size_t, int, int>, int> at_barrier_;     // call, stage, first member
   std::map<std::tuple<std::size_t, int, int>, std::size_t> trees_at_;  // likewise
   std::map<const TreePipeline*, TreeEdges> edges_of_;
   std::vector<TreesInPlay> trees_;
