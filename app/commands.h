@@ -34,6 +34,7 @@ void add_merge_command(CLI::App& program, Streams streams, int& exit_code);
 void add_tune_command(CLI::App& program, Streams streams, int& exit_code);
 void add_replay_command(CLI::App& program, Streams streams, int& exit_code);
 void add_traffic_command(CLI::App& program, Streams streams, int& exit_code);
+void add_jobs_command(CLI::App& program, Streams streams, int& exit_code);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
 void add_fit_command(CLI::App& program, Streams streams);

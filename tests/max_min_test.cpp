@@ -136,10 +136,9 @@ TEST_CASE("max-min: random changes of random networks, against filling from scra
       }
       network.settle([&](uint32_t flow, double rate) { told[flow] = rate; });
       const std::map<uint32_t, double> expected = filled_from_scratch(plain);
+      CAPTURE(round);
+      CAPTURE(step);
       for (const auto& [number, rate] : expected) {
-        CAPTURE(round);
-        CAPTURE(step);
-        CAPTURE(number);
         REQUIRE(is_near(network.rate(number), rate));
         REQUIRE(is_near(told[number], rate));
       }

@@ -71,8 +71,7 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
   apply_settings(json, arguments.settings);
   const Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
   const std::unique_ptr<Resources> wires = cluster.wires(routes);
-  const TrafficFile file =
-      read_traffic(arguments.file, cluster, *wires, wires->capacities().size(), seed);
+  const TrafficFile file = read_traffic(arguments.file, cluster, *wires, seed);
   Interrupt interrupt;
   const FlowsQuestion question{.flows = file.flows,
                                .network = &cluster.network,

@@ -17,7 +17,8 @@ constexpr char traffic_schema[] = "sgdsim/traffic/1";
 // The ways of links by the names of their ends.
 class NamedWays {
  public:
-  NamedWays(const Resources& wires, std::size_t ways) {
+  explicit NamedWays(const Resources& wires) {
+    const std::size_t ways = wires.capacities().size();
     for (uint32_t way = 0; way < ways; ++way) {
       const ResourceName name = wires.name_of(way);
       links_[{name.from, name.to}].push_back(way);
@@ -75,17 +76,26 @@ WireChange read_change(const Value& value, const NamedWays& names) {
 }  // namespace
 
 TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const Resources& wires,
-                         std::size_t ways, std::optional<uint64_t> seed) {
+                         std::optional<uint64_t> seed) {
   TrafficFile traffic;
-  traffic.name = file == "-" ? "traffic" : std::filesystem::path(file).stem().string();
   const std::string text = read_text(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || text[first] != '{') {
+  if (first != std::string::npos && text[first] == '{') {
+    const Document document = Document::parse(text, file);
+    traffic = read_traffic(document.root(), cluster, wires, seed);
+    if (traffic.flows.empty()) throw InputError(file + ": /", "the field \"flows\" is missing");
+  } else {
     traffic.flows = parse_flows_csv(text, file, cluster.network.workers());
-    return traffic;
   }
-  const Document document = Document::parse(text, file);
-  Object fields(document.root());
+  if (traffic.name.empty())
+    traffic.name = file == "-" ? "traffic" : std::filesystem::path(file).stem().string();
+  return traffic;
+}
+
+TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resources& wires,
+                         std::optional<uint64_t> seed) {
+  TrafficFile traffic;
+  Object fields(value);
   if (const auto schema = fields.find("schema"); schema && schema->text() != traffic_schema)
     schema->fail("expected \"" + std::string(traffic_schema) + "\", got \"" + schema->text() +
                  "\"");
@@ -95,9 +105,10 @@ TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const 
   uint64_t own = 1;
   if (const auto field = fields.find("seed"))
     own = static_cast<uint64_t>(field->whole(0, int64_t{1} << 62));
-  traffic.flows = read_flows(fields.at("flows"), cluster.network, seed.value_or(own));
+  if (const auto flows = fields.find("flows"))
+    traffic.flows = read_flows(*flows, cluster.network, seed.value_or(own));
   if (const auto changes = fields.find("changes")) {
-    const NamedWays names(wires, ways);
+    const NamedWays names(wires);
     for (const Value& change : changes->items())
       traffic.changes.push_back(read_change(change, names));
     std::stable_sort(traffic.changes.begin(), traffic.changes.end(),

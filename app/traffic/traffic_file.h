@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/json.h"
 #include "sim/net/cluster.h"
 #include "sim/play/play_flows.h"
 
@@ -18,6 +19,9 @@ struct TrafficFile {
 
 // `wires`: whose names the changes of links give. `seed`: in place of the file's.
 TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const Resources& wires,
-                         std::size_t ways, std::optional<uint64_t> seed);
+                         std::optional<uint64_t> seed);
+// The same inside another file, where there may be changes without flows.
+TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resources& wires,
+                         std::optional<uint64_t> seed);
 
 }  // namespace sgdsim

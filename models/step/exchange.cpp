@@ -18,6 +18,21 @@ Clocks Exchange::play(const MessageCost& cost, const Encoded& encoded, Clocks st
   return starts;
 }
 
+Program joined_program(const MessageCost& cost, const Encoded& encoded,
+                       std::optional<Network>& network) {
+  Program program;
+  for (int t = 0; t < encoded.transfer_count; ++t) {
+    const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(t)];
+    if (transfer.size.count() == 0) continue;
+    if (!(transfer.folding == encoded.transfers[0].folding))
+      throw InputError("",
+                       "several channels, and messages that meet on wires, are not defined for "
+                       "transfers that fold differently");
+    program.then(cost.program_of(transfer, network));
+  }
+  return program;
+}
+
 Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Transfer& transfer) {
   auto [place, is_new] = programs_.try_emplace(
       Key{&cost, transfer.size.count(), transfer.folding.scale, transfer.folding.extra.ps()});
@@ -50,21 +65,14 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
   const auto workers = static_cast<std::size_t>(network_->workers());
   std::vector<Program> programs(encoded.size());
   std::vector<Call> calls(encoded.size());
+  std::vector<std::optional<Network>> networks(encoded.size());
   for (std::size_t i = 0; i < encoded.size(); ++i) {
-    calls[i].network = network_;
-    for (int t = 0; t < encoded[i].transfer_count; ++t) {
-      const Transfer& transfer = encoded[i].transfers[static_cast<std::size_t>(t)];
-      if (transfer.size.count() == 0) continue;
-      if (!(transfer.folding == encoded[i].transfers[0].folding))
-        throw InputError("",
-                         "several channels are not defined for transfers that fold differently");
-      const Prepared& one = prepared(cost, transfer);
-      if (one.network) calls[i].network = &*one.network;
-      programs[i].then(one.program);
-    }
+    programs[i] = joined_program(cost, encoded[i], networks[i]);
+    calls[i].network = networks[i] ? &*networks[i] : network_;
     calls[i].program = &programs[i];
+    calls[i].first = encoded[i].local;
     for (std::size_t worker = 0; worker < workers; ++worker)
-      calls[i].ready.push_back(at(ready[i], worker) + encoded[i].local);
+      calls[i].ready.push_back(at(ready[i], worker));
     const Traffic sent = traffic_of(programs[i], network_->workers());
     traffic.messages += sent.messages;
     traffic.wire_B += sent.wire_B;

@@ -13,10 +13,10 @@
 
 namespace sgdsim {
 
-struct ExchangeTimes {
-  Clocks starts;
-  Clocks ends;
-};
+// What a message sends, one transfer after the other; `network`: if folding costs something else
+// than on the cluster. InputError if transfers fold differently.
+Program joined_program(const MessageCost& cost, const Encoded& encoded,
+                       std::optional<Network>& network);
 
 class Exchange {
  public:

@@ -38,7 +38,7 @@ StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
 
 StepResult simulate_step(const StepQuestion& question) {
   if (question.cost.is_algorithm()) check_sharing(question.fidelity, question.cost.job().options);
-  if (question.fidelity == Fidelity::flow && question.wires == nullptr) {
+  if (question.fidelity == Fidelity::flow && question.wires == nullptr && !question.played) {
     StepQuestion on_wires = question;
     on_wires.wires = wires_of(question);
     return simulate_step(on_wires);

@@ -8,6 +8,7 @@
 #include "models/strategy/strategy.h"
 #include "models/synchronization/synchronization.h"
 #include "models/worker/worker.h"
+#include "sim/play/clocks.h"
 #include "sim/play/result.h"
 #include "sim/play/timeline.h"
 
@@ -26,10 +27,13 @@ struct StepQuestion {
   int iterations = 1;  // measured ones
   int warm_up = 0;
   uint64_t seed = 1;
-  int channels = 1;                  // messages of a worker that may be in flight
-  double interference = 1;           // compute takes this much longer while the worker communicates
-  Timeline* timeline = nullptr;      // filled in if given
-  bool wants_reason = false;         // the result says why it takes as long as it does
+  int channels = 1;              // messages of a worker that may be in flight
+  double interference = 1;       // compute takes this much longer while the worker communicates
+  Timeline* timeline = nullptr;  // filled in if given
+  bool wants_reason = false;     // the result says why it takes as long as it does
+  // Messages have been played: when those of an iteration start and end on each worker, together
+  // with what else is on the network.
+  std::function<std::vector<ExchangeTimes>(int iteration)> played;
   std::shared_ptr<Resources> wires;  // that messages share: simulate_step() finds them
   // Called between messages, or iterations where no messages are played. What it throws ends the
   // simulation.

@@ -191,8 +191,8 @@ void StepMessages<Clock>::send_by_priority(const Ended& ended) {
 // Several messages in flight: those that are played meet at the ports.
 template <class Clock>
 bool StepMessages<Clock>::meets_at_ports() const {
-  return !one_for_all && step_.cost->is_algorithm() &&
-         step_.question.cluster->network.workers() > 1;
+  if (one_for_all || step_.played) return !one_for_all;
+  return step_.cost->is_algorithm() && step_.question.cluster->network.workers() > 1;
 }
 
 // Of messages that are not played only the time is known, and they begin when everybody is there.
@@ -220,10 +220,13 @@ template <class Clock>
 void StepMessages<Clock>::send_on_channels(const Ended& ended) {
   std::vector<ExchangeTimes> played;
   std::vector<Duration> ends;
-  if constexpr (!one_for_all)
-    if (meets_at_ports())
+  if constexpr (!one_for_all) {
+    if (step_.played)
+      played = step_.played(step_.iteration);
+    else if (meets_at_ports())
       played = player_.play_together(*step_.cost, step_.encoded, entered_, step_.question.channels,
                                      step_.question.pause);
+  }
   if (played.empty()) ends = channels_->ends();
   ChannelNumbers numbers;
   std::map<Time, std::size_t> by_end;

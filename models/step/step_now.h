@@ -2,6 +2,7 @@
 // being played.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "models/step/prices.h"
@@ -20,6 +21,8 @@ struct StepNow {
 
   // Messages share the network: they are played together, as they meet.
   bool together = false;
+  // If they have been played: when those of an iteration start and end.
+  std::function<std::vector<ExchangeTimes>(int iteration)> played = {};
 
   int iteration = 0;
   Time origin = {};     // where the first worker starts

@@ -13,6 +13,7 @@ StepPlayer<Clock>::StepPlayer(const StepQuestion& question, const PipelineRule* 
       step_{.question = question, .pipeline = pipeline, .cost = &question.cost},
       workers_(step_),
       messages_(step_, workers_) {
+  step_.played = question.played;
   workers_.fit(starts_);
   if (!question.wants_reason) return;
   // Where layers wait for the iteration before, it takes two more to see what repeats.
@@ -153,7 +154,10 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
   }
   step_.together = step_.plan.order == Order::priority || question_.channels > 1;
   messages_.take_plan();
-  if (question_.wires != nullptr && !messages_.are_apart()) meet_on_wires();
+  if (step_.played)
+    step_.together = true;
+  else if (question_.wires != nullptr && !messages_.are_apart())
+    meet_on_wires();
 }
 
 // Messages meet on wires: those of a worker one after the other, but not those of several workers.
@@ -163,6 +167,16 @@ void StepPlayer<Clock>::meet_on_wires() {
                              step_.plan.bsp != BspForm::none || step_.pipeline != nullptr ||
                              step_.is_late();
   step_.together = !reach_further || step_.together;
+  if (JobsInTime::why_not(question_, step_.plan).empty()) {
+    TrainingJob job{&question_, {}, Time()};
+    for (int worker = 0; worker < question_.cluster->network.workers(); ++worker)
+      job.places.push_back(worker);
+    in_time_ = std::make_unique<JobsInTime>(JobsQuestion{.jobs = {job},
+                                                         .network = &question_.cluster->network,
+                                                         .wires = question_.wires.get(),
+                                                         .pause = question_.pause});
+    step_.played = [this](int iteration) { return in_time_->times_of(0, iteration); };
+  }
   if (!reach_further || !result_.warnings.empty()) return;
   result_.warnings.emplace_back(
       "messages share wires within a collective, but not with those of the next one that workers "

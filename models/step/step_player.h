@@ -2,8 +2,10 @@
 // every worker, message by message (`Clocks`).
 #pragma once
 
+#include <memory>
 #include <optional>
 
+#include "models/step/jobs_in_time.h"
 #include "models/step/step_graph.h"
 #include "models/step/step_messages.h"
 #include "models/step/step_now.h"
@@ -54,6 +56,7 @@ class StepPlayer {
   std::optional<MessageCost> other_density_;
   StepWorkers<Clock> workers_;
   StepMessages<Clock> messages_;
+  std::unique_ptr<JobsInTime> in_time_;  // if messages meet on wires
   StepGraph graph_;
   Dataflow<Clock> flow_;
   std::optional<Causes> causes_;

@@ -76,9 +76,12 @@ void CallsInTime::happen(const Event& event, Time now) {
     case folded:
       return block_complete(static_cast<int>(event.subject()), now);
     default:
-      break;
+      return;
   }
-  const auto [news, number] = flows_.happen(event, now);
+}
+
+void CallsInTime::hear(const Flows::Report& report, Time now) {
+  const auto [news, number] = report;
   if (news == Flows::News::nothing) return;
   const OnTheWay message = on_the_way_[number];
   if (message.edge >= 0) {

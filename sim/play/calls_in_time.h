@@ -89,9 +89,14 @@ class CallsInTime {
   // that long.
   uint32_t add(const Program& program, const Network& network,
                const std::vector<int>* places = nullptr);
-  void enter(uint32_t call, int worker, Time now) { go_on(cursor_of(call, worker), now); }
-  // One of the network's events, or of the calls'.
+  // `first`: what the worker does before its first message.
+  void enter(uint32_t call, int worker, Duration first, Time now) {
+    if (first == Duration()) return go_on(cursor_of(call, worker), now);
+    plan(on, cursor_of(call, worker), now + first);
+  }
+  // One of the calls' own events; and what the network says about a message of theirs.
   void happen(const Event& event, Time now);
+  void hear(const Flows::Report& report, Time now);
 
  private:
   struct CallInPlay {

@@ -17,6 +17,12 @@ inline Time& at(Clocks& clocks, std::size_t worker) {
   return clocks[clocks.size() == 1 ? 0 : worker];
 }
 
+// When an exchange starts and ends on each worker.
+struct ExchangeTimes {
+  Clocks starts;
+  Clocks ends;
+};
+
 // None yet stands for the start of the simulation.
 inline void join(Clocks& clocks, const Clocks& others) {
   if (others.empty()) return;

@@ -180,7 +180,7 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   if (options.shares_ports || options.resources != nullptr || has_phase_at_once(program)) {
     if (options.path == PathChoice::rounds)
       throw InputError("", "messages that share ports are not played in rounds");
-    const Call call{&program, &network, std::move(starts)};
+    const Call call{&program, &network, std::move(starts), {}};
     played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
                                             .resources = options.resources,
                                             .jitter = options.jitter,

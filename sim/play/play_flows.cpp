@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/core/agenda.h"
-#include "sim/net/flows.h"
-
 namespace sgdsim {
 namespace {
 
@@ -14,16 +11,18 @@ class FlowsPlayer {
  public:
   explicit FlowsPlayer(const FlowsQuestion& question)
       : question_(question),
-        capacities_(question.resources->capacities()),
-        flows_(*question.resources, {.alpha = AlphaRule::port}, agenda_) {
+        flows_(*question.resources, {.alpha = AlphaRule::port}, agenda_),
+        traffic_(agenda_, flows_, *question.network, question.flows, question.changes) {
     played_.ends.assign(question.flows.size(), Time::last());
     played_.watched.resize(question.watched.size());
     in_use_.resize(question.watched.size());
   }
 
   FlowsPlayed play() {
-    if (!question_.changes.empty()) plan(changes, 0, question_.changes.front().at);
-    if (!question_.flows.empty()) plan(starts, 0, question_.flows.front().start);
+    const std::vector<double> capacities = question_.resources->capacities();
+    for (const uint32_t resource : question_.watched)
+      watched_capacities_.push_back(capacities[resource]);
+    traffic_.begin();
     for (; !agenda_.empty() && ended_ < question_.flows.size(); ++played_.events) {
       if (played_.events % 4096 == 0 && question_.pause) question_.pause();
       const auto event = agenda_.pop();
@@ -41,41 +40,12 @@ class FlowsPlayer {
   }
 
  private:
-  enum Kind : uint8_t { starts = Flows::kinds, changes };
-
-  void plan(Kind kind, std::size_t subject, Time when) {
-    agenda_.push(when, Event(kind, static_cast<uint32_t>(subject)));
-  }
-
   void happen(const Event& event, Time now) {
-    if (event.kind() == starts) return start(event.subject(), now);
-    if (event.kind() == changes) return change(event.subject(), now);
+    if (event.kind() >= Flows::kinds) return traffic_.happen(event, now);
     const auto [news, message] = flows_.happen(event, now);
     if (news != Flows::News::arrived) return;
-    played_.ends[flows_.parcel(message).flow] = now;
+    played_.ends[traffic_.flow_of(message)] = now;
     ++ended_;
-  }
-
-  void start(std::size_t number, Time now) {
-    const PlainFlow& flow = question_.flows[number];
-    const auto size_B = static_cast<double>(flow.size.count());
-    flows_.send(
-        {.from = flow.from,
-         .to = flow.to,
-         .size_B = size_B,
-         .leg = Wires(*question_.network, AlphaRule::wire).leg(flow.from, flow.to, size_B, false),
-         .flow = number},
-        now);
-    if (++number < question_.flows.size()) plan(starts, number, question_.flows[number].start);
-  }
-
-  void change(std::size_t number, Time now) {
-    const WireChange& what = question_.changes[number];
-    for (const uint32_t resource : what.resources) {
-      if (what.factor > 0) flows_.set_capacity(resource, capacities_[resource] * what.factor);
-      flows_.open(resource, what.factor > 0, now);
-    }
-    if (++number < question_.changes.size()) plan(changes, number, question_.changes[number].at);
   }
 
   // What was in use since the last moment.
@@ -96,15 +66,16 @@ class FlowsPlayer {
   }
   void look_at_watched() {
     for (std::size_t w = 0; w < in_use_.size(); ++w)
-      in_use_[w] = flows_.rates().used(question_.watched[w]) / capacities_[question_.watched[w]];
+      in_use_[w] = flows_.rates().used(question_.watched[w]) / watched_capacities_[w];
   }
 
   const FlowsQuestion& question_;
-  std::vector<double> capacities_;
   Agenda agenda_;
   Flows flows_;
+  TrafficInTime traffic_;
   std::size_t ended_ = 0;
   Time watched_until_;
+  std::vector<double> watched_capacities_;
   std::vector<double> in_use_;
   FlowsPlayed played_;
 };

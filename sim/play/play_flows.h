@@ -5,18 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "sim/net/resources.h"
-#include "sim/work/plain_flow.h"
+#include "sim/play/traffic_in_time.h"
 
 namespace sgdsim {
-
-// From this moment on, these resources give so much of what they have; 0: they are closed, and
-// messages take other ways, or wait.
-struct WireChange {
-  Time at;
-  std::vector<uint32_t> resources;
-  double factor = 1;
-};
 
 struct FlowsQuestion {
   std::span<const PlainFlow> flows;  // in the order of their starts

@@ -56,6 +56,8 @@ class CallListPlayer {
   void happen(const Event& event, Time now) {
     if (event.kind() == ready)
       start_calls(event.subject(), now);
+    else if (event.kind() < Flows::kinds)
+      in_time_.hear(flows_.happen(event, now), now);
     else
       in_time_.happen(event, now);
   }
@@ -68,7 +70,7 @@ class CallListPlayer {
       ++next_call_[worker];
       ++under_way_[worker];
       times_[place].starts[worker] = now;
-      in_time_.enter(number_of(place), static_cast<int>(worker), now);
+      in_time_.enter(number_of(place), static_cast<int>(worker), calls_[place].first, now);
     }
   }
   // It begins to be played when the first worker enters it.

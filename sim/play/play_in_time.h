@@ -19,6 +19,7 @@ struct Call {
   const Program* program = nullptr;
   const Network* network = nullptr;  // what folding costs may differ from call to call
   std::vector<Time> ready;           // per worker
+  Duration first;                    // what a worker does before its first message
 };
 
 struct CallTimes {

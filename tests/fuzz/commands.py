@@ -181,9 +181,10 @@ class Seeds:
             "goal": all_in("app/schedules/*.goal"),
             "flows": all_in("app/flows/*.csv"),
             "traffic": all_in("app/flows/*.json"),
+            "jobs": all_in("app/job_files/*.json"),
         }
         self.files = {kind: files for kind, files in self.files.items() if files}
-        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case", "traffic")
+        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case", "traffic", "jobs")
                      for path in self.files.get(kind, [])}
         self.help = {}
 
@@ -254,8 +255,10 @@ class Input:
 
     @staticmethod
     def make_absolute(document, folder):
-        for holder in (document, document.get("base") if isinstance(document.get("base"), dict) else {}):
-            for key in ("trace", "cluster", "base"):
+        holders = [document, document.get("base")]
+        holders += document["jobs"] if isinstance(document.get("jobs"), list) else []
+        for holder in (one for one in holders if isinstance(one, dict)):
+            for key in ("trace", "cluster", "base", "experiment"):
                 if isinstance(holder.get(key), str):
                     holder[key] = str((folder / holder[key]).resolve())
 
@@ -332,8 +335,8 @@ class Input:
 
     def command(self):
         dice = self.dice
-        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "other"],
-                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 3])[0]
+        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "jobs", "other"],
+                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 3])[0]
         light = ["--set", "iterations=2"] if dice.random() < 0.5 else []
         if kind in ("run", "plan"):
             return [kind, self.json_file("experiment"), *light, *self.options(kind)]
@@ -352,6 +355,8 @@ class Input:
             words = ["replay", self.text_file("goal")]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.4 else ["--L", self.value_of("--L"), "--G", self.value_of("--G")]
             return words + self.options("replay")
+        if kind == "jobs":
+            return ["jobs", self.json_file("jobs"), *self.options("jobs")]
         if kind == "traffic":
             flows = self.text_file("flows") if dice.random() < 0.4 else self.json_file("traffic")
             return ["traffic", flows, "--cluster", self.json_file("cluster"), *self.options("traffic")]

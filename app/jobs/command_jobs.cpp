@@ -1,0 +1,156 @@
+// `sgdsim jobs`: several training jobs on one cluster, each against being alone on it.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/interrupt.h"
+#include "app/jobs/jobs_file.h"
+#include "app/table.h"
+#include "app/usage.h"
+#include "app/wire_use.h"
+#include "models/step/jobs_in_time.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+
+namespace sgdsim {
+namespace {
+
+struct JobsArguments {
+  std::string file;
+  std::vector<std::string> settings;
+  std::string format = "table";
+};
+
+struct JobTogether {
+  StepResult together;
+  StepResult alone;
+  Duration end;  // from its start
+  double slowdown() const { return together.total() / alone.total(); }
+};
+
+Duration mean_of(const StepResult& result) {
+  return Duration::ps(result.total().ps() / static_cast<int64_t>(result.iterations.size()));
+}
+
+// What the times of each message make of a job.
+StepResult account(const StepQuestion& question, JobsInTime& in_time, std::size_t job,
+                   Duration& end) {
+  StepQuestion accounted = question;
+  accounted.played = [&](int iteration) {
+    IterationTimes times = in_time.times_of(job, iteration);
+    for (const ExchangeTimes& message : times) end = std::max(end, last_of(message.ends) - Time());
+    return times;
+  };
+  return simulate_step(accounted);
+}
+
+void explain(std::ostream& log, const NetworkStuck& stuck) {
+  log << "sgdsim: " << stuck.what() << ": " << stuck.stranded.size()
+      << (stuck.stranded.size() == 1 ? " message has" : " messages have") << " no way\n";
+  constexpr std::size_t most_lines = 10;
+  for (std::size_t i = 0; i < std::min(most_lines, stuck.stranded.size()); ++i)
+    log << "  from worker " << stuck.stranded[i].from << " to worker " << stuck.stranded[i].to
+        << ": still waiting\n";
+}
+
+Json job_json(const JobOfFile& job, const JobTogether& result) {
+  return {{"name", job.name},
+          {"experiment", job.experiment.name},
+          {"strategy", job.experiment.strategy.name},
+          {"workers", job.places.size()},
+          {"places", job.places},
+          {"start_us", job.start.us()},
+          {"end_us", (job.start + result.end).us()},
+          {"iteration_us", mean_of(result.together).us()},
+          {"alone_us", mean_of(result.alone).us()},
+          {"slowdown", result.slowdown()},
+          {"exposed_us", result.together.mean.exposed.us()},
+          {"alone_exposed_us", result.alone.mean.exposed.us()},
+          {"iterations", result.together.iterations.size()}};
+}
+
+void print(std::ostream& out, const JobsFile& file, const std::vector<JobTogether>& results,
+           const WireUse& use) {
+  out << file.name << ": " << file.jobs.size() << (file.jobs.size() == 1 ? " job" : " jobs")
+      << " on " << file.cluster.name << " (" << file.cluster.network.workers() << " workers)";
+  if (!file.traffic.empty()) out << ", and " << file.traffic.size() << " flows of others";
+  out << "\n\n";
+  Table table({"job", "strategy", "workers", "start", "iteration", "alone", "slow-down"});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const JobOfFile& job = file.jobs[i];
+    table.add({job.name, job.experiment.strategy.name, std::to_string(job.places.size()),
+               short_duration(job.start.us()), short_duration(mean_of(results[i].together).us(), 6),
+               short_duration(mean_of(results[i].alone).us(), 6),
+               rounded(results[i].slowdown(), 4)});
+  }
+  table.print(out, 2);
+  out << '\n';
+  print_use(out, use);
+}
+
+void play(const JobsArguments& arguments, Streams streams) {
+  const JobsFile file = read_jobs(arguments.file, arguments.settings);
+  Interrupt interrupt;
+  const auto wires = file.cluster.wires(file.routes);
+  std::vector<StepQuestion> questions;
+  for (const JobOfFile& job : file.jobs) questions.push_back(job.experiment.question());
+  JobsQuestion question{.network = &file.cluster.network,
+                        .wires = wires.get(),
+                        .traffic = file.traffic,
+                        .changes = file.changes,
+                        .pause = [&] { interrupt.throw_if_asked(); }};
+  for (std::size_t i = 0; i < file.jobs.size(); ++i)
+    question.jobs.push_back({&questions[i], file.jobs[i].places, file.jobs[i].start});
+  JobsInTime together(question);
+  std::vector<JobTogether> results(file.jobs.size());
+  for (std::size_t i = 0; i < results.size(); ++i)
+    results[i].together = account(questions[i], together, i, results[i].end);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto own_wires = file.cluster.wires(file.routes);
+    JobsInTime alone({.jobs = {{&questions[i], file.jobs[i].places, Time()}},
+                      .network = question.network,
+                      .wires = own_wires.get(),
+                      .pause = question.pause});
+    Duration end;
+    results[i].alone = account(questions[i], alone, 0, end);
+  }
+  constexpr std::size_t shown = 10;
+  const WireUse use = use_of(*wires, together.carried_B(), together.end() - Time(), shown);
+  if (arguments.format == "table") return print(streams.out, file, results, use);
+  Json json = {{"schema", "sgdsim/jobs-result/1"},
+               {"name", file.name},
+               {"cluster", file.cluster.name},
+               {"workers", file.cluster.network.workers()},
+               {"routing", name_of(file.routes.routing)},
+               {"end_us", together.end().us()},
+               {"jobs", Json::array()}};
+  for (std::size_t i = 0; i < results.size(); ++i)
+    json["jobs"].push_back(job_json(file.jobs[i], results[i]));
+  add_use(json, use);
+  streams.out << json.dump(1) << '\n';
+}
+
+}  // namespace
+
+void add_jobs_command(CLI::App& program, Streams streams, int& exit_code) {
+  CLI::App* command =
+      program.add_subcommand("jobs", "Play several training jobs that share one cluster.");
+  auto arguments = std::make_shared<JobsArguments>();
+  command->add_option("JOBS", arguments->file, "a jobs file; - is standard input")->required();
+  make_repeatable(command->add_option("--set", arguments->settings,
+                                      "change a field of the file: jobs.0.placement=spread"));
+  command->add_option("--format", arguments->format, "table or json (default: table)")
+      ->check(one_of("format", {"table", "json"}));
+  command->footer(
+      "Example:\n  sgdsim jobs app/job_files/two_jobs.json --set jobs.1.placement=spread");
+  command->callback([arguments, streams, &exit_code] {
+    try {
+      play(*arguments, streams);
+    } catch (const NetworkStuck& stuck) {
+      explain(streams.log, stuck);
+      exit_code = exit_stuck;
+    }
+  });
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,211 @@
+// Where each job goes, and what the cluster is for it.
+#include "app/jobs/jobs_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "app/step/override.h"
+#include "app/traffic/traffic_file.h"
+#include "sim/core/error.h"
+#include "sim/core/number_list.h"
+#include "sim/core/random.h"
+#include "topologies/cluster_file.h"
+#include "topologies/pair_classes.h"
+#include "topologies/wiring.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr char jobs_schema[] = "sgdsim/jobs/1";
+constexpr std::size_t most_jobs = 1000;
+
+// The network as the workers at these places see it.
+Network network_at(const Network& all, const std::vector<int>& places) {
+  const auto at = [&](int worker) { return places[static_cast<std::size_t>(worker)]; };
+  const auto workers = static_cast<int>(places.size());
+  const auto seen_in = [&](const Network& network) {
+    return table_network(workers, 1,
+                         [&](int from, int to) { return network.between(at(from), at(to)); });
+  };
+  Network network = seen_in(all);
+  if (all.has_bands()) {
+    std::vector<SizeBand> bands;
+    for (const SizeBand& band : all.bands()) bands.push_back({band.from_B, seen_in(band.network)});
+    network.set_bands(std::move(bands));
+  }
+  network.set_start(all.start());
+  return network;
+}
+
+// Whole nodes, in order: then what knows of nodes knows these.
+bool are_whole_nodes(const std::vector<int>& places, int per_node) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto in_node = static_cast<int>(i) % per_node;
+    if (places[i] % per_node != in_node) return false;
+    if (in_node > 0 && places[i] != places[i - 1] + 1) return false;
+  }
+  return places.size() % static_cast<std::size_t>(per_node) == 0;
+}
+
+Cluster part_of(const Cluster& all, const std::vector<int>& places, const Value& where) {
+  Cluster part = all;
+  const bool is_all = static_cast<int>(places.size()) == all.network.workers() &&
+                      std::is_sorted(places.begin(), places.end());
+  if (is_all) return part;
+  if (static_cast<int>(places.size()) > most_table_points)
+    where.fail("a part of a cluster has at most " + std::to_string(most_table_points) + " workers");
+  part.network = network_at(all.network, places);
+  part.grid.clear();
+  if (!are_whole_nodes(places, all.workers_per_node)) part.workers_per_node = 1;
+  return part;
+}
+
+// Workers that no job has yet.
+class FreeWorkers {
+ public:
+  explicit FreeWorkers(int workers) : last_(workers - 1) {
+    for (int worker = 0; worker < workers; ++worker) free_.insert(worker);
+  }
+  std::vector<int> take(Object& fields, Random random) {
+    const auto placement = fields.find("placement");
+    const auto count = fields.find("workers");
+    if (placement && placement->json().is_array()) return named(*placement, count);
+    const std::string how = placement ? placement->text() : "packed";
+    if (!how.empty() && how.front() >= '0' && how.front() <= '9') {
+      const std::vector<int> places = parse_numbers(how, last_ + 1, placement->where(), "worker");
+      return checked(places, *placement, count);
+    }
+    if (!count) fields.at("workers");
+    const int64_t wanted = count->whole(1, int64_t{1} << 24);
+    if (wanted > static_cast<int64_t>(free_.size()))
+      count->fail(std::to_string(wanted) + " workers do not fit: " + std::to_string(free_.size()) +
+                  " are left");
+    const auto size = static_cast<std::size_t>(wanted);
+    std::vector<int> all(free_.begin(), free_.end());
+    std::vector<int> places;
+    if (how == "packed") {
+      places.assign(all.begin(), all.begin() + wanted);
+    } else if (how == "spread") {
+      for (std::size_t i = 0; i < size; ++i) places.push_back(all[i * all.size() / size]);
+    } else if (how == "random") {
+      for (std::size_t i = 0; i < size; ++i) {
+        std::swap(all[i], all[i + random.below(all.size() - i)]);
+        places.push_back(all[i]);
+      }
+      std::sort(places.begin(), places.end());
+    } else {
+      placement->fail(unknown_name("placement", how, {"packed", "spread", "random", "0-3,7"}));
+    }
+    for (const int place : places) free_.erase(place);
+    return places;
+  }
+
+ private:
+  std::vector<int> named(const Value& placement, const std::optional<Value>& count) {
+    std::vector<int> places;
+    for (const Value& item : placement.items())
+      places.push_back(static_cast<int>(item.whole(0, last_)));
+    return checked(places, placement, count);
+  }
+  std::vector<int> checked(const std::vector<int>& places, const Value& placement,
+                           const std::optional<Value>& count) {
+    if (places.empty()) placement.fail("a job has at least one worker");
+    if (count && count->whole(1, int64_t{1} << 24) != static_cast<int64_t>(places.size()))
+      count->fail("the placement has " + std::to_string(places.size()) + " workers");
+    for (const int place : places)
+      if (free_.erase(place) == 0)
+        placement.fail("worker " + std::to_string(place) + " is taken, by an earlier job or twice");
+    return places;
+  }
+
+  std::set<int> free_;
+  int last_;  // of all workers
+};
+
+Json inline_or_file(const Value& value, std::string& file) {
+  if (!value.json().is_string()) return value.json();
+  const std::filesystem::path path = value.text();
+  const std::filesystem::path folder = std::filesystem::path(value.file()).parent_path();
+  file = (path.is_absolute() || value.file() == "-" ? path : folder / path)
+             .lexically_normal()
+             .string();
+  return Document::read(file).root().json();
+}
+
+void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorkers& free,
+              uint64_t seed) {
+  Object fields(value);
+  JobOfFile& job = jobs.jobs.emplace_back();
+  const std::size_t number = jobs.jobs.size() - 1;
+  const auto name = fields.find("name");
+  job.name = name ? name->text() : "job " + std::to_string(number);
+  if (const auto start = fields.find("start")) job.start = Time() + start->duration();
+  std::vector<std::string> settings;
+  if (const auto set = fields.find("set"))
+    for (const Value& one : set->items()) {
+      settings.push_back(one.text());
+      if (settings.back().starts_with("cluster"))
+        one.fail("all jobs are on the cluster of this file");
+    }
+  const Value experiment = fields.at("experiment");
+  job.places = free.take(fields, Random(seed).stream(number));
+  fields.done();
+  std::string file;
+  Json json = inline_or_file(experiment, file);
+  if (!json.is_object()) experiment.fail("expected an experiment, or the path of one");
+  // Its own cluster does not matter, nor whether it could be read.
+  json["cluster"] = cluster;
+  ResolvedExperiment resolved = resolve_experiment(
+      file.empty() ? Value(json, experiment.file(), experiment.path()) : Value(json, file, ""),
+      settings);
+  resolved.json["fidelity"] = "flow";
+  job.experiment.cluster = part_of(jobs.cluster, job.places, value);
+  read_changes(job.experiment, resolved, {.cluster = true});
+  job.experiment.inputs = resolved.json;
+}
+
+}  // namespace
+
+JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings) {
+  Json json = Document::read(file).root().json();
+  apply_settings(json, settings);
+  const Value root(json, file, "");
+  Object fields(root);
+  if (const auto schema = fields.find("schema"); schema && schema->text() != jobs_schema)
+    schema->fail("expected \"" + std::string(jobs_schema) + "\", got \"" + schema->text() + "\"");
+  JobsFile jobs;
+  jobs.name = file == "-" ? "jobs" : std::filesystem::path(file).stem().string();
+  if (const auto name = fields.find("name")) jobs.name = name->text();
+  for (const char* about : {"description", "source"})
+    if (const auto field = fields.find(about)) field->text();
+  if (const auto seed = fields.find("seed"))
+    jobs.routes.seed = static_cast<uint64_t>(seed->whole(0, int64_t{1} << 62));
+  if (const auto routing = fields.find("routing"))
+    jobs.routes.routing = routing_named(routing->text(), routing->where());
+  std::string cluster_file;
+  const Value cluster = fields.at("cluster");
+  const Json cluster_json = inline_or_file(cluster, cluster_file);
+  jobs.cluster =
+      read_cluster(cluster_file.empty() ? cluster : Value(cluster_json, cluster_file, "")).cluster;
+  FreeWorkers free(jobs.cluster.network.workers());
+  const Value list = fields.at("jobs");
+  if (list.items().empty()) list.fail("no jobs");
+  if (list.items().size() > most_jobs)
+    list.fail("more than " + std::to_string(most_jobs) + " jobs");
+  for (const Value& job : list.items()) read_job(job, jobs, cluster_json, free, jobs.routes.seed);
+  if (const auto traffic = fields.find("traffic")) {
+    std::string traffic_file;
+    const Json inside = inline_or_file(*traffic, traffic_file);
+    const auto wires = jobs.cluster.wires(jobs.routes);
+    TrafficFile read =
+        read_traffic(traffic_file.empty() ? *traffic : Value(inside, traffic_file, ""),
+                     jobs.cluster, *wires, std::nullopt);
+    jobs.traffic = std::move(read.flows);
+    jobs.changes = std::move(read.changes);
+  }
+  fields.done();
+  return jobs;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,32 @@
+// Reading jobs: a file of schema sgdsim/jobs/1.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "app/step/experiment.h"
+#include "sim/play/traffic_in_time.h"
+
+namespace sgdsim {
+
+struct JobOfFile {
+  std::string name;
+  Experiment experiment;  // on the part of the cluster that it has
+  std::vector<int> places;
+  Time start;
+};
+
+struct JobsFile {
+  std::string name;
+  Cluster cluster;
+  RouteChoice routes;
+  std::deque<JobOfFile> jobs;  // which questions point into
+  std::vector<PlainFlow> traffic;
+  std::vector<WireChange> changes;
+};
+
+// `settings` change fields of the file, as in jobs.0.workers=4.
+JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings);
+
+}  // namespace sgdsim

@@ -1,0 +1,359 @@
+// One agenda for all workers of all jobs.
+#include "models/step/jobs_in_time.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "models/step/compute.h"
+#include "models/step/step_graph.h"
+#include "sim/core/error.h"
+#include "sim/play/calls_in_time.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double most_times = 1 << 28;  // kept, of eight bytes
+
+// What is the same for all iterations of a job.
+struct JobInPlay {
+  const TrainingJob* job = nullptr;
+  std::vector<Duration> traced;  // of the backward pass
+  std::vector<double> fixed;     // factors of its workers
+  GradientPlan plan;
+  std::vector<Encoded> encoded;
+  struct Sent {
+    Program program;
+    std::optional<Network> network;  // if folding costs something else than on the cluster
+  };
+  std::deque<Sent> messages;
+  StepGraph step;
+  int iterations = 0;
+  std::size_t first_worker = 0;  // among those of all jobs
+  int workers() const { return job->question->cluster->network.workers(); }
+};
+
+struct WorkerInJob {
+  std::size_t job = 0;
+  int number = 0;  // in its job
+  int iteration = 0;
+  std::size_t next = 0;  // action
+  Time computed;         // until then
+  Time sent;             // until then
+  Time loaded;           // the next batch
+  int messages = 0;      // that it waits for
+  int under_way = 0;     // of those
+  WorkerWork work;
+  struct Waiting {
+    std::size_t message = 0;
+    int iteration = 0;
+    Time ready;
+  };
+  std::deque<Waiting> waiting;  // messages to enter, in order
+};
+
+}  // namespace
+
+class JobsInTime::Player {
+ public:
+  explicit Player(const JobsQuestion& question)
+      : question_(question),
+        flows_(*question.wires, {.alpha = alpha_of(question)}, agenda_),
+        calls_(agenda_, flows_, {},
+               [this](uint32_t call, int worker, Time now) { end_message(call, worker, now); }),
+        traffic_(agenda_, flows_, *question.network, question.traffic, question.changes) {
+    jobs_.reserve(question.jobs.size());
+    for (const TrainingJob& job : question_.jobs) prepare(job);
+    traffic_.begin();
+    for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
+      start_iteration(workers_[worker]);
+      advance(worker, jobs_[workers_[worker].job].job->start);
+    }
+  }
+
+  IterationTimes times_of(std::size_t job, int iteration) {
+    Played& played = played_[job];
+    while (kept(job, iteration).left > 0) go_on();
+    IterationTimes times = std::move(kept(job, iteration).times);
+    for (; played.asked_for <= iteration; ++played.asked_for) {
+      kept_ -= times_in(jobs_[job]);
+      played.iterations.pop_front();
+    }
+    return times;
+  }
+
+  const std::vector<double>& carried_B() const { return flows_.carried_B(); }
+  Time end() const { return end_; }
+
+ private:
+  enum Kind : uint8_t { ready = CallsInTime::kinds };
+
+  static AlphaRule alpha_of(const JobsQuestion& question) {
+    const AlphaRule alpha = question.jobs.front().question->cost.job().options.alpha;
+    for (const TrainingJob& job : question.jobs)
+      if (job.question->cost.job().options.alpha != alpha)
+        throw InputError("", "jobs that share a network have the same value of the option alpha");
+    return alpha;
+  }
+
+  // What is kept of an iteration until it is asked for.
+  struct Kept {
+    IterationTimes times;
+    int64_t left = 0;  // messages that workers have not ended
+  };
+  struct Played {
+    int asked_for = 0;  // so many iterations
+    std::deque<Kept> iterations;
+  };
+
+  void prepare(const TrainingJob& training);
+  void go_on();
+  static double times_in(const JobInPlay& job) {
+    return 2.0 * job.workers() * static_cast<double>(job.plan.messages.size());
+  }
+  Kept& kept(std::size_t job, int iteration);
+  void happen(const Event& event, Time now);
+  void start_iteration(WorkerInJob& worker);
+  void advance(std::size_t number, Time now);
+  Duration work_of(const JobInPlay& job, const WorkerInJob& worker, const Action& action) const;
+  void enter_messages(std::size_t number, Time now);
+  void end_message(uint32_t call, int worker, Time now);
+
+  JobsQuestion question_;
+  Agenda agenda_;
+  Flows flows_;
+  CallsInTime calls_;
+  TrafficInTime traffic_;
+  std::vector<JobInPlay> jobs_;
+  std::vector<WorkerInJob> workers_;
+  // The collectives that are under way, by what they are and by their number.
+  struct CallOfJob {
+    std::size_t job = 0;
+    int iteration = 0;
+    std::size_t message = 0;
+    int left = 0;  // workers that have not ended it
+  };
+  std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
+  std::vector<CallOfJob> by_number_;
+  std::vector<Played> played_;  // of each job
+  double kept_ = 0;             // times
+  uint64_t moment_ = 0;
+  Time end_;
+};
+
+// One moment.
+void JobsInTime::Player::go_on() {
+  if (moment_++ % 4096 == 0 && question_.pause) question_.pause();
+  if (agenda_.empty()) {
+    std::vector<Parcel> stranded;
+    for (const uint32_t message : flows_.stranded()) stranded.push_back(flows_.parcel(message));
+    std::sort(stranded.begin(), stranded.end(), [](const Parcel& a, const Parcel& b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
+    throw NetworkStuck(std::move(stranded));
+  }
+  const auto first = agenda_.pop();
+  happen(first.payload, first.time);
+  while (agenda_.another_now()) happen(agenda_.pop().payload, first.time);
+  flows_.settle(first.time);
+}
+
+JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteration) {
+  Played& played = played_[job];
+  const auto place = static_cast<std::size_t>(iteration - played.asked_for);
+  while (played.iterations.size() <= place) {
+    const auto workers = static_cast<std::size_t>(jobs_[job].workers());
+    Kept& next = played.iterations.emplace_back();
+    next.times.resize(jobs_[job].plan.messages.size());
+    for (ExchangeTimes& times : next.times) {
+      times.starts.resize(workers);
+      times.ends.resize(workers);
+    }
+    next.left = static_cast<int64_t>(workers * next.times.size());
+    kept_ += times_in(jobs_[job]);
+    if (kept_ > most_times)
+      throw InputError("", "too many iterations, messages and workers of other jobs to keep");
+  }
+  return played.iterations[place];
+}
+
+std::string JobsInTime::why_not(const StepQuestion& question, const GradientPlan& plan) {
+  const Compression* compression = question.cost.compression();
+  if (question.synchronization != nullptr) return "a synchronization";
+  if (question.strategy->replans) return "strategies that plan anew in every iteration";
+  if (question.interference != 1) return "interference";
+  if (!question.cost.is_algorithm()) return "costs that are no algorithm's";
+  if (compression != nullptr && !compression->densities.empty()) return "densities that change";
+  if (plan.order == Order::priority || plan.gate == Gate::per_layer)
+    return "strategies that go by priority";
+  if (plan.bsp != BspForm::none) return "bsp_lp";
+  for (const PlannedMessage& message : plan.messages)
+    if (message.not_before > Duration()) return "messages that wait for a cycle";
+  return "";
+}
+
+void JobsInTime::Player::prepare(const TrainingJob& training) {
+  const StepQuestion& question = *training.question;
+  JobInPlay& job = jobs_.emplace_back();
+  job.job = &training;
+  job.traced = backward_work(*question.trace);
+  job.fixed = fixed_factors(question.workers, job.workers());
+  job.iterations = question.warm_up + question.iterations;
+  job.plan =
+      question.strategy->plan({*question.trace, question.cost, ready_as_profiled(*question.trace)});
+  if (const std::string why = why_not(question, job.plan); !why.empty())
+    throw InputError("", "jobs that share a network are played without " + why);
+  for (const PlannedMessage& message : job.plan.messages) {
+    job.encoded.push_back(question.cost.encoded(message.group()));
+    JobInPlay::Sent& sent = job.messages.emplace_back();
+    sent.program = joined_program(question.cost, job.encoded.back(), sent.network);
+  }
+  make_step_graph({.trace = question.trace,
+                   .plan = &job.plan,
+                   .compressed = question.cost.compression() != nullptr,
+                   .together = true},
+                  job.step);
+  job.first_worker = workers_.size();
+  for (int i = 0; i < job.workers(); ++i) {
+    WorkerInJob& worker = workers_.emplace_back();
+    worker.job = jobs_.size() - 1;
+    worker.number = i;
+    worker.computed = worker.sent = worker.loaded = training.start;
+  }
+  played_.emplace_back();
+}
+
+void JobsInTime::Player::happen(const Event& event, Time now) {
+  if (event.kind() == ready) return enter_messages(event.subject(), now);
+  if (event.kind() >= TrafficInTime::starts) return traffic_.happen(event, now);
+  if (event.kind() >= Flows::kinds) return calls_.happen(event, now);
+  const Flows::Report report = flows_.happen(event, now);
+  if (report.news == Flows::News::nothing) return;
+  if (traffic_.flow_of(report.message) == TrafficInTime::none)
+    calls_.hear(report, now);
+  else if (report.news == Flows::News::arrived)
+    traffic_.forget(report.message);
+}
+
+void JobsInTime::Player::start_iteration(WorkerInJob& worker) {
+  const JobInPlay& job = jobs_[worker.job];
+  const StepQuestion& question = *job.job->question;
+  worker.next = 0;
+  if (!worker.work.forward.empty() && !question.workers.is_random()) return;
+  worker.work = draw_work(*question.trace, job.traced, question.workers,
+                          job.fixed[static_cast<std::size_t>(worker.number)],
+                          {question.seed, worker.number, worker.iteration});
+}
+
+// Plays actions until one waits for messages that have not ended. What is computed is known ahead
+// of time.
+void JobsInTime::Player::advance(std::size_t number, Time now) {
+  WorkerInJob& worker = workers_[number];
+  const JobInPlay& job = jobs_[worker.job];
+  const std::span<const Action> actions = job.step.graph.actions();
+  while (worker.iteration < job.iterations) {
+    if (worker.next == actions.size()) {
+      ++worker.iteration;
+      start_iteration(worker);
+      continue;
+    }
+    const Action& action = actions[worker.next];
+    if (action.activity == Activity::message) {
+      worker.waiting.push_back(
+          {static_cast<std::size_t>(action.first), worker.iteration, worker.computed});
+      ++worker.messages;
+      agenda_.push(std::max(now, worker.computed), Event(ready, static_cast<uint32_t>(number)));
+    } else if (action.activity == Activity::load) {
+      worker.loaded = std::max(worker.loaded, worker.computed) + job.job->question->trace->load;
+    } else {
+      if (action.follows == network_stream) {
+        if (worker.messages > 0) return;
+        worker.computed = std::max(worker.computed, worker.sent);
+      }
+      // The batch was loaded while the iteration before was worked on.
+      if (action.activity == Activity::begin && worker.iteration > 0)
+        worker.computed = std::max(worker.computed, worker.loaded);
+      worker.computed += work_of(job, worker, action);
+    }
+    ++worker.next;
+  }
+}
+
+Duration JobsInTime::Player::work_of(const JobInPlay& job, const WorkerInJob& worker,
+                                     const Action& action) const {
+  const WorkerWork& work = worker.work;
+  Duration length;
+  switch (action.activity) {
+    case Activity::forward:
+      for (int l = action.first; l <= action.last; ++l)
+        length += work.forward[static_cast<std::size_t>(l)];
+      return length;
+    case Activity::backward:
+      for (int l = action.first; l <= action.last; ++l)
+        length += work.backward[static_cast<std::size_t>(l)];
+      return length;
+    case Activity::compress:
+      return scaled(job.encoded[static_cast<std::size_t>(action.first)].compress, work.factor);
+    case Activity::decompress:
+      for (const Encoded& encoded : job.encoded) length += scaled(encoded.decompress, work.factor);
+      return length;
+    case Activity::update:
+      return scaled(job.job->question->trace->update, work.factor);
+    default:
+      return length;
+  }
+}
+
+// In order; one that is not ready holds up those behind it.
+void JobsInTime::Player::enter_messages(std::size_t number, Time now) {
+  WorkerInJob& worker = workers_[number];
+  JobInPlay& job = jobs_[worker.job];
+  const StepQuestion& question = *job.job->question;
+  while (!worker.waiting.empty() && worker.under_way < question.channels) {
+    const WorkerInJob::Waiting next = worker.waiting.front();
+    if (next.ready > now) return;
+    worker.waiting.pop_front();
+    ++worker.under_way;
+    kept(worker.job, next.iteration)
+        .times[next.message]
+        .starts[static_cast<std::size_t>(worker.number)] = now - (job.job->start - Time());
+    const auto [place, is_new] =
+        numbers_.try_emplace({worker.job, next.iteration, next.message}, 0);
+    if (is_new) {
+      const JobInPlay::Sent& sent = job.messages[next.message];
+      place->second = calls_.add(
+          sent.program, sent.network ? *sent.network : question.cluster->network, &job.job->places);
+      if (place->second >= by_number_.size()) by_number_.resize(place->second + 1);
+      by_number_[place->second] = {worker.job, next.iteration, next.message, job.workers()};
+    }
+    calls_.enter(place->second, worker.number, job.encoded[next.message].local, now);
+  }
+}
+
+void JobsInTime::Player::end_message(uint32_t call, int in_job, Time now) {
+  CallOfJob& it = by_number_[call];
+  const std::size_t number = jobs_[it.job].first_worker + static_cast<std::size_t>(in_job);
+  Kept& iteration = kept(it.job, it.iteration);
+  iteration.times[it.message].ends[static_cast<std::size_t>(in_job)] =
+      now - (jobs_[it.job].job->start - Time());
+  --iteration.left;
+  if (--it.left == 0) numbers_.erase({it.job, it.iteration, it.message});
+  WorkerInJob& worker = workers_[number];
+  worker.sent = now;
+  --worker.messages;
+  --worker.under_way;
+  end_ = now;
+  enter_messages(number, now);
+  advance(number, now);
+}
+
+JobsInTime::JobsInTime(const JobsQuestion& question)
+    : player_(std::make_unique<Player>(question)) {}
+JobsInTime::~JobsInTime() = default;
+IterationTimes JobsInTime::times_of(std::size_t job, int iteration) {
+  return player_->times_of(job, iteration);
+}
+const std::vector<double>& JobsInTime::carried_B() const { return player_->carried_B(); }
+Time JobsInTime::end() const { return player_->end(); }
+
+}  // namespace sgdsim

@@ -1,0 +1,72 @@
+// Several training jobs, and traffic of others, on the same wires: when each message of each
+// iteration starts and ends on every worker of its job.
+//
+// Every worker plays the graph of its step by itself: computation as it is drawn, messages in order
+// as they meet on the network. What that makes of its time, StepPlayer accounts for afterwards, job
+// by job, from the times of the messages.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/step/exchange.h"
+#include "models/step/step.h"
+#include "sim/play/traffic_in_time.h"
+
+namespace sgdsim {
+
+// The question's cluster has as many workers as the job; `places`: where each is on the wires.
+struct TrainingJob {
+  const StepQuestion* question = nullptr;
+  std::vector<int> places;
+  Time start;
+};
+
+struct JobsQuestion {
+  std::vector<TrainingJob> jobs = {};
+  const Network* network = nullptr;  // of all workers, for traffic
+  Resources* wires = nullptr;
+  std::span<const PlainFlow> traffic = {};
+  std::span<const WireChange> changes = {};
+  std::function<void()> pause = {};
+};
+
+// Message by message; times count from the start of the job.
+using IterationTimes = std::vector<ExchangeTimes>;
+
+// Messages that have no way, and never will.
+struct NetworkStuck : std::runtime_error {
+  explicit NetworkStuck(std::vector<Parcel> messages)
+      : std::runtime_error("the network is stuck"), stranded(std::move(messages)) {}
+  std::vector<Parcel> stranded;
+};
+
+class JobsInTime {
+ public:
+  // InputError for what cannot be played together: no parameter servers, priorities, pipelines.
+  explicit JobsInTime(const JobsQuestion& question);
+  JobsInTime(const JobsInTime&) = delete;
+  JobsInTime& operator=(const JobsInTime&) = delete;
+  ~JobsInTime();
+
+  // Plays until an iteration of a job has ended, warm-up included; asked once for each, in order.
+  // What other jobs have done by then is kept until it is asked for. NetworkStuck if it never ends.
+  IterationTimes times_of(std::size_t job, int iteration);
+
+  const std::vector<double>& carried_B() const;  // by each resource, so far
+  Time end() const;                              // of the last message so far
+
+  // Why a step cannot be played like that; empty if it can.
+  static std::string why_not(const StepQuestion& question, const GradientPlan& plan);
+
+ private:
+  class Player;
+  std::unique_ptr<Player> player_;
+};
+
+}  // namespace sgdsim

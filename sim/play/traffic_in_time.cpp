@@ -1,0 +1,51 @@
+// One start and one change are planned at a time.
+#include "sim/play/traffic_in_time.h"
+
+namespace sgdsim {
+
+TrafficInTime::TrafficInTime(Agenda& agenda, Flows& flows, const Network& network,
+                             std::span<const PlainFlow> list,
+                             std::span<const WireChange> wire_changes)
+    : agenda_(agenda), flows_(flows), network_(network), list_(list), changes_(wire_changes) {
+  if (changes_.empty()) return;
+  for (uint32_t resource = 0; resource < flows.rates().resources(); ++resource)
+    capacities_.push_back(flows.rates().capacity(resource));
+}
+
+void TrafficInTime::begin() {
+  if (!changes_.empty()) plan(changes, 0, changes_.front().at);
+  if (!list_.empty()) plan(starts, 0, list_.front().start);
+}
+
+void TrafficInTime::happen(const Event& event, Time now) {
+  if (event.kind() == starts)
+    start(event.subject(), now);
+  else
+    change(event.subject(), now);
+}
+
+void TrafficInTime::start(std::size_t number, Time now) {
+  const PlainFlow& flow = list_[number];
+  const auto size_B = static_cast<double>(flow.size.count());
+  const uint32_t message = flows_.send(
+      {.from = flow.from,
+       .to = flow.to,
+       .size_B = size_B,
+       .leg = Wires(network_, flows_.alpha_of_legs()).leg(flow.from, flow.to, size_B, false),
+       .flow = number},
+      now);
+  if (message >= flow_of_.size()) flow_of_.resize(message + 1, none);
+  flow_of_[message] = number;
+  if (++number < list_.size()) plan(starts, number, list_[number].start);
+}
+
+void TrafficInTime::change(std::size_t number, Time now) {
+  const WireChange& what = changes_[number];
+  for (const uint32_t resource : what.resources) {
+    if (what.factor > 0) flows_.set_capacity(resource, capacities_[resource] * what.factor);
+    flows_.open(resource, what.factor > 0, now);
+  }
+  if (++number < changes_.size()) plan(changes, number, changes_[number].at);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,228 @@
+// Several jobs on the same wires: by hand, against a job alone, and what is refused.
+#include <algorithm>
+#include <doctest/doctest.h>
+
+#include "app/jobs/jobs_file.h"
+#include "models/step/jobs_in_time.h"
+#include "sim/core/error.h"
+#include "tests/run_program.h"
+#include "topologies/cluster_file.h"
+
+using namespace sgdsim;
+
+namespace {
+
+// Two racks of two workers with one spine; a byte takes 1 ns everywhere, a route between racks 4
+// us.
+const Json racks = {{"shape", "leaf_spine"},
+                    {"nodes", 4},
+                    {"nodes_per_leaf", 2},
+                    {"spines", 1},
+                    {"nic", {{"latency", "1 us"}, {"per_byte", "1 ns/B"}}},
+                    {"uplink", {{"latency", "1 us"}, {"per_byte", "1 ns/B"}}}};
+// 100 us forward, 200 us backward, then 1 MB: two rounds of half of it.
+const Json one_layer = {
+    {"trace",
+     {{"layers",
+       {{{"name", "l"}, {"parameters", 250'000}, {"forward", "100 us"}, {"backward", "200 us"}}}}}},
+    {"collective", {{"algorithm", "ring"}}},
+    {"strategy", "wfbp"},
+    {"iterations", 3},
+    {"warm_up", 0}};
+
+Json job(const Json& placement, const std::string& start = "0 us") {
+  return {{"experiment", one_layer}, {"placement", placement}, {"start", start}};
+}
+
+// Iterations of all jobs.
+std::vector<std::vector<Duration>> iterations_of(const Json& json) {
+  const Temporary file(Temporary::Kind::file, json.dump());
+  const JobsFile jobs = read_jobs(file.name(), {});
+  const auto wires = jobs.cluster.wires(jobs.routes);
+  std::vector<StepQuestion> questions;
+  for (const JobOfFile& one : jobs.jobs) questions.push_back(one.experiment.question());
+  JobsQuestion question;
+  question.network = &jobs.cluster.network;
+  question.wires = wires.get();
+  question.traffic = jobs.traffic;
+  question.changes = jobs.changes;
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    question.jobs.push_back({&questions[i], jobs.jobs[i].places, jobs.jobs[i].start});
+  JobsInTime together(question);
+  std::vector<std::vector<Duration>> iterations;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    StepQuestion accounted = questions[i];
+    accounted.played = [&](int iteration) { return together.times_of(i, iteration); };
+    iterations.push_back(simulate_step(accounted).iterations);
+  }
+  return iterations;
+}
+using Lengths = std::vector<std::vector<Duration>>;
+std::vector<Duration> us(const std::vector<int64_t>& list) {
+  std::vector<Duration> lengths;
+  for (const int64_t one : list) lengths.push_back(Duration::us(one));
+  return lengths;
+}
+std::string refusal_of(const Json& json) {
+  const Temporary file(Temporary::Kind::file, json.dump());
+  try {
+    const JobsFile jobs = read_jobs(file.name(), {});
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    return text.substr(std::min(text.size(), file.name().size() + 2));
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("jobs: by hand") {
+  // Alone: 300 + 2 (4 + 500). In one rack: 300 + 2 (2 + 500).
+  CHECK(iterations_of({{"cluster", racks}, {"jobs", Json::array({job("0,2")})}}) ==
+        Lengths{us({1308, 1308, 1308})});
+  CHECK(iterations_of({{"cluster", racks}, {"jobs", {job("0-1"), job("2-3")}}}) ==
+        Lengths{us({1304, 1304, 1304}), us({1304, 1304, 1304})});
+  // Both over the one uplink, in step: every message has half of it.
+  CHECK(iterations_of({{"cluster", racks}, {"jobs", {job("0,2"), job("1,3")}}}) ==
+        Lengths{us({2308, 2308, 2308}), us({2308, 2308, 2308})});
+  // The second one comes when the first has finished all of its three iterations.
+  CHECK(iterations_of({{"cluster", racks}, {"jobs", {job("0,2"), job("1,3", "5 ms")}}}) ==
+        Lengths{us({1308, 1308, 1308}), us({1308, 1308, 1308})});
+  // The second one comes with the first one's second iteration: in step until the first has ended.
+  const auto apart =
+      iterations_of({{"cluster", racks}, {"jobs", {job("0,2"), job("1,3", "1308 us")}}});
+  CHECK(apart[0] == us({1308, 2308, 2308}));
+  CHECK(apart[1] == us({2308, 2308, 1308}));
+}
+
+TEST_CASE("jobs: traffic of others, and wires that change") {
+  // A flow that never ends within these three iterations: in one direction there is half.
+  const Json endless = Json::parse(
+      R"({"flows": {"generator": "listed", "list": [{"from": 1, "to": 3, "size": "1 GB"}]}})");
+  CHECK(iterations_of(
+            {{"cluster", racks}, {"jobs", Json::array({job("0,2")})}, {"traffic", endless}}) ==
+        Lengths{us({2308, 2308, 2308})});
+  // From 1308 us on, a quarter of the uplink: 2 (4 + 2000).
+  const Json slow = Json::parse(
+      R"({"changes": [{"at": "1308 us", "link": ["leaf0", "spine0"], "bandwidth": 0.25}]})");
+  CHECK(
+      iterations_of({{"cluster", racks}, {"jobs", Json::array({job("0,2")})}, {"traffic", slow}}) ==
+      Lengths{us({1308, 4308, 4308})});
+}
+
+// On its own, a job takes what its step takes at fidelity flow; wherever it stands, and whenever.
+TEST_CASE("jobs: one alone is a step") {
+  Random random(71);
+  int compared = 0;
+  for (int round = 0; round < 200; ++round)
+    for (const char* algorithm : {"ring", "recursive_doubling", "direct", "double_binary_tree"}) {
+      const bool has_blocks = std::string(algorithm) == "double_binary_tree";  // thousands
+      if (has_blocks && round % 20 != 0) continue;
+      const int nodes = 2 + static_cast<int>(random.below(7));
+      Json layers = Json::array();
+      for (std::size_t l = 0; l < 1 + random.below(4); ++l)
+        layers.push_back({{"name", "l" + std::to_string(l)},
+                          {"parameters", (1 + random.below(9'000)) * static_cast<uint64_t>(nodes)},
+                          {"forward", std::to_string(random.below(40'000'000)) + " ps"},
+                          {"backward", std::to_string(random.below(80'000'000)) + " ps"}});
+      Json cluster = racks;
+      cluster["nodes"] = nodes;
+      Json experiment = {{"trace", {{"update", "3 us"}, {"layers", layers}}},
+                         {"cluster", cluster},
+                         {"collective", {{"algorithm", algorithm}}},
+                         {"strategy", random.below(2) == 0 ? "wfbp" : "mg_wfbp"},
+                         {"fidelity", "flow"},
+                         {"iterations", 2},
+                         {"warm_up", 1}};
+      if (random.below(2) == 0)
+        experiment["workers"] = {{"slow", {{{"worker", 0}, {"factor", 1.4}}}}};
+      if (random.below(3) == 0) experiment["workers"]["jitter"] = 0.2;
+      if (random.below(2) == 0) experiment["collective"]["options"]["alpha"] = "wire";
+      if (random.below(3) == 0) experiment["channels"] = 2;
+      if (random.below(3) == 0) experiment["compression"] = "truncate16";
+      if (random.below(4) == 0) experiment["trace"]["load"] = "90 us";
+      CAPTURE(experiment.dump());
+      try {
+        const Experiment alone =
+            read_experiment(resolve_experiment(Value(experiment, "t", ""), {}));
+        const StepResult step = simulate_step(alone.question());
+        const Json all = {
+            {"cluster", cluster},
+            {"jobs", {{{"experiment", experiment}, {"workers", nodes}, {"start", "7 ms"}}}}};
+        const auto iterations = iterations_of(all);
+        REQUIRE(iterations.size() == 1);
+        REQUIRE(iterations[0].size() == step.iterations.size());
+        ++compared;
+        for (std::size_t i = 0; i < step.iterations.size(); ++i)
+          REQUIRE(std::abs((iterations[0][i] - step.iterations[i]).ps()) <= step.message_count);
+      } catch (const InputError&) {
+        continue;  // no power of two
+      }
+    }
+  CHECK(compared >= 400);
+}
+
+TEST_CASE("jobs: what cannot be is refused with a sentence") {
+  const auto with = [](const Json& jobs) { return Json{{"cluster", racks}, {"jobs", jobs}}; };
+  CHECK(refusal_of(with(Json::array())) == "/jobs: no jobs");
+  CHECK(refusal_of(with({job("0-1"), job("1,3")})) ==
+        "/jobs/1/placement: worker 1 is taken, by an earlier job or twice");
+  CHECK(refusal_of(with(Json::array({job("0,9")}))) ==
+        "/jobs/0/placement: there is no worker 9: the last one is 3");
+  CHECK(refusal_of(with(Json::array({job("middle")})))
+            .starts_with("/jobs/0: the field \"workers\" is missing"));
+  Json five = job("packed");
+  five["workers"] = 5;
+  CHECK(refusal_of(with(Json::array({five}))) ==
+        "/jobs/0/workers: 5 workers do not fit: 4 are left");
+  Json two = job("middle");
+  two["workers"] = 2;
+  CHECK(refusal_of(with(Json::array({two})))
+            .starts_with("/jobs/0/placement: unknown placement \"middle\""));
+  Json moved = job("0-1");
+  moved["set"] = Json::array({"cluster.nodes=3"});
+  CHECK(refusal_of(with(Json::array({moved}))) ==
+        "/jobs/0/set/0: all jobs are on the cluster of this file");
+  const auto log_of = [&](const char* field, const Json& value) {
+    Json one = job("0,2");
+    one["experiment"][field] = value;
+    const Temporary file(Temporary::Kind::file, with(Json::array({one})).dump());
+    return run_sgdsim({"jobs", file.name()}).log;
+  };
+  const std::string refused = "sgdsim: jobs that share a network are played without ";
+  CHECK(log_of("synchronization", "pipe_sgd") == refused + "a synchronization\n");
+  CHECK(log_of("strategy", "p3") == refused + "strategies that go by priority\n");
+  CHECK(log_of("strategy", "horovod") ==
+        refused + "strategies that plan anew in every iteration\n");
+  CHECK(log_of("collective", {{"parameter_server", {{"servers", 1}}}}) ==
+        refused + "costs that are no algorithm's\n");
+}
+
+TEST_CASE("jobs: the command, and the file that ships") {
+  const Ran ran = run_sgdsim({"jobs", "app/job_files/two_jobs.json", "--format", "json"});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  REQUIRE(json["jobs"].size() == 2);
+  for (const Json& one : json["jobs"]) {
+    CHECK(one["slowdown"].get<double>() > 1.05);
+    CHECK(one["slowdown"].get<double>() < 2);
+    CHECK(one["iteration_us"].get<double>() / one["alone_us"].get<double>() ==
+          doctest::Approx(one["slowdown"].get<double>()));
+  }
+  // Each in its own rack, nothing is shared.
+  const Ran packed = run_sgdsim({"jobs", "app/job_files/two_jobs.json", "--format", "json", "--set",
+                                 "jobs.0.placement=packed"});
+  for (const Json& one : Json::parse(packed.out)["jobs"]) CHECK(one["slowdown"] == 1.0);
+  // A worker that is cut off, for ever.
+  Json cut = {{"cluster", racks}, {"jobs", Json::array({job("0,2")})}};
+  cut["traffic"] =
+      Json::parse(R"({"changes": [{"at": "2 ms", "vertex": "node2", "bandwidth": 0}]})");
+  const Temporary file(Temporary::Kind::file, cut.dump());
+  const Ran stuck = run_sgdsim({"jobs", file.name()});
+  CHECK(stuck.exit_code == 4);
+  CHECK(stuck.log ==
+        "sgdsim: the network is stuck: 2 messages have no way\n"
+        "  from worker 0 to worker 2: still waiting\n"
+        "  from worker 2 to worker 0: still waiting\n");
+}
