@@ -1,10 +1,10 @@
-// Plain flows on a fat tree or at one switch, played by SimGrid: the same question as
-// `sgdsim traffic`, for bench/peers/compare.py.
+// What sgdsim plays at fidelity flow, played by SimGrid: for bench/peers/compare.py.
 //
-//   simgrid_flows FLOWS.csv SHAPE K HOSTS LATENCY_s BANDWIDTH_Bps
+//   simgrid_peer flows FILE.csv SHAPE K HOSTS LATENCY_s BANDWIDTH_Bps
+//   simgrid_peer ring|recursive_doubling SIZE_B SHAPE K HOSTS LATENCY_s BANDWIDTH_Bps
 //
-// FLOWS.csv has start_us,from,to,size_B. SHAPE is fat_tree or single_switch. Prints the end of
-// every flow in seconds, one a line, in the order of the file.
+// FILE.csv has start_us,from,to,size_B. SHAPE is fat_tree or single_switch. Prints the end of every
+// flow, or of the all-reduce, in seconds.
 #include <cstdio>
 #include <fstream>
 #include <simgrid/kernel/routing/FatTreeZone.hpp>
@@ -74,6 +74,33 @@ void make_switch(unsigned count, double latency, double bandwidth) {
   zone->seal();
 }
 
+// Every host is an actor; a round sends to one and receives from one.
+void all_reduce(sg4::Engine& engine, const std::string& algorithm, double size_B) {
+  const auto count = hosts.size();
+  for (std::size_t me = 0; me < count; ++me)
+    sg4::Actor::create("actor" + std::to_string(me), hosts[me], [=] {
+      static int token = 0;
+      auto exchange = [&](std::size_t to, std::size_t from, double bytes) {
+        auto name = [](std::size_t a, std::size_t b) {
+          return std::to_string(a) + ">" + std::to_string(b);
+        };
+        auto sent =
+            sg4::Mailbox::by_name(name(me, to))->put_async(&token, static_cast<uint64_t>(bytes));
+        int* got = nullptr;
+        auto received = sg4::Mailbox::by_name(name(from, me))->get_async<int>(&got);
+        sent->wait();
+        received->wait();
+      };
+      if (algorithm == "ring") {
+        for (std::size_t round = 0; round < 2 * (count - 1); ++round)
+          exchange((me + 1) % count, (me + count - 1) % count, size_B / static_cast<double>(count));
+      } else {
+        for (std::size_t mask = 1; mask < count; mask *= 2) exchange(me ^ mask, me ^ mask, size_B);
+      }
+    });
+  engine.run();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -83,14 +110,20 @@ int main(int argc, char** argv) {
   sg4::Engine::set_config("network/crosstraffic:0");
   sg4::Engine::set_config("maxmin/precision:1e-9");
   sg4::Engine::set_config("surf/precision:1e-12");
-  if (argc != 7) return 2;
-  const std::vector<Flow> flows = read_flows(argv[1]);
-  const auto k = static_cast<unsigned>(std::stoul(argv[3]));
-  const auto count = static_cast<unsigned>(std::stoul(argv[4]));
-  if (std::string(argv[2]) == "fat_tree")
-    make_fat_tree(k, count, std::stod(argv[5]), std::stod(argv[6]));
+  if (argc != 8) return 2;
+  const std::string what = argv[1];
+  const auto k = static_cast<unsigned>(std::stoul(argv[4]));
+  const auto count = static_cast<unsigned>(std::stoul(argv[5]));
+  if (std::string(argv[3]) == "fat_tree")
+    make_fat_tree(k, count, std::stod(argv[6]), std::stod(argv[7]));
   else
-    make_switch(count, std::stod(argv[5]), std::stod(argv[6]));
+    make_switch(count, std::stod(argv[6]), std::stod(argv[7]));
+  if (what != "flows") {
+    all_reduce(engine, what, std::stod(argv[2]));
+    std::printf("%.15g\n", sg4::Engine::get_clock());
+    return 0;
+  }
+  const std::vector<Flow> flows = read_flows(argv[2]);
   std::vector<double> ends(flows.size());
   sg4::Actor::create("sender", hosts.front(), [&] {
     std::vector<sg4::CommPtr> comms;
