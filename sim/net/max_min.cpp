@@ -94,7 +94,6 @@ double MaxMin::used(uint32_t resource) const {
 
 void MaxMin::touch(uint32_t number) {
   Resource& resource = resources_[number];
-  if (resource.is_touched) return;
   resource.is_touched = true;
   touched_.push_back(number);
   if (++resource.changes > most_changes) {
@@ -113,9 +112,13 @@ void MaxMin::open(uint32_t flow) {
   it.is_opened = it.is_open = true;
   opened_.push_back(flow);
   ++open_;
-  for (const UseAt& use : it.uses) touch(use.resource);
   for (const UseAt& use : it.uses) {
     Resource& resource = resources_[use.resource];
+    if (!resource.is_touched) touch(use.resource);
+    if (!resource.is_changed) {
+      resource.is_changed = true;
+      changed_.push_back(use.resource);
+    }
     resource.room += it.rate * use.share;
     resource.asked += use.share;
     if (++resource.open == resource.members.size()) resource.room = resource.capacity;
@@ -155,12 +158,14 @@ void MaxMin::start_sweep() {
   for (const uint32_t number : dirty_) {
     Resource& resource = resources_[number];
     resource.is_dirty = false;
-    touch(number);
+    if (!resource.is_touched) touch(number);
     if (resource.has_other_capacity && resource.room < 0) open_above(number, 0);
     resource.has_other_capacity = false;
   }
   dirty_.clear();
-  for (std::size_t t = 0; t < touched_.size(); ++t) come_up(touched_[t]);
+  for (const uint32_t number : touched_) come_up(number);
+  for (const uint32_t number : changed_) resources_[number].is_changed = false;
+  changed_.clear();
 }
 
 void MaxMin::sweep() {
@@ -199,31 +204,33 @@ double MaxMin::next_level(const Resource& resource) const {
   return std::min(level, room / resource.asked);
 }
 
-// What has been opened since then changes when its resources come up.
-void MaxMin::come_up_since(std::size_t before) {
-  for (std::size_t i = before; i < opened_.size(); ++i)
-    for (const UseAt& use : flows_[opened_[i]].uses) come_up(use.resource);
+// What has been opened changes when its resources come up.
+void MaxMin::come_up_where_opened() {
+  for (const uint32_t number : changed_) {
+    resources_[number].is_changed = false;
+    come_up(number);
+  }
+  changed_.clear();
 }
 
 void MaxMin::look_at(uint32_t number) {
   Resource& resource = resources_[number];
   resource.comes_up = never;
-  const std::size_t before = opened_.size();
   const double now = next_level(resource);
   if (now == never) return;
   if (is_above(now, level_)) return come_up(number);  // rates have been found meanwhile
   if (resource.open == 0) {
     if (resource.room > resource.capacity * near_enough) open_held(number);
-    return come_up_since(before);
+    return come_up_where_opened();
   }
   const double filled = std::clamp(resource.room, 0.0, resource.capacity) / resource.asked;
   if (resource.held > 0 && (is_above(filled, resource.held_rate) ||  //
                             is_above(resource.held_rate, filled))) {
     open_held(number);
-    return come_up_since(before);
+    return come_up_where_opened();
   }
   if (is_above(resource.no_more_than, filled) && open_above(number, filled))
-    return come_up_since(before);
+    return come_up_where_opened();
   for (const Member& member : resource.members)
     if (flows_[member.flow].is_open) fix(member.flow, filled, number);
 }

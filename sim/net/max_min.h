@@ -87,6 +87,7 @@ class MaxMin {
     bool is_dirty = false;
     bool has_other_capacity = false;
     bool is_touched = false;  // by this sweep
+    bool is_changed = false;  // flows have been opened here
     std::vector<Member> members;
   };
   using Cap = std::pair<double, uint32_t>;  // and the flow
@@ -101,7 +102,7 @@ class MaxMin {
   void look_at(uint32_t resource);
   double next_level(const Resource& resource) const;
   void come_up(uint32_t resource);
-  void come_up_since(std::size_t before);
+  void come_up_where_opened();
   void fix_capped();
   void fix(uint32_t flow, double rate, uint32_t bottleneck);
   void end_sweep();
@@ -113,10 +114,12 @@ class MaxMin {
   std::vector<uint32_t> dirty_;
   std::vector<uint32_t> opened_;
   std::vector<uint32_t> touched_;
+  std::vector<uint32_t> changed_;
   EventQueue<uint32_t> levels_;  // of resources, by when they come up
   double level_ = 0;             // of the sweep
   std::vector<Cap> caps_;        // a heap, of caps of opened flows
   double most_cap_ = 0;          // of opened flows
+  std::size_t looked_at_ = 0;    // touched resources that have no room for whom they hold up
   std::size_t open_ = 0;         // flows
   double work_ = 0;
 };
