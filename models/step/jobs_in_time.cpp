@@ -86,7 +86,7 @@ class JobsInTime::Player {
   Time end() const { return end_; }
 
  private:
-  enum Kind : uint8_t { ready = CallsInTime::kinds };
+  enum Kind : uint8_t { ready = CallsInTime::kind_count };
 
   static AlphaRule alpha_of(const JobsQuestion& question) {
     const AlphaRule alpha = question.jobs.front().question->cost.job().options.alpha;
@@ -226,7 +226,7 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
 void JobsInTime::Player::happen(const Event& event, Time now) {
   if (event.kind() == ready) return enter_messages(event.subject(), now);
   if (event.kind() >= TrafficInTime::starts) return traffic_.happen(event, now);
-  if (event.kind() >= Flows::kinds) return calls_.happen(event, now);
+  if (event.kind() >= Flows::kind_count) return calls_.happen(event, now);
   const Flows::Report report = flows_.happen(event, now);
   if (report.news == Flows::News::nothing) return;
   if (traffic_.flow_of(report.message) == TrafficInTime::none)

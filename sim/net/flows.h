@@ -27,7 +27,7 @@ namespace sgdsim {
 
 class Flows {
  public:
-  enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves, kinds };
+  enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves, kind_count };
   enum class News : uint8_t { nothing, sender_free, arrived };
 
   struct Options {

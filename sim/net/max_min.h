@@ -119,7 +119,6 @@ class MaxMin {
   double level_ = 0;             // of the sweep
   std::vector<Cap> caps_;        // a heap, of caps of opened flows
   double most_cap_ = 0;          // of opened flows
-  std::size_t looked_at_ = 0;    // touched resources that have no room for whom they hold up
   std::size_t open_ = 0;         // flows
   double work_ = 0;
 };

@@ -78,7 +78,7 @@ struct EdgeInPlay {
 
 class CallsInTime {
  public:
-  enum Kind : uint8_t { on = Flows::kinds, opens, folded, kinds };
+  enum Kind : uint8_t { on = Flows::kind_count, opens, folded, kind_count };
   using Ended = std::function<void(uint32_t call, int worker, Time now)>;
 
   CallsInTime(Agenda& agenda, Flows& flows, const MessageJitter& jitter, Ended ended)

@@ -41,7 +41,7 @@ class FlowsPlayer {
 
  private:
   void happen(const Event& event, Time now) {
-    if (event.kind() >= Flows::kinds) return traffic_.happen(event, now);
+    if (event.kind() >= Flows::kind_count) return traffic_.happen(event, now);
     const auto [news, message] = flows_.happen(event, now);
     if (news != Flows::News::arrived) return;
     played_.ends[traffic_.flow_of(message)] = now;

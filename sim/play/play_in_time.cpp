@@ -46,7 +46,7 @@ class CallListPlayer {
   }
 
  private:
-  enum Kind : uint8_t { ready = CallsInTime::kinds };
+  enum Kind : uint8_t { ready = CallsInTime::kind_count };
 
   // Some ten seconds, where ports are shared; wires are asked for.
   static double most_work(const SharingOptions& options) {
@@ -56,7 +56,7 @@ class CallListPlayer {
   void happen(const Event& event, Time now) {
     if (event.kind() == ready)
       start_calls(event.subject(), now);
-    else if (event.kind() < Flows::kinds)
+    else if (event.kind() < Flows::kind_count)
       in_time_.hear(flows_.happen(event, now), now);
     else
       in_time_.happen(event, now);

@@ -59,7 +59,7 @@ class RankPlayer {
   }
 
  private:
-  enum Kind : uint8_t { ended = Flows::kinds, look, comes, announced, answered };
+  enum Kind : uint8_t { ended = Flows::kind_count, look, comes, announced, answered };
   static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
 
   struct Task {
