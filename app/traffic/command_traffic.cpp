@@ -20,6 +20,7 @@ namespace {
 
 constexpr int64_t most_links_shown = 100'000;
 constexpr int64_t most_bins = 100'000;
+constexpr int64_t most_watched = 10'000'000;
 
 struct TrafficArguments {
   std::string file;
@@ -60,6 +61,8 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
   const int64_t links = parse_whole(arguments.links, 0, most_links_shown, "--links");
   const int64_t bins =
       arguments.bins.empty() ? 0 : parse_whole(arguments.bins, 1, most_bins, "--bins");
+  if (links * bins > most_watched)
+    throw InputError("--bins", "--links times --bins is more than " + std::to_string(most_watched));
   RouteChoice routes;
   if (!arguments.routing.empty()) routes.routing = routing_named(arguments.routing, "--routing");
   std::optional<uint64_t> seed;

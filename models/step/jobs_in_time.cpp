@@ -146,6 +146,7 @@ void JobsInTime::Player::go_on() {
   if (moment_++ % 4096 == 0 && question_.pause) question_.pause();
   if (agenda_.empty()) {
     std::vector<Parcel> stranded;
+    if (flows_.stranded().empty()) throw InputError("", never_ends);
     for (const uint32_t message : flows_.stranded()) stranded.push_back(flows_.parcel(message));
     std::sort(stranded.begin(), stranded.end(), [](const Parcel& a, const Parcel& b) {
       return std::pair(a.from, a.to) < std::pair(b.from, b.to);

@@ -25,6 +25,10 @@
 
 namespace sgdsim {
 
+// Why there is an end to events but not to messages that are not stranded.
+inline constexpr char never_ends[] =
+    "messages take longer than times can be told: their rates are too low for their sizes";
+
 class Flows {
  public:
   enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves, kind_count };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/error.h"
+
 namespace sgdsim {
 namespace {
 
@@ -35,6 +37,7 @@ class FlowsPlayer {
     for (const uint32_t message : flows_.stranded())
       played_.stranded.push_back(flows_.parcel(message).flow);
     std::sort(played_.stranded.begin(), played_.stranded.end());
+    if (ended_ + played_.stranded.size() < question_.flows.size()) throw InputError("", never_ends);
     played_.carried_B = flows_.carried_B();
     return std::move(played_);
   }

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "sim/core/error.h"
 #include "sim/net/port_resources.h"
 #include "sim/play/calls_in_time.h"
 
@@ -42,6 +43,7 @@ class CallListPlayer {
       while (agenda_.another_now()) happen(agenda_.pop().payload, first.time);
       flows_.settle(first.time);
     }
+    if (ended_ < calls_.size() * workers_) throw InputError("", never_ends);
     return std::move(times_);
   }
 
@@ -84,6 +86,7 @@ class CallListPlayer {
   }
   void end(uint32_t call, std::size_t worker, Time now) {
     times_[places_[call]].ends[worker] = now;
+    ++ended_;
     --under_way_[worker];
     start_calls(worker, now);
   }
@@ -97,6 +100,7 @@ class CallListPlayer {
   CallsInTime in_time_;
   std::vector<std::size_t> next_call_;  // of each worker
   std::vector<int> under_way_;
+  std::size_t ended_ = 0;  // calls, on each worker
   std::vector<CallTimes> times_;
   std::vector<uint32_t> numbers_;    // of the calls that have begun
   std::vector<std::size_t> places_;  // of those by their numbers

@@ -2,6 +2,7 @@
 #include "sim/play/quiet.h"
 
 #include <algorithm>
+#include <array>
 
 namespace sgdsim {
 namespace {
@@ -83,6 +84,86 @@ void add_blocks(const TreePipeline& pipeline, int workers, Resources& resources,
   }
 }
 
+// A phase in which everybody always sends to the same worker.
+class SamePairs {
+ public:
+  SamePairs(const Phase& phase, const Wires& wires, AlphaRule alpha)
+      : phase_(phase), wires_(wires), alpha_(alpha) {
+    const int workers = wires.network().workers();
+    if (phase.load == Load::chunk) chunk_B_.resize(static_cast<std::size_t>(workers));
+    pairs_.resize(static_cast<std::size_t>(workers));
+    for (int worker = 0; worker < workers; ++worker) {
+      Pair& pair = pairs_[static_cast<std::size_t>(worker)];
+      pair.v = phase.team.relative(worker);
+      pair.to = phase.team.colleague(worker, pair.v, phase.receiver(0, pair.v));
+      if (chunk_B_.empty()) continue;
+      pair.chunk = phase.range(0, pair.v).first;
+      chunk_B_[static_cast<std::size_t>(pair.chunk)] = phase.sent_B(0, pair.v, 0);
+    }
+  }
+
+  void play(std::vector<Time>& clocks) {
+    std::vector<Time> next(clocks.size());
+    std::vector<Duration> folds(clocks.size());
+    for (int round = 0; round < phase_.rounds; ++round) {
+      std::fill(next.begin(), next.end(), Time());
+      for (std::size_t from = 0; from < pairs_.size(); ++from) {
+        Pair& pair = pairs_[from];
+        const Taking& taking = taking_of(pair, from, round);
+        const auto to = static_cast<std::size_t>(pair.to);
+        next[from] = std::max(next[from], clocks[from] + taking.sender);
+        next[to] = std::max(next[to], clocks[from] + taking.receiver);
+        folds[to] = taking.fold;  // follows both
+      }
+      for (std::size_t i = 0; i < next.size(); ++i) clocks[i] = next[i] + folds[i];
+    }
+  }
+
+ private:
+  // What a message takes, of a size.
+  struct Taking {
+    double size_B = -1;
+    Duration sender;
+    Duration receiver;
+    Duration fold;
+  };
+  struct Pair {
+    int v = 0;
+    int to = 0;
+    int chunk = 0;
+    std::array<Taking, 2> takings;  // sizes of chunks differ by a byte
+  };
+
+  double size_of(Pair& pair, int round) const {
+    if (chunk_B_.empty()) return phase_.sent_B(round, pair.v, 0);
+    const auto chunks = static_cast<int>(chunk_B_.size());
+    const double size_B = chunk_B_[static_cast<std::size_t>(pair.chunk)];
+    pair.chunk += phase_.chunk_slope % chunks;
+    if (pair.chunk < 0) pair.chunk += chunks;
+    if (pair.chunk >= chunks) pair.chunk -= chunks;
+    return size_B;
+  }
+  const Taking& taking_of(Pair& pair, std::size_t from, int round) const {
+    const double size_B = size_of(pair, round);
+    if (pair.takings[0].size_B == size_B) return pair.takings[0];
+    if (pair.takings[1].size_B != size_B) {
+      const Leg leg = wires_.leg(static_cast<int>(from), pair.to, size_B, phase_.folds);
+      const Duration arrives = leg.flight + leg.transit;
+      const Taking taking{size_B, alpha_ == AlphaRule::port ? arrives : leg.transit, arrives,
+                          leg.fold};
+      if (pair.takings[0].size_B < 0) return pair.takings[0] = taking;
+      pair.takings[1] = taking;
+    }
+    return pair.takings[1];
+  }
+
+  const Phase& phase_;
+  Wires wires_;
+  AlphaRule alpha_;
+  std::vector<Pair> pairs_;      // by sender
+  std::vector<double> chunk_B_;  // of each chunk, if one is sent in a round
+};
+
 }  // namespace
 
 std::vector<double> carried_by(const Program& program, const Network& network,
@@ -151,32 +232,11 @@ std::optional<std::vector<Time>> play_same_pairs(const Program& program, const N
                                                  Resources& resources, AlphaRule alpha,
                                                  std::vector<Time> clocks) {
   if (!always_same_pairs(program, network, resources)) return std::nullopt;
-  const Wires wires(network, AlphaRule::wire);
-  std::vector<Time> next(clocks.size());
   for (const Stage& stage : program.stages) {
     if (const auto* launch = std::get_if<Launch>(&stage)) {
       for (Time& clock : clocks) clock += launch->length;
-      continue;
-    }
-    const auto& phase = std::get<Phase>(stage);
-    for (int round = 0; round < phase.rounds; ++round) {
-      std::fill(next.begin(), next.end(), Time());
-      for_each_message(phase, round, network.workers(), [&](int from, int to, double size_B) {
-        const Leg leg = wires.leg(from, to, size_B, phase.folds);
-        const Time sent = clocks[static_cast<std::size_t>(from)];
-        const Time taken = sent + leg.flight + leg.transit;
-        Time& sender = next[static_cast<std::size_t>(from)];
-        Time& receiver = next[static_cast<std::size_t>(to)];
-        sender = std::max(sender, alpha == AlphaRule::port ? taken : sent + leg.transit);
-        receiver = std::max(receiver, taken);
-        return true;
-      });
-      // A fold follows both.
-      for_each_message(phase, round, network.workers(), [&](int from, int to, double size_B) {
-        next[static_cast<std::size_t>(to)] += wires.leg(from, to, size_B, phase.folds).fold;
-        return true;
-      });
-      clocks.swap(next);
+    } else {
+      SamePairs(std::get<Phase>(stage), Wires(network, AlphaRule::wire), alpha).play(clocks);
     }
   }
   return clocks;
