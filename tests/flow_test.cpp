@@ -293,18 +293,19 @@ TEST_CASE("flow: a step is as long as its schedule, replayed") {
 // On a cluster whose messages have room, every strategy and synchronization that is played takes
 // what it takes at fidelity message.
 TEST_CASE("flow: without contention, a step is that of fidelity message") {
+  const std::string folder = std::string(SGDSIM_SOURCE_DIR) + "/app/experiments/";
   const std::vector<Json> synchronizations = {"none", "pipe_sgd", "local_sgd"};
   int compared = 0;
   for (const char* strategy : {"naive", "wfbp", "sync_easgd", "mg_wfbp", "optimal", "fixed_buckets",
                                "ddp", "horovod", "bytescheduler", "p3", "omgs"})
     for (const Json& synchronization : synchronizations) {
       Json json = {
-          {"trace", Document::read("app/experiments/bert_base_10gbe.json").root().json()["trace"]},
+          {"trace", Document::read(folder + "bert_base_10gbe.json").root().json()["trace"]},
           {"cluster", fat_tree(4, 16)},
           {"collective", {{"algorithm", "ring"}}},
           {"strategy", strategy},
           {"synchronization", synchronization}};
-      json["trace"] = "app/experiments/" + json["trace"].get<std::string>();
+      json["trace"] = folder + json["trace"].get<std::string>();
       std::vector<Duration> both;
       for (const char* fidelity : {"message", "flow"}) {
         json["fidelity"] = fidelity;

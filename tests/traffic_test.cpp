@@ -206,7 +206,8 @@ TEST_CASE("traffic: what cannot be is refused with a sentence") {
 
 // Bytes are conserved: what first and last links carry is what was sent.
 TEST_CASE("traffic: bytes are conserved, and no link gives more than it has") {
-  const Document document = Document::read("topologies/data/leaf_spine_oversubscribed.json");
+  const Document document = Document::read(std::string(SGDSIM_SOURCE_DIR) +
+                                           "/topologies/data/leaf_spine_oversubscribed.json");
   const Cluster cluster = read_cluster(document.root()).cluster;
   for (const Routing routing : {Routing::by_destination, Routing::hashed, Routing::split}) {
     const auto wires = cluster.wires({.routing = routing});

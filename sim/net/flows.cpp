@@ -208,6 +208,8 @@ void Flows::open(uint32_t resource, bool is_open, Time now) {
     rates_.remove(message);
     again.push_back(message);
   }
+  next_end_ = Time::last();
+  ++next_version_;  // what was planned has no rate any more
   for (const uint32_t message : again) find_route(message);
 }
 
