@@ -281,6 +281,7 @@ TEST_CASE("flow: a step is as long as its schedule, replayed") {
         const Replayed replayed = play(replay);
         const Time last = *std::max_element(replayed.ends.begin(), replayed.ends.end());
         ++compared;
+        REQUIRE(result.message_count == static_cast<int64_t>(replayed.messages));
         REQUIRE(std::abs((last - Time() - result.iterations.front()).ps()) <=
                 static_cast<int64_t>(replayed.messages));
       } catch (const InputError&) {

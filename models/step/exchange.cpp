@@ -91,6 +91,18 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
   return times;
 }
 
+void Exchange::count(const MessageCost& cost, const std::vector<Encoded>& encoded) {
+  path = PathTaken::events;
+  for (const Encoded& one : encoded)
+    for (int i = 0; i < one.transfer_count; ++i) {
+      const Transfer& transfer = one.transfers[static_cast<std::size_t>(i)];
+      if (transfer.size.count() == 0) continue;
+      const Traffic sent = traffic_of(prepared(cost, transfer).program, network_->workers());
+      traffic.messages += sent.messages;
+      traffic.wire_B += sent.wire_B;
+    }
+}
+
 bool Exchange::is_apart(const MessageCost& cost, const Encoded& encoded, bool in_step) {
   for (int i = 0; i < encoded.transfer_count; ++i) {
     const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];

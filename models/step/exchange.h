@@ -36,6 +36,9 @@ class Exchange {
                                            const std::vector<Clocks>& ready, int at_once,
                                            const std::function<void()>& pause);
 
+  // Messages that somebody else has played.
+  void count(const MessageCost& cost, const std::vector<Encoded>& encoded);
+
   // Whether its messages take what each takes alone, and so do those of other such exchanges before
   // and after it. `in_step`: all workers start together.
   bool is_apart(const MessageCost& cost, const Encoded& encoded, bool in_step);

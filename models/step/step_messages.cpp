@@ -221,11 +221,13 @@ void StepMessages<Clock>::send_on_channels(const Ended& ended) {
   std::vector<ExchangeTimes> played;
   std::vector<Duration> ends;
   if constexpr (!one_for_all) {
-    if (step_.played)
+    if (step_.played) {
       played = step_.played(step_.iteration);
-    else if (meets_at_ports())
+      player_.count(*step_.cost, step_.encoded);
+    } else if (meets_at_ports()) {
       played = player_.play_together(*step_.cost, step_.encoded, entered_, step_.question.channels,
                                      step_.question.pause);
+    }
   }
   if (played.empty()) ends = channels_->ends();
   ChannelNumbers numbers;
