@@ -20,6 +20,8 @@ LIMITS = {
     ("collective_bench", "lp_chain/1024"): 1.8,
     ("replay_bench", "ring_turns/512"): 45,
     ("replay_bench", "ring_shared/512"): 60,
+    ("traffic_bench", "poisson/16/50"): 22,
+    ("traffic_bench", "poisson/8/80"): 95,
     ("step_bench", "closed_form/wfbp"): 0.005,
     ("step_bench", "closed_form/mg_wfbp"): 0.002,
     ("step_bench", "closed_form/p3"): 0.012,
