@@ -10,7 +10,7 @@
 namespace sgdsim::traffic::poisson {
 namespace {
 
-constexpr double most_load = 100;
+constexpr double most_load = 10;
 
 double bytes_per_s(Object& fields, const Network& network, double mean_B) {
   if (const auto field = fields.find("bandwidth")) return field->bandwidth().Bps();
