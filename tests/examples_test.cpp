@@ -84,12 +84,38 @@ TEST_CASE("examples: the answer in docs/formats.md is what the program prints") 
   CHECK(run_shell_line(commands.front()).out == shown);
 }
 
+TEST_CASE("examples: the milliseconds of oversubscribed rings are what the sweep says") {
+  const house::TableRows rows = house::markdown_table(
+      read_text((std::filesystem::path(SGDSIM_SOURCE_DIR) / "docs/traffic.md").string()),
+      "| oversubscription | 1 | 2 | 4 | 8 | 16 |");
+  const Ran ran = run_shell_line("sgdsim sweep app/sweeps/oversubscribed_rings.json --quiet");
+  std::map<std::pair<std::string, std::string>, double> iteration_ms;
+  for (const std::string& line : split(ran.out, '\n')) {
+    if (line.empty()) continue;
+    const Json point = Json::parse(line);
+    const Json& axes = point["axes"];
+    iteration_ms[{axes["collective.algorithm"].get<std::string>(),
+                  axes["cluster.oversubscription"].dump()}] =
+        point["iteration_ps"].get<double>() * 1e-9;
+  }
+  REQUIRE(rows.size() == 4);
+  const std::vector<std::string> factors = {"1", "2", "4", "8", "16"};
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      CAPTURE(row[0] + " " + factors[i]);
+      // Four digits are shown.
+      CHECK(std::stod(row[i + 1]) ==
+            doctest::Approx(iteration_ms.at({row[0], factors[i]})).epsilon(0.0006));
+    }
+}
+
 TEST_CASE("examples: those of the help run") {
   const std::vector<std::string> levels = {
       "",           "collective", "list",           "schema",
       "export",     "run",        "plan",           "import",
       "export dot", "validate",   "export graphml", "import nccl-topology",
-      "trace show", "sweep",      "merge",          "tune"};
+      "trace show", "sweep",      "merge",          "tune",
+      "replay",     "traffic",    "jobs",           "export goal"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;

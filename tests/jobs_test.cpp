@@ -183,6 +183,19 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
   moved["set"] = Json::array({"cluster.nodes=3"});
   CHECK(refusal_of(with(Json::array({moved}))) ==
         "/jobs/0/set/0: all jobs are on the cluster of this file");
+  const auto with_options = [](Json one, const Json& options) {
+    one["experiment"]["collective"]["options"] = options;
+    return one;
+  };
+  CHECK(refusal_of(with(Json::array({with_options(job("0,2"), {{"routing", "split"}})}))) ==
+        "/jobs/0/experiment: the routing of all jobs is that of the jobs file, which says "
+        "by_destination");
+  Json direct = with_options(job("0,2"), {{"direct", "at_once"}, {"send_buffer", "1 KB"}});
+  direct["experiment"]["collective"]["algorithm"] = "direct";
+  const Temporary mixed(Temporary::Kind::file, with(Json::array({direct, job("1,3")})).dump());
+  CHECK(run_sgdsim({"jobs", mixed.name()}).log ==
+        "sgdsim: jobs that share a network have the same values of the options alpha and "
+        "send_buffer\n");
   const auto log_of = [&](const char* field, const Json& value) {
     Json one = job("0,2");
     one["experiment"][field] = value;

@@ -287,6 +287,8 @@ TEST_CASE("traffic: the command, and the files that ship") {
   };
   CHECK(log_of({"no.json", "-c", rack}).starts_with("2 sgdsim: no.json: "));
   CHECK(log_of({"app/flows/incast_4.csv"}).starts_with("2 sgdsim: --cluster"));
+  CHECK(log_of({"app/flows/incast_4.csv", "-c", rack, "--bins", "3"}) ==
+        "2 sgdsim: --bins: what links carry over time is shown with --format json only\n");
   CHECK(log_of({"app/flows/incast_4.csv", "-c", rack, "--set", "nodes=4"})
             .starts_with("2 sgdsim: app/flows/incast_4.csv: line 5: expected a worker"));
   CHECK(log_of({"app/flows/incast_4.csv", "-c", rack, "--routing", "random"})

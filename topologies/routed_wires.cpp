@@ -71,10 +71,16 @@ ResourceName RoutedWires::name_of(uint32_t resource) const {
                            : ResourceName{one.link_class, to, from};
 }
 
-void RoutedWires::open(uint32_t resource, bool is_open) {
-  closed_[resource] = !is_open;
+bool RoutedWires::open(std::span<const uint32_t> resources, bool is_open) {
+  bool is_new = false;
+  for (const uint32_t resource : resources) {
+    is_new = is_new || closed_[resource] == is_open;
+    closed_[resource] = !is_open;
+  }
+  if (!is_new) return false;
   tables_.clear();
   for (LastRoute& last : last_) last.to = -1;
+  return true;
 }
 
 const Ways& RoutedWires::ways_to(int vertex) {

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ class RoutedWires : public Resources {
   bool find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) override;
   bool are_routes() const override { return true; }
   ResourceName name_of(uint32_t resource) const override;
-  void open(uint32_t resource, bool is_open) override;
+  bool open(std::span<const uint32_t> resources, bool is_open) override;
 
  private:
   struct Out {

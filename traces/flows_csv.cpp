@@ -1,7 +1,6 @@
 // Line by line.
 #include "traces/flows_csv.h"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
@@ -15,7 +14,6 @@ namespace sgdsim {
 namespace {
 
 enum Column { start, from, to, size, columns };
-constexpr std::size_t most_flows_of_a_table = 1 << 25;
 
 struct StartUnit {
   std::string_view title;
@@ -95,13 +93,12 @@ std::vector<PlainFlow> parse_flows_csv(const std::string& text, const std::strin
       table = read_head(line, where);
       continue;
     }
-    if (flows.size() == most_flows_of_a_table)
-      throw InputError(where, "more than " + std::to_string(most_flows_of_a_table) + " flows");
+    if (flows.size() == most_flows)
+      throw InputError(where, "more than " + std::to_string(most_flows) + " flows");
     flows.push_back(read_row(line, *table, workers, where));
   }
   if (flows.empty()) throw InputError(file, "no flows");
-  std::stable_sort(flows.begin(), flows.end(),
-                   [](const PlainFlow& a, const PlainFlow& b) { return a.start < b.start; });
+  sort_by_start(flows);
   return flows;
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "app/beside.h"
 #include "app/step/override.h"
 #include "app/traffic/traffic_file.h"
 #include "sim/core/error.h"
@@ -125,11 +126,7 @@ class FreeWorkers {
 
 Json inline_or_file(const Value& value, std::string& file) {
   if (!value.json().is_string()) return value.json();
-  const std::filesystem::path path = value.text();
-  const std::filesystem::path folder = std::filesystem::path(value.file()).parent_path();
-  file = (path.is_absolute() || value.file() == "-" ? path : folder / path)
-             .lexically_normal()
-             .string();
+  file = beside(value.file(), value.text());
   return Document::read(file).root().json();
 }
 
@@ -162,6 +159,10 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   resolved.json["fidelity"] = "flow";
   job.experiment.cluster = part_of(jobs.cluster, job.places, value);
   read_changes(job.experiment, resolved, {.cluster = true});
+  const Routing routing = job.experiment.cost.job().options.routing;
+  if (routing != Routing::by_destination && routing != jobs.routes.routing)
+    experiment.fail("the routing of all jobs is that of the jobs file, which says " +
+                    std::string(name_of(jobs.routes.routing)));
   job.experiment.inputs = resolved.json;
 }
 

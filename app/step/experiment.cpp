@@ -7,6 +7,7 @@
 #include <openssl/sha.h>
 #include <utility>
 
+#include "app/beside.h"
 #include "app/step/collective_field.h"
 #include "app/step/override.h"
 #include "sim/core/error.h"
@@ -21,12 +22,8 @@ constexpr int most_iterations = 10'000'000;
 // Replaces a path by the content of its file, and says where it came from.
 std::string put_in_place(ResolvedExperiment& resolved, const std::string& field) {
   Json& json = resolved.json;
-  const std::string& experiment = resolved.file;
   if (!json.is_object() || !json.contains(field) || !json[field].is_string()) return {};
-  const std::filesystem::path path = json[field].get<std::string>();
-  const std::filesystem::path folder = std::filesystem::path(experiment).parent_path();
-  const std::string found =
-      (path.is_absolute() || experiment == "-" ? path : folder / path).lexically_normal().string();
+  const std::string found = beside(resolved.file, json[field].get<std::string>());
   json[field] = Document::read(found).root().json();
   resolved.inputs.push_back(found);
   return found;

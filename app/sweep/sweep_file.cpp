@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "app/beside.h"
 #include "app/collective/ranges.h"
 #include "app/step/override.h"
 #include "sim/core/error.h"
@@ -87,15 +88,14 @@ void group_axes(Sweep& sweep, const std::optional<Value>& zips) {
 
 // Reads the files that an axis of traces or of clusters names.
 void load_files(Sweep& sweep) {
-  const std::filesystem::path folder = std::filesystem::path(sweep.file).parent_path();
   for (const Axis& axis : sweep.axes) {
     if (axis.field() != "trace" && axis.field() != "cluster") continue;
     for (int64_t i = 0; i < axis.size(); ++i) {
       const Json value = axis.value(i);
       if (!value.is_string()) continue;
       const std::filesystem::path path = value.get<std::string>();
-      const bool from_here = path.is_absolute() || axis.where().starts_with("--axis");
-      const std::string found = (from_here ? path : folder / path).lexically_normal().string();
+      const bool from_here = axis.where().starts_with("--axis");
+      const std::string found = beside(from_here ? "" : sweep.file, path.string());
       sweep.inputs.push_back(found);
       sweep.files[value.get<std::string>()] = {Document::read(found).root().json(),
                                                path.filename().string()};
@@ -165,10 +165,7 @@ ResolvedExperiment resolve_base(const Value& base, const std::vector<std::string
   if (!base.json().is_string() && !base.json().is_object())
     base.fail("expected the path of an experiment, or an experiment, got " + base.json().dump());
   if (!base.json().is_string()) return resolve_experiment(base, settings);
-  const std::filesystem::path path = base.text();
-  const std::filesystem::path folder = std::filesystem::path(base.file()).parent_path();
-  return resolve_experiment((path.is_absolute() ? path : folder / path).lexically_normal().string(),
-                            settings);
+  return resolve_experiment(beside(base.file(), base.text()), settings);
 }
 
 }  // namespace

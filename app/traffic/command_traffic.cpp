@@ -61,6 +61,8 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
   const int64_t links = parse_whole(arguments.links, 0, most_links_shown, "--links");
   const int64_t bins =
       arguments.bins.empty() ? 0 : parse_whole(arguments.bins, 1, most_bins, "--bins");
+  if (bins > 0 && arguments.format != "json")
+    throw InputError("--bins", "what links carry over time is shown with --format json only");
   if (links * bins > most_watched)
     throw InputError("--bins", "--links times --bins is more than " + std::to_string(most_watched));
   RouteChoice routes;
@@ -138,8 +140,8 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code) {
       ->check(one_of("format", {"table", "json"}));
   command->footer(
       "Examples:\n"
-      "  sgdsim traffic app/traffic_files/poisson_half.json -c topologies/data/fat_tree_k8.json\n"
-      "  sgdsim traffic app/traffic_files/incast_8.csv -c topologies/data/10gbe_16.json "
+      "  sgdsim traffic app/flows/poisson_half.json -c topologies/data/fat_tree_k8.json\n"
+      "  sgdsim traffic app/flows/incast_4.csv -c topologies/data/10gbe_16.json "
       "--format json");
   command->callback([arguments, streams, &exit_code] { play(*arguments, streams, exit_code); });
 }

@@ -7,17 +7,16 @@
 
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
-#include "sim/core/json.h"
+#include "sim/core/named.h"
 #include "sim/core/quantity.h"
 #include "sim/play/quiet.h"
 
 namespace sgdsim {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Fidelity>, 3> fidelities{
-    {{"closed_form", Fidelity::closed_form},
-     {"message", Fidelity::message},
-     {"flow", Fidelity::flow}}};
+constexpr Named<Fidelity, 3> fidelities{{{"closed_form", Fidelity::closed_form},
+                                         {"message", Fidelity::message},
+                                         {"flow", Fidelity::flow}}};
 
 CollectiveJob job_of(const CollectiveQuestion& question, const Algorithm& algorithm,
                      const Cluster& cluster) {
@@ -128,19 +127,10 @@ CollectiveAnswer cheapest(const CollectiveQuestion& question, const Cluster& clu
 
 }  // namespace
 
-std::string_view name_of(Fidelity fidelity) {
-  for (const auto& [name, one] : fidelities)
-    if (one == fidelity) return name;
-  return "";
-}
+std::string_view name_of(Fidelity fidelity) { return name_in(fidelities, fidelity); }
 
 Fidelity fidelity_named(const std::string& name, const std::string& where) {
-  std::vector<std::string> known;
-  for (const auto& [text, fidelity] : fidelities) {
-    if (text == name) return fidelity;
-    known.emplace_back(text);
-  }
-  throw InputError(where, unknown_name("fidelity", name, known));
+  return named_in(fidelities, "fidelity", name, where);
 }
 
 void check_sharing(Fidelity fidelity, const CollectiveOptions& options) {

@@ -2,6 +2,7 @@
 #include "models/step/exchange.h"
 
 #include <algorithm>
+#include <span>
 
 #include "sim/core/error.h"
 #include "sim/play/play_in_time.h"
@@ -18,27 +19,39 @@ Clocks Exchange::play(const MessageCost& cost, const Encoded& encoded, Clocks st
   return starts;
 }
 
-Program joined_program(const MessageCost& cost, const Encoded& encoded,
-                       std::optional<Network>& network) {
-  Program program;
-  for (int t = 0; t < encoded.transfer_count; ++t) {
-    const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(t)];
-    if (transfer.size.count() == 0) continue;
-    if (!(transfer.folding == encoded.transfers[0].folding))
-      throw InputError("",
-                       "several channels, and messages that meet on wires, are not defined for "
-                       "transfers that fold differently");
-    program.then(cost.program_of(transfer, network));
-  }
-  return program;
-}
-
 Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Transfer& transfer) {
   auto [place, is_new] = programs_.try_emplace(
       Key{&cost, transfer.size.count(), transfer.folding.scale, transfer.folding.extra.ps()});
   Prepared& prepared = place->second;
   if (is_new) prepared.program = cost.program_of(transfer, prepared.network);
   return prepared;
+}
+
+JoinedTransfers Exchange::joined(const MessageCost& cost, const Encoded& encoded) {
+  static const Program nothing;
+  const auto transfers =
+      std::span(encoded.transfers).first(static_cast<std::size_t>(encoded.transfer_count));
+  JoinedTransfers joined{&nothing, network_};
+  const Transfer* before = nullptr;
+  for (const Transfer& transfer : transfers) {
+    if (transfer.size.count() == 0) continue;
+    const Prepared& one = prepared(cost, transfer);
+    if (before == nullptr) {
+      joined = {&one.program, one.network ? &*one.network : network_};
+    } else {
+      if (!(transfer.folding == before->folding))
+        throw InputError("",
+                         "several channels, and messages that meet on wires, are not defined for "
+                         "transfers that fold differently");
+      const auto [place, is_new] =
+          joined_.try_emplace(JoinedKey{&cost, before->size.count(), transfer.size.count(),
+                                        transfer.folding.scale, transfer.folding.extra.ps()});
+      if (is_new) place->second.then(*joined.program).then(one.program);
+      joined.program = &place->second;
+    }
+    before = &transfer;
+  }
+  return joined;
 }
 
 Played Exchange::collective(const MessageCost& cost, const Transfer& transfer, Clocks starts) {
@@ -63,21 +76,16 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
                                                    const std::vector<Clocks>& ready, int at_once,
                                                    const std::function<void()>& pause) {
   const auto workers = static_cast<std::size_t>(network_->workers());
-  std::vector<Program> programs(encoded.size());
   std::vector<Call> calls(encoded.size());
-  std::vector<std::optional<Network>> networks(encoded.size());
   for (std::size_t i = 0; i < encoded.size(); ++i) {
-    programs[i] = joined_program(cost, encoded[i], networks[i]);
-    calls[i].network = networks[i] ? &*networks[i] : network_;
-    calls[i].program = &programs[i];
+    const JoinedTransfers sent = joined(cost, encoded[i]);
+    calls[i].network = sent.network;
+    calls[i].program = sent.program;
     calls[i].first = encoded[i].local;
     for (std::size_t worker = 0; worker < workers; ++worker)
       calls[i].ready.push_back(at(ready[i], worker));
-    const Traffic sent = traffic_of(programs[i], network_->workers());
-    traffic.messages += sent.messages;
-    traffic.wire_B += sent.wire_B;
   }
-  path = PathTaken::events;
+  count(cost, encoded);
   const CollectiveOptions& options = cost.job().options;
   std::vector<ExchangeTimes> times;
   for (CallTimes& one :

@@ -13,10 +13,12 @@
 
 namespace sgdsim {
 
-// What a message sends, one transfer after the other; `network`: if folding costs something else
-// than on the cluster. InputError if transfers fold differently.
-Program joined_program(const MessageCost& cost, const Encoded& encoded,
-                       std::optional<Network>& network);
+// What a message sends, one transfer after the other, and on which network: on another one than
+// the cluster's if folding costs something else. Of an Exchange, and valid as long as that is.
+struct JoinedTransfers {
+  const Program* program = nullptr;
+  const Network* network = nullptr;
+};
 
 class Exchange {
  public:
@@ -36,6 +38,8 @@ class Exchange {
                                            const std::vector<Clocks>& ready, int at_once,
                                            const std::function<void()>& pause);
 
+  // For somebody else to play. InputError if transfers fold differently.
+  JoinedTransfers joined(const MessageCost& cost, const Encoded& encoded);
   // Messages that somebody else has played.
   void count(const MessageCost& cost, const std::vector<Encoded>& encoded);
 
@@ -56,6 +60,7 @@ class Exchange {
     std::optional<bool> is_apart_always;
   };
   using Key = std::tuple<const MessageCost*, int64_t, double, double>;  // size, folding
+  using JoinedKey = std::tuple<const MessageCost*, int64_t, int64_t, double, double>;
   Prepared& prepared(const MessageCost& cost, const Transfer& transfer);
   Played collective(const MessageCost& cost, const Transfer& transfer, Clocks starts);
   Played push_and_pull(const MessageCost& cost, const Transfer& transfer, Clocks starts);
@@ -64,6 +69,7 @@ class Exchange {
   const Network* network_;
   Resources* wires_;
   std::map<Key, Prepared> programs_;
+  std::map<JoinedKey, Program> joined_;  // of two transfers
 };
 
 }  // namespace sgdsim

@@ -22,11 +22,8 @@ struct JobInPlay {
   std::vector<double> fixed;     // factors of its workers
   GradientPlan plan;
   std::vector<Encoded> encoded;
-  struct Sent {
-    Program program;
-    std::optional<Network> network;  // if folding costs something else than on the cluster
-  };
-  std::deque<Sent> messages;
+  std::optional<Exchange> exchange;       // keeps what is sent
+  std::vector<JoinedTransfers> messages;  // of the plan
   StepGraph step;
   int iterations = 0;
   std::size_t first_worker = 0;  // among those of all jobs
@@ -58,7 +55,7 @@ class JobsInTime::Player {
  public:
   explicit Player(const JobsQuestion& question)
       : question_(question),
-        flows_(*question.wires, {.alpha = alpha_of(question)}, agenda_),
+        flows_(*question.wires, options_of(question), agenda_),
         calls_(agenda_, flows_, {},
                [this](uint32_t call, int worker, Time now) { end_message(call, worker, now); }),
         traffic_(agenda_, flows_, *question.network, question.traffic, question.changes) {
@@ -88,12 +85,17 @@ class JobsInTime::Player {
  private:
   enum Kind : uint8_t { ready = CallsInTime::kind_count };
 
-  static AlphaRule alpha_of(const JobsQuestion& question) {
-    const AlphaRule alpha = question.jobs.front().question->cost.job().options.alpha;
-    for (const TrainingJob& job : question.jobs)
-      if (job.question->cost.job().options.alpha != alpha)
-        throw InputError("", "jobs that share a network have the same value of the option alpha");
-    return alpha;
+  static Flows::Options options_of(const JobsQuestion& question) {
+    const CollectiveOptions& options = question.jobs.front().question->cost.job().options;
+    for (const TrainingJob& job : question.jobs) {
+      const CollectiveOptions& its = job.question->cost.job().options;
+      if (its.alpha != options.alpha || its.send_buffer != options.send_buffer)
+        throw InputError("",
+                         "jobs that share a network have the same values of the options alpha and "
+                         "send_buffer");
+    }
+    return {.alpha = options.alpha,
+            .send_buffer_B = static_cast<double>(options.send_buffer.count())};
   }
 
   // What is kept of an iteration until it is asked for.
@@ -204,10 +206,10 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
       question.strategy->plan({*question.trace, question.cost, ready_as_profiled(*question.trace)});
   if (const std::string why = why_not(question, job.plan); !why.empty())
     throw InputError("", "jobs that share a network are played without " + why);
+  job.exchange.emplace(question.cluster->network);
   for (const PlannedMessage& message : job.plan.messages) {
     job.encoded.push_back(question.cost.encoded(message.group()));
-    JobInPlay::Sent& sent = job.messages.emplace_back();
-    sent.program = joined_program(question.cost, job.encoded.back(), sent.network);
+    job.messages.push_back(job.exchange->joined(question.cost, job.encoded.back()));
   }
   make_step_graph({.trace = question.trace,
                    .plan = &job.plan,
@@ -321,9 +323,8 @@ void JobsInTime::Player::enter_messages(std::size_t number, Time now) {
     const auto [place, is_new] =
         numbers_.try_emplace({worker.job, next.iteration, next.message}, 0);
     if (is_new) {
-      const JobInPlay::Sent& sent = job.messages[next.message];
-      place->second = calls_.add(
-          sent.program, sent.network ? *sent.network : question.cluster->network, &job.job->places);
+      const JoinedTransfers& sent = job.messages[next.message];
+      place->second = calls_.add(*sent.program, *sent.network, &job.job->places);
       if (place->second >= by_number_.size()) by_number_.resize(place->second + 1);
       by_number_[place->second] = {worker.job, next.iteration, next.message, job.workers()};
     }

@@ -1,7 +1,6 @@
 // Reading by name.
 #include "models/traffic/traffic.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "models/traffic/registry.h"
@@ -44,8 +43,7 @@ std::vector<PlainFlow> read_flows(const Value& value, const Network& network, ui
     });
   }
   if (flows.empty()) value.fail("no flows");
-  std::stable_sort(flows.begin(), flows.end(),
-                   [](const PlainFlow& a, const PlainFlow& b) { return a.start < b.start; });
+  sort_by_start(flows);
   return flows;
 }
 

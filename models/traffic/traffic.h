@@ -33,7 +33,6 @@ struct TrafficGenerator {
 // start together keep the order of the file. `seed`: of generators that have none of their own.
 std::vector<PlainFlow> read_flows(const Value& value, const Network& network, uint64_t seed);
 
-constexpr std::size_t most_flows = 1 << 25;
 // InputError if so many more are too many.
 void check_room(const Value& value, const std::vector<PlainFlow>& flows, double more);
 

@@ -33,7 +33,7 @@ uint32_t Flows::add(const Parcel& parcel) {
   if (unused_.empty()) {
     if (flows_.size() == most_messages)
       throw InputError("", "more than " + std::to_string(most_messages) +
-                               " messages are under way at a time: too many to share ports");
+                               " messages are under way at a time: too many to share a network");
     message = static_cast<uint32_t>(flows_.size());
     flows_.emplace_back();
   } else {
@@ -192,8 +192,8 @@ void Flows::find_route(uint32_t message) {
   rates_.add(message, uses_, alone(it));
 }
 
-void Flows::open(uint32_t resource, bool is_open, Time now) {
-  resources_.open(resource, is_open);
+void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
+  if (!resources_.open(resources, is_open)) return;
   std::vector<uint32_t> again = std::exchange(stranded_, {});
   for (uint32_t message = 0; message < flows_.size(); ++message) {
     Flow& it = flow(message);
@@ -275,7 +275,7 @@ void Flows::set_rate(uint32_t message, double rate, Time now) {
     return;
   }
   ends_.set(message, now + Duration::nearest_ps(left_ps));
-  if (!it.is_free && !is_half(it) && it.kept_ps > 0 && rate > 0)
+  if (!it.is_free && !is_half(it) && it.kept_ps > 0)
     plan(frees, message, now + Duration::nearest_ps(std::max(0.0, it.left_ps - it.kept_ps) / rate));
 }
 

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "sim/core/agenda.h"
@@ -63,7 +64,7 @@ class Flows {
   void set_capacity(uint32_t resource, double capacity) { rates_.set_capacity(resource, capacity); }
   // Wires open or close: messages in progress take the routes that there are now, and those without
   // one wait. The rest of what they have paid stays paid.
-  void open(uint32_t resource, bool is_open, Time now);
+  void open(std::span<const uint32_t> resources, bool is_open, Time now);
   // Messages that have no route.
   const std::vector<uint32_t>& stranded() const { return stranded_; }
   const Parcel& parcel(uint32_t message) const { return flows_[message].what; }
@@ -98,7 +99,7 @@ class Flows {
   static double alone(const Flow& flow);
   // Latency before the first byte, over wires.
   bool pays_first() const { return is_routed_ && options_.alpha == AlphaRule::port; }
-  bool is_half(const Flow& flow) const { return flow.part != Part::whole; }
+  static bool is_half(const Flow& flow) { return flow.part != Part::whole; }
   uint32_t add(const Parcel& parcel);
   void send_in_halves(uint32_t message, Time now);
   Queue& queue_of(const Flow& flow);

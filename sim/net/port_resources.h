@@ -15,7 +15,7 @@ class PortResources : public Resources {
   bool find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) override;
   bool are_routes() const override { return false; }
   ResourceName name_of(uint32_t resource) const override;
-  void open(uint32_t, bool) override {}  // ports do not close
+  bool open(std::span<const uint32_t>, bool) override { return false; }  // ports do not close
 
  private:
   const Network& network_;

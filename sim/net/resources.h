@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,8 +54,8 @@ class Resources {
   virtual bool are_routes() const = 0;
   // For people.
   virtual ResourceName name_of(uint32_t resource) const = 0;
-  // Whether routes that are found from now on may take it.
-  virtual void open(uint32_t resource, bool is_open) = 0;
+  // Whether routes that are found from now on may take these; false if that is nothing new.
+  virtual bool open(std::span<const uint32_t> resources, bool is_open) = 0;
 };
 
 // Which of several shortest routes a message takes.

@@ -158,11 +158,12 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   const bool together = std::all_of(starts.begin(), starts.end(),
                                     [&](Time start) { return start == starts.front(); });
   const bool may_choose = options.path == PathChoice::fastest && !options.jitter.on();
-  if (may_choose && together &&
-      (options.resources == nullptr || is_quiet_in_step(program, network, *options.resources))) {
+  if (may_choose && together) {
     const Time start = starts.empty() ? Time() : starts.front();
     const bool as_it_comes = options.shares_ports || options.resources != nullptr;
-    if (const auto end = play_symmetric(program, wires, start, as_it_comes)) {
+    const auto end = play_symmetric(program, wires, start, as_it_comes);
+    if (end &&
+        (options.resources == nullptr || is_quiet_in_step(program, network, *options.resources))) {
       played.ends = {*end};
       played.path = program.stages.empty() ? PathTaken::none : PathTaken::symmetric;
       return played;

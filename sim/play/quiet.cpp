@@ -210,6 +210,8 @@ bool is_quiet_in_step(const Program& program, const Network& network, Resources&
 }
 
 bool always_same_pairs(const Program& program, const Network& network, Resources& resources) {
+  const Wires wires(network, AlphaRule::wire);
+  Loads loads(resources);
   const Phase* first = nullptr;
   for (const Stage& stage : program.stages) {
     if (std::holds_alternative<Launch>(stage)) continue;
@@ -219,13 +221,14 @@ bool always_same_pairs(const Program& program, const Network& network, Resources
       return false;
     if (first == nullptr) first = phase;
     if (phase->distance != first->distance || phase->team.root != first->team.root) return false;
+    // Where links have segments, messages of another size may ask for more.
+    loads.clear();
+    if (!for_each_message(*phase, 0, network.workers(), [&](int from, int to, double size_B) {
+          return loads.add(parcel_of(wires, from, to, size_B));
+        }))
+      return false;
   }
-  if (first == nullptr) return true;
-  const Wires wires(network, AlphaRule::wire);
-  Loads loads(resources);
-  return for_each_message(*first, 0, network.workers(), [&](int from, int to, double size_B) {
-    return loads.add(parcel_of(wires, from, to, size_B));
-  });
+  return true;
 }
 
 std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,

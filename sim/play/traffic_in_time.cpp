@@ -41,10 +41,10 @@ void TrafficInTime::start(std::size_t number, Time now) {
 
 void TrafficInTime::change(std::size_t number, Time now) {
   const WireChange& what = changes_[number];
-  for (const uint32_t resource : what.resources) {
-    if (what.factor > 0) flows_.set_capacity(resource, capacities_[resource] * what.factor);
-    flows_.open(resource, what.factor > 0, now);
-  }
+  if (what.factor > 0)
+    for (const uint32_t resource : what.resources)
+      flows_.set_capacity(resource, capacities_[resource] * what.factor);
+  flows_.open(what.resources, what.factor > 0, now);
   if (++number < changes_.size()) plan(changes, number, changes_[number].at);
 }
 

@@ -1,0 +1,37 @@
+// Values that have names in files and on command lines.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+
+namespace sgdsim {
+
+template <typename Value, std::size_t count>
+using Named = std::array<std::pair<std::string_view, Value>, count>;
+
+template <typename Value, std::size_t count>
+std::string_view name_in(const Named<Value, count>& all, Value value) {
+  for (const auto& [name, one] : all)
+    if (one == value) return name;
+  return "";
+}
+
+// InputError if there is none; `kind`: what the values are, for people.
+template <typename Value, std::size_t count>
+Value named_in(const Named<Value, count>& all, const std::string& kind, const std::string& name,
+               const std::string& where) {
+  std::vector<std::string> known;
+  for (const auto& [text, value] : all) {
+    if (text == name) return value;
+    known.emplace_back(text);
+  }
+  throw InputError(where, unknown_name(kind, name, known));
+}
+
+}  // namespace sgdsim
