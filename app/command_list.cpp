@@ -13,6 +13,7 @@
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
 #include "models/traffic/registry.h"
+#include "models/transport/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "topologies/export.h"
@@ -109,10 +110,18 @@ std::vector<Entry> traffic_entries() {
   return entries;
 }
 
+std::vector<Entry> transport_entries() {
+  std::vector<Entry> entries;
+  for (const Transport& transport : transports())
+    entries.push_back({std::string(transport.name), std::string(transport.summary)});
+  return entries;
+}
+
 std::vector<Entry> fidelity_entries() {
   return {{"closed_form", "the published formula"},
           {"message", "every message of every worker"},
-          {"flow", "every message as a flow over its route; links are shared max-min fairly"}};
+          {"flow", "every message as a flow over its route; links are shared max-min fairly"},
+          {"packet", "every packet of every message, with queues and a transport"}};
 }
 
 std::vector<Entry> schema_entries() {
@@ -140,6 +149,7 @@ const std::vector<ListedKind>& kinds() {
       {"compressions", compression_entries},
       {"synchronizations", synchronization_entries},
       {"traffic", traffic_entries},
+      {"transports", transport_entries},
       {"fidelities", fidelity_entries},
       {"schemas", schema_entries},
   };

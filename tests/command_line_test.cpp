@@ -80,7 +80,7 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
        {"list", "algoritms"},
        "list: unknown kind \"algoritms\" (did you mean \"algorithms\"?); known: algorithms, "
        "operations, options, shapes, trace_formats, measurement_formats, strategies, compressions, "
-       "synchronizations, traffic, fidelities, schemas"},
+       "synchronizations, traffic, transports, fidelities, schemas"},
       {"algorithm", with(ring, {"-a", "rign"}),
        "--algorithm: unknown algorithm \"rign\" (did you mean \"ring\"?); known: " +
            algorithms_list() + ", auto, nccl"},
@@ -89,7 +89,7 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
        "reduce, allreduce, reduce_scatter, allgather, alltoall"},
       {"fidelity", with(ring, {"--fidelity", "mesage"}),
        "--fidelity: unknown fidelity \"mesage\" (did you mean \"message\"?); known: closed_form, "
-       "message, flow"},
+       "message, flow, packet"},
       {"path", with(ring, {"--path", "event"}),
        "--path: unknown path \"event\" (did you mean \"events\"?); known: fastest, rounds, events"},
       {"option of a model", with(ring, {"--option", "chunk=whole"}),

@@ -26,12 +26,25 @@ std::vector<double> capacities_of(const Graph& graph) {
   return capacities;
 }
 
+std::vector<Road> roads_of(const Graph& graph) {
+  std::vector<Road> roads;
+  roads.reserve(2 * graph.connections().size());
+  const auto passing = [&](int vertex) { return graph.vertices()[at(vertex)].delay; };
+  for (const Connection& one : graph.connections()) {
+    const PairCost cost = one.link.cost();
+    roads.push_back({one.to, cost.per_byte.ps(), cost.latency, passing(one.to)});
+    roads.push_back({one.from, cost.per_byte.ps(), cost.latency, passing(one.from), one.both_ways});
+  }
+  return roads;
+}
+
 }  // namespace
 
 RoutedWires::RoutedWires(Graph graph, const RouteChoice& choice)
     : graph_(std::move(graph)),
       choice_(choice),
       capacities_(capacities_of(graph_)),
+      roads_(roads_of(graph_)),
       outs_(graph_.vertices().size()),
       gates_(at(graph_.workers())),
       closed_(2 * graph_.connections().size()),
@@ -81,6 +94,17 @@ bool RoutedWires::open(std::span<const uint32_t> resources, bool is_open) {
   tables_.clear();
   for (LastRoute& last : last_) last.to = -1;
   return true;
+}
+
+Roads::Goal RoutedWires::goal_of(int worker) const {
+  const Gate& gate = gates_[at(worker)];
+  return {gate.vertex, gate.is_own, gate.way_in};
+}
+
+void RoutedWires::next_roads(int vertex, int goal, std::vector<uint32_t>& found) {
+  const Ways& ways = ways_to(goal);
+  for (const Out& out : outs_[at(vertex)])
+    if (ways[out.way]) found.push_back(out.way);
 }
 
 const Ways& RoutedWires::ways_to(int vertex) {

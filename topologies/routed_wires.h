@@ -16,7 +16,7 @@
 
 namespace sgdsim {
 
-class RoutedWires : public Resources {
+class RoutedWires : public Resources, private Roads {
  public:
   RoutedWires(Graph graph, const RouteChoice& choice);
   // The same graph as messages of other sizes see it: a wire has the most that any of them gets.
@@ -27,8 +27,17 @@ class RoutedWires : public Resources {
   bool are_routes() const override { return true; }
   ResourceName name_of(uint32_t resource) const override;
   bool open(std::span<const uint32_t> resources, bool is_open) override;
+  Roads* roads() override { return this; }
 
  private:
+  std::span<const Road> all() const override { return roads_; }
+  int vertices() const override { return static_cast<int>(graph_.vertices().size()); }
+  int workers() const override { return graph_.workers(); }
+  int vertex_of(int worker) const override { return graph_.vertex_of(worker); }
+  Goal goal_of(int worker) const override;
+  void next_roads(int vertex, int goal, std::vector<uint32_t>& found) override;
+  bool is_open(uint32_t road) const override { return !closed_[road]; }
+
   struct Out {
     int next = 0;
     uint32_t way = 0;
@@ -45,6 +54,7 @@ class RoutedWires : public Resources {
   Graph graph_;
   RouteChoice choice_;
   std::vector<double> capacities_;      // of each way
+  std::vector<Road> roads_;             // likewise
   std::vector<std::vector<Out>> outs_;  // of each vertex
   struct Gate {
     int vertex = 0;       // the only neighbour of a worker, or itself

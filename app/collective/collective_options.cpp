@@ -8,6 +8,7 @@
 #include "app/collective/nccl_answer.h"
 #include "app/collective/ranges.h"
 #include "app/step/override.h"
+#include "app/transport_choice.h"
 #include "app/usage.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
@@ -19,6 +20,12 @@
 
 namespace sgdsim {
 namespace {
+
+uint64_t seed_of(const CollectiveArguments& arguments) {
+  if (arguments.seed.empty()) return 1;
+  return static_cast<uint64_t>(
+      parse_whole(arguments.seed, 0, std::numeric_limits<int64_t>::max(), "--seed"));
+}
 
 constexpr int most_ranks = 1 << 24;
 
@@ -100,7 +107,9 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
   command.add_option("--gamma", arguments.gamma, "reduction per byte, as \"0.1 ns/B\"; default 0");
   make_repeatable(
       command.add_option("--option", arguments.options, "key=value, one of `sgdsim list options`"));
-  command.add_option("--fidelity", arguments.fidelity, "closed_form, message (default) or flow");
+  command.add_option("--fidelity", arguments.fidelity,
+                     "closed_form, message (default), flow or packet");
+  add_transport_option(command, arguments.transport);
   command.add_option("--path", arguments.path,
                      "engine of message fidelity: fastest (default), rounds or events; all "
                      "give the same answer");
@@ -239,12 +248,16 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
   }
   if (!arguments.fidelity.empty())
     question.fidelity = fidelity_named(arguments.fidelity, "--fidelity");
+  if (question.fidelity == Fidelity::packet) {
+    const Json transport = transport_in(arguments.transport);
+    question.carrier = carrier_of(Value(transport, "--transport", ""), {}, seed_of(arguments));
+  } else if (!arguments.transport.empty()) {
+    throw InputError("--transport", "has no effect without --fidelity packet");
+  }
   question.path = path_named(arguments.path);
   if (!arguments.jitter.empty())
     question.jitter.sigma = parse_number(arguments.jitter, 0, most_jitter, "--jitter");
-  if (!arguments.seed.empty())
-    question.jitter.seed = static_cast<uint64_t>(
-        parse_whole(arguments.seed, 0, std::numeric_limits<int64_t>::max(), "--seed"));
+  if (!arguments.seed.empty()) question.jitter.seed = seed_of(arguments);
   if (!arguments.starts.empty())
     for (const std::string& start : split_list(arguments.starts))
       question.starts.push_back(Time() + parse_duration(start, "--start"));

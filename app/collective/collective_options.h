@@ -32,6 +32,7 @@ struct CollectiveArguments {
   std::vector<std::string> settings;  // --set, on the cluster
   std::vector<std::string> options;   // --option key=value
   std::string fidelity;
+  std::string transport;
   std::string path;
   std::string starts;
   std::string jitter;

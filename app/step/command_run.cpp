@@ -11,6 +11,7 @@
 #include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/tie.h"
+#include "app/transport_choice.h"
 #include "app/usage.h"
 #include "app/write_text.h"
 #include "models/strategy/registry.h"
@@ -27,6 +28,7 @@ struct RunArguments {
   std::string fidelity;
   std::string format = "table";
   std::vector<std::string> settings;
+  std::string transport;
   std::string timeline;
   std::string timeline_workers = "0";
   std::string timeline_iterations;
@@ -39,7 +41,8 @@ void add_common_options(CLI::App& command, RunArguments& arguments) {
       ->required();
   make_repeatable(command.add_option("--set", arguments.settings,
                                      "change a field: cluster.nodes=128, strategy=optimal"));
-  command.add_option("--fidelity", arguments.fidelity, "closed_form, message or flow");
+  command.add_option("--fidelity", arguments.fidelity, "closed_form, message, flow or packet");
+  add_transport_option(command, arguments.transport);
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
 }
@@ -50,6 +53,8 @@ ResolvedExperiment resolved_of(const RunArguments& arguments) {
     fidelity_named(arguments.fidelity, "--fidelity");
     settings.push_back("fidelity=" + arguments.fidelity);
   }
+  if (!arguments.transport.empty())
+    settings.push_back("transport=" + transport_in(arguments.transport).dump());
   return resolve_experiment(arguments.experiment, settings);
 }
 

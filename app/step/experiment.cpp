@@ -10,6 +10,7 @@
 #include "app/beside.h"
 #include "app/step/collective_field.h"
 #include "app/step/override.h"
+#include "app/transport_choice.h"
 #include "sim/core/error.h"
 #include "traces/trace_file.h"
 
@@ -223,6 +224,16 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
         field->fail("worker " + std::to_string(slow.worker) + " does not exist: there are " +
                     std::to_string(experiment.cluster.network.workers()));
   }
+  const auto transport = fields.find("transport");
+  const Json ideal = "ideal";
+  experiment.carrier = {};
+  if (transport && experiment.fidelity != Fidelity::packet)
+    transport->fail("has no effect without fidelity packet");
+  if (experiment.fidelity == Fidelity::packet) {
+    check_packets(experiment.cluster);
+    experiment.carrier = carrier_of(
+        transport ? *transport : Value(ideal, root.file(), "/transport"), {}, experiment.seed);
+  }
   fields.done();
 }
 
@@ -238,6 +249,7 @@ StepQuestion Experiment::question() const {
   if (reduce) question.reduce = reduce->on(cluster.network);
   question.workers = workers;
   question.fidelity = fidelity;
+  question.carrier = carrier;
   question.iterations = iterations;
   question.warm_up = warm_up;
   question.seed = seed;

@@ -32,6 +32,7 @@ struct Experiment {
   WorkerModel workers;
   std::optional<Convergence> convergence;
   Fidelity fidelity = Fidelity::message;
+  MakeCarrier carrier;  // fidelity packet
   int iterations = 1;
   int warm_up = 2;
   uint64_t seed = 1;

@@ -50,7 +50,7 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   std::vector<std::string> warnings;
   // Of contention that is not modelled, which it is at fidelity flow.
   static const std::vector<std::string> none;
-  const bool flows = experiment.fidelity == Fidelity::flow;
+  const bool flows = is_on_wires(experiment.fidelity);
   for (const auto* part : {&experiment.trace.notes, &experiment.notes,
                            flows ? &none : &experiment.cluster.notes, &result.warnings})
     warnings.insert(warnings.end(), part->begin(), part->end());

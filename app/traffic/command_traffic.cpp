@@ -9,6 +9,7 @@
 #include "app/step/override.h"
 #include "app/table.h"
 #include "app/traffic/completion.h"
+#include "app/transport_choice.h"
 #include "app/usage.h"
 #include "app/wire_use.h"
 #include "sim/core/error.h"
@@ -27,6 +28,7 @@ struct TrafficArguments {
   std::string cluster;
   std::vector<std::string> settings;
   std::string fidelity = "flow";
+  std::string transport;
   std::string routing;
   std::string seed;
   std::string links = "10";
@@ -34,6 +36,13 @@ struct TrafficArguments {
   bool flows = true;
   std::string format = "table";
 };
+
+std::vector<double> sizes_of(const std::vector<PlainFlow>& flows) {
+  std::vector<double> sizes_B;
+  sizes_B.reserve(flows.size());
+  for (const PlainFlow& flow : flows) sizes_B.push_back(static_cast<double>(flow.size.count()));
+  return sizes_B;
+}
 
 void explain(std::ostream& log, const TrafficFile& traffic, const FlowsPlayed& played) {
   constexpr std::size_t most_lines = 10;
@@ -65,6 +74,11 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
     throw InputError("--bins", "what links carry over time is shown with --format json only");
   if (links * bins > most_watched)
     throw InputError("--bins", "--links times --bins is more than " + std::to_string(most_watched));
+  const bool is_packets = arguments.fidelity == "packet";
+  if (is_packets && !arguments.routing.empty())
+    throw InputError("--routing", "packets go as their transport says: spray=per_flow, ...");
+  if (!is_packets && !arguments.transport.empty())
+    throw InputError("--transport", "has no effect without --fidelity packet");
   RouteChoice routes;
   if (!arguments.routing.empty()) routes.routing = routing_named(arguments.routing, "--routing");
   std::optional<uint64_t> seed;
@@ -77,26 +91,33 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
   const Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
   const std::unique_ptr<Resources> wires = cluster.wires(routes);
   const TrafficFile file = read_traffic(arguments.file, cluster, *wires, seed);
+  const Json transport = transport_in(arguments.transport);
+  MakeCarrier carrier;
+  if (is_packets) {
+    check_packets(cluster);
+    carrier = carrier_of(Value(transport, "--transport", ""), sizes_of(file.flows), routes.seed);
+  }
   Interrupt interrupt;
   const FlowsQuestion question{.flows = file.flows,
                                .network = &cluster.network,
                                .resources = wires.get(),
+                               .carrier = carrier,
                                .changes = file.changes,
                                .watched = {},
                                .interval = {},
                                .pause = [&] { interrupt.throw_if_asked(); }};
   const FlowsPlayed played = play_flows(question);
-  Completion completion = completion_of(file, played, cluster.network);
-  completion.wires = use_of(*wires, played.carried_B, completion.makespan - Time(),
-                            static_cast<std::size_t>(links));
+  Completion completion =
+      completion_of(file, played, cluster, *wires, static_cast<std::size_t>(links));
   if (bins > 0 && completion.ended > 0) watch(completion, question, *cluster.wires(routes), bins);
   if (arguments.format == "json") {
     Json result = {{"schema", "sgdsim/completion/1"},
                    {"traffic", file.name},
                    {"cluster", cluster.name},
                    {"workers", cluster.network.workers()},
-                   {"fidelity", "flow"},
-                   {"routing", name_of(routes.routing)},
+                   {"fidelity", arguments.fidelity},
+                   {is_packets ? "transport" : "routing",
+                    is_packets ? transport["name"] : Json(name_of(routes.routing))},
                    {"complete", played.stranded.empty()},
                    {"flow_count", file.flows.size()}};
     result.update(to_json(completion));
@@ -126,8 +147,9 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("-c,--cluster", arguments->cluster, "cluster file")->required();
   make_repeatable(
       command->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
-  command->add_option("--fidelity", arguments->fidelity, "flow (default)")
-      ->check(one_of("fidelity", {"flow"}));
+  command->add_option("--fidelity", arguments->fidelity, "flow (default) or packet")
+      ->check(one_of("fidelity", {"flow", "packet"}));
+  add_transport_option(*command, arguments->transport);
   add_routing_option(*command, arguments->routing);
   command->add_option("--seed", arguments->seed,
                       "of what is drawn, in place of the file's (default: 1)");

@@ -21,6 +21,23 @@ Spread spread_of(std::vector<double> values) {
           .max = values.back()};
 }
 
+void add_packets(Completion& completion, const TrafficFile& traffic, const FlowsPlayed& played,
+                 const Resources& wires, std::size_t links) {
+  completion.packets = played.packets;
+  std::vector<double> delivered;
+  for (std::size_t i = 0; i < traffic.flows.size(); ++i)
+    if (played.ends[i] != Time::last()) delivered.push_back(played.delivered[i]);
+  if (!delivered.empty())
+    completion.least_delivered = *std::min_element(delivered.begin(), delivered.end());
+  completion.delivered = spread_of(std::move(delivered)).mean;
+  std::vector<QueueUse> queues = played.packets->queues;
+  std::stable_sort(queues.begin(), queues.end(),
+                   [](const QueueUse& a, const QueueUse& b) { return a.most_B > b.most_B; });
+  queues.resize(std::min(queues.size(), links));
+  for (const QueueUse& queue : queues)
+    completion.queues.emplace_back(wires.name_of(queue.resource), queue);
+}
+
 Json to_json(const Spread& spread) {
   return {{"mean", spread.mean},
           {"p50", spread.p50},
@@ -32,7 +49,8 @@ Json to_json(const Spread& spread) {
 }  // namespace
 
 Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
-                         const Network& network) {
+                         const Cluster& cluster, const Resources& wires, std::size_t links) {
+  const Network& network = cluster.network;
   Completion completion;
   std::vector<double> times_us;
   std::vector<double> slowdowns;
@@ -50,6 +68,8 @@ Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
   completion.ended = times_us.size();
   completion.time_us = spread_of(std::move(times_us));
   completion.slowdown = spread_of(std::move(slowdowns));
+  completion.wires = use_of(wires, played.carried_B, completion.makespan - Time(), links);
+  if (played.packets) add_packets(completion, traffic, played, wires, links);
   return completion;
 }
 
@@ -64,8 +84,37 @@ Json flows_json(const TrafficFile& traffic, const FlowsPlayed& played) {
                      {"size_B", flow.size.count()},
                      {"start_ps", flow.start.ps()},
                      {"end_ps", ended ? Json(played.ends[i].ps()) : Json()}});
+    if (played.packets) flows.back()["delivered"] = ended ? Json(played.delivered[i]) : Json();
   }
   return flows;
+}
+
+void add_packets(Json& json, const Completion& completion) {
+  const PacketCounts& counts = completion.packets->counts;
+  json["delivered"] = {{"mean", completion.delivered}, {"least", completion.least_delivered}};
+  json["packets"] = {{"sent", counts.sent},
+                     {"sent_again", counts.sent_again},
+                     {"answers", counts.answers},
+                     {"delivered", counts.delivered},
+                     {"arrived", counts.ended},
+                     {"in_network", completion.packets->in_network},
+                     {"dropped", counts.dropped},
+                     {"selected", counts.selected},
+                     {"pushed_out", counts.pushed_out},
+                     {"lost", counts.lost},
+                     {"unrouted", counts.unrouted},
+                     {"trimmed", counts.trimmed},
+                     {"returned", counts.returned},
+                     {"marked", counts.marked},
+                     {"timeouts", counts.timeouts},
+                     {"pauses", counts.pauses}};
+  json["queues"] = Json::array();
+  for (const auto& [name, queue] : completion.queues)
+    json["queues"].push_back({{"kind", name.kind},
+                              {"from", name.from},
+                              {"to", name.to},
+                              {"most_B", queue.most_B},
+                              {"mean_B", queue.mean_B}});
 }
 
 Json to_json(const Completion& completion) {
@@ -76,11 +125,30 @@ Json to_json(const Completion& completion) {
                {"completion_us", to_json(completion.time_us)},
                {"slowdown", to_json(completion.slowdown)}};
   add_use(json, completion.wires);
+  if (completion.packets) add_packets(json, completion);
   if (completion.over_time.empty()) return json;
   json["interval_us"] = completion.interval.us();
   for (std::size_t i = 0; i < completion.over_time.size(); ++i)
     json["busiest"][i]["over_time"] = completion.over_time[i];
   return json;
+}
+
+void print_packets(std::ostream& out, const Completion& completion) {
+  const PacketCounts& counts = completion.packets->counts;
+  out << "\npackets: " << counts.sent << " sent, " << counts.sent_again << " of them again; "
+      << counts.marked << " marked, " << counts.trimmed << " trimmed, " << counts.gone()
+      << " lost (" << counts.dropped << " dropped, " << counts.selected << " selected, "
+      << counts.pushed_out << " pushed out, " << counts.lost << " on the way, " << counts.unrouted
+      << " without a way); " << counts.timeouts << " timeouts\n";
+  if (completion.least_delivered < 1)
+    out << "delivered: " << rounded(100 * completion.delivered) << " % on average, at least "
+        << rounded(100 * completion.least_delivered) << " %\n";
+  if (completion.queues.empty()) return;
+  out << '\n';
+  Table queues({"longest queue", "from", "to", "most", "mean"});
+  for (const auto& [name, queue] : completion.queues)
+    queues.add({name.kind, name.from, name.to, short_size(queue.most_B), short_size(queue.mean_B)});
+  queues.print(out, 3);
 }
 
 void print(std::ostream& out, const Completion& completion) {
@@ -95,6 +163,7 @@ void print(std::ostream& out, const Completion& completion) {
   table.print(out);
   if (!completion.wires.busiest.empty()) out << '\n';
   print_use(out, completion.wires);
+  if (completion.packets) print_packets(out, completion);
 }
 
 }  // namespace sgdsim

@@ -6,6 +6,7 @@
 
 #include "app/traffic/traffic_file.h"
 #include "app/wire_use.h"
+#include "sim/net/packet_report.h"
 
 namespace sgdsim {
 
@@ -26,10 +27,15 @@ struct Completion {
   WireUse wires;
   std::vector<std::vector<double>> over_time;  // of the busiest links
   Duration interval;
+  // At fidelity packet:
+  double delivered = 1;  // of flows, on average
+  double least_delivered = 1;
+  std::shared_ptr<const PacketReport> packets;
+  std::vector<std::pair<ResourceName, QueueUse>> queues;  // the longest ones
 };
 
 Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
-                         const Network& network);
+                         const Cluster& cluster, const Resources& wires, std::size_t links);
 Json flows_json(const TrafficFile& traffic, const FlowsPlayed& played);
 Json to_json(const Completion& completion);
 void print(std::ostream& out, const Completion& completion);

@@ -67,8 +67,13 @@ WireChange read_change(const Value& value, const NamedWays& names) {
   if (link.has_value() == vertex.has_value())
     value.fail("expected either a `link` (two names) or a `vertex`");
   change.resources = link ? names.link(*link) : names.vertex(*vertex);
-  constexpr double most_factor = 1000;
-  change.factor = fields.at("bandwidth").number(0, most_factor);
+  if (const auto loss = fields.find("loss")) {
+    change.loss = loss->number(0, 1);
+    if (fields.has("bandwidth")) value.fail("expected either a `bandwidth` or a `loss`");
+  } else {
+    constexpr double most_factor = 1000;
+    change.factor = fields.at("bandwidth").number(0, most_factor);
+  }
   fields.done();
   return change;
 }

@@ -14,9 +14,10 @@
 namespace sgdsim {
 namespace {
 
-constexpr Named<Fidelity, 3> fidelities{{{"closed_form", Fidelity::closed_form},
+constexpr Named<Fidelity, 4> fidelities{{{"closed_form", Fidelity::closed_form},
                                          {"message", Fidelity::message},
-                                         {"flow", Fidelity::flow}}};
+                                         {"flow", Fidelity::flow},
+                                         {"packet", Fidelity::packet}}};
 
 CollectiveJob job_of(const CollectiveQuestion& question, const Algorithm& algorithm,
                      const Cluster& cluster) {
@@ -57,7 +58,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   answer.algorithm = algorithm.name;
   answer.fidelity = question.fidelity;
   check_sharing(question.fidelity, job.options);
-  if (question.fidelity != Fidelity::flow) answer.warnings = cluster.notes;
+  if (!is_on_wires(question.fidelity)) answer.warnings = cluster.notes;
   if (std::string why = beyond_valid(program, cluster); !why.empty())
     answer.warnings.push_back(std::move(why));
   if (question.fidelity == Fidelity::closed_form) {
@@ -82,14 +83,14 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
     return answer;
   }
   std::unique_ptr<Resources> wires;
-  if (question.fidelity == Fidelity::flow)
-    wires = wires_of(cluster, job.options, question.jitter.seed);
+  if (is_on_wires(question.fidelity)) wires = wires_of(cluster, job.options, question.jitter.seed);
   if (job.options.lp_paper_steps)
     throw InputError("", "lp_steps=paper is a formula, not a schedule; use --fidelity closed_form");
   PlayOptions options = to_play(question.options);
   options.jitter = question.jitter;
   options.path = question.path;
   options.resources = wires.get();
+  if (question.fidelity == Fidelity::packet) options.carrier = question.carrier;
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;
@@ -134,13 +135,13 @@ Fidelity fidelity_named(const std::string& name, const std::string& where) {
 }
 
 void check_sharing(Fidelity fidelity, const CollectiveOptions& options) {
-  const bool flows = fidelity == Fidelity::flow;
-  if (!flows && options.routing != Routing::by_destination)
+  if (fidelity != Fidelity::flow && options.routing != Routing::by_destination)
     throw InputError("", "option routing has no effect without fidelity flow");
-  if (flows && options.shares_ports)
-    throw InputError("",
-                     "option ports=shared has no effect at fidelity flow, where messages share "
-                     "all wires");
+  if (is_on_wires(fidelity) && options.shares_ports)
+    throw InputError("", "option ports=shared has no effect at fidelity " +
+                             std::string(name_of(fidelity)) + ", where messages share all wires");
+  if (fidelity == Fidelity::packet && options.send_buffer > Bytes())
+    throw InputError("", "option send_buffer has no effect at fidelity packet");
 }
 
 std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,

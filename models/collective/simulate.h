@@ -11,7 +11,9 @@
 
 namespace sgdsim {
 
-enum class Fidelity : uint8_t { closed_form, message, flow };
+enum class Fidelity : uint8_t { closed_form, message, flow, packet };
+// Whether messages are played on the wires of the cluster.
+inline bool is_on_wires(Fidelity fidelity) { return fidelity >= Fidelity::flow; }
 std::string_view name_of(Fidelity fidelity);
 Fidelity fidelity_named(const std::string& name, const std::string& where);
 
@@ -29,6 +31,7 @@ struct CollectiveQuestion {
   std::optional<int> root;
   CollectiveOptions options;
   Fidelity fidelity = Fidelity::message;
+  MakeCarrier carrier = {};  // fidelity packet: of messages
   PathChoice path = PathChoice::fastest;
   MessageJitter jitter;
   std::vector<Time> starts;  // per worker; empty: all at 0

@@ -8,6 +8,7 @@
 #include "models/step/compute.h"
 #include "models/step/step_graph.h"
 #include "sim/core/error.h"
+#include "sim/net/flows.h"
 #include "sim/play/calls_in_time.h"
 
 namespace sgdsim {
@@ -24,6 +25,7 @@ struct JobInPlay {
   std::vector<Encoded> encoded;
   std::optional<Exchange> exchange;       // keeps what is sent
   std::vector<JoinedTransfers> messages;  // of the plan
+  std::vector<Freight> freight;           // of each of them
   StepGraph step;
   int iterations = 0;
   std::size_t first_worker = 0;  // among those of all jobs
@@ -55,10 +57,10 @@ class JobsInTime::Player {
  public:
   explicit Player(const JobsQuestion& question)
       : question_(question),
-        flows_(*question.wires, options_of(question), agenda_),
-        calls_(agenda_, flows_, {},
+        carrier_(make_carrier()),
+        calls_(agenda_, *carrier_, {},
                [this](uint32_t call, int worker, Time now) { end_message(call, worker, now); }),
-        traffic_(agenda_, flows_, *question.network, question.traffic, question.changes) {
+        traffic_(agenda_, *carrier_, *question.network, question.traffic, question.changes) {
     jobs_.reserve(question.jobs.size());
     for (const TrainingJob& job : question_.jobs) prepare(job);
     traffic_.begin();
@@ -79,23 +81,27 @@ class JobsInTime::Player {
     return times;
   }
 
-  const std::vector<double>& carried_B() const { return flows_.carried_B(); }
+  const std::vector<double>& carried_B() const { return carrier_->carried_B(); }
   Time end() const { return end_; }
 
  private:
   enum Kind : uint8_t { ready = CallsInTime::kind_count };
 
-  static Flows::Options options_of(const JobsQuestion& question) {
-    const CollectiveOptions& options = question.jobs.front().question->cost.job().options;
-    for (const TrainingJob& job : question.jobs) {
+  std::unique_ptr<Carrier> make_carrier() {
+    if (question_.carrier) return question_.carrier(*question_.wires, agenda_, nullptr);
+    const CollectiveOptions& options = question_.jobs.front().question->cost.job().options;
+    for (const TrainingJob& job : question_.jobs) {
       const CollectiveOptions& its = job.question->cost.job().options;
       if (its.alpha != options.alpha || its.send_buffer != options.send_buffer)
         throw InputError("",
                          "jobs that share a network have the same values of the options alpha and "
                          "send_buffer");
     }
-    return {.alpha = options.alpha,
-            .send_buffer_B = static_cast<double>(options.send_buffer.count())};
+    return std::make_unique<Flows>(
+        *question_.wires,
+        Flows::Options{.alpha = options.alpha,
+                       .send_buffer_B = static_cast<double>(options.send_buffer.count())},
+        agenda_);
   }
 
   // What is kept of an iteration until it is asked for.
@@ -123,7 +129,7 @@ class JobsInTime::Player {
 
   JobsQuestion question_;
   Agenda agenda_;
-  Flows flows_;
+  std::unique_ptr<Carrier> carrier_;
   CallsInTime calls_;
   TrafficInTime traffic_;
   std::vector<JobInPlay> jobs_;
@@ -148,8 +154,8 @@ void JobsInTime::Player::go_on() {
   if (moment_++ % 4096 == 0 && question_.pause) question_.pause();
   if (agenda_.empty()) {
     std::vector<Parcel> stranded;
-    if (flows_.stranded().empty()) throw InputError("", never_ends);
-    for (const uint32_t message : flows_.stranded()) stranded.push_back(flows_.parcel(message));
+    stranded = carrier_->stranded();
+    if (stranded.empty()) throw InputError("", never_ends);
     std::sort(stranded.begin(), stranded.end(), [](const Parcel& a, const Parcel& b) {
       return std::pair(a.from, a.to) < std::pair(b.from, b.to);
     });
@@ -158,7 +164,7 @@ void JobsInTime::Player::go_on() {
   const auto first = agenda_.pop();
   happen(first.payload, first.time);
   while (agenda_.another_now()) happen(agenda_.pop().payload, first.time);
-  flows_.settle(first.time);
+  carrier_->settle(first.time);
 }
 
 JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteration) {
@@ -210,6 +216,9 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
   for (const PlannedMessage& message : job.plan.messages) {
     job.encoded.push_back(question.cost.encoded(message.group()));
     job.messages.push_back(job.exchange->joined(question.cost, job.encoded.back()));
+    job.freight.push_back({.depth = static_cast<double>(message.first_layer) /
+                                    static_cast<double>(question.trace->layers.size()),
+                           .cargo = Cargo::gradients});
   }
   make_step_graph({.trace = question.trace,
                    .plan = &job.plan,
@@ -229,12 +238,12 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
 void JobsInTime::Player::happen(const Event& event, Time now) {
   if (event.kind() == ready) return enter_messages(event.subject(), now);
   if (event.kind() >= TrafficInTime::starts) return traffic_.happen(event, now);
-  if (event.kind() >= Flows::kind_count) return calls_.happen(event, now);
-  const Flows::Report report = flows_.happen(event, now);
-  if (report.news == Flows::News::nothing) return;
+  if (event.kind() >= Carrier::kind_count) return calls_.happen(event, now);
+  const Carrier::Report report = carrier_->happen(event, now);
+  if (report.news == Carrier::News::nothing) return;
   if (traffic_.flow_of(report.message) == TrafficInTime::none)
     calls_.hear(report, now);
-  else if (report.news == Flows::News::arrived)
+  else if (report.news == Carrier::News::arrived)
     traffic_.forget(report.message);
 }
 
@@ -324,7 +333,8 @@ void JobsInTime::Player::enter_messages(std::size_t number, Time now) {
         numbers_.try_emplace({worker.job, next.iteration, next.message}, 0);
     if (is_new) {
       const JoinedTransfers& sent = job.messages[next.message];
-      place->second = calls_.add(*sent.program, *sent.network, &job.job->places);
+      place->second =
+          calls_.add(*sent.program, *sent.network, &job.job->places, job.freight[next.message]);
       if (place->second >= by_number_.size()) by_number_.resize(place->second + 1);
       by_number_[place->second] = {worker.job, next.iteration, next.message, job.workers()};
     }

@@ -31,6 +31,7 @@ struct JobsQuestion {
   std::vector<TrainingJob> jobs = {};
   const Network* network = nullptr;  // of all workers, for traffic
   Resources* wires = nullptr;
+  MakeCarrier carrier = {};  // of messages on them; none: flows
   std::span<const PlainFlow> traffic = {};
   std::span<const WireChange> changes = {};
   std::function<void()> pause = {};

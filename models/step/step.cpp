@@ -21,11 +21,12 @@ void check(const StepQuestion& question, const PipelineRule& rule) {
 // What messages share; InputError if they are none that could.
 std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
   if (!question.cost.is_algorithm())
-    throw InputError("",
-                     "fidelity flow plays messages of a collective algorithm: no parameter "
-                     "servers, and no costs without messages");
+    throw InputError("", "fidelity " + std::string(name_of(question.fidelity)) +
+                             " plays messages of a collective algorithm: no parameter servers, and "
+                             "no costs without messages");
   if (question.interference != 1)
-    throw InputError("", "interference is not defined at fidelity flow");
+    throw InputError(
+        "", "interference is not defined at fidelity " + std::string(name_of(question.fidelity)));
   return wires_of(*question.cluster, question.cost.job().options, question.seed);
 }
 
@@ -38,7 +39,7 @@ StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
 
 StepResult simulate_step(const StepQuestion& question) {
   if (question.cost.is_algorithm()) check_sharing(question.fidelity, question.cost.job().options);
-  if (question.fidelity == Fidelity::flow && question.wires == nullptr && !question.played) {
+  if (is_on_wires(question.fidelity) && question.wires == nullptr && !question.played) {
     StepQuestion on_wires = question;
     on_wires.wires = wires_of(question);
     return simulate_step(on_wires);

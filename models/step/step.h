@@ -24,7 +24,8 @@ struct StepQuestion {
   MessageCost reduce;     // likewise
   WorkerModel workers;
   Fidelity fidelity = Fidelity::message;
-  int iterations = 1;  // measured ones
+  MakeCarrier carrier = {};  // fidelity packet: of messages
+  int iterations = 1;        // measured ones
   int warm_up = 0;
   uint64_t seed = 1;
   int channels = 1;              // messages of a worker that may be in flight

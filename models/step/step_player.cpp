@@ -156,7 +156,7 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
   messages_.take_plan();
   if (step_.played)
     step_.together = true;
-  else if (question_.wires != nullptr && !messages_.are_apart())
+  else if (question_.wires != nullptr && (question_.carrier || !messages_.are_apart()))
     meet_on_wires();
 }
 
@@ -167,13 +167,17 @@ void StepPlayer<Clock>::meet_on_wires() {
                              step_.plan.bsp != BspForm::none || step_.pipeline != nullptr ||
                              step_.is_late();
   step_.together = !reach_further || step_.together;
-  if (JobsInTime::why_not(question_, step_.plan).empty()) {
+  const std::string why_not = JobsInTime::why_not(question_, step_.plan);
+  if (question_.carrier && !why_not.empty())
+    throw InputError("", "fidelity packet is not defined for " + why_not);
+  if (why_not.empty()) {
     TrainingJob job{&question_, {}, Time()};
     for (int worker = 0; worker < question_.cluster->network.workers(); ++worker)
       job.places.push_back(worker);
     in_time_ = std::make_unique<JobsInTime>(JobsQuestion{.jobs = {job},
                                                          .network = &question_.cluster->network,
                                                          .wires = question_.wires.get(),
+                                                         .carrier = question_.carrier,
                                                          .pause = question_.pause});
     step_.played = [this](int iteration) { return in_time_->times_of(0, iteration); };
   }

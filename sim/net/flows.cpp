@@ -22,7 +22,8 @@ Flows::Flows(Resources& resources, const Options& options, Agenda& agenda)
       options_(options),
       agenda_(agenda),
       rates_(resources.capacities()),
-      carried_B_(is_routed_ ? resources.capacities().size() : 0) {}
+      carried_B_(is_routed_ ? resources.capacities().size() : 0),
+      capacities_(is_routed_ ? resources.capacities() : std::vector<double>()) {}
 
 void Flows::plan(Kind kind, uint32_t message, Time when) {
   agenda_.push(when, Event(kind, message, flow(message).version));
@@ -251,8 +252,34 @@ double Flows::alone(const Flow& flow) {
   return flow.what.size_B / static_cast<double>(busy.ps());
 }
 
+void Flows::scale(uint32_t resource, double factor) {
+  rates_.set_capacity(resource, capacities_[resource] * factor);
+}
+
+std::vector<Parcel> Flows::stranded() const {
+  std::vector<Parcel> parcels;
+  for (const uint32_t message : stranded_) parcels.push_back(flows_[message].what);
+  return parcels;
+}
+
+void Flows::lose(std::span<const uint32_t>, double) {
+  throw InputError("", "links lose packets, which are played at fidelity packet only");
+}
+
+// What was in use since the last moment, and what is from now on.
+void Flows::tell_watch(Time now) {
+  const std::vector<uint32_t>& watched = options_.watch->resources();
+  in_use_.resize(watched.size());
+  for (std::size_t place = 0; place < watched.size(); ++place) {
+    options_.watch->add(place, told_until_, now, in_use_[place]);
+    in_use_[place] = rates_.used(watched[place]) / capacities_[watched[place]];
+  }
+  told_until_ = now;
+}
+
 void Flows::settle(Time now) {
   rates_.settle([&](uint32_t message, double rate) { set_rate(message, rate, now); });
+  if (options_.watch != nullptr) tell_watch(now);
   if (rates_.work() > options_.most_work)
     throw InputError("",
                      "too many messages share ports with each other; fewer ranks, or ports that "

@@ -20,58 +20,42 @@
 #include <span>
 #include <vector>
 
-#include "sim/core/agenda.h"
 #include "sim/core/indexed_heap.h"
+#include "sim/net/carrier.h"
 #include "sim/net/max_min.h"
 
 namespace sgdsim {
 
-// Why there is an end to events but not to messages that are not stranded.
-inline constexpr char never_ends[] =
-    "messages take longer than times can be told: their rates are too low for their sizes";
-
-class Flows {
+class Flows final : public Carrier {
  public:
-  enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves, kind_count };
-  enum class News : uint8_t { nothing, sender_free, arrived };
-
   struct Options {
     AlphaRule alpha = AlphaRule::port;
     double send_buffer_B = 0;
     double most_work = std::numeric_limits<double>::infinity();  // flows looked at; then: refused
+    LinkWatch* watch = nullptr;  // hears how much of its wires is in use
   };
   Flows(Resources& resources, const Options& options, Agenda& agenda);
 
-  // Returns the number by which events speak of the message, until it has arrived.
-  uint32_t send(const Parcel& parcel, Time now);
-  // How long after it is sent the receiver of a message that waits for it knows of it; and then the
-  // receiver is there.
-  Duration notice(const Leg& leg) const { return pays_first() ? Duration() : leg.flight; }
-  void want(uint32_t message, Time now);
-  // One of its events: what it says about which message.
-  struct Report {
-    News news = News::nothing;
-    uint32_t message = 0;
-  };
-  Report happen(const Event& event, Time now);
-  // Shares everything anew, after all that happened at this moment.
-  void settle(Time now);
+  uint32_t send(const Parcel& parcel, Time now) override;
+  Duration notice(const Leg& leg) const override { return pays_first() ? Duration() : leg.flight; }
+  void want(uint32_t message, Time now) override;
+  Report happen(const Event& event, Time now) override;
+  // Shares everything anew.
+  void settle(Time now) override;
 
-  // As it would be for a message: the flight apart from what is shared, over wires.
-  AlphaRule alpha_of_legs() const { return is_routed_ ? AlphaRule::wire : options_.alpha; }
+  // Over wires, the flight is apart from what is shared.
+  AlphaRule alpha_of_legs() const override { return is_routed_ ? AlphaRule::wire : options_.alpha; }
   const MaxMin& rates() const { return rates_; }
-  // A resource gives more or less from now on.
-  void set_capacity(uint32_t resource, double capacity) { rates_.set_capacity(resource, capacity); }
-  // Wires open or close: messages in progress take the routes that there are now, and those without
-  // one wait. The rest of what they have paid stays paid.
-  void open(std::span<const uint32_t> resources, bool is_open, Time now);
-  // Messages that have no route.
-  const std::vector<uint32_t>& stranded() const { return stranded_; }
-  const Parcel& parcel(uint32_t message) const { return flows_[message].what; }
-  // Bytes that have begun to use each resource.
-  const std::vector<double>& carried_B() const { return carried_B_; }
+  void scale(uint32_t resource, double factor) override;
+  // The rest of what messages in progress have paid stays paid.
+  void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
+  std::vector<Parcel> stranded() const override;
+  void lose(std::span<const uint32_t> resources, double chance) override;
+  const std::vector<double>& carried_B() const override { return carried_B_; }
 
  private:
+  enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves };
+  static_assert(next_leaves < kind_count);
   using Part = Resources::Part;
   struct Flow {
     Parcel what;
@@ -114,6 +98,7 @@ class Flows {
   News leave(uint32_t message, Time now);
   void end(uint32_t message, Time now);
   void set_rate(uint32_t message, double rate, Time now);
+  void tell_watch(Time now);
 
   Resources& resources_;
   bool is_routed_;
@@ -129,6 +114,9 @@ class Flows {
   std::vector<ResourceUse> uses_;
   std::vector<uint32_t> stranded_;
   std::vector<double> carried_B_;
+  std::vector<double> capacities_;  // as they are at first
+  Time told_until_;                 // the watch
+  std::vector<double> in_use_;      // of what is watched, since then
 };
 
 }  // namespace sgdsim

@@ -7,9 +7,20 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/net/roads.h"
 #include "sim/net/wires.h"
 
 namespace sgdsim {
+
+enum class Cargo : uint8_t { any, gradients, parameters };
+
+// What transports of packets may want to know: how far from the front of the model the message
+// comes, of 1; what it carries; how much of it may be lost, or less than 0: as the transport says.
+struct Freight {
+  double depth = 0;
+  Cargo cargo = Cargo::any;
+  double loss_bound = -1;
+};
 
 // A message that is handed to the network.
 struct Parcel {
@@ -19,7 +30,9 @@ struct Parcel {
   Leg leg = {};
   bool waits_for_receiver = false;  // rendezvous: flows when the receiver is there, too
   bool has_own_link = false;        // which it shares with nobody
+  bool tells_when_free = true;      // or nobody asks when the sender is free
   uint64_t flow = 0;                // of several between the same two that may go other ways
+  Freight freight = {};
 };
 
 // What a message takes of a resource, for each byte per picosecond of its rate.
@@ -56,6 +69,8 @@ class Resources {
   virtual ResourceName name_of(uint32_t resource) const = 0;
   // Whether routes that are found from now on may take these; false if that is nothing new.
   virtual bool open(std::span<const uint32_t> resources, bool is_open) = 0;
+  // As packets see them; null: there are none.
+  virtual Roads* roads() { return nullptr; }
 };
 
 // Which of several shortest routes a message takes.

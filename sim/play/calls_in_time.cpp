@@ -14,7 +14,7 @@ constexpr std::size_t most_cursors = 1 << 24;  // of some 100 bytes
 }  // namespace
 
 uint32_t CallsInTime::add(const Program& program, const Network& network,
-                          const std::vector<int>* places) {
+                          const std::vector<int>* places, const Freight& freight) {
   const auto workers = place(network.workers());
   uint32_t call = 0;
   if (unused_calls_.empty()) {
@@ -40,7 +40,7 @@ uint32_t CallsInTime::add(const Program& program, const Network& network,
     cursors_[first + worker].call = call;
     cursors_[first + worker].worker = static_cast<int>(worker);
   }
-  calls_[call] = {&program, &network, places, first, network.workers()};
+  calls_[call] = {&program, &network, places, first, network.workers(), freight};
   return call;
 }
 
@@ -80,22 +80,23 @@ void CallsInTime::happen(const Event& event, Time now) {
   }
 }
 
-void CallsInTime::hear(const Flows::Report& report, Time now) {
-  const auto [news, number] = report;
-  if (news == Flows::News::nothing) return;
+void CallsInTime::hear(const Carrier::Report& report, Time now) {
+  const Carrier::News news = report.news;
+  const uint32_t number = report.message;
+  if (news == Carrier::News::nothing) return;
   const OnTheWay message = on_the_way_[number];
   if (message.edge >= 0) {
-    if (news == Flows::News::sender_free)
+    if (news == Carrier::News::sender_free)
       block_left(message.edge, message.fold, now);
     else
       block_came(message.edge, message.fold, now);
     return;
   }
-  if (news == Flows::News::sender_free || message.frees_sender) {
+  if (news == Carrier::News::sender_free || message.frees_sender) {
     --cursors_[message.from].to_send;
     leave_if_done(message.from, now);
   }
-  if (news == Flows::News::arrived)
+  if (news == Carrier::News::arrived)
     arrive(message.to, message.stage, message.round, message.fold, now);
 }
 
@@ -162,24 +163,25 @@ void CallsInTime::send(std::size_t c, const Phase& phase, int round, int receive
               .to = call.place_of(to),
               .size_B = phase.sent_B(round, v, phase.team.lane(me)),
               .leg = {},
-              .waits_for_receiver = phase.handshake == Handshake::rendezvous};
-  what.leg = Wires(*call.network, flows_.alpha_of_legs()).leg(me, to, what.size_B, phase.folds);
+              .waits_for_receiver = phase.handshake == Handshake::rendezvous,
+              .freight = call.freight};
+  what.leg = Wires(*call.network, carrier_.alpha_of_legs()).leg(me, to, what.size_B, phase.folds);
   if (jitter_.on())
     what.leg = Wires::scaled(
         what.leg, jitter_.factor(static_cast<uint64_t>(cursors_[c].stage) + 1,
                                  static_cast<uint64_t>(round), static_cast<uint64_t>(me)));
-  const uint32_t message = flows_.send(what, now);
+  const uint32_t message = carrier_.send(what, now);
   if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
   const std::size_t theirs = cursor_of(cursors_[c].call, to);
   on_the_way_[message] = {
       c, theirs, -1, cursors_[c].stage, round, what.leg.fold, what.waits_for_receiver};
   if (!what.waits_for_receiver) return;
   Cursor& their = cursors_[theirs];
-  const Time told = now + flows_.notice(what.leg);
+  const Time told = now + carrier_.notice(what.leg);
   const bool is_there = their.stage == cursors_[c].stage && their.to_get > 0 &&
                         (phase.at_once || their.round == round);
   if (is_there)
-    flows_.want(message, told);
+    carrier_.want(message, told);
   else
     their.early.push_back({cursors_[c].stage, round, {}, true, message, told});
 }
@@ -199,7 +201,7 @@ void CallsInTime::get_early(std::size_t c, Time now) {
   my.early.erase(due, my.early.end());
   for (const Early& one : come) {
     if (one.is_offer)
-      flows_.want(one.message, std::max(now, one.told));
+      carrier_.want(one.message, std::max(now, one.told));
     else
       arrive(c, one.stage, one.round, one.fold, now);
   }

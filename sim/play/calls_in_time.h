@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sim/core/agenda.h"
-#include "sim/net/flows.h"
+#include "sim/net/carrier.h"
 #include "sim/work/schedule.h"
 #include "sim/work/tree_edges.h"
 
@@ -78,17 +78,17 @@ struct EdgeInPlay {
 
 class CallsInTime {
  public:
-  enum Kind : uint8_t { on = Flows::kind_count, opens, folded, kind_count };
+  enum Kind : uint8_t { on = Carrier::kind_count, opens, folded, kind_count };
   using Ended = std::function<void(uint32_t call, int worker, Time now)>;
 
-  CallsInTime(Agenda& agenda, Flows& flows, const MessageJitter& jitter, Ended ended)
-      : agenda_(agenda), flows_(flows), jitter_(jitter), ended_(std::move(ended)) {}
+  CallsInTime(Agenda& agenda, Carrier& carrier, const MessageJitter& jitter, Ended ended)
+      : agenda_(agenda), carrier_(carrier), jitter_(jitter), ended_(std::move(ended)) {}
 
   // A collective of all workers of a network, by its number until all have ended it. `places`:
   // where they are on what is shared; null: worker i is at place i. What it points to must stay
   // that long.
   uint32_t add(const Program& program, const Network& network,
-               const std::vector<int>* places = nullptr);
+               const std::vector<int>* places = nullptr, const Freight& freight = {});
   // `first`: what the worker does before its first message.
   void enter(uint32_t call, int worker, Duration first, Time now) {
     // One that ends at once does so in an event of its own: thousands may follow one another.
@@ -98,7 +98,7 @@ class CallsInTime {
   }
   // One of the calls' own events; and what the network says about a message of theirs.
   void happen(const Event& event, Time now);
-  void hear(const Flows::Report& report, Time now);
+  void hear(const Carrier::Report& report, Time now);
 
  private:
   struct CallInPlay {
@@ -107,6 +107,7 @@ class CallsInTime {
     const std::vector<int>* places = nullptr;
     std::size_t first_cursor = 0;
     int left = 0;  // workers that have not ended it
+    Freight freight = {};
     int place_of(int worker) const {
       return places == nullptr ? worker : (*places)[static_cast<std::size_t>(worker)];
     }
@@ -144,7 +145,7 @@ class CallsInTime {
   void done_with_block(TreesInPlay& trees, int member, Time now);
 
   Agenda& agenda_;
-  Flows& flows_;
+  Carrier& carrier_;
   MessageJitter jitter_;
   Ended ended_;
   std::vector<CallInPlay> calls_;

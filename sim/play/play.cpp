@@ -157,7 +157,8 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   played.traffic = traffic_of(program, network.workers());
   const bool together = std::all_of(starts.begin(), starts.end(),
                                     [&](Time start) { return start == starts.front(); });
-  const bool may_choose = options.path == PathChoice::fastest && !options.jitter.on();
+  const bool may_choose =
+      options.path == PathChoice::fastest && !options.jitter.on() && !options.carrier;
   if (may_choose && together) {
     const Time start = starts.empty() ? Time() : starts.front();
     const bool as_it_comes = options.shares_ports || options.resources != nullptr;
@@ -184,6 +185,7 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
     const Call call{&program, &network, std::move(starts), {}};
     played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
                                             .resources = options.resources,
+                                            .carrier = options.carrier,
                                             .jitter = options.jitter,
                                             .send_buffer_B = options.send_buffer_B})
                       .front()

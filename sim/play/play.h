@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/net/resources.h"
+#include "sim/net/carrier.h"
 #include "sim/work/schedule.h"
 
 namespace sgdsim {
@@ -35,6 +35,7 @@ struct PlayOptions {
   bool shares_ports = false;       // messages in progress share ports (sim/net/flows.h)
   double send_buffer_B = 0;        // of each message, where they do
   Resources* resources = nullptr;  // messages in progress share these wires
+  MakeCarrier carrier = {};        // as this carries them; none: flows
 };
 
 struct Traffic {

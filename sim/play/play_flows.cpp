@@ -2,9 +2,9 @@
 #include "sim/play/play_flows.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/net/flows.h"
 
 namespace sgdsim {
 namespace {
@@ -13,73 +13,56 @@ class FlowsPlayer {
  public:
   explicit FlowsPlayer(const FlowsQuestion& question)
       : question_(question),
-        flows_(*question.resources, {.alpha = AlphaRule::port}, agenda_),
-        traffic_(agenda_, flows_, *question.network, question.flows, question.changes) {
+        watch_(question.watched, question.interval),
+        carrier_(make_carrier()),
+        traffic_(agenda_, *carrier_, *question.network, question.flows, question.changes) {
     played_.ends.assign(question.flows.size(), Time::last());
-    played_.watched.resize(question.watched.size());
-    in_use_.resize(question.watched.size());
+    played_.delivered.assign(question.flows.size(), 0);
   }
 
   FlowsPlayed play() {
-    const std::vector<double> capacities = question_.resources->capacities();
-    for (const uint32_t resource : question_.watched)
-      watched_capacities_.push_back(capacities[resource]);
     traffic_.begin();
+    Time now;
     for (; !agenda_.empty() && ended_ < question_.flows.size(); ++played_.events) {
       if (played_.events % 4096 == 0 && question_.pause) question_.pause();
       const auto event = agenda_.pop();
-      happen(event.payload, event.time);
-      if (agenda_.another_now()) continue;
-      watch_until(event.time);
-      flows_.settle(event.time);
-      look_at_watched();
+      now = event.time;
+      happen(event.payload, now);
+      if (!agenda_.another_now()) carrier_->settle(now);
     }
-    for (const uint32_t message : flows_.stranded())
-      played_.stranded.push_back(flows_.parcel(message).flow);
+    for (const Parcel& parcel : carrier_->stranded()) played_.stranded.push_back(parcel.flow);
     std::sort(played_.stranded.begin(), played_.stranded.end());
     if (ended_ + played_.stranded.size() < question_.flows.size()) throw InputError("", never_ends);
-    played_.carried_B = flows_.carried_B();
+    played_.carried_B = carrier_->carried_B();
+    played_.watched = watch_.take();
+    played_.packets = carrier_->report(now);
     return std::move(played_);
   }
 
  private:
-  void happen(const Event& event, Time now) {
-    if (event.kind() >= Flows::kind_count) return traffic_.happen(event, now);
-    const auto [news, message] = flows_.happen(event, now);
-    if (news != Flows::News::arrived) return;
-    played_.ends[traffic_.flow_of(message)] = now;
-    ++ended_;
+  std::unique_ptr<Carrier> make_carrier() {
+    LinkWatch* watch = question_.watched.empty() ? nullptr : &watch_;
+    if (question_.carrier) return question_.carrier(*question_.resources, agenda_, watch);
+    return std::make_unique<Flows>(
+        *question_.resources, Flows::Options{.alpha = AlphaRule::port, .watch = watch}, agenda_);
   }
 
-  // What was in use since the last moment.
-  void watch_until(Time now) {
-    if (question_.watched.empty()) return;
-    const auto length = static_cast<double>(question_.interval.ps());
-    while (watched_until_ < now) {
-      const auto place = static_cast<std::size_t>(watched_until_.ps() / question_.interval.ps());
-      const Time end = std::min(now, Time() + question_.interval * static_cast<int64_t>(place + 1));
-      const double part = static_cast<double>((end - watched_until_).ps()) / length;
-      for (std::size_t w = 0; w < in_use_.size(); ++w) {
-        std::vector<double>& line = played_.watched[w];
-        if (line.size() <= place) line.resize(place + 1);
-        line[place] += part * in_use_[w];
-      }
-      watched_until_ = end;
-    }
-  }
-  void look_at_watched() {
-    for (std::size_t w = 0; w < in_use_.size(); ++w)
-      in_use_[w] = flows_.rates().used(question_.watched[w]) / watched_capacities_[w];
+  void happen(const Event& event, Time now) {
+    if (event.kind() >= Carrier::kind_count) return traffic_.happen(event, now);
+    const auto [news, message, delivered] = carrier_->happen(event, now);
+    if (news != Carrier::News::arrived) return;
+    const std::size_t flow = traffic_.flow_of(message);
+    played_.ends[flow] = now;
+    played_.delivered[flow] = delivered;
+    ++ended_;
   }
 
   const FlowsQuestion& question_;
   Agenda agenda_;
-  Flows flows_;
+  LinkWatch watch_;
+  std::unique_ptr<Carrier> carrier_;
   TrafficInTime traffic_;
   std::size_t ended_ = 0;
-  Time watched_until_;
-  std::vector<double> watched_capacities_;
-  std::vector<double> in_use_;
   FlowsPlayed played_;
 };
 

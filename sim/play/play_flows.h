@@ -13,6 +13,7 @@ struct FlowsQuestion {
   std::span<const PlainFlow> flows;  // in the order of their starts
   const Network* network = nullptr;
   Resources* resources = nullptr;
+  MakeCarrier carrier = {};                  // none: flows
   std::span<const WireChange> changes = {};  // in the order of their times
   // How much of these was in use, interval by interval.
   std::vector<uint32_t> watched = {};
@@ -26,6 +27,8 @@ struct FlowsPlayed {
   std::vector<std::size_t> stranded;         // flows that have no way
   std::vector<std::vector<double>> watched;  // parts of capacity, of each interval
   uint64_t events = 0;
+  std::vector<double> delivered;  // parts of each, where packets may be lost for good
+  std::shared_ptr<const PacketReport> packets;
 };
 FlowsPlayed play_flows(const FlowsQuestion& question);
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sim/core/error.h"
+#include "sim/net/flows.h"
 #include "sim/net/port_resources.h"
 #include "sim/play/calls_in_time.h"
 
@@ -17,9 +18,8 @@ class CallListPlayer {
         options_(options),
         workers_(static_cast<std::size_t>(calls.front().network->workers())),
         ports_(*calls.front().network),
-        flows_(options.resources != nullptr ? *options.resources : ports_,
-               {options.alpha, options.send_buffer_B, most_work(options)}, agenda_),
-        in_time_(agenda_, flows_, options.jitter,
+        carrier_(make_carrier()),
+        in_time_(agenda_, *carrier_, options.jitter,
                  [this](uint32_t call, int worker, Time now) {
                    end(call, static_cast<std::size_t>(worker), now);
                  }),
@@ -41,7 +41,7 @@ class CallListPlayer {
       const auto first = agenda_.pop();
       happen(first.payload, first.time);
       while (agenda_.another_now()) happen(agenda_.pop().payload, first.time);
-      flows_.settle(first.time);
+      carrier_->settle(first.time);
     }
     if (ended_ < calls_.size() * workers_) throw InputError("", never_ends);
     return std::move(times_);
@@ -49,6 +49,16 @@ class CallListPlayer {
 
  private:
   enum Kind : uint8_t { ready = CallsInTime::kind_count };
+
+  std::unique_ptr<Carrier> make_carrier() {
+    Resources& resources = options_.resources != nullptr ? *options_.resources : ports_;
+    if (options_.carrier) return options_.carrier(resources, agenda_, nullptr);
+    return std::make_unique<Flows>(resources,
+                                   Flows::Options{.alpha = options_.alpha,
+                                                  .send_buffer_B = options_.send_buffer_B,
+                                                  .most_work = most_work(options_)},
+                                   agenda_);
+  }
 
   // Some ten seconds, where ports are shared; wires are asked for.
   static double most_work(const SharingOptions& options) {
@@ -58,8 +68,8 @@ class CallListPlayer {
   void happen(const Event& event, Time now) {
     if (event.kind() == ready)
       start_calls(event.subject(), now);
-    else if (event.kind() < Flows::kind_count)
-      in_time_.hear(flows_.happen(event, now), now);
+    else if (event.kind() < Carrier::kind_count)
+      in_time_.hear(carrier_->happen(event, now), now);
     else
       in_time_.happen(event, now);
   }
@@ -96,7 +106,7 @@ class CallListPlayer {
   std::size_t workers_;
   Agenda agenda_;
   PortResources ports_;
-  Flows flows_;
+  std::unique_ptr<Carrier> carrier_;
   CallsInTime in_time_;
   std::vector<std::size_t> next_call_;  // of each worker
   std::vector<int> under_way_;

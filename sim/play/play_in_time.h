@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/net/resources.h"
+#include "sim/net/carrier.h"
 #include "sim/play/play.h"
 
 namespace sgdsim {
@@ -30,6 +30,7 @@ struct CallTimes {
 struct SharingOptions {
   AlphaRule alpha = AlphaRule::port;
   Resources* resources = nullptr;  // null: the ports of the workers
+  MakeCarrier carrier = {};        // of messages on them; none: flows
   MessageJitter jitter = {};
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker

@@ -137,7 +137,9 @@ class RankPlayer {
 
   // Ports that are shared say when a sender is free, and when the last byte is there.
   void hear_from_ports(const Event& event, Time now) {
-    const auto [news, number] = flows_->happen(event, now);
+    const Carrier::Report report = flows_->happen(event, now);
+    const Carrier::News news = report.news;
+    const uint32_t number = report.message;
     if (news == Flows::News::nothing) return;
     const OnTheWay& what = on_the_way_[number];
     if (news == Flows::News::sender_free)

@@ -3,14 +3,10 @@
 
 namespace sgdsim {
 
-TrafficInTime::TrafficInTime(Agenda& agenda, Flows& flows, const Network& network,
+TrafficInTime::TrafficInTime(Agenda& agenda, Carrier& carrier, const Network& network,
                              std::span<const PlainFlow> list,
                              std::span<const WireChange> wire_changes)
-    : agenda_(agenda), flows_(flows), network_(network), list_(list), changes_(wire_changes) {
-  if (changes_.empty()) return;
-  for (uint32_t resource = 0; resource < flows.rates().resources(); ++resource)
-    capacities_.push_back(flows.rates().capacity(resource));
-}
+    : agenda_(agenda), carrier_(carrier), network_(network), list_(list), changes_(wire_changes) {}
 
 void TrafficInTime::begin() {
   if (!changes_.empty()) plan(changes, 0, changes_.front().at);
@@ -27,11 +23,12 @@ void TrafficInTime::happen(const Event& event, Time now) {
 void TrafficInTime::start(std::size_t number, Time now) {
   const PlainFlow& flow = list_[number];
   const auto size_B = static_cast<double>(flow.size.count());
-  const uint32_t message = flows_.send(
+  const uint32_t message = carrier_.send(
       {.from = flow.from,
        .to = flow.to,
        .size_B = size_B,
-       .leg = Wires(network_, flows_.alpha_of_legs()).leg(flow.from, flow.to, size_B, false),
+       .leg = Wires(network_, carrier_.alpha_of_legs()).leg(flow.from, flow.to, size_B, false),
+       .tells_when_free = false,
        .flow = number},
       now);
   if (message >= flow_of_.size()) flow_of_.resize(message + 1, none);
@@ -41,11 +38,18 @@ void TrafficInTime::start(std::size_t number, Time now) {
 
 void TrafficInTime::change(std::size_t number, Time now) {
   const WireChange& what = changes_[number];
-  if (what.factor > 0)
-    for (const uint32_t resource : what.resources)
-      flows_.set_capacity(resource, capacities_[resource] * what.factor);
-  flows_.open(what.resources, what.factor > 0, now);
+  if (what.loss >= 0) {
+    carrier_.lose(what.resources, what.loss);
+  } else {
+    change_bandwidth(what, now);
+  }
   if (++number < changes_.size()) plan(changes, number, changes_[number].at);
+}
+
+void TrafficInTime::change_bandwidth(const WireChange& what, Time now) {
+  if (what.factor > 0)
+    for (const uint32_t resource : what.resources) carrier_.scale(resource, what.factor);
+  carrier_.open(what.resources, what.factor > 0, now);
 }
 
 }  // namespace sgdsim

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/core/agenda.h"
-#include "sim/net/flows.h"
+#include "sim/net/carrier.h"
 #include "sim/work/plain_flow.h"
 
 namespace sgdsim {
@@ -16,6 +16,7 @@ struct WireChange {
   Time at;
   std::vector<uint32_t> resources;
   double factor = 1;
+  double loss = -1;  // of packets, in place of that; less than 0: as before
 };
 
 class TrafficInTime {
@@ -23,7 +24,7 @@ class TrafficInTime {
   enum Kind : uint8_t { starts = 14, changes };  // of its events; all kinds before are others'
 
   // Flows and changes in the order of their times.
-  TrafficInTime(Agenda& agenda, Flows& flows, const Network& network,
+  TrafficInTime(Agenda& agenda, Carrier& carrier, const Network& network,
                 std::span<const PlainFlow> list, std::span<const WireChange> wire_changes);
 
   void begin();
@@ -42,13 +43,13 @@ class TrafficInTime {
   }
   void start(std::size_t number, Time now);
   void change(std::size_t number, Time now);
+  void change_bandwidth(const WireChange& what, Time now);
 
   Agenda& agenda_;
-  Flows& flows_;
+  Carrier& carrier_;
   const Network& network_;
   std::span<const PlainFlow> list_;
   std::span<const WireChange> changes_;
-  std::vector<double> capacities_;  // without changes
   std::vector<std::size_t> flow_of_;
 };
 

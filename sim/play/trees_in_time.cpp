@@ -78,7 +78,7 @@ void CallsInTime::try_edge(int number, Time now) {
   what.size_B = trees.edges->block_B(at.flow, edge.sent);
   what.has_own_link = pipeline.link_duplex;
   what.leg =
-      Wires(*call.network, flows_.alpha_of_legs())
+      Wires(*call.network, carrier_.alpha_of_legs())
           .leg(from, to, what.size_B, pipeline.reduces && pipeline.flows[place(at.flow)].to_root);
   if (jitter_.on())
     what.leg = Wires::scaled(what.leg, jitter_.factor(static_cast<uint64_t>(trees.stage) + 1,
@@ -87,7 +87,7 @@ void CallsInTime::try_edge(int number, Time now) {
                                                       static_cast<uint64_t>(from)));
   ++edge.sent;
   edge.on_its_way = true;
-  const uint32_t message = flows_.send(what, now);
+  const uint32_t message = carrier_.send(what, now);
   if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
   on_the_way_[message] = {0, 0, number, 0, 0, what.leg.fold, false};
 }

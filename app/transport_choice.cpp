@@ -1,0 +1,53 @@
+// From words to packets.
+#include "app/transport_choice.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "app/step/override.h"
+#include "models/transport/transport.h"
+
+namespace sgdsim {
+
+void add_transport_option(CLI::App& command, std::string& transport) {
+  command.add_option("--transport", transport,
+                     "fidelity packet: how packets are sent, one of `sgdsim list transports`, and "
+                     "its options: \"ndp first_window=23\" (default: ideal)");
+}
+
+Json transport_in(const std::string& text) {
+  std::istringstream words(text);
+  std::string word;
+  Json json = {{"name", "ideal"}};
+  for (bool is_first = true; words >> word; is_first = false) {
+    const std::size_t equals = word.find('=');
+    if (is_first && equals == std::string::npos) {
+      json["name"] = word;
+      continue;
+    }
+    const std::string where = "--transport " + word.substr(0, 80);
+    if (equals == std::string::npos || equals == 0)
+      throw InputError(where, "expected field=value, as in \"ndp first_window=23\"");
+    const std::string field = word.substr(0, equals);
+    if (json.contains(field)) throw InputError(where, field + " is given twice");
+    json[field] = value_in(word.substr(equals + 1), where);
+  }
+  return json;
+}
+
+void check_packets(const Cluster& cluster) {
+  if (cluster.network.has_bands())
+    throw InputError("",
+                     "links with segments are for whole messages; packets need links with one "
+                     "latency and one bandwidth");
+}
+
+MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed) {
+  // Read once, so that what is wrong is known before anything is played.
+  const PacketSetup known = read_transport(transport, sizes_B, seed);
+  return [known](Resources& wires, Agenda& agenda, LinkWatch* watch) {
+    return std::make_unique<Packets>(wires, known, agenda, watch);
+  };
+}
+
+}  // namespace sgdsim

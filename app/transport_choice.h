@@ -1,0 +1,27 @@
+// `--transport "NAME FIELD=VALUE ..."`: how packets are sent, on command lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/json.h"
+#include "sim/net/carrier.h"
+#include "sim/net/cluster.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sgdsim {
+
+void add_transport_option(CLI::App& command, std::string& transport);
+// The same as the field `transport` of a file has.
+Json transport_in(const std::string& text);
+
+// Packets of a transport. `value`: its name, or an object; `sizes_B`: of messages, as far as known.
+MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed);
+
+// InputError if packets cannot be played there.
+void check_packets(const Cluster& cluster);
+
+}  // namespace sgdsim

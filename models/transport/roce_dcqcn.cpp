@@ -1,0 +1,233 @@
+// RDMA over Ethernet with DCQCN (Zhu et al., SIGCOMM 2015): switches mark by chance and tell their
+// neighbours to wait, receivers of marked packets say so, senders lower their rates and find back.
+// What is missing is sent again with everything behind it.
+#include <algorithm>
+#include <memory>
+
+#include "models/transport/registry.h"
+
+namespace sgdsim::transport::roce_dcqcn {
+namespace {
+
+constexpr int most_timeouts = 15;  // in a row, each twice as long
+constexpr uint32_t answer_every = 16;
+
+enum Says : uint8_t { have_until, expect, slow_down };
+
+struct DcqcnRules {
+  Duration timeout = Duration::ms(4);
+  double gain = 1.0 / 256;
+  Duration alpha_every = Duration::us(55);
+  Duration rise_every = Duration::us(55);
+  Duration slow_down_every = Duration::us(50);
+  double rise_after_B = 10e6;
+  int fast_rises = 5;  // half way back to the rate before
+  double step_Bps = 40e6 / 8;
+  double large_step_Bps = 400e6 / 8;
+  double least_rate = 0.001;  // of the line's
+};
+
+class DcqcnConversation final : public Conversation {
+ public:
+  DcqcnConversation(Packets& packets, uint32_t number, const Parcel& parcel,
+                    std::shared_ptr<const DcqcnRules> rules)
+      : Conversation(packets, number, parcel),
+        rules_(std::move(rules)),
+        line_rate_(route_.first_ps_per_B > 0 ? 1 / route_.first_ps_per_B : infinite),
+        rate_(line_rate_),
+        target_(line_rate_) {}
+
+  void begin(Time now) override {
+    next_send_ = now;
+    packets_.ready(*this, now);
+  }
+
+  Offer next(Packet& packet, Time now) override {
+    if (next_ == count() || next_send_ > now) return Offer::nothing;
+    packet.number = next_++;
+    packet.is_again = packet.number < highest_;
+    highest_ = std::max(highest_, next_);
+    const double size_B = packets_.setup().header_B + payload_B(packet.number);
+    sent_since_B_ += size_B;
+    if (sent_since_B_ >= rules_->rise_after_B) {
+      sent_since_B_ = 0;
+      rise(byte_rises_);
+    }
+    if (heard_by_ == Time::last()) heard_by_ = now + rules_->timeout;
+    const bool is_paced = rate_ < line_rate_;
+    if (is_paced) next_send_ = now + Duration::nearest_ps(size_B / rate_);
+    plan(now);
+    return next_ < count() && !is_paced ? Offer::more : Offer::last;
+  }
+
+  void at_receiver(const Packet& packet, Time now) override {
+    if (packet.is_marked && now >= next_slow_down_) {
+      next_slow_down_ = now + rules_->slow_down_every;
+      reply(slow_down, now);
+    }
+    if (packet.number == expected_) {
+      packets_.count_delivered();
+      ++expected_;
+      has_complained_ = false;
+      if (expected_ == count()) packets_.complete(*this);
+      if (expected_ == count() || expected_ % answer_every == 0) reply(have_until, now);
+    } else if (packet.number > expected_ && !has_complained_) {
+      has_complained_ = true;
+      reply(expect, now);
+    } else if (packet.number < expected_ && packet.number + 1 == count()) {
+      reply(have_until, now);
+    }
+  }
+
+  void at_sender(const Packet& packet, Time now) override {
+    if (packet.says == slow_down) return give_way(now);
+    timeouts_ = 0;
+    known_ = std::max(known_, packet.value);
+    if (known_ == count()) return packets_.finish(*this, now);
+    heard_by_ = known_ < next_ ? now + rules_->timeout : Time::last();
+    if (packet.says == expect) go_back(now);
+    plan(now);
+  }
+
+  void on_timer(Time now) override {
+    if (now >= heard_by_) {
+      packets_.count_timeout();
+      if (++timeouts_ > most_timeouts) return packets_.finish(*this, now);
+      heard_by_ = now + rules_->timeout * (int64_t{1} << timeouts_);
+      go_back(now);
+    }
+    if (now >= next_alpha_) {
+      alpha_ *= 1 - rules_->gain;
+      next_alpha_ = now + rules_->alpha_every;
+    }
+    if (now >= next_rise_) {
+      next_rise_ = now + rules_->rise_every;
+      rise(timer_rises_);
+    }
+    if (next_ < count() && now >= next_send_) packets_.ready(*this, now);
+    plan(now);
+  }
+
+ private:
+  static constexpr double infinite = 1e30;
+
+  void reply(Says what, Time now) {
+    Packet answer;
+    answer.says = what;
+    answer.value = expected_;
+    packets_.answer(*this, answer, now);
+  }
+
+  void go_back(Time now) {
+    next_ = known_;
+    packets_.ready(*this, now);
+  }
+
+  void give_way(Time now) {
+    target_ = rate_;
+    rate_ = std::max(rate_ * (1 - alpha_ / 2), rules_->least_rate * line_rate_);
+    alpha_ += rules_->gain * (1 - alpha_);
+    byte_rises_ = timer_rises_ = 0;
+    sent_since_B_ = 0;
+    next_alpha_ = now + rules_->alpha_every;
+    next_rise_ = now + rules_->rise_every;
+    plan(now);
+  }
+
+  // Half way back, then beyond by steps, then by large ones.
+  void rise(int& rises) {
+    ++rises;
+    if (rate_ >= line_rate_) return;
+    if (std::min(byte_rises_, timer_rises_) > rules_->fast_rises)
+      target_ += rules_->large_step_Bps * 1e-12;
+    else if (std::max(byte_rises_, timer_rises_) > rules_->fast_rises)
+      target_ += rules_->step_Bps * 1e-12;
+    target_ = std::min(target_, line_rate_);
+    rate_ = (rate_ + target_) / 2;
+    if (rate_ > 0.9999 * line_rate_) {
+      rate_ = line_rate_;
+      next_rise_ = next_alpha_ = Time::last();
+    }
+  }
+
+  // One timer for what comes first.
+  void plan(Time now) {
+    Time first = std::min({heard_by_, next_alpha_, next_rise_});
+    if (next_ < count() && next_send_ > now) first = std::min(first, next_send_);
+    if (first < Time::last())
+      packets_.set_timer(*this, first);
+    else
+      packets_.stop_timer(*this);
+  }
+
+  std::shared_ptr<const DcqcnRules> rules_;
+  // The sender's.
+  double line_rate_;  // bytes a picosecond
+  double rate_;
+  double target_;
+  double alpha_ = 1;
+  uint32_t next_ = 0;
+  uint32_t highest_ = 0;  // sent ever
+  uint32_t known_ = 0;    // so many have come
+  double sent_since_B_ = 0;
+  int byte_rises_ = 0;
+  int timer_rises_ = 0;
+  int timeouts_ = 0;
+  Time next_send_;
+  Time heard_by_ = Time::last();
+  Time next_alpha_ = Time::last();
+  Time next_rise_ = Time::last();
+  // The receiver's.
+  uint32_t expected_ = 0;
+  bool has_complained_ = false;
+  Time next_slow_down_;
+};
+
+void defaults(PacketSetup& setup) {
+  setup.packet_B = 4096;
+  setup.header_B = 64;
+  setup.queues.mark_above_B = QueueRules::filled(5'000);
+  setup.queues.mark_surely_B = 200'000;
+  setup.queues.mark_most = 0.01;
+  setup.queues.pause_above_B = 100'000;
+}
+
+void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
+  DcqcnRules rules;
+  QueueRules& queues = setup.queues;
+  rules.timeout = read_length(fields, "timeout", rules.timeout);
+  rules.gain = read_part(fields, "gain", rules.gain);
+  rules.alpha_every = read_length(fields, "alpha_every", rules.alpha_every);
+  rules.rise_every = read_length(fields, "rise_every", rules.rise_every);
+  rules.slow_down_every = read_length(fields, "slow_down_every", rules.slow_down_every);
+  if (const auto field = fields.find("step")) rules.step_Bps = field->bandwidth().Bps();
+  if (const auto field = fields.find("large_step")) rules.large_step_Bps = field->bandwidth().Bps();
+  queues.mark_above_B =
+      QueueRules::filled(read_size_B(fields, "mark_above", queues.mark_above_B.front()));
+  queues.mark_surely_B = read_size_B(fields, "mark_surely", queues.mark_surely_B);
+  queues.mark_most = read_part(fields, "mark_most", queues.mark_most);
+  if (queues.mark_surely_B < queues.mark_above_B.front())
+    fields.value().fail("`mark_surely` is below `mark_above`");
+  const bool pauses = read_flag(fields, "pause", true);
+  queues.pause_above_B = read_size_B(fields, "pause_above", queues.pause_above_B);
+  if (pauses && queues.pause_above_B < setup.packet_B)
+    fields.value().fail("`pause_above` is smaller than a packet (" +
+                        std::to_string(setup.packet_B) + " B)");
+  queues.resume_below_B = queues.pause_above_B / 2;
+  if (!pauses) queues.pause_above_B = QueueRules::no_limit;
+  const auto shared = std::make_shared<const DcqcnRules>(rules);
+  setup.transport = [shared]() -> PacketSetup::Connect {
+    return [shared](Packets& packets, uint32_t number, const Parcel& parcel) {
+      return std::make_unique<DcqcnConversation>(packets, number, parcel, shared);
+    };
+  };
+}
+
+}  // namespace
+
+Transport describe() {
+  return {"roce_dcqcn", "rates that marks lower, and switches that tell neighbours to wait",
+          defaults, read};
+}
+
+}  // namespace sgdsim::transport::roce_dcqcn

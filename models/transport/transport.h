@@ -1,0 +1,44 @@
+// How packets of a message are sent, acknowledged and sent again, and what switches do for it.
+//
+// A transport is one file and one line in registry.h. It gives packets and queues their defaults,
+// reads its own fields, and makes a Conversation (sim/net/conversation.h) for each message.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/json.h"
+#include "sim/net/packets.h"
+
+namespace sgdsim {
+
+struct Transport {
+  std::string_view name;
+  std::string_view summary;
+  void (*defaults)(PacketSetup& setup);
+  // Takes its own fields; the general ones have been read. `sizes_B`: of the messages that will be
+  // sent, as far as they are known.
+  void (*read)(Object& fields, const std::vector<double>& sizes_B, PacketSetup& setup);
+};
+
+// The field `transport`: a name, or an object with `name` and options. InputError for options of
+// other transports, too.
+PacketSetup read_transport(const Value& value, const std::vector<double>& sizes_B, uint64_t seed);
+std::string name_of_transport(const Value& value);
+
+// For people: which fields a value of `transport` may have.
+inline constexpr std::string_view general_transport_fields =
+    "packet, header, spray, buffer, queue_buffer";
+
+// ---- for transports
+
+// A chance, `name`; what there is if it is not given.
+double read_part(Object& fields, const std::string& name, double otherwise);
+Duration read_length(Object& fields, const std::string& name, Duration otherwise);
+// Whole numbers, or sizes, up to four thousand million.
+uint32_t read_count(Object& fields, const std::string& name, uint32_t least, uint32_t otherwise);
+uint32_t read_size_B(Object& fields, const std::string& name, uint32_t otherwise);
+bool read_flag(Object& fields, const std::string& name, bool otherwise);
+
+}  // namespace sgdsim

@@ -1,0 +1,231 @@
+// From card to port, from port to port: each packet on its way.
+#include <algorithm>
+
+#include "sim/net/packets.h"
+
+namespace sgdsim {
+namespace {
+
+std::size_t at(int number) { return static_cast<std::size_t>(number); }
+
+}  // namespace
+
+// ---- cards
+
+void Packets::ready(Conversation& connection, Time now) {
+  if (connection.is_ready_ || connection.is_finished_) return;
+  put_in_line(connection, now);
+}
+
+void Packets::put_in_line(Conversation& connection, Time now) {
+  connection.way_ = draw_way(connection, true);
+  const Parcel& parcel = connection.parcel_;
+  const uint32_t number = next_road(vertex_of_[at(parcel.from)], parcel.to, connection.way_);
+  if (number == no_road) {
+    unrouted_.push_back(connection.number_);
+    return;
+  }
+  Card& card = cards_[at(ports_[number].card)];
+  const uint32_t last = card.last[connection.queue];
+  if (last == Packet::none)
+    card.first[connection.queue] = connection.number_;
+  else
+    connections_[last]->next_ready_ = connection.number_;
+  card.last[connection.queue] = connection.number_;
+  connection.next_ready_ = Packet::none;
+  connection.is_ready_ = true;
+  card.filled = static_cast<uint8_t>(card.filled | (1U << connection.queue));
+  nudge(number, now);
+}
+
+void Packets::ask_connection(uint32_t number, Time now) {
+  Card& card = cards_[at(ports_[number].card)];
+  const auto queue = static_cast<std::size_t>(std::countr_zero(card.filled));
+  Conversation& connection = *connections_[card.first[queue]];
+  card.first[queue] = connection.next_ready_;
+  if (card.first[queue] == Packet::none) {
+    card.last[queue] = Packet::none;
+    card.filled = static_cast<uint8_t>(card.filled & ~(1U << queue));
+  }
+  connection.is_ready_ = false;
+  Packet packet;
+  packet.queue = connection.queue;
+  const Conversation::Offer offer =
+      connection.is_finished_ ? Conversation::Offer::nothing : connection.next(packet, now);
+  if (offer == Conversation::Offer::nothing) {
+    maybe_over_.push_back(connection.number_);
+    return;
+  }
+  packet.connection = connection.number_;
+  packet.to = connection.parcel_.to;
+  packet.end = vertex_of_[at(packet.to)];
+  packet.way = connection.way_;
+  packet.road = no_road;
+  packet.size_B = setup_.header_B + connection.payload_B(packet.number);
+  packet.sent = now;
+  ++counts_.sent;
+  if (packet.is_again) ++counts_.sent_again;
+  ++connection.in_network_;
+  transmit(number, pool_.add(packet), now);
+  if (!packet.is_again && ++connection.first_sent_ == connection.count_ && !connection.has_left_)
+    plan(left, connection.number_, ports_[number].busy_until);
+  if (offer == Conversation::Offer::more) put_in_line(connection, now);
+}
+
+void Packets::answer(Conversation& connection, Packet packet, Time now) {
+  packet.is_back = true;
+  packet.kind = PacketKind::answer;
+  dispatch(connection, packet, now);
+}
+
+void Packets::ask(Conversation& connection, Packet packet, Time now) {
+  packet.is_back = false;
+  packet.kind = PacketKind::question;
+  dispatch(connection, packet, now);
+}
+
+void Packets::dispatch(Conversation& connection, Packet packet, Time now) {
+  packet.connection = connection.number_;
+  packet.queue = 0;
+  packet.way = draw_way(connection, false);
+  packet.road = no_road;
+  packet.may_be_marked = packet.is_marked = packet.is_trimmed = false;
+  if (packet.size_B == 0) packet.size_B = setup_.answer_B;
+  ++counts_.answers;
+  ++connection.in_network_;
+  const Parcel& parcel = connection.parcel_;
+  packet.to = packet.is_back ? parcel.from : parcel.to;
+  packet.end = vertex_of_[at(packet.to)];
+  forward(pool_.add(packet), vertex_of_[at(packet.is_back ? parcel.to : parcel.from)], now);
+}
+
+// ---- ports
+
+// The port may have something to do.
+void Packets::nudge(uint32_t number, Time now) {
+  PacketPort& port = ports_[number];
+  if (port.is_planned || port.is_paused) return;
+  if (port.busy_until <= now) return go_on(number, now);
+  port.is_planned = true;
+  plan(frees, number, port.busy_until);
+}
+
+void Packets::go_on(uint32_t number, Time now) {
+  PacketPort& port = ports_[number];
+  if (port.is_paused) return;
+  port.is_planned = true;  // nobody else is to start it
+  // More than once where packets take no time.
+  while (port.busy_until <= now) {
+    const std::size_t queue = ports_.next_queue(port);
+    const uint8_t waiting = port.card >= 0 ? cards_[at(port.card)].filled : uint8_t{0};
+    const auto line =
+        waiting != 0 ? static_cast<std::size_t>(std::countr_zero(waiting)) : packet_queues;
+    if (queue == packet_queues && line == packet_queues) break;
+    if (queue > line) {
+      ask_connection(number, now);
+      continue;
+    }
+    const uint32_t packet = ports_.take(port, queue, now);
+    let_go(pool_[packet], now);
+    transmit(number, packet, now);
+  }
+  port.is_planned = false;
+  if (port.filled != 0 || (port.card >= 0 && cards_[at(port.card)].filled != 0)) nudge(number, now);
+}
+
+void Packets::transmit(uint32_t number, uint32_t place, Time now) {
+  PacketPort& port = ports_[number];
+  Packet& packet = pool_[place];
+  port.busy_until = now + Duration::nearest_ps(port.ps_per_B * packet.size_B);
+  packet.road = number;
+  carried_B_[number] += packet.size_B;
+  if (watch_ != nullptr && watched_[number] > 0)
+    watch_->add(watched_[number] - 1, now, port.busy_until, 1);
+  Time there = port.busy_until + port.latency;
+  if (port.to != packet.end) there += port.passing;
+  plan(arrives, place, there);
+}
+
+void Packets::arrive(uint32_t place, Time now) {
+  const RoadEnd& end = ends_[pool_[place].road];
+  if (end.loss > 0 && loss_random_.uniform() < static_cast<double>(end.loss))
+    return drop(place, counts_.lost);
+  if (end.vertex != pool_[place].end) return forward(place, end.vertex, now);
+  const Packet packet = pool_[place];
+  Conversation& connection = *connections_[packet.connection];
+  pool_.remove(place);
+  ++counts_.ended;
+  if (--connection.in_network_ == 0) maybe_over_.push_back(connection.number_);
+  if (packet.is_back)
+    connection.at_sender(packet, now);
+  else
+    connection.at_receiver(packet, now);
+}
+
+void Packets::forward(uint32_t place, int vertex, Time now) {
+  Packet& packet = pool_[place];
+  const uint32_t number = next_road(vertex, packet.to, packet.way);
+  if (number == no_road) return drop(place, counts_.unrouted);
+  enter(number, place, vertex, now);
+}
+
+void Packets::enter(uint32_t number, uint32_t place, int vertex, Time now) {
+  PacketPort& port = ports_[number];
+  if (port.busy_until <= now && port.filled == 0 && !port.is_planned && !port.is_paused)
+    return transmit(number, place, now);
+  uint32_t victim = Packet::none;
+  switch (ports_.admit(port, place, now, victim, counts_)) {
+    case Admission::queued:
+      hold(pool_[place], now);
+      break;
+    case Admission::dropped:
+      drop(place, counts_.dropped);
+      break;
+    case Admission::selected:
+      drop(place, counts_.selected);
+      break;
+    case Admission::returned: {
+      ++counts_.returned;
+      Packet& packet = pool_[place];
+      packet.is_back = true;
+      packet.to = connections_[packet.connection]->parcel_.from;
+      packet.end = vertex_of_[at(packet.to)];
+      packet.way = static_cast<uint32_t>(ways_random_.bits());
+      return forward(place, vertex, now);
+    }
+  }
+  if (victim != Packet::none)
+    drop(victim, setup_.queues.rule == QueueRule::push_out ? counts_.pushed_out : counts_.dropped);
+  nudge(number, now);
+}
+
+void Packets::drop(uint32_t place, int64_t& counter) {
+  ++counter;
+  Conversation& connection = *connections_[pool_[place].connection];
+  if (--connection.in_network_ == 0) maybe_over_.push_back(connection.number_);
+  pool_.remove(place);
+}
+
+// What came by a road waits here; when it is too much, the port that feeds the road has to wait.
+void Packets::hold(const Packet& packet, Time now) {
+  const QueueRules& rules = ports_.rules();
+  if (rules.pause_above_B == QueueRules::no_limit || packet.road == no_road) return;
+  PacketPort& feeder = ports_[packet.road];
+  feeder.held_B += packet.size_B;
+  if (feeder.held_B <= rules.pause_above_B || feeder.has_told_to_wait) return;
+  feeder.has_told_to_wait = true;
+  ++counts_.pauses;
+  plan(pauses, packet.road, now + feeder.latency, 1);
+}
+
+void Packets::let_go(const Packet& packet, Time now) {
+  const QueueRules& rules = ports_.rules();
+  if (rules.pause_above_B == QueueRules::no_limit || packet.road == no_road) return;
+  PacketPort& feeder = ports_[packet.road];
+  feeder.held_B -= packet.size_B;
+  if (feeder.held_B > rules.resume_below_B || !feeder.has_told_to_wait) return;
+  feeder.has_told_to_wait = false;
+  plan(pauses, packet.road, now + feeder.latency, 0);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,182 @@
+// Lists of packets, cut and joined.
+#include "sim/net/packet_ports.h"
+
+#include <algorithm>
+
+namespace sgdsim {
+namespace {
+
+constexpr uint32_t header_B = 64;  // of data that was cut down
+constexpr std::size_t headers = 0;
+constexpr std::size_t data = 1;
+
+}  // namespace
+
+void PacketPorts::add(const Road& road) {
+  PacketPort& port = ports_.emplace_back();
+  port.ps_per_B = road.ps_per_B;
+  port.latency = road.latency;
+  port.passing = road.passing;
+  port.to = road.to;
+}
+
+void PacketPorts::append(PacketPort& port, uint32_t number, Time now) {
+  Packet& packet = pool_[number];
+  PacketQueue& queue = port.queues[packet.queue];
+  count(port, now);
+  packet.next = Packet::none;
+  if (queue.last == Packet::none)
+    queue.first = number;
+  else
+    pool_[queue.last].next = number;
+  queue.last = number;
+  queue.bytes += packet.size_B;
+  ++queue.count;
+  port.bytes += packet.size_B;
+  port.most_B = std::max(port.most_B, port.bytes);
+  port.filled = static_cast<uint8_t>(port.filled | (1U << packet.queue));
+}
+
+void PacketPorts::remove(PacketPort& port, std::size_t place, uint32_t before, uint32_t number,
+                         Time now) {
+  const Packet& packet = pool_[number];
+  PacketQueue& queue = port.queues[place];
+  count(port, now);
+  if (before == Packet::none)
+    queue.first = packet.next;
+  else
+    pool_[before].next = packet.next;
+  if (queue.last == number) queue.last = before;
+  queue.bytes -= packet.size_B;
+  --queue.count;
+  port.bytes -= packet.size_B;
+  if (queue.first == Packet::none) port.filled = static_cast<uint8_t>(port.filled & ~(1U << place));
+}
+
+Admission PacketPorts::admit(PacketPort& port, uint32_t packet, Time now, uint32_t& victim,
+                             PacketCounts& counts) {
+  switch (rules_.rule) {
+    case QueueRule::trim:
+      return admit_or_trim(port, packet, now, victim, counts);
+    case QueueRule::push_out:
+      return admit_or_push_out(port, packet, now, victim);
+    case QueueRule::priority:
+      break;
+  }
+  return admit_by_priority(port, packet, now, counts);
+}
+
+bool PacketPorts::marks(const PacketPort& port, const Packet& packet) {
+  const uint32_t length = rules_.marks_by_port ? port.bytes : port.queues[packet.queue].bytes;
+  const uint32_t from = rules_.mark_above_B[packet.queue];
+  if (length <= from) return false;
+  if (length >= rules_.mark_surely_B) return true;
+  const double part = static_cast<double>(length - from) / (rules_.mark_surely_B - from);
+  return draws(part * rules_.mark_most);
+}
+
+Admission PacketPorts::admit_by_priority(PacketPort& port, uint32_t number, Time now,
+                                         PacketCounts& counts) {
+  Packet& packet = pool_[number];
+  if (port.queues[packet.queue].bytes > rules_.queue_limit_B[packet.queue])
+    return Admission::dropped;
+  if (rules_.port_limit_B < QueueRules::no_limit &&
+      uint64_t{port.bytes} + packet.size_B > rules_.port_limit_B)
+    return Admission::dropped;
+  if (packet.kind == PacketKind::data && marks(port, packet)) {
+    if (packet.may_be_marked) {
+      packet.is_marked = true;
+      ++counts.marked;
+    } else if (rules_.selects) {
+      return Admission::selected;
+    }
+  }
+  append(port, number, now);
+  return Admission::queued;
+}
+
+// With equal chance the packet that comes or the last one of the queue loses its data.
+Admission PacketPorts::admit_or_trim(PacketPort& port, uint32_t number, Time now, uint32_t& victim,
+                                     PacketCounts& counts) {
+  Packet& packet = pool_[number];
+  uint32_t cut = number;
+  if (packet.queue == data) {
+    PacketQueue& queue = port.queues[data];
+    if (queue.count < rules_.trim_above) {
+      append(port, number, now);
+      return Admission::queued;
+    }
+    if (queue.count > 0 && draws(0.5)) {
+      cut = queue.last;
+      uint32_t before = Packet::none;
+      for (uint32_t one = queue.first; one != cut; one = pool_[one].next) before = one;
+      remove(port, data, before, cut, now);
+      append(port, number, now);
+    }
+    pool_[cut].is_trimmed = true;
+    pool_[cut].size_B = header_B;
+    pool_[cut].queue = headers;
+    ++counts.trimmed;
+  }
+  if (port.queues[headers].bytes + pool_[cut].size_B <= rules_.queue_limit_B[headers]) {
+    append(port, cut, now);
+    return Admission::queued;
+  }
+  const bool may_return = pool_[cut].is_trimmed && !pool_[cut].is_back;
+  if (cut == number) return may_return ? Admission::returned : Admission::dropped;
+  victim = cut;
+  return Admission::queued;
+}
+
+Admission PacketPorts::admit_or_push_out(PacketPort& port, uint32_t number, Time now,
+                                         uint32_t& victim) {
+  const Packet& packet = pool_[number];
+  if (packet.queue == data && uint64_t{port.bytes} + packet.size_B > rules_.port_limit_B) {
+    uint32_t worst = number;
+    uint32_t before_worst = Packet::none;
+    uint32_t before = Packet::none;
+    for (uint32_t one = port.queues[data].first; one != Packet::none; one = pool_[one].next) {
+      if (pool_[one].value > pool_[worst].value ||
+          (worst != number && pool_[one].value == pool_[worst].value)) {
+        worst = one;
+        before_worst = before;
+      }
+      before = one;
+    }
+    if (worst == number) return Admission::dropped;
+    remove(port, data, before_worst, worst, now);
+    victim = worst;
+  }
+  append(port, number, now);
+  return Admission::queued;
+}
+
+std::size_t PacketPorts::next_queue(const PacketPort& port) const {
+  if (port.filled == 0) return packet_queues;
+  const auto first = static_cast<std::size_t>(std::countr_zero(port.filled));
+  const bool both = (port.filled & 3U) == 3U;
+  if (rules_.rule == QueueRule::trim && both && port.headers_sent >= rules_.headers_in_turn)
+    return data;
+  return first;
+}
+
+uint32_t PacketPorts::take(PacketPort& port, std::size_t queue, Time now) {
+  uint32_t chosen = port.queues[queue].first;
+  uint32_t before = Packet::none;
+  if (rules_.rule == QueueRule::push_out && queue == data) {
+    // The message with the least left, and of that the packet that came first.
+    uint32_t least = chosen;
+    for (uint32_t one = chosen; one != Packet::none; one = pool_[one].next)
+      if (pool_[one].value < pool_[least].value) least = one;
+    while (pool_[chosen].connection != pool_[least].connection) {
+      before = chosen;
+      chosen = pool_[chosen].next;
+    }
+  }
+  if (rules_.rule == QueueRule::trim)
+    port.headers_sent = queue == headers ? port.headers_sent + 1 : 0;
+  remove(port, queue, before, chosen, now);
+  return chosen;
+}
+
+}  // namespace sgdsim

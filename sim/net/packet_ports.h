@@ -1,0 +1,122 @@
+// The ports of switches and cards: queues, and what happens when they are full.
+//
+// A port sends one packet after the other over its road. Eight queues go by strict priority, queue
+// 0 first; a packet that is being sent is not interrupted, and is in no queue. One mechanism marks
+// and selects: above the threshold of its queue a packet that may be marked is marked, and another
+// one is dropped if `selects`. Answers and questions are neither.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "sim/core/random.h"
+#include "sim/net/packet.h"
+#include "sim/net/roads.h"
+
+namespace sgdsim {
+
+inline constexpr std::size_t packet_queues = 8;
+
+enum class QueueRule : uint8_t {
+  priority,  // strict, with marks and selective drops
+  trim,      // full queues cut data down to headers, which go first (NDP)
+  push_out   // the packet with the most left to send leaves a full port, the least goes first
+};
+
+struct QueueRules {
+  static constexpr uint32_t no_limit = std::numeric_limits<uint32_t>::max();
+
+  QueueRule rule = QueueRule::priority;
+  uint32_t port_limit_B = no_limit;  // of all queues together
+  std::array<uint32_t, packet_queues> queue_limit_B = filled(no_limit);
+  std::array<uint32_t, packet_queues> mark_above_B = filled(no_limit);
+  bool marks_by_port = false;         // what counts is what is in all queues
+  uint32_t mark_surely_B = 0;         // from the threshold to here: marked by chance (RED)
+  double mark_most = 1;               // with this chance at the end
+  bool selects = false;               // drop above the threshold what may not be marked
+  uint32_t trim_above = no_limit;     // packets of data
+  uint32_t headers_in_turn = 10;      // for each packet of data
+  uint32_t pause_above_B = no_limit;  // of what came by one road: it is told to wait (PFC)
+  uint32_t resume_below_B = 0;
+
+  static constexpr std::array<uint32_t, packet_queues> filled(uint32_t value) {
+    std::array<uint32_t, packet_queues> all{};
+    all.fill(value);
+    return all;
+  }
+};
+
+struct PacketQueue {
+  uint32_t first = Packet::none;
+  uint32_t last = Packet::none;
+  uint32_t bytes = 0;
+  uint32_t count = 0;
+};
+
+// What every packet looks at comes first, for the cache.
+struct PacketPort {
+  alignas(64) Time busy_until;
+  double ps_per_B = 0;
+  Duration latency;
+  Duration passing;
+  int to = 0;               // a vertex
+  int32_t card = -1;        // of a worker, that asks connections for data; -1: a switch
+  uint32_t bytes = 0;       // in all queues
+  uint8_t filled = 0;       // a bit for each queue
+  bool is_planned = false;  // an event when it is free
+  bool is_paused = false;
+  bool has_told_to_wait = false;  // those who feed what this road brings
+  uint32_t headers_sent = 0;      // since the last data
+  std::array<PacketQueue, packet_queues> queues;
+  double byte_ps = 0;  // bytes in queues, times how long
+  Time counted_until;
+  uint32_t most_B = 0;  // in all queues, ever
+  uint32_t held_B = 0;  // of what came by this road and waits behind it
+};
+
+// What becomes of a packet that comes to a port which is busy.
+enum class Admission : uint8_t { queued, dropped, selected, returned };
+
+class PacketPorts {
+ public:
+  PacketPorts(const QueueRules& rules, PacketPool& pool, uint64_t seed)
+      : rules_(rules), pool_(pool), random_(seed) {}
+
+  void add(const Road& road);
+  PacketPort& operator[](uint32_t number) { return ports_[number]; }
+  const PacketPort& operator[](uint32_t number) const { return ports_[number]; }
+  uint32_t count() const { return static_cast<uint32_t>(ports_.size()); }
+  const QueueRules& rules() const { return rules_; }
+
+  // Queues a packet or says why not. Another one may have to go for it: `victim`.
+  Admission admit(PacketPort& port, uint32_t packet, Time now, uint32_t& victim,
+                  PacketCounts& counts);
+  // The queue that goes next; packet_queues if all are empty.
+  std::size_t next_queue(const PacketPort& port) const;
+  uint32_t take(PacketPort& port, std::size_t queue, Time now);
+  bool draws(double chance) { return random_.uniform() < chance; }
+
+ private:
+  void append(PacketPort& port, uint32_t packet, Time now);
+  void remove(PacketPort& port, std::size_t queue, uint32_t before, uint32_t packet, Time now);
+  Admission admit_by_priority(PacketPort& port, uint32_t packet, Time now, PacketCounts& counts);
+  Admission admit_or_trim(PacketPort& port, uint32_t packet, Time now, uint32_t& victim,
+                          PacketCounts& counts);
+  Admission admit_or_push_out(PacketPort& port, uint32_t packet, Time now, uint32_t& victim);
+  bool marks(const PacketPort& port, const Packet& packet);
+  static void count(PacketPort& port, Time now) {
+    port.byte_ps +=
+        static_cast<double>(port.bytes) * static_cast<double>((now - port.counted_until).ps());
+    port.counted_until = now;
+  }
+
+  QueueRules rules_;
+  PacketPool& pool_;
+  Random random_;
+  std::vector<PacketPort> ports_;
+};
+
+}  // namespace sgdsim

@@ -1,0 +1,401 @@
+// From messages to connections, from connections to packets, and back.
+#include "sim/net/packets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "sim/core/error.h"
+#include "sim/net/packet_report.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_connections = 1 << 22;  // at a time
+constexpr std::size_t most_choices = 1 << 27;      // of four bytes
+constexpr uint32_t most_ways = 4096;               // that are permuted
+
+std::size_t at(int number) { return static_cast<std::size_t>(number); }
+
+Roads& roads_of(Resources& wires) {
+  Roads* roads = wires.roads();
+  if (roads == nullptr) throw InputError("", "packets need a cluster with wires: a cluster file");
+  return *roads;
+}
+
+}  // namespace
+
+Packets::Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch* watch)
+    : wires_(wires),
+      roads_(roads_of(wires)),
+      setup_(std::move(setup)),
+      connect_(setup_.transport()),
+      agenda_(agenda),
+      watch_(watch),
+      ports_(setup_.queues, pool_, Random(setup_.seed).stream(1).bits()),
+      ways_random_(Random(setup_.seed).stream(2)),
+      loss_random_(Random(setup_.seed).stream(3)) {
+  for (const Road& road : roads_.all()) {
+    ports_.add(road);
+    ends_.push_back({road.to, 0});
+  }
+  agenda_.tell_of_near_events(this, [](void* who, const Event& event, bool is_next) {
+    static_cast<Packets*>(who)->fetch(event, is_next);
+  });
+  carried_B_.resize(ports_.count());
+  std::vector<int32_t> worker_at(at(roads_.vertices()), -1);
+  for (int worker = 0; worker < roads_.workers(); ++worker) {
+    vertex_of_.push_back(roads_.vertex_of(worker));
+    goals_.push_back(roads_.goal_of(worker));
+    worker_at[at(vertex_of_.back())] = worker;
+  }
+  make_table();
+  // Roads are pairs, there and back: what leads to a worker says where the other one begins.
+  for (uint32_t number = 0; number < ports_.count(); ++number) {
+    if (worker_at[at(ports_[number ^ 1U].to)] < 0) continue;
+    ports_[number].card = static_cast<int32_t>(cards_.size());
+    cards_.emplace_back();
+  }
+  if (watch_ == nullptr) return;
+  watched_.resize(ports_.count());
+  for (std::size_t place = 0; place < watch_->resources().size(); ++place)
+    watched_[watch_->resources()[place]] = static_cast<uint32_t>(place) + 1;
+}
+
+Packets::~Packets() { agenda_.tell_of_near_events(nullptr, nullptr); }
+
+// Into the cache, before it is needed.
+void Packets::fetch(const Event& event, bool is_next) {
+  if (event.kind() == arrives) {
+    __builtin_prefetch(&pool_[event.subject()]);
+  } else if (event.kind() == frees) {
+    PacketPort& port = ports_[event.subject()];
+    __builtin_prefetch(&port);
+    if (!is_next) return;
+    const uint32_t first =
+        port.queues[0].first != Packet::none ? port.queues[0].first : port.queues[1].first;
+    if (first != Packet::none) __builtin_prefetch(&pool_[first]);
+  }
+}
+
+// ---- messages
+
+uint32_t Packets::send(const Parcel& parcel, Time now) {
+  uint32_t number = static_cast<uint32_t>(connections_.size());
+  if (unused_.empty()) {
+    if (connections_.size() == most_connections)
+      throw InputError("", "more than " + std::to_string(most_connections) +
+                               " messages are under way at a time: too many for packets");
+    connections_.emplace_back();
+    versions_.push_back(0);
+  } else {
+    number = unused_.back();
+    unused_.pop_back();
+  }
+  connections_[number] = connect_(*this, number, parcel);
+  Conversation& connection = *connections_[number];
+  connection.version_ = versions_[number];
+  connection.has_left_ = parcel.waits_for_receiver || !parcel.tells_when_free;
+  if (!parcel.waits_for_receiver) start(connection, now);
+  return number;
+}
+
+void Packets::want(uint32_t message, Time now) { set_timer(*connections_[message], now); }
+
+void Packets::start(Conversation& connection, Time now) {
+  connection.has_begun_ = true;
+  const Parcel& parcel = connection.parcel_;
+  if (setup_.spray == Spray::per_flow)
+    connection.own_way_ = static_cast<uint32_t>(Random(setup_.seed)
+                                                    .stream(static_cast<uint64_t>(parcel.from))
+                                                    .stream(static_cast<uint64_t>(parcel.to))
+                                                    .stream(parcel.flow)
+                                                    .bits());
+  if (parcel.from != parcel.to) return connection.begin(now);
+  connection.is_finished_ = true;
+  if (!connection.has_left_) plan(left, connection.number_, now);
+  set_timer(connection, now);
+}
+
+void Packets::complete(Conversation& connection) {
+  if (connection.is_complete_) return;
+  connection.is_complete_ = true;
+  report_ = {News::arrived, connection.number_, connection.delivered_part()};
+  maybe_over_.push_back(connection.number_);
+}
+
+void Packets::finish(Conversation& connection, Time now) {
+  if (connection.is_finished_) return;
+  connection.is_finished_ = true;
+  stop_timer(connection);
+  if (!connection.has_left_ && connection.first_sent_ < connection.count_)
+    plan(left, connection.number_, now);
+  maybe_over_.push_back(connection.number_);
+}
+
+void Packets::forget_what_is_over() {
+  for (const uint32_t number : maybe_over_) {
+    const Conversation* it = connections_[number].get();
+    if (it == nullptr || !it->is_complete_ || !it->is_finished_ || !it->has_left_ ||
+        it->in_network_ > 0 || it->is_ready_)
+      continue;
+    versions_[number] = it->version_ + 1;
+    connections_[number].reset();
+    unused_.push_back(number);
+  }
+  maybe_over_.clear();
+}
+
+std::vector<Parcel> Packets::stranded() const {
+  std::vector<Parcel> parcels;
+  for (const auto& connection : connections_)
+    if (connection && !connection->is_complete_) parcels.push_back(connection->parcel_);
+  return parcels;
+}
+
+Carrier::Report Packets::happen(const Event& event, Time now) {
+  report_ = {};
+  const uint32_t subject = event.subject();
+  switch (event.kind()) {
+    case arrives:
+      arrive(subject, now);
+      break;
+    case frees:
+      ports_[subject].is_planned = false;
+      go_on(subject, now);
+      break;
+    case left:
+      connections_[subject]->has_left_ = true;
+      maybe_over_.push_back(subject);
+      report_ = {News::sender_free, subject};
+      break;
+    case rings:
+      if (connections_[subject] && event.is_of(connections_[subject]->version_))
+        happen_timer(subject, now);
+      break;
+    case pauses:
+      ports_[subject].is_paused = event.is_of(1);
+      if (!ports_[subject].is_paused) nudge(subject, now);
+      break;
+    case pulls:
+      pull_(static_cast<int>(subject), now);
+      break;
+    default:
+      break;
+  }
+  forget_what_is_over();
+  return report_;
+}
+
+// ---- timers
+
+void Packets::set_timer(Conversation& connection, Time when) {
+  connection.timer_ = when;
+  if (connection.planned_ <= when) return;
+  connection.planned_ = when;
+  plan(rings, connection.number_, when, ++connection.version_);
+}
+
+void Packets::happen_timer(uint32_t number, Time now) {
+  Conversation& connection = *connections_[number];
+  connection.planned_ = Time::last();
+  if (connection.timer_ == Time::last()) return;
+  if (connection.timer_ > now) return set_timer(connection, connection.timer_);
+  connection.timer_ = Time::last();
+  if (!connection.has_begun_) return start(connection, now);
+  if (connection.parcel_.from == connection.parcel_.to) return complete(connection);
+  connection.on_timer(now);
+}
+
+void Packets::plan_pull(int worker, Time when) { plan(pulls, static_cast<uint32_t>(worker), when); }
+
+// ---- routes
+
+void Packets::make_table() {
+  const std::size_t vertices = at(roads_.vertices());
+  std::vector<uint32_t> count(vertices);
+  only_road_.assign(vertices, no_road);
+  row_of_.assign(vertices, 0);
+  for (uint32_t number = 0; number < ports_.count(); ++number) {
+    if (!roads_.all()[number].is_there) continue;
+    const std::size_t from = at(ports_[number ^ 1U].to);
+    ++count[from];
+    only_road_[from] = number;
+  }
+  for (std::size_t vertex = 0; vertex < vertices; ++vertex) {
+    if (count[vertex] == 1) continue;
+    only_road_[vertex] = no_road;
+    row_of_[vertex] = static_cast<uint32_t>(rows_++);
+  }
+  column_of_.assign(vertices, no_road);
+  for (const Roads::Goal& goal : goals_)
+    if (column_of_[at(goal.vertex)] == no_road)
+      column_of_[at(goal.vertex)] = static_cast<uint32_t>(columns_++);
+  if (rows_ * columns_ > most_choices)
+    throw InputError("", "the cluster is too large for packets: " + std::to_string(rows_) +
+                             " switches with routes to " + std::to_string(columns_) + " places");
+  table_.resize(rows_ * columns_);
+  is_known_.resize(columns_);
+}
+
+// The column of a goal.
+void Packets::find_choices(int goal) {
+  const std::size_t column = column_of_[at(goal)];
+  std::vector<uint32_t> found;
+  for (int vertex = 0; vertex < roads_.vertices(); ++vertex) {
+    if (only_road_[at(vertex)] != no_road) continue;
+    found.clear();
+    roads_.next_roads(vertex, goal, found);
+    const auto [place, is_new] =
+        known_choices_.try_emplace(found, static_cast<uint32_t>(choices_.size()));
+    if (is_new) {
+      choices_.push_back(
+          {static_cast<uint32_t>(choice_roads_.size()), static_cast<uint32_t>(found.size())});
+      choice_roads_.insert(choice_roads_.end(), found.begin(), found.end());
+    }
+    table_[row_of_[at(vertex)] * columns_ + column] = place->second;
+  }
+  is_known_[column] = true;
+}
+
+Packets::Choice Packets::choice_at(int vertex, int goal) {
+  const std::size_t column = column_of_[at(goal)];
+  if (!is_known_[column]) find_choices(goal);
+  return choices_[table_[row_of_[at(vertex)] * columns_ + column]];
+}
+
+uint32_t Packets::next_road(int vertex, int worker, uint32_t& digits) {
+  const Roads::Goal& goal = goals_[at(worker)];
+  uint32_t road = only_road_[at(vertex)];
+  if (vertex == goal.vertex && !goal.is_own) road = goal.last;
+  if (road != no_road) return has_closed_ && !roads_.is_open(road) ? no_road : road;
+  const Choice choice = choice_at(vertex, goal.vertex);
+  if (choice.count == 0) return no_road;
+  if (choice.count == 1) return choice_roads_[choice.first];
+  const uint32_t chosen = digits % choice.count;
+  digits /= choice.count;
+  return choice_roads_[choice.first + chosen];
+}
+
+RouteFacts Packets::route(int from, int to) {
+  RouteFacts facts;
+  const int end = vertex_of_[at(to)];
+  for (int vertex = vertex_of_[at(from)]; vertex != end;) {
+    const Roads::Goal& goal = goals_[at(to)];
+    const bool is_last = vertex == goal.vertex && !goal.is_own;
+    if (!is_last && only_road_[at(vertex)] == no_road) {
+      const uint32_t choices = choice_at(vertex, goal.vertex).count;
+      if (choices > 1 && facts.ways <= most_ways / choices) facts.ways *= choices;
+    }
+    uint32_t digits = 0;
+    const uint32_t number = next_road(vertex, to, digits);
+    if (number == no_road) break;
+    const PacketPort& port = ports_[number];
+    if (facts.roads == 0) facts.first_ps_per_B = port.ps_per_B;
+    ++facts.roads;
+    facts.ps_per_B = std::max(facts.ps_per_B, port.ps_per_B);
+    facts.last_ps_per_B = port.ps_per_B;
+    facts.all_ps_per_B += port.ps_per_B;
+    facts.latency += port.latency;
+    if (port.to != end) facts.latency += port.passing;
+    vertex = port.to;
+  }
+  return facts;
+}
+
+uint32_t Packets::draw_way(Conversation& connection, bool is_data) {
+  if (connection.route_.ways <= 1) return connection.own_way_;
+  switch (setup_.spray) {
+    case Spray::per_flow:
+      return connection.own_way_;
+    case Spray::by_destination:
+      return static_cast<uint32_t>(is_data ? connection.parcel_.to : connection.parcel_.from);
+    case Spray::random:
+      break;
+    case Spray::permuted:
+      if (!is_data) break;
+      std::vector<uint16_t>& order = connection.permutation_;
+      if (connection.next_way_ == order.size()) {
+        if (order.empty()) {
+          order.resize(connection.route_.ways);
+          std::iota(order.begin(), order.end(), uint16_t{0});
+        }
+        for (std::size_t i = order.size(); i > 1; --i)
+          std::swap(order[i - 1], order[ways_random_.below(i)]);
+        connection.next_way_ = 0;
+      }
+      return order[connection.next_way_++];
+  }
+  return static_cast<uint32_t>(ways_random_.bits());
+}
+
+// ---- changes
+
+void Packets::scale(uint32_t resource, double factor) {
+  ports_[resource].ps_per_B = roads_.all()[resource].ps_per_B / factor;
+}
+
+void Packets::lose(std::span<const uint32_t> resources, double chance) {
+  for (const uint32_t resource : resources) ends_[resource].loss = static_cast<float>(chance);
+}
+
+std::shared_ptr<const PacketReport> Packets::report(Time end) const {
+  auto report = std::make_shared<PacketReport>();
+  report->counts = counts_;
+  report->in_network = pool_.in_use();
+  for (uint32_t number = 0; number < ports_.count(); ++number) {
+    const PacketPort& port = ports_[number];
+    if (port.most_B == 0) continue;
+    const double waiting =
+        port.byte_ps +
+        static_cast<double>(port.bytes) *
+            static_cast<double>((std::max(end, port.counted_until) - port.counted_until).ps());
+    report->queues.push_back(
+        {number, port.most_B, waiting / static_cast<double>(std::max<int64_t>(1, end.ps()))});
+  }
+  return report;
+}
+
+void Packets::open(std::span<const uint32_t> resources, bool is_open, Time now) {
+  if (!wires_.open(resources, is_open)) return;
+  is_known_.assign(columns_, false);
+  has_closed_ = true;
+  if (!is_open)
+    for (const uint32_t number : resources)
+      for (PacketPort& port = ports_[number]; port.filled != 0;) {
+        const uint32_t packet = ports_.take(port, ports_.next_queue(port), now);
+        let_go(pool_[packet], now);
+        drop(packet, counts_.unrouted);
+      }
+  // Everybody who waits in a line looks for a way again.
+  std::vector<uint32_t> again = std::exchange(unrouted_, {});
+  for (Card& card : cards_) {
+    for (const uint32_t first : card.first)
+      for (uint32_t one = first; one != Packet::none; one = connections_[one]->next_ready_) {
+        connections_[one]->is_ready_ = false;
+        again.push_back(one);
+      }
+    card = {};
+  }
+  for (const uint32_t one : again)
+    if (connections_[one]) ready(*connections_[one], now);
+  forget_what_is_over();
+}
+
+// ---- connections
+
+Conversation::Conversation(Packets& packets, uint32_t number, const Parcel& parcel)
+    : packets_(packets), number_(number), parcel_(parcel) {
+  const auto full = packets.setup().packet_B - packets.setup().header_B;
+  const double count = std::max(1.0, std::ceil(parcel.size_B / full));
+  constexpr double most_packets = 1U << 31U;
+  if (count > most_packets) throw InputError("", "a message of too many packets");
+  count_ = static_cast<uint32_t>(count);
+  payload_B_ = full;
+  last_B_ = static_cast<uint32_t>(
+      std::ceil(parcel.size_B - static_cast<double>(full) * static_cast<double>(count_ - 1)));
+  if (parcel.from != parcel.to) route_ = packets.route(parcel.from, parcel.to);
+}
+
+}  // namespace sgdsim

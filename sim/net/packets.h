@@ -1,0 +1,173 @@
+// Messages as packets: store and forward from road to road, through the queues of ports.
+//
+// A packet takes one event a road: where a port is idle its departure is known when it comes, and
+// else the port has an event when it is free. Cards ask connections for data in the order of their
+// queues, in turns among equals, so that nothing waits in a card. Which of several shortest roads a
+// packet takes is said by the digits of its way.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "sim/net/carrier.h"
+#include "sim/net/conversation.h"
+#include "sim/net/packet_ports.h"
+
+namespace sgdsim {
+
+// How packets choose among equal ways.
+enum class Spray : uint8_t {
+  per_flow,  // every message keeps one, drawn for it
+  random,    // every packet draws
+  permuted,  // packets take all ways in turn, in an order that is drawn anew each time
+  by_destination
+};
+
+struct PacketSetup {
+  uint32_t packet_B = 1500;  // on the wire
+  uint32_t header_B = 0;     // of that
+  uint32_t answer_B = 64;
+  Spray spray = Spray::per_flow;
+  QueueRules queues;
+  uint64_t seed = 1;
+  // Makes what makes the two ends of a message: for each network anew, since they may share
+  // something.
+  using Connect =
+      std::function<std::unique_ptr<Conversation>(Packets&, uint32_t number, const Parcel&)>;
+  std::function<Connect()> transport;
+};
+
+class Packets final : public Carrier {
+ public:
+  Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch* watch);
+  ~Packets() override;
+
+  uint32_t send(const Parcel& parcel, Time now) override;
+  Duration notice(const Leg& leg) const override { return leg.flight; }
+  void want(uint32_t message, Time now) override;
+  Report happen(const Event& event, Time now) override;
+  void settle(Time) override {}
+  AlphaRule alpha_of_legs() const override { return AlphaRule::wire; }
+  void scale(uint32_t resource, double factor) override;
+  void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
+  void lose(std::span<const uint32_t> resources, double chance) override;
+  std::shared_ptr<const PacketReport> report(Time end) const override;
+  std::vector<Parcel> stranded() const override;  // all that have not ended
+  const std::vector<double>& carried_B() const override { return carried_B_; }
+
+  const PacketCounts& counts() const { return counts_; }
+  const PacketPorts& ports() const { return ports_; }
+  int64_t in_network() const { return pool_.in_use(); }
+  const PacketSetup& setup() const { return setup_; }
+
+  // ---- for connections
+  RouteFacts route(int from, int to);
+  // It has data to send; until it has none, its card asks it in turns.
+  void ready(Conversation& connection, Time now);
+  // on_timer() is called then, and not at a time that was said before.
+  void set_timer(Conversation& connection, Time when);
+  void stop_timer(Conversation& connection) { connection.timer_ = Time::last(); }
+  // A short packet to the sender, or to the receiver.
+  void answer(Conversation& connection, Packet packet, Time now);
+  void ask(Conversation& connection, Packet packet, Time now);
+  // The receiver has what it wants; the sender has nothing to do any more.
+  void complete(Conversation& connection);
+  void finish(Conversation& connection, Time now);
+  void count_timeout() { ++counts_.timeouts; }
+  void count_delivered() { ++counts_.delivered; }
+  // After a worker has got a packet of data, its card asks for pulled ones no sooner than this: for
+  // transports whose receivers pace (NDP).
+  void plan_pull(int worker, Time when);
+  using Pull = std::function<void(int worker, Time now)>;
+  void on_pull(Pull what) { pull_ = std::move(what); }
+  // Null: it is over.
+  Conversation* connection(uint32_t number) { return connections_[number].get(); }
+
+ private:
+  enum Kind : uint8_t { arrives, frees, left, rings, pauses, pulls };
+  static_assert(pulls < kind_count);
+
+  // Connections with data, by queue, in turns.
+  struct Card {
+    std::array<uint32_t, packet_queues> first = QueueRules::filled(Packet::none);
+    std::array<uint32_t, packet_queues> last = QueueRules::filled(Packet::none);
+    uint8_t filled = 0;
+  };
+  // Equal roads towards a goal.
+  struct Choice {
+    uint32_t first = 0;
+    uint32_t count = 0;
+  };
+  static constexpr uint32_t no_road = Packet::none;
+
+  void plan(Kind kind, uint32_t subject, Time when, uint32_t version = 0) {
+    agenda_.push(when, Event(kind, subject, version));
+  }
+  void make_table();
+  void find_choices(int goal);
+  Choice choice_at(int vertex, int goal);
+  uint32_t next_road(int vertex, int worker, uint32_t& digits);
+  uint32_t draw_way(Conversation& connection, bool is_data);
+
+  void fetch(const Event& event, bool is_next);
+  void start(Conversation& connection, Time now);
+  void put_in_line(Conversation& connection, Time now);
+  void ask_connection(uint32_t number, Time now);
+  void transmit(uint32_t number, uint32_t packet, Time now);
+  void nudge(uint32_t number, Time now);
+  void go_on(uint32_t number, Time now);
+  void arrive(uint32_t packet, Time now);
+  void dispatch(Conversation& connection, Packet packet, Time now);
+  void forward(uint32_t packet, int vertex, Time now);
+  void enter(uint32_t number, uint32_t packet, int vertex, Time now);
+  void drop(uint32_t packet, int64_t& counter);
+  void hold(const Packet& packet, Time now);
+  void let_go(const Packet& packet, Time now);
+  void happen_timer(uint32_t number, Time now);
+  void forget_what_is_over();
+
+  Resources& wires_;
+  Roads& roads_;
+  PacketSetup setup_;
+  PacketSetup::Connect connect_;
+  Agenda& agenda_;
+  LinkWatch* watch_;
+  std::vector<uint32_t> watched_;  // by port: its place, and one more
+  PacketPool pool_;
+  struct RoadEnd {
+    int vertex = 0;
+    float loss = 0;  // chance of a packet to be lost
+  };
+  std::vector<RoadEnd> ends_;  // of each road
+  PacketPorts ports_;
+  std::vector<Card> cards_;
+  std::vector<Roads::Goal> goals_;  // of each worker
+  std::vector<int> vertex_of_;      // likewise
+  // Vertices with one road take that; for the others, which choice for which goal.
+  std::vector<uint32_t> only_road_;  // of each vertex
+  std::vector<uint32_t> row_of_;     // likewise
+  std::vector<uint32_t> column_of_;  // of goals, by vertex
+  std::size_t columns_ = 0;
+  std::size_t rows_ = 0;
+  std::vector<uint32_t> table_;  // row by row; places in choices_
+  std::vector<bool> is_known_;   // of each column
+  std::vector<Choice> choices_;
+  std::vector<uint32_t> choice_roads_;
+  std::map<std::vector<uint32_t>, uint32_t> known_choices_;
+  bool has_closed_ = false;
+  std::vector<std::unique_ptr<Conversation>> connections_;
+  std::vector<uint32_t> versions_;
+  std::vector<uint32_t> unused_;
+  std::vector<uint32_t> unrouted_;  // connections without a way
+  std::vector<uint32_t> maybe_over_;
+  Random ways_random_;
+  Random loss_random_;
+  PacketCounts counts_;
+  std::vector<double> carried_B_;
+  Pull pull_;
+  Report report_;
+};
+
+}  // namespace sgdsim

@@ -1,0 +1,208 @@
+// Packets: what formulas and drawings say of stores, queues and ways.
+#include <cmath>
+
+#include "models/collective/simulate.h"
+#include "sim/core/random.h"
+#include "tests/packet_cases.h"
+
+using namespace sgdsim;
+using namespace sgdsim::packet_cases;
+
+// n packets of s bytes over h roads with rate C and latency d: ns/C + (h-1)s/C + hd.
+TEST_CASE("packets: store and forward, to the picosecond") {
+  const Cluster six = cluster_of(row_of(6, "10 Gbps", "1 us"));
+  // The published run: 30 packets of 9,064 B, 259.792 us; one at a time 1668.125 us.
+  const std::vector<PlainFlow> one = {flow({}, 0, 1, 270'000)};
+  CHECK(last_of(played(six, one, "ideal packet=9064B header=64B")) == Duration::ns(259'792));
+  CHECK(last_of(played(six, one, "ndp first_window=23")) == Duration::ns(259'792));
+  CHECK(last_of(played(six, one, "ndp first_window=1")) == Duration::ps(1'668'124'800));
+  Random random(3);
+  for (int round = 0; round < 200; ++round) {
+    const auto roads = 2 + static_cast<int>(random.below(6));
+    const auto packet_B = 100 + static_cast<int64_t>(random.below(9000));
+    const auto count = 1 + static_cast<int64_t>(random.below(50));
+    const auto latency_ns = static_cast<int64_t>(random.below(3000));
+    CAPTURE(roads);
+    CAPTURE(packet_B);
+    CAPTURE(count);
+    const Cluster row = cluster_of(row_of(roads, "100 Gbps", std::to_string(latency_ns) + " ns"));
+    const Duration expected =
+        Duration::ps(80 * packet_B) * (count + roads - 1) + Duration::ns(latency_ns) * roads;
+    const std::vector<PlainFlow> flows = {flow(Duration::us(5), 0, 1, packet_B * count)};
+    const std::string size = " packet=" + std::to_string(packet_B) + "B header=0B";
+    CHECK(took(played(row, flows, "ideal" + size), flows, 0) == expected);
+    CHECK(took(played(row, flows, "mlt loss_bound=0" + size), flows, 0) == expected);
+    CHECK(took(played(row, flows, "roce_dcqcn" + size), flows, 0) == expected);
+    CHECK(took(played(row, flows, "ndp first_window=60" + size), flows, 0) == expected);
+  }
+}
+
+// Poisson arrivals of one size at a port: the mean wait is rho S / (2 (1 - rho)). Many senders at
+// one switch, so that the queue is where they meet; a wait is what a packet takes beyond the wires.
+TEST_CASE("packets: the wait in a queue is that of M/D/1") {
+  const Cluster rack = cluster_of(rack_of(65));
+  const double service_us = 0.08;  // 1,000 B at 100 Gbps
+  for (const double load : {0.5, 0.8}) {
+    CAPTURE(load);
+    Random random(11);
+    std::vector<PlainFlow> flows;
+    double now_us = 0;
+    constexpr int packets = 200'000;
+    for (int i = 0; i < packets; ++i) {
+      now_us += random.exponential(service_us / load);
+      flows.push_back(flow(Duration::nearest_ps(now_us * 1e6),
+                           1 + static_cast<int>(random.below(64)), 0, 1000));
+    }
+    const FlowsPlayed all = played(rack, flows, "ideal packet=1000B");
+    double wait_us = 0;
+    for (std::size_t i = 0; i < flows.size(); ++i)
+      wait_us += took(all, flows, i).us() - 2 * service_us - 2;
+    const double expected = load * service_us / (2 * (1 - load));
+    // 64 senders are nearly a Poisson process, and 200,000 waits that hang together leave 3 %.
+    CHECK(wait_us / packets == doctest::Approx(expected).epsilon(0.03));
+    // By Little's law the queue has as many bytes as come in a wait.
+    for (const QueueUse& queue : all.packets->queues)
+      if (rack.wires({})->name_of(queue.resource).to == "node0")
+        CHECK(queue.mean_B == doctest::Approx(1000 * load * expected / service_us).epsilon(0.03));
+  }
+}
+
+// The flow that was sent to first: N packets of each sender, all at line rate. The receiver's link
+// is never idle, so the last byte comes as if there were one sender.
+TEST_CASE("packets: an incast takes what the receiver's link takes") {
+  for (const int senders : {2, 5, 20}) {
+    const Cluster rack = cluster_of(rack_of(senders + 1, "10 Gbps"));
+    const std::vector<PlainFlow> flows = incast(senders, 270'000);
+    CAPTURE(senders);
+    // 30 packets of 9,064 B each: 7.2512 us for one.
+    const Duration link = Duration::ps(7'251'200) * (30 * senders);
+    const Duration least = link + Duration::us(2) + Duration::ps(7'251'200);
+    CHECK(last_of(played(rack, flows, "ideal packet=9064B header=64B")) == least);
+    const FlowsPlayed ndp = played(rack, flows, "ndp first_window=23");
+    // Headers take 51.2 ns each, and the first pulls of all come together.
+    CHECK(last_of(ndp) >= least);
+    CHECK(last_of(ndp) / least < 1.035);
+    check_conserved(ndp);
+    for (const std::string& name : reliable) {
+      CAPTURE(name);
+      const FlowsPlayed all = played(rack, flows, name);
+      CHECK(last_of(all) > Duration::ps(800) * (270'000 * senders));
+      CHECK(all.packets->counts.delivered ==
+            all.packets->counts.sent - all.packets->counts.sent_again);
+      check_conserved(all);
+    }
+  }
+}
+
+// A burst of W packets from each of N senders at once. When the last of them come, the port has
+// sent one, and is about to end the W-th: of NW packets W are gone or going, and one more waits
+// because it comes just before: (N - 1)W + 1 have to fit, or N - 1 if W is 1.
+TEST_CASE("packets: a burst is dropped where the buffer ends") {
+  const auto drops = [](int senders, int packets) {
+    const Cluster rack = cluster_of(rack_of(senders + 1));
+    const std::vector<PlainFlow> flows = incast(senders, 1460 * packets);
+    return played(rack, flows, "dctcp packet=1500B header=40B buffer=150000B mark_above=1000000")
+        .packets->counts.dropped;
+  };
+  // 100 packets fit.
+  CHECK(drops(10, 10) == 0);
+  CHECK(drops(11, 10) == 1);
+  CHECK(drops(101, 1) == 0);
+  CHECK(drops(102, 1) == 1);
+}
+
+// Two flows on two equal ways fall on one of them half of the time: the chance that n flows on m
+// ways do not meet is m! / ((m - n)! m^n).
+TEST_CASE("packets: flows that keep their ways meet by chance, sprayed ones do not") {
+  const Cluster tree = cluster_of(leaf_spine(8, 4, 4));
+  int apart = 0;
+  constexpr int rounds = 400;
+  const std::vector<PlainFlow> flows = {flow({}, 0, 4, 400'000), flow({}, 1, 5, 400'000),
+                                        flow({}, 2, 6, 400'000), flow({}, 3, 7, 400'000)};
+  const Duration alone = last_of(played(tree, {flows[0]}, "ideal spray=per_flow packet=4000B"));
+  for (uint64_t seed = 1; seed <= rounds; ++seed)
+    apart += last_of(played(tree, flows, "ideal spray=per_flow packet=4000B", {}, seed)) == alone
+                 ? 1
+                 : 0;
+  // 0.09375 of 400, with a deviation of 5.8.
+  CHECK(std::abs(apart - 37.5) < 3 * 5.8);
+  const FlowsPlayed sprayed = played(tree, flows, "ideal packet=4000B");
+  // Each uplink gets a quarter of each flow; packets that meet there wait for each other.
+  CHECK(last_of(sprayed) < alone + Duration::ns(320) * 8);
+}
+
+TEST_CASE("packets: the same seed gives the same picoseconds, another one does not") {
+  const Cluster tree = cluster_of(fat_tree(4));
+  std::vector<PlainFlow> flows = incast(15, 500'000);
+  for (const char* name : {"ndp", "mlt", "roce_dcqcn", "pfabric"}) {
+    CAPTURE(name);
+    const FlowsPlayed one = played(tree, flows, name, {}, 5);
+    CHECK(one.ends == played(tree, flows, name, {}, 5).ends);
+    CHECK(one.ends != played(tree, flows, name, {}, 6).ends);
+  }
+}
+
+TEST_CASE("packets: links that fail lead packets elsewhere, or make them wait") {
+  const Cluster tree = cluster_of(leaf_spine(8, 4, 2));
+  const auto wires = tree.wires({});
+  const auto ways_at = [&](const std::string& vertex) {
+    std::vector<uint32_t> ways;
+    for (uint32_t way = 0; way < wires->capacities().size(); ++way)
+      if (wires->name_of(way).from == vertex || wires->name_of(way).to == vertex)
+        ways.push_back(way);
+    return ways;
+  };
+  const std::vector<PlainFlow> flows = {flow({}, 0, 4, 3'000'000)};
+  for (const std::string& name : reliable) {
+    CAPTURE(name);
+    // One spine fails at 100 us: the other one carries the rest.
+    const FlowsPlayed around =
+        played(tree, flows, name, {{Time() + Duration::us(100), ways_at("spine0"), 0}});
+    CHECK(last_of(around) > Duration::us(240));
+    check_conserved(around);
+    // The receiver is away from 50 us to 200 us.
+    const FlowsPlayed back = played(tree, flows, name,
+                                    {{Time() + Duration::us(50), ways_at("node4"), 0},
+                                     {Time() + Duration::us(200), ways_at("node4"), 1}});
+    CHECK(last_of(back) > Duration::us(350));
+    check_conserved(back);
+  }
+  // For ever: senders give up, and it is said who waits.
+  const FlowsPlayed gone =
+      played(tree, flows, "dctcp", {{Time() + Duration::us(50), ways_at("node4"), 0}});
+  CHECK(gone.stranded == std::vector<std::size_t>{0});
+}
+
+// Nothing in the way: packets take what messages take, but that the first one has to be stored in
+// every switch.
+TEST_CASE("packets: collectives without contention are messages, within their packets") {
+  const Json ideal = "ideal";
+  int compared = 0;
+  for (const auto& json : {rack_of(8), leaf_spine(8, 2, 4), fat_tree(4)}) {
+    const Cluster cluster = cluster_of(json);
+    for (const char* algorithm : {"ring", "recursive_doubling", "halving_doubling", "mst"})
+      for (const int64_t size_B : {int64_t{1000}, int64_t{1} << 22}) {
+        CollectiveQuestion question;
+        question.algorithm = algorithm;
+        question.messages = {Bytes(size_B)};
+        question.options.alpha = AlphaRule::wire;
+        question.fidelity = Fidelity::flow;
+        const Duration flows = simulate_collective(question, cluster, "test").time;
+        question.fidelity = Fidelity::packet;
+        question.carrier = carrier_of(Value(ideal, "test", ""), {}, 1);
+        const CollectiveAnswer packets = simulate_collective(question, cluster, "test");
+        CAPTURE(cluster.name);
+        CAPTURE(algorithm);
+        CAPTURE(size_B);
+        // Six roads at most: five times a packet of 4,096 B at 100 Gbps for each round, and what
+        // sprayed packets wait for each other.
+        const double rounds = 2.0 * cluster.network.workers();
+        CHECK(packets.time >= Duration());
+        CHECK(packets.time.us() >= 0.98 * flows.us());
+        if (std::string(algorithm) == "ring")
+          CHECK(packets.time.us() <= flows.us() + rounds * 12 * 0.328);
+        ++compared;
+      }
+  }
+  CHECK(compared == 24);
+}

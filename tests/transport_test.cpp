@@ -1,0 +1,217 @@
+// Transports of packets: timeouts, windows, bounded losses, and what is refused.
+#include <cmath>
+#include <map>
+
+#include "sim/core/error.h"
+#include "sim/core/random.h"
+#include "tests/packet_cases.h"
+
+using namespace sgdsim;
+using namespace sgdsim::packet_cases;
+
+// A packet that is lost k times in a row comes (2^k - 1) timeouts later.
+TEST_CASE("packets: timeouts double") {
+  const Cluster rack = cluster_of(rack_of(2));
+  const auto wires = rack.wires({});
+  std::vector<uint32_t> all(wires->capacities().size());
+  for (uint32_t way = 0; way < all.size(); ++way) all[way] = way;
+  const std::vector<PlainFlow> flows = {flow(Duration::us(10), 0, 1, 1000)};
+  const Duration base = took(played(rack, flows, "dctcp"), flows, 0);
+  for (int lost = 1; lost <= 6; ++lost) {
+    // Everything is lost until just before the try that succeeds.
+    const Duration late = Duration::ms(10) * ((1 << lost) - 1);
+    const std::vector<WireChange> changes = {{Time(), all, 1, 1.0},
+                                             {Time() + Duration::us(9) + late, all, 1, 0.0}};
+    for (const char* transport : {"dctcp", "pias", "pfabric timeout=10ms doubles=true"}) {
+      CAPTURE(transport);
+      const FlowsPlayed one = played(rack, flows, transport, changes);
+      CHECK(took(one, flows, 0) == base + late);
+      CHECK(one.packets->counts.timeouts == lost);
+      CHECK(one.packets->counts.lost == lost);
+      check_conserved(one);
+    }
+  }
+}
+
+TEST_CASE("packets: strict priority among queues") {
+  // Two classes of MLT's queues by depth: what is in front does not wait for what is behind.
+  const Cluster rack = cluster_of(rack_of(3));
+  Agenda agenda;
+  const auto wires = rack.wires({});
+  const Json json =
+      transport_in("mlt loss_bound=0 packet=1000B header=0B thresholds=" +
+                   std::string(R"(["1GB","1GB","1GB","1GB","1GB","1GB","1GB"])") + " buffer=100MB");
+  const auto carrier = carrier_of(Value(json, "test", ""), {}, 1)(*wires, agenda, nullptr);
+  const auto parcel = [](int from, double depth) {
+    return Parcel{.from = from,
+                  .to = 0,
+                  .size_B = 1'000'000,
+                  .leg = {},
+                  .tells_when_free = false,
+                  .freight = {.depth = depth}};
+  };
+  const uint32_t back = carrier->send(parcel(1, 0.9), Time());
+  const uint32_t front = carrier->send(parcel(2, 0.0), Time());
+  std::map<uint32_t, Time> ends;
+  while (!agenda.empty()) {
+    const auto event = agenda.pop();
+    const Carrier::Report report = carrier->happen(event.payload, event.time);
+    if (report.news == Carrier::News::arrived) ends[report.message] = event.time;
+  }
+  // 1,000 packets of 80 ns, one more for the way to the switch, 2 us. The front one waits for a
+  // packet that is being sent, and for the questions of both; its last packet is still on its way
+  // when it asks, is sent twice, and holds up the back one, which waits for the whole front.
+  const Time alone = Time() + Duration::ns(80) * 1001 + Duration::us(2);
+  const Duration late = Duration::ns(80) + 2 * Duration::ps(5'120);
+  CHECK(ends.at(front) - alone == late);
+  CHECK(ends.at(back) - (alone + Duration::ns(80) * 1000) == late);
+}
+
+// Flows of DCTCP share a port evenly, and the queue stays near the threshold: between
+// K + N - A and K + N packets, with A = sqrt(2N(C RTT + K)) / 2.
+TEST_CASE("packets: DCTCP shares evenly and keeps the queue short") {
+  for (const int senders : {2, 8}) {
+    CAPTURE(senders);
+    const Cluster rack = cluster_of(rack_of(senders + 1, "10 Gbps", "20 us"));
+    const std::vector<PlainFlow> flows = incast(senders, 20'000'000);
+    const FlowsPlayed all = played(rack, flows, "dctcp first_window=4 buffer=2MB");
+    CHECK(all.packets->counts.dropped == 0);
+    const double total_us = last_of(all).us();
+    // 1,460 of 1,500 B are data.
+    const double ideal_us = senders * 20'000'000 * (1500.0 / 1460) * 0.0008;
+    CHECK(ideal_us / total_us > 0.97);
+    for (std::size_t i = 0; i < flows.size(); ++i) CHECK(took(all, flows, i).us() / total_us > 0.9);
+    uint32_t most_B = 0;
+    double mean_B = 0;
+    for (const QueueUse& queue : all.packets->queues)
+      if (queue.most_B > most_B) {
+        most_B = queue.most_B;
+        mean_B = queue.mean_B;
+      }
+    const double round_trip = 80e6 / (1500 * 800.0) + 2;  // packets
+    const double swing = 0.5 * std::sqrt(2.0 * senders * (round_trip + 65));
+    // The mean lies within the saw teeth, give or take a fifth.
+    CHECK(mean_B / 1500 < 1.2 * (65 + senders));
+    CHECK(mean_B / 1500 > 0.8 * (65 + senders - swing));
+  }
+}
+
+TEST_CASE("packets: a bounded loss is bounded, and more may be lost for less time") {
+  const Cluster tree = cluster_of(leaf_spine(8, 4, 2));
+  std::vector<PlainFlow> flows;
+  for (int i = 1; i < 8; ++i) flows.push_back(flow({}, i, 0, 2'000'000));
+  Duration before = Duration::longest();
+  for (const double bound : {0.0, 0.05, 0.1, 0.3, 0.6}) {
+    CAPTURE(bound);
+    for (const char* name : {"mlt", "dlcp"}) {
+      const FlowsPlayed all =
+          played(tree, flows, std::string(name) + " loss_bound=" + std::to_string(bound));
+      for (const double delivered : all.delivered) {
+        CHECK(delivered >= 1 - bound - 1e-12);
+        CHECK(delivered <= 1);
+      }
+      check_conserved(all);
+    }
+    const Duration last = last_of(played(tree, flows, "mlt loss_bound=" + std::to_string(bound)));
+    // What rates make of it is not quite in order.
+    CHECK(last.us() <= 1.02 * before.us());
+    before = last;
+  }
+}
+
+// Chance losses q: without a bound, rounds until all are there; with p well above q one round is
+// enough, and it takes (1 - p) / (1 - q) of the packets.
+TEST_CASE("packets: random losses below the bound cost no round") {
+  const Cluster rack = cluster_of(rack_of(2));
+  const auto wires = rack.wires({});
+  std::vector<uint32_t> first;
+  for (uint32_t way = 0; way < wires->capacities().size(); ++way)
+    if (wires->name_of(way).from == "node0") first.push_back(way);
+  const std::vector<WireChange> lossy = {{Time(), first, 1, 0.02}};
+  const std::vector<PlainFlow> flows = {flow(Duration::us(1), 0, 1, 14'560'000)};
+  const FlowsPlayed bounded = played(rack, flows, "mlt loss_bound=0.1", lossy);
+  CHECK(bounded.packets->counts.sent_again == 0);
+  // 10,000 packets of 120 ns; losses vary by sqrt(10,000 * 0.02 * 0.98) = 14 of 10,000.
+  const double expected_us = 0.9 / 0.98 * 10'000 * 0.12 + 2.12;
+  CHECK(took(bounded, flows, 0).us() == doctest::Approx(expected_us).epsilon(0.005));
+  const FlowsPlayed all = played(rack, flows, "mlt loss_bound=0", lossy);
+  const double again = static_cast<double>(all.packets->counts.sent_again);
+  CHECK(again == doctest::Approx(10'000 * (0.02 / 0.98)).epsilon(0.25));
+  CHECK(all.delivered[0] == 1);
+}
+
+TEST_CASE("packets: each transport, on random networks, loses none and ends") {
+  Random random(17);
+  for (int round = 0; round < 24; ++round) {
+    const bool is_tree = random.below(2) == 0;
+    const Cluster cluster = cluster_of(is_tree ? fat_tree(4, "40 Gbps") : leaf_spine(12, 4, 2));
+    const int workers = cluster.network.workers();
+    std::vector<PlainFlow> flows;
+    for (int i = 0; i < 40; ++i) {
+      const auto from = static_cast<int>(random.below(static_cast<uint64_t>(workers)));
+      const auto to =
+          random.below(3) == 0 ? 0 : static_cast<int>(random.below(static_cast<uint64_t>(workers)));
+      if (from == to) continue;
+      flows.push_back(flow(Duration::us(static_cast<int64_t>(random.below(100))), from, to,
+                           1 + static_cast<int64_t>(random.below(300'000))));
+    }
+    std::stable_sort(flows.begin(), flows.end(),
+                     [](const PlainFlow& a, const PlainFlow& b) { return a.start < b.start; });
+    for (const std::string& name : all_transports()) {
+      CAPTURE(name);
+      const FlowsPlayed all = played(cluster, flows, name, {}, random.bits());
+      double carried = 0;
+      for (const double bytes : all.carried_B) carried += bytes;
+      for (std::size_t i = 0; i < flows.size(); ++i) {
+        // No sooner than the wires allow, if all of it comes.
+        const Duration least = alone(flows[i], cluster.network);
+        CHECK(took(all, flows, i).ps() >= (name == "mlt" || name == "dlcp" ? 0 : least.ps()));
+      }
+      check_conserved(all);
+      CHECK(carried > 0);
+    }
+  }
+}
+
+TEST_CASE("packets: pause keeps everything, at the price of those behind") {
+  const Cluster tree = cluster_of(leaf_spine(12, 6, 2));
+  std::vector<PlainFlow> flows;
+  for (int i = 1; i < 12; ++i) flows.push_back(flow({}, i, 0, 1'000'000));
+  const FlowsPlayed paused = played(tree, flows, "roce_dcqcn");
+  CHECK(paused.packets->counts.dropped == 0);
+  CHECK(paused.packets->counts.pauses > 0);
+  CHECK(paused.packets->counts.sent_again == 0);
+  const FlowsPlayed lossy = played(tree, flows, "roce_dcqcn pause=false buffer=200KB");
+  CHECK(lossy.packets->counts.dropped > 0);
+  CHECK(lossy.packets->counts.sent_again > 0);
+  check_conserved(lossy);
+}
+
+TEST_CASE("packets: options are those of the transport, and make sense") {
+  const auto refusal_of = [](const std::string& text) -> std::string {
+    try {
+      const Json json = transport_in(text);
+      read_transport(Value(json, "--transport", ""), {}, 1);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  CHECK(refusal_of("tcp").find("unknown transport \"tcp\"") != std::string::npos);
+  CHECK(refusal_of("dctcp loss_bound=0.1").find("unknown field \"loss_bound\"") !=
+        std::string::npos);
+  CHECK(refusal_of("mlt loss_bound=1.5").find("1.5") != std::string::npos);
+  CHECK(refusal_of("mlt loss_bound=-0.1") != "none");
+  CHECK(refusal_of("dctcp buffer=1000B").find("smaller than a packet") != std::string::npos);
+  CHECK(refusal_of("dctcp queue_buffer=1000B").find("smaller than a packet") != std::string::npos);
+  CHECK(refusal_of("ndp packet=60B header=64B").find("no room") != std::string::npos);
+  CHECK(refusal_of("ndp queue=0") != "none");
+  CHECK(refusal_of("dctcp packet=10GB") != "none");
+  CHECK(refusal_of("mlt parts=AD").find("parts") != std::string::npos);
+  CHECK(refusal_of("pias thresholds=[\"2KB\",\"1KB\"]").find("grow") != std::string::npos);
+  CHECK(refusal_of("roce_dcqcn pause_above=1B").find("smaller than a packet") != std::string::npos);
+  CHECK(refusal_of("dctcp least_timeout=0us").find("more than no time") != std::string::npos);
+  CHECK(refusal_of("ndp first_window").find("expected field=value") != std::string::npos);
+  CHECK(refusal_of("ndp queue=8 queue=9").find("given twice") != std::string::npos);
+  for (const std::string& name : all_transports()) CHECK(refusal_of(name) == "none");
+}
