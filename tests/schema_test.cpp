@@ -88,6 +88,13 @@ TEST_CASE("schemas: what the program prints fits its schema") {
       {"collective --sweep -a ring,auto,nccl -n '1 KiB..1 MiB'" + box, "sgdsim/collective-sweep/1"},
       {"collective --sweep -a lp,torus_ring,nccl --op broadcast --block '1 KB' -p 1,8 -n 1MB" + box,
        "sgdsim/collective-sweep/1"},
+      {"collective -a ring -n '1 MB' --fidelity packet --transport ndp" + box,
+       "sgdsim/collective/1"},
+      {"traffic app/flows/incast_4.csv -c topologies/data/10gbe_16.json --fidelity packet "
+       "--transport 'mlt loss_bound=0.2'",
+       "sgdsim/completion/1"},
+      {"traffic app/flows/incast_4.csv -c topologies/data/10gbe_16.json", "sgdsim/completion/1"},
+      {"run app/experiments/bert_base_10gbe.json --fidelity packet", "sgdsim/result/1"},
       {"list", "sgdsim/list/1"},
       {"list algorithms", "sgdsim/list/1"},
   };

@@ -5,6 +5,7 @@
 #include "sim/core/error.h"
 #include "sim/core/random.h"
 #include "tests/packet_cases.h"
+#include "tests/run_program.h"
 
 using namespace sgdsim;
 using namespace sgdsim::packet_cases;
@@ -214,4 +215,60 @@ TEST_CASE("packets: options are those of the transport, and make sense") {
   CHECK(refusal_of("ndp first_window").find("expected field=value") != std::string::npos);
   CHECK(refusal_of("ndp queue=8 queue=9").find("given twice") != std::string::npos);
   for (const std::string& name : all_transports()) CHECK(refusal_of(name) == "none");
+}
+
+TEST_CASE("packets: the commands") {
+  const auto json_of = [](const std::vector<std::string>& words) {
+    const Ran ran = run_sgdsim(words);
+    CAPTURE(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    return Json::parse(ran.out);
+  };
+  std::map<std::string, double> most_us;
+  for (const std::string transport : {"mlt", "ndp", "dctcp"}) {
+    CAPTURE(transport);
+    const Json one = json_of({"traffic", "app/flows/incast_36.json", "-c",
+                              "topologies/data/leaf_spine_144.json", "--fidelity", "packet",
+                              "--transport", transport, "--format", "json", "--bins", "5"});
+    CHECK(one["transport"] == transport);
+    CHECK(one["complete"] == true);
+    CHECK(one["packets"]["lost"].get<int64_t>() > 0);
+    CHECK(one["delivered"]["least"].get<double>() >= (transport == "mlt" ? 0.9 : 1.0));
+    // The link into the receiver is the busiest one, and is hardly idle.
+    double mean = 0;
+    for (const Json& part : one["busiest"][0]["over_time"]) mean += part.get<double>() / 5;
+    CHECK(mean == doctest::Approx(one["busiest"][0]["utilisation"].get<double>()).epsilon(1e-3));
+    most_us[transport] = one["completion_us"]["max"].get<double>();
+  }
+  // Timeouts of 10 ms make DCTCP's tail.
+  CHECK(most_us["mlt"] < most_us["dctcp"]);
+  CHECK(most_us["ndp"] < most_us["dctcp"]);
+  // A step and a collective; nothing is in the way of a ring at one switch.
+  const Json packets = json_of({"run", "app/experiments/bert_base_10gbe.json", "--fidelity",
+                                "packet", "--transport", "ideal packet=9000B", "--format", "json"});
+  const Json flows = json_of(
+      {"run", "app/experiments/bert_base_10gbe.json", "--fidelity", "flow", "--format", "json"});
+  CHECK(packets["fidelity"] == "packet");
+  const auto us_of = [](const Json& json) {
+    return json["metrics"]["iteration_us"]["mean"].get<double>();
+  };
+  // 4 messages of 30 rounds: one packet of 9,000 B more for each, 8.94 us.
+  CHECK(us_of(packets) >= us_of(flows));
+  CHECK(us_of(packets) <= us_of(flows) + 4 * 30 * 8.95);
+  const auto log_of = [](const std::vector<std::string>& words) {
+    const Ran ran = run_sgdsim(words);
+    return std::to_string(ran.exit_code) + " " + ran.log;
+  };
+  const std::string bert = "app/experiments/bert_base_10gbe.json";
+  CHECK(log_of({"run", bert, "--fidelity", "packet", "--set", "strategy=p3"}) ==
+        "2 sgdsim: app/experiments/bert_base_10gbe.json: fidelity packet is not defined for "
+        "strategies that go by priority\n");
+  CHECK(log_of({"run", bert, "--set", "transport=ndp"}) ==
+        "2 sgdsim: --set transport=ndp: has no effect without fidelity packet\n");
+  CHECK(log_of({"collective", "-a", "ring", "-n", "1MB", "-c", "topologies/data/10gbe_16.json",
+                "--transport", "ndp"}) ==
+        "2 sgdsim: --transport: has no effect without --fidelity packet\n");
+  CHECK(log_of({"collective", "-a", "ring", "-n", "1MB", "-c", "topologies/data/10gbe_16.json",
+                "--fidelity", "packet", "--option", "routing=split"}) ==
+        "2 sgdsim: collective: option routing has no effect without fidelity flow\n");
 }
