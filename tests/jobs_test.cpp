@@ -47,7 +47,8 @@ std::vector<std::vector<Duration>> iterations_of(const Json& json) {
   question.traffic = jobs.traffic;
   question.changes = jobs.changes;
   for (std::size_t i = 0; i < questions.size(); ++i)
-    question.jobs.push_back({&questions[i], jobs.jobs[i].places, jobs.jobs[i].start});
+    question.jobs.push_back(
+        {&questions[i], jobs.jobs[i].places, jobs.jobs[i].start, jobs.jobs[i].server_places});
   JobsInTime together(question);
   std::vector<std::vector<Duration>> iterations;
   for (std::size_t i = 0; i < questions.size(); ++i) {
@@ -207,8 +208,10 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
   CHECK(log_of("strategy", "p3") == refused + "strategies that go by priority\n");
   CHECK(log_of("strategy", "horovod") ==
         refused + "strategies that plan anew in every iteration\n");
-  CHECK(log_of("collective", {{"parameter_server", {{"servers", 1}}}}) ==
-        refused + "costs that are no algorithm's\n");
+  CHECK(log_of("collective", {{"start_up", "1 us"}, {"per_byte", "1 ns/B"}}) ==
+        refused + "costs without messages\n");
+  const std::string dedicated = log_of("collective", {{"parameter_server", {{"servers", 1}}}});
+  CHECK(dedicated.find("names the places of its `servers`") != std::string::npos);
 }
 
 TEST_CASE("jobs: the command, and the file that ships") {
@@ -242,4 +245,74 @@ TEST_CASE("jobs: the command, and the file that ships") {
         "sgdsim: the network is stuck: 2 messages have no way\n"
         "  from worker 0 to worker 2: still waiting\n"
         "  from worker 2 to worker 0: still waiting\n");
+}
+
+// Where every port serves one message at a time, servers take on flows what they take on ports.
+TEST_CASE("jobs: parameter servers on wires") {
+  int compared = 0;
+  for (const int nodes : {2, 3, 4, 6, 8})
+    for (const int servers : {1, nodes})
+      for (const int layers : {1, 3}) {
+        Json experiment = one_layer;
+        for (int layer = 1; layer < layers; ++layer)
+          experiment["trace"]["layers"].push_back({{"name", "m" + std::to_string(layer)},
+                                                   {"parameters", 100'000 * layer},
+                                                   {"forward", "30 us"},
+                                                   {"backward", "70 us"}});
+        experiment["collective"] = {
+            {"parameter_server",
+             {{"servers", servers}, {"placement", "co_located"}, {"alpha", "wire"}}}};
+        experiment["cluster"] = {{"shape", "single_switch"},
+                                 {"nodes", nodes},
+                                 {"nic",
+                                  {{"latency", "1 us"},
+                                   {"per_byte", "1 ns/B"},
+                                   {"reduce", layers == 1 ? "0.1 ns/B" : "0 ns/B"}}}};
+        CAPTURE(experiment.dump());
+        const auto step_at = [&](const char* fidelity) {
+          experiment["fidelity"] = fidelity;
+          const Experiment one =
+              read_experiment(resolve_experiment(Value(experiment, "t", ""), {}));
+          return simulate_step(one.question());
+        };
+        const StepResult ports = step_at("message");
+        const StepResult flows = step_at("flow");
+        CHECK(flows.message_count == ports.message_count);
+        CHECK(flows.wire_B == doctest::Approx(ports.wire_B));
+        // With one server its worker's port carries pulls beside pushes of the next layer.
+        if (layers > 1 && servers == 1) continue;
+        // A server's port folds before it takes the next gradient; on wires the next one comes
+        // meanwhile, so that all folds but the last are hidden where gradients come one by one:
+        // with as many servers as workers, and from the second iteration on.
+        const std::size_t count = layers == 1 ? 1 : ports.iterations.size();
+        const double hidden_us =
+            layers == 1 && servers > 1 ? 0.1 * 1000 / servers * (nodes - 2) : 0;
+        for (std::size_t i = 0; i < count; ++i) {
+          const Duration off =
+              ports.iterations[i] - flows.iterations[i] - Duration::nearest_ps(hidden_us * 1e6);
+          CHECK(std::abs(off.ps()) <= ports.message_count);
+        }
+        // At packets of 4,096 B: a packet more for each message that waits for another one.
+        const StepResult packets = step_at("packet");
+        CHECK(packets.total().us() >= 0.999 * flows.total().us());
+        CHECK(packets.total().us() <= flows.total().us() * 1.05 + 3 * 20 * 4.096);
+        ++compared;
+      }
+  CHECK(compared >= 15);
+}
+
+// One dedicated server for two workers, by hand: 1 MB each into its link, and twice out of it.
+TEST_CASE("jobs: dedicated servers have places of their own") {
+  Json one = job("0-1");
+  one["servers"] = "2";
+  one["experiment"]["iterations"] = 1;
+  one["experiment"]["collective"] = {
+      {"parameter_server", {{"servers", 1}, {"placement", "dedicated"}, {"alpha", "wire"}}}};
+  // Two racks: all four messages cross the uplinks of 1 ns/B, pushes share them, and 4 us of
+  // latency are paid twice.
+  const Lengths lengths = iterations_of({{"cluster", racks}, {"jobs", Json::array({one})}});
+  CHECK(lengths[0] == us({300 + 2000 + 2000 + 8}));
+  one["servers"] = "1";
+  CHECK(refusal_of({{"cluster", racks}, {"jobs", Json::array({one})}}) ==
+        "/jobs/0/servers: worker 1 is taken, by an earlier job or twice");
 }

@@ -100,17 +100,19 @@ void play(const JobsArguments& arguments, Streams streams) {
                         .changes = file.changes,
                         .pause = [&] { interrupt.throw_if_asked(); }};
   for (std::size_t i = 0; i < file.jobs.size(); ++i)
-    question.jobs.push_back({&questions[i], file.jobs[i].places, file.jobs[i].start});
+    question.jobs.push_back(
+        {&questions[i], file.jobs[i].places, file.jobs[i].start, file.jobs[i].server_places});
   JobsInTime together(question);
   std::vector<JobTogether> results(file.jobs.size());
   for (std::size_t i = 0; i < results.size(); ++i)
     results[i].together = account(questions[i], together, i, results[i].end);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto own_wires = file.cluster.wires(file.routes);
-    JobsInTime alone({.jobs = {{&questions[i], file.jobs[i].places, Time()}},
-                      .network = question.network,
-                      .wires = own_wires.get(),
-                      .pause = question.pause});
+    JobsInTime alone(
+        {.jobs = {{&questions[i], file.jobs[i].places, Time(), file.jobs[i].server_places}},
+         .network = question.network,
+         .wires = own_wires.get(),
+         .pause = question.pause});
     Duration end;
     results[i].alone = account(questions[i], alone, 0, end);
   }

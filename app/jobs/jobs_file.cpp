@@ -68,6 +68,12 @@ class FreeWorkers {
   explicit FreeWorkers(int workers) : last_(workers - 1) {
     for (int worker = 0; worker < workers; ++worker) free_.insert(worker);
   }
+  // "36-47", or a list.
+  std::vector<int> take_named(const Value& value) {
+    if (value.json().is_array()) return named(value, std::nullopt);
+    return checked(parse_numbers(value.text(), last_ + 1, value.where(), "worker"), value,
+                   std::nullopt);
+  }
   std::vector<int> take(Object& fields, Random random) {
     const auto placement = fields.find("placement");
     const auto count = fields.find("workers");
@@ -111,7 +117,7 @@ class FreeWorkers {
   }
   std::vector<int> checked(const std::vector<int>& places, const Value& placement,
                            const std::optional<Value>& count) {
-    if (places.empty()) placement.fail("a job has at least one worker");
+    if (places.empty()) placement.fail("expected at least one worker");
     if (count && count->whole(1, int64_t{1} << 24) != static_cast<int64_t>(places.size()))
       count->fail("the placement has " + std::to_string(places.size()) + " workers");
     for (const int place : places)
@@ -147,6 +153,7 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     }
   const Value experiment = fields.at("experiment");
   job.places = free.take(fields, Random(seed).stream(number));
+  if (const auto servers = fields.find("servers")) job.server_places = free.take_named(*servers);
   fields.done();
   std::string file;
   Json json = inline_or_file(experiment, file);

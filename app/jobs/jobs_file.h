@@ -12,7 +12,8 @@ namespace sgdsim {
 
 struct JobOfFile {
   std::string name;
-  Experiment experiment;  // on the part of the cluster that it has
+  Experiment experiment;           // on the part of the cluster that it has
+  std::vector<int> server_places;  // of dedicated parameter servers
   std::vector<int> places;
   Time start;
 };

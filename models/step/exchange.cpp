@@ -101,6 +101,10 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
 
 void Exchange::count(const MessageCost& cost, const std::vector<Encoded>& encoded) {
   path = PathTaken::events;
+  if (const ParameterServers* servers = cost.servers()) {
+    for (const Encoded& one : encoded) count_pushes(*servers, one.transfers[0]);
+    return;
+  }
   for (const Encoded& one : encoded)
     for (int i = 0; i < one.transfer_count; ++i) {
       const Transfer& transfer = one.transfers[static_cast<std::size_t>(i)];
@@ -109,6 +113,17 @@ void Exchange::count(const MessageCost& cost, const std::vector<Encoded>& encode
       traffic.messages += sent.messages;
       traffic.wire_B += sent.wire_B;
     }
+}
+
+// Everybody sends each part and gets it back, but to a server that it is itself.
+void Exchange::count_pushes(const ParameterServers& servers, const Transfer& transfer) {
+  if (servers.workers == 1) return;
+  const int others = servers.dedicated ? servers.workers : servers.workers - 1;
+  for (const ServerPart& part : parts_of(servers, transfer.size, transfer.part)) {
+    if (part.size_B <= 0) continue;
+    traffic.messages += int64_t{2} * others;
+    traffic.wire_B += 2 * others * part.size_B;
+  }
 }
 
 bool Exchange::is_apart(const MessageCost& cost, const Encoded& encoded, bool in_step) {

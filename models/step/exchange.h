@@ -61,6 +61,7 @@ class Exchange {
   };
   using Key = std::tuple<const MessageCost*, int64_t, double, double>;  // size, folding
   using JoinedKey = std::tuple<const MessageCost*, int64_t, int64_t, double, double>;
+  void count_pushes(const ParameterServers& servers, const Transfer& transfer);
   Prepared& prepared(const MessageCost& cost, const Transfer& transfer);
   Played collective(const MessageCost& cost, const Transfer& transfer, Clocks starts);
   Played push_and_pull(const MessageCost& cost, const Transfer& transfer, Clocks starts);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 
+#include "models/server/servers_in_time.h"
 #include "models/step/compute.h"
 #include "models/step/step_graph.h"
 #include "sim/core/error.h"
@@ -26,6 +27,7 @@ struct JobInPlay {
   std::optional<Exchange> exchange;       // keeps what is sent
   std::vector<JoinedTransfers> messages;  // of the plan
   std::vector<Freight> freight;           // of each of them
+  ServerPlaces places;                    // where there are parameter servers
   StepGraph step;
   int iterations = 0;
   std::size_t first_worker = 0;  // among those of all jobs
@@ -59,7 +61,13 @@ class JobsInTime::Player {
       : question_(question),
         carrier_(make_carrier()),
         calls_(agenda_, *carrier_, {},
-               [this](uint32_t call, int worker, Time now) { end_message(call, worker, now); }),
+               [this](uint32_t call, int worker, Time now) {
+                 end_message(by_number_[call], worker, now);
+               }),
+        pushes_(agenda_, *carrier_, *question.network,
+                [this](uint32_t call, int worker, Time now) {
+                  end_message(by_push_[call], worker, now);
+                }),
         traffic_(agenda_, *carrier_, *question.network, question.traffic, question.changes) {
     jobs_.reserve(question.jobs.size());
     for (const TrainingJob& job : question_.jobs) prepare(job);
@@ -87,11 +95,19 @@ class JobsInTime::Player {
  private:
   enum Kind : uint8_t { ready = CallsInTime::kind_count };
 
+  static CollectiveOptions options_of(const TrainingJob& job) {
+    const MessageCost& cost = job.question->cost;
+    if (cost.servers() == nullptr) return cost.job().options;
+    CollectiveOptions options;
+    options.alpha = cost.servers()->alpha;
+    return options;
+  }
+
   std::unique_ptr<Carrier> make_carrier() {
     if (question_.carrier) return question_.carrier(*question_.wires, agenda_, nullptr);
-    const CollectiveOptions& options = question_.jobs.front().question->cost.job().options;
+    const CollectiveOptions options = options_of(question_.jobs.front());
     for (const TrainingJob& job : question_.jobs) {
-      const CollectiveOptions& its = job.question->cost.job().options;
+      const CollectiveOptions its = options_of(job);
       if (its.alpha != options.alpha || its.send_buffer != options.send_buffer)
         throw InputError("",
                          "jobs that share a network have the same values of the options alpha and "
@@ -115,6 +131,7 @@ class JobsInTime::Player {
   };
 
   void prepare(const TrainingJob& training);
+  void place_servers(const TrainingJob& training, JobInPlay& job);
   void go_on();
   static double times_in(const JobInPlay& job) {
     return 2.0 * job.workers() * static_cast<double>(job.plan.messages.size());
@@ -125,12 +142,12 @@ class JobsInTime::Player {
   void advance(std::size_t number, Time now);
   Duration work_of(const JobInPlay& job, const WorkerInJob& worker, const Action& action) const;
   void enter_messages(std::size_t number, Time now);
-  void end_message(uint32_t call, int worker, Time now);
 
   JobsQuestion question_;
   Agenda agenda_;
   std::unique_ptr<Carrier> carrier_;
   CallsInTime calls_;
+  ServersInTime pushes_;
   TrafficInTime traffic_;
   std::vector<JobInPlay> jobs_;
   std::vector<WorkerInJob> workers_;
@@ -141,10 +158,13 @@ class JobsInTime::Player {
     std::size_t message = 0;
     int left = 0;  // workers that have not ended it
   };
+  uint32_t begin_message(const CallOfJob& what);
+  void end_message(CallOfJob& call, int worker, Time now);
   std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
   std::vector<CallOfJob> by_number_;
-  std::vector<Played> played_;  // of each job
-  double kept_ = 0;             // times
+  std::vector<CallOfJob> by_push_;  // of parameter servers
+  std::vector<Played> played_;      // of each job
+  double kept_ = 0;                 // times
   uint64_t moment_ = 0;
   Time end_;
 };
@@ -191,7 +211,10 @@ std::string JobsInTime::why_not(const StepQuestion& question, const GradientPlan
   if (question.synchronization != nullptr) return "a synchronization";
   if (question.strategy->replans) return "strategies that plan anew in every iteration";
   if (question.interference != 1) return "interference";
-  if (!question.cost.is_algorithm()) return "costs that are no algorithm's";
+  if (!question.cost.is_algorithm() && question.cost.servers() == nullptr)
+    return "costs without messages";
+  if (question.cost.servers() != nullptr && compression != nullptr)
+    return "compression for parameter servers";
   if (compression != nullptr && !compression->densities.empty()) return "densities that change";
   if (plan.order == Order::priority || plan.gate == Gate::per_layer)
     return "strategies that go by priority";
@@ -215,11 +238,13 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
   job.exchange.emplace(question.cluster->network);
   for (const PlannedMessage& message : job.plan.messages) {
     job.encoded.push_back(question.cost.encoded(message.group()));
-    job.messages.push_back(job.exchange->joined(question.cost, job.encoded.back()));
+    if (question.cost.servers() == nullptr)
+      job.messages.push_back(job.exchange->joined(question.cost, job.encoded.back()));
     job.freight.push_back({.depth = static_cast<double>(message.first_layer) /
                                     static_cast<double>(question.trace->layers.size()),
                            .cargo = Cargo::gradients});
   }
+  place_servers(training, job);
   make_step_graph({.trace = question.trace,
                    .plan = &job.plan,
                    .compressed = question.cost.compression() != nullptr,
@@ -235,12 +260,28 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
   played_.emplace_back();
 }
 
+void JobsInTime::Player::place_servers(const TrainingJob& training, JobInPlay& job) {
+  const ParameterServers* servers = training.question->cost.servers();
+  if (servers == nullptr) return;
+  job.places = {training.places, training.server_places};
+  if (!servers->dedicated) return;
+  if (training.server_places.empty())
+    throw InputError("",
+                     "dedicated servers have no place on the wires: a job of `sgdsim jobs` names "
+                     "the places of its `servers`; placement co_located has them");
+  if (static_cast<int>(training.server_places.size()) != servers->servers)
+    throw InputError("", "there are " + std::to_string(servers->servers) + " servers, and " +
+                             std::to_string(training.server_places.size()) + " places for them");
+}
+
 void JobsInTime::Player::happen(const Event& event, Time now) {
   if (event.kind() == ready) return enter_messages(event.subject(), now);
   if (event.kind() >= TrafficInTime::starts) return traffic_.happen(event, now);
+  if (event.kind() >= ServersInTime::on) return pushes_.happen(event, now);
   if (event.kind() >= Carrier::kind_count) return calls_.happen(event, now);
   const Carrier::Report report = carrier_->happen(event, now);
   if (report.news == Carrier::News::nothing) return;
+  if (pushes_.hear(report, now)) return;
   if (traffic_.flow_of(report.message) == TrafficInTime::none)
     calls_.hear(report, now);
   else if (report.news == Carrier::News::arrived)
@@ -331,19 +372,36 @@ void JobsInTime::Player::enter_messages(std::size_t number, Time now) {
         .starts[static_cast<std::size_t>(worker.number)] = now - (job.job->start - Time());
     const auto [place, is_new] =
         numbers_.try_emplace({worker.job, next.iteration, next.message}, 0);
-    if (is_new) {
-      const JoinedTransfers& sent = job.messages[next.message];
-      place->second =
-          calls_.add(*sent.program, *sent.network, &job.job->places, job.freight[next.message]);
-      if (place->second >= by_number_.size()) by_number_.resize(place->second + 1);
-      by_number_[place->second] = {worker.job, next.iteration, next.message, job.workers()};
-    }
-    calls_.enter(place->second, worker.number, job.encoded[next.message].local, now);
+    if (is_new)
+      place->second = begin_message({worker.job, next.iteration, next.message, job.workers()});
+    const Duration first = job.encoded[next.message].local;
+    if (question.cost.servers() != nullptr)
+      pushes_.enter(place->second, worker.number, first, now);
+    else
+      calls_.enter(place->second, worker.number, first, now);
   }
 }
 
-void JobsInTime::Player::end_message(uint32_t call, int in_job, Time now) {
-  CallOfJob& it = by_number_[call];
+// Returns its number, among those of collectives or of parameter servers.
+uint32_t JobsInTime::Player::begin_message(const CallOfJob& what) {
+  const JobInPlay& job = jobs_[what.job];
+  const ParameterServers* servers = job.job->question->cost.servers();
+  uint32_t number = 0;
+  if (servers != nullptr) {
+    const Transfer& transfer = job.encoded[what.message].transfers[0];
+    number = pushes_.add(*servers, job.places, transfer.size, transfer.part,
+                         job.freight[what.message].depth);
+  } else {
+    const JoinedTransfers& sent = job.messages[what.message];
+    number = calls_.add(*sent.program, *sent.network, &job.job->places, job.freight[what.message]);
+  }
+  std::vector<CallOfJob>& list = servers != nullptr ? by_push_ : by_number_;
+  if (number >= list.size()) list.resize(number + 1);
+  list[number] = what;
+  return number;
+}
+
+void JobsInTime::Player::end_message(CallOfJob& it, int in_job, Time now) {
   const std::size_t number = jobs_[it.job].first_worker + static_cast<std::size_t>(in_job);
   Kept& iteration = kept(it.job, it.iteration);
   iteration.times[it.message].ends[static_cast<std::size_t>(in_job)] =

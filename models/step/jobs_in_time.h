@@ -25,6 +25,7 @@ struct TrainingJob {
   const StepQuestion* question = nullptr;
   std::vector<int> places;
   Time start;
+  std::vector<int> server_places = {};  // of dedicated parameter servers
 };
 
 struct JobsQuestion {
@@ -49,7 +50,7 @@ struct NetworkStuck : std::runtime_error {
 
 class JobsInTime {
  public:
-  // InputError for what cannot be played together: no parameter servers, priorities, pipelines.
+  // InputError for what cannot be played together: no priorities, no pipelines.
   explicit JobsInTime(const JobsQuestion& question);
   JobsInTime(const JobsInTime&) = delete;
   JobsInTime& operator=(const JobsInTime&) = delete;

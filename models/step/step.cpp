@@ -20,14 +20,14 @@ void check(const StepQuestion& question, const PipelineRule& rule) {
 
 // What messages share; InputError if they are none that could.
 std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
-  if (!question.cost.is_algorithm())
-    throw InputError("", "fidelity " + std::string(name_of(question.fidelity)) +
-                             " plays messages of a collective algorithm: no parameter servers, and "
-                             "no costs without messages");
+  const std::string fidelity(name_of(question.fidelity));
+  const bool has_servers = question.cost.servers() != nullptr;
+  if (!question.cost.is_algorithm() && !has_servers)
+    throw InputError("", "fidelity " + fidelity + " plays messages: no costs without messages");
   if (question.interference != 1)
-    throw InputError(
-        "", "interference is not defined at fidelity " + std::string(name_of(question.fidelity)));
-  return wires_of(*question.cluster, question.cost.job().options, question.seed);
+    throw InputError("", "interference is not defined at fidelity " + fidelity);
+  return wires_of(*question.cluster,
+                  has_servers ? CollectiveOptions() : question.cost.job().options, question.seed);
 }
 
 StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {

@@ -45,14 +45,12 @@ bool StepMessages<Clock>::are_apart() {
 }
 
 template <class Clock>
-WireUse StepMessages<Clock>::use_of_wires(Duration total) {
-  constexpr std::size_t shown = 10;
+std::vector<double> StepMessages<Clock>::carried_in_step() {
   std::vector<double> carried_B;
   for (const Encoded& encoded : step_.encoded) player_.add_carried(*step_.cost, encoded, carried_B);
   const double per_step = step_.pipeline == nullptr ? 1.0 : 1.0 / step_.pipeline->every;
   for (double& bytes : carried_B) bytes *= per_step;
-  const Duration step = Duration::ps(total.ps() / step_.question.iterations);
-  return use_of(*step_.question.wires, carried_B, step, shown);
+  return carried_B;
 }
 
 // A message that goes when the one before it has gone, or parameters of a layer.

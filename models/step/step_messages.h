@@ -35,7 +35,7 @@ class StepMessages {
   // Whether messages take what each takes alone: none shares a wire with another one.
   bool are_apart();
   // How busy wires are, by the last plan.
-  WireUse use_of_wires(Duration total);
+  std::vector<double> carried_in_step();  // by each wire
 
   // The records of an iteration that went as this one, only later after its start.
   void shift(Duration later);

@@ -37,9 +37,25 @@ StepResult StepPlayer<Clock>::run() {
   result_.quality = (one_for_all ? sparsity_ : messages_.sparsity()).quality();
   result_.quality.staleness_mean = staleness_ / question_.iterations;
   result_.quality.staleness_max = staleness_max_;
-  if (question_.wires != nullptr) result_.wires = messages_.use_of_wires(result_.total());
+  if (question_.wires != nullptr) result_.wires = use_of_wires();
   result_.path = one_for_all ? "formula" : name_of(played.path);
   return std::move(result_);
+}
+
+// What a step sends says what wires carry; but packets have headers and are sent again, and servers
+// are known to the network only.
+template <class Clock>
+WireUse StepPlayer<Clock>::use_of_wires() {
+  const Duration step = Duration::ps(result_.total().ps() / question_.iterations);
+  constexpr std::size_t shown = 10;
+  std::vector<double> carried_B;
+  if (in_time_ && (question_.carrier || question_.cost.servers() != nullptr)) {
+    carried_B = in_time_->carried_B();
+    for (double& bytes : carried_B) bytes /= question_.warm_up + question_.iterations;
+  } else {
+    carried_B = messages_.carried_in_step();
+  }
+  return use_of(*question_.wires, carried_B, step, shown);
 }
 
 // Where workers are alike, iterations differ only where the density does: one is played for all. If
@@ -156,7 +172,8 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
   messages_.take_plan();
   if (step_.played)
     step_.together = true;
-  else if (question_.wires != nullptr && (question_.carrier || !messages_.are_apart()))
+  else if (question_.wires != nullptr &&
+           (question_.carrier || question_.cost.servers() != nullptr || !messages_.are_apart()))
     meet_on_wires();
 }
 
@@ -168,8 +185,9 @@ void StepPlayer<Clock>::meet_on_wires() {
                              step_.is_late();
   step_.together = !reach_further || step_.together;
   const std::string why_not = JobsInTime::why_not(question_, step_.plan);
-  if (question_.carrier && !why_not.empty())
-    throw InputError("", "fidelity packet is not defined for " + why_not);
+  if (!why_not.empty() && (question_.carrier || question_.cost.servers() != nullptr))
+    throw InputError("", "fidelity " + std::string(name_of(question_.fidelity)) +
+                             " is not defined for " + why_not);
   if (why_not.empty()) {
     TrainingJob job{&question_, {}, Time()};
     for (int worker = 0; worker < question_.cluster->network.workers(); ++worker)

@@ -56,6 +56,7 @@ class StepPlayer {
   std::optional<MessageCost> other_density_;
   StepWorkers<Clock> workers_;
   StepMessages<Clock> messages_;
+  WireUse use_of_wires();
   std::unique_ptr<JobsInTime> in_time_;  // if messages meet on wires
   StepGraph graph_;
   Dataflow<Clock> flow_;

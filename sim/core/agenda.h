@@ -16,6 +16,7 @@ class Event {
 
   uint32_t kind() const { return word_ & 15U; }
   uint32_t subject() const { return subject_; }
+  uint32_t version() const { return word_ >> 4U; }
   bool is_of(uint32_t version) const { return word_ >> 4U == (version & 0xfffffffU); }
 
  private:

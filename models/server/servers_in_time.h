@@ -1,0 +1,97 @@
+// Pushes and pulls in time, on a network that others may use as well: every worker pushes its
+// gradients to the servers as it comes, a server answers when it has those of all.
+//
+// An endpoint sends one message after the other, a worker its parts in their order, a server its
+// answers; where parts are hashed, one after the other to each other endpoint, as over connections.
+// What arrives is folded into what is there, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "models/server/parameter_server.h"
+#include "sim/core/agenda.h"
+#include "sim/net/carrier.h"
+
+namespace sgdsim {
+
+// Where the workers of a job are on the network, and its servers if they are dedicated.
+struct ServerPlaces {
+  std::vector<int> workers;
+  std::vector<int> servers;
+};
+
+class ServersInTime {
+ public:
+  enum Kind : uint8_t { on = 10, answers };  // of its events
+  using Ended = std::function<void(uint32_t call, int worker, Time now)>;
+
+  // `network`: of all that is there.
+  ServersInTime(Agenda& agenda, Carrier& carrier, const Network& network, Ended ended)
+      : agenda_(agenda), carrier_(carrier), network_(network), ended_(std::move(ended)) {}
+
+  // One push and pull of all workers, by its number until all have ended it. What it points to must
+  // stay that long.
+  uint32_t add(const ParameterServers& servers, const ServerPlaces& places, Bytes size,
+               const TensorPart& part, double depth);
+  // `first`: what the worker does before.
+  void enter(uint32_t call, int worker, Duration first, Time now);
+  void happen(const Event& event, Time now);
+  // False if the message is somebody else's.
+  bool hear(const Carrier::Report& report, Time now);
+
+ private:
+  struct Sum {
+    Time ready;
+    bool has_begun = false;
+    int missing = 0;  // gradients
+  };
+  struct PushPull {
+    const ParameterServers* servers = nullptr;
+    const ServerPlaces* places = nullptr;
+    std::vector<ServerPart> parts;
+    std::vector<Sum> sums;
+    std::vector<int> to_get;  // of each worker, parts
+    double depth = 0;
+    int left = 0;  // workers that have not ended it
+  };
+  struct Sent {
+    uint32_t call = 0;
+    std::size_t part = 0;
+    int worker = 0;
+    bool is_answer = false;
+    Duration fold;
+    int to_come = 0;  // news about it
+  };
+  struct Outbox {
+    std::deque<Sent> waiting;
+    bool is_busy = false;
+  };
+
+  static std::size_t at(int number) { return static_cast<std::size_t>(number); }
+  int worker_place(const PushPull& it, int worker) const { return it.places->workers[at(worker)]; }
+  int server_place(const PushPull& it, std::size_t part) const;
+  void push(uint32_t call, int worker, Time now);
+  using Line = std::pair<int, int>;  // from a place; to a place, or -1: to all
+  Line line_of(const Sent& what) const;
+  void put(const Sent& what, Time now);
+  void send_next(const Line& line, Time now);
+  void add_to_sum(uint32_t call, std::size_t part, Duration fold, Time now);
+  void answer(uint32_t call, std::size_t part, Time now);
+  void get(uint32_t call, int worker, Time now);
+
+  Agenda& agenda_;
+  Carrier& carrier_;
+  const Network& network_;
+  Ended ended_;
+  std::vector<PushPull> calls_;
+  std::vector<uint32_t> unused_;
+  std::vector<Sent> sent_;  // by the number of the message
+  std::map<Line, Outbox> outboxes_;
+};
+
+}  // namespace sgdsim
