@@ -173,6 +173,35 @@ TEST_CASE("packets: links that fail lead packets elsewhere, or make them wait") 
   CHECK(gone.stranded == std::vector<std::size_t>{0});
 }
 
+// Nothing is known of a route that is not there: such messages begin when one opens.
+TEST_CASE("packets: messages that begin while nothing is open are as if they began later") {
+  const Cluster tree = cluster_of(fat_tree(4, "10 Gbps"));
+  const auto wires = tree.wires({});
+  std::vector<uint32_t> uplinks;
+  for (uint32_t way = 0; way < wires->capacities().size(); ++way)
+    if (wires->name_of(way).kind == "uplink") uplinks.push_back(way);
+  std::vector<PlainFlow> early;
+  std::vector<PlainFlow> late;
+  for (int i = 4; i < 16; ++i) {
+    early.push_back(flow(Duration::us(10), i, 0, 200'000));
+    late.push_back(flow(Duration::us(100), i, 0, 200'000));
+  }
+  const std::vector<WireChange> closed = {{Time() + Duration::us(1), uplinks, 0},
+                                          {Time() + Duration::us(100), uplinks, 1}};
+  for (const std::string& name : all_transports()) {
+    CAPTURE(name);
+    CHECK(played(tree, early, name, closed).ends == played(tree, late, name).ends);
+  }
+}
+
+TEST_CASE("packets: queues of more than 4 GiB are counted") {
+  const Cluster rack = cluster_of(rack_of(9, "100 Gbps", "0 us"));
+  // Eight times 800 MB come while one eighth of it leaves.
+  const FlowsPlayed all = played(rack, incast(8, 800'000'000), "ideal packet=1MB");
+  const QueueUse& queue = all.packets->queues.front();
+  CHECK(static_cast<double>(queue.most_B) == doctest::Approx(7.0 * 800e6).epsilon(0.01));
+}
+
 // Nothing in the way: packets take what messages take, but that the first one has to be stored in
 // every switch.
 TEST_CASE("packets: collectives without contention are messages, within their packets") {

@@ -82,7 +82,7 @@ TEST_CASE("packets: DCTCP shares evenly and keeps the queue short") {
     const double ideal_us = senders * 20'000'000 * (1500.0 / 1460) * 0.0008;
     CHECK(ideal_us / total_us > 0.97);
     for (std::size_t i = 0; i < flows.size(); ++i) CHECK(took(all, flows, i).us() / total_us > 0.9);
-    uint32_t most_B = 0;
+    uint64_t most_B = 0;
     double mean_B = 0;
     for (const QueueUse& queue : all.packets->queues)
       if (queue.most_B > most_B) {
@@ -207,6 +207,9 @@ TEST_CASE("packets: options are those of the transport, and make sense") {
   CHECK(refusal_of("dctcp queue_buffer=1000B").find("smaller than a packet") != std::string::npos);
   CHECK(refusal_of("ndp packet=60B header=64B").find("no room") != std::string::npos);
   CHECK(refusal_of("ndp queue=0") != "none");
+  CHECK(refusal_of("ndp buffer=1MB").find("`queue`") != std::string::npos);
+  CHECK(refusal_of("ndp packet=10B header=0B").find("64 B at least") != std::string::npos);
+  CHECK(refusal_of("pfabric queue_buffer=1MB").find("`buffer`") != std::string::npos);
   CHECK(refusal_of("dctcp packet=10GB") != "none");
   CHECK(refusal_of("mlt parts=AD").find("parts") != std::string::npos);
   CHECK(refusal_of("pias thresholds=[\"2KB\",\"1KB\"]").find("grow") != std::string::npos);
@@ -215,6 +218,37 @@ TEST_CASE("packets: options are those of the transport, and make sense") {
   CHECK(refusal_of("ndp first_window").find("expected field=value") != std::string::npos);
   CHECK(refusal_of("ndp queue=8 queue=9").find("given twice") != std::string::npos);
   for (const std::string& name : all_transports()) CHECK(refusal_of(name) == "none");
+}
+
+TEST_CASE("packets: what is not lost is not sent again, and one question is asked at a time") {
+  // A hundred messages of one pair take turns at its card: 16 packets of each take 5 ms.
+  const Cluster rack = cluster_of(rack_of(2, "10 Gbps"));
+  const std::vector<PlainFlow> flows(100, flow({}, 0, 1, 1'000'000));
+  for (const char* name : {"roce_dcqcn", "ndp", "dctcp buffer=2GB"}) {
+    CAPTURE(name);
+    const FlowsPlayed all = played(rack, flows, name);
+    CHECK(all.packets->counts.sent_again == 0);
+    CHECK(all.packets->counts.timeouts == 0);
+  }
+  // MLT answers every tenth packet; questions and the end of a message are few beside that.
+  const Cluster tree = cluster_of(fat_tree(4, "10 Gbps"));
+  for (const char* name : {"mlt loss_bound=0", "dlcp", "mlt"}) {
+    CAPTURE(name);
+    const PacketCounts counts = played(tree, incast(15, 1'000'000), name).packets->counts;
+    CHECK(counts.sent_again > 0);
+    CHECK(static_cast<double>(counts.answers) < 0.15 * static_cast<double>(counts.sent));
+  }
+}
+
+TEST_CASE("packets: a sender that gave up is not moved by what comes late") {
+  Json json = fat_tree(4, "10 Gbps");
+  json["nic"]["bandwidth"] = "1 Mbps";
+  const Cluster slow = cluster_of(json);
+  const FlowsPlayed all =
+      played(slow, incast(4, 100'000),
+             "roce_dcqcn timeout=1us mark_above=0B mark_surely=0B mark_most=1 packet=500B");
+  CHECK(!all.stranded.empty());
+  check_conserved(all);
 }
 
 TEST_CASE("packets: the commands") {

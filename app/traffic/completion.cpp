@@ -147,7 +147,8 @@ void print_packets(std::ostream& out, const Completion& completion) {
   out << '\n';
   Table queues({"longest queue", "from", "to", "most", "mean"});
   for (const auto& [name, queue] : completion.queues)
-    queues.add({name.kind, name.from, name.to, short_size(queue.most_B), short_size(queue.mean_B)});
+    queues.add({name.kind, name.from, name.to, short_size(static_cast<double>(queue.most_B)),
+                short_size(queue.mean_B)});
   queues.print(out, 3);
 }
 

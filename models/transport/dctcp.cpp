@@ -14,8 +14,7 @@ WindowRules read_dctcp(Object& fields, PacketSetup& setup) {
   rules.marks_again = read_flag(fields, "marks_again", false);
   const uint32_t mark_above = read_count(fields, "mark_above", 0, 65);
   const uint64_t above_B = uint64_t{mark_above} * setup.packet_B;
-  setup.queues.mark_above_B =
-      QueueRules::filled(static_cast<uint32_t>(std::min<uint64_t>(above_B, QueueRules::no_limit)));
+  setup.queues.mark_above_B = QueueRules::filled(above_B);
   // A switch that marks drops what may not be marked.
   setup.queues.selects = !rules.marks_again;
   return rules;

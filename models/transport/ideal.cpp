@@ -13,6 +13,7 @@ class IdealConversation final : public Conversation {
 
   void begin(Time now) override { packets_.ready(*this, now); }
   Offer next(Packet& packet, Time) override {
+    if (sent_ == count()) return Offer::nothing;
     packet.number = sent_++;
     return sent_ < count() ? Offer::more : Offer::last;
   }

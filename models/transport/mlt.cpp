@@ -55,8 +55,8 @@ class MltConversation final : public Conversation {
       return Offer::nothing;
     }
     packet.may_be_marked = is_important(packet.number);
-    if (next_ == count() && again_.empty()) {
-      asks_ = true;
+    asks_ = next_ == count() && again_.empty();
+    if (asks_) {
       packets_.set_timer(*this, after(packet, now));
       return Offer::last;
     }
@@ -211,12 +211,12 @@ void read_parts(Object& fields, MltRules& rules, PacketSetup& setup) {
 
 // What counts grows from the first queue of data to the last one.
 void set_thresholds(Object& fields, PacketSetup& setup) {
-  std::array<uint32_t, packet_queues>& above_B = setup.queues.mark_above_B;
+  std::array<uint64_t, packet_queues>& above_B = setup.queues.mark_above_B;
   const double first_B = 65.0 * setup.packet_B;
-  const double last_B = std::max(first_B, 0.75 * setup.queues.port_limit_B);
+  const double last_B = std::max(first_B, 0.75 * static_cast<double>(setup.queues.port_limit_B));
   constexpr std::size_t queues = packet_queues - 1;
   for (std::size_t i = 0; i < queues; ++i)
-    above_B[i + 1] = static_cast<uint32_t>(first_B + (last_B - first_B) * static_cast<double>(i) /
+    above_B[i + 1] = static_cast<uint64_t>(first_B + (last_B - first_B) * static_cast<double>(i) /
                                                          static_cast<double>(queues - 1));
   const auto field = fields.find("thresholds");
   if (!field) return;
@@ -225,8 +225,7 @@ void set_thresholds(Object& fields, PacketSetup& setup) {
     field->fail("expected the thresholds of " + std::to_string(queues) + " queues, front first");
   for (std::size_t i = 0; i < queues; ++i) {
     const int64_t size_B = items[i].bytes().count();
-    if (size_B > QueueRules::no_limit) items[i].fail("expected less than 4 GiB");
-    above_B[i + 1] = static_cast<uint32_t>(size_B);
+    above_B[i + 1] = static_cast<uint64_t>(size_B);
   }
 }
 

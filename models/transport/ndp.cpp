@@ -63,16 +63,14 @@ class NdpConversation final : public Conversation {
         received_(count()),
         is_again_(count()) {}
 
-  void begin(Time now) override {
-    packets_.ready(*this, now);
-    packets_.set_timer(*this, now + rules_.timeout);
-  }
+  void begin(Time now) override { packets_.ready(*this, now); }
 
-  Offer next(Packet& packet, Time) override {
+  Offer next(Packet& packet, Time now) override {
     while (!again_.empty() && acknowledged_.has(again_.front())) again_.pop_front();
     if (credit_ == 0 || (again_.empty() && next_ == count())) return Offer::nothing;
     --credit_;
     ++under_way_;
+    packets_.set_timer(*this, now + rules_.timeout * (int64_t{1} << timeouts_));
     if (again_.empty()) {
       packet.number = next_++;
     } else {
@@ -102,7 +100,7 @@ class NdpConversation final : public Conversation {
   void at_sender(const Packet& packet, Time now) override {
     timeouts_ = 0;
     if (packet.kind == PacketKind::data) {  // a header that found no room
-      --under_way_;
+      if (under_way_ > 0) --under_way_;
       to_send_again(packet.number);
       // Nobody will ask for it if nothing else is under way.
       if (under_way_ == 0 && credit_ == 0) credit_ = 1;
@@ -209,14 +207,19 @@ void defaults(PacketSetup& setup) {
 }
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
+  if (setup.queues.port_limit_B != QueueRules::no_limit ||
+      setup.queues.queue_limit_B.front() != QueueRules::no_limit)
+    fields.value().fail("the room of ndp's queues is `queue`, in packets");
+  constexpr uint32_t least_packet_B = 64;
+  if (setup.packet_B < least_packet_B)
+    fields.value().fail("a packet of ndp has 64 B at least, as the header that may be left of it");
   NdpRules rules;
   rules.first_window = read_count(fields, "first_window", 1, rules.first_window);
   rules.timeout = read_length(fields, "timeout", rules.timeout);
   setup.queues.trim_above = read_count(fields, "queue", 1, 8);
   setup.queues.headers_in_turn = read_count(fields, "headers_in_turn", 1, 10);
   const uint64_t headers_B = uint64_t{setup.queues.trim_above} * setup.packet_B;
-  setup.queues.queue_limit_B = QueueRules::filled(
-      static_cast<uint32_t>(std::min<uint64_t>(headers_B, QueueRules::no_limit)));
+  setup.queues.queue_limit_B = QueueRules::filled(headers_B);
   const auto shared = std::make_shared<const NdpRules>(rules);
   setup.transport = [shared]() -> PacketSetup::Connect {
     const auto pacer = std::make_shared<PullPacer>();

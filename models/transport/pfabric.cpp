@@ -14,6 +14,8 @@ void defaults(PacketSetup& setup) {
 }
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
+  if (setup.queues.queue_limit_B.front() != QueueRules::no_limit)
+    fields.value().fail("the room of pfabric's ports is `buffer`");
   WindowRules rules;
   rules.first_window = read_count(fields, "window", 1, 0);
   rules.is_fixed = true;

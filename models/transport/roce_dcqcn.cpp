@@ -53,7 +53,7 @@ class DcqcnConversation final : public Conversation {
       sent_since_B_ = 0;
       rise(byte_rises_);
     }
-    if (heard_by_ == Time::last()) heard_by_ = now + rules_->timeout;
+    heard_by_ = now + rules_->timeout * (int64_t{1} << timeouts_);
     const bool is_paced = rate_ < line_rate_;
     if (is_paced) next_send_ = now + Duration::nearest_ps(size_B / rate_);
     plan(now);
@@ -186,10 +186,7 @@ class DcqcnConversation final : public Conversation {
 void defaults(PacketSetup& setup) {
   setup.packet_B = 4096;
   setup.header_B = 64;
-  setup.queues.mark_above_B = QueueRules::filled(5'000);
-  setup.queues.mark_surely_B = 200'000;
   setup.queues.mark_most = 0.01;
-  setup.queues.pause_above_B = 100'000;
 }
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
@@ -202,14 +199,13 @@ void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
   rules.slow_down_every = read_length(fields, "slow_down_every", rules.slow_down_every);
   if (const auto field = fields.find("step")) rules.step_Bps = field->bandwidth().Bps();
   if (const auto field = fields.find("large_step")) rules.large_step_Bps = field->bandwidth().Bps();
-  queues.mark_above_B =
-      QueueRules::filled(read_size_B(fields, "mark_above", queues.mark_above_B.front()));
-  queues.mark_surely_B = read_size_B(fields, "mark_surely", queues.mark_surely_B);
+  queues.mark_above_B = QueueRules::filled(read_size_B(fields, "mark_above", 5'000));
+  queues.mark_surely_B = read_size_B(fields, "mark_surely", 200'000);
   queues.mark_most = read_part(fields, "mark_most", queues.mark_most);
   if (queues.mark_surely_B < queues.mark_above_B.front())
     fields.value().fail("`mark_surely` is below `mark_above`");
   const bool pauses = read_flag(fields, "pause", true);
-  queues.pause_above_B = read_size_B(fields, "pause_above", queues.pause_above_B);
+  queues.pause_above_B = read_size_B(fields, "pause_above", 100'000);
   if (pauses && queues.pause_above_B < setup.packet_B)
     fields.value().fail("`pause_above` is smaller than a packet (" +
                         std::to_string(setup.packet_B) + " B)");

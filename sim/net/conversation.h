@@ -15,6 +15,7 @@ class Packets;
 // What a connection can know of its route before it sends anything.
 struct RouteFacts {
   int roads = 0;
+  bool is_whole = true;     // else there is no way at present
   Duration latency;         // of all roads
   double ps_per_B = 0;      // of the slowest road
   double all_ps_per_B = 0;  // of all roads together
@@ -71,6 +72,7 @@ class Conversation {
   Time planned_ = Time::last();  // the event of the timer
   uint32_t next_ready_ = Packet::none;
   bool is_ready_ = false;
+  bool is_unrouted_ = false;  // it would be ready if there were a way
   bool has_begun_ = false;
   bool is_complete_ = false;  // the receiver has what it wants
   bool is_finished_ = false;  // the sender knows, or gave up

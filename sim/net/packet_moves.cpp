@@ -22,7 +22,8 @@ void Packets::put_in_line(Conversation& connection, Time now) {
   const Parcel& parcel = connection.parcel_;
   const uint32_t number = next_road(vertex_of_[at(parcel.from)], parcel.to, connection.way_);
   if (number == no_road) {
-    unrouted_.push_back(connection.number_);
+    if (!connection.is_unrouted_) unrouted_.push_back(connection.number_);
+    connection.is_unrouted_ = true;
     return;
   }
   Card& card = cards_[at(ports_[number].card)];

@@ -67,11 +67,12 @@ Admission PacketPorts::admit(PacketPort& port, uint32_t packet, Time now, uint32
 }
 
 bool PacketPorts::marks(const PacketPort& port, const Packet& packet) {
-  const uint32_t length = rules_.marks_by_port ? port.bytes : port.queues[packet.queue].bytes;
-  const uint32_t from = rules_.mark_above_B[packet.queue];
+  const uint64_t length = rules_.marks_by_port ? port.bytes : port.queues[packet.queue].bytes;
+  const uint64_t from = rules_.mark_above_B[packet.queue];
   if (length <= from) return false;
   if (length >= rules_.mark_surely_B) return true;
-  const double part = static_cast<double>(length - from) / (rules_.mark_surely_B - from);
+  const double part =
+      static_cast<double>(length - from) / static_cast<double>(rules_.mark_surely_B - from);
   return draws(part * rules_.mark_most);
 }
 
@@ -81,7 +82,7 @@ Admission PacketPorts::admit_by_priority(PacketPort& port, uint32_t number, Time
   if (port.queues[packet.queue].bytes > rules_.queue_limit_B[packet.queue])
     return Admission::dropped;
   if (rules_.port_limit_B < QueueRules::no_limit &&
-      uint64_t{port.bytes} + packet.size_B > rules_.port_limit_B)
+      port.bytes + packet.size_B > rules_.port_limit_B)
     return Admission::dropped;
   if (packet.kind == PacketKind::data && marks(port, packet)) {
     if (packet.may_be_marked) {
@@ -114,7 +115,7 @@ Admission PacketPorts::admit_or_trim(PacketPort& port, uint32_t number, Time now
       append(port, number, now);
     }
     pool_[cut].is_trimmed = true;
-    pool_[cut].size_B = header_B;
+    pool_[cut].size_B = std::min(pool_[cut].size_B, header_B);
     pool_[cut].queue = headers;
     ++counts.trimmed;
   }
@@ -131,7 +132,7 @@ Admission PacketPorts::admit_or_trim(PacketPort& port, uint32_t number, Time now
 Admission PacketPorts::admit_or_push_out(PacketPort& port, uint32_t number, Time now,
                                          uint32_t& victim) {
   const Packet& packet = pool_[number];
-  if (packet.queue == data && uint64_t{port.bytes} + packet.size_B > rules_.port_limit_B) {
+  if (packet.queue == data && port.bytes + packet.size_B > rules_.port_limit_B) {
     uint32_t worst = number;
     uint32_t before_worst = Packet::none;
     uint32_t before = Packet::none;

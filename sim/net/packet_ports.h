@@ -27,23 +27,23 @@ enum class QueueRule : uint8_t {
 };
 
 struct QueueRules {
-  static constexpr uint32_t no_limit = std::numeric_limits<uint32_t>::max();
+  static constexpr uint64_t no_limit = std::numeric_limits<uint64_t>::max();
 
   QueueRule rule = QueueRule::priority;
-  uint32_t port_limit_B = no_limit;  // of all queues together
-  std::array<uint32_t, packet_queues> queue_limit_B = filled(no_limit);
-  std::array<uint32_t, packet_queues> mark_above_B = filled(no_limit);
+  uint64_t port_limit_B = no_limit;  // of all queues together
+  std::array<uint64_t, packet_queues> queue_limit_B = filled(no_limit);
+  std::array<uint64_t, packet_queues> mark_above_B = filled(no_limit);
   bool marks_by_port = false;         // what counts is what is in all queues
-  uint32_t mark_surely_B = 0;         // from the threshold to here: marked by chance (RED)
+  uint64_t mark_surely_B = 0;         // from the threshold to here: marked by chance (RED)
   double mark_most = 1;               // with this chance at the end
   bool selects = false;               // drop above the threshold what may not be marked
-  uint32_t trim_above = no_limit;     // packets of data
+  uint64_t trim_above = no_limit;     // packets of data
   uint32_t headers_in_turn = 10;      // for each packet of data
-  uint32_t pause_above_B = no_limit;  // of what came by one road: it is told to wait (PFC)
-  uint32_t resume_below_B = 0;
+  uint64_t pause_above_B = no_limit;  // of what came by one road: it is told to wait (PFC)
+  uint64_t resume_below_B = 0;
 
-  static constexpr std::array<uint32_t, packet_queues> filled(uint32_t value) {
-    std::array<uint32_t, packet_queues> all{};
+  static constexpr std::array<uint64_t, packet_queues> filled(uint64_t value) {
+    std::array<uint64_t, packet_queues> all{};
     all.fill(value);
     return all;
   }
@@ -52,7 +52,7 @@ struct QueueRules {
 struct PacketQueue {
   uint32_t first = Packet::none;
   uint32_t last = Packet::none;
-  uint32_t bytes = 0;
+  uint64_t bytes = 0;
   uint32_t count = 0;
 };
 
@@ -64,7 +64,7 @@ struct PacketPort {
   Duration passing;
   int to = 0;               // a vertex
   int32_t card = -1;        // of a worker, that asks connections for data; -1: a switch
-  uint32_t bytes = 0;       // in all queues
+  uint64_t bytes = 0;       // in all queues
   uint8_t filled = 0;       // a bit for each queue
   bool is_planned = false;  // an event when it is free
   bool is_paused = false;
@@ -73,8 +73,8 @@ struct PacketPort {
   std::array<PacketQueue, packet_queues> queues;
   double byte_ps = 0;  // bytes in queues, times how long
   Time counted_until;
-  uint32_t most_B = 0;  // in all queues, ever
-  uint32_t held_B = 0;  // of what came by this road and waits behind it
+  uint64_t most_B = 0;  // in all queues, ever
+  uint64_t held_B = 0;  // of what came by this road and waits behind it
 };
 
 // What becomes of a packet that comes to a port which is busy.

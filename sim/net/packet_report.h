@@ -10,7 +10,7 @@ namespace sgdsim {
 
 struct QueueUse {
   uint32_t resource = 0;
-  uint32_t most_B = 0;
+  uint64_t most_B = 0;
   double mean_B = 0;
 };
 

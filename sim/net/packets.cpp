@@ -93,15 +93,27 @@ uint32_t Packets::send(const Parcel& parcel, Time now) {
     number = unused_.back();
     unused_.pop_back();
   }
+  const bool is_wanted = !parcel.waits_for_receiver;
+  if (has_closed_ && parcel.from != parcel.to && !route(parcel.from, parcel.to).is_whole)
+    parked_.push_back({number, parcel, is_wanted});
+  else
+    connect(number, parcel, is_wanted, now);
+  return number;
+}
+
+void Packets::connect(uint32_t number, const Parcel& parcel, bool is_wanted, Time now) {
   connections_[number] = connect_(*this, number, parcel);
   Conversation& connection = *connections_[number];
   connection.version_ = versions_[number];
   connection.has_left_ = parcel.waits_for_receiver || !parcel.tells_when_free;
-  if (!parcel.waits_for_receiver) start(connection, now);
-  return number;
+  if (is_wanted) start(connection, now);
 }
 
-void Packets::want(uint32_t message, Time now) { set_timer(*connections_[message], now); }
+void Packets::want(uint32_t message, Time now) {
+  if (connections_[message]) return set_timer(*connections_[message], now);
+  for (Parked& parked : parked_)
+    if (parked.number == message) parked.is_wanted = true;
+}
 
 void Packets::start(Conversation& connection, Time now) {
   connection.has_begun_ = true;
@@ -138,7 +150,7 @@ void Packets::forget_what_is_over() {
   for (const uint32_t number : maybe_over_) {
     const Conversation* it = connections_[number].get();
     if (it == nullptr || !it->is_complete_ || !it->is_finished_ || !it->has_left_ ||
-        it->in_network_ > 0 || it->is_ready_)
+        it->in_network_ > 0 || it->is_ready_ || it->is_unrouted_)
       continue;
     versions_[number] = it->version_ + 1;
     connections_[number].reset();
@@ -151,6 +163,7 @@ std::vector<Parcel> Packets::stranded() const {
   std::vector<Parcel> parcels;
   for (const auto& connection : connections_)
     if (connection && !connection->is_complete_) parcels.push_back(connection->parcel_);
+  for (const Parked& parked : parked_) parcels.push_back(parked.parcel);
   return parcels;
 }
 
@@ -191,6 +204,8 @@ Carrier::Report Packets::happen(const Event& event, Time now) {
 // ---- timers
 
 void Packets::set_timer(Conversation& connection, Time when) {
+  const bool is_local = connection.parcel_.from == connection.parcel_.to;
+  if (connection.is_finished_ && !is_local) return;
   connection.timer_ = when;
   if (connection.planned_ <= when) return;
   connection.planned_ = when;
@@ -290,7 +305,10 @@ RouteFacts Packets::route(int from, int to) {
     }
     uint32_t digits = 0;
     const uint32_t number = next_road(vertex, to, digits);
-    if (number == no_road) break;
+    if (number == no_road) {
+      facts.is_whole = false;
+      break;
+    }
     const PacketPort& port = ports_[number];
     if (facts.roads == 0) facts.first_ps_per_B = port.ps_per_B;
     ++facts.roads;
@@ -368,7 +386,18 @@ void Packets::open(std::span<const uint32_t> resources, bool is_open, Time now) 
         let_go(pool_[packet], now);
         drop(packet, counts_.unrouted);
       }
-  // Everybody who waits in a line looks for a way again.
+  look_for_ways_again(now);
+  forget_what_is_over();
+}
+
+void Packets::look_for_ways_again(Time now) {
+  for (const auto& connection : connections_) {
+    if (!connection || connection->parcel_.from == connection->parcel_.to) continue;
+    const RouteFacts route_now = route(connection->parcel_.from, connection->parcel_.to);
+    if (route_now.is_whole) connection->route_.ways = route_now.ways;
+    connection->permutation_.clear();
+    connection->next_way_ = 0;
+  }
   std::vector<uint32_t> again = std::exchange(unrouted_, {});
   for (Card& card : cards_) {
     for (const uint32_t first : card.first)
@@ -378,9 +407,18 @@ void Packets::open(std::span<const uint32_t> resources, bool is_open, Time now) 
       }
     card = {};
   }
-  for (const uint32_t one : again)
-    if (connections_[one]) ready(*connections_[one], now);
-  forget_what_is_over();
+  for (const uint32_t one : again) {
+    connections_[one]->is_unrouted_ = false;
+    maybe_over_.push_back(one);
+    ready(*connections_[one], now);
+  }
+  for (const Parked& parked : std::exchange(parked_, {})) {
+    const Parcel& parcel = parked.parcel;
+    if (route(parcel.from, parcel.to).is_whole)
+      connect(parked.number, parcel, parked.is_wanted, now);
+    else
+      parked_.push_back(parked);
+  }
 }
 
 // ---- connections

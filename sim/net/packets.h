@@ -91,8 +91,12 @@ class Packets final : public Carrier {
 
   // Connections with data, by queue, in turns.
   struct Card {
-    std::array<uint32_t, packet_queues> first = QueueRules::filled(Packet::none);
-    std::array<uint32_t, packet_queues> last = QueueRules::filled(Packet::none);
+    Card() {
+      first.fill(Packet::none);
+      last.fill(Packet::none);
+    }
+    std::array<uint32_t, packet_queues> first;
+    std::array<uint32_t, packet_queues> last;
     uint8_t filled = 0;
   };
   // Equal roads towards a goal.
@@ -112,6 +116,8 @@ class Packets final : public Carrier {
   uint32_t draw_way(Conversation& connection, bool is_data);
 
   void fetch(const Event& event, bool is_next);
+  void connect(uint32_t number, const Parcel& parcel, bool is_wanted, Time now);
+  void look_for_ways_again(Time now);
   void start(Conversation& connection, Time now);
   void put_in_line(Conversation& connection, Time now);
   void ask_connection(uint32_t number, Time now);
@@ -161,6 +167,13 @@ class Packets final : public Carrier {
   std::vector<uint32_t> versions_;
   std::vector<uint32_t> unused_;
   std::vector<uint32_t> unrouted_;  // connections without a way
+  // Messages that never had one: nothing is known of their routes.
+  struct Parked {
+    uint32_t number = 0;
+    Parcel parcel;
+    bool is_wanted = false;
+  };
+  std::vector<Parked> parked_;
   std::vector<uint32_t> maybe_over_;
   Random ways_random_;
   Random loss_random_;
