@@ -316,3 +316,47 @@ TEST_CASE("jobs: dedicated servers have places of their own") {
   CHECK(refusal_of({{"cluster", racks}, {"jobs", Json::array({one})}}) ==
         "/jobs/0/servers: worker 1 is taken, by an earlier job or twice");
 }
+
+// Packets that may be lost for good: an answer may be complete before its first packets have all
+// left, and the next one still goes.
+TEST_CASE("jobs: servers over packets end, whatever is lost") {
+  for (const Json& transport :
+       {Json("ndp"), Json("dctcp"), Json({{"name", "mlt"}, {"loss_bound", 0.8}}),
+        Json({{"name", "mlt"}, {"long_trip", "30 us"}}), Json("roce_dcqcn")})
+    for (const char* sharding : {"uniform", "byteps"}) {
+      CAPTURE(transport.dump());
+      CAPTURE(sharding);
+      Json all = {{"transport", transport}, {"jobs", Json::array()}};
+      all["cluster"] = {{"shape", "leaf_spine"},
+                        {"nodes", 12},
+                        {"nodes_per_leaf", 6},
+                        {"spines", 2},
+                        {"nic", {{"latency", "1 us"}, {"bandwidth", "40 Gbps"}}},
+                        {"uplink", {{"latency", "1 us"}, {"bandwidth", "40 Gbps"}}}};
+      Json one = job("0-3,6-9");
+      one["servers"] = Json::array({5, 11});
+      one["experiment"]["channels"] = 3;
+      for (int layer = 0; layer < 4; ++layer)
+        one["experiment"]["trace"]["layers"].push_back({{"name", "m" + std::to_string(layer)},
+                                                        {"parameters", 300'000 * (layer + 1)},
+                                                        {"forward", "30 us"},
+                                                        {"backward", "70 us"}});
+      one["experiment"]["collective"] = {
+          {"parameter_server",
+           {{"servers", 2}, {"placement", "dedicated"}, {"sharding", sharding}}}};
+      all["jobs"].push_back(one);
+      all["jobs"].push_back(job("4,10"));
+      const Temporary file(Temporary::Kind::file, all.dump());
+      const Ran ran = run_sgdsim({"jobs", file.name(), "--format", "json"});
+      CAPTURE(ran.log);
+      REQUIRE(ran.exit_code == 0);
+      const Json json = Json::parse(ran.out);
+      CHECK(json["fidelity"] == "packet");
+      // 8 workers push 13 MB to two servers: 52 MB into each link of 40 Gbps, while as much of what
+      // came before goes out; less what may be lost, and no more than twenty times that.
+      const double link_us = 8 * 13e6 / 2 * 0.0002;
+      const double iteration_us = json["jobs"][0]["iteration_us"].get<double>();
+      CHECK(iteration_us > link_us * (transport.is_object() ? 0.15 : 1));
+      CHECK(iteration_us < 20 * link_us);
+    }
+}

@@ -96,6 +96,7 @@ void play(const JobsArguments& arguments, Streams streams) {
   for (const JobOfFile& job : file.jobs) questions.push_back(job.experiment.question());
   JobsQuestion question{.network = &file.cluster.network,
                         .wires = wires.get(),
+                        .carrier = file.carrier,
                         .traffic = file.traffic,
                         .changes = file.changes,
                         .pause = [&] { interrupt.throw_if_asked(); }};
@@ -112,6 +113,7 @@ void play(const JobsArguments& arguments, Streams streams) {
         {.jobs = {{&questions[i], file.jobs[i].places, Time(), file.jobs[i].server_places}},
          .network = question.network,
          .wires = own_wires.get(),
+         .carrier = file.carrier,
          .pause = question.pause});
     Duration end;
     results[i].alone = account(questions[i], alone, 0, end);
@@ -119,13 +121,16 @@ void play(const JobsArguments& arguments, Streams streams) {
   constexpr std::size_t shown = 10;
   const WireUse use = use_of(*wires, together.carried_B(), together.end() - Time(), shown);
   if (arguments.format == "table") return print(streams.out, file, results, use);
-  Json json = {{"schema", "sgdsim/jobs-result/1"},
-               {"name", file.name},
-               {"cluster", file.cluster.name},
-               {"workers", file.cluster.network.workers()},
-               {"routing", name_of(file.routes.routing)},
-               {"end_us", together.end().us()},
-               {"jobs", Json::array()}};
+  Json json = {
+      {"schema", "sgdsim/jobs-result/1"},
+      {"name", file.name},
+      {"cluster", file.cluster.name},
+      {"workers", file.cluster.network.workers()},
+      {"fidelity", file.transport.empty() ? "flow" : "packet"},
+      {file.transport.empty() ? "routing" : "transport",
+       file.transport.empty() ? std::string(name_of(file.routes.routing)) : file.transport},
+      {"end_us", together.end().us()},
+      {"jobs", Json::array()}};
   for (std::size_t i = 0; i < results.size(); ++i)
     json["jobs"].push_back(job_json(file.jobs[i], results[i]));
   add_use(json, use);

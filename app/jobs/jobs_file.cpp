@@ -8,6 +8,8 @@
 #include "app/beside.h"
 #include "app/step/override.h"
 #include "app/traffic/traffic_file.h"
+#include "app/transport_choice.h"
+#include "models/transport/transport.h"
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
 #include "sim/core/random.h"
@@ -163,7 +165,7 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   ResolvedExperiment resolved = resolve_experiment(
       file.empty() ? Value(json, experiment.file(), experiment.path()) : Value(json, file, ""),
       settings);
-  resolved.json["fidelity"] = "flow";
+  resolved.json["fidelity"] = jobs.transport.empty() ? "flow" : "packet";
   job.experiment.cluster = part_of(jobs.cluster, job.places, value);
   read_changes(job.experiment, resolved, {.cluster = true});
   const Routing routing = job.experiment.cost.job().options.routing;
@@ -196,6 +198,13 @@ JobsFile read_jobs(const std::string& file, const std::vector<std::string>& sett
   const Json cluster_json = inline_or_file(cluster, cluster_file);
   jobs.cluster =
       read_cluster(cluster_file.empty() ? cluster : Value(cluster_json, cluster_file, "")).cluster;
+  if (const auto transport = fields.find("transport")) {
+    if (fields.has("routing"))
+      transport->fail("packets go as their transport says, not by routing");
+    check_packets(jobs.cluster);
+    jobs.transport = name_of_transport(*transport);
+    jobs.carrier = carrier_of(*transport, {}, jobs.routes.seed);
+  }
   FreeWorkers free(jobs.cluster.network.workers());
   const Value list = fields.at("jobs");
   if (list.items().empty()) list.fail("no jobs");

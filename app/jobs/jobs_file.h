@@ -25,6 +25,8 @@ struct JobsFile {
   std::deque<JobOfFile> jobs;  // which questions point into
   std::vector<PlainFlow> traffic;
   std::vector<WireChange> changes;
+  std::string transport;  // of packets; empty: messages are flows
+  MakeCarrier carrier;
 };
 
 // `settings` change fields of the file, as in jobs.0.workers=4.

@@ -77,7 +77,7 @@ void ServersInTime::put(const Sent& what, Time now) {
   if (!box.is_busy) send_next(line, now);
 }
 
-void ServersInTime::send_next(const Line& line, Time now) {
+void ServersInTime::send_next(Line line, Time now) {
   Outbox& box = outboxes_[line];
   box.is_busy = !box.waiting.empty();
   if (!box.is_busy) return;
@@ -96,6 +96,7 @@ void ServersInTime::send_next(const Line& line, Time now) {
                    .leg(parcel.from, parcel.to, parcel.size_B, !what.is_answer);
   what.fold = parcel.leg.fold;
   what.to_come = 2;  // free, arrived
+  what.line = line;
   const uint32_t message = carrier_.send(parcel, now);
   if (message >= sent_.size()) sent_.resize(message + 1);
   sent_[message] = what;
@@ -106,7 +107,7 @@ bool ServersInTime::hear(const Carrier::Report& report, Time now) {
   --sent_[report.message].to_come;
   const Sent what = sent_[report.message];
   if (report.news == Carrier::News::sender_free) {
-    send_next(line_of(what), now);
+    send_next(what.line, now);
   } else if (what.is_answer) {
     get(what.call, what.worker, now);
   } else {

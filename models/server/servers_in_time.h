@@ -59,6 +59,7 @@ class ServersInTime {
     double depth = 0;
     int left = 0;  // workers that have not ended it
   };
+  using Line = std::pair<int, int>;  // from a place; to a place, or -1: to all
   struct Sent {
     uint32_t call = 0;
     std::size_t part = 0;
@@ -66,6 +67,7 @@ class ServersInTime {
     bool is_answer = false;
     Duration fold;
     int to_come = 0;  // news about it
+    Line line = {};   // which may be told to go on when the call is over
   };
   struct Outbox {
     std::deque<Sent> waiting;
@@ -76,10 +78,9 @@ class ServersInTime {
   int worker_place(const PushPull& it, int worker) const { return it.places->workers[at(worker)]; }
   int server_place(const PushPull& it, std::size_t part) const;
   void push(uint32_t call, int worker, Time now);
-  using Line = std::pair<int, int>;  // from a place; to a place, or -1: to all
   Line line_of(const Sent& what) const;
   void put(const Sent& what, Time now);
-  void send_next(const Line& line, Time now);
+  void send_next(Line line, Time now);
   void add_to_sum(uint32_t call, std::size_t part, Duration fold, Time now);
   void answer(uint32_t call, std::size_t part, Time now);
   void get(uint32_t call, int worker, Time now);

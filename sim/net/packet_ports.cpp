@@ -6,7 +6,8 @@
 namespace sgdsim {
 namespace {
 
-constexpr uint32_t header_B = 64;  // of data that was cut down
+constexpr uint32_t header_B = 64;   // of data that was cut down
+constexpr std::size_t answers = 0;  // have room of their own
 constexpr std::size_t headers = 0;
 constexpr std::size_t data = 1;
 
@@ -81,8 +82,9 @@ Admission PacketPorts::admit_by_priority(PacketPort& port, uint32_t number, Time
   Packet& packet = pool_[number];
   if (port.queues[packet.queue].bytes > rules_.queue_limit_B[packet.queue])
     return Admission::dropped;
-  if (rules_.port_limit_B < QueueRules::no_limit &&
-      port.bytes + packet.size_B > rules_.port_limit_B)
+  const uint64_t data_B = port.bytes - port.queues[answers].bytes;
+  if (packet.queue != answers && rules_.port_limit_B < QueueRules::no_limit &&
+      data_B + packet.size_B > rules_.port_limit_B)
     return Admission::dropped;
   if (packet.kind == PacketKind::data && marks(port, packet)) {
     if (packet.may_be_marked) {

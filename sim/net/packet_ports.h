@@ -30,7 +30,7 @@ struct QueueRules {
   static constexpr uint64_t no_limit = std::numeric_limits<uint64_t>::max();
 
   QueueRule rule = QueueRule::priority;
-  uint64_t port_limit_B = no_limit;  // of all queues together
+  uint64_t port_limit_B = no_limit;  // of all queues of data together
   std::array<uint64_t, packet_queues> queue_limit_B = filled(no_limit);
   std::array<uint64_t, packet_queues> mark_above_B = filled(no_limit);
   bool marks_by_port = false;         // what counts is what is in all queues
