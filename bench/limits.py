@@ -22,6 +22,7 @@ LIMITS = {
     ("replay_bench", "ring_shared/512"): 60,
     ("traffic_bench", "poisson/16/50"): 22,
     ("traffic_bench", "poisson/8/80"): 95,
+    ("packet_bench", "ndp/8"): 45,
     ("step_bench", "closed_form/wfbp"): 0.005,
     ("step_bench", "closed_form/mg_wfbp"): 0.002,
     ("step_bench", "closed_form/p3"): 0.012,

@@ -294,10 +294,16 @@ class Input:
             return f"{field}={hostile_scalar(self.dice)}"
         return f"{field}=" + ",".join(self.dice.sample(FIELDS[field], self.dice.randrange(1, len(FIELDS[field]) + 1)))
 
+    def transport(self):
+        name = self.dice.choice(["ideal", "dctcp", "pias", "pfabric", "ndp", "mlt", "dlcp", "roce_dcqcn"])
+        fields = ["packet=9000B", "packet=64B", "header=0B", "spray=random", "buffer=20KB", "first_window=1", "queue=1", "loss_bound=0.5", "loss_bound=1",
+                  "parts=A", "important=0", "timeout=10us", "least_timeout=20us", "mark_above=0", "pause=false", "window=3", "thresholds=[\"1KB\",\"9KB\"]"]
+        return " ".join([name] + self.dice.sample(fields, self.dice.choice([0, 0, 1, 2])))
+
     def value_of(self, option):
         dice = self.dice
         good = {
-            "--set": self.setting, "--axis": self.axis, "--also": self.setting, "--fidelity": lambda: dice.choice(["closed_form", "message", "flow"]),
+            "--set": self.setting, "--axis": self.axis, "--also": self.setting, "--fidelity": lambda: dice.choice(["closed_form", "message", "flow", "packet"]),
             "--format": lambda: dice.choice(["json", "table"]), "--out": lambda: str(self.folder / dice.choice(["out.json", "no/out", "out.svg"])),
             "--timeline": lambda: str(self.folder / "timeline.json"), "--picture": lambda: str(self.folder / "picture.svg"),
             "--case": lambda: str(self.folder / "case.json"), "--report": lambda: str(self.folder / "report.html"),
@@ -316,7 +322,7 @@ class Input:
             "--gamma": lambda: "0.1 ns/B", "--op": lambda: dice.choice(["allreduce", "broadcast", "allgather", "reduce"]),
             "--segments": lambda: dice.choice(["1", "2", "auto"]), "--from-collective": lambda: dice.choice(["ring", "mst"]),
             "--L": lambda: dice.choice(["2000", "1 us", "0"]), "--o": lambda: dice.choice(["10", "0.5"]), "--g": lambda: "7", "--S": lambda: dice.choice(["0", "64 KiB"]),
-            "--routing": lambda: dice.choice(["by_destination", "hashed", "split"]), "--bins": lambda: dice.choice(["1", "30"]),
+            "--transport": self.transport, "--routing": lambda: dice.choice(["by_destination", "hashed", "split"]), "--bins": lambda: dice.choice(["1", "30"]),
             "--links": lambda: dice.choice(["0", "3", "1000"]), "--seed": lambda: "5", "--G": lambda: dice.choice(["1", "0.08", "1 ns/B"]), "--O": lambda: "0.01", "--max-events": lambda: dice.choice(["1", "100"]),
             "--max-sim-time": lambda: dice.choice(["1 ns", "1 s"]), "--block": lambda: dice.choice(["1 KiB", "1 MiB"]), "--most": lambda: dice.choice(["1", "10", "100"]),
         }
@@ -361,7 +367,8 @@ class Input:
             return ["jobs", self.json_file("jobs"), *self.options("jobs")]
         if kind == "traffic":
             flows = self.text_file("flows") if dice.random() < 0.4 else self.json_file("traffic")
-            return ["traffic", flows, "--cluster", self.json_file("cluster"), *self.options("traffic")]
+            packets = ["--fidelity", "packet", "--transport", self.transport()] if dice.random() < 0.5 else []
+            return ["traffic", flows, "--cluster", self.json_file("cluster"), *packets, *self.options("traffic")]
         if kind == "fit":
             return ["fit", self.text_file("log"), *self.options("fit", 4)]
         if kind == "validate":
