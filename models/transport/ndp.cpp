@@ -32,11 +32,11 @@ class PullPacer {
     packets.on_pull([this](int worker, Time now) { pull(worker, now); });
   }
   // Whether the pull may go at once.
-  bool ask(NdpConversation& connection, Time now);
+  bool ask(NdpConversation& conversation, Time now);
 
  private:
   struct Card {
-    std::deque<uint32_t> waiting;  // connections
+    std::deque<uint32_t> waiting;  // conversations
     Time free;
     bool is_planned = false;
   };
@@ -164,14 +164,14 @@ class NdpConversation final : public Conversation {
   std::vector<bool> is_again_;
 };
 
-bool PullPacer::ask(NdpConversation& connection, Time now) {
-  const int worker = connection.parcel().to;
+bool PullPacer::ask(NdpConversation& conversation, Time now) {
+  const int worker = conversation.parcel().to;
   Card& its = card(worker);
   if (its.waiting.empty() && its.free <= now) {
-    its.free = now + connection.packet_time();
+    its.free = now + conversation.packet_time();
     return true;
   }
-  if (connection.pulls_waiting++ == 0) its.waiting.push_back(connection.number());
+  if (conversation.pulls_waiting++ == 0) its.waiting.push_back(conversation.number());
   if (!its.is_planned) {
     its.is_planned = true;
     packets_->plan_pull(worker, std::max(now, its.free));
@@ -183,15 +183,16 @@ void PullPacer::pull(int worker, Time now) {
   Card& its = card(worker);
   its.is_planned = false;
   while (!its.waiting.empty()) {
-    auto* connection = dynamic_cast<NdpConversation*>(packets_->connection(its.waiting.front()));
+    auto* conversation =
+        dynamic_cast<NdpConversation*>(packets_->conversation(its.waiting.front()));
     const uint32_t number = its.waiting.front();
     its.waiting.pop_front();
-    if (connection == nullptr || connection->pulls_waiting == 0 ||
-        connection->parcel().to != worker)
+    if (conversation == nullptr || conversation->pulls_waiting == 0 ||
+        conversation->parcel().to != worker)
       continue;
-    if (--connection->pulls_waiting > 0) its.waiting.push_back(number);
-    its.free = now + connection->packet_time();
-    connection->send_pull(now);
+    if (--conversation->pulls_waiting > 0) its.waiting.push_back(number);
+    its.free = now + conversation->packet_time();
+    conversation->send_pull(now);
     break;
   }
   if (its.waiting.empty()) return;

@@ -12,7 +12,7 @@ namespace sgdsim {
 
 class Packets;
 
-// What a connection can know of its route before it sends anything.
+// What a conversation can know of its route before it sends anything.
 struct RouteFacts {
   int roads = 0;
   bool is_whole = true;     // else there is no way at present

@@ -16,7 +16,7 @@ struct Packet {
   static constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
 
   alignas(64) uint32_t next = none;  // behind it in a queue
-  uint32_t connection = 0;
+  uint32_t conversation = 0;
   uint32_t number = 0;  // among the data of its message; or of what it answers
   uint32_t way = 0;     // digits that choose between equal roads
   uint32_t size_B = 0;  // on the wire

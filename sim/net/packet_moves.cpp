@@ -12,91 +12,91 @@ std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 // ---- cards
 
-void Packets::ready(Conversation& connection, Time now) {
-  if (connection.is_ready_ || connection.is_finished_) return;
-  put_in_line(connection, now);
+void Packets::ready(Conversation& conversation, Time now) {
+  if (conversation.is_ready_ || conversation.is_finished_) return;
+  put_in_line(conversation, now);
 }
 
-void Packets::put_in_line(Conversation& connection, Time now) {
-  connection.way_ = draw_way(connection, true);
-  const Parcel& parcel = connection.parcel_;
-  const uint32_t number = next_road(vertex_of_[at(parcel.from)], parcel.to, connection.way_);
+void Packets::put_in_line(Conversation& conversation, Time now) {
+  conversation.way_ = draw_way(conversation, true);
+  const Parcel& parcel = conversation.parcel_;
+  const uint32_t number = next_road(vertex_of_[at(parcel.from)], parcel.to, conversation.way_);
   if (number == no_road) {
-    if (!connection.is_unrouted_) unrouted_.push_back(connection.number_);
-    connection.is_unrouted_ = true;
+    if (!conversation.is_unrouted_) unrouted_.push_back(conversation.number_);
+    conversation.is_unrouted_ = true;
     return;
   }
   Card& card = cards_[at(ports_[number].card)];
-  const uint32_t last = card.last[connection.queue];
+  const uint32_t last = card.last[conversation.queue];
   if (last == Packet::none)
-    card.first[connection.queue] = connection.number_;
+    card.first[conversation.queue] = conversation.number_;
   else
-    connections_[last]->next_ready_ = connection.number_;
-  card.last[connection.queue] = connection.number_;
-  connection.next_ready_ = Packet::none;
-  connection.is_ready_ = true;
-  card.filled = static_cast<uint8_t>(card.filled | (1U << connection.queue));
+    conversations_[last]->next_ready_ = conversation.number_;
+  card.last[conversation.queue] = conversation.number_;
+  conversation.next_ready_ = Packet::none;
+  conversation.is_ready_ = true;
+  card.filled = static_cast<uint8_t>(card.filled | (1U << conversation.queue));
   nudge(number, now);
 }
 
-void Packets::ask_connection(uint32_t number, Time now) {
+void Packets::ask_conversation(uint32_t number, Time now) {
   Card& card = cards_[at(ports_[number].card)];
   const auto queue = static_cast<std::size_t>(std::countr_zero(card.filled));
-  Conversation& connection = *connections_[card.first[queue]];
-  card.first[queue] = connection.next_ready_;
+  Conversation& conversation = *conversations_[card.first[queue]];
+  card.first[queue] = conversation.next_ready_;
   if (card.first[queue] == Packet::none) {
     card.last[queue] = Packet::none;
     card.filled = static_cast<uint8_t>(card.filled & ~(1U << queue));
   }
-  connection.is_ready_ = false;
+  conversation.is_ready_ = false;
   Packet packet;
-  packet.queue = connection.queue;
+  packet.queue = conversation.queue;
   const Conversation::Offer offer =
-      connection.is_finished_ ? Conversation::Offer::nothing : connection.next(packet, now);
+      conversation.is_finished_ ? Conversation::Offer::nothing : conversation.next(packet, now);
   if (offer == Conversation::Offer::nothing) {
-    maybe_over_.push_back(connection.number_);
+    maybe_over_.push_back(conversation.number_);
     return;
   }
-  packet.connection = connection.number_;
-  packet.to = connection.parcel_.to;
+  packet.conversation = conversation.number_;
+  packet.to = conversation.parcel_.to;
   packet.end = vertex_of_[at(packet.to)];
-  packet.way = connection.way_;
+  packet.way = conversation.way_;
   packet.road = no_road;
-  packet.size_B = setup_.header_B + connection.payload_B(packet.number);
+  packet.size_B = setup_.header_B + conversation.payload_B(packet.number);
   packet.sent = now;
   ++counts_.sent;
   if (packet.is_again) ++counts_.sent_again;
-  ++connection.in_network_;
+  ++conversation.in_network_;
   transmit(number, pool_.add(packet), now);
-  if (!packet.is_again && ++connection.first_sent_ == connection.count_ && !connection.has_left_)
-    plan(left, connection.number_, ports_[number].busy_until);
-  if (offer == Conversation::Offer::more) put_in_line(connection, now);
+  if (!packet.is_again && ++conversation.first_sent_ == conversation.count_ &&
+      !conversation.has_left_)
+    plan(left, conversation.number_, ports_[number].busy_until);
+  if (offer == Conversation::Offer::more) put_in_line(conversation, now);
 }
 
-void Packets::answer(Conversation& connection, Packet packet, Time now) {
-  packet.is_back = true;
-  packet.kind = PacketKind::answer;
-  dispatch(connection, packet, now);
+void Packets::answer(Conversation& conversation, const Packet& packet, Time now) {
+  dispatch(conversation, packet, PacketKind::answer, now);
 }
 
-void Packets::ask(Conversation& connection, Packet packet, Time now) {
-  packet.is_back = false;
-  packet.kind = PacketKind::question;
-  dispatch(connection, packet, now);
+void Packets::ask(Conversation& conversation, const Packet& packet, Time now) {
+  dispatch(conversation, packet, PacketKind::question, now);
 }
 
-void Packets::dispatch(Conversation& connection, Packet packet, Time now) {
-  packet.connection = connection.number_;
+void Packets::dispatch(Conversation& conversation, const Packet& what, PacketKind kind, Time now) {
+  const Parcel& parcel = conversation.parcel_;
+  Packet packet = what;
+  packet.kind = kind;
+  packet.is_back = kind == PacketKind::answer;
+  packet.conversation = conversation.number_;
   packet.queue = 0;
-  packet.way = draw_way(connection, false);
+  packet.way = draw_way(conversation, false);
   packet.road = no_road;
   packet.may_be_marked = packet.is_marked = packet.is_trimmed = false;
   if (packet.size_B == 0) packet.size_B = setup_.answer_B;
-  ++counts_.answers;
-  ++connection.in_network_;
-  const Parcel& parcel = connection.parcel_;
   packet.to = packet.is_back ? parcel.from : parcel.to;
   packet.end = vertex_of_[at(packet.to)];
+  ++counts_.answers;
+  ++conversation.in_network_;
   forward(pool_.add(packet), vertex_of_[at(packet.is_back ? parcel.to : parcel.from)], now);
 }
 
@@ -123,7 +123,7 @@ void Packets::go_on(uint32_t number, Time now) {
         waiting != 0 ? static_cast<std::size_t>(std::countr_zero(waiting)) : packet_queues;
     if (queue == packet_queues && line == packet_queues) break;
     if (queue > line) {
-      ask_connection(number, now);
+      ask_conversation(number, now);
       continue;
     }
     const uint32_t packet = ports_.take(port, queue, now);
@@ -153,14 +153,14 @@ void Packets::arrive(uint32_t place, Time now) {
     return drop(place, counts_.lost);
   if (end.vertex != pool_[place].end) return forward(place, end.vertex, now);
   const Packet packet = pool_[place];
-  Conversation& connection = *connections_[packet.connection];
+  Conversation& conversation = *conversations_[packet.conversation];
   pool_.remove(place);
   ++counts_.ended;
-  if (--connection.in_network_ == 0) maybe_over_.push_back(connection.number_);
+  if (--conversation.in_network_ == 0) maybe_over_.push_back(conversation.number_);
   if (packet.is_back)
-    connection.at_sender(packet, now);
+    conversation.at_sender(packet, now);
   else
-    connection.at_receiver(packet, now);
+    conversation.at_receiver(packet, now);
 }
 
 void Packets::forward(uint32_t place, int vertex, Time now) {
@@ -189,7 +189,7 @@ void Packets::enter(uint32_t number, uint32_t place, int vertex, Time now) {
       ++counts_.returned;
       Packet& packet = pool_[place];
       packet.is_back = true;
-      packet.to = connections_[packet.connection]->parcel_.from;
+      packet.to = conversations_[packet.conversation]->parcel_.from;
       packet.end = vertex_of_[at(packet.to)];
       packet.way = static_cast<uint32_t>(ways_random_.bits());
       return forward(place, vertex, now);
@@ -202,8 +202,8 @@ void Packets::enter(uint32_t number, uint32_t place, int vertex, Time now) {
 
 void Packets::drop(uint32_t place, int64_t& counter) {
   ++counter;
-  Conversation& connection = *connections_[pool_[place].connection];
-  if (--connection.in_network_ == 0) maybe_over_.push_back(connection.number_);
+  Conversation& conversation = *conversations_[pool_[place].conversation];
+  if (--conversation.in_network_ == 0) maybe_over_.push_back(conversation.number_);
   pool_.remove(place);
 }
 

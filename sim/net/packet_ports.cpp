@@ -171,7 +171,7 @@ uint32_t PacketPorts::take(PacketPort& port, std::size_t queue, Time now) {
     uint32_t least = chosen;
     for (uint32_t one = chosen; one != Packet::none; one = pool_[one].next)
       if (pool_[one].value < pool_[least].value) least = one;
-    while (pool_[chosen].connection != pool_[least].connection) {
+    while (pool_[chosen].conversation != pool_[least].conversation) {
       before = chosen;
       chosen = pool_[chosen].next;
     }

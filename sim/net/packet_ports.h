@@ -63,7 +63,7 @@ struct PacketPort {
   Duration latency;
   Duration passing;
   int to = 0;               // a vertex
-  int32_t card = -1;        // of a worker, that asks connections for data; -1: a switch
+  int32_t card = -1;        // of a worker, that asks conversations for data; -1: a switch
   uint64_t bytes = 0;       // in all queues
   uint8_t filled = 0;       // a bit for each queue
   bool is_planned = false;  // an event when it is free

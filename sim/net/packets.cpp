@@ -1,4 +1,4 @@
-// From messages to connections, from connections to packets, and back.
+// From messages to conversations, from conversations to packets, and back.
 #include "sim/net/packets.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t most_connections = 1 << 22;  // at a time
-constexpr std::size_t most_choices = 1 << 27;      // of four bytes
-constexpr uint32_t most_ways = 4096;               // that are permuted
+constexpr std::size_t most_conversations = 1 << 22;  // at a time
+constexpr std::size_t most_choices = 1 << 27;        // of four bytes
+constexpr uint32_t most_ways = 4096;                 // that are permuted
 
 std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
@@ -82,12 +82,12 @@ void Packets::fetch(const Event& event, bool is_next) {
 // ---- messages
 
 uint32_t Packets::send(const Parcel& parcel, Time now) {
-  uint32_t number = static_cast<uint32_t>(connections_.size());
+  uint32_t number = static_cast<uint32_t>(conversations_.size());
   if (unused_.empty()) {
-    if (connections_.size() == most_connections)
-      throw InputError("", "more than " + std::to_string(most_connections) +
+    if (conversations_.size() == most_conversations)
+      throw InputError("", "more than " + std::to_string(most_conversations) +
                                " messages are under way at a time: too many for packets");
-    connections_.emplace_back();
+    conversations_.emplace_back();
     versions_.push_back(0);
   } else {
     number = unused_.back();
@@ -102,58 +102,58 @@ uint32_t Packets::send(const Parcel& parcel, Time now) {
 }
 
 void Packets::connect(uint32_t number, const Parcel& parcel, bool is_wanted, Time now) {
-  connections_[number] = connect_(*this, number, parcel);
-  Conversation& connection = *connections_[number];
-  connection.version_ = versions_[number];
-  connection.has_left_ = parcel.waits_for_receiver || !parcel.tells_when_free;
-  if (is_wanted) start(connection, now);
+  conversations_[number] = connect_(*this, number, parcel);
+  Conversation& conversation = *conversations_[number];
+  conversation.version_ = versions_[number];
+  conversation.has_left_ = parcel.waits_for_receiver || !parcel.tells_when_free;
+  if (is_wanted) start(conversation, now);
 }
 
 void Packets::want(uint32_t message, Time now) {
-  if (connections_[message]) return set_timer(*connections_[message], now);
+  if (conversations_[message]) return set_timer(*conversations_[message], now);
   for (Parked& parked : parked_)
     if (parked.number == message) parked.is_wanted = true;
 }
 
-void Packets::start(Conversation& connection, Time now) {
-  connection.has_begun_ = true;
-  const Parcel& parcel = connection.parcel_;
+void Packets::start(Conversation& conversation, Time now) {
+  conversation.has_begun_ = true;
+  const Parcel& parcel = conversation.parcel_;
   if (setup_.spray == Spray::per_flow)
-    connection.own_way_ = static_cast<uint32_t>(Random(setup_.seed)
-                                                    .stream(static_cast<uint64_t>(parcel.from))
-                                                    .stream(static_cast<uint64_t>(parcel.to))
-                                                    .stream(parcel.flow)
-                                                    .bits());
-  if (parcel.from != parcel.to) return connection.begin(now);
-  connection.is_finished_ = true;
-  if (!connection.has_left_) plan(left, connection.number_, now);
-  set_timer(connection, now);
+    conversation.own_way_ = static_cast<uint32_t>(Random(setup_.seed)
+                                                      .stream(static_cast<uint64_t>(parcel.from))
+                                                      .stream(static_cast<uint64_t>(parcel.to))
+                                                      .stream(parcel.flow)
+                                                      .bits());
+  if (parcel.from != parcel.to) return conversation.begin(now);
+  conversation.is_finished_ = true;
+  if (!conversation.has_left_) plan(left, conversation.number_, now);
+  set_timer(conversation, now);
 }
 
-void Packets::complete(Conversation& connection) {
-  if (connection.is_complete_) return;
-  connection.is_complete_ = true;
-  report_ = {News::arrived, connection.number_, connection.delivered_part()};
-  maybe_over_.push_back(connection.number_);
+void Packets::complete(Conversation& conversation) {
+  if (conversation.is_complete_) return;
+  conversation.is_complete_ = true;
+  report_ = {News::arrived, conversation.number_, conversation.delivered_part()};
+  maybe_over_.push_back(conversation.number_);
 }
 
-void Packets::finish(Conversation& connection, Time now) {
-  if (connection.is_finished_) return;
-  connection.is_finished_ = true;
-  stop_timer(connection);
-  if (!connection.has_left_ && connection.first_sent_ < connection.count_)
-    plan(left, connection.number_, now);
-  maybe_over_.push_back(connection.number_);
+void Packets::finish(Conversation& conversation, Time now) {
+  if (conversation.is_finished_) return;
+  conversation.is_finished_ = true;
+  stop_timer(conversation);
+  if (!conversation.has_left_ && conversation.first_sent_ < conversation.count_)
+    plan(left, conversation.number_, now);
+  maybe_over_.push_back(conversation.number_);
 }
 
 void Packets::forget_what_is_over() {
   for (const uint32_t number : maybe_over_) {
-    const Conversation* it = connections_[number].get();
+    const Conversation* it = conversations_[number].get();
     if (it == nullptr || !it->is_complete_ || !it->is_finished_ || !it->has_left_ ||
         it->in_network_ > 0 || it->is_ready_ || it->is_unrouted_)
       continue;
     versions_[number] = it->version_ + 1;
-    connections_[number].reset();
+    conversations_[number].reset();
     unused_.push_back(number);
   }
   maybe_over_.clear();
@@ -161,8 +161,8 @@ void Packets::forget_what_is_over() {
 
 std::vector<Parcel> Packets::stranded() const {
   std::vector<Parcel> parcels;
-  for (const auto& connection : connections_)
-    if (connection && !connection->is_complete_) parcels.push_back(connection->parcel_);
+  for (const auto& conversation : conversations_)
+    if (conversation && !conversation->is_complete_) parcels.push_back(conversation->parcel_);
   for (const Parked& parked : parked_) parcels.push_back(parked.parcel);
   return parcels;
 }
@@ -179,12 +179,12 @@ Carrier::Report Packets::happen(const Event& event, Time now) {
       go_on(subject, now);
       break;
     case left:
-      connections_[subject]->has_left_ = true;
+      conversations_[subject]->has_left_ = true;
       maybe_over_.push_back(subject);
       report_ = {News::sender_free, subject};
       break;
     case rings:
-      if (connections_[subject] && event.is_of(connections_[subject]->version_))
+      if (conversations_[subject] && event.is_of(conversations_[subject]->version_))
         happen_timer(subject, now);
       break;
     case pauses:
@@ -203,24 +203,24 @@ Carrier::Report Packets::happen(const Event& event, Time now) {
 
 // ---- timers
 
-void Packets::set_timer(Conversation& connection, Time when) {
-  const bool is_local = connection.parcel_.from == connection.parcel_.to;
-  if (connection.is_finished_ && !is_local) return;
-  connection.timer_ = when;
-  if (connection.planned_ <= when) return;
-  connection.planned_ = when;
-  plan(rings, connection.number_, when, ++connection.version_);
+void Packets::set_timer(Conversation& conversation, Time when) {
+  const bool is_local = conversation.parcel_.from == conversation.parcel_.to;
+  if (conversation.is_finished_ && !is_local) return;
+  conversation.timer_ = when;
+  if (conversation.planned_ <= when) return;
+  conversation.planned_ = when;
+  plan(rings, conversation.number_, when, ++conversation.version_);
 }
 
 void Packets::happen_timer(uint32_t number, Time now) {
-  Conversation& connection = *connections_[number];
-  connection.planned_ = Time::last();
-  if (connection.timer_ == Time::last()) return;
-  if (connection.timer_ > now) return set_timer(connection, connection.timer_);
-  connection.timer_ = Time::last();
-  if (!connection.has_begun_) return start(connection, now);
-  if (connection.parcel_.from == connection.parcel_.to) return complete(connection);
-  connection.on_timer(now);
+  Conversation& conversation = *conversations_[number];
+  conversation.planned_ = Time::last();
+  if (conversation.timer_ == Time::last()) return;
+  if (conversation.timer_ > now) return set_timer(conversation, conversation.timer_);
+  conversation.timer_ = Time::last();
+  if (!conversation.has_begun_) return start(conversation, now);
+  if (conversation.parcel_.from == conversation.parcel_.to) return complete(conversation);
+  conversation.on_timer(now);
 }
 
 void Packets::plan_pull(int worker, Time when) { plan(pulls, static_cast<uint32_t>(worker), when); }
@@ -322,28 +322,28 @@ RouteFacts Packets::route(int from, int to) {
   return facts;
 }
 
-uint32_t Packets::draw_way(Conversation& connection, bool is_data) {
-  if (connection.route_.ways <= 1) return connection.own_way_;
+uint32_t Packets::draw_way(Conversation& conversation, bool is_data) {
+  if (conversation.route_.ways <= 1) return conversation.own_way_;
   switch (setup_.spray) {
     case Spray::per_flow:
-      return connection.own_way_;
+      return conversation.own_way_;
     case Spray::by_destination:
-      return static_cast<uint32_t>(is_data ? connection.parcel_.to : connection.parcel_.from);
+      return static_cast<uint32_t>(is_data ? conversation.parcel_.to : conversation.parcel_.from);
     case Spray::random:
       break;
     case Spray::permuted:
       if (!is_data) break;
-      std::vector<uint16_t>& order = connection.permutation_;
-      if (connection.next_way_ == order.size()) {
+      std::vector<uint16_t>& order = conversation.permutation_;
+      if (conversation.next_way_ == order.size()) {
         if (order.empty()) {
-          order.resize(connection.route_.ways);
+          order.resize(conversation.route_.ways);
           std::iota(order.begin(), order.end(), uint16_t{0});
         }
         for (std::size_t i = order.size(); i > 1; --i)
           std::swap(order[i - 1], order[ways_random_.below(i)]);
-        connection.next_way_ = 0;
+        conversation.next_way_ = 0;
       }
-      return order[connection.next_way_++];
+      return order[conversation.next_way_++];
   }
   return static_cast<uint32_t>(ways_random_.bits());
 }
@@ -391,26 +391,26 @@ void Packets::open(std::span<const uint32_t> resources, bool is_open, Time now) 
 }
 
 void Packets::look_for_ways_again(Time now) {
-  for (const auto& connection : connections_) {
-    if (!connection || connection->parcel_.from == connection->parcel_.to) continue;
-    const RouteFacts route_now = route(connection->parcel_.from, connection->parcel_.to);
-    if (route_now.is_whole) connection->route_.ways = route_now.ways;
-    connection->permutation_.clear();
-    connection->next_way_ = 0;
+  for (const auto& conversation : conversations_) {
+    if (!conversation || conversation->parcel_.from == conversation->parcel_.to) continue;
+    const RouteFacts route_now = route(conversation->parcel_.from, conversation->parcel_.to);
+    if (route_now.is_whole) conversation->route_.ways = route_now.ways;
+    conversation->permutation_.clear();
+    conversation->next_way_ = 0;
   }
   std::vector<uint32_t> again = std::exchange(unrouted_, {});
   for (Card& card : cards_) {
     for (const uint32_t first : card.first)
-      for (uint32_t one = first; one != Packet::none; one = connections_[one]->next_ready_) {
-        connections_[one]->is_ready_ = false;
+      for (uint32_t one = first; one != Packet::none; one = conversations_[one]->next_ready_) {
+        conversations_[one]->is_ready_ = false;
         again.push_back(one);
       }
     card = {};
   }
   for (const uint32_t one : again) {
-    connections_[one]->is_unrouted_ = false;
+    conversations_[one]->is_unrouted_ = false;
     maybe_over_.push_back(one);
-    ready(*connections_[one], now);
+    ready(*conversations_[one], now);
   }
   for (const Parked& parked : std::exchange(parked_, {})) {
     const Parcel& parcel = parked.parcel;
@@ -421,7 +421,7 @@ void Packets::look_for_ways_again(Time now) {
   }
 }
 
-// ---- connections
+// ---- conversations
 
 Conversation::Conversation(Packets& packets, uint32_t number, const Parcel& parcel)
     : packets_(packets), number_(number), parcel_(parcel) {

@@ -1,9 +1,9 @@
 // Messages as packets: store and forward from road to road, through the queues of ports.
 //
 // A packet takes one event a road: where a port is idle its departure is known when it comes, and
-// else the port has an event when it is free. Cards ask connections for data in the order of their
-// queues, in turns among equals, so that nothing waits in a card. Which of several shortest roads a
-// packet takes is said by the digits of its way.
+// else the port has an event when it is free. Cards ask conversations for data in the order of
+// their queues, in turns among equals, so that nothing waits in a card. Which of several shortest
+// roads a packet takes is said by the digits of its way.
 #pragma once
 
 #include <functional>
@@ -57,39 +57,35 @@ class Packets final : public Carrier {
   std::vector<Parcel> stranded() const override;  // all that have not ended
   const std::vector<double>& carried_B() const override { return carried_B_; }
 
-  const PacketCounts& counts() const { return counts_; }
-  const PacketPorts& ports() const { return ports_; }
-  int64_t in_network() const { return pool_.in_use(); }
   const PacketSetup& setup() const { return setup_; }
 
-  // ---- for connections
+  // ---- for conversations
   RouteFacts route(int from, int to);
   // It has data to send; until it has none, its card asks it in turns.
-  void ready(Conversation& connection, Time now);
+  void ready(Conversation& conversation, Time now);
   // on_timer() is called then, and not at a time that was said before.
-  void set_timer(Conversation& connection, Time when);
-  void stop_timer(Conversation& connection) { connection.timer_ = Time::last(); }
+  void set_timer(Conversation& conversation, Time when);
+  void stop_timer(Conversation& conversation) { conversation.timer_ = Time::last(); }
   // A short packet to the sender, or to the receiver.
-  void answer(Conversation& connection, Packet packet, Time now);
-  void ask(Conversation& connection, Packet packet, Time now);
+  void answer(Conversation& conversation, const Packet& packet, Time now);
+  void ask(Conversation& conversation, const Packet& packet, Time now);
   // The receiver has what it wants; the sender has nothing to do any more.
-  void complete(Conversation& connection);
-  void finish(Conversation& connection, Time now);
+  void complete(Conversation& conversation);
+  void finish(Conversation& conversation, Time now);
   void count_timeout() { ++counts_.timeouts; }
   void count_delivered() { ++counts_.delivered; }
-  // After a worker has got a packet of data, its card asks for pulled ones no sooner than this: for
-  // transports whose receivers pace (NDP).
+  // For receivers that say how fast data comes: on_pull's function is called then.
   void plan_pull(int worker, Time when);
   using Pull = std::function<void(int worker, Time now)>;
   void on_pull(Pull what) { pull_ = std::move(what); }
   // Null: it is over.
-  Conversation* connection(uint32_t number) { return connections_[number].get(); }
+  Conversation* conversation(uint32_t number) { return conversations_[number].get(); }
 
  private:
   enum Kind : uint8_t { arrives, frees, left, rings, pauses, pulls };
   static_assert(pulls < kind_count);
 
-  // Connections with data, by queue, in turns.
+  // Conversations with data, by queue, in turns.
   struct Card {
     Card() {
       first.fill(Packet::none);
@@ -113,19 +109,19 @@ class Packets final : public Carrier {
   void find_choices(int goal);
   Choice choice_at(int vertex, int goal);
   uint32_t next_road(int vertex, int worker, uint32_t& digits);
-  uint32_t draw_way(Conversation& connection, bool is_data);
+  uint32_t draw_way(Conversation& conversation, bool is_data);
 
   void fetch(const Event& event, bool is_next);
   void connect(uint32_t number, const Parcel& parcel, bool is_wanted, Time now);
   void look_for_ways_again(Time now);
-  void start(Conversation& connection, Time now);
-  void put_in_line(Conversation& connection, Time now);
-  void ask_connection(uint32_t number, Time now);
+  void start(Conversation& conversation, Time now);
+  void put_in_line(Conversation& conversation, Time now);
+  void ask_conversation(uint32_t number, Time now);
   void transmit(uint32_t number, uint32_t packet, Time now);
   void nudge(uint32_t number, Time now);
   void go_on(uint32_t number, Time now);
   void arrive(uint32_t packet, Time now);
-  void dispatch(Conversation& connection, Packet packet, Time now);
+  void dispatch(Conversation& conversation, const Packet& what, PacketKind kind, Time now);
   void forward(uint32_t packet, int vertex, Time now);
   void enter(uint32_t number, uint32_t packet, int vertex, Time now);
   void drop(uint32_t packet, int64_t& counter);
@@ -163,10 +159,10 @@ class Packets final : public Carrier {
   std::vector<uint32_t> choice_roads_;
   std::map<std::vector<uint32_t>, uint32_t> known_choices_;
   bool has_closed_ = false;
-  std::vector<std::unique_ptr<Conversation>> connections_;
+  std::vector<std::unique_ptr<Conversation>> conversations_;
   std::vector<uint32_t> versions_;
   std::vector<uint32_t> unused_;
-  std::vector<uint32_t> unrouted_;  // connections without a way
+  std::vector<uint32_t> unrouted_;  // conversations without a way
   // Messages that never had one: nothing is known of their routes.
   struct Parked {
     uint32_t number = 0;
