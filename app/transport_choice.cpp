@@ -35,12 +35,7 @@ Json transport_in(const std::string& text) {
   return json;
 }
 
-void check_packets(const Cluster& cluster) {
-  if (cluster.network.has_bands())
-    throw InputError("",
-                     "links with segments are for whole messages; packets need links with one "
-                     "latency and one bandwidth");
-}
+void check_transport(const Value& transport) { read_transport(transport, {}, 1); }
 
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed) {
   // Read once, so that what is wrong is known before anything is played.

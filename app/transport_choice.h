@@ -6,7 +6,6 @@
 
 #include "sim/core/json.h"
 #include "sim/net/carrier.h"
-#include "sim/net/cluster.h"
 
 namespace CLI {
 class App;
@@ -18,10 +17,9 @@ void add_transport_option(CLI::App& command, std::string& transport);
 // The same as the field `transport` of a file has.
 Json transport_in(const std::string& text);
 
+// InputError if it is none.
+void check_transport(const Value& transport);
 // Packets of a transport. `value`: its name, or an object; `sizes_B`: of messages, as far as known.
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed);
-
-// InputError if packets cannot be played there.
-void check_packets(const Cluster& cluster);
 
 }  // namespace sgdsim

@@ -205,6 +205,10 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
   };
   const std::string refused = "sgdsim: jobs that share a network are played without ";
   CHECK(log_of("synchronization", "pipe_sgd") == refused + "a synchronization\n");
+  Json packets = with(Json::array({job("0,2")}));
+  packets["transport"] = "ndp";
+  packets["jobs"][0]["experiment"]["transport"] = "mlt";
+  CHECK(refusal_of(packets).ends_with("the transport of all jobs is that of the jobs file"));
   CHECK(log_of("strategy", "p3") == refused + "strategies that go by priority\n");
   CHECK(log_of("strategy", "horovod") ==
         refused + "strategies that plan anew in every iteration\n");

@@ -245,6 +245,10 @@ TEST_CASE("packets: options are those of the transport, and make sense") {
   CHECK(refusal_of("dctcp least_timeout=0us").find("more than no time") != std::string::npos);
   CHECK(refusal_of("ndp first_window").find("expected field=value") != std::string::npos);
   CHECK(refusal_of("ndp queue=8 queue=9").find("given twice") != std::string::npos);
+  CHECK(refusal_of("mlt parts=BC loss_bound=0.2").find("without part A") != std::string::npos);
+  CHECK(refusal_of("mlt parts=B pull_loss_bound=0.2").find("without part A") != std::string::npos);
+  CHECK(refusal_of("mlt parts=AC important=0.2").find("without part B") != std::string::npos);
+  CHECK(refusal_of("mlt parts=AB spray=random").find("without part C") != std::string::npos);
   for (const std::string& name : all_transports()) CHECK(refusal_of(name) == "none");
 }
 
@@ -325,6 +329,10 @@ TEST_CASE("packets: the commands") {
   CHECK(log_of({"run", bert, "--fidelity", "packet", "--set", "strategy=p3"}) ==
         "2 sgdsim: app/experiments/bert_base_10gbe.json: fidelity packet is not defined for "
         "strategies that go by priority\n");
+  CHECK(log_of({"run", bert, "--transport", "ndp"}) ==
+        "2 sgdsim: --transport: has no effect without --fidelity packet\n");
+  CHECK(log_of({"plan", bert, "--fidelity", "packet", "--transport", "tcp"})
+            .find("--transport: /name: unknown transport \"tcp\"") != std::string::npos);
   CHECK(log_of({"run", bert, "--set", "transport=ndp"}) ==
         "2 sgdsim: --set transport=ndp: has no effect without fidelity packet\n");
   CHECK(log_of({"collective", "-a", "ring", "-n", "1MB", "-c", "topologies/data/10gbe_16.json",
@@ -333,4 +341,30 @@ TEST_CASE("packets: the commands") {
   CHECK(log_of({"collective", "-a", "ring", "-n", "1MB", "-c", "topologies/data/10gbe_16.json",
                 "--fidelity", "packet", "--option", "routing=split"}) ==
         "2 sgdsim: collective: option routing has no effect without fidelity flow\n");
+}
+
+TEST_CASE("packets: links with segments are refused wherever packets are asked for") {
+  const Json cluster = {
+      {"shape", "single_switch"},
+      {"nodes", 5},
+      {"nic",
+       {{"latency", "2 us"},
+        {"per_byte", "100 ps/B"},
+        {"segments",
+         Json::array({{{"from", "64 KiB"}, {"latency", "9 us"}, {"per_byte", "20 ps/B"}}})}}}};
+  const Temporary file(Temporary::Kind::file, cluster.dump());
+  const std::string reason =
+      "links with segments are for whole messages; packets need links with one latency and one "
+      "bandwidth\n";
+  const std::vector<std::vector<std::string>> commands = {
+      {"collective", "-a", "ring", "-n", "1MB", "-c", file.name(), "--fidelity", "packet"},
+      {"run", "app/experiments/bert_base_10gbe.json", "--fidelity", "packet", "--set",
+       "cluster=" + cluster.dump()},
+      {"traffic", "app/flows/incast_4.csv", "-c", file.name(), "--fidelity", "packet"}};
+  for (const auto& words : commands) {
+    const Ran ran = run_sgdsim(words);
+    CAPTURE(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.ends_with(reason));
+  }
 }

@@ -71,6 +71,7 @@ RoutedWires::RoutedWires(Graph graph, const RouteChoice& choice)
 }
 
 void RoutedWires::widen(const Graph& graph) {
+  is_widened_ = true;
   const std::vector<double> other = capacities_of(graph);
   for (std::size_t way = 0; way < capacities_.size(); ++way)
     capacities_[way] = std::max(capacities_[way], other[way]);

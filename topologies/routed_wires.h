@@ -27,7 +27,7 @@ class RoutedWires : public Resources, private Roads {
   bool are_routes() const override { return true; }
   ResourceName name_of(uint32_t resource) const override;
   bool open(std::span<const uint32_t> resources, bool is_open) override;
-  Roads* roads() override { return this; }
+  Roads* roads() override { return is_widened_ ? nullptr : this; }
 
  private:
   std::span<const Road> all() const override { return roads_; }
@@ -53,6 +53,7 @@ class RoutedWires : public Resources, private Roads {
 
   Graph graph_;
   RouteChoice choice_;
+  bool is_widened_ = false;
   std::vector<double> capacities_;      // of each way
   std::vector<Road> roads_;             // likewise
   std::vector<std::vector<Out>> outs_;  // of each vertex

@@ -165,6 +165,8 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   ResolvedExperiment resolved = resolve_experiment(
       file.empty() ? Value(json, experiment.file(), experiment.path()) : Value(json, file, ""),
       settings);
+  if (resolved.json.contains("transport"))
+    experiment.fail("the transport of all jobs is that of the jobs file");
   resolved.json["fidelity"] = jobs.transport.empty() ? "flow" : "packet";
   job.experiment.cluster = part_of(jobs.cluster, job.places, value);
   read_changes(job.experiment, resolved, {.cluster = true});
@@ -201,7 +203,6 @@ JobsFile read_jobs(const std::string& file, const std::vector<std::string>& sett
   if (const auto transport = fields.find("transport")) {
     if (fields.has("routing"))
       transport->fail("packets go as their transport says, not by routing");
-    check_packets(jobs.cluster);
     jobs.transport = name_of_transport(*transport);
     jobs.carrier = carrier_of(*transport, {}, jobs.routes.seed);
   }

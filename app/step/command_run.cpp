@@ -53,9 +53,14 @@ ResolvedExperiment resolved_of(const RunArguments& arguments) {
     fidelity_named(arguments.fidelity, "--fidelity");
     settings.push_back("fidelity=" + arguments.fidelity);
   }
-  if (!arguments.transport.empty())
-    settings.push_back("transport=" + transport_in(arguments.transport).dump());
-  return resolve_experiment(arguments.experiment, settings);
+  ResolvedExperiment resolved = resolve_experiment(arguments.experiment, settings);
+  if (arguments.transport.empty()) return resolved;
+  const Json transport = transport_in(arguments.transport);
+  check_transport(Value(transport, "--transport", ""));
+  if (resolved.json.value("fidelity", Json()) != "packet")
+    throw InputError("--transport", "has no effect without --fidelity packet");
+  resolved.json["transport"] = transport;
+  return resolved;
 }
 
 void check_outputs(const RunArguments& arguments, const std::vector<std::string>& inputs) {

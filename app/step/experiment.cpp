@@ -230,7 +230,6 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   if (transport && experiment.fidelity != Fidelity::packet)
     transport->fail("has no effect without fidelity packet");
   if (experiment.fidelity == Fidelity::packet) {
-    check_packets(experiment.cluster);
     experiment.carrier = carrier_of(
         transport ? *transport : Value(ideal, root.file(), "/transport"), {}, experiment.seed);
   }

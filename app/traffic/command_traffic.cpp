@@ -94,7 +94,6 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
   const Json transport = transport_in(arguments.transport);
   MakeCarrier carrier;
   if (is_packets) {
-    check_packets(cluster);
     carrier = carrier_of(Value(transport, "--transport", ""), sizes_of(file.flows), routes.seed);
   }
   Interrupt interrupt;

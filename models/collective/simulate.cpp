@@ -96,8 +96,11 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   answer.traffic = played.traffic;
   answer.path = name_of(played.path);
   constexpr std::size_t shown = 10;
-  if (wires)
-    answer.wires = use_of(*wires, carried_by(program, cluster.network, *wires), answer.time, shown);
+  if (wires) {
+    const std::vector<double> carried_B =
+        options.carrier ? played.carried_B : carried_by(program, cluster.network, *wires);
+    answer.wires = use_of(*wires, carried_B, answer.time, shown);
+  }
   return answer;
 }
 

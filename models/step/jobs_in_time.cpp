@@ -94,6 +94,8 @@ class JobsInTime::Player {
 
  private:
   enum Kind : uint8_t { ready = CallsInTime::kind_count };
+  static_assert(ready < uint8_t{ServersInTime::on} &&
+                uint8_t{ServersInTime::answers} < uint8_t{TrafficInTime::starts});
 
   static CollectiveOptions options_of(const TrainingJob& job) {
     const MessageCost& cost = job.question->cost;

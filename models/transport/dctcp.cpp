@@ -21,12 +21,7 @@ WindowRules read_dctcp(Object& fields, PacketSetup& setup) {
 }
 
 void connect_windows(PacketSetup& setup, WindowRules rules) {
-  const auto shared = std::make_shared<const WindowRules>(std::move(rules));
-  setup.transport = [shared]() -> PacketSetup::Connect {
-    return [shared](Packets& packets, uint32_t number, const Parcel& parcel) {
-      return std::make_unique<WindowConversation>(packets, number, parcel, shared);
-    };
-  };
+  use<WindowConversation>(setup, std::move(rules));
 }
 
 void set_dctcp_defaults(PacketSetup& setup) {

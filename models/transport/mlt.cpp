@@ -12,8 +12,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr int most_timeouts = 15;  // in a row, each twice as long
-
 enum Says : uint8_t { got_ten, missing_some, stop };
 
 class MltConversation final : public Conversation {
@@ -22,16 +20,15 @@ class MltConversation final : public Conversation {
                   std::shared_ptr<const MltRules> rules)
       : Conversation(packets, number, parcel),
         rules_(std::move(rules)),
-        line_rate_(route_.first_ps_per_B > 0 ? 1 / route_.first_ps_per_B : infinite),
+        line_rate_(line_rate()),
         rate_(line_rate_),
         received_(count()) {
     const double depth = std::clamp(parcel.freight.depth, 0.0, 0.999999);
     if (rules_->goes_by_depth)
       queue = static_cast<uint8_t>(
           1 + static_cast<int>(depth * static_cast<double>(packet_queues - 1)));
-    double bound =
+    const double bound =
         parcel.freight.cargo == Cargo::parameters ? rules_->pull_loss_bound : rules_->loss_bound;
-    if (parcel.freight.loss_bound >= 0) bound = parcel.freight.loss_bound;
     wanted_B_ = std::ceil((1 - bound) * parcel.size_B);
     // Drawn once for each packet, so that it is the same when it is sent again.
     if (rules_->goes_by_depth && rules_->important < 1)
@@ -98,7 +95,7 @@ class MltConversation final : public Conversation {
     if (!asks_) return packets_.ready(*this, now);
     if (waits_) {
       packets_.count_timeout();
-      if (++timeouts_ > most_timeouts) return packets_.finish(*this, now);
+      if (++timeouts_ > most_doubled_timeouts) return packets_.finish(*this, now);
     }
     waits_ = true;
     packets_.ask(*this, {}, now);
@@ -110,8 +107,6 @@ class MltConversation final : public Conversation {
   }
 
  private:
-  static constexpr double infinite = 1e30;
-
   bool is_important(uint32_t number) const {
     if (!rules_->goes_by_depth || rules_->important >= 1) return true;
     const uint64_t bits = (draws_ + number) * 0x9e3779b97f4a7c15U;
@@ -201,9 +196,21 @@ void read_parts(Object& fields, MltRules& rules, PacketSetup& setup) {
     left.erase(place, 1);
     return true;
   };
-  if (!take('A')) rules.loss_bound = rules.pull_loss_bound = 0;
+  // A part that is not used has no fields.
+  const auto refuse = [&](char letter, const char* name) {
+    if (fields.has(name)) fields.at(name).fail(std::string("has no effect without part ") + letter);
+  };
+  if (!take('A')) {
+    for (const char* name : {"loss_bound", "pull_loss_bound"}) refuse('A', name);
+    rules.loss_bound = rules.pull_loss_bound = 0;
+  }
   rules.goes_by_depth = take('B');
-  if (!take('C')) setup.spray = Spray::per_flow;
+  if (!rules.goes_by_depth)
+    for (const char* name : {"important", "thresholds"}) refuse('B', name);
+  if (!take('C')) {
+    refuse('C', "spray");
+    setup.spray = Spray::per_flow;
+  }
   if (!left.empty())
     field->fail("expected some of A (bounded loss), B (queues by layer) and C (all ways), got \"" +
                 field->text() + "\"");
@@ -250,12 +257,7 @@ void read_mlt(Object& fields, MltRules rules, PacketSetup& setup) {
     setup.queues.selects = false;
     setup.queues.mark_above_B = QueueRules::filled(QueueRules::no_limit);
   }
-  const auto shared = std::make_shared<const MltRules>(std::move(rules));
-  setup.transport = [shared]() -> PacketSetup::Connect {
-    return [shared](Packets& packets, uint32_t number, const Parcel& parcel) {
-      return std::make_unique<MltConversation>(packets, number, parcel, shared);
-    };
-  };
+  use<MltConversation>(setup, std::move(rules));
 }
 
 namespace transport::mlt {

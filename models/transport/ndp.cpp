@@ -11,8 +11,6 @@
 namespace sgdsim::transport::ndp {
 namespace {
 
-constexpr int most_timeouts = 15;  // in a row, each twice as long
-
 enum Says : uint8_t { nothing, acknowledged, cut, pulled };
 
 struct NdpRules {
@@ -119,7 +117,7 @@ class NdpConversation final : public Conversation {
   // Something was lost: whatever is not acknowledged is sent once more.
   void on_timer(Time now) override {
     packets_.count_timeout();
-    if (++timeouts_ > most_timeouts) return packets_.finish(*this, now);
+    if (++timeouts_ > most_doubled_timeouts) return packets_.finish(*this, now);
     for (uint32_t one = acknowledged_.first_missing(); one < next_; ++one)
       if (!acknowledged_.has(one)) to_send_again(one);
     under_way_ = 0;

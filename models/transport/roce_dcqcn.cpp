@@ -9,7 +9,6 @@
 namespace sgdsim::transport::roce_dcqcn {
 namespace {
 
-constexpr int most_timeouts = 15;  // in a row, each twice as long
 constexpr uint32_t answer_every = 16;
 
 enum Says : uint8_t { have_until, expect, slow_down };
@@ -33,7 +32,7 @@ class DcqcnConversation final : public Conversation {
                     std::shared_ptr<const DcqcnRules> rules)
       : Conversation(packets, number, parcel),
         rules_(std::move(rules)),
-        line_rate_(route_.first_ps_per_B > 0 ? 1 / route_.first_ps_per_B : infinite),
+        line_rate_(line_rate()),
         rate_(line_rate_),
         target_(line_rate_) {}
 
@@ -92,7 +91,7 @@ class DcqcnConversation final : public Conversation {
   void on_timer(Time now) override {
     if (now >= heard_by_) {
       packets_.count_timeout();
-      if (++timeouts_ > most_timeouts) return packets_.finish(*this, now);
+      if (++timeouts_ > most_doubled_timeouts) return packets_.finish(*this, now);
       heard_by_ = now + rules_->timeout * (int64_t{1} << timeouts_);
       go_back(now);
     }
@@ -109,8 +108,6 @@ class DcqcnConversation final : public Conversation {
   }
 
  private:
-  static constexpr double infinite = 1e30;
-
   void reply(Says what, Time now) {
     Packet answer;
     answer.says = what;
@@ -211,12 +208,7 @@ void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
                         std::to_string(setup.packet_B) + " B)");
   queues.resume_below_B = queues.pause_above_B / 2;
   if (!pauses) queues.pause_above_B = QueueRules::no_limit;
-  const auto shared = std::make_shared<const DcqcnRules>(rules);
-  setup.transport = [shared]() -> PacketSetup::Connect {
-    return [shared](Packets& packets, uint32_t number, const Parcel& parcel) {
-      return std::make_unique<DcqcnConversation>(packets, number, parcel, shared);
-    };
-  };
+  use<DcqcnConversation>(setup, rules);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 // reads its own fields, and makes a Conversation (sim/net/conversation.h) for each message.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/json.h"
@@ -32,6 +34,20 @@ inline constexpr std::string_view general_transport_fields =
     "packet, header, spray, buffer, queue_buffer";
 
 // ---- for transports
+
+// Timeouts in a row, each twice as long as the one before; then a sender gives up.
+inline constexpr int most_doubled_timeouts = 15;
+
+// Every message gets a conversation of this kind, by these rules.
+template <class Kind, class Rules>
+void use(PacketSetup& setup, Rules rules) {
+  const auto shared = std::make_shared<const Rules>(std::move(rules));
+  setup.transport = [shared]() -> PacketSetup::Connect {
+    return [shared](Packets& packets, uint32_t number, const Parcel& parcel) {
+      return std::make_unique<Kind>(packets, number, parcel, shared);
+    };
+  };
+}
 
 // A chance, `name`; what there is if it is not given.
 double read_part(Object& fields, const std::string& name, double otherwise);

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/transport/transport.h"
+
 namespace sgdsim {
 namespace {
 
-// In a row; then the sender gives up.
-constexpr int most_timeouts = 15;
-constexpr int most_even_timeouts = 10'000;
+constexpr int most_even_timeouts = 10'000;  // in a row; then the sender gives up
 constexpr double least_window = 1;
 
 }  // namespace
@@ -143,7 +143,7 @@ void WindowConversation::at_sender(const Packet& packet, Time now) {
 // Nothing was heard: all that is not acknowledged is sent again.
 void WindowConversation::on_timer(Time now) {
   packets_.count_timeout();
-  if (++timeouts_ > (rules_->doubles ? most_timeouts : most_even_timeouts))
+  if (++timeouts_ > (rules_->doubles ? most_doubled_timeouts : most_even_timeouts))
     return packets_.finish(*this, now);
   for (uint32_t one = acknowledged_.first_missing(); one < next_; ++one)
     if (!acknowledged_.has(one)) again_.insert(one);

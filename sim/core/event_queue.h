@@ -43,10 +43,6 @@ class EventQueue {
     assert(size_ > 0);
     if (taken_ == now_.size()) refill();
     --size_;
-    if (near_ != nullptr) {
-      if (taken_ + near_by < now_.size()) near_(near_who_, now_[taken_ + near_by].payload, false);
-      if (taken_ + next_by < now_.size()) near_(near_who_, now_[taken_ + next_by].payload, true);
-    }
     return now_[taken_++];
   }
 
@@ -58,14 +54,6 @@ class EventQueue {
     last_ = Time();
   }
 
-  // Who wants to prepare for events that will be taken soon (to fetch into the cache what they
-  // touch) is told of them, perhaps more than once.
-  void tell_of_near_events(void* who,
-                           void (*what)(void* who, const Payload& payload, bool is_next)) {
-    near_who_ = who;
-    near_ = what;
-  }
-
   // Whether another event has the time of the last one taken. To look for the next time instead
   // would move the clock there, and events before it could not be planned any more.
   bool another_now() const { return taken_ < now_.size(); }
@@ -75,8 +63,6 @@ class EventQueue {
   static constexpr unsigned digits = 1U << digit_bits;
   static constexpr unsigned levels = 64 / digit_bits;
 
-  static constexpr std::size_t near_by = 12;
-  static constexpr std::size_t next_by = 4;
   // Buckets are lists of chunks, and the chunk that was emptied last is filled next: what is in use
   // stays in the cache.
   struct Chunk {
@@ -135,12 +121,8 @@ class EventQueue {
       for (const Chunk* chunk = source.first; chunk != nullptr; chunk = chunk->next)
         for (std::size_t i = 0; i < chunk->count; ++i)
           last_ = std::min(last_, chunk->events[i].time);
-    const bool is_near = near_ != nullptr && source.first->next == nullptr;
     for (Chunk* chunk = source.first; chunk != nullptr;) {
-      for (std::size_t i = 0; i < chunk->count; ++i) {
-        if (is_near) near_(near_who_, chunk->events[i].payload, level == 0);
-        place(chunk->events[i]);
-      }
+      for (std::size_t i = 0; i < chunk->count; ++i) place(chunk->events[i]);
       Chunk* next = chunk->next;
       chunk->next = unused_;
       unused_ = chunk;
@@ -157,8 +139,6 @@ class EventQueue {
   std::size_t taken_ = 0;   // of those
   std::size_t size_ = 0;
   Time last_;
-  void* near_who_ = nullptr;
-  void (*near_)(void* who, const Payload& payload, bool is_next) = nullptr;
 };
 
 }  // namespace sgdsim

@@ -55,6 +55,12 @@ class Conversation {
   uint8_t queue = 1;
 
  protected:
+  // Bytes a picosecond of the sender's card; so many that it takes no time if it costs nothing.
+  double line_rate() const {
+    constexpr double boundless = 1e30;
+    return route_.first_ps_per_B > 0 ? 1 / route_.first_ps_per_B : boundless;
+  }
+
   Packets& packets_;
   RouteFacts route_;
 

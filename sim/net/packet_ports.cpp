@@ -67,6 +67,11 @@ Admission PacketPorts::admit(PacketPort& port, uint32_t packet, Time now, uint32
   return admit_by_priority(port, packet, now, counts);
 }
 
+bool PacketPorts::is_full_for(const PacketPort& port, const Packet& packet) const {
+  const uint64_t data_B = port.bytes - port.queues[answers].bytes;
+  return packet.queue != answers && data_B + packet.size_B > rules_.port_limit_B;
+}
+
 bool PacketPorts::marks(const PacketPort& port, const Packet& packet) {
   const uint64_t length = rules_.marks_by_port ? port.bytes : port.queues[packet.queue].bytes;
   const uint64_t from = rules_.mark_above_B[packet.queue];
@@ -82,10 +87,7 @@ Admission PacketPorts::admit_by_priority(PacketPort& port, uint32_t number, Time
   Packet& packet = pool_[number];
   if (port.queues[packet.queue].bytes > rules_.queue_limit_B[packet.queue])
     return Admission::dropped;
-  const uint64_t data_B = port.bytes - port.queues[answers].bytes;
-  if (packet.queue != answers && rules_.port_limit_B < QueueRules::no_limit &&
-      data_B + packet.size_B > rules_.port_limit_B)
-    return Admission::dropped;
+  if (is_full_for(port, packet)) return Admission::dropped;
   if (packet.kind == PacketKind::data && marks(port, packet)) {
     if (packet.may_be_marked) {
       packet.is_marked = true;
@@ -134,7 +136,7 @@ Admission PacketPorts::admit_or_trim(PacketPort& port, uint32_t number, Time now
 Admission PacketPorts::admit_or_push_out(PacketPort& port, uint32_t number, Time now,
                                          uint32_t& victim) {
   const Packet& packet = pool_[number];
-  if (packet.queue == data && port.bytes + packet.size_B > rules_.port_limit_B) {
+  if (is_full_for(port, packet)) {
     uint32_t worst = number;
     uint32_t before_worst = Packet::none;
     uint32_t before = Packet::none;

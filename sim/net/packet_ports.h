@@ -106,6 +106,7 @@ class PacketPorts {
   Admission admit_or_trim(PacketPort& port, uint32_t packet, Time now, uint32_t& victim,
                           PacketCounts& counts);
   Admission admit_or_push_out(PacketPort& port, uint32_t packet, Time now, uint32_t& victim);
+  bool is_full_for(const PacketPort& port, const Packet& packet) const;
   bool marks(const PacketPort& port, const Packet& packet);
   static void count(PacketPort& port, Time now) {
     port.byte_ps +=

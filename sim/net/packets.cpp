@@ -20,7 +20,10 @@ std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 Roads& roads_of(Resources& wires) {
   Roads* roads = wires.roads();
-  if (roads == nullptr) throw InputError("", "packets need a cluster with wires: a cluster file");
+  if (roads == nullptr)
+    throw InputError("",
+                     "links with segments are for whole messages; packets need links with one "
+                     "latency and one bandwidth");
   return *roads;
 }
 
@@ -40,9 +43,6 @@ Packets::Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch*
     ports_.add(road);
     ends_.push_back({road.to, 0});
   }
-  agenda_.tell_of_near_events(this, [](void* who, const Event& event, bool is_next) {
-    static_cast<Packets*>(who)->fetch(event, is_next);
-  });
   carried_B_.resize(ports_.count());
   std::vector<int32_t> worker_at(at(roads_.vertices()), -1);
   for (int worker = 0; worker < roads_.workers(); ++worker) {
@@ -63,21 +63,7 @@ Packets::Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch*
     watched_[watch_->resources()[place]] = static_cast<uint32_t>(place) + 1;
 }
 
-Packets::~Packets() { agenda_.tell_of_near_events(nullptr, nullptr); }
-
-// Into the cache, before it is needed.
-void Packets::fetch(const Event& event, bool is_next) {
-  if (event.kind() == arrives) {
-    __builtin_prefetch(&pool_[event.subject()]);
-  } else if (event.kind() == frees) {
-    PacketPort& port = ports_[event.subject()];
-    __builtin_prefetch(&port);
-    if (!is_next) return;
-    const uint32_t first =
-        port.queues[0].first != Packet::none ? port.queues[0].first : port.queues[1].first;
-    if (first != Packet::none) __builtin_prefetch(&pool_[first]);
-  }
-}
+Packets::~Packets() = default;
 
 // ---- messages
 

@@ -111,7 +111,6 @@ class Packets final : public Carrier {
   uint32_t next_road(int vertex, int worker, uint32_t& digits);
   uint32_t draw_way(Conversation& conversation, bool is_data);
 
-  void fetch(const Event& event, bool is_next);
   void connect(uint32_t number, const Parcel& parcel, bool is_wanted, Time now);
   void look_for_ways_again(Time now);
   void start(Conversation& conversation, Time now);

@@ -15,11 +15,10 @@ namespace sgdsim {
 enum class Cargo : uint8_t { any, gradients, parameters };
 
 // What transports of packets may want to know: how far from the front of the model the message
-// comes, of 1; what it carries; how much of it may be lost, or less than 0: as the transport says.
+// comes, of 1, and what it carries.
 struct Freight {
   double depth = 0;
   Cargo cargo = Cargo::any;
-  double loss_bound = -1;
 };
 
 // A message that is handed to the network.
@@ -69,7 +68,7 @@ class Resources {
   virtual ResourceName name_of(uint32_t resource) const = 0;
   // Whether routes that are found from now on may take these; false if that is nothing new.
   virtual bool open(std::span<const uint32_t> resources, bool is_open) = 0;
-  // As packets see them; null: there are none.
+  // As packets see them; null: they are no roads, or not the same for packets of all sizes.
   virtual Roads* roads() { return nullptr; }
 };
 

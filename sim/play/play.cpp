@@ -183,13 +183,15 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
     if (options.path == PathChoice::rounds)
       throw InputError("", "messages that share ports are not played in rounds");
     const Call call{&program, &network, std::move(starts), {}};
-    played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
-                                            .resources = options.resources,
-                                            .carrier = options.carrier,
-                                            .jitter = options.jitter,
-                                            .send_buffer_B = options.send_buffer_B})
-                      .front()
-                      .ends;
+    played.ends =
+        play_in_time({&call, 1}, {.alpha = options.alpha,
+                                  .resources = options.resources,
+                                  .carrier = options.carrier,
+                                  .carried_B = options.carrier ? &played.carried_B : nullptr,
+                                  .jitter = options.jitter,
+                                  .send_buffer_B = options.send_buffer_B})
+            .front()
+            .ends;
     played.path = PathTaken::events;
     return played;
   }

@@ -47,6 +47,7 @@ struct Played {
   std::vector<Time> ends;  // per worker; one entry if the symmetric path was taken
   Traffic traffic;
   PathTaken path = PathTaken::none;
+  std::vector<double> carried_B = {};  // by each resource, where a carrier was given
 
   Time last_end() const;
   Time end_of(int worker) const {

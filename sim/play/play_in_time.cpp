@@ -44,6 +44,7 @@ class CallListPlayer {
       carrier_->settle(first.time);
     }
     if (ended_ < calls_.size() * workers_) throw InputError("", never_ends);
+    if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B();
     return std::move(times_);
   }
 

@@ -29,8 +29,9 @@ struct CallTimes {
 
 struct SharingOptions {
   AlphaRule alpha = AlphaRule::port;
-  Resources* resources = nullptr;  // null: the ports of the workers
-  MakeCarrier carrier = {};        // of messages on them; none: flows
+  Resources* resources = nullptr;            // null: the ports of the workers
+  MakeCarrier carrier = {};                  // of messages on them; none: flows
+  std::vector<double>* carried_B = nullptr;  // filled in: by each resource
   MessageJitter jitter = {};
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker
