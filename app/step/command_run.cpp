@@ -23,6 +23,7 @@ namespace {
 
 struct RunArguments {
   std::string experiment;
+  std::string cluster;
   std::string out;
   bool force = false;
   std::string fidelity;
@@ -37,8 +38,12 @@ struct RunArguments {
 };
 
 void add_common_options(CLI::App& command, RunArguments& arguments) {
-  command.add_option("EXPERIMENT", arguments.experiment, "an experiment file; - is standard input")
+  command
+      .add_option("EXPERIMENT", arguments.experiment,
+                  "an experiment file, or a trace with --cluster; - is standard input")
       ->required();
+  command.add_option("-c,--cluster", arguments.cluster,
+                     "cluster file, in place of the experiment's");
   make_repeatable(command.add_option("--set", arguments.settings,
                                      "change a field: cluster.nodes=128, strategy=optimal"));
   command.add_option("--fidelity", arguments.fidelity, "closed_form, message, flow or packet");
@@ -53,7 +58,8 @@ ResolvedExperiment resolved_of(const RunArguments& arguments) {
     fidelity_named(arguments.fidelity, "--fidelity");
     settings.push_back("fidelity=" + arguments.fidelity);
   }
-  ResolvedExperiment resolved = resolve_experiment(arguments.experiment, settings);
+  ResolvedExperiment resolved =
+      resolve_experiment(arguments.experiment, settings, arguments.cluster);
   if (arguments.transport.empty()) return resolved;
   const Json transport = transport_in(arguments.transport);
   check_transport(Value(transport, "--transport", ""));

@@ -122,33 +122,55 @@ void keep_exchange(Experiment& experiment, Experiment&& before) {
   experiment.reduce = std::move(before.reduce);
 }
 
+// The experiment as its file has it; its parts are put in place.
+ResolvedExperiment begin_with(const Value& value, const std::vector<std::string>& settings) {
+  ResolvedExperiment resolved;
+  resolved.file = value.file();
+  resolved.path = value.path();
+  resolved.json = value.json();
+  resolved.inputs.push_back(value.file());
+  resolved.settings = settings;
+  return resolved;
+}
+
+ResolvedExperiment with_parts(ResolvedExperiment resolved) {
+  const auto put_all = [&] {
+    if (auto trace = put_trace_in_place(resolved); !trace.empty()) resolved.trace_file = trace;
+    if (auto cluster = put_in_place(resolved, "cluster"); !cluster.empty())
+      resolved.cluster_file = cluster;
+    put_in_place(resolved, "collective");
+  };
+  put_all();
+  apply_settings(resolved.json, resolved.settings);
+  put_all();  // a setting may have named other files
+  return resolved;
+}
+
 }  // namespace
 
 ResolvedExperiment resolve_experiment(const std::string& file,
-                                      const std::vector<std::string>& settings) {
+                                      const std::vector<std::string>& settings,
+                                      const std::string& cluster) {
   const Document document = Document::read(file);
-  return resolve_experiment(document.root(), settings);
+  ResolvedExperiment resolved = begin_with(document.root(), settings);
+  const Json& json = document.root().json();
+  if (json.is_object() && json.value("schema", Json()) == trace_schema) {
+    resolved.json = {{"name", json.value("name", "")}, {"trace", json}};
+    resolved.trace_file = file;
+    if (cluster.empty())
+      throw InputError(file, "is a trace: name a cluster with --cluster, or an experiment");
+  }
+  if (!cluster.empty()) {
+    resolved.json["cluster"] = Document::read(cluster).root().json();
+    resolved.cluster_file = cluster;
+    resolved.inputs.push_back(cluster);
+  }
+  return with_parts(std::move(resolved));
 }
 
 ResolvedExperiment resolve_experiment(const Value& value,
                                       const std::vector<std::string>& settings) {
-  const std::string& file = value.file();
-  ResolvedExperiment resolved;
-  resolved.file = file;
-  resolved.path = value.path();
-  resolved.json = value.json();
-  resolved.inputs.push_back(file);
-  resolved.settings = settings;
-  resolved.trace_file = put_trace_in_place(resolved);
-  resolved.cluster_file = put_in_place(resolved, "cluster");
-  put_in_place(resolved, "collective");
-  apply_settings(resolved.json, settings);
-  // A setting may have named other files.
-  if (const auto trace = put_trace_in_place(resolved); !trace.empty()) resolved.trace_file = trace;
-  if (const auto cluster = put_in_place(resolved, "cluster"); !cluster.empty())
-    resolved.cluster_file = cluster;
-  put_in_place(resolved, "collective");
-  return resolved;
+  return with_parts(begin_with(value, settings));
 }
 
 Experiment read_experiment(const ResolvedExperiment& resolved) {

@@ -1,0 +1,182 @@
+// Playing every change, and every strategy with every algorithm.
+#include "app/advise/advice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/advise/measured_errors.h"
+#include "app/step/result_json.h"
+#include "app/step/warnings.h"
+#include "app/table.h"
+#include "app/tie.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_of_played = 4;
+constexpr int most_workers_on_wires = 64;  // a ring among more takes longer than the advice
+
+class Adviser {
+ public:
+  explicit Adviser(const AdviceQuestion& question) : question_(question) {
+    advice_.base = resolve_experiment(question.file, question.settings, question.cluster);
+    advice_.experiment = read_experiment(advice_.base);
+    StepQuestion step = advice_.experiment.question();
+    step.wants_reason = true;
+    step.pause = question.pause;
+    try {
+      advice_.now = simulate_step(step);
+    } catch (const InputError& error) {
+      throw InputError(advice_.experiment.file, error.what());
+    }
+    now_ = rate_of(advice_.experiment, advice_.now);
+  }
+
+  Advice advise() {
+    const Experiment& experiment = advice_.experiment;
+    ChangeList list = changes_of(advice_.base, experiment);
+    advice_.left_out = std::move(list.left_out);
+    list.changes.insert(list.changes.end(), question_.own.begin(), question_.own.end());
+    for (const Change& change : list.changes) {
+      std::string why_not;
+      if (auto line = play(change, why_not))
+        advice_.lines.push_back(std::move(*line));
+      else
+        advice_.left_out.emplace_back(change.name, why_not);
+    }
+    add_best_of_two();
+    AdviceLine as_it_is;
+    as_it_is.change.name = "as it is";
+    as_it_is.iteration_ps = metrics_of(experiment, advice_.now).mean_ps;
+    as_it_is.exposed_us = advice_.now.mean.exposed.us();
+    as_it_is.warnings = warnings_of(experiment, advice_.now);
+    as_it_is.interval = {1, 1};
+    advice_.lines.push_back(std::move(as_it_is));
+    std::stable_sort(advice_.lines.begin(), advice_.lines.end(),
+                     [](const AdviceLine& a, const AdviceLine& b) { return a.factor > b.factor; });
+    look_at_wires();
+    return std::move(advice_);
+  }
+
+ private:
+  // Samples a second if every worker has one sample.
+  static double rate_of(const Experiment& experiment, const StepResult& result) {
+    return experiment.cluster.network.workers() /
+           static_cast<double>(metrics_of(experiment, result).total_ps) *
+           static_cast<double>(result.iterations.size());
+  }
+
+  std::optional<AdviceLine> play(const Change& change, std::string& why_not) {
+    if (question_.pause) question_.pause();
+    ++advice_.tried;
+    try {
+      std::vector<std::string> settings = question_.settings;
+      settings.insert(settings.end(), change.settings.begin(), change.settings.end());
+      const Experiment experiment =
+          read_experiment(resolve_experiment(question_.file, settings, question_.cluster));
+      StepQuestion step = experiment.question();
+      step.pause = question_.pause;
+      const StepResult result = simulate_step(step);
+      AdviceLine line;
+      line.change = change;
+      line.iteration_ps = metrics_of(experiment, result).mean_ps;
+      line.exposed_us = result.mean.exposed.us();
+      line.factor = rate_of(experiment, result) / now_;
+      line.warnings = warnings_of(experiment, result);
+      set_interval(line);
+      return line;
+    } catch (const InputError& error) {
+      why_not = error.what();
+      return std::nullopt;
+    }
+  }
+
+  // Errors of kinds that were measured apart multiply at worst.
+  static void set_interval(AdviceLine& line) {
+    double error = 1;
+    for (const ChangeKind kind : line.change.kinds) {
+      const MeasuredErrors* errors = measured_errors(kind);
+      if (errors == nullptr) {
+        line.measured =
+            "no step was ever measured with and without a change of " + std::string(name_of(kind));
+        return;
+      }
+      error *= 1 + errors->p90;
+      if (!line.measured.empty()) line.measured += "; ";
+      line.measured += std::to_string(errors->pairs) + " pairs of " + std::string(errors->of) +
+                       ": nine of ten ratios within " + rounded(100 * errors->p90, 2) + " %";
+    }
+    line.interval = {line.factor / error, line.factor * error};
+  }
+
+  // Changes of one sort, best first. Where messages are played, a handful of each has to do.
+  std::vector<Change> best_of(bool (*is)(const Change&)) const {
+    std::vector<const AdviceLine*> found;
+    for (const AdviceLine& line : advice_.lines)
+      if (is(line.change)) found.push_back(&line);
+    std::stable_sort(found.begin(), found.end(), [](const AdviceLine* a, const AdviceLine* b) {
+      return a->factor > b->factor;
+    });
+    if (advice_.experiment.fidelity != Fidelity::closed_form)
+      found.resize(std::min(found.size(), most_of_played));
+    std::vector<Change> changes;
+    for (const AdviceLine* line : found) changes.push_back(line->change);
+    return changes;
+  }
+
+  // The best of strategies with algorithms, if it is better than either.
+  void add_best_of_two() {
+    const std::vector<Change> strategies = best_of([](const Change& change) {
+      return change.kinds.front() == ChangeKind::strategy ||
+             change.kinds.front() == ChangeKind::buckets;
+    });
+    const std::vector<Change> algorithms =
+        best_of([](const Change& change) { return change.kinds.front() == ChangeKind::algorithm; });
+    double best = 1;
+    for (const AdviceLine& line : advice_.lines)
+      if (line.change.kinds.front() <= ChangeKind::algorithm) best = std::max(best, line.factor);
+    std::optional<AdviceLine> found;
+    std::string why_not;
+    for (const Change& first : strategies)
+      for (const Change& second : algorithms) {
+        auto line = play(both(first, second), why_not);
+        if (!line || line->factor <= best || is_tie(line->factor, best)) continue;
+        best = line->factor;
+        found = std::move(line);
+      }
+    if (found) advice_.lines.push_back(std::move(*found));
+  }
+
+  // Which link is used most, where the messages can be put on the wires.
+  void look_at_wires() {
+    const Experiment& experiment = advice_.experiment;
+    if (is_on_wires(experiment.fidelity)) return set_busiest(advice_.now.wires);
+    if (experiment.cluster.network.workers() > most_workers_on_wires) return;
+    try {
+      Experiment wired = experiment;
+      wired.fidelity = Fidelity::flow;
+      StepQuestion step = wired.question();
+      step.pause = question_.pause;
+      set_busiest(simulate_step(step).wires);
+    } catch (const InputError&) {
+      // Costs without messages and some strategies are not played on wires.
+    }
+  }
+  void set_busiest(const WireUse& use) {
+    if (use.busiest.empty()) return;
+    const LinkUse& link = use.busiest.front();
+    advice_.busiest = link.name.kind + " " + link.name.from + " -> " + link.name.to + ", in use " +
+                      rounded(100 * link.utilisation, 3) + " % of the time";
+  }
+
+  const AdviceQuestion& question_;
+  Advice advice_;
+  double now_ = 0;
+};
+
+}  // namespace
+
+Advice advice_on(const AdviceQuestion& question) { return Adviser(question).advise(); }
+
+}  // namespace sgdsim

@@ -1,0 +1,267 @@
+// `sgdsim advise`: what could be changed about a training step, best first.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "app/advise/advice.h"
+#include "app/commands.h"
+#include "app/fit/fit_files.h"
+#include "app/interrupt.h"
+#include "app/step/reason.h"
+#include "app/step/result_json.h"
+#include "app/sweep/emit.h"
+#include "app/table.h"
+#include "app/usage.h"
+#include "app/write_text.h"
+#include "sim/core/error.h"
+#include "traces/trace_file.h"
+
+namespace sgdsim {
+namespace {
+
+struct AdviseArguments {
+  std::string file;
+  std::string cluster;
+  std::string fidelity;
+  std::string fit;
+  std::string out;
+  bool force = false;
+  std::vector<std::string> settings;
+  std::vector<std::string> own;
+  int64_t lines = 10;
+  std::string format = "table";
+};
+
+// The command that gives a line's figure.
+std::string command_of(const AdviceQuestion& question, const Change& change) {
+  std::string text = "sgdsim run " + shell_word(question.file);
+  if (!question.cluster.empty()) text += " -c " + shell_word(question.cluster);
+  for (const auto* list : {&question.settings, &change.settings})
+    for (const std::string& setting : *list) text += " --set " + shell_word(setting);
+  return text;
+}
+
+// "strategy=ddp; collective.algorithm=ring": semicolons with a blank part settings.
+Change change_in(const std::string& text) {
+  Change change{text, {ChangeKind::own}, {}, "", ""};
+  std::size_t from = 0;
+  while (from <= text.size()) {
+    const std::size_t end = std::min(text.find("; ", from), text.size());
+    change.settings.push_back(text.substr(from, end - from));
+    from = end + 2;
+  }
+  return change;
+}
+
+// What the log says an exchange costs, as the experiment's `collective`.
+std::string collective_from(const std::string& log) {
+  FitArguments arguments;
+  arguments.files = {log};
+  arguments.operation = "allreduce";
+  return "collective=" + curve_samples(answer_fit(arguments)).dump();
+}
+
+bool is_trace(const std::string& file) {
+  const Document document = Document::read(file);
+  const Json& json = document.root().json();
+  return json.is_object() && json.value("schema", Json()) == trace_schema;
+}
+
+AdviceQuestion question_of(const AdviseArguments& arguments) {
+  AdviceQuestion question;
+  question.file = arguments.file;
+  question.cluster = arguments.cluster;
+  if (!arguments.fidelity.empty()) {
+    fidelity_named(arguments.fidelity, "--fidelity");
+    question.settings.push_back("fidelity=" + arguments.fidelity);
+  } else if (is_trace(arguments.file)) {
+    question.settings.emplace_back("fidelity=closed_form");  // hundreds of steps
+  }
+  if (!arguments.fit.empty()) question.settings.push_back(collective_from(arguments.fit));
+  question.settings.insert(question.settings.end(), arguments.settings.begin(),
+                           arguments.settings.end());
+  for (const std::string& text : arguments.own) question.own.push_back(change_in(text));
+  return question;
+}
+
+std::vector<std::string> assumed(const AdviceLine& line) {
+  std::vector<std::string> all;
+  if (!line.change.assumes.empty()) all.push_back(line.change.assumes);
+  all.insert(all.end(), line.warnings.begin(), line.warnings.end());
+  return all;
+}
+
+bool any_of(const Change& change, bool (*is)(ChangeKind)) {
+  return std::any_of(change.kinds.begin(), change.kinds.end(), is);
+}
+
+double percent(double factor) { return 100 * (factor - 1); }
+
+Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
+  Json kinds = Json::array();
+  for (const ChangeKind kind : line.change.kinds) kinds.push_back(name_of(kind));
+  Json json = {{"change", line.change.name},
+               {"kinds", std::move(kinds)},
+               {"settings", line.change.settings},
+               {"iteration_ps", line.iteration_ps},
+               {"iteration_us", static_cast<double>(line.iteration_ps) * 1e-6},
+               {"exposed_us", line.exposed_us},
+               {"gain_percent", percent(line.factor)}};
+  if (line.interval)
+    json["interval_percent"] =
+        Json::array({percent(line.interval->first), percent(line.interval->second)});
+  if (!line.measured.empty()) json["measured"] = line.measured;
+  json["alters_learning"] = any_of(line.change, alters_learning);
+  json["needs_hardware"] = any_of(line.change, needs_hardware);
+  if (!line.change.how.empty()) json["how"] = line.change.how;
+  if (const auto all = assumed(line); !all.empty()) json["assumed"] = all;
+  json["command"] = command_of(question, line.change);
+  return json;
+}
+
+Json advice_json(const AdviceQuestion& question, const Advice& advice) {
+  const Metrics now = metrics_of(advice.experiment, advice.now);
+  Json json = {{"schema", "sgdsim/advice/1"},
+               {"now",
+                {{"iteration_ps", now.mean_ps},
+                 {"iteration_us", now.mean_us},
+                 {"exposed_us", advice.now.mean.exposed.us()},
+                 {"workers", advice.experiment.cluster.network.workers()},
+                 {"fidelity", name_of(advice.experiment.fidelity)},
+                 {"strategy", advice.experiment.strategy.name},
+                 {"collective", advice.experiment.collective},
+                 {"command", command_of(question, {})}}},
+               {"tried", advice.tried},
+               {"lines", Json::array()},
+               {"left_out", Json::array()}};
+  if (!advice.now.critical.empty()) {
+    json["now"]["critical"] = reason_json(advice.now);
+    json["now"]["reason"] = reason_text(advice.now, advice.experiment.trace);
+  }
+  if (!advice.busiest.empty()) json["now"]["busiest"] = advice.busiest;
+  for (const AdviceLine& line : advice.lines) json["lines"].push_back(line_json(question, line));
+  for (const auto& [what, why] : advice.left_out)
+    json["left_out"].push_back({{"change", what}, {"why", why}});
+  return json;
+}
+
+std::string gain_text(double factor) {
+  const double gain = percent(factor);
+  return (gain < 0 ? "" : "+") + rounded(std::abs(gain) < 5e-4 ? 0 : gain, 3) + " %";
+}
+
+bool is_free(const AdviceLine& line) {
+  return !any_of(line.change, alters_learning) && !any_of(line.change, needs_hardware);
+}
+
+// Changes of one sort: what settings do, what alters learning, what has to be bought.
+struct Section {
+  const char* title;
+  bool (*has)(const AdviceLine& line);
+};
+constexpr Section sections[] = {
+    {"settings", is_free},
+    {"alters learning",
+     [](const AdviceLine& line) { return any_of(line.change, alters_learning); }},
+    {"other hardware", [](const AdviceLine& line) { return any_of(line.change, needs_hardware); }}};
+
+void print_section(std::ostream& out, const Advice& advice, const Section& section,
+                   std::size_t most) {
+  Table table({section.title, "iteration", "samples/s", "measured ones would be"});
+  std::size_t count = 0;
+  for (const AdviceLine& line : advice.lines) {
+    if (!section.has(line) || ++count > most) continue;
+    const bool is_base = line.change.kinds.empty();
+    table.add({line.change.name, short_duration(static_cast<double>(line.iteration_ps) * 1e-6, 5),
+               gain_text(line.factor),
+               is_base ? "-"
+               : line.interval
+                   ? gain_text(line.interval->first) + " to " + gain_text(line.interval->second)
+                   : "never measured"});
+  }
+  if (count == 0) return;
+  table.print(out);
+  if (count > most) out << "and " << count - most << " more; --lines shows them\n";
+  out << '\n';
+}
+
+void print(std::ostream& out, const AdviceQuestion& question, const Advice& advice,
+           std::size_t most) {
+  const Metrics now = metrics_of(advice.experiment, advice.now);
+  out << "As it is: " << short_duration(now.mean_us, 5) << " an iteration on "
+      << advice.experiment.cluster.network.workers() << " workers, of which "
+      << short_duration(advice.now.mean.exposed.us(), 4)
+      << " are communication that nothing hides\n";
+  if (!advice.now.critical.empty()) out << reason_text(advice.now, advice.experiment.trace) << '\n';
+  if (!advice.busiest.empty()) out << "the busiest link is " << advice.busiest << '\n';
+  out << '\n';
+  for (const Section& section : sections) print_section(out, advice, section, most);
+  for (const auto& [what, why] : advice.left_out)
+    out << "left out: " << what << ": " << why << '\n';
+  const auto best = std::find_if(advice.lines.begin(), advice.lines.end(), is_free);
+  if (best->change.kinds.empty()) {
+    out << "\nNo setting is better than what it has.\n";
+    return;
+  }
+  out << "\nThe best setting is " << best->change.name;
+  if (!best->change.how.empty()) out << " (" << best->change.how << ")";
+  out << ":\n  " << command_of(question, best->change) << '\n';
+  for (const std::string& one : assumed(*best)) out << "  assumed: " << one << '\n';
+  if (!best->measured.empty()) out << "  measured: " << best->measured << '\n';
+}
+
+void advise(const AdviseArguments& arguments, Streams streams) {
+  Interrupt interrupt;
+  AdviceQuestion question = question_of(arguments);
+  question.pause = [&] { interrupt.throw_if_asked(); };
+  OutputGuard({arguments.file, arguments.cluster, arguments.fit}, arguments.force)
+      .claim("--out", arguments.out, {.schema = "sgdsim/experiment/1", .beginning = {}});
+  if (!arguments.out.empty()) {
+    // Everything in one file, so that commands are short.
+    ResolvedExperiment base =
+        resolve_experiment(question.file, question.settings, question.cluster);
+    Json whole = {{"schema", "sgdsim/experiment/1"}};
+    whole.update(base.json);
+    write_text(whole.dump(1) + "\n", arguments.out, streams.out);
+    question.file = arguments.out;
+    question.cluster.clear();
+    question.settings.clear();
+  }
+  const Advice advice = advice_on(question);
+  if (arguments.format == "json")
+    streams.out << advice_json(question, advice).dump(1) << '\n';
+  else
+    print(streams.out, question, advice, static_cast<std::size_t>(arguments.lines));
+}
+
+}  // namespace
+
+void add_advise_command(CLI::App& program, Streams streams) {
+  CLI::App* command = program.add_subcommand(
+      "advise", "What to change about a training step, and what that would gain, best first.");
+  auto arguments = std::make_shared<AdviseArguments>();
+  command->add_option("FILE", arguments->file, "an experiment file, or a trace with --cluster")
+      ->required();
+  command->add_option("-c,--cluster", arguments->cluster,
+                      "cluster file, in place of the experiment's");
+  make_repeatable(command->add_option("--set", arguments->settings,
+                                      "change a field before anything is asked: strategy=ddp"));
+  command->add_option("--fidelity", arguments->fidelity,
+                      "closed_form (default for a trace), message, flow or packet");
+  command->add_option("--fit", arguments->fit,
+                      "a log of all-reduces on this cluster: what an exchange costs");
+  make_repeatable(
+      command->add_option("--try", arguments->own,
+                          "a change of your own: settings, parted by a semicolon and a blank"));
+  command->add_option("-o,--out", arguments->out,
+                      "write the experiment as it is, for the commands of all lines");
+  add_force_option(*command, arguments->force);
+  command->add_option("--lines", arguments->lines, "lines of each sort to print (default: 10)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000}).description(""));
+  command->add_option("--format", arguments->format, "table (default) or json")
+      ->check(one_of("format", {"table", "json"}));
+  command->footer(
+      "Example:\n  sgdsim advise traces/data/googlenet_k80.json -c topologies/data/10gbe_16.json");
+  command->callback([arguments, streams] { advise(*arguments, streams); });
+}
+
+}  // namespace sgdsim
