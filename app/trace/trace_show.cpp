@@ -1,7 +1,9 @@
-// `sgdsim trace show`: what a trace says, for people and for scripts.
+// Printing traces.
+#include "app/trace/trace_show.h"
+
+#include <CLI/CLI.hpp>
 #include <memory>
 
-#include "app/commands.h"
 #include "app/table.h"
 #include "app/usage.h"
 #include "sim/core/json.h"
@@ -98,11 +100,8 @@ Json to_answer(const Trace& trace) {
 
 }  // namespace
 
-void add_trace_command(CLI::App& program, Streams streams) {
-  CLI::App* command = program.add_subcommand("trace", "Inspect traces.");
-  command->require_subcommand(1);
-  command->footer("Example:\n  sgdsim trace show traces/data/googlenet_k80.json");
-  CLI::App* show = command->add_subcommand(
+void add_trace_show(CLI::App& parent, Streams streams) {
+  CLI::App* show = parent.add_subcommand(
       "show", "Print layers, sizes and times of a trace, their totals and their source.");
   auto file = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");

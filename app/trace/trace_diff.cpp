@@ -1,0 +1,141 @@
+// Pairing layers by name.
+#include "app/trace/trace_diff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "app/table.h"
+
+namespace sgdsim {
+namespace {
+
+struct Quantity {
+  const char* name;
+  bool is_time;
+  double (*of)(const Layer& layer);
+};
+constexpr Quantity quantities[] = {
+    {"parameters", false, [](const Layer& layer) { return static_cast<double>(layer.parameters); }},
+    {"gradient", false,
+     [](const Layer& layer) { return static_cast<double>(layer.gradient.count()); }},
+    {"forward", true, [](const Layer& layer) { return layer.forward.us(); }},
+    {"backward", true, [](const Layer& layer) { return layer.backward.us(); }}};
+
+double percent_between(double a, double b) {
+  const double larger = std::max(a, b);
+  return larger > 0 ? 100 * std::abs(a - b) / larger : 0;
+}
+
+class Comparer {
+ public:
+  TraceDifference compare(const Trace& first, const Trace& second) {
+    std::map<std::string, std::vector<const Layer*>> others;
+    for (auto layer = second.layers.rbegin(); layer != second.layers.rend(); ++layer)
+      others[layer->name].push_back(&*layer);
+    const bool has_ready = first.has_ready && second.has_ready;
+    for (const Layer& layer : first.layers) {
+      std::vector<const Layer*>& same = others[layer.name];
+      if (same.empty()) {
+        add(layer.name, "only in the first", 0, 0, 100);
+        continue;
+      }
+      compare(layer, *same.back(), has_ready);
+      same.pop_back();
+    }
+    for (const Layer& layer : second.layers) {
+      std::vector<const Layer*>& left = others[layer.name];
+      if (std::find(left.begin(), left.end(), &layer) != left.end())
+        add(layer.name, "only in the second", 0, 0, 100);
+    }
+    return std::move(difference_);
+  }
+
+ private:
+  void compare(const Layer& one, const Layer& other, bool has_ready) {
+    for (const Quantity& quantity : quantities)
+      compare(one.name, quantity.name, quantity.of(one), quantity.of(other), quantity.is_time);
+    if (has_ready) compare(one.name, "ready", one.ready.us(), other.ready.us(), true);
+  }
+  void compare(const std::string& name, const char* what, double one, double other, bool is_time) {
+    if (one != other) add(name, what, one, other, is_time ? percent_between(one, other) : 100);
+  }
+  void add(const std::string& name, const char* what, double one, double other, double percent) {
+    difference_.layers.push_back({name, what, one, other});
+    difference_.most_percent = std::max(difference_.most_percent, percent);
+  }
+
+  TraceDifference difference_;
+};
+
+Json totals_of(const Trace& trace) {
+  return {{"name", trace.name},
+          {"layers", trace.layers.size()},
+          {"parameters", trace.parameters()},
+          {"gradient_B", trace.gradient().count()},
+          {"forward_us", trace.forward().us()},
+          {"backward_us", trace.backward().us()},
+          {"update_us", trace.update.us()}};
+}
+
+std::string text_of(const LayerDifference& one, double value) {
+  if (one.what.starts_with("only")) return "-";
+  if (one.what == "parameters") return rounded(value, 12);
+  return one.what == "gradient" ? short_size(value) : short_duration(value, 5);
+}
+
+}  // namespace
+
+TraceDifference difference_of(const Trace& first, const Trace& second) {
+  return Comparer().compare(first, second);
+}
+
+Json to_json(const TraceDifference& difference, const Trace& first, const Trace& second) {
+  Json json = {{"schema", "sgdsim/trace-diff/1"},
+               {"first", totals_of(first)},
+               {"second", totals_of(second)},
+               {"most_percent", difference.most_percent},
+               {"layers", Json::array()}};
+  for (const LayerDifference& one : difference.layers) {
+    Json layer = {{"name", one.name}, {"what", one.what}};
+    if (!one.what.starts_with("only")) {
+      layer["first"] = one.first;
+      layer["second"] = one.second;
+    }
+    json["layers"].push_back(std::move(layer));
+  }
+  return json;
+}
+
+void print(std::ostream& out, const TraceDifference& difference, const Trace& first,
+           const Trace& second) {
+  Table totals({"", "first", "second"});
+  const Json one = totals_of(first);
+  const Json other = totals_of(second);
+  for (const auto& [name, value] : one.items()) {
+    const auto text = [&](const Json& cell) {
+      if (cell.is_string()) return cell.get<std::string>();
+      const auto number = cell.get<double>();
+      if (name.ends_with("_us")) return short_duration(number, 5);
+      return name.ends_with("_B") ? short_size(number) : rounded(number, 12);
+    };
+    totals.add({name.substr(0, name.find('_')), text(value), text(other[name])});
+  }
+  totals.print(out);
+  if (difference.layers.empty()) {
+    out << "\nThe layers are the same.\n";
+    return;
+  }
+  out << '\n';
+  constexpr std::size_t most_lines = 40;
+  Table table({"layer", "what", "first", "second"});
+  for (std::size_t i = 0; i < std::min(most_lines, difference.layers.size()); ++i) {
+    const LayerDifference& line = difference.layers[i];
+    table.add({line.name, line.what, text_of(line, line.first), text_of(line, line.second)});
+  }
+  table.print(out, 2);
+  if (difference.layers.size() > most_lines)
+    out << "and " << difference.layers.size() - most_lines << " more; --format json has all\n";
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,33 @@
+// How two traces differ, layer by layer.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/core/json.h"
+#include "sim/work/trace.h"
+
+namespace sgdsim {
+
+struct LayerDifference {
+  std::string name;
+  std::string
+      what;  // "only in the first", "parameters", "gradient", "forward", "backward", "ready"
+  double first = 0;  // parameters, bytes or us
+  double second = 0;
+};
+
+struct TraceDifference {
+  std::vector<LayerDifference> layers;
+  double most_percent = 0;  // of times, by the larger one; 100 where layers or sizes differ
+};
+
+// Layers are paired by their names, those of the same name in order.
+TraceDifference difference_of(const Trace& first, const Trace& second);
+
+Json to_json(const TraceDifference& difference, const Trace& first, const Trace& second);
+void print(std::ostream& out, const TraceDifference& difference, const Trace& first,
+           const Trace& second);
+
+}  // namespace sgdsim
