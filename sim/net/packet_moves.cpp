@@ -185,19 +185,28 @@ void Packets::enter(uint32_t number, uint32_t place, int vertex, Time now) {
     case Admission::selected:
       drop(place, counts_.selected);
       break;
-    case Admission::returned: {
-      ++counts_.returned;
-      Packet& packet = pool_[place];
-      packet.is_back = true;
-      packet.to = conversations_[packet.conversation]->parcel_.from;
-      packet.end = vertex_of_[at(packet.to)];
-      packet.way = static_cast<uint32_t>(ways_random_.bits());
-      return forward(place, vertex, now);
-    }
+    case Admission::returned:
+      return send_back(place, vertex, now);
   }
-  if (victim != Packet::none)
-    drop(victim, setup_.queues.rule == QueueRule::push_out ? counts_.pushed_out : counts_.dropped);
   nudge(number, now);
+  if (victim == Packet::none) return;
+  if (setup_.queues.rule == QueueRule::push_out)
+    drop(victim, counts_.pushed_out);
+  else if (PacketPorts::may_return(pool_[victim]))
+    send_back(victim, vertex, now);
+  else
+    drop(victim, counts_.dropped);
+}
+
+// A header that finds no room goes back to its sender, once.
+void Packets::send_back(uint32_t place, int vertex, Time now) {
+  ++counts_.returned;
+  Packet& packet = pool_[place];
+  packet.is_back = true;
+  packet.to = conversations_[packet.conversation]->parcel_.from;
+  packet.end = vertex_of_[at(packet.to)];
+  packet.way = static_cast<uint32_t>(ways_random_.bits());
+  forward(place, vertex, now);
 }
 
 void Packets::drop(uint32_t place, int64_t& counter) {

@@ -127,8 +127,7 @@ Admission PacketPorts::admit_or_trim(PacketPort& port, uint32_t number, Time now
     append(port, cut, now);
     return Admission::queued;
   }
-  const bool may_return = pool_[cut].is_trimmed && !pool_[cut].is_back;
-  if (cut == number) return may_return ? Admission::returned : Admission::dropped;
+  if (cut == number) return may_return(pool_[cut]) ? Admission::returned : Admission::dropped;
   victim = cut;
   return Admission::queued;
 }

@@ -91,6 +91,8 @@ class PacketPorts {
   uint32_t count() const { return static_cast<uint32_t>(ports_.size()); }
   const QueueRules& rules() const { return rules_; }
 
+  // Whether a header that finds no room goes back to its sender.
+  static bool may_return(const Packet& packet) { return packet.is_trimmed && !packet.is_back; }
   // Queues a packet or says why not. Another one may have to go for it: `victim`.
   Admission admit(PacketPort& port, uint32_t packet, Time now, uint32_t& victim,
                   PacketCounts& counts);

@@ -122,6 +122,7 @@ class Packets final : public Carrier {
   void arrive(uint32_t packet, Time now);
   void dispatch(Conversation& conversation, const Packet& what, PacketKind kind, Time now);
   void forward(uint32_t packet, int vertex, Time now);
+  void send_back(uint32_t packet, int vertex, Time now);
   void enter(uint32_t number, uint32_t packet, int vertex, Time now);
   void drop(uint32_t packet, int64_t& counter);
   void hold(const Packet& packet, Time now);
