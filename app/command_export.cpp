@@ -4,8 +4,10 @@
 #include <sstream>
 
 #include "app/commands.h"
+#include "app/measurement_imports.h"
 #include "app/step/experiment.h"
 #include "app/step/override.h"
+#include "app/steps_imports.h"
 #include "app/trace_imports.h"
 #include "app/usage.h"
 #include "app/write_text.h"
@@ -153,6 +155,8 @@ void add_import_command(CLI::App& program, Streams streams) {
     write_text(import.cluster.dump(2) + "\n", arguments->out, streams.out);
   });
   add_trace_imports(*command, streams);
+  add_measurement_imports(*command, streams);
+  add_steps_imports(*command, streams);
 }
 
 }  // namespace sgdsim

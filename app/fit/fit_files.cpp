@@ -98,8 +98,9 @@ Json curve_samples(const FitAnswer& answer) {
     for (const Fitted& one : answer.fits)
       labels += (labels.empty() ? "" : "; ") + label_of(one.inputs.front());
     throw InputError(
-        "--out", "one curve goes into a file, and there are " + std::to_string(answer.fits.size()) +
-                     "; choose with --operation, --ranks, --algorithm or --type: " + labels);
+        "--out",
+        "one curve goes into a file, and there are " + std::to_string(answer.fits.size()) +
+            "; choose with --operation, --ranks, --algorithm, --type or --group: " + labels);
   }
   const Fit& fit = answer.fits.front().fit;
   Json samples = Json::array();

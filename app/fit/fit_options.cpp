@@ -130,6 +130,8 @@ void add_options(CLI::App& command, FitArguments& arguments) {
                      "number of ranks, if the log does not state it; also selects one of several");
   command.add_option("-a,--algorithm", arguments.algorithm, "select one of several algorithms");
   command.add_option("--type", arguments.type, "select one of several data types");
+  command.add_option("--group", arguments.group,
+                     "select one of several communicators or process groups, or those of a name");
   command.add_flag("--in-place", arguments.in_place, "use the in-place columns of nccl-tests");
   command.add_option("--from-collective", arguments.from_collective,
                      "fit the link below the collectives, assuming this algorithm for all of them, "

@@ -19,10 +19,24 @@ namespace {
 
 // ---- which series
 
-Measurement read_file(const FitArguments& arguments, const std::string& file) {
-  return read_measurement(
-      {read_text(file), file, ranks_of(arguments.ranks, "--ranks"), arguments.operation},
-      arguments.input);
+std::vector<MeasuredFiles> read_files(const FitArguments& arguments) {
+  std::vector<MeasuredText> texts;
+  for (const std::string& file : arguments.files)
+    texts.push_back(
+        {read_text(file), file, ranks_of(arguments.ranks, "--ranks"), arguments.operation});
+  return read_measurements(std::move(texts), arguments.input);
+}
+
+// Whether this is the name of the group, or words of it: "dp" or "0x7f" of "dp 0x7f, 2 nodes".
+bool names_group(const std::string& asked, const std::string& group) {
+  const auto ends_word = [](char letter) { return letter == ' ' || letter == ','; };
+  for (std::size_t at = group.find(asked); at != std::string::npos;
+       at = group.find(asked, at + 1)) {
+    const std::size_t end = at + asked.size();
+    if ((at == 0 || ends_word(group[at - 1])) && (end == group.size() || ends_word(group[end])))
+      return true;
+  }
+  return false;
 }
 
 bool is_asked_for(const FitArguments& arguments, const Series& series) {
@@ -31,6 +45,7 @@ bool is_asked_for(const FitArguments& arguments, const Series& series) {
          (!ranks || series.ranks == *ranks || series.ranks == 0) &&
          (arguments.algorithm.empty() || series.algorithm == arguments.algorithm) &&
          (arguments.type.empty() || series.type == arguments.type) &&
+         (arguments.group.empty() || names_group(arguments.group, series.group)) &&
          series.in_place == arguments.in_place;
 }
 
@@ -43,6 +58,7 @@ std::string kinds_of(const std::vector<Series>& all) {
     if (!series.type.empty()) text += " " + series.type;
     if (series.in_place) text += " in place";
     text += " among " + std::to_string(series.ranks);
+    if (!series.group.empty()) text += " of " + series.group;
   }
   return text;
 }
@@ -50,8 +66,7 @@ std::string kinds_of(const std::vector<Series>& all) {
 std::vector<Series> read_series(const FitArguments& arguments, FitAnswer& answer) {
   std::vector<Series> chosen;
   std::vector<Series> all;
-  for (const std::string& file : arguments.files) {
-    Measurement measurement = read_file(arguments, file);
+  for (auto& [file, measurement] : read_files(arguments)) {
     if (answer.name.empty()) answer.name = measurement.name;
     if (answer.device.empty()) answer.device = measurement.device;
     answer.sources.push_back(measurement.source.empty() ? file : measurement.source);
@@ -279,6 +294,11 @@ void fit_link(const FitArguments& arguments, const std::vector<Series>& all, Fit
     if (series.type != all.front().type)
       throw InputError("--type", "several data types were measured: " + kinds_of(all) +
                                      "; one link has one time per byte");
+    if (series.group != all.front().group && arguments.group.empty())
+      throw InputError("--group",
+                       "several groups of ranks were measured, and each may use other "
+                       "links: " +
+                           kinds_of(all));
     if (series.operation != "copy" && !is_collective(series)) continue;
     if (series.ranks < 2) continue;
     // A copy by a detour is another link, to be asked for by its name.

@@ -26,6 +26,7 @@ struct FitArguments {
   std::string ranks;
   std::string algorithm;
   std::string type;
+  std::string group;
   bool in_place = false;
   std::string from_collective;
   std::vector<std::string> options;

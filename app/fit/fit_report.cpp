@@ -41,6 +41,7 @@ Json to_json(const FitInput& input, const Fit& fit) {
   if (!algorithm.empty()) json["algorithm"] = algorithm;
   if (!input.series.type.empty()) json["type"] = input.series.type;
   if (input.series.block) json["block_B"] = input.series.block->count();
+  if (!input.series.group.empty()) json["group"] = input.series.group;
   json["in_place"] = input.series.in_place;
   json["ranks"] = input.series.ranks;
   json["rows"] = error.rows;
@@ -146,6 +147,7 @@ std::string label_of(const FitInput& input) {
   label +=
       ", " + std::to_string(input.series.ranks) + (input.series.ranks == 1 ? " rank" : " ranks");
   if (input.series.in_place) label += ", in place";
+  if (!input.series.group.empty()) label += ", " + input.series.group;
   return label;
 }
 

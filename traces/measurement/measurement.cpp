@@ -19,7 +19,7 @@ constexpr double longest_us = 3.6e9;  // an hour
 
 auto key_of(const Series& series) {
   return std::tuple(series.operation, series.algorithm, series.type, series.in_place, series.ranks,
-                    series.block.value_or(Bytes(-1)));
+                    series.block.value_or(Bytes(-1)), series.group);
 }
 
 constexpr double wide_spread = 2;  // the slowest run over the fastest
@@ -51,6 +51,19 @@ void settle(Series& series, std::vector<std::string>& notes) {
     from += times_ps.size();
   }
   points = std::move(answer);
+}
+
+const MeasurementFormat& format_of(const MeasuredText& text, std::string_view format) {
+  std::vector<std::string> known;
+  for (const MeasurementFormat& one : measurement_formats) {
+    if (format.empty() ? one.fits(text.text) : one.name == format) return one;
+    known.emplace_back(one.name);
+  }
+  if (!format.empty())
+    throw InputError("--input", unknown_name("format", std::string(format), known));
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+  throw InputError(text.file, "no measured times found; known formats: " + names);
 }
 
 }  // namespace
@@ -93,17 +106,34 @@ void tidy(Measurement& measurement, const std::string& file) {
 }
 
 Measurement read_measurement(MeasuredText text, std::string_view format) {
-  make_plain(text.text);
-  std::vector<std::string> known;
-  for (const MeasurementFormat& one : measurement_formats) {
-    if (format.empty() ? one.fits(text.text) : one.name == format) return one.read(text);
-    known.emplace_back(one.name);
+  std::vector<MeasuredText> texts;
+  texts.push_back(std::move(text));
+  return read_measurements(std::move(texts), format).front().measurement;
+}
+
+std::vector<MeasuredFiles> read_measurements(std::vector<MeasuredText> texts,
+                                             std::string_view format) {
+  std::vector<MeasuredFiles> answer;
+  std::map<const MeasurementFormat*, std::vector<MeasuredText>> together;
+  std::vector<const MeasurementFormat*> order;
+  for (MeasuredText& text : texts) {
+    // Bytes of a pickle may look like the escape sequences of a terminal.
+    if (!is_pickle(text.text)) make_plain(text.text);
+    const MeasurementFormat& one = format_of(text, format);
+    if (one.read_together == nullptr) {
+      answer.push_back({text.file, one.read(text)});
+      continue;
+    }
+    if (!together.contains(&one)) order.push_back(&one);
+    together[&one].push_back(std::move(text));
   }
-  if (!format.empty())
-    throw InputError("--input", unknown_name("format", std::string(format), known));
-  std::string names;
-  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-  throw InputError(text.file, "no measured times found; known formats: " + names);
+  for (const MeasurementFormat* one : order) {
+    const std::vector<MeasuredText>& all = together[one];
+    const std::string more =
+        all.size() > 1 ? " and " + std::to_string(all.size() - 1) + " more" : "";
+    answer.push_back({all.front().file + more, one->read_together(all)});
+  }
+  return answer;
 }
 
 }  // namespace sgdsim

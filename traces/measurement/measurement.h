@@ -1,10 +1,10 @@
 // What somebody measured: times of collectives and of their parts, by message size.
 //
-// A series is one curve: one operation, one number of ranks, one data type. Sizes follow
-// nccl-tests: the bytes of the whole message, for all-gather, reduce-scatter, all-to-all, gather
-// and scatter those of all ranks together (of all-to-all: that one rank sends). `copy` is one
-// message from one rank to another and `fold` the reduction of a received message into the
-// receiver's data.
+// A series is one curve: one operation, one number of ranks, one data type, one group of ranks.
+// Sizes follow nccl-tests: the bytes of the whole message, for all-gather, reduce-scatter,
+// all-to-all, gather and scatter those of all ranks together (of all-to-all: that one rank sends).
+// `copy` is one message from one rank to another and `fold` the reduction of a received message
+// into the receiver's data.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ struct Series {
   bool in_place = false;
   int ranks = 0;               // 0: not stated
   std::optional<Bytes> block;  // of a pipeline
+  std::string group;           // the communicator or process group; empty: not stated
   std::vector<MeasuredPoint> points;
 };
 
@@ -64,5 +65,18 @@ std::optional<Duration> measured_time(double us);
 
 // Reads the registered format of this name, or, without one, that which the content tells.
 Measurement read_measurement(MeasuredText text, std::string_view format = "");
+
+// What one or several files hold.
+struct MeasuredFiles {
+  std::string files;  // "a.log", or "a.log and 3 more"
+  Measurement measurement;
+};
+
+// The same of several files. Those of a format with one file a process are read as one.
+std::vector<MeasuredFiles> read_measurements(std::vector<MeasuredText> texts,
+                                             std::string_view format = "");
+
+// As a file of sgdsim/measurement/1. Series without a number of ranks are left out.
+std::string to_text(const Measurement& measurement);
 
 }  // namespace sgdsim

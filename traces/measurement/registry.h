@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "traces/measurement/measurement.h"
@@ -15,6 +16,8 @@ struct MeasurementFormat {
   std::string_view example;                       // a file to try it on
   bool (*fits)(std::string_view text) = nullptr;  // whether the content looks like it
   Measurement (*read)(const MeasuredText& text) = nullptr;
+  // Of a format with one file a process; all of them are read at once.
+  Measurement (*read_together)(std::span<const MeasuredText> texts) = nullptr;
 };
 
 Measurement sgdsim_json(const MeasuredText& text);
@@ -22,16 +25,27 @@ Measurement nccl_tests_json(const MeasuredText& text);
 Measurement rccl_tests_json(const MeasuredText& text);
 Measurement osu_log(const MeasuredText& text);
 Measurement nccl_tests_log(const MeasuredText& text);
+Measurement nccl_inspector(const MeasuredText& text);
+Measurement nccl_inspector_files(std::span<const MeasuredText> texts);
+Measurement flight_recorder(const MeasuredText& text);
+Measurement flight_recorder_files(std::span<const MeasuredText> texts);
 
 bool is_sgdsim_json(std::string_view text);
 bool is_nccl_tests_json(std::string_view text);
 bool is_rccl_tests_json(std::string_view text);
 bool is_osu_log(std::string_view text);
 bool is_nccl_tests_log(std::string_view text);
+bool is_nccl_inspector(std::string_view text);
+bool is_flight_recorder(std::string_view text);
 
-inline constexpr std::array<MeasurementFormat, 5> measurement_formats{{
+inline constexpr std::array<MeasurementFormat, 7> measurement_formats{{
     {"sgdsim-json", "What sgdsim-calibrate writes: sgdsim/measurement/1",
      "tests/data/measurement.json", is_sgdsim_json, sgdsim_json},
+    {"nccl-inspector", "NCCL's Inspector plug-in, one file a process: give all of them",
+     "tests/data/nccl_inspector_rank0.jsonl", is_nccl_inspector, nccl_inspector,
+     nccl_inspector_files},
+    {"flight-recorder", "Dumps of PyTorch's Flight Recorder, one file a rank: give all of them",
+     "tests/data/nccl_trace_rank_0", is_flight_recorder, flight_recorder, flight_recorder_files},
     {"nccl-tests-json", "nccl-tests with -J", "tests/data/nccl_tests.json", is_nccl_tests_json,
      nccl_tests_json},
     {"rccl-tests-json", "rccl-tests, one JSON object a line", "tests/data/rccl_tests.jsonl",

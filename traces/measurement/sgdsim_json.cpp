@@ -1,4 +1,5 @@
-// Our own measurement files: what sgdsim-calibrate writes. Read strictly, as every file of ours.
+// Our own measurement files: what sgdsim-calibrate and `sgdsim import` write. Read strictly, as
+// every file of ours.
 #include <algorithm>
 
 #include "sim/core/error.h"
@@ -51,13 +52,40 @@ Series read_series(const Value& value) {
   if (const auto in_place = fields.find("in_place")) series.in_place = in_place->flag();
   series.ranks = static_cast<int>(fields.at("ranks").whole(1, most_measured_ranks));
   if (const auto block = fields.find("block_B")) series.block = Bytes(block->whole(1, INT64_MAX));
+  series.group = text_or_nothing(fields, "group");
   for (const char* text : {"placement", "note"}) text_or_nothing(fields, text);
   for (const Value& item : fields.at("points").items()) series.points.push_back(read_point(item));
   fields.done();
   return series;
 }
 
+Json to_json(const Series& series) {
+  Json json = {{"operation", series.operation}};
+  if (!series.algorithm.empty()) json["algorithm"] = series.algorithm;
+  if (!series.type.empty()) json["type"] = series.type;
+  if (series.in_place) json["in_place"] = true;
+  json["ranks"] = series.ranks;
+  if (series.block) json["block_B"] = series.block->count();
+  if (!series.group.empty()) json["group"] = series.group;
+  json["points"] = Json::array();
+  for (const MeasuredPoint& point : series.points)
+    json["points"].push_back({{"size_B", point.size.count()}, {"time_us", point.time.us()}});
+  return json;
+}
+
 }  // namespace
+
+std::string to_text(const Measurement& measurement) {
+  Json json = {{"schema", measurement_schema}, {"name", measurement.name}};
+  if (!measurement.source.empty()) json["source"] = measurement.source;
+  if (!measurement.device.empty()) json["device"] = measurement.device;
+  if (!measurement.notes.empty()) json["notes"] = measurement.notes;
+  json["series"] = Json::array();
+  for (const Series& series : measurement.series)
+    if (series.ranks > 0) json["series"].push_back(to_json(series));
+  // Names of files may hold bytes that are not UTF-8; they become U+FFFD.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 bool is_sgdsim_json(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");

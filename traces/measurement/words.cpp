@@ -26,6 +26,11 @@ void make_plain(std::string& text) {
   text.resize(to);
 }
 
+bool is_pickle(std::string_view text) {
+  constexpr char latest_protocol = 5;
+  return text.size() > 1 && text[0] == '\x80' && text[1] >= 2 && text[1] <= latest_protocol;
+}
+
 bool LineReader::next(std::string_view& line) {
   if (rest_.empty()) return false;
   const std::size_t end = rest_.find('\n');

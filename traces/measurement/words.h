@@ -13,6 +13,9 @@ namespace sgdsim {
 // UTF-8 at the beginning.
 void make_plain(std::string& text);
 
+// Whether a file begins as Python's pickles from protocol 2 on do.
+bool is_pickle(std::string_view text);
+
 // The lines of a text, without line ends.
 class LineReader {
  public:

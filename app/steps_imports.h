@@ -1,0 +1,21 @@
+// `sgdsim import FORMAT FILE...` for every registered format of logs that say how long steps took.
+#pragma once
+
+#include "app/commands.h"
+
+namespace sgdsim {
+
+struct StepsFormat;
+
+struct StepsImport {
+  std::vector<std::string> files;
+  std::string out;  // JSON goes there, if not empty
+  std::string format = "table";
+  bool force = false;
+};
+
+void import_steps(const StepsFormat& format, const StepsImport& arguments, Streams streams);
+
+void add_steps_imports(CLI::App& import, Streams streams);
+
+}  // namespace sgdsim

@@ -1,0 +1,134 @@
+// Logs of MLPerf: which steps count, and what they come to, by hand.
+#include <doctest/doctest.h>
+#include <sstream>
+
+#include "app/commands.h"
+#include "sim/core/error.h"
+#include "tests/schema_check.h"
+#include "traces/steps/registry.h"
+
+namespace sgdsim {
+namespace {
+
+std::string line(const std::string& key, const std::string& value, int64_t ms = 0,
+                 const std::string& metadata = "{}") {
+  return R"(:::MLLOG {"namespace": "", "time_ms": )" + std::to_string(ms) +
+         R"(, "event_type": "POINT_IN_TIME", "key": ")" + key + R"(", "value": )" + value +
+         R"(, "metadata": )" + metadata + "}\n";
+}
+
+std::string step(const std::string& seconds, int64_t number) {
+  return line("tracked_stats", R"({"train_step_time": )" + seconds + "}", 0,
+              R"({"step": )" + std::to_string(number) + "}");
+}
+
+StepRun read(const std::string& text) { return mllog({text, "f", {}}); }
+
+bool has_note(const StepRun& run, const std::string& part) {
+  for (const std::string& note : run.notes)
+    if (note.find(part) != std::string::npos) return true;
+  return false;
+}
+
+const std::string start = line("run_start", "null", 1'000'000);
+const std::string stop = line("run_stop", "null", 1'090'500);
+
+TEST_CASE("mllog: what the steps come to") {
+  // 1, 2, 3, 4 and 10 s: mean 4, deviations -3 -2 -1 0 6; neighbours 6 + 2 + 0 + 0 = 8 of 50.
+  const StepRun run =
+      read("0: noise\n" + line("submission_benchmark", "\"llama31_405b\"") +
+           line("global_batch_size", "1152") + line("gradient_accumulation_steps", "36") +
+           line("max_sequence_length", "8192") + start + "7: " + step("1", 1) + step("2", 2) +
+           step("3", 3) + step("4", 4) + step("10.0", 5) + stop);
+  CHECK(run.benchmark == "llama31_405b");
+  CHECK(run.global_batch == 1152);
+  CHECK(run.accumulation == 36);
+  CHECK(run.sequence_length == 8192);
+  CHECK(run.notes.empty());
+  CHECK(run.run == Duration::ms(90'500));
+  REQUIRE(run.steps.size() == 5);
+  const StepSummary summary = summary_of(run);
+  CHECK(summary.median == Duration::s(3));
+  CHECK(summary.mean == Duration::s(4));
+  CHECK(summary.p95 == Duration::s(10));
+  CHECK(*summary.autocorrelation == doctest::Approx(8. / 50));
+  CHECK(*summary.samples_per_s == doctest::Approx(1152. / 4));
+}
+
+TEST_CASE("mllog: of 100 steps 95 do not exceed the 95th") {
+  StepRun run;
+  for (int i = 100; i > 0; --i) run.steps.push_back(Duration::ms(i));
+  CHECK(summary_of(run).p95 == Duration::ms(95));
+  CHECK(summary_of(run).median == Duration::us(50'500));
+  run.steps = {Duration::ms(7)};
+  CHECK(summary_of(run).p95 == Duration::ms(7));
+  CHECK(!summary_of(run).autocorrelation);
+  CHECK(!summary_of(run).samples_per_s);
+}
+
+TEST_CASE("mllog: what does not count is counted") {
+  struct Row {
+    std::string reason;
+    std::string text;
+    std::string note;
+  };
+  const std::vector<Row> rows = {
+      {"warming up", step("9", 1) + start + step("1", 1) + stop,
+       "1 line dropped: before run_start"},
+      {"after the run", start + step("1", 1) + stop + step("9", 2), "or after run_stop"},
+      {"cut off", start + step("1", 1) + step("9", 2).substr(0, 50), "no JSON behind :::MLLOG"},
+      {"no number", start + step("1", 1) + step("NaN", 2) + stop, "no JSON behind :::MLLOG"},
+      {"no time", start + step("1", 1) + step("0", 2) + stop, "is no time above 0"},
+      {"no time", start + step("1", 1) + step("-3", 2) + stop, "is no time above 0"},
+      {"too long", start + step("1", 1) + step("1e30", 2) + stop, "is no time above 0"},
+      {"repeated", start + step("1", 1) + step("9", 1) + stop, "the same step occurred before"},
+      {"no end", start + step("1", 1), "no run_stop"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    const StepRun run = read(row.text);
+    REQUIRE(run.steps.size() == 1);
+    CHECK(run.steps[0] == Duration::s(1));
+    CHECK(has_note(run, row.note));
+  }
+}
+
+TEST_CASE("mllog: what is refused") {
+  struct Row {
+    std::string text;
+    std::string sentence;
+  };
+  const std::vector<Row> rows = {
+      {"", "f: no step: expected lines :::MLLOG"},
+      {start + stop, "f: no step: expected"},
+      {start + step("1", 1) + stop + start, "f: line 4: run_start occurs twice"},
+      {line("global_batch_size", "8") + line("global_batch_size", "9"),
+       "f: line 2: global_batch_size is 9 here and 8 before"},
+      {line("run_stop", "1", 5) + line("run_start", "1", 9) + step("1", 1), "f: no step"},
+      {":::MLLOG " + std::string(100'000, '['), "nested deeper than 64 levels"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text.substr(0, 200));
+    CHECK_THROWS_WITH_AS(read(row.text), doctest::Contains(row.sentence.c_str()), InputError);
+  }
+}
+
+TEST_CASE("mllog: the command prints a table, and JSON that fits its schema") {
+  const std::string file = std::string(SGDSIM_SOURCE_DIR) + "/tests/data/mllog.txt";
+  std::ostringstream out;
+  std::ostringstream log;
+  CHECK(run_program({"import", "mllog", file, file, "--format", "json"}, {out, log}) == 0);
+  const Json json = Json::parse(out.str());
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/steps/1", json) == std::vector<std::string>{});
+  REQUIRE(json["runs"].size() == 2);
+  CHECK(json["runs"][1]["steps"] == 4);
+  CHECK(json["runs"][1]["step_median_us"] == 500'000);
+  CHECK(json["runs"][1]["samples_per_s"] == 64);
+  out.str("");
+  CHECK(run_program({"import", "mllog", file}, {out, log}) == 0);
+  CHECK(out.str().find("example") != std::string::npos);
+  CHECK(out.str().find("500 ms") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace sgdsim

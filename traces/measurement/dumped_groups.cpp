@@ -1,0 +1,163 @@
+// Numbers of collectives grow in every group by itself, so that the highest one says where a rank
+// is. Dumps of a job that is well differ as well if they were not taken at the same moment.
+#include "traces/measurement/dumped_groups.h"
+
+#include <algorithm>
+
+#include "traces/json_members.h"
+#include "traces/measurement/measurement.h"
+#include "traces/measurement/words.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_listed = 16;
+constexpr std::size_t longest_word = 60;
+
+std::string list_of(const std::vector<int64_t>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size() && i < most_listed; ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > most_listed)
+    text += " and " + std::to_string(ranks.size() - most_listed) + " more";
+  return text;
+}
+
+std::string short_word(const std::string& text) { return printable(text.substr(0, longest_word)); }
+
+// A list, or its text as in "[0, 1]".
+std::vector<int64_t> ranks_of(const Json& json) {
+  std::vector<int64_t> ranks;
+  const auto add = [&](std::optional<int64_t> rank) {
+    if (rank && *rank < most_measured_ranks) ranks.push_back(*rank);
+  };
+  if (is_list(json))
+    for_each_in(json, [&](const Json& one) {
+      add(one.is_string() ? whole_word(one.get_ref<const std::string&>())
+                          : whole_field(one, 0, most_measured_ranks));
+    });
+  if (json.is_string()) {
+    std::string text = json.get<std::string>();
+    std::replace_if(
+        text.begin(), text.end(), [](char letter) { return letter < '0' || letter > '9'; }, ' ');
+    std::vector<std::string_view> words;
+    split_words(text, words);
+    for (const std::string_view word : words) add(whole_word(word));
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+DumpedGroup group_named(const std::string& name, const std::string& description,
+                        std::vector<int64_t> ranks) {
+  DumpedGroup group;
+  if (!description.empty() && description != "undefined")
+    group.label = short_word(description) + " ";
+  group.label += short_word(name);
+  if (!ranks.empty() && ranks.size() <= most_listed) group.label += ", " + list_of(ranks);
+  if (ranks.size() > most_listed)
+    group.label +=
+        ", " + std::to_string(ranks.size()) + " ranks from " + std::to_string(ranks.front());
+  group.ranks = std::move(ranks);
+  return group;
+}
+
+}  // namespace
+
+void DumpedGroups::begin_dump(const Json& dump, int rank) {
+  dumps_.insert(rank);
+  of_dump_.clear();
+  const auto config = dump.find("pg_config");
+  if (config == dump.end() || !config->is_object()) return;
+  for (const auto& [id, group] : config->items()) {
+    if (!group.is_object() || !group.contains("ranks")) continue;
+    const std::string name = text_member(group, "name");
+    of_dump_[name.empty() ? id : name] =
+        group_named(name.empty() ? id : name, text_member(group, "desc"), ranks_of(group["ranks"]));
+  }
+}
+
+const DumpedGroup* DumpedGroups::enter(const Json& entry, int rank) {
+  std::string name;
+  std::string description;
+  if (const auto group = entry.find("process_group"); group != entry.end()) {
+    const auto word = [&](std::size_t i) {
+      return i < group->size() && (*group)[i].is_string() ? (*group)[i].get<std::string>() : "";
+    };
+    if (group->is_array()) {
+      name = word(0);
+      description = word(1);
+    } else if (group->is_string()) {
+      name = group->get<std::string>();
+    }
+  }
+  if (name.empty())
+    if (const auto number = whole_member(entry, "pg_id", 0, INT64_MAX))
+      name = std::to_string(*number);
+  if (name.empty()) return nullptr;
+  const auto stated = of_dump_.find(name);
+  const DumpedGroup unstated =
+      stated == of_dump_.end() ? group_named(name, description, {}) : DumpedGroup{};
+  const DumpedGroup& group = stated == of_dump_.end() ? unstated : stated->second;
+  Entered& entered = groups_[group.label];
+  if (entered.group.label.empty()) entered.group = group;
+  const auto number = whole_member(entry, "collective_seq_id", 0, INT64_MAX);
+  const auto is_copy = entry.find("is_p2p");
+  if (!number || (is_copy != entry.end() && is_copy->is_boolean() && is_copy->get<bool>()))
+    return &entered.group;
+  const auto place = entered.last.try_emplace(rank, *number).first;
+  place->second = std::max(place->second, *number);
+  const std::string called = short_word(text_member(entry, "profiling_name"));
+  const auto [first, is_new] = entered.called.try_emplace(*number, called);
+  const bool is_coalesced = called.find("coalesced") != std::string::npos ||
+                            first->second.find("coalesced") != std::string::npos;
+  if (!is_new && !is_coalesced && first->second != called && entered.difference.empty())
+    entered.difference = "ranks call different things as collective " + std::to_string(*number) +
+                         ": " + first->second + ", and rank " + std::to_string(rank) + " " + called;
+  return &entered.group;
+}
+
+std::vector<std::string> DumpedGroups::notes_of(const Entered& entered) const {
+  std::vector<std::string> notes;
+  const std::string& label = entered.group.label;
+  if (!entered.difference.empty()) notes.push_back(label + ": " + entered.difference);
+  std::map<int64_t, std::vector<int64_t>> by_last;
+  for (const auto& [rank, last] : entered.last) by_last[last].push_back(rank);
+  std::vector<int64_t> silent;
+  std::vector<int64_t> no_dump;
+  for (const int64_t rank : entered.group.ranks) {
+    const auto number = static_cast<int>(rank);
+    if (!dumps_.contains(number))
+      no_dump.push_back(rank);
+    else if (!entered.last.contains(number) && !entered.last.empty())
+      silent.push_back(rank);
+  }
+  std::size_t ahead = entered.last.size();
+  for (const auto& [last, ranks] : by_last) {
+    ahead -= ranks.size();
+    if (ahead == 0) break;
+    const auto next = entered.called.upper_bound(last);
+    notes.push_back(label + ": " + list_of(ranks) + (ranks.size() == 1 ? " has" : " have") +
+                    " not entered collective " + std::to_string(next->first) + " (" + next->second +
+                    "), which " + std::to_string(ahead) +
+                    (ahead == 1 ? " rank has" : " ranks have"));
+  }
+  if (!silent.empty())
+    notes.push_back(label + ": " + list_of(silent) + (silent.size() == 1 ? " has" : " have") +
+                    " entered none of the collectives that others have");
+  if (!no_dump.empty() && dumps_.size() > 1)
+    notes.push_back(label + ": there is no dump of " + list_of(no_dump));
+  return notes;
+}
+
+std::vector<std::string> DumpedGroups::notes() const {
+  std::vector<std::string> all;
+  for (const auto& one : groups_) {
+    const std::vector<std::string> notes = notes_of(one.second);
+    all.insert(all.end(), notes.begin(), notes.end());
+  }
+  return all;
+}
+
+}  // namespace sgdsim

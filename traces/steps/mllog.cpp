@@ -1,0 +1,158 @@
+// Logs of MLPerf training: JSON behind the mark :::MLLOG, among whatever else a launcher prints.
+//
+//   :::MLLOG {"key": "tracked_stats", "value": {"train_step_time": 0.93}, "time_ms": 1745000000000,
+//    "event_type": "POINT_IN_TIME", "metadata": {"step": 12}}
+//
+// A step is a `train_step_time` (seconds) of `tracked_stats` between run_start and run_stop. The
+// layout of the workers is not in the log.
+#include <cmath>
+#include <set>
+
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "traces/complete.h"
+#include "traces/json_members.h"
+#include "traces/steps/registry.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::string_view mark = ":::MLLOG";
+constexpr int64_t latest_ms = int64_t{1} << 50;
+
+class MllogReader {
+ public:
+  explicit MllogReader(const LogText& log) : log_(log) { run_.file = log.file; }
+  StepRun read();
+
+ private:
+  void read_line(const Json& line, const std::string& where);
+  void read_stats(const Json& line);
+  void keep(std::optional<int64_t>& place, const Json& line, const std::string& where);
+  void mark_moment(std::optional<int64_t>& place, const Json& line, const std::string& where);
+  void add_notes();
+
+  const LogText& log_;
+  StepRun run_;
+  std::optional<int64_t> start_ms_;
+  std::optional<int64_t> stop_ms_;
+  std::vector<double> rates_;
+  std::set<int64_t> numbers_;
+  int64_t broken_ = 0;
+  int64_t bad_times_ = 0;
+  int64_t repeated_ = 0;
+  int64_t outside_ = 0;
+};
+
+// A value that is given twice must be the same: of two runs in a file no summary says anything.
+void MllogReader::keep(std::optional<int64_t>& place, const Json& line, const std::string& where) {
+  const auto value = whole_member(line, "value", 1, INT64_MAX);
+  if (value && place && *place != *value)
+    throw InputError(where, text_member(line, "key") + " is " + std::to_string(*value) +
+                                " here and " + std::to_string(*place) +
+                                " before; give each run a file");
+  if (value) place = value;
+}
+
+void MllogReader::mark_moment(std::optional<int64_t>& place, const Json& line,
+                              const std::string& where) {
+  if (place)
+    throw InputError(where, text_member(line, "key") +
+                                " occurs twice; give each run, and each rank that logs, a file");
+  place = whole_member(line, "time_ms", 0, latest_ms);
+  if (!place) throw InputError(where, text_member(line, "key") + " has no \"time_ms\"");
+}
+
+void MllogReader::read_stats(const Json& line) {
+  const auto value = line.find("value");
+  if (value == line.end() || !value->is_object()) return;
+  const auto seconds = number_member(*value, "train_step_time");
+  const auto rate = number_member(*value, "throughput");
+  if (!seconds && !rate) return;
+  if (stop_ms_) {
+    ++outside_;
+    return;
+  }
+  if (const auto metadata = line.find("metadata");
+      metadata != line.end() && metadata->is_object()) {
+    auto number = whole_member(*metadata, "step", 0, INT64_MAX);
+    if (!number) number = whole_member(*metadata, "samples_count", 0, INT64_MAX);
+    if (number && seconds && !numbers_.insert(*number).second) {
+      ++repeated_;
+      return;
+    }
+  }
+  if (rate && std::isfinite(*rate) && *rate > 0) rates_.push_back(*rate);
+  if (!seconds) return;
+  const bool is_time = *seconds > 0 && *seconds <= longest_step.s();
+  if (is_time) run_.steps.push_back(Duration::nearest_ps(*seconds * 1e12));
+  if (!is_time) ++bad_times_;
+}
+
+void MllogReader::read_line(const Json& line, const std::string& where) {
+  const std::string key = text_member(line, "key");
+  if (key == "submission_benchmark") run_.benchmark = printable(text_member(line, "value"));
+  if (key == "global_batch_size") keep(run_.global_batch, line, where);
+  if (key == "gradient_accumulation_steps") keep(run_.accumulation, line, where);
+  if (key == "max_sequence_length") keep(run_.sequence_length, line, where);
+  if (key == "run_start") {
+    // What was printed before is warming up.
+    outside_ += static_cast<int64_t>(run_.steps.size());
+    run_.steps.clear();
+    rates_.clear();
+    numbers_.clear();
+    mark_moment(start_ms_, line, where);
+  }
+  if (key == "run_stop") mark_moment(stop_ms_, line, where);
+  if (key == "tracked_stats") read_stats(line);
+}
+
+void MllogReader::add_notes() {
+  const auto note = [&](int64_t count, const std::string& text) {
+    if (count > 0)
+      run_.notes.push_back(std::to_string(count) + (count == 1 ? " line" : " lines") +
+                           " dropped: " + text);
+  };
+  note(broken_, "no JSON behind " + std::string(mark));
+  note(bad_times_, "train_step_time is no time above 0 and below one hour");
+  note(repeated_, "the same step occurred before");
+  note(outside_, "before run_start or after run_stop");
+  if (!stop_ms_) run_.notes.emplace_back("no run_stop: the run was cut off, or is not over");
+}
+
+StepRun MllogReader::read() {
+  for (const LogLine& line : lines_of(log_)) {
+    const std::size_t at = line.text.find(mark);
+    if (at == std::string_view::npos) continue;
+    const std::string_view json_text = line.text.substr(at + mark.size());
+    const Json json =
+        check_text(json_text, line.where) ? Json::parse(json_text, nullptr, false) : Json();
+    if (json.is_object())
+      read_line(json, line.where);
+    else
+      ++broken_;
+  }
+  add_notes();
+  if (run_.steps.empty()) {
+    std::string why;
+    for (const std::string& note : run_.notes) why += "; " + note;
+    throw InputError(log_.file,
+                     "no step: expected lines :::MLLOG with the key \"tracked_stats\" and a "
+                     "\"train_step_time\"" +
+                         why);
+  }
+  if (start_ms_ && stop_ms_) {
+    if (*stop_ms_ < *start_ms_) throw InputError(log_.file, "run_stop lies before run_start");
+    if (*stop_ms_ - *start_ms_ < int64_t{1} << 32) run_.run = Duration::ms(*stop_ms_ - *start_ms_);
+  }
+  if (!rates_.empty()) run_.stated_samples_per_s = median_of(rates_);
+  return run_;
+}
+
+}  // namespace
+
+bool is_mllog(std::string_view text) { return text.find(mark) != std::string_view::npos; }
+
+StepRun mllog(const LogText& log) { return MllogReader(log).read(); }
+
+}  // namespace sgdsim

@@ -1,0 +1,30 @@
+// Logs that say how long steps took: one file and one line each. The name is what `sgdsim import`
+// calls it; with _ for - it is the file name and the function name.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "traces/log_text.h"
+#include "traces/steps/step_run.h"
+
+namespace sgdsim {
+
+StepRun mllog(const LogText& log);
+
+bool is_mllog(std::string_view text);
+
+struct StepsFormat {
+  std::string_view name;
+  std::string_view description;
+  std::string_view example;                       // a file to try it on
+  bool (*fits)(std::string_view text) = nullptr;  // whether the content looks like it
+  StepRun (*read)(const LogText& log) = nullptr;
+};
+
+inline constexpr std::array<StepsFormat, 1> steps_formats{{
+    {"mllog", "Lines :::MLLOG of MLPerf training, one run a file", "tests/data/mllog.txt", is_mllog,
+     mllog},
+}};
+
+}  // namespace sgdsim
