@@ -1,14 +1,11 @@
-// `sgdsim export`: a cluster's graph, or a step's schedule, for other programs. `sgdsim import`:
-// other programs' files as ours.
+// `sgdsim export`: a cluster's graph, a step's schedule or a trace, for other programs.
 #include <memory>
 #include <sstream>
 
 #include "app/commands.h"
-#include "app/measurement_imports.h"
 #include "app/step/experiment.h"
 #include "app/step/override.h"
-#include "app/steps_imports.h"
-#include "app/trace_imports.h"
+#include "app/trace_exports.h"
 #include "app/usage.h"
 #include "app/write_text.h"
 #include "models/step/step_schedule.h"
@@ -16,7 +13,6 @@
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
 #include "topologies/export.h"
-#include "topologies/nccl_xml.h"
 #include "traces/goal.h"
 
 namespace sgdsim {
@@ -99,10 +95,11 @@ void add_goal(CLI::App& command, Streams streams) {
 
 void add_export_command(CLI::App& program, Streams streams) {
   CLI::App* command =
-      program.add_subcommand("export", "Write clusters and steps for other programs.");
+      program.add_subcommand("export", "Write clusters, steps and traces for other programs.");
   command->require_subcommand(1);
   command->footer("Example:\n  sgdsim export dot topologies/data/fat_tree_k8.json | dot -Tsvg");
   add_goal(*command, streams);
+  add_trace_exports(*command, streams);
   for (const GraphFormat& format : graph_formats) {
     CLI::App* one =
         command->add_subcommand(std::string(format.name), std::string(format.description));
@@ -125,38 +122,6 @@ void add_export_command(CLI::App& program, Streams streams) {
       write_text(text, arguments->out, streams.out);
     });
   }
-}
-
-void add_import_command(CLI::App& program, Streams streams) {
-  CLI::App* command = program.add_subcommand("import", "Convert files of other programs.");
-  command->require_subcommand(1);
-  command->footer("Example:\n  sgdsim import nccl-topology tests/data/nccl_regular.xml --nodes 4");
-  struct Arguments {
-    std::string file;
-    std::string out = "-";
-    NcclImportOptions options;
-    bool force = false;
-  };
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* one = command->add_subcommand(
-      "nccl-topology", "A topology file of NCCL (NCCL_TOPO_DUMP_FILE) as a cluster file.");
-  one->add_option("FILE", arguments->file, "the XML file; - is standard input")->required();
-  one->add_option("-o,--out", arguments->out, "cluster file to write (default: standard output)");
-  add_force_option(*one, arguments->force);
-  one->add_option("--nodes", arguments->options.nodes, "number of such machines (default: 1)");
-  one->add_option("--name", arguments->options.name, "name of the cluster");
-  one->footer("Example:\n  sgdsim import nccl-topology tests/data/nccl_regular.xml --nodes 4");
-  one->callback([arguments, streams] {
-    OutputGuard({arguments->file}, arguments->force)
-        .claim("--out", arguments->out, {.schema = "sgdsim/cluster/1", .beginning = {}});
-    const NcclImport import =
-        import_nccl_xml(read_text(arguments->file), arguments->file, arguments->options);
-    for (const std::string& note : import.notes) streams.log << "sgdsim: note: " << note << '\n';
-    write_text(import.cluster.dump(2) + "\n", arguments->out, streams.out);
-  });
-  add_trace_imports(*command, streams);
-  add_measurement_imports(*command, streams);
-  add_steps_imports(*command, streams);
 }
 
 }  // namespace sgdsim

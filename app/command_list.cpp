@@ -20,6 +20,7 @@
 #include "topologies/registry.h"
 #include "traces/measurement/registry.h"
 #include "traces/registry.h"
+#include "traces/steps/registry.h"
 
 namespace sgdsim {
 namespace {
@@ -71,6 +72,13 @@ std::vector<Entry> shape_entries() {
 std::vector<Entry> trace_format_entries() {
   std::vector<Entry> entries;
   for (const TraceFormat& format : trace_formats)
+    entries.push_back({std::string(format.name), std::string(format.description)});
+  return entries;
+}
+
+std::vector<Entry> steps_format_entries() {
+  std::vector<Entry> entries;
+  for (const StepsFormat& format : steps_formats)
     entries.push_back({std::string(format.name), std::string(format.description)});
   return entries;
 }
@@ -145,6 +153,7 @@ const std::vector<ListedKind>& kinds() {
       {"shapes", shape_entries},
       {"trace_formats", trace_format_entries},
       {"measurement_formats", measurement_format_entries},
+      {"steps_formats", steps_format_entries},
       {"strategies", strategy_entries},
       {"compressions", compression_entries},
       {"synchronizations", synchronization_entries},
@@ -211,8 +220,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   auto format = std::make_shared<std::string>("table");
   command->add_option(
       "KIND", *kind,
-      "algorithms, operations, options, shapes, trace_formats, measurement_formats, strategies, "
-      "compressions, synchronizations, fidelities or schemas (default: all)");
+      "algorithms, operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
+      "strategies, compressions, synchronizations, fidelities or schemas (default: all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

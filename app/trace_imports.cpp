@@ -13,18 +13,7 @@
 namespace sgdsim {
 namespace {
 
-struct Arguments {
-  std::string file;
-  std::string out = "-";
-  std::string forward;
-  std::string name;
-  std::string model;
-  std::string device;
-  int64_t batch = 0;
-  bool force = false;
-};
-
-void add_options(CLI::App& one, Arguments& arguments) {
+void add_options(CLI::App& one, TraceImport& arguments) {
   one.add_option("FILE", arguments.file, "file to read; - is standard input")->required();
   one.add_option("-o,--out", arguments.out, "trace file to write (default: standard output)");
   add_force_option(one, arguments.force);
@@ -37,7 +26,7 @@ void add_options(CLI::App& one, Arguments& arguments) {
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}).description(""));
 }
 
-Trace import_trace(const TraceFormat& format, const Arguments& arguments) {
+Trace trace_of(const TraceFormat& format, const TraceImport& arguments) {
   LogText log{read_text(arguments.file), arguments.file, {}};
   if (!arguments.forward.empty()) log.forward = parse_duration(arguments.forward, "--forward");
   Trace trace = format.read(log);
@@ -50,21 +39,23 @@ Trace import_trace(const TraceFormat& format, const Arguments& arguments) {
 
 }  // namespace
 
+void import_trace(const TraceFormat& format, const TraceImport& arguments, Streams streams) {
+  OutputGuard({arguments.file}, arguments.force)
+      .claim("--out", arguments.out, {.schema = "sgdsim/trace/1", .beginning = {}});
+  const Trace trace = trace_of(format, arguments);
+  for (const std::string& note : trace.notes) streams.log << "sgdsim: note: " << note << '\n';
+  write_text(to_text(trace), arguments.out, streams.out);
+}
+
 void add_trace_imports(CLI::App& import, Streams streams) {
   for (const TraceFormat& format : trace_formats) {
     CLI::App* one = import.add_subcommand(std::string(format.name),
                                           std::string(format.description) + ", as a trace file.");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<TraceImport>();
     add_options(*one, *arguments);
     one->footer("Example:\n  sgdsim import " + std::string(format.name) + " " +
                 std::string(format.example) + " --batch 32");
-    one->callback([arguments, format, streams] {
-      OutputGuard({arguments->file}, arguments->force)
-          .claim("--out", arguments->out, {.schema = "sgdsim/trace/1", .beginning = {}});
-      const Trace trace = import_trace(format, *arguments);
-      for (const std::string& note : trace.notes) streams.log << "sgdsim: note: " << note << '\n';
-      write_text(to_text(trace), arguments->out, streams.out);
-    });
+    one->callback([arguments, format, streams] { import_trace(format, *arguments, streams); });
   }
 }
 

@@ -42,7 +42,7 @@ struct Reading {
     if (!commands.empty()) {
       if (const CLI::App* next = command_named(*command, word); next != nullptr)
         command = next;
-      else
+      else if (positional_count(*command) == 0)
         unknown = unknown_name("command", word, commands);
       return;
     }
@@ -91,7 +91,8 @@ std::string usage_problem(const CLI::App& program, const std::vector<std::string
                           const CLI::ParseError& error) {
   const Reading reading = read_again(program, arguments);
   std::string sentence = reading.unknown;
-  if (sentence.empty() && !command_names(*reading.command).empty()) {
+  if (sentence.empty() && !command_names(*reading.command).empty() &&
+      positional_count(*reading.command) == 0) {
     sentence = "expected a command:";
     for (const std::string& name : command_names(*reading.command)) sentence += " " + name;
   }

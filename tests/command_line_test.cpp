@@ -50,7 +50,9 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
   check_refused({
       {"command of a command",
        {"export", "dott", "a.json"},
-       "unknown command \"dott\" (did you mean \"dot\"?); known: goal, dot, graphml\nsee: sgdsim "
+       "unknown command \"dott\" (did you mean \"dot\"?); known: goal, layers-csv, astra-text, "
+       "dot, "
+       "graphml\nsee: sgdsim "
        "export "
        "--help"},
       {"option of the program",
@@ -79,8 +81,9 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
       {"kind",
        {"list", "algoritms"},
        "list: unknown kind \"algoritms\" (did you mean \"algorithms\"?); known: algorithms, "
-       "operations, options, shapes, trace_formats, measurement_formats, strategies, compressions, "
-       "synchronizations, traffic, transports, fidelities, schemas"},
+       "operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
+       "strategies, "
+       "compressions, synchronizations, traffic, transports, fidelities, schemas"},
       {"algorithm", with(ring, {"-a", "rign"}),
        "--algorithm: unknown algorithm \"rign\" (did you mean \"ring\"?); known: " +
            algorithms_list() + ", auto, nccl"},

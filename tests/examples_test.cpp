@@ -110,12 +110,34 @@ TEST_CASE("examples: the milliseconds of oversubscribed rings are what the sweep
 }
 
 TEST_CASE("examples: those of the help run") {
-  const std::vector<std::string> levels = {
-      "",           "collective", "list",           "schema",
-      "export",     "run",        "plan",           "import",
-      "export dot", "validate",   "export graphml", "import nccl-topology",
-      "trace show", "sweep",      "merge",          "tune",
-      "replay",     "traffic",    "jobs",           "export goal"};
+  const std::vector<std::string> levels = {"",
+                                           "collective",
+                                           "list",
+                                           "schema",
+                                           "export",
+                                           "run",
+                                           "plan",
+                                           "import",
+                                           "export dot",
+                                           "validate",
+                                           "export graphml",
+                                           "import nccl-topology",
+                                           "trace show",
+                                           "sweep",
+                                           "merge",
+                                           "tune",
+                                           "replay",
+                                           "traffic",
+                                           "jobs",
+                                           "export goal",
+                                           "import mllog",
+                                           "import horovod",
+                                           "import nccl-inspector",
+                                           "import flight-recorder",
+                                           "export layers-csv",
+                                           "export astra-text",
+                                           "import astra-text",
+                                           "import osu-log"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;

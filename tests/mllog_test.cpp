@@ -127,7 +127,7 @@ TEST_CASE("mllog: the command prints a table, and JSON that fits its schema") {
   out.str("");
   CHECK(run_program({"import", "mllog", file}, {out, log}) == 0);
   CHECK(out.str().find("example") != std::string::npos);
-  CHECK(out.str().find("500 ms") != std::string::npos);
+  CHECK(out.str().find("500.00 ms") != std::string::npos);
 }
 
 }  // namespace

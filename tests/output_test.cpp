@@ -49,6 +49,11 @@ const std::vector<Kind>& kinds() {
       {"graphml", "topologies/data/10gbe_16.json", "export graphml INPUT --out OUT"},
       {"imported cluster", "tests/data/nccl_regular.xml",
        "import nccl-topology INPUT --nodes 2 --out OUT"},
+      {"imported measurement", "tests/data/nccl_inspector_rank0.jsonl",
+       "import nccl-inspector INPUT --out OUT"},
+      {"steps", "tests/data/mllog.txt", "import mllog INPUT --out OUT"},
+      {"table of layers", "traces/data/googlenet_k80.json", "export layers-csv INPUT --out OUT"},
+      {"workload", "traces/data/googlenet_k80.json", "export astra-text INPUT --out OUT"},
   };
   return table;
 }

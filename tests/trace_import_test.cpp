@@ -144,8 +144,8 @@ struct Refused {
 const std::string csv_head = "index,name,params,bytes,fwd_us,bwd_us\n";
 const std::string csv_required = "expected a header with the columns name, params and bwd_us; ";
 const std::string csv_known =
-    "index, name, params, bytes, fwd_us, bwd_us, compress_us, ready_us; times may also end in _ns, "
-    "_ms or _s";
+    "index, name, params, bytes, tensors, fwd_us, bwd_us, compress_us, ready_us; times may also "
+    "end in _ns, _ms or _s";
 const std::string blob = "distributed.cpp:112] ";
 const std::string times = "layerwise backward times: ";
 const std::string sizes = "layerwise backward sizes: ";

@@ -63,6 +63,10 @@ const Dump& last_profiled(const std::vector<Dump>& dumps, const std::string& fil
 
 }  // namespace
 
+bool is_b_caffe_log(std::string_view text) {
+  return text.find("distributed.cpp:") != std::string_view::npos;
+}
+
 Trace b_caffe_log(const LogText& log) {
   std::vector<Dump> dumps;
   for (const LogLine& line : lines_of(log))

@@ -14,6 +14,7 @@
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
 #include "traces/complete.h"
+#include "traces/measurement/words.h"
 #include "traces/registry.h"
 
 namespace sgdsim {
@@ -21,18 +22,19 @@ namespace {
 
 constexpr int64_t usual_bytes_per_parameter = 4;
 
-enum class Field { index, name, params, bytes, forward, backward, compress, ready };
+enum class Field { index, name, params, bytes, tensors, forward, backward, compress, ready };
 
 struct Name {
   std::string_view text;
   Field field = Field::name;
 };
-constexpr std::array<Name, 12> names{{{"index", Field::index},
+constexpr std::array<Name, 13> names{{{"index", Field::index},
                                       {"name", Field::name},
                                       {"layer", Field::name},
                                       {"params", Field::params},
                                       {"parameters", Field::params},
                                       {"bytes", Field::bytes},
+                                      {"tensors", Field::tensors},
                                       {"fwd", Field::forward},
                                       {"forward", Field::forward},
                                       {"bwd", Field::backward},
@@ -113,8 +115,8 @@ void add_column(Header& header, const std::string& title, const LogLine& line) {
   });
   if (found == names.end())
     throw InputError(line.where, unknown_name("column", title,
-                                              {"index", "name", "params", "bytes", "fwd_us",
-                                               "bwd_us", "compress_us", "ready_us"}) +
+                                              {"index", "name", "params", "bytes", "tensors",
+                                               "fwd_us", "bwd_us", "compress_us", "ready_us"}) +
                                      "; times may also end in _ns, _ms or _s");
   const auto [place, is_new] = header.columns.emplace(found->field, column);
   if (!is_new)
@@ -170,6 +172,25 @@ struct Cells {
   }
 };
 
+// Parameters per tensor with blanks between them; an empty cell is one tensor.
+std::vector<int64_t> read_tensors(const Cells& cells, int64_t parameters) {
+  const Column* const column = cells.header->find(Field::tensors);
+  if (column == nullptr) return {};
+  std::vector<std::string_view> words;
+  split_words(cells.text(*column), words);
+  std::vector<int64_t> tensors;
+  int64_t sum = 0;
+  for (const std::string_view word : words) {
+    tensors.push_back(whole_in(word, "a tensor's parameters", 0, parameters, cells.where));
+    sum += tensors.back();
+    if (sum > parameters) break;
+  }
+  if (!tensors.empty() && sum != parameters)
+    throw InputError(cells.where, "expected tensors that add up to the " +
+                                      std::to_string(parameters) + " parameters of the layer");
+  return tensors;
+}
+
 Row read_row(const Cells& cells) {
   Row row;
   row.where = cells.where;
@@ -178,6 +199,7 @@ Row read_row(const Cells& cells) {
   row.layer.gradient = cells.header->find(Field::bytes) != nullptr
                            ? Bytes(cells.whole(Field::bytes, 0, 16 * most_parameters))
                            : Bytes(usual_bytes_per_parameter * row.layer.parameters);
+  row.layer.tensors = read_tensors(cells, row.layer.parameters);
   row.has_forward = cells.has(Field::forward);
   if (row.has_forward) row.layer.forward = cells.time(Field::forward);
   row.layer.backward = cells.time(Field::backward);
@@ -240,6 +262,25 @@ void add_notes(const Header& header, Trace& trace) {
 }
 
 }  // namespace
+
+// A header with the names of layers and their parameters, whatever else it has.
+bool is_layers_csv(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  constexpr std::size_t longest_header = 4096;
+  std::string header =
+      in_lower_case(std::string(text.substr(0, std::min(text.find('\n'), longest_header))));
+  std::replace_if(
+      header.begin(), header.end(),
+      [](char letter) { return letter == ';' || letter == '\t' || letter == ','; }, ' ');
+  std::erase_if(header, [](char letter) { return letter == '"' || letter == '\r'; });
+  std::vector<std::string_view> words;
+  split_words(header, words);
+  const auto has = [&](std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  return (has("name") || has("layer")) && (has("params") || has("parameters"));
+}
 
 Trace layers_csv(const LogText& log) {
   const std::vector<LogLine> lines = table_of(log);

@@ -31,6 +31,10 @@ NumberList last_list(const LogText& log, const std::vector<LogLine>& lines,
 
 }  // namespace
 
+bool is_mgwfbp_log(std::string_view text) {
+  return text.find("layerwise backward times:") != std::string_view::npos;
+}
+
 Trace mgwfbp_log(const LogText& log) {
   const std::vector<LogLine> lines = lines_of(log);
   const NumberList times = last_list(log, lines, "layerwise backward times");

@@ -34,6 +34,19 @@ Layer read_layer(const LogLine& line) {
 
 }  // namespace
 
+bool is_netai_log(std::string_view text) {
+  constexpr std::size_t longest_head = 4096;
+  const LogText head{std::string(text.substr(0, longest_head)), "", {}};
+  const std::vector<LogLine> lines = lines_of(head);
+  const auto is_number = [](std::string_view word) {
+    return !word.empty() && word.find_first_not_of("0123456789.") == std::string_view::npos;
+  };
+  if (lines.size() <= lines_before || !is_number(lines[1].text) || !is_number(lines[2].text))
+    return false;
+  const auto fields = split(lines[3].text);
+  return fields.size() == 2 && is_number(fields[0]) && is_number(fields[1]);
+}
+
 Trace netai_log(const LogText& log) {
   std::vector<LogLine> lines = lines_of(log);
   while (!lines.empty() && lines.back().text.empty()) lines.pop_back();

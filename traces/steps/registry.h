@@ -11,8 +11,10 @@
 namespace sgdsim {
 
 StepRun mllog(const LogText& log);
+StepRun horovod(const LogText& log);
 
 bool is_mllog(std::string_view text);
+bool is_horovod(std::string_view text);
 
 struct StepsFormat {
   std::string_view name;
@@ -22,9 +24,11 @@ struct StepsFormat {
   StepRun (*read)(const LogText& log) = nullptr;
 };
 
-inline constexpr std::array<StepsFormat, 1> steps_formats{{
+inline constexpr std::array<StepsFormat, 2> steps_formats{{
     {"mllog", "Lines :::MLLOG of MLPerf training, one run a file", "tests/data/mllog.txt", is_mllog,
      mllog},
+    {"horovod", "A timeline of Horovod (HOROVOD_TIMELINE)", "tests/data/horovod_timeline.json",
+     is_horovod, horovod},
 }};
 
 }  // namespace sgdsim

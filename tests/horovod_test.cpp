@@ -1,0 +1,109 @@
+// Timelines of Horovod, also those that are not over. In the sample two tensors go in each of four
+// steps of 10 ms; "grad/fc" waits 100, 110, 120 and 130 us and takes 400 us, "grad/conv" waits 50
+// us and takes 200 us.
+#include <doctest/doctest.h>
+#include <sstream>
+
+#include "app/commands.h"
+#include "sim/core/error.h"
+#include "tests/schema_check.h"
+#include "traces/steps/registry.h"
+
+namespace sgdsim {
+namespace {
+
+const std::string sample_file =
+    std::string(SGDSIM_SOURCE_DIR) + "/tests/data/horovod_timeline.json";
+
+StepRun read(const std::string& text) { return horovod({text, "f", {}}); }
+
+bool has_note(const StepRun& run, const std::string& part) {
+  for (const std::string& note : run.notes)
+    if (note.find(part) != std::string::npos) return true;
+  return false;
+}
+
+TEST_CASE("horovod: waits, transfers and steps, with and without the end of the array") {
+  const std::string sample = read_text(sample_file);
+  for (const std::string& text : {sample, sample.substr(0, sample.rfind(',')) + "\n]\n"}) {
+    const StepRun run = read(text);
+    REQUIRE(run.exchanges.size() == 2);
+    CHECK(run.exchanges[0].name == "grad/conv");
+    CHECK(run.exchanges[0].count == 4);
+    CHECK(run.exchanges[0].wait == Duration::us(50));
+    CHECK(run.exchanges[0].transfer == Duration::us(200));
+    CHECK(run.exchanges[1].wait == Duration::us(115));
+    CHECK(run.exchanges[1].transfer == Duration::us(400));
+    CHECK(run.steps.size() == 3);
+    CHECK(summary_of(run).median > Duration::us(9'999));
+    CHECK(summary_of(run).median < Duration::us(10'021));
+    CHECK(has_note(run, "2 ranks take part"));
+    CHECK(has_note(run, "a timeline does not tell sizes"));
+  }
+}
+
+std::string event(const std::string& kind, const std::string& name, const std::string& us) {
+  return R"({"ph":")" + kind + R"(","name":")" + name + R"(","ts":)" + us + R"(,"pid":1},)" + "\n";
+}
+
+std::string exchange(int64_t from_us) {
+  const auto at = [&](int64_t us) { return std::to_string(from_us + us); };
+  return event("B", "NEGOTIATE_ALLREDUCE", at(0)) + event("E", "", at(5)) +
+         event("B", "ALLREDUCE", at(5)) + event("B", "MPI_ALLREDUCE", at(6)) +
+         event("E", "", at(9)) + event("E", "", at(10));
+}
+
+TEST_CASE("horovod: what is broken is counted") {
+  struct Row {
+    std::string reason;
+    std::string text;
+    std::string note;
+  };
+  const std::string good = "[\n" + exchange(0) + exchange(100);
+  const std::vector<Row> rows = {
+      {"cut off", good + event("B", "ALLREDUCE", "200").substr(0, 20),
+       "the last event was cut off"},
+      {"an end too many", good + event("E", "", "200"), "1 event dropped: the end of a phase"},
+      {"backwards", good + event("B", "QUEUE", "300") + event("E", "", "200"),
+       "1 event dropped: no number, or times that run backwards"},
+      {"no number", good + event("B", "QUEUE", "null"), "1 event dropped: no number"},
+      {"not over", good + event("B", "NEGOTIATE_ALLREDUCE", "300"),
+       "all-reduces that were not over at the end: 1"},
+      {"a brace in a name", good + event("B", "}{\\\"", "300"), "a step is the time"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    const StepRun run = read(row.text);
+    REQUIRE(run.steps.size() == 1);
+    CHECK(run.steps[0] == Duration::us(100));
+    CHECK(run.exchanges[0].name == "tensor 1");
+    CHECK(run.exchanges[0].wait == Duration::us(5));
+    CHECK(run.exchanges[0].transfer == Duration::us(3));
+    CHECK(has_note(run, row.note));
+  }
+}
+
+TEST_CASE("horovod: what tells nothing is refused") {
+  CHECK_THROWS_WITH_AS(read("["), doctest::Contains("f: the timeline has no events yet"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(read(""), doctest::Contains("f: the timeline has no events yet"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(read("[" + event("B", "NEGOTIATE_ALLREDUCE", "1")),
+                       doctest::Contains("no all-reduce was negotiated to its end"), InputError);
+  CHECK_THROWS_WITH_AS(read("[{\"a\":" + std::string(100'000, '[') + "}"),
+                       doctest::Contains("nested deeper than 64 levels"), InputError);
+}
+
+TEST_CASE("horovod: the JSON of the command fits its schema") {
+  std::ostringstream out;
+  std::ostringstream log;
+  CHECK(run_program({"import", "horovod", sample_file, "--format", "json"}, {out, log}) == 0);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/steps/1", Json::parse(out.str())) ==
+        std::vector<std::string>{});
+  out.str("");
+  CHECK(run_program({"import", "horovod", sample_file}, {out, log}) == 0);
+  CHECK(out.str().find("grad/fc") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace sgdsim

@@ -1,0 +1,104 @@
+// `sgdsim import FILE` without a format: the content tells, and what it does not tell is refused.
+#include <doctest/doctest.h>
+#include <sstream>
+
+#include "app/commands.h"
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+#include "traces/measurement/registry.h"
+#include "traces/registry.h"
+#include "traces/steps/registry.h"
+
+namespace sgdsim {
+namespace {
+
+struct Answer {
+  int code = 0;
+  std::string out;
+  std::string log;
+};
+
+Answer run(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream log;
+  const int code = run_program(arguments, {out, log});
+  return {code, out.str(), log.str()};
+}
+
+std::string in_source(std::string_view file) {
+  return std::string(SGDSIM_SOURCE_DIR) + "/" + std::string(file);
+}
+
+// With its format named, and without, an example gives the same.
+void check_same(std::string_view name, std::string_view example) {
+  INFO(std::string(name));
+  const std::string file = in_source(example);
+  const Answer named = run({"import", std::string(name), file});
+  const Answer plain = run({"import", file});
+  INFO(plain.log);
+  CHECK(named.code == plain.code);
+  CHECK(named.out == plain.out);
+  if (plain.code == 0) CHECK(plain.log.starts_with("sgdsim: note: read as " + std::string(name)));
+}
+
+TEST_CASE("import: the example of every format is known by its content") {
+  for (const TraceFormat& format : trace_formats) check_same(format.name, format.example);
+  for (const StepsFormat& format : steps_formats) check_same(format.name, format.example);
+  for (const MeasurementFormat& format : measurement_formats)
+    if (format.name != "sgdsim-json") check_same(format.name, format.example);
+  check_same("nccl-topology", "tests/data/nccl_regular.xml");
+}
+
+TEST_CASE("import: what has no format, or several, is refused with the list of them") {
+  struct Row {
+    std::string reason;
+    std::string content;
+    std::string sentence;
+  };
+  const std::vector<Row> rows = {
+      {"empty", "", "its content is of no known format; known: layers-csv, b-caffe-log, "},
+      {"words", "hello world\n", "its content is of no known format"},
+      {"bytes", std::string("\0\xff\x01", 3), "its content is of no known format"},
+      {"two", "distributed.cpp:112] [0, 8, 1, 0]\nlayerwise backward times: [1]\n",
+       "its content may be b-caffe-log, mgwfbp-log; name the format"},
+      {"ours", R"({"schema": "sgdsim/measurement/1", "series": []})",
+       "is a file of sgdsim already"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    const Temporary file(Temporary::Kind::file, row.content);
+    const Answer answer = run({"import", file.name()});
+    CHECK(answer.code == 2);
+    CHECK(answer.out.empty());
+    CHECK(answer.log.find(file.name() + ": " + row.sentence) != std::string::npos);
+  }
+}
+
+TEST_CASE("import: files and words that do not go together") {
+  const std::string table = in_source("tests/data/layers.csv");
+  const std::string log = in_source("tests/data/mllog.txt");
+  struct Row {
+    std::vector<std::string> arguments;
+    std::string sentence;
+  };
+  const std::vector<Row> rows = {
+      {{"import"}, "import: expected FILE, or a format and FILE; known formats: layers-csv, "},
+      {{"import", "layers-csw", table},
+       "import: unknown format, and no file, \"layers-csw\" (did you mean \"layers-csv\"?)"},
+      {{"import", table, log}, log + ": is mllog, and " + table + " is layers-csv"},
+      {{"import", table, table}, "import: layers-csv takes one file, got 2"},
+      {{"import", "-"}, "import: standard input is read once; name its format"},
+      {{"import", log, "--name", "x"}, "--name: has no effect on mllog"},
+      {{"import", table, "--bogus"}, "unknown option \"--bogus\""},
+      {{"import", "no/such.file"}, "no/such.file: cannot be read: No such file or directory"},
+  };
+  for (const Row& row : rows) {
+    const Answer answer = run(row.arguments);
+    INFO(answer.log);
+    CHECK(answer.code == 2);
+    CHECK(answer.log.find("sgdsim: " + row.sentence) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace sgdsim
