@@ -13,6 +13,7 @@
 #include "sim/core/json.h"
 #include "topologies/nccl_xml.h"
 #include "traces/measurement/registry.h"
+#include "traces/measurement/words.h"
 #include "traces/registry.h"
 #include "traces/steps/registry.h"
 
@@ -139,7 +140,8 @@ const ImportableFormat& format_of(const std::string& file,
   if (file == "-")
     throw InputError("import",
                      "standard input is read once; name its format: " + names_of(formats));
-  const std::string text = read_text(file);
+  std::string text = read_text(file);
+  if (!is_pickle(text)) make_plain(text);
   std::vector<ImportableFormat> found;
   const ImportableFormat* last = nullptr;
   for (const ImportableFormat& format : formats)

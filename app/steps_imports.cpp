@@ -33,11 +33,13 @@ Json to_json(const StepRun& run, std::string_view format) {
   }
   if (run.stated_samples_per_s) json["stated_samples_per_s"] = *run.stated_samples_per_s;
   if (run.run) json["run_us"] = run.run->us();
-  for (const TensorExchange& one : run.exchanges)
+  for (const TensorExchange& one : run.exchanges) {
     json["exchanges"].push_back({{"name", one.name},
                                  {"count", one.count},
                                  {"wait_us", one.wait.us()},
                                  {"transfer_us", one.transfer.us()}});
+    if (one.size) json["exchanges"].back()["size_B"] = one.size->count();
+  }
   json["notes"] = run.notes;
   return json;
 }
@@ -67,10 +69,11 @@ void print_runs(const std::vector<StepRun>& runs, std::ostream& out) {
   table.print(out, 2);
   for (const StepRun& run : runs) {
     if (run.exchanges.empty()) continue;
-    Table exchanges({"tensor", "count", "wait", "transfer"});
+    Table exchanges({"tensor", "count", "size", "wait", "transfer"});
     for (const TensorExchange& one : run.exchanges)
-      exchanges.add({one.name, std::to_string(one.count), short_duration(one.wait.us(), 5),
-                     short_duration(one.transfer.us(), 5)});
+      exchanges.add({one.name, std::to_string(one.count),
+                     one.size ? short_size(static_cast<double>(one.size->count())) : "-",
+                     short_duration(one.wait.us(), 5), short_duration(one.transfer.us(), 5)});
     out << '\n';
     exchanges.print(out);
   }

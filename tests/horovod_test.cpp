@@ -38,7 +38,7 @@ TEST_CASE("horovod: waits, transfers and steps, with and without the end of the 
     CHECK(summary_of(run).median > Duration::us(9'999));
     CHECK(summary_of(run).median < Duration::us(10'021));
     CHECK(has_note(run, "2 ranks take part"));
-    CHECK(has_note(run, "a timeline does not tell sizes"));
+    CHECK(has_note(run, "this timeline does not tell sizes"));
   }
 }
 
@@ -51,6 +51,29 @@ std::string exchange(int64_t from_us) {
   return event("B", "NEGOTIATE_ALLREDUCE", at(0)) + event("E", "", at(5)) +
          event("B", "ALLREDUCE", at(5)) + event("B", "MPI_ALLREDUCE", at(6)) +
          event("E", "", at(9)) + event("E", "", at(10));
+}
+
+TEST_CASE("horovod: sizes are types times shapes") {
+  struct Row {
+    std::string arguments;
+    std::optional<Bytes> size;
+  };
+  const std::vector<Row> rows = {
+      {R"("dtype":"float32","shape":"[64, 3, 7, 7]")", Bytes(37632)},
+      {R"("dtype":"float16","shape":"[10]")", Bytes(20)},
+      {R"("dtype":"float64","shape":"[]")", Bytes(8)},
+      {R"("dtype":"blob","shape":"[10]")", std::nullopt},
+      {R"("dtype":"float32","shape":"[10, -1]")", std::nullopt},
+      {R"("dtype":"float32","shape":"[4294967296, 4294967296]")", std::nullopt},
+      {R"("dtype":"float32","shape":"10]")", std::nullopt},
+      {R"("dtype":"float32")", std::nullopt},
+  };
+  for (const Row& row : rows) {
+    INFO(row.arguments);
+    std::string text = exchange(0);
+    text = text.substr(0, text.rfind("},")) + R"(,"args":{)" + row.arguments + "}},\n";
+    CHECK((read("[" + text).exchanges.at(0).size == row.size));
+  }
 }
 
 TEST_CASE("horovod: what is broken is counted") {

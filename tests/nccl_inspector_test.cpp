@@ -7,6 +7,7 @@
 #include "app/commands.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "tests/run_program.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
@@ -59,6 +60,7 @@ struct Line {
 
 std::string text_of(const Line& line) {
   std::ostringstream out;
+  out.precision(12);
   out << R"({"header":{"id":")" << line.id << R"(","rank":)" << line.rank << R"(,"n_ranks":)"
       << line.ranks << R"(},"coll_perf":{"coll":")" << line.coll << R"(","coll_sn":)" << line.number
       << R"(,"coll_msg_size_bytes":)" << line.size_B << R"(,"coll_exec_time_us":)" << line.us
@@ -149,6 +151,20 @@ TEST_CASE("nccl inspector: the bandwidth tells whose bytes the size counts") {
                  "f: line 2 states 12 GB/s; its size, time and ranks give 10 GB/s"));
 }
 
+// The records that the plug-in's own README shows (NVIDIA/nccl, plugins/profiler/inspector).
+TEST_CASE("nccl inspector: records of its README") {
+  const Measurement measurement = read_lines(
+      text_of({.size_B = 17'179'869'184, .us = 61'974, .busbw_GBps = 485.119099, .ranks = 8}) +
+      text_of({.coll = "ReduceScatter",
+               .size_B = 2'147'483'648,
+               .us = 41'057,
+               .busbw_GBps = 366.134533,
+               .ranks = 8}));
+  CHECK(series_of(measurement, "allreduce").points.at(0).size == Bytes(17'179'869'184));
+  CHECK(series_of(measurement, "allreduce").points.at(0).time == Duration::us(61'974));
+  CHECK(series_of(measurement, "reduce_scatter").points.at(0).size == Bytes(17'179'869'184));
+}
+
 TEST_CASE("nccl inspector: communicators stay apart") {
   const Measurement measurement = read_lines(
       text_of({.rank = 0}) + text_of({.us = 50, .busbw_GBps = 20, .rank = 1, .id = "0x2"}) +
@@ -226,6 +242,21 @@ TEST_CASE("nccl inspector: import writes a measurement that reads back, and fit 
   CHECK(json["fits"][0]["pieces"][0]["alpha_us"].get<double>() == doctest::Approx(20));
   CHECK(json["fits"][0]["pieces"][0]["beta_ps_per_B"].get<double>() == doctest::Approx(100));
   CHECK(run({"fit", rank0, rank1, "--group", "tp"}).code == 2);
+  CHECK(run({"fit", rank0, rank1, "--group", "0x51a"}).code == 2);  // words are not cut
+}
+
+TEST_CASE("nccl inspector: one link is not fitted to several communicators unless they are named") {
+  std::string lines;
+  for (const std::string id : {"0x1", "0x2"})
+    for (int64_t number = 1; number < 6; ++number)
+      lines +=
+          text_of({.number = number, .size_B = 1'000'000 * number, .us = 100 * number, .id = id});
+  const Temporary file(Temporary::Kind::file, lines);
+  const Answer both = run({"fit", file.name(), "--from-collective", "ring"});
+  CHECK(both.code == 2);
+  CHECK(both.log.find("--group: several groups of ranks were measured") != std::string::npos);
+  CHECK(run({"fit", file.name(), "--from-collective", "ring", "--group", "0x2"}).code == 0);
+  CHECK(run({"fit", file.name()}).code == 0);
 }
 
 }  // namespace

@@ -115,9 +115,13 @@ std::optional<Ends> ends_of(std::string_view name) {
   return name[arrow] == '-' ? Ends{*left, *right} : Ends{*right, *left};
 }
 
-// "nccl_trace_rank_3" and "rank3.json" are of rank 3.
+// "nccl_trace_rank_3", "rank3.json" and "dump.3" are of rank 3.
 std::optional<int> rank_in(const std::string& file) {
-  const std::string stem = std::filesystem::path(file).stem().string();
+  const std::filesystem::path path(file);
+  const std::string ending = path.extension().string();
+  const bool is_number =
+      ending.size() > 1 && ending.find_first_not_of("0123456789", 1) == std::string::npos;
+  const std::string stem = (is_number ? path.filename() : path.stem()).string();
   const std::size_t last = stem.find_last_not_of("0123456789");
   const auto number = whole_word(stem.substr(last == std::string::npos ? 0 : last + 1));
   if (!number || *number >= most_measured_ranks) return std::nullopt;

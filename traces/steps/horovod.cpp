@@ -8,7 +8,8 @@
 //
 // Every tensor is a process. From the first rank that has it to the last it is negotiated; then
 // it goes, maybe with others in one buffer, within ALLREDUCE, as NCCL_ALLREDUCE, MPI_ALLREDUCE and
-// alike. Sizes are not told. A step is the time from one negotiation of a tensor to the next.
+// alike. The end of ALLREDUCE may tell type and shape. A step is the time from one negotiation of a
+// tensor to the next.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,12 +19,39 @@
 #include "sim/core/json.h"
 #include "traces/complete.h"
 #include "traces/json_members.h"
+#include "traces/measurement/words.h"
 #include "traces/steps/registry.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr double latest_us = 0x1p52;
+constexpr int64_t most_bytes = int64_t{1} << 62;
+
+int64_t bytes_of_element(const std::string& type) {
+  if (type == "float64" || type == "int64") return 8;
+  if (type == "float32" || type == "int32") return 4;
+  if (type == "float16" || type == "bfloat16" || type == "int16" || type == "uint16") return 2;
+  return type == "int8" || type == "uint8" || type == "bool" ? 1 : 0;
+}
+
+// {"dtype": "float32", "shape": "[64, 3]"}; empty if it is not all known.
+std::optional<int64_t> bytes_in(const Json& event) {
+  const auto arguments = event.find("args");
+  if (arguments == event.end() || !arguments->is_object()) return std::nullopt;
+  int64_t bytes = bytes_of_element(text_member(*arguments, "dtype"));
+  const std::string shape = text_member(*arguments, "shape");
+  if (bytes == 0 || shape.size() < 2 || shape.front() != '[' || shape.back() != ']')
+    return std::nullopt;
+  const std::string_view lengths = std::string_view(shape).substr(1, shape.size() - 2);
+  if (lengths.empty()) return bytes;  // of no dimension: one element
+  for (const std::string_view word : split(lengths)) {
+    const auto length = whole_word(word);
+    if (!length || __builtin_mul_overflow(bytes, *length, &bytes) || bytes > most_bytes)
+      return std::nullopt;
+  }
+  return bytes;
+}
 
 // The objects of an array, whatever stands between them.
 class ObjectScanner {
@@ -70,7 +98,8 @@ struct TimelineTensor {
   std::vector<double> negotiated_us;  // when each negotiation began
   std::vector<double> waits_us;
   std::vector<double> transfers_us;
-  double transfer_us = 0;  // of the exchange that goes on
+  double transfer_us = 0;        // of the exchange that goes on
+  std::optional<int64_t> bytes;  // of the last
 };
 
 bool is_transfer(const std::string& name) {
@@ -86,7 +115,7 @@ class HorovodReader {
 
  private:
   void read_event(const Json& event);
-  void end(TimelineTensor& tensor, double us);
+  void end(TimelineTensor& tensor, const Json& event, double us);
   void add_steps();
   void add_notes();
 
@@ -99,7 +128,7 @@ class HorovodReader {
   bool is_cut_off_ = false;
 };
 
-void HorovodReader::end(TimelineTensor& tensor, double us) {
+void HorovodReader::end(TimelineTensor& tensor, const Json& event, double us) {
   if (tensor.open.empty()) {
     ++unmatched_;
     return;
@@ -119,6 +148,7 @@ void HorovodReader::end(TimelineTensor& tensor, double us) {
   if (phase.name == "ALLREDUCE") {
     tensor.transfers_us.push_back(tensor.transfer_us > 0 ? tensor.transfer_us : length_us);
     tensor.transfer_us = 0;
+    if (const auto bytes = bytes_in(event)) tensor.bytes = bytes;
   }
 }
 
@@ -150,7 +180,7 @@ void HorovodReader::read_event(const Json& event) {
   if (!us || !(*us >= 0) || *us > latest_us) {
     ++broken_;
   } else if (kind == "E") {
-    end(tensor, *us);
+    end(tensor, event, *us);
   } else {
     tensor.open.push_back({text_member(event, "name"), *us});
   }
@@ -169,6 +199,7 @@ void HorovodReader::add_steps() {
     exchange.wait = Duration::nearest_ps(median_of(tensor.waits_us) * 1e6);
     if (!tensor.transfers_us.empty())
       exchange.transfer = Duration::nearest_ps(median_of(tensor.transfers_us) * 1e6);
+    if (tensor.bytes) exchange.size = Bytes(*tensor.bytes);
     run_.exchanges.push_back(exchange);
   }
   if (most == nullptr) return;
@@ -202,10 +233,13 @@ void HorovodReader::add_notes() {
   if (!ranks_.empty())
     run_.notes.push_back(std::to_string(ranks_.size()) +
                          (ranks_.size() == 1 ? " rank takes" : " ranks take") + " part");
+  const bool has_sizes =
+      std::any_of(run_.exchanges.begin(), run_.exchanges.end(),
+                  [](const TensorExchange& one) { return one.size.has_value(); });
+  if (!has_sizes) run_.notes.emplace_back("this timeline does not tell sizes");
   run_.notes.emplace_back(
-      "a timeline does not tell sizes, so that no link can be fitted to it, and tensors that went "
-      "in "
-      "one buffer each have its whole time");
+      "tensors that went in one buffer each have its whole time as their transfer, so that no link "
+      "can be fitted to them");
 }
 
 StepRun HorovodReader::read() {

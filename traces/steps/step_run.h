@@ -16,6 +16,7 @@ struct TensorExchange {
   int64_t count = 0;
   Duration wait;      // from the first rank that has it to the last
   Duration transfer;  // of the buffer in which it went, maybe among others
+  std::optional<Bytes> size{};
 };
 
 struct StepRun {
