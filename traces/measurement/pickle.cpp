@@ -10,13 +10,16 @@
 #include <variant>
 #include <vector>
 
-#include "sim/core/error.h"
+#include "traces/measurement/pickle_bytes.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr std::size_t most_values = 5'000'000;
-constexpr std::size_t most_converted = 5'000'000;
+// A value that is named again takes two bytes and may hold others: so many times the file's bytes,
+// and a little more, and no more.
+constexpr std::size_t most_repeats = 16;
+constexpr std::size_t always_converted = 10'000;
 constexpr int deepest = 64;
 
 using ValueNumber = uint32_t;  // of a value
@@ -57,7 +60,7 @@ constexpr std::array<RefusedInstruction, 18> refused{{{'c', "GLOBAL"},
 
 class PickleMachine {
  public:
-  PickleMachine(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+  PickleMachine(std::string_view bytes, const std::string& file) : bytes_(bytes, file) {}
 
   Json run(std::string_view left_out) {
     left_out_ = left_out;
@@ -68,34 +71,7 @@ class PickleMachine {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& sentence) const {
-    throw InputError(file_ + ": byte " + std::to_string(start_), sentence);
-  }
-
-  // ---- the bytes
-
-  std::string_view take(uint64_t count) {
-    if (count > bytes_.size() - at_)
-      fail("the pickle ends too early: " + std::to_string(count) + " bytes are announced, " +
-           std::to_string(bytes_.size() - at_) + " are left");
-    const std::string_view part = bytes_.substr(at_, count);
-    at_ += count;
-    return part;
-  }
-  uint64_t little_endian(int count) {
-    uint64_t number = 0;
-    const std::string_view part = take(static_cast<uint64_t>(count));
-    for (int i = count; i-- > 0;)
-      number = number << 8U | static_cast<unsigned char>(part[static_cast<std::size_t>(i)]);
-    return number;
-  }
-  std::string_view line() {
-    const std::size_t end = bytes_.find('\n', at_);
-    if (end == std::string_view::npos) fail("the pickle ends within a line");
-    const std::string_view text = bytes_.substr(at_, end - at_);
-    at_ = end + 1;
-    return text;
-  }
+  [[noreturn]] void fail(const std::string& sentence) const { bytes_.fail(sentence); }
 
   // ---- the values
 
@@ -147,7 +123,7 @@ class PickleMachine {
   void push_long(uint64_t count) {
     if (count > 8) fail("a number of more than 64 bits");
     uint64_t number = 0;
-    const std::string_view part = take(count);
+    const std::string_view part = bytes_.take(count);
     for (std::size_t i = 0; i < part.size(); ++i)
       number |= static_cast<uint64_t>(static_cast<unsigned char>(part[i])) << (8 * i);
     const bool is_negative = count > 0 && (static_cast<unsigned char>(part.back()) & 0x80U) != 0;
@@ -172,7 +148,7 @@ class PickleMachine {
   }
   void push_big_endian_float() {
     uint64_t number = 0;
-    for (const char byte : take(8)) number = number << 8U | static_cast<unsigned char>(byte);
+    for (const char byte : bytes_.take(8)) number = number << 8U | static_cast<unsigned char>(byte);
     push(std::bit_cast<double>(number));
   }
   // 'text', as protocol 0 writes it. Texts with escapes are not needed here.
@@ -216,11 +192,8 @@ class PickleMachine {
   void convert(ValueNumber number, int depth, Json& json);
   std::string key_of(ValueNumber number) const;
 
-  std::string_view bytes_;
-  std::string file_;
+  PickleBytes bytes_;
   std::string_view left_out_;
-  std::size_t at_ = 0;
-  std::size_t start_ = 0;  // of the instruction
   bool done_ = false;
   std::vector<PickleValue> values_;
   std::vector<ValueNumber> stack_;
@@ -241,26 +214,26 @@ bool PickleMachine::step_number(unsigned char code) {
       push(false);
       return true;
     case 'J':
-      push(int64_t{static_cast<int32_t>(little_endian(4))});
+      push(int64_t{static_cast<int32_t>(bytes_.little_endian(4))});
       return true;
     case 'K':
-      push(static_cast<int64_t>(little_endian(1)));
+      push(static_cast<int64_t>(bytes_.little_endian(1)));
       return true;
     case 'M':
-      push(static_cast<int64_t>(little_endian(2)));
+      push(static_cast<int64_t>(bytes_.little_endian(2)));
       return true;
     case 'I':
     case 'L':
-      push_decimal(line());
+      push_decimal(bytes_.line());
       return true;
     case 0x8a:
-      push_long(little_endian(1));
+      push_long(bytes_.little_endian(1));
       return true;
     case 0x8b:
-      push_long(little_endian(4));
+      push_long(bytes_.little_endian(4));
       return true;
     case 'F':
-      push_float(line());
+      push_float(bytes_.line());
       return true;
     case 'G':
       push_big_endian_float();
@@ -273,25 +246,25 @@ bool PickleMachine::step_number(unsigned char code) {
 bool PickleMachine::step_text(unsigned char code) {
   switch (code) {
     case 'S':
-      push_quoted(line());
+      push_quoted(bytes_.line());
       return true;
     case 'V':
-      push_escaped(line());
+      push_escaped(bytes_.line());
       return true;
     case 'U':
     case 'C':
     case 0x8c:
-      push(take(little_endian(1)));
+      push(bytes_.take(bytes_.little_endian(1)));
       return true;
     case 'T':
     case 'B':
     case 'X':
-      push(take(little_endian(4)));
+      push(bytes_.take(bytes_.little_endian(4)));
       return true;
     case 0x8d:
     case 0x8e:
     case 0x96:
-      push(take(little_endian(8)));
+      push(bytes_.take(bytes_.little_endian(8)));
       return true;
     default:
       return false;
@@ -355,25 +328,25 @@ bool PickleMachine::step_items(unsigned char code) {
 bool PickleMachine::step_memo(unsigned char code) {
   switch (code) {
     case 'p':
-      remember(place_in(line()));
+      remember(place_in(bytes_.line()));
       return true;
     case 'q':
-      remember(little_endian(1));
+      remember(bytes_.little_endian(1));
       return true;
     case 'r':
-      remember(little_endian(4));
+      remember(bytes_.little_endian(4));
       return true;
     case 0x94:
       remember(memo_.size());
       return true;
     case 'g':
-      recall(place_in(line()));
+      recall(place_in(bytes_.line()));
       return true;
     case 'h':
-      recall(little_endian(1));
+      recall(bytes_.little_endian(1));
       return true;
     case 'j':
-      recall(little_endian(4));
+      recall(bytes_.little_endian(4));
       return true;
     default:
       return false;
@@ -381,15 +354,15 @@ bool PickleMachine::step_memo(unsigned char code) {
 }
 
 void PickleMachine::step() {
-  start_ = at_;
-  const auto code = static_cast<unsigned char>(take(1)[0]);
+  bytes_.begin_instruction();
+  const auto code = static_cast<unsigned char>(bytes_.take(1)[0]);
   constexpr unsigned char protocol = 0x80;
   constexpr unsigned char frame = 0x95;
   if (code == protocol) {
-    if (const uint64_t version = little_endian(1); version > 5)
+    if (const uint64_t version = bytes_.little_endian(1); version > 5)
       fail("protocol " + std::to_string(version) + " of pickles; known: 0 to 5");
   } else if (code == frame) {
-    little_endian(8);  // how many bytes belong together says nothing about them
+    bytes_.little_endian(8);  // how many bytes belong together says nothing about them
   } else if (code == '.') {
     if (!marks_.empty() || stack_.size() != 1) fail("the pickle ends with other than one value");
     done_ = true;
@@ -410,8 +383,9 @@ std::string PickleMachine::key_of(ValueNumber number) const {
 }
 
 void PickleMachine::convert(ValueNumber number, int depth, Json& json) {
-  if (++converted_ > most_converted)
-    fail("values that repeat each other: more than " + std::to_string(most_converted));
+  if (++converted_ > always_converted + most_repeats * bytes_.size())
+    fail("values that name each other again and again: more than " +
+         std::to_string(converted_ - 1) + " from " + std::to_string(bytes_.size()) + " bytes");
   if (depth > deepest) fail("nested deeper than " + std::to_string(deepest) + " levels");
   const PickleValue& value = values_[number];
   if (const auto* flag = std::get_if<bool>(&value)) json = *flag;
