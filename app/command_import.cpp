@@ -51,6 +51,8 @@ void add_topology_import(CLI::App& command, Streams streams) {
 
 // ---- files whose format is not named
 
+constexpr std::string_view own_format = "sgdsim-json";  // known, and nothing to import
+
 struct DetectedImport {
   std::vector<std::string> files;
   std::string out;
@@ -131,7 +133,8 @@ std::vector<ImportableFormat> importable_formats() {
 
 std::string names_of(const std::vector<ImportableFormat>& formats) {
   std::string names;
-  for (const ImportableFormat& format : formats) names += (names.empty() ? "" : ", ") + format.name;
+  for (const ImportableFormat& format : formats)
+    if (format.name != own_format) names += (names.empty() ? "" : ", ") + format.name;
   return names;
 }
 
@@ -182,7 +185,7 @@ void import_detected(const DetectedImport& arguments, Streams streams) {
   if (arguments.files.size() > 1 && !format.takes_several)
     throw InputError(
         "import", format.name + " takes one file, got " + std::to_string(arguments.files.size()));
-  if (format.name == "sgdsim-json")
+  if (format.name == own_format)
     throw InputError(arguments.files.front(), "is a file of sgdsim already");
   streams.log << "sgdsim: note: read as " << format.name << '\n';
   format.run(arguments, streams);
