@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/kineto/kineto_import.h"
 #include "app/measurement_imports.h"
 #include "app/steps_imports.h"
 #include "app/trace_imports.h"
@@ -81,7 +82,14 @@ bool is_first_measurement(std::string_view name, const std::string& text) {
 
 std::vector<ImportableFormat> importable_formats() {
   std::vector<ImportableFormat> all;
-  for (const TraceFormat& format : trace_formats)
+  for (const TraceFormat& format : trace_formats) {
+    if (format.has_own_command) {
+      all.push_back({std::string(format.name), format.fits, true,
+                     [](const DetectedImport& from, Streams streams) {
+                       import_profiles(from.files, out_of(from), from.name, from.force, streams);
+                     }});
+      continue;
+    }
     all.push_back(
         {std::string(format.name),
          [format](const std::string& text) { return format.fits != nullptr && format.fits(text); },
@@ -94,6 +102,7 @@ std::vector<ImportableFormat> importable_formats() {
            import.force = from.force;
            import_trace(format, import, streams);
          }});
+  }
   for (const MeasurementFormat& format : measurement_formats)
     all.push_back(
         {std::string(format.name),
@@ -143,6 +152,9 @@ const ImportableFormat& format_of(const std::string& file,
   if (file == "-")
     throw InputError("import",
                      "standard input is read once; name its format: " + names_of(formats));
+  if (is_profile(file))
+    for (const ImportableFormat& format : formats)
+      if (format.name == "kineto") return format;
   std::string text = read_text(file);
   if (!is_pickle(text)) make_plain(text);
   std::vector<ImportableFormat> found;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "app/kineto/kineto_import.h"
 #include "app/write_text.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
@@ -48,7 +49,9 @@ void import_trace(const TraceFormat& format, const TraceImport& arguments, Strea
 }
 
 void add_trace_imports(CLI::App& import, Streams streams) {
+  add_kineto_import(import, streams);
   for (const TraceFormat& format : trace_formats) {
+    if (format.has_own_command) continue;
     CLI::App* one = import.add_subcommand(std::string(format.name),
                                           std::string(format.description) + ", as a trace file.");
     auto arguments = std::make_shared<TraceImport>();

@@ -137,7 +137,13 @@ TEST_CASE("examples: those of the help run") {
                                            "export layers-csv",
                                            "export astra-text",
                                            "import astra-text",
-                                           "import osu-log"};
+                                           "import osu-log",
+                                           "import kineto",
+                                           "advise",
+                                           "trace scale",
+                                           "trace merge-layers",
+                                           "trace diff",
+                                           "trace check"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;

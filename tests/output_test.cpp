@@ -54,6 +54,8 @@ const std::vector<Kind>& kinds() {
       {"steps", "tests/data/mllog.txt", "import mllog INPUT --out OUT"},
       {"table of layers", "traces/data/googlenet_k80.json", "export layers-csv INPUT --out OUT"},
       {"workload", "traces/data/googlenet_k80.json", "export astra-text INPUT --out OUT"},
+      {"imported profile", "tests/data/kineto.json", "import kineto INPUT --out OUT"},
+      {"case of a profile", "tests/data/kineto.json", "import kineto INPUT --out - --case OUT"},
   };
   return table;
 }

@@ -115,6 +115,18 @@ TEST_CASE("schemas: what an import writes is a cluster") {
   CHECK(faults_of_value(embedded_shelf(), "sgdsim/cluster/1", Json::parse(ran.out)) == Faults{});
 }
 
+TEST_CASE("schemas: what an import of a profile writes is a trace and a case") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string trace = folder.name() + "/trace.json";
+  const std::string one = folder.name() + "/case.json";
+  const Ran ran =
+      run_sgdsim({"import", "kineto", "tests/data/kineto.json", "--out", trace, "--case", one});
+  REQUIRE(ran.exit_code == 0);
+  const SchemaShelf shelf = embedded_shelf();
+  CHECK(faults_of_value(shelf, "sgdsim/trace/1", Json::parse(read_text(trace))) == Faults{});
+  CHECK(faults_of_value(shelf, "sgdsim/case/1", Json::parse(read_text(one))) == Faults{});
+}
+
 TEST_CASE("schemas: `sgdsim schema` prints what is embedded") {
   for (const auto& one : embedded_shelf()) {
     const std::string& id = one.first;

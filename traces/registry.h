@@ -14,6 +14,7 @@ Trace b_caffe_log(const LogText& log);
 Trace netai_log(const LogText& log);
 Trace mgwfbp_log(const LogText& log);
 Trace astra_text(const LogText& log);
+Trace kineto(const LogText& log);
 
 // Whether a content looks like the format.
 bool is_layers_csv(std::string_view text);
@@ -21,6 +22,7 @@ bool is_b_caffe_log(std::string_view text);
 bool is_netai_log(std::string_view text);
 bool is_mgwfbp_log(std::string_view text);
 bool is_astra_text(std::string_view text);
+bool is_kineto(std::string_view text);
 
 struct TraceFormat {
   std::string_view name;
@@ -28,9 +30,10 @@ struct TraceFormat {
   std::string_view example;  // a file to try it on
   Trace (*read)(const LogText& log) = nullptr;
   bool (*fits)(std::string_view text) = nullptr;
+  bool has_own_command = false;  // several files, or options of its own
 };
 
-inline constexpr std::array<TraceFormat, 5> trace_formats{{
+inline constexpr std::array<TraceFormat, 6> trace_formats{{
     {"layers-csv", "A table of layers: index,name,params,bytes,fwd_us,bwd_us",
      "tests/data/layers.csv", layers_csv, is_layers_csv},
     {"b-caffe-log", "A log of B-Caffe: [param_id, parameters, backward_us, comm_us]",
@@ -41,6 +44,8 @@ inline constexpr std::array<TraceFormat, 5> trace_formats{{
      "tests/data/mgwfbp.log", mgwfbp_log, is_mgwfbp_log},
     {"astra-text", "A workload of ASTRA-sim 1 or SimAI as text", "tests/data/astra_text.txt",
      astra_text, is_astra_text},
+    {"kineto", "Traces of PyTorch's profiler (Kineto), one file per rank", "tests/data/kineto.json",
+     kineto, is_kineto, true},
 }};
 
 }  // namespace sgdsim

@@ -19,8 +19,8 @@ constexpr int most_workers_on_wires = 64;  // a ring among more takes longer tha
 
 class Adviser {
  public:
-  explicit Adviser(const AdviceQuestion& question) : question_(question) {
-    advice_.base = resolve_experiment(question.file, question.settings, question.cluster);
+  Adviser(const AdviceQuestion& question, ResolvedExperiment base) : question_(question) {
+    advice_.base = std::move(base);
     advice_.experiment = read_experiment(advice_.base);
     StepQuestion step = advice_.experiment.question();
     step.wants_reason = true;
@@ -71,10 +71,7 @@ class Adviser {
     if (question_.pause) question_.pause();
     ++advice_.tried;
     try {
-      std::vector<std::string> settings = question_.settings;
-      settings.insert(settings.end(), change.settings.begin(), change.settings.end());
-      const Experiment experiment =
-          read_experiment(resolve_experiment(question_.file, settings, question_.cluster));
+      const Experiment experiment = read_experiment(with_settings(advice_.base, change.settings));
       StepQuestion step = experiment.question();
       step.pause = question_.pause;
       const StepResult result = simulate_step(step);
@@ -177,6 +174,16 @@ class Adviser {
 
 }  // namespace
 
-Advice advice_on(const AdviceQuestion& question) { return Adviser(question).advise(); }
+ResolvedExperiment base_of(AdviceQuestion& question) {
+  ResolvedExperiment base = resolve_experiment(question.file, question.settings, question.cluster);
+  if (base.trace_file != question.file || base.json.contains("fidelity")) return base;
+  const std::string setting = "fidelity=closed_form";
+  question.settings.insert(question.settings.begin(), setting);
+  return with_settings(std::move(base), {setting});
+}
+
+Advice advice_on(const AdviceQuestion& question, ResolvedExperiment base) {
+  return Adviser(question, std::move(base)).advise();
+}
 
 }  // namespace sgdsim

@@ -41,6 +41,10 @@ struct Advice {
   int tried = 0;
 };
 
-Advice advice_on(const AdviceQuestion& question);
+// The step as it is. Of a trace alone, hundreds of steps are played at closed form if nothing else
+// is said, and that becomes a setting of the question.
+ResolvedExperiment base_of(AdviceQuestion& question);
+
+Advice advice_on(const AdviceQuestion& question, ResolvedExperiment base);
 
 }  // namespace sgdsim

@@ -13,7 +13,6 @@
 #include "app/usage.h"
 #include "app/write_text.h"
 #include "sim/core/error.h"
-#include "traces/trace_file.h"
 
 namespace sgdsim {
 namespace {
@@ -60,12 +59,6 @@ std::string collective_from(const std::string& log) {
   return "collective=" + curve_samples(answer_fit(arguments)).dump();
 }
 
-bool is_trace(const std::string& file) {
-  const Document document = Document::read(file);
-  const Json& json = document.root().json();
-  return json.is_object() && json.value("schema", Json()) == trace_schema;
-}
-
 AdviceQuestion question_of(const AdviseArguments& arguments) {
   AdviceQuestion question;
   question.file = arguments.file;
@@ -73,8 +66,6 @@ AdviceQuestion question_of(const AdviseArguments& arguments) {
   if (!arguments.fidelity.empty()) {
     fidelity_named(arguments.fidelity, "--fidelity");
     question.settings.push_back("fidelity=" + arguments.fidelity);
-  } else if (is_trace(arguments.file)) {
-    question.settings.emplace_back("fidelity=closed_form");  // hundreds of steps
   }
   if (!arguments.fit.empty()) question.settings.push_back(collective_from(arguments.fit));
   question.settings.insert(question.settings.end(), arguments.settings.begin(),
@@ -215,10 +206,9 @@ void advise(const AdviseArguments& arguments, Streams streams) {
   question.pause = [&] { interrupt.throw_if_asked(); };
   OutputGuard({arguments.file, arguments.cluster, arguments.fit}, arguments.force)
       .claim("--out", arguments.out, {.schema = "sgdsim/experiment/1", .beginning = {}});
+  ResolvedExperiment base = base_of(question);
   if (!arguments.out.empty()) {
     // Everything in one file, so that commands are short.
-    ResolvedExperiment base =
-        resolve_experiment(question.file, question.settings, question.cluster);
     Json whole = {{"schema", "sgdsim/experiment/1"}};
     whole.update(base.json);
     write_text(whole.dump(1) + "\n", arguments.out, streams.out);
@@ -226,7 +216,7 @@ void advise(const AdviseArguments& arguments, Streams streams) {
     question.cluster.clear();
     question.settings.clear();
   }
-  const Advice advice = advice_on(question);
+  const Advice advice = advice_on(question, std::move(base));
   if (arguments.format == "json")
     streams.out << advice_json(question, advice).dump(1) << '\n';
   else
@@ -239,7 +229,9 @@ void add_advise_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand(
       "advise", "What to change about a training step, and what that would gain, best first.");
   auto arguments = std::make_shared<AdviseArguments>();
-  command->add_option("FILE", arguments->file, "an experiment file, or a trace with --cluster")
+  command
+      ->add_option("FILE", arguments->file,
+                   "an experiment file, or a trace or a profile with --cluster")
       ->required();
   command->add_option("-c,--cluster", arguments->cluster,
                       "cluster file, in place of the experiment's");

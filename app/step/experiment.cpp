@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/beside.h"
+#include "app/kineto/kineto_import.h"
 #include "app/step/collective_field.h"
 #include "app/step/override.h"
 #include "app/transport_choice.h"
@@ -20,12 +21,18 @@ namespace {
 constexpr char experiment_schema[] = "sgdsim/experiment/1";
 constexpr int most_iterations = 10'000'000;
 
+// The content of a file; a profile becomes a trace.
+Json content_of(const std::string& field, const std::string& file) {
+  if (field == "trace" && file != "-" && is_profile(file)) return to_json(trace_of_profile(file));
+  return Document::read(file).root().json();
+}
+
 // Replaces a path by the content of its file, and says where it came from.
 std::string put_in_place(ResolvedExperiment& resolved, const std::string& field) {
   Json& json = resolved.json;
   if (!json.is_object() || !json.contains(field) || !json[field].is_string()) return {};
   const std::string found = beside(resolved.file, json[field].get<std::string>());
-  json[field] = Document::read(found).root().json();
+  json[field] = content_of(field, found);
   resolved.inputs.push_back(found);
   return found;
 }
@@ -133,16 +140,17 @@ ResolvedExperiment begin_with(const Value& value, const std::vector<std::string>
   return resolved;
 }
 
+void put_parts_in_place(ResolvedExperiment& resolved) {
+  if (auto trace = put_trace_in_place(resolved); !trace.empty()) resolved.trace_file = trace;
+  if (auto cluster = put_in_place(resolved, "cluster"); !cluster.empty())
+    resolved.cluster_file = cluster;
+  put_in_place(resolved, "collective");
+}
+
 ResolvedExperiment with_parts(ResolvedExperiment resolved) {
-  const auto put_all = [&] {
-    if (auto trace = put_trace_in_place(resolved); !trace.empty()) resolved.trace_file = trace;
-    if (auto cluster = put_in_place(resolved, "cluster"); !cluster.empty())
-      resolved.cluster_file = cluster;
-    put_in_place(resolved, "collective");
-  };
-  put_all();
+  put_parts_in_place(resolved);
   apply_settings(resolved.json, resolved.settings);
-  put_all();  // a setting may have named other files
+  put_parts_in_place(resolved);  // a setting may have named other files
   return resolved;
 }
 
@@ -151,9 +159,8 @@ ResolvedExperiment with_parts(ResolvedExperiment resolved) {
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings,
                                       const std::string& cluster) {
-  const Document document = Document::read(file);
-  ResolvedExperiment resolved = begin_with(document.root(), settings);
-  const Json& json = document.root().json();
+  const Json json = content_of("trace", file);
+  ResolvedExperiment resolved = begin_with(Value(json, file, ""), settings);
   if (json.is_object() && json.value("schema", Json()) == trace_schema) {
     resolved.json = {{"name", json.value("name", "")}, {"trace", json}};
     resolved.trace_file = file;
@@ -171,6 +178,14 @@ ResolvedExperiment resolve_experiment(const std::string& file,
 ResolvedExperiment resolve_experiment(const Value& value,
                                       const std::vector<std::string>& settings) {
   return with_parts(begin_with(value, settings));
+}
+
+ResolvedExperiment with_settings(ResolvedExperiment resolved,
+                                 const std::vector<std::string>& settings) {
+  apply_settings(resolved.json, settings);
+  put_parts_in_place(resolved);
+  resolved.settings.insert(resolved.settings.end(), settings.begin(), settings.end());
+  return resolved;
 }
 
 Experiment read_experiment(const ResolvedExperiment& resolved) {

@@ -54,11 +54,14 @@ struct ResolvedExperiment {
   std::vector<std::string> inputs;    // all files that were read
   std::vector<std::string> settings;  // that were applied
 };
-// The file may be a trace; the experiment then has nothing else, and the cluster must be given. A
-// cluster file that is given takes the place of the experiment's.
+// The file may be a trace, or a profile of PyTorch; the experiment then has nothing else, and the
+// cluster must be given. A cluster file that is given takes the place of the experiment's.
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings,
                                       const std::string& cluster = "");
+// What was resolved before with more settings on top.
+ResolvedExperiment with_settings(ResolvedExperiment resolved,
+                                 const std::vector<std::string>& settings);
 // The same for an experiment that stands inside another file.
 ResolvedExperiment resolve_experiment(const Value& value, const std::vector<std::string>& settings);
 Experiment read_experiment(const ResolvedExperiment& resolved);

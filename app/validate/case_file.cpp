@@ -251,23 +251,50 @@ std::string joined(const std::vector<std::string>& parts) {
   return all;
 }
 
+// What of a step was measured, and what the result says of it.
+struct StepPart {
+  std::string name;
+  Duration (*of)(const StepResult& result);
+};
+
+Duration mean_iteration(const StepResult& result) {
+  Duration sum;
+  for (const Duration iteration : result.iterations) sum += iteration;
+  return Duration::ps(sum.ps() / static_cast<int64_t>(result.iterations.size()));
+}
+
+const StepPart& read_part(Object& fields) {
+  static const std::vector<StepPart> parts = {
+      {"iteration", mean_iteration},
+      {"backward", [](const StepResult& result) { return result.mean.backward; }},
+      {"exposed", [](const StepResult& result) { return result.mean.exposed; }}};
+  if (!fields.has("of")) return parts.front();
+  std::vector<std::string> names;
+  for (const StepPart& part : parts) names.push_back(part.name);
+  const std::string name = read_one_of(fields, "of", "part of a step", names).text();
+  return *std::find_if(parts.begin(), parts.end(),
+                       [&](const StepPart& part) { return part.name == name; });
+}
+
 CaseRow read_experiment_row(const Value& value, const Value& base) {
   Object fields(value);
   CaseRow row;
   read_outcome(fields, row);
   const std::vector<std::string> settings = read_settings(fields);
   const auto messages = read_messages(fields);
+  const StepPart& part = read_part(fields);
   fields.done();
   const auto experiment = read_set_experiment(base, settings, value);
   for (const Layer& layer : experiment->trace.layers) row.size += layer.gradient;
   row.point = settings.empty() ? "as it is" : joined(settings);
   row.inputs = {{"set", settings}};
-  row.predict = [experiment, messages] {
+  if (part.name != "iteration") {
+    row.point += ", " + part.name;
+    row.inputs["of"] = part.name;
+  }
+  row.predict = [experiment, messages, of = part.of] {
     const StepResult result = simulate_step(experiment->question());
-    Duration sum;
-    for (const Duration iteration : result.iterations) sum += iteration;
-    return Prediction{Duration::ps(sum.ps() / static_cast<int64_t>(result.iterations.size())),
-                      messages ? difference(result.messages, *messages) : ""};
+    return Prediction{of(result), messages ? difference(result.messages, *messages) : ""};
   };
   return row;
 }

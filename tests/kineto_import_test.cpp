@@ -1,0 +1,194 @@
+// `sgdsim import kineto` as people use it: files in, a trace and a case out, and the case replayed.
+#include <chrono>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/core/json.h"
+#include "tests/kineto_reading.h"
+#include "tests/run_program.h"
+#include "traces/trace_file.h"
+
+namespace sgdsim {
+namespace {
+
+using profiler::contains;
+
+// A folder with profiles in it.
+class Folder {
+ public:
+  std::string file(const std::string& name) const { return folder_.name() + "/" + name; }
+  std::string put(const std::string& name, const std::string& text) const {
+    std::ofstream(file(name), std::ios::binary) << text;
+    return file(name);
+  }
+
+ private:
+  Temporary folder_{Temporary::Kind::folder};
+};
+
+Ran import(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"import", "kineto"});
+  return run_sgdsim(arguments);
+}
+
+TEST_CASE("kineto import: the sample that ships is what the writer writes") {
+  const std::string file = std::string(SGDSIM_SOURCE_DIR) + "/tests/data/kineto.json";
+  CHECK((read_text(file) == KinetoWriter{}.text()));
+}
+
+TEST_CASE("kineto import: two ranks, plain and packed, to a trace and a case that validates") {
+  const Folder folder;
+  KinetoWriter first;
+  KinetoWriter second;
+  second.rank = 1;
+  second.waiting_ns = [](int, int) { return 100'000; };
+  const std::string plain = folder.put("run.pt.trace.json", first.text());
+  const std::string packed = folder.put("b.json.gz", packed_as_gzip(second.text()));
+  const std::string table =
+      folder.put("p.csv", "name,elements\na,500\nb,300000\nc,2000000\nd,1000\n");
+  const std::string out = folder.file("t.json");
+  const std::string one = folder.file("c.json");
+  const Ran ran = import({plain, packed, "--out", out, "--case", one, "--parameters", table,
+                          "--batch", "32", "--model", "m", "--device", "d"});
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  CHECK(ran.out.empty());
+  CHECK(contains(ran.log, "94 events, rank 1 of 2 ranks, Invented GPU"));
+  CHECK(contains(ran.log, "device 0, stream 7 (computes)"));
+  const Trace trace = read_trace_file(out);
+  CHECK(trace.name == "run");
+  CHECK(trace.model == "m");
+  CHECK(trace.device == "d");
+  CHECK(trace.batch == 32);
+  CHECK(trace.layers.front().name == "a");
+
+  // A message starts when its gradients are ready and takes the least of what was recorded. After
+  // the last one comes the update: the middle of 34.7 ms (rank 0) and 34.5 ms (rank 1).
+  const int64_t end_ns = first.exchange_ns(5, 1).second;
+  const int64_t update_ns = first.period_ns - end_ns - 100'000;
+  const Ran validated = run_sgdsim({"validate", one, "--rows", "--format", "json"});
+  INFO(validated.log);
+  CHECK(validated.exit_code == 0);
+  const Json rows = Json::parse(validated.out)["suites"][0]["cases"][0]["rows"];
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0]["predicted_ps"] == 1000 * (end_ns + update_ns));
+  CHECK(rows[0]["measured_us"] == first.period_ns / 1000);
+  CHECK(!rows[0].contains("wrong"));
+  CHECK(rows[1]["of"] == "backward");
+  CHECK(rows[1]["predicted_ps"] == 1000 * (first.ready_ns(3) - first.forward_ns));
+  CHECK(rows[2]["of"] == "exposed");
+  CHECK(rows[2]["predicted_ps"] == 1000 * (end_ns - first.ready_ns(3)));
+}
+
+TEST_CASE("kineto import: standard input and output, and a cluster for the case") {
+  const Folder folder;
+  const std::string profile = folder.put("run.json", KinetoWriter{}.text());
+  const Ran ran = run_sgdsim({"import", "kineto", "-"}, {.input_file = profile, .output_file = {}});
+  REQUIRE(ran.exit_code == 0);
+  CHECK(read_trace(Document::parse(ran.out, "out").root()).name == "trace");
+  const std::string cluster =
+      folder.put("cluster.json",
+                 R"({"schema": "sgdsim/cluster/1", "shape": "single_switch", "nodes": 2,
+          "nic": {"latency": "0 us", "bandwidth": "1 GBps"}})");
+  const std::string one = folder.file("c.json");
+  REQUIRE(import({profile, "--case", one, "--cluster", cluster, "--out", folder.file("t.json")})
+              .exit_code == 0);
+  CHECK(Json::parse(read_text(one))["experiment"]["cluster"] == "cluster.json");
+  const Ran validated = run_sgdsim({"validate", one, "--rows", "--format", "json"});
+  const Json row = Json::parse(validated.out)["suites"][0]["cases"][0]["rows"][0];
+  // A ring of two takes a message's bytes once over 1 GB/s: 8.004 ms from 11.6 ms on, then 1.202
+  // ms; the update is 34.7 ms.
+  CHECK(row["predicted_us"].get<double>() == doctest::Approx(11'600 + 8'004 + 1'202 + 34'700));
+}
+
+TEST_CASE("kineto import: what is refused, with nothing written") {
+  const Folder folder;
+  const std::string profile = folder.put("run.json", KinetoWriter{}.text());
+  KinetoWriter silent;
+  silent.kernel_name = "some_kernel";
+  const std::string quiet = folder.put("quiet.json", silent.text());
+  const std::string wrong = folder.put("wrong.csv", "name,elements\na,1\nb,1\nc,1\nd,1\n");
+  struct Row {
+    const char* reason;
+    std::vector<std::string> arguments;
+    const char* sentence;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"no file", {folder.file("none.json")}, "none.json: cannot be read: No such file"},
+           {"a folder", {folder.file("")}, "expected a file, found a folder"},
+           {"no communication", {quiet}, "is of 2 ranks, but has no kernel of NCCL or RCCL"},
+           {"twice the same", {profile, profile}, "is of rank 0, as a file before it"},
+           {"bad pattern", {profile, "--communication", "("}, "is no regular expression"},
+           {"bad rank", {profile, "--rank", "x"}, "--rank: expected a rank, a whole number"},
+           {"cluster without case", {profile, "--cluster", "x"}, "--case"},
+           {"no such cluster",
+            {profile, "--case", "-", "--out", folder.file("t"), "--cluster", "x"},
+            "x: cannot be read"},
+           {"two outputs, one stream", {profile, "--case", "-"}, "standard output already takes"},
+           {"output over input", {profile, "--out", profile}, profile.c_str()},
+           {"buckets that do not fit",
+            {profile, "--parameters", wrong, "--out", folder.file("t"), "--case", folder.file("c")},
+            "--case: bucket 1 was recorded with 2001000 elements"},
+           {"no profile", {wrong}, "byte 1: expected \"{\", found \"n\""}}) {
+    INFO(row.reason);
+    const Ran ran = import(row.arguments);
+    INFO(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.out.empty());
+    CHECK(contains(ran.log, row.sentence));
+    CHECK(!std::filesystem::exists(folder.file("t")));
+    CHECK(!std::filesystem::exists(folder.file("c")));
+  }
+}
+
+TEST_CASE("kineto import: the buckets of a case are recorded ones, and must be whole gradients") {
+  const Folder folder;
+  const std::string profile = folder.put("run.json", KinetoWriter{}.text());
+  const std::string one = folder.file("c.json");
+  REQUIRE(import({profile, "--case", one, "--out", folder.file("t.json")}).exit_code == 0);
+  Json json = Json::parse(read_text(one));
+  CHECK(json["experiment"]["strategy"]["sizes"] == Json::array({"8004 KB", "1202 KB"}));
+  struct Row {
+    Json sizes;
+    const char* sentence;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{"8.004 MB", "1.201 MB"}, "sizes/1: expected a bucket of whole gradients"},
+           {{"8.004 MB"}, "sizes: hold 2 of 4 gradients"},
+           {{"8004 KB", "1202 KB", "4 B"}, "sizes/2: expected a bucket of whole gradients"},
+           {{"0 B"}, "expected a bucket of more than 0 B"}}) {
+    INFO(row.sentence);
+    json["experiment"]["strategy"]["sizes"] = row.sizes;
+    const Ran ran = run_sgdsim({"validate", folder.put("bad.json", json.dump())});
+    INFO(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(contains(ran.log, row.sentence));
+  }
+}
+
+// 1 GB plain and packed, at most 60 s and 300 MB each: run by hand, with --no-skip.
+TEST_CASE("kineto import: one gigabyte" * doctest::skip()) {
+  const Folder folder;
+  KinetoWriter writer;
+  writer.steps = 10;
+  writer.fillers = 42'000;
+  for (const bool as_gzip : {false, true}) {
+    const std::string file = folder.file(as_gzip ? "big.json.gz" : "big.json");
+    write_kineto_file(writer, file, as_gzip);
+    const auto begin = std::chrono::steady_clock::now();
+    const Ran ran = import({file, "--out", folder.file("t.json"), "--force"});
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    MESSAGE(std::filesystem::file_size(file), " bytes: ", seconds.count(), " s, ",
+            ran.most_memory_B, " bytes of memory");
+    REQUIRE(ran.exit_code == 0);
+    CHECK(seconds.count() < 60);
+    CHECK(ran.most_memory_B < 300'000'000);
+    const Trace trace = read_trace_file(folder.file("t.json"));
+    for (std::size_t g = 0; g < 4; ++g)
+      CHECK(trace.layers[3 - g].ready == Duration::ns(writer.ready_ns(g)));
+  }
+}
+
+}  // namespace
+}  // namespace sgdsim

@@ -1,0 +1,43 @@
+// The bytes of a file in pieces, plain or unpacked from gzip, so that a file of any size is read in
+// the same memory.
+//
+// gzip is known by its first two bytes, whatever the file is called. A packed file that ends too
+// early or is damaged gives the bytes up to there and says so afterwards.
+#pragma once
+
+#include <istream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace sgdsim::profiler {
+
+class Unpacker;
+
+class ByteSource {
+ public:
+  // "-" is standard input. InputError if it cannot be read.
+  explicit ByteSource(const std::string& file);
+  ByteSource(std::string text, std::string file);  // of a file that was read before
+  ~ByteSource();
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  std::string_view next();  // empty at the end
+  const std::string& file() const { return file_; }
+  bool is_damaged() const { return damaged_; }  // known once next() was empty
+
+ private:
+  std::string_view next_stored();
+  std::string_view next_unpacked();
+
+  std::string file_;
+  std::unique_ptr<std::istream> opened_;
+  std::istream* stream_;
+  std::string stored_;                // what was read last
+  std::unique_ptr<Unpacker> packed_;  // if the file is gzip
+  bool begun_ = false;
+  bool damaged_ = false;
+};
+
+}  // namespace sgdsim::profiler

@@ -1,0 +1,130 @@
+// What was launched within a window belongs to it, whenever the device does it.
+#include "traces/kineto/open_step.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace sgdsim::profiler {
+namespace {
+
+// Sorted by time; windows that overlap end where the next begins.
+std::vector<OpenStep> open_steps(const ProfileRecords& records) {
+  std::vector<StepWindow> windows = records.windows;
+  std::sort(windows.begin(), windows.end(), [](const StepWindow& a, const StepWindow& b) {
+    return std::tie(a.start_ns, a.number) < std::tie(b.start_ns, b.number);
+  });
+  std::vector<OpenStep> steps;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    if (i + 1 < windows.size())
+      windows[i].end_ns = std::min(windows[i].end_ns, windows[i + 1].start_ns);
+    steps.emplace_back().window = windows[i];
+  }
+  return steps;
+}
+
+OpenStep* step_at(std::vector<OpenStep>& steps, int64_t at_ns) {
+  const auto after =
+      std::upper_bound(steps.begin(), steps.end(), at_ns,
+                       [](int64_t at, const OpenStep& step) { return at < step.window.start_ns; });
+  if (after == steps.begin()) return nullptr;
+  OpenStep& step = *(after - 1);
+  return at_ns < step.window.end_ns ? &step : nullptr;
+}
+
+// Marks the calls that launched something.
+class LaunchMarks {
+ public:
+  explicit LaunchMarks(const ProfileRecords& records)
+      : first_(records.launches.data()), used_(records.launches.size()) {}
+  void mark(const LaunchCall* call) { used_[static_cast<std::size_t>(call - first_)] = true; }
+  bool is_marked(std::size_t i) const { return used_[i]; }
+
+ private:
+  const LaunchCall* first_;
+  std::vector<bool> used_;
+};
+
+void add_message(const ProfileRecords& records, const DeviceWork& work, const LaunchCall* launch,
+                 std::vector<OpenStep>& steps) {
+  OpenStep* step = step_at(steps, launch != nullptr ? launch->at_ns : work.start_ns);
+  if (step == nullptr) return;
+  const DeviceMessage& message = records.messages[static_cast<std::size_t>(work.message)];
+  step->messages.push_back({.kernel = message.kernel,
+                            .facts = message.facts,
+                            .start_ns = work.start_ns,
+                            .end_ns = work.end_ns,
+                            .launch_ns = launch != nullptr ? launch->at_ns : work.start_ns,
+                            .launch_thread = launch != nullptr ? launch->thread : -1});
+}
+
+// The number of kernels whose launch is not in the file.
+std::size_t add_work(const ProfileRecords& records, const Launches& launches,
+                     std::size_t compute_stream, std::vector<OpenStep>& steps) {
+  std::size_t unlaunched = 0;
+  LaunchMarks marks(records);
+  for (const DeviceWork& work : records.work) {
+    const LaunchCall* launch = launches.of(work.correlation);
+    if (launch != nullptr) {
+      marks.mark(launch);
+    } else {
+      ++unlaunched;
+      if (OpenStep* step = step_at(steps, work.start_ns)) ++step->missing;
+    }
+    if (work.message != no_message)
+      add_message(records, work, launch, steps);
+    else if (launch != nullptr && static_cast<std::size_t>(work.stream) == compute_stream)
+      if (OpenStep* step = step_at(steps, launch->at_ns))
+        step->computing.push_back({launch->thread, launch->at_ns, work.start_ns, work.end_ns});
+  }
+  for (std::size_t i = 0; i < records.launches.size(); ++i)
+    if (records.launches[i].is_kernel && !marks.is_marked(i))
+      if (OpenStep* step = step_at(steps, records.launches[i].at_ns)) ++step->missing;
+  return unlaunched;
+}
+
+void add_operators(const ProfileRecords& records, std::vector<OpenStep>& steps) {
+  const bool has_outer =
+      std::any_of(records.operators.begin(), records.operators.end(),
+                  [](const auto& one) { return one.kind == BackwardKind::gradient; });
+  for (BackwardOperator one : records.operators) {
+    if (one.kind == BackwardKind::inner_gradient) {
+      if (has_outer) continue;
+      one.kind = BackwardKind::gradient;
+    }
+    if (OpenStep* step = step_at(steps, one.at_ns)) step->operators.push_back(one);
+  }
+}
+
+void sort_all(std::vector<OpenStep>& steps) {
+  for (OpenStep& step : steps) {
+    std::stable_sort(step.computing.begin(), step.computing.end(), [](auto& a, auto& b) {
+      return std::tie(a.thread, a.launch_ns, a.end_ns) < std::tie(b.thread, b.launch_ns, b.end_ns);
+    });
+    std::stable_sort(step.operators.begin(), step.operators.end(), [](auto& a, auto& b) {
+      return std::tie(a.at_ns, a.thread) < std::tie(b.at_ns, b.thread);
+    });
+    std::stable_sort(step.messages.begin(), step.messages.end(),
+                     [](auto& a, auto& b) { return a.start_ns < b.start_ns; });
+  }
+}
+
+}  // namespace
+
+int64_t OpenStep::zero_ns() const {
+  int64_t zero = std::numeric_limits<int64_t>::max();
+  for (const ComputeWork& work : computing) zero = std::min(zero, work.start_ns);
+  return zero;
+}
+
+SortedProfile sorted_into_steps(const ProfileRecords& records, const Launches& launches,
+                                std::size_t compute_stream) {
+  SortedProfile sorted;
+  sorted.steps = open_steps(records);
+  sorted.unlaunched = add_work(records, launches, compute_stream, sorted.steps);
+  add_operators(records, sorted.steps);
+  sort_all(sorted.steps);
+  return sorted;
+}
+
+}  // namespace sgdsim::profiler

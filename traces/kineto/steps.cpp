@@ -1,0 +1,298 @@
+// One step after another, from what happened in its window.
+#include "traces/kineto/steps.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "sim/core/error.h"
+#include "traces/kineto/open_step.h"
+
+namespace sgdsim::profiler {
+namespace {
+
+constexpr int64_t longest_step_ns = 3'600'000'000'000;
+
+// ---- streams
+
+std::vector<StreamUse> stream_uses(const ProfileRecords& records) {
+  std::vector<StreamUse> uses;
+  for (const std::string& name : records.streams) uses.push_back({name, 0, 0});
+  for (const DeviceWork& work : records.work) {
+    StreamUse& use = uses[static_cast<std::size_t>(work.stream)];
+    int64_t& sum = work.message == no_message ? use.computing_ns : use.communicating_ns;
+    // What overflows is longer than any step anyway.
+    if (__builtin_add_overflow(sum, work.end_ns - work.start_ns, &sum))
+      sum = std::numeric_limits<int64_t>::max();
+  }
+  return uses;
+}
+
+// ---- one step
+
+// Of the kernels that the thread had launched by then; they are sorted, so that it is the last.
+const ComputeWork* last_launched(const OpenStep& step, int32_t thread, int64_t by_ns) {
+  const auto after =
+      std::upper_bound(step.computing.begin(), step.computing.end(), std::pair(thread, by_ns),
+                       [](const auto& wanted, const ComputeWork& work) {
+                         return wanted < std::pair(work.thread, work.launch_ns);
+                       });
+  if (after == step.computing.begin() || (after - 1)->thread != thread) return nullptr;
+  return &*(after - 1);
+}
+
+// The first kernel that the thread launched in or after its first operator of the backward pass.
+std::optional<int64_t> backward_start(const OpenStep& step) {
+  const BackwardOperator& first = step.operators.front();
+  std::optional<int64_t> start;
+  for (const ComputeWork& work : step.computing)
+    if (work.thread == first.thread && work.launch_ns >= first.at_ns)
+      start = std::min(start.value_or(work.start_ns), work.start_ns);
+  return start;
+}
+
+bool is_allreduce(const StepMessage& message) {
+  const std::string& name = message.facts.collective;
+  if (!name.empty()) return name.starts_with("allreduce") || name.starts_with("all_reduce");
+  return message.kernel.find("AllReduce") != std::string::npos;
+}
+
+// DDP reduces buckets from the threads of the backward pass. Where nobody does, the all-reduces
+// after its beginning are taken.
+void mark_buckets(const OpenStep& open, ProfiledStep& step) {
+  const int64_t backward_ns = open.operators.front().at_ns;
+  std::set<int32_t> threads;
+  for (const BackwardOperator& one : open.operators)
+    if (one.kind == BackwardKind::gradient) threads.insert(one.thread);
+  const auto on_gradient_thread = [&](const StepMessage& message) {
+    return threads.contains(message.launch_thread);
+  };
+  std::vector<StepMessage*> reductions;
+  for (StepMessage& message : step.messages)
+    if (is_allreduce(message) && message.launch_ns >= backward_ns) reductions.push_back(&message);
+  const bool from_gradients = std::any_of(reductions.begin(), reductions.end(),
+                                          [&](auto* one) { return on_gradient_thread(*one); });
+  for (StepMessage* message : reductions)
+    message->is_bucket = !from_gradients || on_gradient_thread(*message);
+}
+
+// Why a step cannot be used; empty: it can.
+struct Reading {
+  ProfiledStep step;
+  std::size_t raised = 0;  // gradients that were ready before the one before them
+  std::string problem;
+};
+
+Reading read_gradients(const OpenStep& open, Reading reading) {
+  const int64_t zero = open.zero_ns();
+  int64_t latest = 0;
+  for (const BackwardOperator& one : open.operators) {
+    if (one.kind != BackwardKind::gradient) continue;
+    const ComputeWork* work = last_launched(open, one.thread, one.at_ns);
+    if (work == nullptr) {
+      reading.problem = "a gradient has no kernel before it";
+      return reading;
+    }
+    const int64_t ready = work->end_ns - zero;
+    if (ready < latest) ++reading.raised;
+    latest = std::max(latest, ready);
+    reading.step.ready_ns.push_back(latest);
+  }
+  if (reading.step.ready_ns.empty()) reading.problem = "no gradient (AccumulateGrad) is in it";
+  return reading;
+}
+
+void read_messages(const OpenStep& open, ProfiledStep& step) {
+  const int64_t zero = open.zero_ns();
+  step.messages = open.messages;
+  mark_buckets(open, step);
+  std::vector<int64_t> gradients_ns;
+  for (const BackwardOperator& one : open.operators)
+    if (one.kind == BackwardKind::gradient) gradients_ns.push_back(one.at_ns);
+  for (StepMessage& message : step.messages) {
+    message.gradients_before = static_cast<std::size_t>(
+        std::upper_bound(gradients_ns.begin(), gradients_ns.end(), message.launch_ns) -
+        gradients_ns.begin());
+    message.start_ns -= zero;
+    message.end_ns -= zero;
+    message.launch_ns -= zero;
+  }
+}
+
+// To the next step, if that one has kernels; else as long as the CPU's window, but not shorter than
+// what the device still did.
+void read_iteration(const OpenStep& open, const OpenStep* next, ProfiledStep& step) {
+  const int64_t zero = open.zero_ns();
+  step.has_next =
+      next != nullptr && next->window.number == open.window.number + 1 && !next->computing.empty();
+  if (step.has_next) {
+    step.iteration_ns = next->zero_ns() - zero;
+    return;
+  }
+  step.iteration_ns = open.window.end_ns - open.window.start_ns;
+  for (const ComputeWork& work : open.computing)
+    step.iteration_ns = std::max(step.iteration_ns, work.end_ns - zero);
+  step.iteration_ns = std::max(step.iteration_ns, step.communicated_ns());
+}
+
+Reading read_step(const OpenStep& open, const OpenStep* next, bool is_cut_off) {
+  Reading reading;
+  reading.step.number = open.window.number;
+  if (open.computing.empty()) {
+    reading.problem = "no kernel was launched in it";
+    return reading;
+  }
+  if (is_cut_off && open.missing > 0) {
+    reading.problem = "the file ends too early, and kernels or their launches are missing";
+    return reading;
+  }
+  if (open.operators.empty()) {
+    reading.problem = "no gradient (AccumulateGrad) is in it";
+    return reading;
+  }
+  reading = read_gradients(open, std::move(reading));
+  if (!reading.problem.empty()) return reading;
+  ProfiledStep& step = reading.step;
+  const auto start = backward_start(open);
+  step.backward_ns = start ? *start - open.zero_ns() : step.ready_ns.front();
+  step.backward_ns = std::clamp<int64_t>(step.backward_ns, 0, step.ready_ns.front());
+  read_messages(open, step);
+  read_iteration(open, next, step);
+  for (const StepMessage& message : step.messages)
+    if (message.is_bucket && message.start_ns < 0)
+      reading.problem = "an all-reduce of its gradients starts before its first kernel";
+  if (step.iteration_ns > longest_step_ns) reading.problem = "it takes more than an hour";
+  if (step.update_ns() < 0)
+    reading.problem = "its gradients were exchanged after the next step had begun";
+  return reading;
+}
+
+std::string counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what;
+}
+
+// What a step has, to be compared with others: gradients, computing kernels, elements of buckets.
+using StepShape = std::tuple<std::size_t, std::size_t, std::vector<int64_t>>;
+
+StepShape shape_of(const ProfiledStep& step, const OpenStep& open) {
+  std::vector<int64_t> elements;
+  for (const StepMessage& message : step.messages)
+    if (message.is_bucket) elements.push_back(message.facts.elements);
+  return {step.ready_ns.size(), open.computing.size(), elements};
+}
+
+// Where a file ends too early, parts of a step may be missing that nothing else refers to. So a
+// step counts only if another one is like it.
+void refuse_single(const std::vector<OpenStep>& open, std::vector<Reading>& readings) {
+  std::map<StepShape, int> counts;
+  for (std::size_t i = 0; i < open.size(); ++i)
+    if (readings[i].problem.empty()) ++counts[shape_of(readings[i].step, open[i])];
+  for (std::size_t i = 0; i < open.size(); ++i)
+    if (readings[i].problem.empty() && counts[shape_of(readings[i].step, open[i])] < 2)
+      readings[i].problem = "the file ends too early, and no other step is like it";
+}
+
+void read_steps(const std::vector<OpenStep>& open, bool is_cut_off, bool keep_first,
+                RankProfile& profile) {
+  std::vector<Reading> readings;
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const OpenStep* next = i + 1 < open.size() && !is_cut_off ? &open[i + 1] : nullptr;
+    readings.push_back(read_step(open[i], next, is_cut_off));
+  }
+  if (is_cut_off) refuse_single(open, readings);
+  std::size_t raised = 0;
+  for (std::size_t i = open.size() > 1 && !keep_first ? 1 : 0; i < open.size(); ++i) {
+    Reading& reading = readings[i];
+    if (reading.problem.empty()) {
+      raised += reading.raised;
+      profile.steps.push_back(std::move(reading.step));
+    } else {
+      profile.warnings.push_back("step " + std::to_string(open[i].window.number) +
+                                 " is left out: " + reading.problem);
+    }
+  }
+  if (raised > 0)
+    profile.warnings.push_back(counted(raised,
+                                       "gradients seem to be ready before the one before them; "
+                                       "they are taken to be ready together"));
+}
+
+// Work beside the compute stream is not looked at; much of it makes ready times doubtful.
+void warn_of_streams(const StreamUse& compute, RankProfile& profile) {
+  constexpr int64_t few = 10;  // a tenth
+  for (const StreamUse& use : profile.streams)
+    if (use.name != compute.name && use.computing_ns > compute.computing_ns / few)
+      profile.warnings.push_back(use.name + " computes too; gradients are taken to wait for " +
+                                 compute.name + " only");
+}
+
+}  // namespace
+
+int64_t StepMessage::size_B() const {
+  const int64_t size = bytes_of_type(facts.type);
+  return facts.elements < 0 || size == 0 ? -1 : facts.elements * size;
+}
+
+std::vector<StepMessage> ProfiledStep::buckets() const {
+  std::vector<StepMessage> all;
+  for (const StepMessage& message : messages)
+    if (message.is_bucket) all.push_back(message);
+  return all;
+}
+
+int64_t ProfiledStep::communicated_ns() const {
+  int64_t end = last_ready_ns();
+  for (const StepMessage& message : messages)
+    if (message.is_bucket) end = std::max(end, message.end_ns);
+  return end;
+}
+
+RankProfile profile_of(ProfileRecords records, bool keep_first) {
+  RankProfile profile;
+  profile.file = records.file;
+  profile.job = records.job;
+  profile.events = records.events;
+  profile.is_cut_off = records.is_cut_off;
+  for (const auto& [what, count] : records.oddities)
+    profile.warnings.push_back(counted(static_cast<std::size_t>(count), what));
+  if (records.is_cut_off) profile.warnings.push_back("the file ends too early");
+  if (records.windows.empty())
+    throw InputError(records.file,
+                     "no training step in " + std::to_string(records.events) +
+                         " events: expected ProfilerStep#N, which torch.profiler writes when "
+                         "step() is called after every iteration");
+  profile.streams = stream_uses(records);
+  const auto compute =
+      std::max_element(profile.streams.begin(), profile.streams.end(),
+                       [](auto& a, auto& b) { return a.computing_ns < b.computing_ns; });
+  if (compute == profile.streams.end() || compute->computing_ns == 0)
+    throw InputError(records.file,
+                     "no kernel of a GPU that computes; expected a trace that was "
+                     "recorded with ProfilerActivity.CUDA");
+  profile.compute_stream = compute->name;
+  warn_of_streams(*compute, profile);
+  const Launches launches(records);
+  const std::size_t incomplete = complete_facts(records, launches);
+  const SortedProfile sorted = sorted_into_steps(
+      records, launches, static_cast<std::size_t>(compute - profile.streams.begin()));
+  if (launches.repeated() > 0)
+    profile.warnings.push_back(
+        counted(launches.repeated(), "launches with a correlation of another one"));
+  if (sorted.unlaunched > 0)
+    profile.warnings.push_back(
+        counted(sorted.unlaunched, "kernels and copies whose launch is missing"));
+  if (incomplete > 0)
+    profile.warnings.push_back(counted(incomplete, "collectives of unknown kind or size"));
+  read_steps(sorted.steps, records.is_cut_off, keep_first, profile);
+  if (profile.steps.empty()) {
+    std::string reasons;
+    for (const std::string& warning : profile.warnings) reasons += "; " + warning;
+    throw InputError(records.file, "no step can be used" + reasons);
+  }
+  return profile;
+}
+
+}  // namespace sgdsim::profiler
