@@ -131,6 +131,22 @@ TEST_CASE("kineto: what cannot be used is counted by kind") {
   CHECK(one.ready.front() == Duration::ns(writer.ready_ns(0)));
 }
 
+TEST_CASE("kineto: kernels without a launch, and launches without a kernel, are counted") {
+  const KinetoWriter writer;
+  const std::string text = writer.text();
+  const auto changed = [&](const std::string& what, const std::string& instead) {
+    std::string other = text;
+    return profile(other.replace(other.rfind(what), what.size(), instead));
+  };
+  // The last one of the file is the optimizer's.
+  const std::string kernel = "\"kernel\", \"name\": \"multi_tensor_apply_kernel\"";
+  CHECK(warns(changed(kernel, "\"x\", \"name\": \"x\"").warnings,
+              "1 launches whose kernel is missing"));
+  CHECK(warns(changed("cudaLaunchKernel", "cudaEventRecord").warnings,
+              "1 kernels and copies whose launch is missing"));
+  CHECK(changed("schemaVersion", "schemaVersion").warnings.empty());
+}
+
 // Wherever a file ends, the answer is a refusal or the times of whole steps: all are alike here.
 TEST_CASE("kineto: a file that ends anywhere gives right figures or none") {
   KinetoWriter writer;

@@ -1,7 +1,9 @@
 // Profiles of PyTorch (Kineto) whose figures are known because we invented them: steps, ranks,
 // collectives, and the trace that they make.
+#include <algorithm>
 #include <doctest/doctest.h>
 
+#include "sim/core/json.h"
 #include "tests/kineto_reading.h"
 #include "traces/kineto/to_trace.h"
 #include "traces/registry.h"
@@ -37,6 +39,19 @@ TEST_CASE("kineto: times of steps, the first left out") {
     CHECK(one.buckets[b].transfer == Duration::ns(writer.transfer_ns[b]));
     CHECK(one.buckets[b].gradients == 2);
   }
+}
+
+TEST_CASE("kineto: events in another order, without blanks, are the same profile") {
+  KinetoWriter writer;
+  writer.facts = KinetoWriter::Facts::around_launch;
+  writer.waiting_ns = [](int step, int bucket) { return 1000 * step + 100 * bucket; };
+  const Trace trace = kineto({writer.text(), "f.json", {}});
+  Json json = Json::parse(writer.text());
+  std::reverse(json["traceEvents"].begin(), json["traceEvents"].end());
+  CHECK(kineto({json.dump(), "f.json", {}}) == trace);
+  Json last = {{"traceEvents", json["traceEvents"]}};
+  last.update(json);
+  CHECK(kineto({last.dump(), "f.json", {}}) == trace);
 }
 
 TEST_CASE("kineto: the first step is kept if it is the only one, or on demand") {

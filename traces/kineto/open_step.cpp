@@ -58,17 +58,16 @@ void add_message(const ProfileRecords& records, const DeviceWork& work, const La
                             .launch_thread = launch != nullptr ? launch->thread : -1});
 }
 
-// The number of kernels whose launch is not in the file.
-std::size_t add_work(const ProfileRecords& records, const Launches& launches,
-                     std::size_t compute_stream, std::vector<OpenStep>& steps) {
-  std::size_t unlaunched = 0;
+void add_work(const ProfileRecords& records, const Launches& launches, std::size_t compute_stream,
+              SortedProfile& sorted) {
+  std::vector<OpenStep>& steps = sorted.steps;
   LaunchMarks marks(records);
   for (const DeviceWork& work : records.work) {
     const LaunchCall* launch = launches.of(work.correlation);
     if (launch != nullptr) {
       marks.mark(launch);
     } else {
-      ++unlaunched;
+      ++sorted.unlaunched;
       if (OpenStep* step = step_at(steps, work.start_ns)) ++step->missing;
     }
     if (work.message != no_message)
@@ -77,10 +76,13 @@ std::size_t add_work(const ProfileRecords& records, const Launches& launches,
       if (OpenStep* step = step_at(steps, launch->at_ns))
         step->computing.push_back({launch->thread, launch->at_ns, work.start_ns, work.end_ns});
   }
-  for (std::size_t i = 0; i < records.launches.size(); ++i)
-    if (records.launches[i].is_kernel && !marks.is_marked(i))
-      if (OpenStep* step = step_at(steps, records.launches[i].at_ns)) ++step->missing;
-  return unlaunched;
+  for (std::size_t i = 0; i < records.launches.size(); ++i) {
+    if (!records.launches[i].is_kernel || marks.is_marked(i)) continue;
+    OpenStep* step = step_at(steps, records.launches[i].at_ns);
+    if (step == nullptr) continue;
+    ++step->missing;
+    ++sorted.workless;
+  }
 }
 
 void add_operators(const ProfileRecords& records, std::vector<OpenStep>& steps) {
@@ -121,7 +123,7 @@ SortedProfile sorted_into_steps(const ProfileRecords& records, const Launches& l
                                 std::size_t compute_stream) {
   SortedProfile sorted;
   sorted.steps = open_steps(records);
-  sorted.unlaunched = add_work(records, launches, compute_stream, sorted.steps);
+  add_work(records, launches, compute_stream, sorted);
   add_operators(records, sorted.steps);
   sort_all(sorted.steps);
   return sorted;

@@ -30,6 +30,7 @@ struct OpenStep {
 struct SortedProfile {
   std::vector<OpenStep> steps;  // by time
   std::size_t unlaunched = 0;   // kernels and copies whose launch is not in the file
+  std::size_t workless = 0;     // launches of kernels, in steps, whose kernel is not in the file
 };
 
 SortedProfile sorted_into_steps(const ProfileRecords& records, const Launches& launches,

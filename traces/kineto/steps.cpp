@@ -284,6 +284,8 @@ RankProfile profile_of(ProfileRecords records, bool keep_first) {
   if (sorted.unlaunched > 0)
     profile.warnings.push_back(
         counted(sorted.unlaunched, "kernels and copies whose launch is missing"));
+  if (sorted.workless > 0)
+    profile.warnings.push_back(counted(sorted.workless, "launches whose kernel is missing"));
   if (incomplete > 0)
     profile.warnings.push_back(counted(incomplete, "collectives of unknown kind or size"));
   read_steps(sorted.steps, records.is_cut_off, keep_first, profile);
