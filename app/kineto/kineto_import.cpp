@@ -2,6 +2,7 @@
 #include "app/kineto/kineto_import.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 

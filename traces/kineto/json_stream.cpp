@@ -122,10 +122,8 @@ void JsonStream::read_escape(std::string& text) {
     case 'r':
     case 't':
       return keep(text, ' ');
-    case 'u':
-      return keep(text, '?');  // its four digits follow as text
     default:
-      return keep(text, '?');
+      return keep(text, '?');  // of \u, four digits follow as text
   }
 }
 

@@ -1,7 +1,6 @@
 // A regular expression over names of kernels, safe against patterns that would take for ever.
 #pragma once
 
-#include <map>
 #include <regex>
 #include <string>
 #include <string_view>

@@ -258,7 +258,7 @@ RankProfile profile_of(ProfileRecords records, bool keep_first) {
   profile.is_cut_off = records.is_cut_off;
   for (const auto& [what, count] : records.oddities)
     profile.warnings.push_back(counted(static_cast<std::size_t>(count), what));
-  if (records.is_cut_off) profile.warnings.push_back("the file ends too early");
+  if (records.is_cut_off) profile.warnings.emplace_back("the file ends too early");
   if (records.windows.empty())
     throw InputError(records.file,
                      "no training step in " + std::to_string(records.events) +

@@ -56,9 +56,9 @@ Gradients listed(const Recording& recording, const ParameterSizes& sizes, std::s
   if (sizes.parameters.size() != count) throw InputError(sizes.origin, counts(count, sizes));
   Gradients gradients;
   gradients.element_B.assign(count, usual_element_B);
-  for (auto one = sizes.parameters.rbegin(); one != sizes.parameters.rend(); ++one) {
-    gradients.names.push_back(one->first);
-    gradients.elements.push_back(one->second);
+  for (std::size_t i = count; i-- > 0;) {
+    gradients.names.push_back(sizes.parameters[i].first);
+    gradients.elements.push_back(sizes.parameters[i].second);
   }
   if (recording.buckets.empty())
     no_buckets = "no all-reduce of gradients was recorded";
