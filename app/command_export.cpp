@@ -2,6 +2,7 @@
 #include <memory>
 #include <sstream>
 
+#include "app/chakra_export.h"
 #include "app/commands.h"
 #include "app/step/experiment.h"
 #include "app/step/override.h"
@@ -58,7 +59,7 @@ void export_goal(const GoalArguments& arguments, Streams streams) {
     const StepSchedule schedule(question);
     write_goal_head(text, static_cast<uint32_t>(schedule.ranks()));
     for (int rank = 0; rank < schedule.ranks(); ++rank) {
-      const StepSchedule::RankWork work = schedule.of_rank(rank);
+      const RankWork work = schedule.of_rank(rank);
       const std::size_t all = work.operations.size() * static_cast<std::size_t>(schedule.ranks());
       if (rank == 0 && all > most_operations)
         throw InputError("", "some " + std::to_string(all) + " operations; the most are " +
@@ -99,6 +100,7 @@ void add_export_command(CLI::App& program, Streams streams) {
   command->require_subcommand(1);
   command->footer("Example:\n  sgdsim export dot topologies/data/fat_tree_k8.json | dot -Tsvg");
   add_goal(*command, streams);
+  add_chakra_export(*command, streams);
   add_trace_exports(*command, streams);
   for (const GraphFormat& format : graph_formats) {
     CLI::App* one =

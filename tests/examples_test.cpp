@@ -143,7 +143,8 @@ TEST_CASE("examples: those of the help run") {
                                            "trace scale",
                                            "trace merge-layers",
                                            "trace diff",
-                                           "trace check"};
+                                           "trace check",
+                                           "export chakra"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;

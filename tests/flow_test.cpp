@@ -269,7 +269,7 @@ TEST_CASE("flow: a step is as long as its schedule, replayed") {
         const StepSchedule written(question);
         RankSchedule schedule(static_cast<uint32_t>(written.ranks()));
         for (int rank = 0; rank < written.ranks(); ++rank) {
-          StepSchedule::RankWork work = written.of_rank(rank);
+          RankWork work = written.of_rank(rank);
           schedule.write(static_cast<uint32_t>(rank), work.operations, work.requirements);
         }
         const CollectiveOptions& options = experiment.cost.job().options;

@@ -244,7 +244,7 @@ Replayed replay_of(const Experiment& experiment, bool exact) {
   std::ostringstream out;
   write_goal_head(out, static_cast<uint32_t>(written.ranks()));
   for (int rank = 0; rank < written.ranks(); ++rank) {
-    const StepSchedule::RankWork work = written.of_rank(rank);
+    const RankWork work = written.of_rank(rank);
     write_goal_rank(out, static_cast<uint32_t>(rank), work.operations, work.requirements, exact);
   }
   const RankSchedule schedule = parse_goal(out.str(), "test");

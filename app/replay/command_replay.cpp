@@ -1,4 +1,4 @@
-// `sgdsim replay`: a schedule of what every rank does, on a network.
+// `sgdsim replay`: a schedule of what every rank does, or a Chakra trace, on a network.
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <limits>
@@ -7,6 +7,7 @@
 #include "app/collective/ranges.h"
 #include "app/commands.h"
 #include "app/interrupt.h"
+#include "app/replay/chakra_schedule.h"
 #include "app/step/override.h"
 #include "app/table.h"
 #include "app/usage.h"
@@ -22,7 +23,10 @@ namespace sgdsim {
 namespace {
 
 struct ReplayArguments {
-  std::string file;
+  std::vector<std::string> files;
+  std::string groups;
+  std::vector<std::string> algorithms;
+  std::string flops;
   std::string cluster;
   std::vector<std::string> settings;
   std::string fidelity = "message";
@@ -123,12 +127,23 @@ std::string text_of(const RankSchedule& schedule, uint32_t place) {
   return text + ", tag " + (one.tag == RankOperation::any ? "any" : std::to_string(one.tag));
 }
 
+// A schedule of either format.
+struct ReplayedFile {
+  std::string name;
+  std::optional<RankSchedule> goal;
+  std::optional<ChakraSchedule> chakra;
+  const RankSchedule& schedule() const { return goal ? *goal : chakra->schedule(); }
+  std::string text_of(uint32_t place) const {
+    return goal ? sgdsim::text_of(*goal, place) : chakra->text_of(place);
+  }
+};
+
 // One line for each of the first ones, then how many more.
-void list(std::ostream& log, const RankSchedule& schedule, const std::vector<uint32_t>& places,
+void list(std::ostream& log, const ReplayedFile& file, const std::vector<uint32_t>& places,
           const std::string& why) {
   constexpr std::size_t most_lines = 10;
   for (std::size_t i = 0; i < std::min(most_lines, places.size()); ++i)
-    log << "  " << text_of(schedule, places[i]) << why << '\n';
+    log << "  " << file.text_of(places[i]) << why << '\n';
   if (places.size() > most_lines) log << "  and " << places.size() - most_lines << " more\n";
 }
 
@@ -140,39 +155,42 @@ bool is_stuck(const Replayed& played) {
   return !played.waiting.empty() || !played.not_received.empty() || played.not_begun > 0;
 }
 
-void explain(std::ostream& log, const RankSchedule& schedule, const Replayed& played) {
+void explain(std::ostream& log, const ReplayedFile& file, const Replayed& played) {
   if (!played.stopped_by.empty()) {
     log << "sgdsim: stopped by " << played.stopped_by << " with " << played.operations << " of "
-        << schedule.operations().size() << " operations done\n";
+        << file.schedule().operations().size() << " operations done\n";
     return;
   }
   log << "sgdsim: the schedule is stuck: " << counted(played.waiting.size(), "operation")
       << " waiting, " << counted(played.not_received.size(), "message") << " not received, "
       << counted(played.not_begun, "operation") << " behind them not begun\n";
-  list(log, schedule, played.waiting, ": still waiting");
-  list(log, schedule, played.not_received, ": nobody receives it");
+  list(log, file, played.waiting, ": still waiting");
+  list(log, file, played.not_received, ": nobody receives it");
 }
 
 Time last_of(const Replayed& played) {
   return *std::max_element(played.ends.begin(), played.ends.end());
 }
 
-Json to_json(const ReplayArguments& arguments, const RankSchedule& schedule,
-             const Replayed& played) {
+Json to_json(const ReplayedFile& file, const Replayed& played) {
+  const RankSchedule& schedule = file.schedule();
   Json ends = Json::array();
   for (const Time end : played.ends) ends.push_back(end.ps());
   const bool complete = played.stopped_by.empty() && !is_stuck(played);
-  return {{"schema", "sgdsim/replay/1"},
-          {"schedule", arguments.file},
-          {"ranks", schedule.ranks()},
-          {"complete", complete},
-          {"makespan_ps", last_of(played).ps()},
-          {"end_ps", std::move(ends)},
-          {"operations", schedule.operations().size()},
-          {"operations_done", played.operations},
-          {"messages", played.messages},
-          {"wire_B", played.wire_B},
-          {"events", played.events}};
+  Json json = {{"schema", "sgdsim/replay/1"},
+               {"schedule", file.name},
+               {"ranks", schedule.ranks()},
+               {"complete", complete},
+               {"makespan_ps", last_of(played).ps()},
+               {"end_ps", std::move(ends)},
+               {"operations", schedule.operations().size()},
+               {"operations_done", played.operations},
+               {"messages", played.messages},
+               {"wire_B", played.wire_B},
+               {"events", played.events}};
+  if (file.chakra)
+    if (const auto notes = file.chakra->notes(); !notes.empty()) json["warnings"] = notes;
+  return json;
 }
 
 void print(std::ostream& out, const RankSchedule& schedule, const Replayed& played) {
@@ -186,12 +204,9 @@ void print(std::ostream& out, const RankSchedule& schedule, const Replayed& play
       << first - played.ends.begin() << ")\n";
 }
 
-void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
-  const RankSchedule schedule = read_goal(arguments.file);
-  Replay question;
-  question.schedule = &schedule;
-  question.costs = costs_of(arguments);
-  const std::optional<Cluster> cluster = cluster_of(arguments, schedule.ranks());
+// What the options say about messages. The wires are kept where they are asked for.
+void set_messages(const ReplayArguments& arguments, const std::optional<Cluster>& cluster,
+                  std::unique_ptr<Resources>& wires, Replay& question) {
   if (cluster) question.network = &cluster->network;
   question.shares_ports = arguments.ports == "shared";
   if (question.shares_ports && !cluster)
@@ -203,7 +218,6 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
     question.send_buffer_B =
         static_cast<double>(parse_bytes(arguments.send_buffer, "--send-buffer").count());
   }
-  std::unique_ptr<Resources> wires;
   if (arguments.fidelity == "flow") {
     wires = wires_for(arguments, cluster);
     question.resources = wires.get();
@@ -213,15 +227,95 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
     throw InputError("--routing", "has no effect without --fidelity flow");
   }
   question.alpha = arguments.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
+}
+
+void set_limits(const ReplayArguments& arguments, ReplayLimits& limits) {
   if (!arguments.max_events.empty())
-    question.limits.events = static_cast<uint64_t>(
+    limits.events = static_cast<uint64_t>(
         parse_whole(arguments.max_events, 1, std::numeric_limits<int64_t>::max(), "--max-events"));
   if (!arguments.max_sim_time.empty())
-    question.limits.end = Time() + parse_duration(arguments.max_sim_time, "--max-sim-time");
-  if (const std::vector<uint32_t> circle = schedule.find_circle(); !circle.empty()) {
-    streams.log << "sgdsim: " << arguments.file << ": " << counted(circle.size(), "operation")
-                << " in a circle, each waiting for the next\n";
-    list(streams.log, schedule, circle, "");
+    limits.end = Time() + parse_duration(arguments.max_sim_time, "--max-sim-time");
+}
+
+// Operations a second, a number such as 312e12.
+double flops_of(const std::string& text) {
+  if (text.empty()) return 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || value > 1e30)
+    throw InputError("--flops", "expected operations a second, as 312e12, got \"" + text + "\"");
+  return value;
+}
+
+ChakraQuestion chakra_question(const ReplayArguments& arguments,
+                               const std::optional<Cluster>& cluster) {
+  ChakraQuestion question;
+  question.files = files_by_rank(arguments.files);
+  question.has_groups = !arguments.groups.empty();
+  if (question.has_groups)
+    question.groups =
+        read_rank_groups(arguments.groups, static_cast<uint32_t>(question.files.size()));
+  for (const std::string& algorithm : arguments.algorithms) question.algorithms.add(algorithm);
+  question.operations_per_s = flops_of(arguments.flops);
+  question.pays_folds = cluster.has_value();
+  if (cluster && question.files.size() == static_cast<std::size_t>(cluster->network.workers()))
+    question.workers_per_node = cluster->workers_per_node;
+  return question;
+}
+
+void refuse_chakra_options(const ReplayArguments& arguments) {
+  for (const auto& [option, is_given] : {std::pair{"--groups", !arguments.groups.empty()},
+                                         {"--algorithm", !arguments.algorithms.empty()},
+                                         {"--flops", !arguments.flops.empty()}})
+    if (is_given) throw InputError(option, "has no effect on a GOAL schedule");
+}
+
+// Whether it can be played; otherwise the log says why not.
+bool is_playable(const ReplayedFile& file, Streams streams) {
+  if (file.chakra) {
+    for (const std::string& note : file.chakra->notes())
+      streams.log << "sgdsim: note: " << note << '\n';
+    const std::vector<std::string>& problems = file.chakra->problems();
+    for (std::size_t i = 0; i < problems.size(); ++i)
+      streams.log << (i == 0 ? "sgdsim: " + file.name + ": " : "") << problems[i] << '\n';
+    return problems.empty();
+  }
+  const std::vector<uint32_t> circle = file.schedule().find_circle();
+  if (circle.empty()) return true;
+  streams.log << "sgdsim: " << file.name << ": " << counted(circle.size(), "operation")
+              << " in a circle, each waiting for the next\n";
+  list(streams.log, file, circle, "");
+  return false;
+}
+
+void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
+  const bool is_chakra = arguments.files.size() > 1 || looks_like_chakra(arguments.files.front());
+  ReplayedFile file;
+  file.name = arguments.files.front();
+  if (arguments.files.size() > 1)
+    file.name += " and " + std::to_string(arguments.files.size() - 1) + " more";
+  if (!is_chakra) {
+    refuse_chakra_options(arguments);
+    file.goal.emplace(read_goal(arguments.files.front()));
+  }
+  const auto ranks = is_chakra ? static_cast<uint32_t>(arguments.files.size()) : file.goal->ranks();
+  Replay question;
+  question.costs = costs_of(arguments);
+  const std::optional<Cluster> cluster = cluster_of(arguments, ranks);
+  std::unique_ptr<Resources> wires;
+  set_messages(arguments, cluster, wires, question);
+  set_limits(arguments, question.limits);
+  const Network by_parameters = Network::uniform(
+      static_cast<int>(ranks), {question.costs.flight, question.costs.per_byte, {}});
+  ChakraQuestion chakra;
+  if (is_chakra) {
+    chakra = chakra_question(arguments, cluster);
+    chakra.network = cluster ? &cluster->network : &by_parameters;
+    chakra.alpha = question.alpha;
+    file.chakra.emplace(chakra);
+  }
+  question.schedule = &file.schedule();
+  if (!is_playable(file, streams)) {
     exit_code = exit_stuck;
     return;
   }
@@ -229,11 +323,11 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   question.pause = [&] { interrupt.throw_if_asked(); };
   const Replayed played = play(question);
   if (arguments.format == "json")
-    streams.out << to_json(arguments, schedule, played).dump(1) << '\n';
+    streams.out << to_json(file, played).dump(1) << '\n';
   else
-    print(streams.out, schedule, played);
+    print(streams.out, file.schedule(), played);
   if (played.stopped_by.empty() && !is_stuck(played)) return;
-  explain(streams.log, schedule, played);
+  explain(streams.log, file, played);
   exit_code = exit_stuck;
 }
 
@@ -241,12 +335,24 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
 
 void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
   CLI::App* command = program.add_subcommand(
-      "replay", "Play a schedule of what every rank computes, sends and receives.");
+      "replay", "Play a schedule, or a Chakra trace, of what every rank does.");
   auto arguments = std::make_shared<ReplayArguments>();
-  command->add_option("SCHEDULE", arguments->file, "a GOAL file; - is standard input")->required();
+  command
+      ->add_option("SCHEDULE", arguments->files,
+                   "a GOAL file (- is standard input), or the files of a Chakra trace, one per "
+                   "rank: step.0.et step.1.et")
+      ->required();
   command->add_option("-c,--cluster", arguments->cluster, "cluster file: messages cross its ports");
   make_repeatable(
       command->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
+  make_repeatable(command->add_option(
+      "-a,--algorithm", arguments->algorithms,
+      "Chakra: algorithm of the collectives (default: ring where it has the operation), or of "
+      "one operation: alltoall=direct"));
+  command->add_option("--groups", arguments->groups,
+                      "Chakra: JSON file with the ranks of each group (default: all ranks)");
+  command->add_option("--flops", arguments->flops,
+                      "Chakra: operations a second, for nodes with num_ops and no duration");
   command->add_option("--fidelity", arguments->fidelity, "message (default) or flow")
       ->check(one_of("fidelity", {"message", "flow"}));
   add_routing_option(*command, arguments->routing);

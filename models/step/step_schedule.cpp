@@ -1,6 +1,8 @@
 // Computation on one processor, messages on another one.
 #include "models/step/step_schedule.h"
 
+#include <algorithm>
+
 #include "models/step/compute.h"
 #include "sim/core/error.h"
 #include "sim/net/wires.h"
@@ -8,103 +10,130 @@
 namespace sgdsim {
 namespace {
 
-constexpr uint32_t computes = 0;
-constexpr uint32_t exchanges = 1;
-
 [[noreturn]] void refuse(const std::string& what) {
   throw InputError("", "a schedule of sends and receives cannot say " + what);
 }
 
-// Of every round its own tag.
-uint32_t rounds_of(const Program& program) {
-  uint32_t rounds = 0;
+// What a schedule of sends and receives cannot say of a collective.
+void check(const Program& program) {
   for (const Stage& stage : program.stages) {
     if (std::holds_alternative<Launch>(stage)) continue;
     const auto* phase = std::get_if<Phase>(&stage);
     if (phase == nullptr) refuse("what this algorithm does: blocks of pipelines, or barriers");
     if (phase->handshake != Handshake::buffered)
       refuse("that single messages wait for their receiver, as in this algorithm");
-    rounds += static_cast<uint32_t>(phase->rounds);
   }
-  return rounds;
 }
 
-// The operations of one rank, as they are added.
-class RankWriter {
+// Computing that nothing waits for in between is one operation.
+class OperationSink {
  public:
-  RankWriter(int rank, StepSchedule::RankWork& work) : rank_(rank), work_(work) {}
+  OperationSink(const StepSchedule& schedule, RankWork& work, int rank)
+      : schedule_(schedule), writer_(work), member_{rank, {}} {}
 
-  uint32_t calc(uint32_t processor, Duration length) {
-    return add({.amount = length.ps(), .processor = processor});
+  void forward(const std::vector<Duration>& layers) {
+    Duration length;
+    for (const Duration layer : layers) length += layer;
+    computed_ = writer_.calc(RankWriter::computes, length);
   }
-  uint32_t add(const RankOperation& one) {
-    work_.operations.push_back(one);
-    return static_cast<uint32_t>(work_.operations.size() - 1);
+  void backward(const std::vector<Duration>& layers, int from, int to) {
+    Duration length;
+    for (int layer = from; layer >= to; --layer) length += layers[static_cast<std::size_t>(layer)];
+    compute(length);
   }
-  void require(uint32_t then, const std::vector<uint32_t>& first) {
-    for (const uint32_t one : first) work_.requirements.push_back({one, then, false});
-  }
-
-  // What the last round requires is required of the next one.
-  void play(const Program& program, const Wires& wires, uint32_t tag, std::vector<uint32_t>& last) {
-    for (const Stage& stage : program.stages) {
-      if (const auto* launch = std::get_if<Launch>(&stage)) {
-        const uint32_t launched = calc(exchanges, launch->length);
-        require(launched, last);
-        last = {launched};
-        continue;
-      }
-      const auto& phase = std::get<Phase>(stage);
-      const auto rounds = static_cast<uint32_t>(phase.rounds);
-      if (phase.team.takes_part(rank_)) play(phase, wires, tag, last);
-      tag += rounds;
+  void compress(Duration length) { compute(length); }
+  void exchange(const StepSchedule::Message& message) {
+    last_.push_back(computed_);
+    if (message.encoded.local > Duration()) {
+      const uint32_t local = writer_.calc(RankWriter::exchanges, message.encoded.local);
+      writer_.require(local, last_);
+      last_ = {local};
     }
+    schedule_.play(message, writer_, member_, last_);
+  }
+  void update(Duration length) {
+    const uint32_t end = writer_.calc(RankWriter::computes, length);
+    last_.push_back(computed_);
+    writer_.require(end, last_);
   }
 
  private:
-  void play(const Phase& phase, const Wires& wires, uint32_t tag, std::vector<uint32_t>& last) {
-    const int v = phase.team.relative(rank_);
-    const int lane = phase.team.lane(rank_);
-    const std::vector<uint32_t> before = last;
-    std::vector<uint32_t> all;
-    for (int round = 0; round < phase.rounds; ++round, ++tag) {
-      const int to = phase.receiver(round, v);
-      const int from = phase.sender(round, v);
-      std::vector<uint32_t> now;
-      const std::vector<uint32_t>& required = phase.at_once ? before : last;
-      if (to >= 0) {
-        now.push_back(add(message(RankVerb::send, phase.sent_B(round, v, lane),
-                                  phase.team.colleague(rank_, v, to), tag)));
-        require(now.back(), required);
-      }
-      if (from >= 0) {
-        const int sender = phase.team.colleague(rank_, v, from);
-        const double size_B = phase.sent_B(round, from, lane);
-        now.push_back(add(message(RankVerb::receive, size_B, sender, tag)));
-        require(now.back(), required);
-        const Duration fold = wires.leg(sender, rank_, size_B, phase.folds).fold;
-        if (fold > Duration()) {
-          const uint32_t folded = calc(exchanges, fold);
-          require(folded, now);  // and the sender's port is free
-          now = {folded};
-        }
-      }
-      if (now.empty()) continue;
-      last = now;
-      all.insert(all.end(), now.begin(), now.end());
-    }
-    if (phase.at_once && !all.empty()) last = all;
-  }
-  static RankOperation message(RankVerb verb, double size_B, int peer, uint32_t tag) {
-    return {.amount = Bytes::nearest(size_B).count(),
-            .peer = static_cast<uint32_t>(peer),
-            .tag = tag,
-            .processor = exchanges,
-            .verb = verb};
+  void compute(Duration length) {
+    if (length == Duration()) return;
+    const uint32_t next = writer_.calc(RankWriter::computes, length);
+    writer_.require(next, {computed_});
+    computed_ = next;
   }
 
-  int rank_;
-  StepSchedule::RankWork& work_;
+  const StepSchedule& schedule_;
+  RankWriter writer_;
+  RankWriter::Member member_;
+  uint32_t computed_ = 0;
+  std::vector<uint32_t> last_;  // of the messages
+};
+
+// Layer by layer, and a message as a whole.
+class NodeSink {
+ public:
+  NodeSink(const StepSchedule& schedule, std::vector<StepNode>& nodes)
+      : schedule_(schedule), nodes_(nodes) {}
+
+  void forward(const std::vector<Duration>& layers) {
+    for (std::size_t layer = 0; layer < layers.size(); ++layer)
+      compute(StepNode::Kind::forward, static_cast<int>(layer), layers[layer]);
+  }
+  void backward(const std::vector<Duration>& layers, int from, int to) {
+    for (int layer = from; layer >= to; --layer)
+      compute(StepNode::Kind::backward, layer, layers[static_cast<std::size_t>(layer)]);
+  }
+  void compress(Duration length) { compute(StepNode::Kind::compress, messages_, length); }
+  void exchange(const StepSchedule::Message& message) {
+    if (message.encoded.local > Duration()) refuse("what is computed beside the messages");
+    for (const Transfer& transfer : schedule_.transfers_of(message)) {
+      nodes_.push_back({.kind = StepNode::Kind::exchange,
+                        .number = messages_,
+                        .length = {},
+                        .operation = transfer.operation,
+                        .size = transfer.size,
+                        .waits = waits(true)});
+      exchanged_ = last_node();
+    }
+    ++messages_;
+  }
+  void update(Duration length) {
+    nodes_.push_back({.kind = StepNode::Kind::update,
+                      .number = 0,
+                      .length = length,
+                      .operation = {},
+                      .size = {},
+                      .waits = waits(true)});
+  }
+
+ private:
+  void compute(StepNode::Kind kind, int number, Duration length) {
+    if (length == Duration()) return;
+    nodes_.push_back({.kind = kind,
+                      .number = number,
+                      .length = length,
+                      .operation = {},
+                      .size = {},
+                      .waits = waits(false)});
+    computed_ = last_node();
+  }
+  uint32_t last_node() const { return static_cast<uint32_t>(nodes_.size() - 1); }
+  // Behind what was computed, and what was exchanged.
+  std::vector<uint32_t> waits(bool on_messages) const {
+    std::vector<uint32_t> all;
+    if (computed_) all.push_back(*computed_);
+    if (on_messages && exchanged_) all.push_back(*exchanged_);
+    return all;
+  }
+
+  const StepSchedule& schedule_;
+  std::vector<StepNode>& nodes_;
+  std::optional<uint32_t> computed_;
+  std::optional<uint32_t> exchanged_;
+  int messages_ = 0;
 };
 
 }  // namespace
@@ -135,64 +164,74 @@ void StepSchedule::prepare(const PlannedMessage& planned) {
     const Transfer& transfer = message.encoded.transfers[static_cast<std::size_t>(i)];
     if (transfer.size.count() == 0) continue;
     Prepared& prepared = programs_.emplace_back();
+    prepared.transfer = transfer;
     prepared.program = question_.cost.program_of(transfer, prepared.network);
     message.programs.push_back(programs_.size() - 1);
-    tags_ += rounds_of(prepared.program);
+    check(prepared.program);
+    tags_ += *rounds_of(prepared.program);
   }
   messages_.push_back(std::move(message));
 }
 
-StepSchedule::RankWork StepSchedule::of_rank(int rank) const {
+void StepSchedule::play(const Message& message, RankWriter& writer,
+                        const RankWriter::Member& member, std::vector<uint32_t>& last) const {
+  uint32_t tag = message.first_tag;
+  for (const std::size_t place : message.programs) {
+    const Prepared& one = programs_[place];
+    const Wires wires(one.network ? *one.network : question_.cluster->network,
+                      question_.cost.job().options.alpha);
+    writer.play(one.program, &wires, member, tag, last);
+    tag += *rounds_of(one.program);
+  }
+}
+
+std::vector<Transfer> StepSchedule::transfers_of(const Message& message) const {
+  std::vector<Transfer> transfers;
+  for (const std::size_t place : message.programs) {
+    if (programs_[place].network) refuse("that adding up costs something else than on the cluster");
+    transfers.push_back(programs_[place].transfer);
+  }
+  return transfers;
+}
+
+// What a rank does, in order. An update that takes no time is none.
+template <class Sink>
+void StepSchedule::tell(int rank, Sink& sink) const {
   const Trace& trace = *question_.trace;
-  RankWork work;
-  RankWriter writer(rank, work);
   const WorkerWork layers =
       draw_work(trace, backward_, question_.workers, fixed_[static_cast<std::size_t>(rank)],
                 {question_.seed, rank, 0});
-  Duration forward;
-  for (const Duration length : layers.forward) forward += length;
-  uint32_t computed = writer.calc(computes, forward);
-  auto compute = [&](Duration length) {
-    if (length == Duration()) return;
-    const uint32_t next = writer.calc(computes, length);
-    writer.require(next, {computed});
-    computed = next;
-  };
+  sink.forward(layers.forward);
   auto next_layer = static_cast<int>(trace.layers.size()) - 1;
-  auto backward_to = [&](int layer) {
-    Duration length;
-    for (; next_layer >= layer; --next_layer)
-      length += layers.backward[static_cast<std::size_t>(next_layer)];
-    compute(length);
+  const auto backward_to = [&](int layer) {
+    sink.backward(layers.backward, next_layer, layer);
+    next_layer = std::min(next_layer, layer - 1);
   };
   if (plan_.after_backward) backward_to(0);
-  std::vector<uint32_t> last;
   Duration decompress;
   for (const Message& message : messages_) {
     backward_to(message.planned->first_layer);
-    compute(scaled(message.encoded.compress, layers.factor));
+    sink.compress(scaled(message.encoded.compress, layers.factor));
     decompress += scaled(message.encoded.decompress, layers.factor);
-    last.push_back(computed);
-    if (message.encoded.local > Duration()) {
-      const uint32_t local = writer.calc(exchanges, message.encoded.local);
-      writer.require(local, last);
-      last = {local};
-    }
-    uint32_t tag = message.first_tag;
-    for (const std::size_t place : message.programs) {
-      const Prepared& one = programs_[place];
-      const Network& network = one.network ? *one.network : question_.cluster->network;
-      writer.play(one.program, Wires(network, question_.cost.job().options.alpha), tag, last);
-      tag += rounds_of(one.program);
-    }
+    sink.exchange(message);
   }
   backward_to(0);
   const Duration update = decompress + scaled(trace.update, layers.factor);
-  if (update == Duration()) return work;
-  const uint32_t end = writer.calc(computes, update);
-  last.push_back(computed);
-  writer.require(end, last);
+  if (update > Duration()) sink.update(update);
+}
+
+RankWork StepSchedule::of_rank(int rank) const {
+  RankWork work;
+  OperationSink sink(*this, work, rank);
+  tell(rank, sink);
   return work;
+}
+
+std::vector<StepNode> StepSchedule::nodes_of(int rank) const {
+  std::vector<StepNode> nodes;
+  NodeSink sink(*this, nodes);
+  tell(rank, sink);
+  return nodes;
 }
 
 }  // namespace sgdsim

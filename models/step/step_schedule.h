@@ -4,10 +4,21 @@
 
 #include <vector>
 
+#include "models/collective/rank_writer.h"
 #include "models/step/step.h"
-#include "sim/work/rank_schedule.h"
 
 namespace sgdsim {
+
+// A part of the step on one rank, where messages are not sends and receives yet.
+struct StepNode {
+  enum class Kind : uint8_t { forward, backward, compress, exchange, update };
+  Kind kind = Kind::forward;
+  int number = 0;  // of the layer, or of the message
+  Duration length;
+  Operation operation = Operation::allreduce;  // exchange
+  Bytes size;
+  std::vector<uint32_t> waits;  // for the ends of those (places in the list)
+};
 
 class StepSchedule {
  public:
@@ -16,24 +27,31 @@ class StepSchedule {
   explicit StepSchedule(const StepQuestion& question);
 
   int ranks() const { return question_.cluster->network.workers(); }
-  struct RankWork {
-    std::vector<RankOperation> operations;
-    std::vector<RankSchedule::Requirement> requirements;
-  };
   RankWork of_rank(int rank) const;
+  // The same before messages become sends and receives, in an order in which it can be played.
+  // InputError where an exchange is more than its operation and its size.
+  std::vector<StepNode> nodes_of(int rank) const;
 
- private:
   struct Message {
     const PlannedMessage* planned = nullptr;
     Encoded encoded;
     std::vector<std::size_t> programs;  // of its transfers
     uint32_t first_tag = 0;
   };
+  void play(const Message& message, RankWriter& writer, const RankWriter::Member& member,
+            std::vector<uint32_t>& last) const;
+  std::vector<Transfer> transfers_of(const Message& message) const;
+  const GradientPlan& plan() const { return plan_; }
+
+ private:
   struct Prepared {
+    Transfer transfer;
     Program program;
     std::optional<Network> network;  // if folding costs something else than on the cluster
   };
   void prepare(const PlannedMessage& planned);
+  template <class Sink>
+  void tell(int rank, Sink& sink) const;
 
   const StepQuestion& question_;
   std::vector<Duration> backward_;  // of each layer, as traced

@@ -1,0 +1,112 @@
+// Which file is which rank's, which ranks a group has, and which algorithm plays an operation.
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <set>
+
+#include "app/replay/chakra_schedule.h"
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+
+namespace sgdsim {
+namespace {
+
+// "/runs/step.12.et.gz" is rank 12 of "/runs/step".
+struct RankName {
+  std::string prefix;
+  uint64_t rank = 0;
+};
+std::optional<RankName> rank_name(std::string file) {
+  for (const char* ending : {".gz", ".et", ".json"})
+    if (file.ends_with(ending)) file.resize(file.size() - std::string_view(ending).size());
+  const std::size_t point = file.rfind('.');
+  if (point == file.npos) return std::nullopt;
+  RankName name{file.substr(0, point), 0};
+  const char* end = file.data() + file.size();
+  const auto [stop, error] = std::from_chars(file.data() + point + 1, end, name.rank);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return name;
+}
+
+constexpr std::size_t most_chakra_ranks = 1 << 20;
+
+}  // namespace
+
+std::vector<std::string> files_by_rank(const std::vector<std::string>& files) {
+  if (files.size() > most_chakra_ranks)
+    throw InputError("", "more than " + std::to_string(most_chakra_ranks) + " files");
+  std::vector<std::string> by_rank(files.size());
+  std::size_t named = 0;
+  std::set<std::string> prefixes;
+  for (const std::string& file : files)
+    if (const auto name = rank_name(file)) {
+      ++named;
+      prefixes.insert(name->prefix);
+    }
+  if (named == 0) return files;
+  if (named < files.size())
+    throw InputError(files.front(), "some names say their rank, as step.3.et, and some do not");
+  if (prefixes.size() > 1)
+    throw InputError(*prefixes.begin() + ".*", "is one trace, and " + *prefixes.rbegin() +
+                                                   ".* another one; give the files of one");
+  for (const std::string& file : files) {
+    const uint64_t rank = rank_name(file)->rank;
+    if (rank >= files.size())
+      throw InputError(file, "is rank " + std::to_string(rank) + " by its name, but there are " +
+                                 std::to_string(files.size()) +
+                                 " files: every rank from 0 on needs one");
+    if (!by_rank[rank].empty())
+      throw InputError(file,
+                       "is rank " + std::to_string(rank) + " by its name, as is " + by_rank[rank]);
+    by_rank[rank] = file;
+  }
+  return by_rank;
+}
+
+RankGroups read_rank_groups(const std::string& file, uint32_t ranks) {
+  const Document document = Document::read(file);
+  RankGroups groups;
+  for (const auto& [name, list] : document.root().entries()) {
+    std::vector<uint32_t> members;
+    std::set<uint32_t> met;
+    list.for_each_item([&](const Value& value) {
+      const auto rank = static_cast<uint32_t>(value.whole(0, int64_t{ranks} - 1));
+      if (!met.insert(rank).second) value.fail("rank " + std::to_string(rank) + " stands twice");
+      members.push_back(rank);
+    });
+    if (members.empty()) list.fail("a group without ranks");
+    groups[name] = std::move(members);
+  }
+  return groups;
+}
+
+AlgorithmChoice::AlgorithmChoice() {
+  const auto set = [this](Operation operation, const char* name) {
+    chosen_[static_cast<std::size_t>(operation)] = &algorithm_named(name, "");
+  };
+  set(Operation::allreduce, "ring");
+  set(Operation::allgather, "ring");
+  set(Operation::reduce_scatter, "ring");
+  set(Operation::alltoall, "direct");
+  set(Operation::broadcast, "mst");
+  set(Operation::reduce, "mst");
+}
+
+void AlgorithmChoice::add(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == text.npos) {
+    const Algorithm& algorithm = algorithm_named(text, "--algorithm");
+    for (const Operation operation : algorithm.operations)
+      chosen_[static_cast<std::size_t>(operation)] = &algorithm;
+    return;
+  }
+  const Operation operation = operation_named(text.substr(0, equals), "--algorithm");
+  const Algorithm& algorithm = algorithm_named(text.substr(equals + 1), "--algorithm");
+  if (!algorithm.offers(operation))
+    throw InputError("--algorithm",
+                     std::string(algorithm.name) + " has no " + std::string(name_of(operation)));
+  chosen_[static_cast<std::size_t>(operation)] = &algorithm;
+}
+
+}  // namespace sgdsim
