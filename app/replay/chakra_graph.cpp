@@ -21,8 +21,8 @@ class GraphReader {
               ChakraOddities& oddities)
       : file_(file), question_(question), groups_(groups), oddities_(oddities) {}
 
-  RankGraph read() {
-    read_chakra(file_, [this](ChakraNode& node) { add(node); });
+  RankGraph read(const ChakraSource& source) {
+    source([this](ChakraNode& node) { add(node); });
     graph_.first_wait.push_back(graph_.waits.size());
     resolve();
     return std::move(graph_);
@@ -210,9 +210,10 @@ std::vector<uint32_t> circle_among(const RankGraph& graph, const std::vector<uin
 
 }  // namespace
 
-RankGraph read_graph(const std::string& file, const GraphQuestion& question, GroupNumbers& groups,
+RankGraph read_graph(const ChakraSource& source, const std::string& file,
+                     const GraphQuestion& question, GroupNumbers& groups,
                      ChakraOddities& oddities) {
-  return GraphReader(file, question, groups, oddities).read();
+  return GraphReader(file, question, groups, oddities).read(source);
 }
 
 GraphOrder order_of(const RankGraph& graph) {

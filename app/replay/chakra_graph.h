@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -57,12 +58,15 @@ struct GraphQuestion {
   bool has_groups = false;
 };
 
+// Shows all nodes of a rank.
+using ChakraSource = std::function<void(const ChakraVisitor& visit)>;
+
 // By name, in the order in which they are met. "" is every rank.
 using GroupNumbers = std::map<std::string, uint32_t>;
 
 // InputError where a node is contradictory, waits for one that is not there, or occurs twice.
-RankGraph read_graph(const std::string& file, const GraphQuestion& question, GroupNumbers& groups,
-                     ChakraOddities& oddities);
+RankGraph read_graph(const ChakraSource& source, const std::string& file,
+                     const GraphQuestion& question, GroupNumbers& groups, ChakraOddities& oddities);
 
 // The places of all nodes, so that each stands behind what it waits for, and otherwise in the order
 // of the file. Where nodes wait for each other in a circle, that is the answer instead.

@@ -108,7 +108,14 @@ bool ChakraSchedule::write_rank(uint32_t rank) {
                                   .ranks = schedule_.ranks(),
                                   .operations_per_s = question_.operations_per_s,
                                   .has_groups = question_.has_groups};
-  graph = read_graph(question_.files[rank], question, group_numbers_, oddities_);
+  const std::string& file = question_.files[rank];
+  const auto source = [&](const ChakraVisitor& visit) {
+    if (question_.read)
+      question_.read(rank, visit);
+    else
+      read_chakra(file, visit);
+  };
+  graph = read_graph(source, file, question, group_numbers_, oddities_);
   add_groups();
   const GraphOrder order = order_of(graph);
   if (order.is_circle) {

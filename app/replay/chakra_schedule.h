@@ -42,6 +42,8 @@ std::vector<std::string> files_by_rank(const std::vector<std::string>& files);
 
 struct ChakraQuestion {
   std::vector<std::string> files;  // of the ranks
+  // In place of reading the files.
+  std::function<void(uint32_t rank, const ChakraVisitor& visit)> read = {};
   RankGroups groups;
   bool has_groups = false;
   AlgorithmChoice algorithms;

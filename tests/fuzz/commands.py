@@ -179,6 +179,7 @@ class Seeds:
             "log": all_in("traces/measurement/data/*", "tests/data/*.log", "tests/data/*.txt"),
             "table": all_in("tests/data/*.csv", "traces/data/*.csv"),
             "goal": all_in("app/schedules/*.goal"),
+            "chakra": all_in("tests/data/chakra/*.et*"),
             "flows": all_in("app/flows/*.csv"),
             "traffic": all_in("app/flows/*.json"),
             "jobs": all_in("app/job_files/*.json"),
@@ -232,6 +233,20 @@ class Input:
 
     def shipped(self, kind):
         return self.dice.choice(self.seeds.files[kind])
+
+    def chakra_files(self):
+        """A trace that ships, of two ranks or four, some of whose files have changed."""
+        dice = self.dice
+        trace = dice.choice(["pair", "deadlock", "four"])
+        words = []
+        for rank in range(4 if trace == "four" else 2):
+            data = (ROOT / f"tests/data/chakra/{trace}.{rank}.et").read_bytes()
+            path = self.folder / f"{trace}.{rank}.et"
+            path.write_bytes(mutate_bytes(dice, data) if dice.random() < 0.3 else data)
+            words.append(str(path))
+        if trace == "four" and dice.random() < 0.5:
+            words += ["--groups", str(ROOT / "tests/data/chakra/four.groups.json")]
+        return words
 
     def json_file(self, kind, mutate=None):
         """A file of this kind: as it ships, or changed, with the files that it names."""
@@ -321,6 +336,7 @@ class Input:
             "--alpha": lambda: dice.choice(["10 us", "0 us"]), "--beta": lambda: dice.choice(["0.8 ns/B", "10 Gbps"]),
             "--gamma": lambda: "0.1 ns/B", "--op": lambda: dice.choice(["allreduce", "broadcast", "allgather", "reduce"]),
             "--segments": lambda: dice.choice(["1", "2", "auto"]), "--from-collective": lambda: dice.choice(["ring", "mst"]),
+            "--groups": lambda: str(ROOT / "tests/data/chakra/four.groups.json"), "--flops": lambda: dice.choice(["1e12", "0", "5"]),
             "--L": lambda: dice.choice(["2000", "1 us", "0"]), "--o": lambda: dice.choice(["10", "0.5"]), "--g": lambda: "7", "--S": lambda: dice.choice(["0", "64 KiB"]),
             "--transport": self.transport, "--routing": lambda: dice.choice(["by_destination", "hashed", "split"]), "--bins": lambda: dice.choice(["1", "30"]),
             "--links": lambda: dice.choice(["0", "3", "1000"]), "--seed": lambda: "5", "--G": lambda: dice.choice(["1", "0.08", "1 ns/B"]), "--O": lambda: "0.01", "--max-events": lambda: dice.choice(["1", "100"]),
@@ -360,7 +376,7 @@ class Input:
             words += ["--option", self.value_of("--option")] * (dice.random() < 0.5) + ["--option", "ports=shared"] * (dice.random() < 0.3)
             return words + self.options("collective")
         if kind == "replay":
-            words = ["replay", self.text_file("goal")]
+            words = ["replay", self.text_file("goal")] if dice.random() < 0.6 else ["replay", *self.chakra_files()]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.4 else ["--L", self.value_of("--L"), "--G", self.value_of("--G")]
             return words + self.options("replay")
         if kind == "jobs":
@@ -378,6 +394,9 @@ class Input:
             listed = subprocess.run([self.program, "import", "--help"], capture_output=True, text=True).stdout
             formats = re.findall(r"^  ([a-z][a-z0-9-]+)  ", listed, re.M)
             return ["import", dice.choice(formats or [format_name]), self.text_file(file_kind), *self.options("import", 2)]
+        if kind == "export" and dice.random() < 0.2:
+            return ["export", "chakra", self.json_file("experiment"), "--set", "cluster.nodes=2", "--out", str(self.folder / "step"),
+                    *self.options("export chakra", 2)]
         if kind == "export" and dice.random() < 0.5:
             return ["export", "goal", self.json_file("experiment"), *light, *self.options("export goal", 2)]
         if kind == "export":
