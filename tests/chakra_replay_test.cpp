@@ -344,6 +344,63 @@ TEST_CASE("chakra replay: traces and options that are wrong are refused") {
   CHECK(goal.log == "sgdsim: --algorithm: has no effect on a GOAL schedule\n");
 }
 
+TEST_CASE("chakra replay: what is odd is counted in notes, also in the JSON") {
+  ChakraNode unsized = node_of(0, ChakraType::collective);
+  unsized.collective = 0;
+  ChakraNode marked = exchanging(1, all_reduce, 8);
+  marked.is_cpu_op = true;
+  ChakraNode memory = node_of(2, ChakraType::memory_load);
+  memory.tensor_size_B = 8;
+  const Nodes rank = {unsized,
+                      marked,
+                      memory,
+                      node_of(3, ChakraType::invalid),
+                      exchanging(4, all_reduce, 0),
+                      exchanging(5, all_reduce, 2, {}, "dp")};
+  const Ran ran = TraceFiles({rank, rank}).run();
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["warnings"] ==
+        Json({"2 nodes communicate and are marked is_cpu_op: they are computation of the CPU here",
+              "2 nodes are collectives without comm_size: they take their duration only",
+              "2 nodes are collectives of no bytes: they take no time",
+              "2 nodes load or store memory without a duration: they take no time",
+              "2 nodes are of no type: they take no time",
+              "without --groups, the groups \"dp\" are all ranks"}));
+  for (const Json& warning : json["warnings"])
+    CHECK(holds(ran.log, "sgdsim: note: " + warning.get<std::string>() + "\n"));
+  CHECK(json["makespan_ps"] == 4'000'000);  // two rounds of the last all-reduce
+  const Ran alone = TraceFiles({{exchanging(0, all_reduce, 1 << 20)}}).run();
+  CHECK(alone.log ==
+        "sgdsim: note: this is the file of one rank, whose collectives take no time\n");
+}
+
+TEST_CASE("chakra replay: the older variant in JSON, and shared wires") {
+  const Temporary folder(Temporary::Kind::folder);
+  std::vector<std::string> command = {"replay"};
+  for (int rank = 0; rank < 2; ++rank) {
+    command.push_back(folder.name() + "/t." + std::to_string(rank) + ".json");
+    std::ofstream(command.back())
+        << R"({"workload_graph":[{"Id":1,"Name":"c","NodeType":4,"is_cpu_op":false,"runtime":5,)"
+        << R"("data_deps":[],"comm_size":0},{"Id":0,"Name":"r","NodeType":7,"is_cpu_op":false,)"
+        << R"("runtime":0,"ctrlDeps":[1],"comm_type":0,"comm_size":2002}]})";
+  }
+  command.insert(command.end(), {"--L", "2 us", "--G", "1 ns/B", "--format", "json"});
+  const Ran ran = run_sgdsim(command);
+  REQUIRE(ran.exit_code == 0);
+  CHECK(Json::parse(ran.out)["makespan_ps"] == 5'000'000 + 2 * 3'000'000);
+  // A trace of which every message has its ports for itself is the same at both fidelities.
+  const std::string trace = "tests/data/chakra/pair.";
+  const auto on_cluster = [&](const char* fidelity) {
+    const Ran played =
+        run_sgdsim({"replay", trace + "0.et.gz", trace + "1.et", "-c",
+                    "topologies/data/10gbe_16.json", "--fidelity", fidelity, "--format", "json"});
+    REQUIRE(played.exit_code == 0);
+    return Json::parse(played.out)["makespan_ps"].get<int64_t>();
+  };
+  CHECK(on_cluster("flow") == on_cluster("message"));
+}
+
 TEST_CASE("chakra replay: files are ranks by their names") {
   using Names = std::vector<std::string>;
   CHECK(files_by_rank({"a/s.1.et", "a/s.0.et"}) == Names{"a/s.0.et", "a/s.1.et"});

@@ -131,9 +131,10 @@ bool ChakraSchedule::write_rank(uint32_t rank) {
   for (const uint32_t node : order.places) {
     write_node(writing, node);
     if (schedule_.operations().size() + writing.work.operations.size() > most_operations)
-      throw InputError(question_.files[rank],
-                       "the collectives are more than " + std::to_string(most_operations) +
-                           " sends and receives, the most that are replayed");
+      throw InputError(question_.files[rank], "the collectives are more than " +
+                                                  std::to_string(most_operations) +
+                                                  " operations, the most that are replayed; an "
+                                                  "--algorithm of fewer rounds needs fewer");
   }
   graph.waits = {};
   graph.first_wait = {};

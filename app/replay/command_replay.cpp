@@ -258,7 +258,8 @@ ChakraQuestion chakra_question(const ReplayArguments& arguments,
   for (const std::string& algorithm : arguments.algorithms) question.algorithms.add(algorithm);
   question.operations_per_s = flops_of(arguments.flops);
   question.pays_folds = cluster.has_value();
-  if (cluster && question.files.size() == static_cast<std::size_t>(cluster->network.workers()))
+  // The ranks fill whole nodes, or algorithms do not see the nodes.
+  if (cluster && question.files.size() % static_cast<std::size_t>(cluster->workers_per_node) == 0)
     question.workers_per_node = cluster->workers_per_node;
   return question;
 }
