@@ -370,6 +370,19 @@ TEST_CASE("chakra replay: what is odd is counted in notes, also in the JSON") {
   for (const Json& warning : json["warnings"])
     CHECK(holds(ran.log, "sgdsim: note: " + warning.get<std::string>() + "\n"));
   CHECK(json["makespan_ps"] == 4'000'000);  // two rounds of the last all-reduce
+  // 10 us of the CPU, and 15 us of nothing: of the span of 25 us.
+  ChakraNode early = computing(0, 4);
+  early.is_cpu_op = true;
+  early.start_us = 1'000;
+  ChakraNode late = computing(1, 6, {0});
+  late.is_cpu_op = true;
+  late.start_us = 1'019;
+  const Ran pauses = TraceFiles({{early, late}}).run();
+  CHECK(pauses.log ==
+        "sgdsim: note: by start_time_micros the CPU of rank 0 does nothing in 15 of 25 us; the "
+        "replay has pauses only where nodes wait for each other\n");
+  late.start_us = 1'004;
+  CHECK(TraceFiles({{early, late}}).run().log.empty());
   const Ran alone = TraceFiles({{exchanging(0, all_reduce, 1 << 20)}}).run();
   CHECK(alone.log ==
         "sgdsim: note: this is the file of one rank, whose collectives take no time\n");

@@ -43,6 +43,7 @@ class GraphReader {
     if (graph_.nodes.size() == std::numeric_limits<uint32_t>::max() - 1)
       throw InputError(file_, "more nodes than are read");
     GraphNode one = understand(node);
+    if (one.kind == Kind::hosts && node.start_us > 0) look_at_times(node);
     graph_.names += node.name;
     one.id = node.id;
     one.name_end = graph_.names.size();
@@ -50,6 +51,15 @@ class GraphReader {
     graph_.first_wait.push_back(graph_.waits.size());
     for (const auto* waits : {&node.control_waits, &node.data_waits})
       graph_.waits.insert(graph_.waits.end(), waits->begin(), waits->end());
+  }
+
+  void look_at_times(const ChakraNode& node) {
+    constexpr uint64_t most_us = uint64_t{1} << 62U;
+    HostTimes& times = graph_.host_times;
+    if (node.start_us > most_us) return;  // duration_of() has seen the duration
+    times.first_us = std::min(times.first_us, node.start_us);
+    times.last_us = std::max(times.last_us, node.start_us + node.duration_us);
+    times.busy_us += node.duration_us;
   }
 
   GraphNode understand(const ChakraNode& node) {

@@ -37,12 +37,22 @@ struct GraphNode {
   ChakraCollective collective = ChakraCollective::all_reduce;
 };
 
+// When the operations of the CPU ran, as the file says.
+struct HostTimes {
+  uint64_t first_us = UINT64_MAX;
+  uint64_t last_us = 0;
+  uint64_t busy_us = 0;
+  uint64_t span_us() const { return last_us > first_us ? last_us - first_us : 0; }
+  uint64_t idle_us() const { return span_us() > busy_us ? span_us() - busy_us : 0; }
+};
+
 struct RankGraph {
   std::vector<GraphNode> nodes;  // in the order of the file
   std::string names;             // one behind the other
   // What a node waits for: ids until they are resolved, then places in `nodes`.
   std::vector<uint64_t> waits;
   std::vector<uint64_t> first_wait;  // of each node, and the end
+  HostTimes host_times;
 
   std::string_view name(std::size_t place) const {
     const uint64_t begin = place == 0 ? 0 : nodes[place - 1].name_end;

@@ -364,6 +364,16 @@ std::vector<std::string> ChakraSchedule::notes() const {
     notes.emplace_back("this is the file of one rank, whose collectives take no time");
   for (std::size_t i = 0; i < sentences.size(); ++i)
     if (oddities_[i] > 0) notes.push_back(std::to_string(oddities_[i]) + " nodes " + sentences[i]);
+  const auto most_idle =
+      std::max_element(graphs_.begin(), graphs_.end(), [](const RankGraph& a, const RankGraph& b) {
+        return a.host_times.idle_us() < b.host_times.idle_us();
+      });
+  const HostTimes& times = most_idle->host_times;
+  if (times.idle_us() > times.span_us() / 10)
+    notes.push_back("by start_time_micros the CPU of rank " +
+                    std::to_string(most_idle - graphs_.begin()) + " does nothing in " +
+                    std::to_string(times.idle_us()) + " of " + std::to_string(times.span_us()) +
+                    " us; the replay has pauses only where nodes wait for each other");
   std::string groups;
   for (const Group& group : groups_)
     if (!question_.has_groups && !group.name.empty() && groups.size() < 200)
