@@ -210,3 +210,21 @@ TEST_CASE("advise: the page shows the errors of ratios") {
     CHECK(std::abs(std::stod(rows[i][2]) - 100 * known->p90) <= 0.05);
   }
 }
+
+// A profile becomes its trace on the way: the same as importing it first.
+TEST_CASE("advise: a profile is as good as its trace") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string trace = folder.name() + "/kineto.json";
+  REQUIRE(run_sgdsim({"import", "tests/data/kineto.json", "--out", trace}).exit_code == 0);
+  const Json of_trace = json_of({"advise", trace, "-c", dense, "--format", "json"});
+  const Json of_profile =
+      json_of({"advise", "tests/data/kineto.json", "-c", dense, "--format", "json"});
+  REQUIRE(of_trace["lines"].size() == of_profile["lines"].size());
+  for (std::size_t i = 0; i < of_trace["lines"].size(); ++i) {
+    CHECK(of_trace["lines"][i]["change"] == of_profile["lines"][i]["change"]);
+    CHECK(of_trace["lines"][i]["iteration_ps"] == of_profile["lines"][i]["iteration_ps"]);
+  }
+  const Json step = json_of({"run", "tests/data/kineto.json", "-c", dense, "--fidelity",
+                             "closed_form", "--format", "json"});
+  CHECK(step["iteration_ps"] == of_profile["now"]["iteration_ps"]);
+}

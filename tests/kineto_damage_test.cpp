@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/kineto_reading.h"
-#include "traces/kineto/byte_source.h"
+#include "traces/byte_source.h"
 #include "traces/kineto/event_fields.h"
 #include "traces/registry.h"
 

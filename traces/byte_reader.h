@@ -1,4 +1,4 @@
-// The bytes of a file, one after the other, unpacked if it is packed with gzip; or those of a text.
+// The bytes of a file, or of a text, as many at a time as are asked for.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "traces/byte_source.h"
+
 namespace sgdsim {
 
 class ByteReader {
  public:
   // InputError if it cannot be opened.
   static ByteReader of_file(const std::string& file);
-  // The text must outlive it; `where` is what errors name.
+  // `where` is what errors name.
   static ByteReader of_text(std::string_view text, const std::string& where);
 
   // How many were read: fewer than `most` only at the end. InputError if the file cannot be read to
@@ -22,15 +24,15 @@ class ByteReader {
   // Everything that is left; InputError if it is more than that.
   std::string rest(std::size_t most);
 
-  const std::string& where() const { return where_; }
+  const std::string& where() const { return source_->file(); }
   uint64_t offset() const { return offset_; }  // of the next byte, unpacked
 
  private:
-  explicit ByteReader(std::string where) : where_(std::move(where)) {}
+  explicit ByteReader(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
+  bool has_more();
 
-  std::string where_;
-  std::shared_ptr<void> file_;  // of zlib
-  std::string_view text_;
+  std::unique_ptr<ByteSource> source_;
+  std::string_view piece_;  // what is left of it
   uint64_t offset_ = 0;
 };
 

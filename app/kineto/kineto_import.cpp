@@ -126,7 +126,7 @@ void import_kineto(const KinetoArguments& arguments, Streams streams) {
   if (!arguments.cluster.empty()) read_cluster_file(arguments.cluster);  // a mistake shows now
   std::vector<profiler::RankProfile> profiles;
   for (const std::string& file : arguments.files) {
-    profiler::ByteSource source(file);
+    ByteSource source(file);
     const auto* others = options.communication ? &*options.communication : nullptr;
     profiles.push_back(
         profiler::profile_of(profiler::read_events(source, others), options.keep_first));
@@ -164,7 +164,7 @@ void import_profiles(const std::vector<std::string>& files, const std::string& o
 
 bool is_profile(const std::string& file) {
   constexpr std::size_t enough = 1 << 20;
-  profiler::ByteSource source(file);
+  ByteSource source(file);
   std::string head;
   while (head.size() < enough) {
     const std::string_view more = source.next();
@@ -175,7 +175,7 @@ bool is_profile(const std::string& file) {
 }
 
 Trace trace_of_profile(const std::string& file) {
-  profiler::ByteSource source(file);
+  ByteSource source(file);
   return profiler::trace_of(
              profiler::recording_of(
                  {profiler::profile_of(profiler::read_events(source, nullptr), false)}, {}),

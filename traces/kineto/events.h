@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/kineto/byte_source.h"
+#include "traces/byte_source.h"
 #include "traces/kineto/name_pattern.h"
 
 namespace sgdsim::profiler {

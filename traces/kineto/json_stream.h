@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-#include "traces/kineto/byte_source.h"
+#include "traces/byte_source.h"
 
 namespace sgdsim::profiler {
 

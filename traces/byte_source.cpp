@@ -1,5 +1,5 @@
 // zlib is used here only.
-#include "traces/kineto/byte_source.h"
+#include "traces/byte_source.h"
 
 #include <cassert>
 #include <cerrno>
@@ -12,7 +12,7 @@
 
 #include "sim/core/error.h"
 
-namespace sgdsim::profiler {
+namespace sgdsim {
 namespace {
 
 constexpr std::size_t piece_B = 1 << 18;
@@ -124,4 +124,4 @@ std::string_view ByteSource::next_unpacked() {
   return {};
 }
 
-}  // namespace sgdsim::profiler
+}  // namespace sgdsim

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace sgdsim::profiler {
+namespace sgdsim {
 
 class Unpacker;
 
@@ -40,4 +40,4 @@ class ByteSource {
   bool damaged_ = false;
 };
 
-}  // namespace sgdsim::profiler
+}  // namespace sgdsim
