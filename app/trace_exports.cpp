@@ -4,10 +4,15 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "app/collective/ranges.h"
 #include "app/step/experiment.h"
 #include "app/step/override.h"
+#include "app/traffic/traffic_file.h"
 #include "app/usage.h"
 #include "app/write_text.h"
+#include "sim/core/quantity.h"
+#include "topologies/cluster_file.h"
+#include "traces/htsim_matrix.h"
 #include "traces/trace_export.h"
 #include "traces/trace_file.h"
 
@@ -46,9 +51,53 @@ void export_trace(const TraceExport& arguments, bool is_table, Streams streams) 
   write_text(exported.text, arguments.out, streams.out);
 }
 
+struct MatrixExport {
+  std::string file;
+  std::string cluster;
+  std::string out = "-";
+  std::string seed;
+  std::vector<std::string> settings;
+  bool force = false;
+};
+
+void export_matrix(const MatrixExport& arguments, Streams streams) {
+  Json json = Document::read(arguments.cluster).root().json();
+  apply_settings(json, arguments.settings);
+  const Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
+  std::optional<uint64_t> seed;
+  if (!arguments.seed.empty())
+    seed = static_cast<uint64_t>(parse_whole(arguments.seed, 0, int64_t{1} << 62, "--seed"));
+  const auto wires = cluster.wires({});
+  const TrafficFile traffic = read_traffic(arguments.file, cluster, *wires, seed);
+  OutputGuard({arguments.file, arguments.cluster}, arguments.force)
+      .claim("--out", arguments.out, {.schema = {}, .beginning = "Nodes "});
+  if (!traffic.changes.empty())
+    streams.log << "sgdsim: note: not in the file: what becomes of links\n";
+  write_text(to_htsim_matrix(traffic.flows, cluster.network.workers()), arguments.out, streams.out);
+}
+
+void add_matrix_export(CLI::App& command, Streams streams) {
+  CLI::App* one =
+      command.add_subcommand("htsim", "Plain flows as a connection matrix of htsim (.cm).");
+  auto arguments = std::make_shared<MatrixExport>();
+  one->add_option("TRAFFIC", arguments->file, "as of sgdsim traffic; - is standard input")
+      ->required();
+  one->add_option("-c,--cluster", arguments->cluster, "cluster file")->required();
+  make_repeatable(
+      one->add_option("--set", arguments->settings, "change a field of the cluster: nodes=4"));
+  one->add_option("--seed", arguments->seed, "of what is drawn, in place of the file's");
+  one->add_option("-o,--out", arguments->out, "output file (default: standard output)");
+  add_force_option(*one, arguments->force);
+  one->footer(
+      "Example:\n  sgdsim export htsim app/flows/incast_36.json -c "
+      "topologies/data/leaf_spine_144.json");
+  one->callback([arguments, streams] { export_matrix(*arguments, streams); });
+}
+
 }  // namespace
 
 void add_trace_exports(CLI::App& command, Streams streams) {
+  add_matrix_export(command, streams);
   for (const bool is_table : {true, false}) {
     CLI::App* one = command.add_subcommand(
         is_table ? "layers-csv" : "astra-text",

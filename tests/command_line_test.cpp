@@ -50,7 +50,7 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
   check_refused({
       {"command of a command",
        {"export", "dott", "a.json"},
-       "unknown command \"dott\" (did you mean \"dot\"?); known: goal, chakra, layers-csv, "
+       "unknown command \"dott\" (did you mean \"dot\"?); known: goal, chakra, htsim, layers-csv, "
        "astra-text, "
        "dot, "
        "graphml\nsee: sgdsim "

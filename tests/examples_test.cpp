@@ -144,7 +144,8 @@ TEST_CASE("examples: those of the help run") {
                                            "trace merge-layers",
                                            "trace diff",
                                            "trace check",
-                                           "export chakra"};
+                                           "export chakra",
+                                           "export htsim"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;

@@ -141,7 +141,8 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code) {
   auto arguments = std::make_shared<TrafficArguments>();
   command
       ->add_option("TRAFFIC", arguments->file,
-                   "a traffic file (JSON), or a table start_us,from,to,size_B; - is standard input")
+                   "a traffic file (JSON), a table start_us,from,to,size_B, or a connection matrix "
+                   "of htsim; - is standard input")
       ->required();
   command->add_option("-c,--cluster", arguments->cluster, "cluster file")->required();
   make_repeatable(

@@ -8,6 +8,7 @@
 #include "models/traffic/traffic.h"
 #include "sim/core/error.h"
 #include "traces/flows_csv.h"
+#include "traces/htsim_matrix.h"
 
 namespace sgdsim {
 namespace {
@@ -89,6 +90,8 @@ TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const 
     const Document document = Document::parse(text, file);
     traffic = read_traffic(document.root(), cluster, wires, seed);
     if (traffic.flows.empty()) throw InputError(file + ": /", "the field \"flows\" is missing");
+  } else if (is_htsim_matrix(text)) {
+    traffic.flows = parse_htsim_matrix(text, file, cluster.network.workers());
   } else {
     traffic.flows = parse_flows_csv(text, file, cluster.network.workers());
   }

@@ -10,6 +10,7 @@
 #include "sim/net/port_resources.h"
 #include "sim/play/play_flows.h"
 #include "traces/flows_csv.h"
+#include "traces/htsim_matrix.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace sgdsim;
@@ -20,6 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     if (text.starts_with("{") || text.starts_with("[")) {
       const Document document = Document::parse(text, "fuzz.json");
       flows = read_flows(document.root(), network, 1);
+    } else if (is_htsim_matrix(text)) {
+      flows = parse_htsim_matrix(text, "fuzz.cm", network.workers());
     } else {
       flows = parse_flows_csv(text, "fuzz.csv", network.workers());
     }
