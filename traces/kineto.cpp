@@ -1,6 +1,6 @@
 // Traces of PyTorch's profiler (Kineto): Chrome trace events, plain or gzip, one file per rank.
 //
-// The command reads any number of files piece by piece, with options (app/kineto/). This reads one
+// The command reads any number of files piece by piece, with options (app/import/). This reads one
 // text that is in memory, without options, as all formats can. Its parts are in traces/kineto/.
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "app/beside.h"
-#include "app/kineto/kineto_import.h"
+#include "app/import/kineto_import.h"
 #include "app/step/collective_field.h"
 #include "app/step/override.h"
 #include "app/transport_choice.h"

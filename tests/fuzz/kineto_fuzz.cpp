@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "app/kineto/kineto_case.h"
+#include "app/import/kineto_case.h"
 #include "sim/core/error.h"
 #include "traces/kineto/to_trace.h"
 #include "traces/trace_file.h"

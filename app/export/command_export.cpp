@@ -2,11 +2,11 @@
 #include <memory>
 #include <sstream>
 
-#include "app/chakra_export.h"
 #include "app/commands.h"
+#include "app/export/chakra_export.h"
+#include "app/export/trace_exports.h"
 #include "app/step/experiment.h"
 #include "app/step/override.h"
-#include "app/trace_exports.h"
 #include "app/usage.h"
 #include "app/write_text.h"
 #include "models/step/step_schedule.h"

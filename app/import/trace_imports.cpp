@@ -1,10 +1,10 @@
 // What a log does not know (model, device, batch, forward time) can be given beside it.
-#include "app/trace_imports.h"
+#include "app/import/trace_imports.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "app/kineto/kineto_import.h"
+#include "app/import/kineto_import.h"
 #include "app/write_text.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"

@@ -1,5 +1,5 @@
 // The case holds the trace itself, so that it needs no other file.
-#include "app/kineto/kineto_case.h"
+#include "app/import/kineto_case.h"
 
 #include <map>
 

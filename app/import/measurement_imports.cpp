@@ -1,5 +1,5 @@
 // Logs of other programs become files that `sgdsim fit` reads.
-#include "app/measurement_imports.h"
+#include "app/import/measurement_imports.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Tables of at most some tens of rows, whatever was profiled.
-#include "app/kineto/kineto_report.h"
+#include "app/import/kineto_report.h"
 
 #include <algorithm>
 #include <map>

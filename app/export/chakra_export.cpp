@@ -1,5 +1,5 @@
 // Collectives stay whole, so that the program that plays the trace chooses how they are done.
-#include "app/chakra_export.h"
+#include "app/export/chakra_export.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>

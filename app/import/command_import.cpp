@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "app/kineto/kineto_import.h"
-#include "app/measurement_imports.h"
-#include "app/steps_imports.h"
-#include "app/trace_imports.h"
+#include "app/import/kineto_import.h"
+#include "app/import/measurement_imports.h"
+#include "app/import/steps_imports.h"
+#include "app/import/trace_imports.h"
 #include "app/usage.h"
 #include "app/write_text.h"
 #include "sim/core/error.h"

@@ -1,13 +1,13 @@
 // Options, files in their order, outputs.
-#include "app/kineto/kineto_import.h"
+#include "app/import/kineto_import.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 
-#include "app/kineto/kineto_case.h"
-#include "app/kineto/kineto_report.h"
+#include "app/import/kineto_case.h"
+#include "app/import/kineto_report.h"
 #include "app/validate/case_file.h"
 #include "app/write_text.h"
 #include "sim/core/error.h"

@@ -1,5 +1,5 @@
 // One entry per log: how many steps, how long, and how regular.
-#include "app/steps_imports.h"
+#include "app/import/steps_imports.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>

@@ -1,5 +1,5 @@
 // A trace, or that of an experiment, as other programs read it; what they cannot hold is named.
-#include "app/trace_exports.h"
+#include "app/export/trace_exports.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
