@@ -112,7 +112,8 @@ void print(std::ostream& out, const TraceDifference& difference, const Trace& fi
   Table totals({"", "first", "second"});
   const Json one = totals_of(first);
   const Json other = totals_of(second);
-  for (const auto& [name, value] : one.items()) {
+  for (const auto& [title, value] : one.items()) {
+    const std::string& name = title;
     const auto text = [&](const Json& cell) {
       if (cell.is_string()) return cell.get<std::string>();
       const auto number = cell.get<double>();
