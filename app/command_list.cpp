@@ -5,6 +5,7 @@
 
 #include "app/collective/nccl_answer.h"
 #include "app/commands.h"
+#include "app/layout/shipped.h"
 #include "app/schemas.h"
 #include "app/usage.h"
 #include "models/collective/options.h"
@@ -125,6 +126,16 @@ std::vector<Entry> transport_entries() {
   return entries;
 }
 
+std::vector<Entry> shipped_entries(std::span<const ShippedFile> files) {
+  std::vector<Entry> entries;
+  for (const ShippedFile& file : files)
+    entries.push_back({std::string(file.name), Json::parse(file.text).value("description", "")});
+  return entries;
+}
+
+std::vector<Entry> model_entries() { return shipped_entries(shipped_models()); }
+std::vector<Entry> gpu_entries() { return shipped_entries(shipped_gpus()); }
+
 std::vector<Entry> fidelity_entries() {
   return {{"closed_form", "the published formula"},
           {"message", "every message of every worker"},
@@ -159,6 +170,8 @@ const std::vector<ListedKind>& kinds() {
       {"synchronizations", synchronization_entries},
       {"traffic", traffic_entries},
       {"transports", transport_entries},
+      {"models", model_entries},
+      {"gpus", gpu_entries},
       {"fidelities", fidelity_entries},
       {"schemas", schema_entries},
   };
@@ -221,7 +234,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   command->add_option(
       "KIND", *kind,
       "algorithms, operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
-      "strategies, compressions, synchronizations, fidelities or schemas (default: all)");
+      "strategies, compressions, synchronizations, models, gpus, fidelities or schemas (default: "
+      "all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

@@ -22,16 +22,17 @@ function(sgdsim_generate_version room)
   target_include_directories(sgdsim_${room} PUBLIC ${SGDSIM_GENERATED})
 endfunction()
 
-# app/schemas/*.json become the array behind app/schemas.h.
-function(sgdsim_embed_schemas target)
-  file(GLOB schemas CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/app/schemas/*.json)
-  set(source ${SGDSIM_GENERATED}/schemas.cpp)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_schemas.cmake)
+# The .json files of a folder become the array behind `function`, of TYPE {name, text} in HEADER.
+function(sgdsim_embed_files target folder header type function)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.json)
+  set(source ${SGDSIM_GENERATED}/${function}.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake)
   add_custom_command(
     OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -D "SCHEMAS=${schemas}" -D OUTPUT=${source} -P ${script}
-    DEPENDS ${schemas} ${script}
-    COMMENT "Embedding the JSON schemas"
+    COMMAND ${CMAKE_COMMAND} -D "FILES=${files}" -D HEADER=${header} -D TYPE=${type} -D FUNCTION=${function} -D
+            OUTPUT=${source} -P ${script}
+    DEPENDS ${files} ${script}
+    COMMENT "Embedding the files of ${folder}"
     VERBATIM)
   target_sources(${target} PRIVATE ${source})
 endfunction()

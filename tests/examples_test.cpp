@@ -145,7 +145,10 @@ TEST_CASE("examples: those of the help run") {
                                            "trace diff",
                                            "trace check",
                                            "export chakra",
-                                           "export htsim"};
+                                           "export htsim",
+                                           "model",
+                                           "model show",
+                                           "layout"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;

@@ -95,6 +95,12 @@ TEST_CASE("schemas: what the program prints fits its schema") {
        "sgdsim/completion/1"},
       {"traffic app/flows/incast_4.csv -c topologies/data/10gbe_16.json", "sgdsim/completion/1"},
       {"run app/experiments/bert_base_10gbe.json --fidelity packet", "sgdsim/result/1"},
+      {"model show deepseek_v3", "sgdsim/model-show/1"},
+      {"model show mixtral_8x7b --layout 'tp2 pp4 vp2 ep4 dp4 ga8 zero2 sp recompute=full'",
+       "sgdsim/model-show/1"},
+      {"layout llama3.1_8b --gpus 8" + box, "sgdsim/layouts/1"},
+      {"layout deepseek_v3 --gpus 512 --lines 2" + box, "sgdsim/layouts/1"},
+      {"layout mixtral_8x7b --layout 'pp8 ep8 dp8 ga16 zero1'" + box, "sgdsim/layouts/1"},
       {"list", "sgdsim/list/1"},
       {"list algorithms", "sgdsim/list/1"},
   };

@@ -1,0 +1,183 @@
+// Names before files: a name of what ships has neither a dot nor a slash beyond its own.
+#include "app/layout/layout_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "app/beside.h"
+#include "app/layout/shipped.h"
+#include "app/table.h"
+#include "models/training/memory.h"
+#include "models/training/transformer_file.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double gib = 1024.0 * 1024 * 1024;
+
+const ShippedFile* find_shipped(std::span<const ShippedFile> files, const std::string& name) {
+  const auto found =
+      std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.name == name; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+bool is_path(const std::string& name) {
+  return name == "-" || name.find('/') != std::string::npos || name.ends_with(".json") ||
+         std::filesystem::exists(name);
+}
+
+Document load(const std::string& kind, const std::string& name,
+              std::span<const ShippedFile> files) {
+  if (const ShippedFile* file = find_shipped(files, name)) return Document::parse(file->text, name);
+  if (is_path(name)) return Document::read(name);
+  std::vector<std::string> known;
+  for (const ShippedFile& file : files) known.emplace_back(file.name);
+  throw InputError("", unknown_name(kind, name, known) + "; a file of yours ends in .json");
+}
+
+// What the value of a case names.
+Document load_beside(const Value& value, const std::string& kind,
+                     std::span<const ShippedFile> files) {
+  const std::string name = value.text();
+  const bool ships = find_shipped(files, name) != nullptr;
+  return load(kind, ships ? name : beside(value.file(), name), files);
+}
+
+bool can_grow(const std::string& shape) {
+  return shape == "nvlink_box" || shape == "single_switch";
+}
+
+// One change to a layout that may make it smaller.
+struct Saving {
+  std::string name;
+  Layout layout;
+};
+
+std::vector<Saving> possible_savings(const Layout& layout) {
+  std::vector<Saving> all;
+  auto add = [&](const std::string& name, auto change) {
+    Layout changed = layout;
+    change(changed);
+    if (!(changed == layout)) all.push_back({name, changed});
+  };
+  for (int zero = layout.zero + 1; zero <= 3; ++zero)
+    add("zero" + std::to_string(zero), [&](Layout& l) { l.zero = zero; });
+  if (layout.keeps_scores)
+    add("attention=flash", [](Layout& l) {
+      l.keeps_scores = false;
+      if (l.recompute == Recompute::selective) l.recompute = Recompute::none;
+    });
+  add("recompute=full", [](Layout& l) { l.recompute = Recompute::full; });
+  add("sp", [](Layout& l) { l.sequence_parallel = true; });
+  if (layout.chunks > 1) add("vp1", [](Layout& l) { l.chunks = 1; });
+  if (layout.micro_batch > 1)
+    add("mbs1", [](Layout& l) {
+      l.micro_batches *= l.micro_batch;
+      l.micro_batch = 1;
+    });
+  add("gradients=bf16", [](Layout& l) { l.half_gradients = true; });
+  auto twice = [&](const std::string& name, int64_t Layout::*size) {
+    add(name + std::to_string(2 * (layout.*size)) + " (on twice the GPUs)",
+        [&](Layout& l) { l.*size *= 2; });
+  };
+  twice("tp", &Layout::tensor);
+  twice("pp", &Layout::pipeline);
+  twice("cp", &Layout::context);
+  return all;
+}
+
+}  // namespace
+
+Transformer load_model(const std::string& name) {
+  const Document document = load("model", name, shipped_models());
+  return read_transformer(document.root());
+}
+
+Gpu load_gpu(const std::string& name) {
+  const Document document = load("GPU", name, shipped_gpus());
+  return read_gpu(document.root());
+}
+
+Transformer model_in(const Value& value) {
+  if (!value.json().is_string()) return read_transformer(value);
+  const Document document = load_beside(value, "model", shipped_models());
+  return read_transformer(document.root());
+}
+
+Gpu gpu_in(const Value& value) {
+  if (!value.json().is_string()) return read_gpu(value);
+  const Document document = load_beside(value, "GPU", shipped_gpus());
+  return read_gpu(document.root());
+}
+
+Layout load_layout(const std::string& text, const std::string& where) {
+  if (!text.ends_with(".json")) return parse_layout(text, where);
+  const Document document = Document::read(text);
+  return read_layout(document.root());
+}
+
+ClusterFile cluster_in(const Value& value, int64_t gpus) {
+  if (value.json().is_string()) return load_cluster(beside(value.file(), value.text()), gpus);
+  ClusterFile file = read_cluster(value);
+  const int64_t workers = file.cluster.network.workers();
+  if (gpus <= workers) return file;
+  if (!can_grow(file.shape))
+    throw InputError(value.where(), "the cluster has " + std::to_string(workers) + " GPUs, and " +
+                                        std::to_string(gpus) +
+                                        " are asked for; give it as many nodes");
+  const int64_t per_node = file.cluster.workers_per_node;
+  Json larger = value.json();
+  larger["nodes"] = (gpus + per_node - 1) / per_node;
+  return read_cluster(Value(larger, value.file(), value.path()));
+}
+
+ClusterFile load_cluster(const std::string& file, int64_t gpus) {
+  const Document document = Document::read(file);
+  return cluster_in(document.root(), gpus);
+}
+
+void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
+                  const std::string& where) {
+  const std::string misfit = misfit_of(model, layout, sequence);
+  if (!misfit.empty()) throw InputError(where, misfit);
+}
+
+std::string gib_text(double size_B) { return rounded(size_B / gib, 4) + " GiB"; }
+
+std::string savings_text(const Transformer& model, const Layout& layout, int64_t sequence) {
+  constexpr std::size_t most = 5;
+  const double now = largest_memory(model, layout, sequence).total_B();
+  std::vector<std::pair<double, std::string>> gains;
+  for (const Saving& saving : possible_savings(layout)) {
+    if (saving.layout.gpus() > most_gpus) continue;
+    if (!misfit_of(model, saving.layout, sequence).empty()) continue;
+    const double gain = now - largest_memory(model, saving.layout, sequence).total_B();
+    if (gain > now / 1000) gains.emplace_back(gain, saving.name);
+  }
+  std::stable_sort(gains.begin(), gains.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (gains.size() > most) gains.resize(most);
+  std::string text;
+  for (const auto& [gain, name] : gains)
+    text +=
+        (text.empty() ? "" : ", ") + name + (text.empty() ? " would save " : " ") + gib_text(gain);
+  return text;
+}
+
+void check_memory(const Transformer& model, const Layout& layout, int64_t sequence, Bytes memory,
+                  Bytes reserve, const std::string& where) {
+  const StageMemory largest = largest_memory(model, layout, sequence);
+  const double room = static_cast<double>(memory.count()) - static_cast<double>(reserve.count());
+  if (largest.total_B() <= room) return;
+  const std::string savings = savings_text(model, layout, sequence);
+  throw InputError(
+      where, "stage " + std::to_string(largest.stage) + " needs " + gib_text(largest.total_B()) +
+                 " and " + gib_text(static_cast<double>(reserve.count())) +
+                 " in reserve, which is " + gib_text(largest.total_B() - room) + " more than the " +
+                 gib_text(static_cast<double>(memory.count())) + " of a GPU; " +
+                 (savings.empty() ? "no single change helps" : savings));
+}
+
+}  // namespace sgdsim

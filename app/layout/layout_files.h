@@ -1,0 +1,39 @@
+// What a question about layouts names: a model, a GPU, a layout, a cluster of some size.
+#pragma once
+
+#include <string>
+
+#include "models/training/gpu.h"
+#include "models/training/layout.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+
+// The name of one that ships, or a file.
+Transformer load_model(const std::string& name);
+Gpu load_gpu(const std::string& name);
+// In a case file: a name, a path beside the file, or the object itself.
+Transformer model_in(const Value& value);
+Gpu gpu_in(const Value& value);
+// The short text of a layout, or a file that ends in ".json".
+Layout load_layout(const std::string& text, const std::string& where);
+
+// A cluster with at least so many GPUs; 0: as it is. One of boxes at a single switch grows by nodes
+// of its kind; any other one must have them.
+ClusterFile load_cluster(const std::string& file, int64_t gpus);
+ClusterFile cluster_in(const Value& value, int64_t gpus);
+
+// InputError with the reason if the model cannot be laid out so.
+void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
+                  const std::string& where);
+
+// "zero1 would save 12.3 GiB, recompute=full 20.1 GiB": what helps a layout that needs too much,
+// the largest gain first; empty if nothing that is known does.
+std::string savings_text(const Transformer& model, const Layout& layout, int64_t sequence);
+// InputError with the shortfall, and what would help, unless it fits.
+void check_memory(const Transformer& model, const Layout& layout, int64_t sequence, Bytes memory,
+                  Bytes reserve, const std::string& where);
+
+std::string gib_text(double size_B);
+
+}  // namespace sgdsim

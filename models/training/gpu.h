@@ -1,0 +1,56 @@
+// A GPU as the closed form of a training step sees it: peaks, memory, and what part of the peak a
+// matrix product of a size reaches.
+//
+// The part is a table over the FLOP of the product, from measured ones; between its points it is
+// interpolated over the logarithm. Below the table a product costs a time that hardly falls any
+// more, because starting it dominates; above it the last value holds. A product also takes at
+// least the time to move its matrices once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/json.h"
+
+namespace sgdsim {
+
+enum class Precision : uint8_t { bf16, fp8 };
+std::string_view name_of(Precision precision);
+Precision precision_named(const std::string& name, const std::string& where);
+
+struct EfficiencyPoint {
+  double gflop = 0;
+  double part = 0;  // of the peak
+  bool operator==(const EfficiencyPoint&) const = default;
+};
+
+struct Gpu {
+  std::string name;
+  std::string description;
+  std::string source;
+  double bf16_flops = 0;  // FLOP/s, dense
+  double fp8_flops = 0;   // 0: it has none
+  Bandwidth memory_rate;
+  Bytes memory;
+  std::vector<EfficiencyPoint> gemm;  // ascending
+  double start_gflop = 1;             // size at which half of a small product's time is its start
+  double fp8_part = 1;                // of what BF16 reaches of its peak, FP8 reaches of its own
+  double memory_part = 0.8;           // of the memory's rate
+  Duration kernel;                    // that starting an element-wise kernel costs
+  double attention_forward = 0;       // part of the peak, of the FLOP that the mask leaves
+  double attention_backward = 0;
+
+  double peak(Precision precision) const {
+    return precision == Precision::fp8 ? fp8_flops : bf16_flops;
+  }
+  // Part of the peak that a product of so many FLOP reaches.
+  double efficiency(double flop) const;
+  // Seconds of a product that reads and writes so many bytes.
+  double product_s(double flop, double bytes, Precision precision) const;
+  double bytes_s(double bytes) const { return bytes / (memory_part * memory_rate.Bps()); }
+};
+
+inline constexpr char gpu_schema[] = "sgdsim/gpu/1";
+Gpu read_gpu(const Value& value);
+
+}  // namespace sgdsim

@@ -1,0 +1,73 @@
+// A training step of a layout in closed form: no message is played, every part is a formula.
+//
+//   step = micro-batches x slowest stage (forward + backward) + bubble + what data parallelism does
+//          not hide + optimizer
+//
+// It is wrong where stages differ much (every one is charged as the slowest), where collectives and
+// kernels slow each other down (NCCL's kernels take some of the GPU), and by what nobody counts:
+// gaps between kernels, the host, stragglers. docs/layouts.md compares it with published steps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/training/layer_times.h"
+
+namespace sgdsim {
+
+// Seconds of the whole step; they add up to it. Communication is what nothing hides.
+struct StepParts {
+  double products = 0;
+  double attention = 0;
+  double element_wise = 0;
+  double tensor = 0;
+  double context = 0;
+  double expert = 0;
+  double sends = 0;
+  double bubble = 0;
+  double data = 0;
+  double optimizer = 0;
+  double all() const {
+    return products + attention + element_wise + tensor + context + expert + sends + bubble + data +
+           optimizer;
+  }
+};
+
+// Names for people and for JSON, in this order.
+struct NamedPart {
+  const char* name;  // "matrix products"
+  const char* key;   // "products_us"
+  double StepParts::*member;
+};
+const std::vector<NamedPart>& step_parts();
+
+struct HybridStep {
+  StepParts parts;
+  Duration time;
+  double mfu = 0;     // FLOP of the model, causal attention halved, of the peak of all GPUs
+  std::string limit;  // the largest part
+  int64_t slowest_stage = 0;
+  double forward_s = 0;  // of the slowest stage, one micro-batch
+  double backward_s = 0;
+  double weight_s = 0;  // that part of the backward pass which makes gradients of weights
+  double send_s = 0;    // from a stage to the next
+};
+
+// The layout must fit the model; `groups` has as many GPUs as it.
+HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups);
+
+// Seconds in which nothing but filling and draining happens, for equal stages. `both`: forward and
+// backward of a stage; `weights`: the part of it that can wait; `overlapped`: a forward and a
+// backward pass at once.
+struct BubbleTimes {
+  double forward_s = 0;
+  double backward_s = 0;
+  double weight_s = 0;
+  double overlapped_s = 0;
+};
+double bubble_s(const Layout& layout, const BubbleTimes& times);
+
+// Bytes that a rank of a stage sends in a step so that replicas agree.
+double data_traffic_B(const TrainingStep& step, int64_t stage);
+
+}  // namespace sgdsim

@@ -1,0 +1,273 @@
+// The backward pass of a product is two products of the same FLOP, one of which makes the gradient
+// of the weights; that of attention without stored scores is five products against two.
+#include "models/training/layer_times.h"
+
+#include <algorithm>
+
+namespace sgdsim {
+namespace {
+
+constexpr double bytes_per_value = 2;
+constexpr double flash_backward = 2.5;
+constexpr int kernels_of_layer = 6;            // two norms, two residuals, activation, rotation
+constexpr int kernels_of_experts = 6;          // routing, sorting and merging tokens
+constexpr double fp8_token_B = 1 + 4.0 / 128;  // a value, and a scale for 128 of them
+
+double real(int64_t value) { return static_cast<double>(value); }
+
+// Adds rows x inner times inner x columns, forward and backward.
+class Products {
+ public:
+  Products(const TrainingStep& step, LayerTimes& times) : step_(step), times_(times) {}
+
+  void add(double rows, double columns, double inner, Precision precision, double count = 1) {
+    if (rows <= 0 || columns <= 0 || inner <= 0) return;
+    const double flop = 2 * rows * columns * inner * count;
+    const double width = precision == Precision::fp8 ? 1 : bytes_per_value;
+    const double bytes =
+        count * (width * (rows * inner + inner * columns) + bytes_per_value * rows * columns);
+    const double seconds = step_.gpu.product_s(flop, bytes, precision);
+    times_.forward.products += seconds;
+    times_.backward.products += 2 * seconds;
+    times_.backward.weight_products += seconds;
+  }
+  void add(double rows, double columns, double inner) {
+    add(rows, columns, inner, step_.precision);
+  }
+
+ private:
+  const TrainingStep& step_;
+  LayerTimes& times_;
+};
+
+void add_attention_products(const TrainingStep& step, Products& products) {
+  const Transformer& model = step.model;
+  const double t = real(step.layout.tensor);
+  const double tokens = rank_tokens(step);
+  const double h = real(model.hidden);
+  const double queries = real(model.query_width());
+  if (const auto& latent = model.latent) {
+    const double own = tokens / t;  // narrow vectors are made by one rank for all
+    if (latent->query_rank > 0) {
+      products.add(own, real(latent->query_rank), h);
+      products.add(tokens, queries / t, real(latent->query_rank));
+    } else {
+      products.add(tokens, queries / t, h);
+    }
+    products.add(own, real(latent->kv_rank + latent->rotary_size), h);
+    products.add(tokens, real(model.heads * (latent->plain_size + latent->value_size)) / t,
+                 real(latent->kv_rank));
+  } else {
+    products.add(tokens, (queries + real(model.key_width() + model.value_width())) / t, h);
+  }
+  products.add(tokens, h, real(model.attention_output_width()) / t);
+}
+
+void add_mlp(Products& products, const Transformer& model, double tokens, double width) {
+  if (width <= 0) return;
+  products.add(tokens, real(model.mlp_matrices() - 1) * width, real(model.hidden));
+  products.add(tokens, real(model.hidden), width);
+}
+
+void add_experts(const TrainingStep& step, Products& products) {
+  const Transformer& model = step.model;
+  const Experts& experts = *model.experts;
+  const double t = real(step.layout.tensor);
+  const double tokens = rank_tokens(step);
+  const double h = real(model.hidden);
+  products.add(tokens / t, real(experts.count), h, Precision::bf16);
+  add_mlp(products, model, tokens, real(experts.shared * experts.width) / t);
+  // All of a rank's experts are one grouped kernel; tokens are spread evenly.
+  const double own = real(experts.count) / real(step.layout.expert);
+  const double rows = tokens / t * real(experts.per_token) / own;
+  const double width = real(experts.width);
+  products.add(rows, real(model.mlp_matrices() - 1) * width, h, step.precision, own);
+  products.add(rows, h, width, step.precision, own);
+}
+
+// Scores and values. Not fused, scores are written and read by every kernel that touches them.
+void add_attention_core(const TrainingStep& step, LayerTimes& times) {
+  const Layout& layout = step.layout;
+  const Gpu& gpu = step.gpu;
+  const double part = real(layout.micro_batch) / real(layout.tensor * layout.context);
+  const double peak = gpu.peak(Precision::bf16);
+  if (!layout.keeps_scores) {
+    const double flop =
+        part * attention_core_flop(step.model, step.sequence, FlopConvention::halved);
+    times.forward.attention += flop / (peak * gpu.attention_forward);
+    times.backward.attention += flash_backward * flop / (peak * gpu.attention_backward);
+    return;
+  }
+  const double flop = part * attention_core_flop(step.model, step.sequence, FlopConvention::whole);
+  const double scores = part * real(step.model.heads) * real(step.sequence) * real(step.sequence);
+  const double dropout = step.model.dropout ? 1 : 0;
+  // Forward: products write and read (4), softmax (4), dropout with its mask (5).
+  const double forward_B = scores * (8 + 5 * dropout);
+  // Backward: four products (8), softmax (6), dropout (5).
+  const double backward_B = scores * (14 + 5 * dropout);
+  times.forward.attention +=
+      2 * gpu.product_s(flop / 2, 0, Precision::bf16) + gpu.bytes_s(forward_B);
+  times.backward.attention +=
+      4 * gpu.product_s(flop / 2, 0, Precision::bf16) + gpu.bytes_s(backward_B);
+}
+
+void add_element_wise(const TrainingStep& step, bool has_experts, LayerTimes& times) {
+  const Transformer& model = step.model;
+  const double t = real(step.layout.tensor);
+  const double tokens = rank_tokens(step);
+  const double h = real(model.hidden);
+  double width = real(model.mlp_matrices()) * real(model.mlp_width) / t;
+  double kernels = kernels_of_layer;
+  if (has_experts) {
+    const Experts& experts = *model.experts;
+    const double visits = real(experts.per_token + experts.shared);
+    width = visits * real(model.mlp_matrices() * experts.width) / t;
+    width += 4 * real(experts.per_token) * h / t;  // sorted by expert, and merged: read and written
+    kernels += kernels_of_experts;
+  }
+  const double norms = 10 * h / (step.layout.sequence_parallel ? t : 1);
+  const double heads = 2 * real(model.query_width() + model.key_width() + model.value_width()) / t;
+  const double bytes = bytes_per_value * tokens * (norms + width + heads);
+  const double starts = kernels * step.gpu.kernel.s();
+  times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
+  times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
+}
+
+// Pairs of a gather and a scatter (or all-reduces) in a pass.
+double tensor_pairs(const TrainingStep& step, bool has_experts) {
+  // Chosen experts take tokens as they lie; attention and shared experts need all of a group.
+  return has_experts && step.model.experts->shared == 0 ? 1 : 2;
+}
+
+double keys_and_values_B(const TrainingStep& step) {
+  const double width = real(step.model.key_width() + step.model.value_width());
+  return bytes_per_value * rank_tokens(step) * width / real(step.layout.tensor);
+}
+
+double dispatched_B(const TrainingStep& step, double value_B) {
+  return rank_tokens(step) / real(step.layout.tensor) * real(step.model.experts->per_token) *
+         real(step.model.hidden) * value_B;
+}
+
+double dispatch_value_B(const TrainingStep& step) {
+  return step.precision == Precision::fp8 ? fp8_token_B : bytes_per_value;
+}
+
+void add_communication(const TrainingStep& step, GroupTimes& groups, bool has_experts,
+                       LayerTimes& times) {
+  const Layout& layout = step.layout;
+  const RankGroup tensor{1, layout.tensor};
+  // A gather and a scatter take as long as an all-reduce.
+  const double pass =
+      tensor_pairs(step, has_experts) * groups.all_reduce_s(tensor, activation_B(step));
+  times.forward.tensor += pass;
+  times.backward.tensor += pass;
+  if (layout.context > 1) {
+    const RankGroup ring{layout.tensor, layout.context};
+    const double steps = real(layout.context - 1);
+    const double blocks = real(layout.context);
+    const double bytes = keys_and_values_B(step);
+    times.forward.context +=
+        steps * std::max(0.0, groups.send_s(ring, bytes) - times.forward.attention / blocks);
+    times.backward.context +=
+        steps * std::max(0.0, groups.send_s(ring, 2 * bytes) - times.backward.attention / blocks);
+  }
+  if (has_experts && layout.expert > 1) {
+    const RankGroup expert{1, layout.expert};
+    const double both = groups.all_to_all_s(expert, dispatched_B(step, dispatch_value_B(step))) +
+                        groups.all_to_all_s(expert, dispatched_B(step, bytes_per_value));
+    times.forward.expert += both;
+    times.backward.expert += both;
+  }
+}
+
+}  // namespace
+
+PassTimes& PassTimes::operator+=(const PassTimes& other) {
+  products += other.products;
+  attention += other.attention;
+  element_wise += other.element_wise;
+  tensor += other.tensor;
+  context += other.context;
+  expert += other.expert;
+  weight_products += other.weight_products;
+  return *this;
+}
+
+PassTimes operator*(double factor, const PassTimes& times) {
+  return {factor * times.products,       factor * times.attention, factor * times.element_wise,
+          factor * times.tensor,         factor * times.context,   factor * times.expert,
+          factor * times.weight_products};
+}
+
+double rank_tokens(const TrainingStep& step) {
+  return real(step.layout.micro_batch) * real(step.sequence) / real(step.layout.context);
+}
+
+double activation_B(const TrainingStep& step) {
+  return bytes_per_value * rank_tokens(step) * real(step.model.hidden);
+}
+
+double boundary_B(const TrainingStep& step) {
+  return activation_B(step) / (step.layout.sequence_parallel ? real(step.layout.tensor) : 1);
+}
+
+LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts) {
+  const Layout& layout = step.layout;
+  LayerTraffic traffic;
+  const double t = real(layout.tensor);
+  const double pass = tensor_pairs(step, has_experts) * 2 * activation_B(step) * (t - 1) / t;
+  const double ring = real(layout.context - 1) * keys_and_values_B(step);
+  traffic.tensor_forward_B = pass;
+  traffic.tensor_backward_B = pass;
+  traffic.context_forward_B = ring;
+  traffic.context_backward_B = 2 * ring;
+  if (has_experts) {
+    const double e = real(layout.expert);
+    const double both =
+        (dispatched_B(step, dispatch_value_B(step)) + dispatched_B(step, bytes_per_value)) *
+        (e - 1) / e;
+    traffic.expert_forward_B = both;
+    traffic.expert_backward_B = both;
+  }
+  if (layout.recompute == Recompute::full) {
+    traffic.tensor_backward_B += pass;
+    traffic.context_backward_B += ring;
+    traffic.expert_backward_B += traffic.expert_forward_B;
+  }
+  return traffic;
+}
+
+LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, bool has_experts) {
+  LayerTimes times;
+  Products products(step, times);
+  add_attention_products(step, products);
+  if (has_experts)
+    add_experts(step, products);
+  else
+    add_mlp(products, step.model, rank_tokens(step),
+            real(step.model.mlp_width) / real(step.layout.tensor));
+  add_attention_core(step, times);
+  add_element_wise(step, has_experts, times);
+  add_communication(step, groups, has_experts, times);
+  if (step.layout.recompute == Recompute::full) times.backward += times.forward;
+  if (step.layout.recompute == Recompute::selective)
+    times.backward.attention += times.forward.attention;
+  return times;
+}
+
+LayerTimes head_times(const TrainingStep& step) {
+  LayerTimes times;
+  const double t = real(step.layout.tensor);
+  const double rows = step.model.patches ? real(step.layout.micro_batch) : rank_tokens(step);
+  const double vocabulary = real(step.model.vocabulary);
+  Products products(step, times);
+  products.add(rows, vocabulary / t, real(step.model.hidden), Precision::bf16);
+  const double logits = rows * vocabulary / t;
+  const double starts = 4 * step.gpu.kernel.s();
+  times.forward.element_wise += step.gpu.bytes_s(10 * logits) + starts;
+  times.backward.element_wise += step.gpu.bytes_s(6 * logits) + starts;
+  return times;
+}
+
+}  // namespace sgdsim

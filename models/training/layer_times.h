@@ -1,0 +1,62 @@
+// What one layer costs a rank: products of matrices, attention, element-wise kernels, and the
+// collectives inside it, for one micro-batch.
+#pragma once
+
+#include "models/training/gpu.h"
+#include "models/training/group_times.h"
+#include "models/training/layout.h"
+
+namespace sgdsim {
+
+// One question to the closed form. All are references to what outlives it.
+struct TrainingStep {
+  const Transformer& model;
+  const Layout& layout;
+  int64_t sequence;
+  const Gpu& gpu;
+  Precision precision;
+};
+
+// Seconds by what takes them. Communication is what nothing hides.
+struct PassTimes {
+  double products = 0;
+  double attention = 0;
+  double element_wise = 0;
+  double tensor = 0;
+  double context = 0;
+  double expert = 0;
+  double weight_products = 0;  // those of `products` that make gradients of weights
+
+  double compute() const { return products + attention + element_wise; }
+  double all() const { return compute() + tensor + context + expert; }
+  PassTimes& operator+=(const PassTimes& other);
+};
+PassTimes operator*(double factor, const PassTimes& times);
+
+struct LayerTimes {
+  PassTimes forward;
+  PassTimes backward;  // with what is computed again
+};
+
+// Bytes that a rank sends on behalf of one layer and micro-batch.
+struct LayerTraffic {
+  double tensor_forward_B = 0;
+  double tensor_backward_B = 0;
+  double context_forward_B = 0;
+  double context_backward_B = 0;
+  double expert_forward_B = 0;
+  double expert_backward_B = 0;
+};
+LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts);
+
+LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, bool has_experts);
+// The last norm, logits and loss.
+LayerTimes head_times(const TrainingStep& step);
+
+// Tokens of a micro-batch on one rank; bytes of one activation of them.
+double rank_tokens(const TrainingStep& step);
+double activation_B(const TrainingStep& step);
+// What a stage hands to the next one.
+double boundary_B(const TrainingStep& step);
+
+}  // namespace sgdsim

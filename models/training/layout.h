@@ -1,0 +1,82 @@
+// How a training step is laid out over GPUs: sizes of the groups, micro-batches, schedule.
+//
+// Ranks are numbered tp-cp-dp-pp, fastest first, so that a tensor-parallel group lies inside a
+// node and pipeline stages are far apart. Experts are spread over groups of `expert` consecutive
+// ranks of the tensor, context and data-parallel ranks of a stage; each rank keeps whole experts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/training/transformer.h"
+
+namespace sgdsim {
+
+enum class Recompute : uint8_t { none, selective, full };
+inline constexpr Named<Recompute, 3> recompute_names{
+    {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}}};
+
+enum class PipelineSchedule : uint8_t { one_f_one_b, gpipe, zb1p, dualpipe };
+inline constexpr Named<PipelineSchedule, 4> pipeline_schedules{
+    {{"1f1b", PipelineSchedule::one_f_one_b},
+     {"gpipe", PipelineSchedule::gpipe},
+     {"zb1p", PipelineSchedule::zb1p},
+     {"dualpipe", PipelineSchedule::dualpipe}}};
+
+struct Layout {
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  int64_t context = 1;
+  int64_t chunks = 1;  // virtual stages of a rank; above 1 the schedule is interleaved 1F1B
+  int64_t expert = 1;
+  int64_t replicas = 1;       // data parallel
+  int64_t micro_batch = 1;    // sequences
+  int64_t micro_batches = 1;  // of a step and replica
+  int zero = 0;               // stage: what data-parallel ranks do not keep twice
+  bool sequence_parallel = false;
+  Recompute recompute = Recompute::none;
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  bool keeps_scores = false;     // attention=unfused: its scores are written to memory
+  bool ends_are_layers = false;  // ends=layers: embedding and loss count as a layer each
+  bool half_gradients = false;   // gradients=bf16: exchanged and kept with 2 bytes, not 4
+  bool overlaps = true;  // overlap=off: replicas exchange before the first pass and after the last
+
+  bool operator==(const Layout&) const = default;
+
+  int64_t gpus() const { return tensor * pipeline * context * replicas; }
+  int64_t batch() const { return micro_batch * micro_batches * replicas; }  // sequences of a step
+  // Ranks that share the optimizer's states of what is not an expert.
+  int64_t shards() const { return context * replicas; }
+  // Ranks that hold the same experts.
+  int64_t expert_replicas() const { return tensor * context * replicas / expert; }
+  int64_t chunks_in_all() const { return pipeline * chunks; }
+};
+
+inline constexpr char layout_schema[] = "sgdsim/layout/1";
+inline constexpr int64_t most_gpus = 131'072;
+inline constexpr int64_t most_micro_batches = 1'000'000;
+
+// "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp recompute=none schedule=1f1b attention=flash
+//  ends=apart gradients=fp32 overlap=on"; what is not named is 1, zero0, or as here.
+Layout parse_layout(const std::string& text, const std::string& where);
+// All sizes, and the words that differ from their defaults.
+std::string to_text(const Layout& layout);
+
+Layout read_layout(const Value& value);
+Json to_json(const Layout& layout);
+
+// What one stage of the pipeline holds.
+struct StageLayers {
+  int64_t dense = 0;
+  int64_t with_experts = 0;
+  bool embeds = false;
+  bool has_head = false;
+  int64_t layers() const { return dense + with_experts; }
+};
+// Layers in order over chunks, chunk j on stage j mod pp. The layout must fit the model.
+StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage);
+
+// Why the model cannot be laid out so, in a sentence; empty if it can.
+std::string misfit_of(const Transformer& model, const Layout& layout, int64_t sequence);
+
+}  // namespace sgdsim

@@ -1,0 +1,109 @@
+// Nested loops over divisors; what else must hold is asked of misfit_of, so that the rules stand in
+// one place.
+#include "models/training/layout_search.h"
+
+#include <algorithm>
+
+#include "models/training/memory.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t most_micro_batch = 64;
+
+std::vector<int64_t> divisors_of(int64_t number) {
+  std::vector<int64_t> all;
+  for (int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    all.push_back(d);
+    if (d * d != number) all.push_back(number / d);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// With sizes of the groups set: the choices that remain.
+void for_each_choice(const Transformer& model, const LayoutSpace& space, Layout layout,
+                     const std::function<void(const Layout&)>& f) {
+  if (!misfit_of(model, layout, space.sequence).empty()) return;
+  for (layout.zero = 0; layout.zero <= 3; ++layout.zero)
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      layout.recompute = recompute;
+      f(layout);
+    }
+}
+
+// With tp, pp, cp and dp set.
+void for_each_inner(const Transformer& model, const LayoutSpace& space, Layout layout,
+                    const std::function<void(const Layout&)>& f) {
+  layout.ends_are_layers = model.layers % layout.pipeline != 0;
+  const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
+  if (units % layout.pipeline != 0) return;
+  const int64_t of_replica = space.batch / layout.replicas;
+  const std::vector<int64_t> chunks =
+      layout.pipeline > 1 ? divisors_of(units / layout.pipeline) : std::vector<int64_t>{1};
+  const std::vector<int64_t> groups =
+      model.experts ? divisors_of(model.experts->count) : std::vector<int64_t>{1};
+  for (const int64_t v : chunks)
+    for (const int64_t e : groups)
+      for (int64_t b = 1; b <= std::min(of_replica, most_micro_batch); b *= 2) {
+        if (of_replica % b != 0 || of_replica / b > most_micro_batches) continue;
+        layout.chunks = v;
+        layout.expert = e;
+        layout.micro_batch = b;
+        layout.micro_batches = of_replica / b;
+        for (const bool sp : {false, true}) {
+          layout.sequence_parallel = sp;
+          for_each_choice(model, space, layout, f);
+        }
+      }
+}
+
+}  // namespace
+
+void for_each_layout(const Transformer& model, const LayoutSpace& space,
+                     const std::function<void(const Layout&)>& f) {
+  Layout layout;
+  layout.half_gradients = space.half_gradients;
+  for (const int64_t tensor : divisors_of(space.gpus)) {
+    layout.tensor = tensor;
+    if (model.heads % tensor != 0) continue;
+    for (const int64_t pipeline : divisors_of(space.gpus / tensor)) {
+      layout.pipeline = pipeline;
+      if (pipeline > model.layers + 2) continue;
+      for (const int64_t context : divisors_of(space.gpus / tensor / pipeline)) {
+        layout.context = context;
+        layout.replicas = space.gpus / tensor / pipeline / context;
+        if (space.batch % layout.replicas == 0) for_each_inner(model, space, layout, f);
+      }
+    }
+  }
+}
+
+LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision precision,
+                            const Cluster& cluster, const LayoutSpace& space,
+                            const std::function<void()>& pause) {
+  constexpr int64_t between_pauses = 1024;
+  const double room_B =
+      static_cast<double>(space.memory.count()) - static_cast<double>(space.reserve.count());
+  GroupTimes groups(cluster, space.gpus);
+  LayoutSearch search;
+  for_each_layout(model, space, [&](const Layout& layout) {
+    if (search.candidates++ % between_pauses == 0 && pause) pause();
+    const double memory_B = largest_memory(model, layout, space.sequence).total_B();
+    if (memory_B > room_B) {
+      if (search.smallest_B == 0 || memory_B < search.smallest_B) {
+        search.smallest = layout;
+        search.smallest_B = memory_B;
+      }
+      return;
+    }
+    const HybridStep step = hybrid_step({model, layout, space.sequence, gpu, precision}, groups);
+    search.fitting.push_back({layout, step.time, step.mfu, memory_B, step.limit});
+  });
+  std::stable_sort(search.fitting.begin(), search.fitting.end(),
+                   [](const auto& a, const auto& b) { return a.time < b.time; });
+  return search;
+}
+
+}  // namespace sgdsim

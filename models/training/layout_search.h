@@ -1,0 +1,49 @@
+// Every layout of a space that divides and fits, fastest first.
+//
+// The space: tp, pp, cp, vp and ep by division; micro-batches of a power of two sequences; all four
+// stages of zero; sequence parallelism where there is tensor parallelism; nothing or everything
+// computed again; ends=layers where only that divides. All are tried: nothing is pruned but what
+// does not fit into memory.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "models/training/hybrid_step.h"
+
+namespace sgdsim {
+
+struct LayoutSpace {
+  int64_t gpus = 1;
+  int64_t batch = 1;  // sequences of a step
+  int64_t sequence = 1;
+  Bytes memory;   // of a GPU
+  Bytes reserve;  // of it, what the formulas of memory do not know
+  bool half_gradients = false;
+};
+
+struct FoundLayout {
+  Layout layout;
+  Duration time;
+  double mfu = 0;
+  double memory_B = 0;  // of the largest stage, without the reserve
+  std::string limit;
+};
+
+struct LayoutSearch {
+  int64_t candidates = 0;            // layouts that divide
+  std::vector<FoundLayout> fitting;  // fastest first; equal ones as they were tried
+  // Of those that do not fit, the one that needs least.
+  Layout smallest;
+  double smallest_B = 0;
+};
+
+// Every layout that divides, in a fixed order.
+void for_each_layout(const Transformer& model, const LayoutSpace& space,
+                     const std::function<void(const Layout&)>& f);
+
+LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision precision,
+                            const Cluster& cluster, const LayoutSpace& space,
+                            const std::function<void()>& pause = {});
+
+}  // namespace sgdsim

@@ -1,0 +1,66 @@
+// What a rank of each stage must hold: states of the parameters, activations in flight, logits.
+//
+// Published formulas, with bytes of 2 for values and weights, 4 for gradients (2 with
+// gradients=bf16) and 12 for Adam. What CUDA, NCCL and fragmentation take, 1 to 3 GiB, is not in
+// it. The peak is at the end of the forward pass after which a stage starts its first backward
+// pass; later ones only take the place of those that end.
+#pragma once
+
+#include <vector>
+
+#include "models/training/layout.h"
+
+namespace sgdsim {
+
+// Of one rank, as far as they are divided differently.
+struct RankParameters {
+  double matrices = 0;  // of attention and MLP, divided by tp
+  double experts = 0;   // divided by ep
+  double small = 0;     // norms, biases, router: every tensor-parallel rank has all
+  double ends = 0;      // embedding, positions, last norm, head
+  double outside_experts() const { return matrices + small + ends; }
+  double all() const { return outside_experts() + experts; }
+};
+// With dualpipe, of both stages that a rank holds.
+RankParameters rank_parameters(const Transformer& model, const Layout& layout, int64_t stage);
+// Of one layer.
+RankParameters rank_layer_parameters(const Transformer& model, const Layout& layout,
+                                     bool has_experts);
+
+struct StageMemory {
+  int64_t stage = 0;
+  RankParameters parameters;
+  double weights_B = 0;
+  double gradients_B = 0;
+  double optimizer_B = 0;
+  double gathered_B = 0;     // zero2, zero3: layers that are whole for a moment
+  double activations_B = 0;  // of layers, all that is in flight
+  double recomputed_B = 0;   // of the one layer that is computed again
+  double ends_B = 0;         // outputs of the embedding; logits
+  // The moment of the peak: the end of this forward pass.
+  int64_t in_flight = 0;    // forward passes of chunks without their backward passes
+  int64_t micro_batch = 0;  // from 0
+  int64_t chunk = 0;        // virtual stage, from 0
+
+  double states_B() const { return weights_B + gradients_B + optimizer_B + gathered_B; }
+  double total_B() const { return states_B() + activations_B + recomputed_B + ends_B; }
+};
+
+// The layout must fit the model.
+StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t sequence,
+                         int64_t stage);
+// The stage that needs most; of equal ones the first.
+StageMemory largest_memory(const Transformer& model, const Layout& layout, int64_t sequence);
+
+// Activations of one layer and micro-batch that stay until its backward pass.
+double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
+                           bool has_experts);
+// Bytes of a parameter: weights, gradient, optimizer.
+struct StateBytes {
+  double weights = 2;
+  double gradients = 4;
+  double optimizer = 12;
+};
+StateBytes state_bytes(const Layout& layout, int64_t shards);
+
+}  // namespace sgdsim

@@ -1,0 +1,209 @@
+// The closed form of a training step: bubbles of every schedule, bytes of every collective, one GPU
+// against its roofline, and groups of ranks on a cluster drawn by hand.
+#include "models/training/hybrid_step.h"
+
+#include <doctest/doctest.h>
+
+#include "app/layout/layout_files.h"
+#include "models/training/memory.h"
+#include "models/training/transformer_file.h"
+#include "sim/core/random.h"
+
+namespace sgdsim {
+namespace {
+
+// GPUs that are joined by links which cost nothing.
+Cluster free_cluster(int workers) {
+  Cluster cluster;
+  cluster.network = Network::uniform(workers, {});
+  return cluster;
+}
+
+Cluster boxes(int nodes) {
+  const std::string text = R"({"shape": "nvlink_box", "nodes": )" + std::to_string(nodes) +
+                           R"(, "gpus_per_node": 4, "nics_per_node": 4,
+      "gpu_link": {"latency": "1 us", "bandwidth": "100 GBps"},
+      "nic": {"latency": "3 us", "bandwidth": "10 GBps"}})";
+  return read_cluster(Document::parse(text, "boxes.json").root()).cluster;
+}
+
+Transformer small_model() {
+  Transformer model;
+  model.name = "small";
+  model.hidden = 1024;
+  model.layers = 48;
+  model.heads = 16;
+  model.kv_heads = 4;
+  model.head_size = 64;
+  model.mlp_width = 4096;
+  model.vocabulary = 32000;
+  model.sequence = 2048;
+  return model;
+}
+
+TEST_CASE("closed form: the bubbles of all schedules, without communication") {
+  const double f = 3;
+  const double b = 7;
+  const double w = 2;
+  for (const int64_t p : {2, 4, 6, 16})
+    for (const int64_t v : {1, 2, 3}) {
+      Layout layout;
+      layout.pipeline = p;
+      layout.chunks = v;
+      const auto stages = static_cast<double>(p);
+      const BubbleTimes times{f, b, w, f + b};
+      CHECK(bubble_s(layout, times) ==
+            doctest::Approx((stages - 1) * (f + b) / static_cast<double>(v)));
+      if (v > 1) continue;
+      layout.schedule = PipelineSchedule::gpipe;
+      CHECK(bubble_s(layout, times) == doctest::Approx((stages - 1) * (f + b)));
+      layout.schedule = PipelineSchedule::zb1p;
+      CHECK(bubble_s(layout, times) == doctest::Approx((stages - 1) * (f + b - 2 * w)));
+      layout.schedule = PipelineSchedule::dualpipe;
+      CHECK(bubble_s(layout, times) == doctest::Approx((stages / 2 - 1) * (f + b + b - 3 * w)));
+    }
+}
+
+TEST_CASE("closed form: the law of the pipeline for many p, v and m, without communication") {
+  // No head to speak of, so that all stages are equal.
+  Transformer model = small_model();
+  model.vocabulary = 1;
+  const Gpu gpu = load_gpu("h100");
+  for (const int64_t p : {1, 2, 4, 8})
+    for (const int64_t v : {1, 2, 3})
+      for (const int64_t m : {8, 16, 40}) {
+        if (p == 1 && v > 1) continue;
+        Layout layout;
+        layout.pipeline = p;
+        layout.chunks = v;
+        layout.micro_batches = m;
+        REQUIRE(misfit_of(model, layout, 2048).empty());
+        const Cluster cluster = free_cluster(static_cast<int>(p));
+        GroupTimes groups(cluster, p);
+        const HybridStep step = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
+        const double rounds =
+            static_cast<double>(m) + static_cast<double>(p - 1) / static_cast<double>(v);
+        CHECK(step.parts.all() - step.parts.optimizer ==
+              doctest::Approx(rounds * (step.forward_s + step.backward_s)).epsilon(1e-9));
+        CHECK(step.time.s() == doctest::Approx(step.parts.all()).epsilon(1e-9));
+      }
+}
+
+TEST_CASE("closed form: one GPU is its roofline") {
+  const Transformer model = small_model();
+  Gpu gpu;  // half of 100 TFLOP/s at every size, memory and kernels free
+  gpu.bf16_flops = 1e14;
+  gpu.memory_rate = Bandwidth::Bps(1e30);
+  gpu.gemm = {{1e-6, 0.5}};
+  gpu.start_gflop = 0;
+  gpu.attention_forward = 0.5;
+  gpu.attention_backward = 0.5;
+  const Cluster cluster = free_cluster(1);
+  GroupTimes groups(cluster, 1);
+  const Layout layout = parse_layout("mbs2 ga4", "");
+  const HybridStep step = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
+  // Products three times their forward FLOP; attention forward and 2.5 times that backward.
+  const double core = 48 * attention_core_flop(model, 2048, FlopConvention::halved);
+  const double products = sequence_flop(model, 2048, FlopConvention::halved) - 3 * core;
+  CHECK(step.parts.products == doctest::Approx(8 * products / 5e13).epsilon(1e-9));
+  CHECK(step.parts.attention == doctest::Approx(8 * 3.5 * core / 5e13).epsilon(1e-9));
+  CHECK(step.parts.all() == doctest::Approx(8 * (products + 3.5 * core) / 5e13).epsilon(1e-9));
+  // Attention backward is 2.5 products, of which the convention counts two.
+  CHECK(step.mfu ==
+        doctest::Approx(0.5 * (products + 3 * core) / (products + 3.5 * core)).epsilon(1e-9));
+}
+
+TEST_CASE("closed form: bytes of every collective, for layouts at random") {
+  const Gpu gpu = load_gpu("h100");
+  Random random(7);
+  int seen = 0;
+  for (int round = 0; round < 20000 && seen < 300; ++round) {
+    Transformer model = small_model();
+    const bool has_experts = random.below(2) == 0;
+    if (has_experts)
+      model.experts = Experts{.count = 16,
+                              .per_token = 2,
+                              .width = 512,
+                              .shared = static_cast<int64_t>(random.below(2))};
+    Layout layout;
+    auto power = [&](int most) { return int64_t{1} << random.below(static_cast<uint64_t>(most)); };
+    layout.tensor = power(3);
+    layout.context = power(3);
+    layout.pipeline = power(4);
+    layout.replicas = power(4);
+    layout.expert = has_experts ? power(4) : 1;
+    layout.micro_batch = power(3);
+    layout.micro_batches = 8;
+    layout.zero = static_cast<int>(random.below(4));
+    layout.sequence_parallel = layout.tensor > 1 && random.below(2) == 0;
+    layout.half_gradients = random.below(2) == 0;
+    layout.recompute = random.below(2) == 0 ? Recompute::full : Recompute::none;
+    if (!misfit_of(model, layout, 2048).empty()) continue;
+    ++seen;
+    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    const LayerTraffic traffic = layer_traffic(step, has_experts);
+    auto real = [](int64_t value) { return static_cast<double>(value); };
+    const double t = real(layout.tensor);
+    const double c = real(layout.context);
+    const double e = real(layout.expert);
+    const double tokens = real(layout.micro_batch) * 2048 / c;
+    const double s = 2 * tokens * 1024;
+    const double again = layout.recompute == Recompute::full ? 1 : 0;
+    // Two pairs of a gather and a scatter, each (t-1)/t S; experts without a shared one have one.
+    const double pairs = has_experts && model.experts->shared == 0 ? 1 : 2;
+    CHECK(traffic.tensor_forward_B == doctest::Approx(pairs * 2 * s * (t - 1) / t));
+    CHECK(traffic.tensor_backward_B == doctest::Approx((1 + again) * traffic.tensor_forward_B));
+    CHECK(traffic.context_forward_B == doctest::Approx((c - 1) * 2 * 2 * tokens * (4 * 64) / t));
+    CHECK(traffic.context_backward_B == doctest::Approx((2 + again) * traffic.context_forward_B));
+    const double sent = has_experts ? 2 * tokens * 2 * 1024 * 2 / t * (e - 1) / e : 0;
+    CHECK(traffic.expert_forward_B == doctest::Approx(sent));
+    CHECK(traffic.expert_backward_B == doctest::Approx((1 + again) * sent));
+    const double gradient = layout.half_gradients ? 2 : 4;
+    const double of_parameter = layout.zero == 0   ? 2 * gradient
+                                : layout.zero == 1 ? gradient + 2
+                                : layout.zero == 2 ? 8 * gradient + 2
+                                                   : 8 * (4 + gradient);
+    const RankParameters parameters = rank_parameters(model, layout, 0);
+    const double d = c * real(layout.replicas);
+    const double de = t * d / e;
+    CHECK(data_traffic_B(step, 0) ==
+          doctest::Approx(of_parameter * (parameters.outside_experts() * (d - 1) / d +
+                                          parameters.experts * (de - 1) / de)));
+  }
+  CHECK(seen == 300);
+}
+
+TEST_CASE("closed form: groups of ranks on boxes of four, by hand") {
+  const Cluster cluster = boxes(4);
+  GroupTimes groups(cluster, 16);
+  const double us = 1e-6;
+  // Inside a box: two links of 1 us, 0.01 ns a byte. Four ranks gather 4 MB: 3 steps of 1 MB.
+  CHECK(groups.all_gather_s({1, 4}, 4e6) == doctest::Approx(3 * (2 + 10) * us));
+  CHECK(groups.all_reduce_s({1, 4}, 4e6) == doctest::Approx(6 * (2 + 10) * us));
+  // One rank of each box: gpu_link and nic at both ends, 8 us; 10 GB/s.
+  CHECK(groups.all_gather_s({4, 4}, 4e6) == doctest::Approx(3 * (8 + 100) * us));
+  // All sixteen: four cards carry what leaves a box, 40 GB/s.
+  CHECK(groups.all_gather_s({1, 16}, 16e6) == doctest::Approx(15 * (8 + 25) * us));
+  // Everybody to everybody, 1 MB each: three in the box, twelve beyond it, at the same time.
+  CHECK(groups.all_to_all_s({1, 16}, 16e6) == doctest::Approx(12 * (8 + 100) * us));
+  CHECK(groups.all_to_all_s({1, 4}, 4e6) == doctest::Approx(3 * (2 + 10) * us));
+  CHECK(groups.send_s({8, 2}, 1e6) == doctest::Approx((8 + 100) * us));
+  CHECK(groups.send_s({1, 4}, 1e6) == doctest::Approx((2 + 10) * us));
+  CHECK(groups.all_gather_s({1, 1}, 1e6) == 0);
+}
+
+TEST_CASE("closed form: the efficiency of products by size") {
+  const Gpu gpu = load_gpu("h100");
+  CHECK(gpu.efficiency(316e9) == doctest::Approx(0.78));
+  CHECK(gpu.efficiency(2830e9) == doctest::Approx(0.73));
+  CHECK(gpu.efficiency(1e15) == doctest::Approx(0.73));
+  CHECK(gpu.efficiency(2.24e9) == doctest::Approx(0.37));
+  // Half way between two sizes, over the logarithm.
+  CHECK(gpu.efficiency(std::sqrt(7.07 * 14.1) * 1e9) == doctest::Approx((0.50 + 0.59) / 2));
+  // A product of nothing still has to start: 4 / (4 + 2.24) of the time of the first size.
+  const double first = gpu.product_s(2.24e9, 0, Precision::bf16);
+  CHECK(gpu.product_s(1, 0, Precision::bf16) == doctest::Approx(first * 4 / 6.24).epsilon(1e-6));
+}
+
+}  // namespace
+}  // namespace sgdsim

@@ -1,0 +1,242 @@
+// Layouts: the short text, what must divide, and the memory of stages against published figures.
+#include <doctest/doctest.h>
+
+#include "app/layout/layout_files.h"
+#include "models/training/memory.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+std::string problem_of(const std::string& text) {
+  try {
+    parse_layout(text, "--layout");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("layouts: the short text is read and written") {
+  const Layout layout = parse_layout(
+      "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp recompute=full ends=layers gradients=bf16", "");
+  CHECK(layout.tensor == 8);
+  CHECK(layout.pipeline == 9);
+  CHECK(layout.context == 2);
+  CHECK(layout.chunks == 7);
+  CHECK(layout.replicas == 4);
+  CHECK(layout.micro_batches == 63);
+  CHECK(layout.zero == 1);
+  CHECK(layout.sequence_parallel);
+  CHECK(layout.gpus() == 576);
+  CHECK(layout.batch() == 252);
+  for (const char* text :
+       {"tp1 pp1 cp1 vp1 ep1 dp1 mbs1 ga1 zero0",
+        "tp2 pp4 cp1 vp1 ep2 dp4 mbs2 ga8 zero3 sp recompute=selective schedule=zb1p "
+        "attention=unfused ends=layers gradients=bf16"}) {
+    CHECK(to_text(parse_layout(text, "")) == text);
+    const Json json = to_json(parse_layout(text, ""));
+    CHECK(read_layout(Value(json, "layout.json", "")) == parse_layout(text, ""));
+  }
+}
+
+TEST_CASE("layouts: words that are none are refused") {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"", "expected a layout as"},
+      {"tp", "unknown word of a layout \"tp\""},
+      {"tp0", "expected a whole number from 1"},
+      {"tp-8", "unknown word of a layout"},
+      {"tp8x", "expected a whole number"},
+      {"tp99999999999999999999", "expected a whole number"},
+      {"tp8 tp8", "\"tp\" occurs twice"},
+      {"sp sp", "\"sp\" occurs twice"},
+      {"zero4", "expected a whole number from 0 to 3"},
+      {"recompute=some", "unknown recompute \"some\""},
+      {"tp1024 pp1024", "above 131072 GPUs"},
+      {"tensor=8", "unknown word of a layout"},
+  };
+  for (const auto& [text, sentence] : rows) {
+    INFO(text);
+    INFO(problem_of(text));
+    CHECK(problem_of(text).find(sentence) != std::string::npos);
+  }
+}
+
+TEST_CASE("layouts: what does not divide is a sentence") {
+  struct Row {
+    std::string model;
+    std::string layout;
+    std::string sentence;  // empty: it fits
+  };
+  const std::vector<Row> rows = {
+      {"llama3.1_405b", "tp8 pp9 cp2 vp7 dp4 mbs1 ga63 zero1 sp", ""},
+      {"llama3.1_405b", "tp8 pp8 vp8 ga72 ends=layers", ""},
+      {"llama3.1_405b", "tp8 pp8 vp8 ga72", "ends=layers, where embedding and loss"},
+      {"llama3.1_405b", "tp16", "the 8 heads of keys and values do not divide by tp16"},
+      {"llama3.1_405b", "tp3", "the 128 heads do not divide by tp3"},
+      {"llama3.1_405b", "pp128", "there are more stages than layers"},
+      {"llama3.1_405b", "pp9 vp2 ga10", "does not divide by it"},
+      {"llama3.1_405b", "vp2", "need pp2 or more"},
+      {"llama3.1_405b", "sp", "no effect with tp1"},
+      {"llama3.1_405b", "ep2", "has no experts"},
+      {"llama3.1_405b", "recompute=selective", "never keeps"},
+      {"llama3.1_405b", "cp3", "positions of a sequence do not divide"},
+      {"llama3.1_405b", "schedule=zb1p", "needs stages"},
+      {"llama3.1_405b", "pp9 ga18 schedule=dualpipe", "even number of stages"},
+      {"llama3.1_405b", "pp6 ga10 schedule=dualpipe", "at least twice"},
+      {"mixtral_8x7b", "ep3 dp3", "the 8 experts do not divide by ep3"},
+      {"mixtral_8x7b", "ep8 dp4", "ranks tp x cp x dp do not divide"},
+      {"mixtral_8x7b", "ep8 dp4 tp2", "need sp"},
+      {"mixtral_8x7b", "ep8 dp4 tp2 sp", ""},
+  };
+  for (const Row& row : rows) {
+    INFO(row.layout);
+    const Transformer model = load_model(row.model);
+    const std::string misfit = misfit_of(model, parse_layout(row.layout, ""), 8192);
+    INFO(misfit);
+    if (row.sentence.empty())
+      CHECK(misfit.empty());
+    else
+      CHECK(misfit.find(row.sentence) != std::string::npos);
+  }
+}
+
+TEST_CASE("layouts: every layer is on one stage, and dense layers come first") {
+  const Transformer model = load_model("deepseek_v3");
+  for (const char* text : {"pp1", "pp61", "pp3 vp7 ga3 ends=layers", "pp9 ends=layers"}) {
+    INFO(text);
+    const Layout layout = parse_layout(text, "");
+    REQUIRE(misfit_of(model, layout, 4096).empty());
+    int64_t dense = 0;
+    int64_t others = 0;
+    for (int64_t stage = 0; stage < layout.pipeline; ++stage) {
+      const StageLayers held = layers_of_stage(model, layout, stage);
+      dense += held.dense;
+      others += held.with_experts;
+      CHECK(held.embeds == (stage == 0));
+      CHECK(held.has_head == (stage == layout.pipeline - 1));
+    }
+    CHECK(dense == 3);
+    CHECK(others == 58);
+  }
+}
+
+// Dimensions and figures of arXiv 2205.05198 (tables 3 and 4, figures 1 and 7), measured on A100 of
+// the Selene cluster: 18 bytes a parameter, embeddings and norms not counted.
+Transformer selene(int64_t h, int64_t layers, int64_t heads) {
+  Transformer model;
+  model.name = "selene";
+  model.hidden = h;
+  model.layers = layers;
+  model.heads = heads;
+  model.kv_heads = heads;
+  model.head_size = h / heads;
+  model.mlp_width = 4 * h;
+  model.gated = false;
+  model.vocabulary = 51200;
+  model.dropout = true;
+  model.sequence = 2048;
+  return model;
+}
+
+TEST_CASE("layouts: activations and states of four models on Selene, to the printed digit") {
+  struct Row {
+    int64_t h;
+    int64_t layers;
+    int64_t heads;
+    std::string layout;
+    double whole_GiB;      // tensor parallelism only
+    double selective_GiB;  // with sequence parallelism and selective recomputation
+    double states_GiB;
+  };
+  const std::vector<Row> rows = {
+      {6144, 48, 64, "tp8 mbs4 ga1 attention=unfused", 59.25, 9.56, 45.56},
+      {12288, 96, 96, "tp8 pp8 vp3 ga64 attention=unfused", 66.84, 12.35, 45.56},
+      {20480, 105, 128, "tp8 pp35 vp3 ga280 attention=unfused", 114.02, 23.08, 31.64},
+      {25600, 128, 160, "tp8 pp64 ga512 attention=unfused", 131.25, 26.56, 32.96},
+  };
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  for (const Row& row : rows) {
+    INFO(row.h);
+    const Transformer model = selene(row.h, row.layers, row.heads);
+    const Layout whole = parse_layout(row.layout, "");
+    const Layout selective = parse_layout(row.layout + " sp recompute=selective", "");
+    REQUIRE(misfit_of(model, whole, 2048).empty());
+    REQUIRE(misfit_of(model, selective, 2048).empty());
+    const StageMemory most = stage_memory(model, whole, 2048, 0);
+    const StageMemory least = stage_memory(model, selective, 2048, 0);
+    CHECK(std::abs(most.activations_B / gib - row.whole_GiB) <= 0.005);
+    CHECK(std::abs(least.activations_B / gib - row.selective_GiB) <= 0.005);
+    CHECK(std::abs(18 * most.parameters.matrices / gib - row.states_GiB) <= 0.005);
+    const RankParameters& parameters = most.parameters;
+    CHECK(most.states_B() == doctest::Approx(18 * parameters.all()).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("layouts: forward passes in flight, and the moment of the peak, by a drawing") {
+  const Transformer model = selene(1024, 24, 16);
+  struct Row {
+    std::string layout;
+    int64_t stage;
+    int64_t in_flight;
+    int64_t micro_batch;
+    int64_t chunk;
+  };
+  const std::vector<Row> rows = {
+      {"pp4 ga8", 0, 4, 3, 0},
+      {"pp4 ga8", 3, 1, 0, 0},
+      {"pp4 ga2", 0, 2, 1, 0},
+      {"pp4 ga8 schedule=gpipe", 2, 8, 7, 0},
+      {"pp4 ga8 schedule=zb1p", 1, 3, 2, 0},
+      {"pp4 ga8 schedule=dualpipe", 1, 5, 4, 0},
+      // Stage 0 of 2, two chunks: forwards of micro-batches 0, 1 (chunk 0), 0, 1 (chunk 1), 2.
+      {"pp2 vp2 ga4", 0, 5, 2, 0},
+      {"pp2 vp2 ga4", 1, 3, 0, 1},
+      {"pp2 vp2 ga2", 0, 4, 1, 1},
+  };
+  for (const Row& row : rows) {
+    INFO(row.layout);
+    const Layout layout = parse_layout(row.layout, "");
+    REQUIRE(misfit_of(model, layout, 1024).empty());
+    const StageMemory memory = stage_memory(model, layout, 1024, row.stage);
+    CHECK(memory.in_flight == row.in_flight);
+    CHECK(memory.micro_batch == row.micro_batch);
+    CHECK(memory.chunk == row.chunk);
+  }
+}
+
+TEST_CASE("layouts: bytes of a parameter by stage of zero") {
+  const Transformer model = selene(1024, 24, 16);
+  const double parameters = rank_parameters(model, parse_layout("dp8", ""), 0).all();
+  const double layer = rank_layer_parameters(model, parse_layout("dp8", ""), false).all();
+  const std::vector<std::pair<std::string, double>> rows = {
+      {"dp8 zero0", 18 * parameters},
+      {"dp8 zero1", (6 + 12.0 / 8) * parameters},
+      {"dp4 cp2 zero1", (6 + 12.0 / 8) * parameters},
+      {"dp8 zero2", (2 + 16.0 / 8) * parameters + 4 * layer},
+      {"dp8 zero3", 18.0 / 8 * parameters + (2 * 2 + 4) * layer},
+      {"dp8 zero1 gradients=bf16", (4 + 12.0 / 8) * parameters},
+  };
+  for (const auto& [text, bytes] : rows) {
+    INFO(text);
+    CHECK(stage_memory(model, parse_layout(text, ""), 1024, 0).states_B() ==
+          doctest::Approx(bytes).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("layouts: what would save memory is computed") {
+  const Transformer model = load_model("llama3.1_70b");
+  const Layout layout = parse_layout("tp8 dp8 ga4 sp", "");
+  const std::string text = savings_text(model, layout, 8192);
+  const double now = largest_memory(model, layout, 8192).total_B();
+  Layout other = layout;
+  other.zero = 3;
+  const double gain = now - largest_memory(model, other, 8192).total_B();
+  INFO(text);
+  CHECK(text.find("zero3 would save " + gib_text(gain)) == 0);
+  CHECK_THROWS_AS(check_memory(model, layout, 8192, Bytes(80'000'000'000), Bytes(0), "--layout"),
+                  InputError);
+}
+
+}  // namespace
+}  // namespace sgdsim
