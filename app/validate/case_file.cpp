@@ -6,6 +6,7 @@
 
 #include "app/step/collective_field.h"
 #include "app/step/experiment.h"
+#include "app/validate/training_rows.h"
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
@@ -307,6 +308,12 @@ std::vector<CaseRow> read_experiment_rows(Object& fields) {
   return rows;
 }
 
+// ---- kind "training"
+
+std::vector<CaseRow> read_training(Object& fields) {
+  return read_training_rows(fields, read_outcome);
+}
+
 // ---- all kinds
 
 struct Kind {
@@ -316,7 +323,8 @@ struct Kind {
 
 const Kind& read_kind(Object& fields) {
   static const std::vector<Kind> kinds = {{"collective", read_collective_rows},
-                                          {"experiment", read_experiment_rows}};
+                                          {"experiment", read_experiment_rows},
+                                          {"training", read_training}};
   std::vector<std::string> names;
   for (const Kind& kind : kinds) names.push_back(kind.name);
   const std::string name = read_one_of(fields, "kind", "kind of case", names).text();

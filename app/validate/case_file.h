@@ -2,11 +2,12 @@
 //
 // A case of kind "collective" is one machine and a list of measured collectives; one of kind
 // "experiment" is an experiment and a list of measured training steps, each with the settings that
-// make the experiment its own. Each row has the label that the source gives it. Rows are used in
-// one of four ways, and the file says which: a *held* row must be predicted within the tolerance; a
-// *fitted* row served to find the parameters, so that its error proves nothing; a *reported* row is
-// shown but not held, with the reason; a row *below range* has a size that the parameters do not
-// claim to cover.
+// make the experiment its own; one of kind
+// "training" is a GPU, a cluster and layouts of models. Each row has the label that the source
+// gives it. Rows are used in one of four ways, and the file says which: a *held* row must be
+// predicted within the tolerance; a *fitted* row served to find the parameters, so that its error
+// proves nothing; a *reported* row is shown but not held, with the reason; a row *below range* has
+// a size that the parameters do not claim to cover.
 //
 // Cases of one suite are judged together, because a median over two rows is no median.
 #pragma once

@@ -1,0 +1,77 @@
+// Published steps of hybrid-parallel training: what docs/layouts.md says about them is so.
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "app/validate/validation.h"
+#include "tests/source_tree.h"
+
+namespace sgdsim {
+namespace {
+
+std::vector<SuiteResult> results_of(const std::vector<CaseFile>& files) {
+  return validate(std::span<const CaseFile>(files));
+}
+
+CaseFile published(const std::string& name) {
+  return read_case_file(SGDSIM_SOURCE_DIR "/models/training/data/cases/" + name + ".json");
+}
+
+double mean_error(const SuiteResult& suite, RowUse use) {
+  double sum = 0;
+  double rows = 0;
+  for (const RowResult& row : suite.judged.rows) {
+    if (row.row->use != use) continue;
+    sum += std::abs(row.error_percent);
+    rows += 1;
+  }
+  return sum / rows;
+}
+
+TEST_CASE("published steps: all cases are within their tolerance") {
+  for (const char* name : {"dgxc_h100", "mlperf_llama31_405b", "torchtitan_h100", "vtrain_a100"}) {
+    INFO(name);
+    const std::vector<CaseFile> files = {published(name)};
+    CHECK(within_tolerance(results_of(files)));
+  }
+}
+
+TEST_CASE("published steps: 2,048 GPUs of MLPerf with one number fitted on 512") {
+  const std::vector<CaseFile> files = {published("mlperf_llama31_405b")};
+  const SuiteResult suite = results_of(files).front();
+  CHECK(mean_error(suite, RowUse::fitted) <= 0.1);
+  CHECK(mean_error(suite, RowUse::held) <= 1.5);
+}
+
+TEST_CASE("published steps: DGX Cloud with nothing fitted") {
+  const std::vector<CaseFile> files = {published("dgxc_h100")};
+  CHECK(mean_error(results_of(files).front(), RowUse::held) <= 8);
+}
+
+TEST_CASE("published steps: the table of docs/layouts.md is what the cases say") {
+  const std::string page = read_text(SGDSIM_SOURCE_DIR "/docs/layouts.md");
+  const house::TableRows table =
+      house::markdown_table(page, "| case | rows | use | median % | mean % | max % |");
+  std::size_t count = 0;
+  for (const auto& row : table) {
+    INFO(row[0]);
+    INFO(row[2]);
+    const std::vector<CaseFile> files = {published(row[0].substr(1, row[0].size() - 2))};
+    const SuiteResult suite = results_of(files).front();
+    const RowUse use = row[2] == "held"     ? RowUse::held
+                       : row[2] == "fitted" ? RowUse::fitted
+                                            : RowUse::reported;
+    std::vector<RowResult> rows;
+    for (const RowResult& one : suite.judged.rows)
+      if (one.row->use == use) rows.push_back(one);
+    const ErrorSummary errors = summary_of(rows);
+    CHECK(std::to_string(errors.rows) == row[1]);
+    CHECK(percent_text(errors.median) == row[3]);
+    CHECK(percent_text(mean_error(suite, use)) == row[4]);
+    CHECK(percent_text(errors.max) == row[5]);
+    ++count;
+  }
+  CHECK(count == 6);
+}
+
+}  // namespace
+}  // namespace sgdsim
