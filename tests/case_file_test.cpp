@@ -310,18 +310,27 @@ TEST_CASE("case files: the schema lists the fields that the reader knows") {
   const Json schema = Document::read((root / "app/schemas/case.json").string()).root().json();
   const Json good = small_case(Json::array({small_row("a", "1 ms")}));
   const Json step = small_experiment_case(Json::array({small_step("1 ms")}));
+  Json layout = good;
+  layout["kind"] = "training";
+  layout.erase("options");
+  layout["gpu"] = "h100";
+  layout["model"] = "llama3.1_8b";
+  layout["measured"] = Json::array({{{"label", "a"}, {"layout", "tp1"}, {"time", "1 s"}}});
   struct Row {
     Json file;
     std::string path;
     Json schema;
     std::vector<std::string> of_other_kinds;
   };
-  const std::vector<Row> objects = {{good, "", schema, {"experiment"}},
-                                    {step, "", schema, {"cluster", "options"}},
-                                    {good, "/source", schema["properties"]["source"], {}},
-                                    {good, "/tolerance", schema["properties"]["tolerance"], {}},
-                                    {good, "/measured/0", schema["$defs"]["row"], {}},
-                                    {step, "/measured/0", schema["$defs"]["step"], {}}};
+  const std::vector<Row> objects = {
+      {good, "", schema, {"experiment", "gpu", "model", "precision"}},
+      {step, "", schema, {"cluster", "options", "gpu", "model", "precision"}},
+      {layout, "", schema, {"experiment", "options"}},
+      {good, "/source", schema["properties"]["source"], {}},
+      {good, "/tolerance", schema["properties"]["tolerance"], {}},
+      {good, "/measured/0", schema["$defs"]["row"], {}},
+      {step, "/measured/0", schema["$defs"]["step"], {}},
+      {layout, "/measured/0", schema["$defs"]["layout_step"], {}}};
   for (const Row& object : objects) {
     INFO(object.path);
     Json bad = object.file;

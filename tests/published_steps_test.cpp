@@ -1,8 +1,10 @@
 // Published steps of hybrid-parallel training: what docs/layouts.md says about them is so.
+#include <array>
 #include <cmath>
 #include <doctest/doctest.h>
 
 #include "app/validate/validation.h"
+#include "sim/core/error.h"
 #include "tests/source_tree.h"
 
 namespace sgdsim {
@@ -71,6 +73,46 @@ TEST_CASE("published steps: the table of docs/layouts.md is what the cases say")
     ++count;
   }
   CHECK(count == 6);
+}
+
+std::string problem_with(const std::string& row, const std::string& rest) {
+  const std::string text = R"({"schema": "sgdsim/case/1", "name": "a", "grade": "A",
+      "kind": "training", "description": "a", "source": {"origin": "a", "measured": "a",
+      "fitted": "a"}, "tolerance": {"median_percent": 1, "p90_percent": 1,
+      "per_algorithm_median_percent": 1, "from_size": "0 B"}, "cluster": {"shape": "single_switch",
+      "nodes": 1, "nic": {"latency": "1 us", "bandwidth": "400 Gbps"}}, )" +
+                           rest + R"("measured": [{"label": "a", "time": "1 s", )" + row + "}]}";
+  try {
+    read_case(Document::parse(text, "case.json").root());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("published steps: what is wrong in a case of layouts is refused, with its row") {
+  const std::string h100 = R"("gpu": "h100", )";
+  const std::string model = R"("model": "llama3.1_8b", )";
+  const std::vector<std::array<std::string, 3>> rows = {
+      {R"("layout": "tp2 dp2 sp")", h100 + model, ""},
+      {R"("layout": "tp2 dp2 sp")", h100, "/measured/0: expected \"model\""},
+      {R"("layout": "tp3")", h100 + model, "/measured/0/layout: the 32 heads do not divide by tp3"},
+      {R"("layout": "tp")", h100 + model, "/measured/0/layout: unknown word"},
+      {R"("layout": 3)", h100 + model, "/measured/0/layout"},
+      {R"("layout": "tp1")", model, "the field \"gpu\" is missing"},
+      {R"("layout": "tp1")", R"("gpu": "h1", )" + model, "unknown GPU \"h1\""},
+      {R"("layout": "tp1")", R"("gpu": "a100", "precision": "fp8", )" + model, "has no FP8"},
+      {R"("layout": "tp1", "sequence": 0)", h100 + model, "/measured/0/sequence"},
+      {R"("layout": "tp1")", h100 + R"("model": "no/such.json", )", "no/such.json"},
+  };
+  for (const auto& [row, rest, sentence] : rows) {
+    const std::string problem = problem_with(row, rest);
+    INFO(problem);
+    if (sentence.empty())
+      CHECK(problem.empty());
+    else
+      CHECK(problem.find(sentence) != std::string::npos);
+  }
 }
 
 }  // namespace
