@@ -145,6 +145,7 @@ TEST_CASE("sgdsim layout: what is refused") {
       {{"llama3.1_8b", "-c", box, "--layout", "tp3"}, "do not divide by tp3"},
       {{"llama3.1_70b", "-c", box, "--layout", "tp8 sp"}, "more than the 80.00 GiB of a GPU"},
       {{"llama3.1_8b", "-c", box, "--gpu", "a100", "--precision", "fp8"}, "has no FP8"},
+      {{"gpt3_175b", "-c", box, "--sequence", "4096"}, "2048 positions that the model has learned"},
       {{"llama3.1_8b", "-c", box, "--memory", "1 GB"}, "--reserve: expected less"},
       {{"llama3.1_8b", "-c", box, "--layout", "tp8 sp", "--gradients", "bf16"}, "has no effect"},
   };

@@ -55,10 +55,10 @@ TEST_CASE("layouts: words that are none are refused") {
       {"tp1024 pp1024", "above 131072 GPUs"},
       {"tensor=8", "unknown word of a layout"},
   };
-  for (const auto& [text, sentence] : rows) {
-    INFO(text);
-    INFO(problem_of(text));
-    CHECK(problem_of(text).find(sentence) != std::string::npos);
+  for (const auto& row : rows) {
+    INFO(row.first);
+    INFO(problem_of(row.first));
+    CHECK(problem_of(row.first).find(row.second) != std::string::npos);
   }
 }
 
@@ -217,10 +217,10 @@ TEST_CASE("layouts: bytes of a parameter by stage of zero") {
       {"dp8 zero3", 18.0 / 8 * parameters + (2 * 2 + 4) * layer},
       {"dp8 zero1 gradients=bf16", (4 + 12.0 / 8) * parameters},
   };
-  for (const auto& [text, bytes] : rows) {
-    INFO(text);
-    CHECK(stage_memory(model, parse_layout(text, ""), 1024, 0).states_B() ==
-          doctest::Approx(bytes).epsilon(1e-12));
+  for (const auto& row : rows) {
+    INFO(row.first);
+    CHECK(stage_memory(model, parse_layout(row.first, ""), 1024, 0).states_B() ==
+          doctest::Approx(row.second).epsilon(1e-12));
   }
 }
 

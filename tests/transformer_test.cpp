@@ -216,6 +216,12 @@ TEST_CASE("models: `sgdsim model show` says both conventions and every stage") {
   CHECK(json["parameters"]["total"] == total("llama3.1_405b"));
   CHECK(json["stages"].size() == 9);
   CHECK(json["stages"][0]["peak"]["in_flight"] == 2 * 8 + 6 * 9 + 1);
+  const Ran file =
+      run_sgdsim({"model", "show", "tests/data/hugging_face_config.json", "--format", "json"});
+  REQUIRE(file.exit_code == 0);
+  const int64_t h = 2048;
+  CHECK(Json::parse(file.out)["parameters"]["total"] ==
+        24 * (2 * h * h + 2 * h * 512 + 16 * 3 * h * 5632 + 16 * h + 2 * h) + h + 2 * 32000 * h);
   const Ran none = run_sgdsim({"model", "show", "llama3.1_9b"});
   CHECK(none.exit_code == 2);
   CHECK(none.log.find("llama3.1_8b") != std::string::npos);

@@ -76,6 +76,7 @@ LayoutQuestion question_of(const LayoutArguments& arguments, const Layout* given
     throw InputError("--gpus", "expected at most " + std::to_string(most_gpus) + " GPUs, got " +
                                    std::to_string(space.gpus));
   space.sequence = arguments.sequence > 0 ? arguments.sequence : question.model.sequence;
+  check_sequence(question.model, space.sequence, "--sequence");
   space.batch = given != nullptr      ? given->batch()
                 : arguments.batch > 0 ? arguments.batch
                                       : space.gpus;

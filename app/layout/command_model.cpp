@@ -127,6 +127,7 @@ void print_memory(std::ostream& out, const Transformer& model, const Layout& lay
 void show(const ModelArguments& arguments, Streams streams) {
   const Transformer model = load_model(arguments.model);
   const int64_t sequence = arguments.sequence > 0 ? arguments.sequence : model.sequence;
+  check_sequence(model, sequence, "--sequence");
   if (!arguments.memory.empty() && arguments.layout.empty())
     throw InputError("--memory", "has no effect without --layout");
   Json json = model_json(model, sequence);

@@ -138,6 +138,13 @@ ClusterFile load_cluster(const std::string& file, int64_t gpus) {
   return cluster_in(document.root(), gpus);
 }
 
+void check_sequence(const Transformer& model, int64_t sequence, const std::string& where) {
+  if (model.positions > 0 && sequence > model.positions)
+    throw InputError(where, "a sequence of " + std::to_string(sequence) + " is longer than the " +
+                                std::to_string(model.positions) +
+                                " positions that the model has learned");
+}
+
 void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
                   const std::string& where) {
   const std::string misfit = misfit_of(model, layout, sequence);

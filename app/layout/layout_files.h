@@ -23,6 +23,8 @@ Layout load_layout(const std::string& text, const std::string& where);
 ClusterFile load_cluster(const std::string& file, int64_t gpus);
 ClusterFile cluster_in(const Value& value, int64_t gpus);
 
+// InputError if the sequence is longer than the positions that the model has learned.
+void check_sequence(const Transformer& model, int64_t sequence, const std::string& where);
 // InputError with the reason if the model cannot be laid out so.
 void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
                   const std::string& where);

@@ -31,6 +31,7 @@ CaseRow read_training_row(const Value& value, const TrainingCase& shared,
   const auto length = fields.find("sequence");
   const int64_t sequence = length ? length->whole(1, most_sequence) : model.sequence;
   fields.done();
+  check_sequence(model, sequence, value.where());
   check_layout(model, layout, sequence, layout_field.where());
   row.size = Bytes(4 * parameters_of(model).total);
   row.point = model.name + ", " + to_text(layout);

@@ -175,7 +175,9 @@ class Seeds:
             "sweep": all_in("app/sweeps/*.json"),
             "cluster": all_in("topologies/data/*.json"),
             "trace": all_in("traces/data/*.json"),
-            "case": all_in("models/*/data/*.json", "traces/data/cases/*.json"),
+            "case": all_in("models/*/data/*.json", "models/training/data/cases/*.json", "traces/data/cases/*.json"),
+            "model": all_in("models/training/data/models/*.json"),
+            "gpu": all_in("models/training/data/gpus/*.json"),
             "log": all_in("traces/measurement/data/*", "tests/data/*.log", "tests/data/*.txt"),
             "table": all_in("tests/data/*.csv", "traces/data/*.csv"),
             "goal": all_in("app/schedules/*.goal"),
@@ -185,7 +187,7 @@ class Seeds:
             "jobs": all_in("app/job_files/*.json"),
         }
         self.files = {kind: files for kind, files in self.files.items() if files}
-        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case", "traffic", "jobs")
+        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case", "traffic", "jobs", "model", "gpu")
                      for path in self.files.get(kind, [])}
         self.help = {}
 
@@ -315,6 +317,13 @@ class Input:
                   "parts=A", "important=0", "timeout=10us", "least_timeout=20us", "mark_above=0", "pause=false", "window=3", "thresholds=[\"1KB\",\"9KB\"]"]
         return " ".join([name] + self.dice.sample(fields, self.dice.choice([0, 0, 1, 2])))
 
+    def layout(self):
+        sizes = ["tp2", "tp8", "pp2", "pp4", "cp2", "vp2", "ep4", "dp2", "dp16", "mbs2", "ga8", "zero1", "zero3", "sp"]
+        words = ["recompute=full", "recompute=selective", "schedule=gpipe", "schedule=zb1p", "schedule=dualpipe", "attention=unfused",
+                 "ends=layers", "gradients=bf16", "overlap=off", "tp0", "ga9999999"]
+        chosen = self.dice.sample(sizes, self.dice.randrange(1, 6)) + self.dice.sample(words, self.dice.choice([0, 0, 1, 2]))
+        return " ".join(chosen)
+
     def value_of(self, option):
         dice = self.dice
         good = {
@@ -340,6 +349,10 @@ class Input:
             "--L": lambda: dice.choice(["2000", "1 us", "0"]), "--o": lambda: dice.choice(["10", "0.5"]), "--g": lambda: "7", "--S": lambda: dice.choice(["0", "64 KiB"]),
             "--transport": self.transport, "--routing": lambda: dice.choice(["by_destination", "hashed", "split"]), "--bins": lambda: dice.choice(["1", "30"]),
             "--links": lambda: dice.choice(["0", "3", "1000"]), "--seed": lambda: "5", "--G": lambda: dice.choice(["1", "0.08", "1 ns/B"]), "--O": lambda: "0.01", "--max-events": lambda: dice.choice(["1", "100"]),
+            "--gpus": lambda: dice.choice(["1", "7", "16", "96", "1024"]), "--gpu": lambda: self.json_file("gpu") if dice.random() < 0.7 else "a100",
+            "--layout": self.layout, "--memory": lambda: dice.choice(["80GB", "1 KB", "10 TB"]), "--reserve": lambda: dice.choice(["0B", "2 GiB"]),
+            "--sequence": lambda: dice.choice(["1", "4096", "100000000"]), "--global-batch": lambda: dice.choice(["1", "1024", "1152"]),
+            "--precision": lambda: dice.choice(["bf16", "fp8"]), "--gradients": lambda: dice.choice(["fp32", "bf16"]), "--lines": lambda: dice.choice(["1", "100000"]),
             "--max-sim-time": lambda: dice.choice(["1 ns", "1 s"]), "--block": lambda: dice.choice(["1 KiB", "1 MiB"]), "--most": lambda: dice.choice(["1", "10", "100"]),
         }
         if option in good and dice.random() < 0.85:
@@ -359,8 +372,8 @@ class Input:
 
     def command(self):
         dice = self.dice
-        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "jobs", "other"],
-                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 3])[0]
+        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "jobs", "layout", "model", "other"],
+                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 5, 3, 3])[0]
         light = ["--set", "iterations=2"] if dice.random() < 0.5 else []
         if kind in ("run", "plan"):
             return [kind, self.json_file("experiment"), *light, *self.options(kind)]
@@ -379,6 +392,10 @@ class Input:
             words = ["replay", self.text_file("goal")] if dice.random() < 0.6 else ["replay", *self.chakra_files()]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.4 else ["--L", self.value_of("--L"), "--G", self.value_of("--G")]
             return words + self.options("replay")
+        if kind == "layout":
+            return ["layout", self.json_file("model"), "--cluster", self.json_file("cluster"), *self.options("layout", 4)]
+        if kind == "model":
+            return ["model", "show", self.json_file("model"), "--layout", self.layout(), *self.options("model show", 2)]
         if kind == "jobs":
             return ["jobs", self.json_file("jobs"), *self.options("jobs")]
         if kind == "traffic":
