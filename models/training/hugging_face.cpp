@@ -9,7 +9,7 @@ namespace sgdsim {
 namespace {
 
 struct Family {
-  const char* name;
+  const char* name = nullptr;
   bool gated = true;
   bool layer_norm = false;
   AttentionBias bias = AttentionBias::none;

@@ -85,11 +85,11 @@ std::string set_word(Layout& layout, const std::string& word, const std::string&
     return word;
   }
   if (const std::size_t equals = word.find('='); equals != std::string::npos) {
-    const std::string name = word.substr(0, equals);
+    std::string name = word.substr(0, equals);
     if (set_choice(layout, name, word.substr(equals + 1), where)) return name;
   }
   const std::size_t digit = word.find_first_of("0123456789");
-  const std::string name = word.substr(0, digit);
+  std::string name = word.substr(0, digit);
   if (digit != std::string::npos) {
     if (name == "zero") {
       layout.zero = static_cast<int>(number_in(word, digit, 0, 3, where));
