@@ -318,7 +318,8 @@ TEST_CASE("chakra replay: traces and options that are wrong are refused") {
       {{"--algorithm", "gather=ring"}, "--algorithm: unknown operation \"gather\""},
       {{"--flops", "0"}, "--flops: expected operations a second"},
       {{"--flops", "1 TFLOPS"}, "--flops: expected operations a second"}};
-  for (const auto& [words, sentence] : options) {
+  for (const auto& [words, expected] : options) {
+    const std::string& sentence = expected;
     CAPTURE(sentence);
     std::vector<std::string> more = {"--L", "1", "--G", "1"};
     more.insert(more.end(), words.begin(), words.end());
@@ -326,13 +327,14 @@ TEST_CASE("chakra replay: traces and options that are wrong are refused") {
     CHECK(ran.exit_code == 2);
     CHECK(ran.log.starts_with("sgdsim: " + sentence));
   }
-  for (const auto& [groups, sentence] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [content, sentence] : std::vector<std::pair<std::string, std::string>>{
            {R"({"y":[0]})", "--groups: unknown group \"x\""},
            {R"({"x":[1]})", "is of the group \"x\", which rank 0 does not belong to"},
            {R"({"x":[0,0]})", "rank 0 stands twice"},
            {R"({"x":[0,2]})", "expected a whole number from 0 to 1"},
            {R"({"x":[]})", "a group without ranks"},
            {R"([0])", "expected an object"}}) {
+    const std::string& groups = content;
     CAPTURE(groups);
     const Temporary file(Temporary::Kind::file, groups);
     const Ran ran = two.run({"--L", "1", "--G", "1", "--groups", file.name()});

@@ -170,7 +170,8 @@ TEST_CASE("chakra: files that are wrong are refused with the byte and the reason
       {"involved_dim d8 01 01", "attribute involved_dim is no list of true and false"},
       {"pg_name 19 00 00 00 00 00 00 f0 3f", "attribute pg_name is no name"}};
   for (const auto& [text, sentence] : attributes) {
-    CAPTURE(text);
+    const std::string& shown = text;
+    CAPTURE(shown);
     const std::size_t blank = text.find(' ');
     const std::string bytes =
         head + record(attribute(text.substr(0, blank), bytes_of(text.substr(blank))));
@@ -207,7 +208,8 @@ TEST_CASE("chakra: the older variant in JSON") {
            {R"({"workload_graph":[7]})", "expected a node"},
            {R"({"workload_graph":7})", "expected"},
            {R"({"workload_graph":[)", "not JSON"}}) {
-    CAPTURE(text);
+    const std::string& shown = text;
+    CAPTURE(shown);
     CHECK_THROWS_WITH_AS(parse_json(text), doctest::Contains(sentence.c_str()), InputError);
   }
 }

@@ -133,7 +133,9 @@ TEST_CASE("packets: a finite buffer loses what M/D/1/K loses") {
   CHECK(loss_of(0.5, 1) == doctest::Approx(1.0 / 3));
   const Cluster rack = cluster_of(rack_of(65));
   const double service_us = 0.08;
-  for (const auto& [load, room] : {std::pair(0.9, 4), std::pair(0.5, 1), std::pair(1.2, 9)}) {
+  for (const auto& queue : {std::pair(0.9, 4), std::pair(0.5, 1), std::pair(1.2, 9)}) {
+    const double load = queue.first;
+    const int room = queue.second;
     CAPTURE(load);
     CAPTURE(room);
     Random random(17);
@@ -162,11 +164,12 @@ TEST_CASE("packets: a finite buffer loses what M/D/1/K loses") {
 TEST_CASE("packets: NDP and DCTCP as their authors' simulator has them") {
   const Cluster tree = cluster_of(fat_tree(12, "10 Gbps"));
   const std::string ndp = "ndp packet=9064B header=64B queue=8 first_window=23";
-  for (const auto& [senders, printed_s] : {std::pair(10, 0.002251), std::pair(100, 0.021871)}) {
+  for (const auto& printed : {std::pair(10, 0.002251), std::pair(100, 0.021871)}) {
+    const int senders = printed.first;
     CAPTURE(senders);
     // Which roads the headers take differs, and with ten senders the first window is all there is.
     const FlowsPlayed all = played(tree, incast(senders, 270'000), ndp);
-    CHECK(last_of(all).s() == doctest::Approx(printed_s).epsilon(0.02));
+    CHECK(last_of(all).s() == doctest::Approx(printed.second).epsilon(0.02));
     CHECK(all.packets->counts.dropped == 0);  // headers without room go back
     check_conserved(all);
   }
