@@ -52,7 +52,7 @@ TEST_CASE("layouts: words that are none are refused") {
       {"sp sp", "\"sp\" occurs twice"},
       {"zero4", "expected a whole number from 0 to 3"},
       {"recompute=some", "unknown recompute \"some\""},
-      {"tp1024 pp1024", "above 131072 GPUs"},
+      {"tp1024 pp2048", "above 1048576 GPUs"},
       {"tensor=8", "unknown word of a layout"},
   };
   for (const auto& row : rows) {

@@ -53,7 +53,7 @@ struct Layout {
 };
 
 inline constexpr char layout_schema[] = "sgdsim/layout/1";
-inline constexpr int64_t most_gpus = 131'072;
+inline constexpr int64_t most_gpus = 1'048'576;
 inline constexpr int64_t most_micro_batches = 1'000'000;
 
 // "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp recompute=none schedule=1f1b attention=flash
