@@ -72,7 +72,7 @@ TEST_CASE("layout search: it finds what loops over everything find, fastest firs
                               .sequence = 512,
                               .memory = Bytes(1'000'000'000'000),
                               .reserve = {}};
-      const Cluster cluster = load_cluster(box, gpus).cluster;
+      const Cluster cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + box, gpus).cluster;
       const LayoutSearch found = search_layouts(model, gpu, Precision::bf16, cluster, space);
       std::set<std::string> texts;
       for (const FoundLayout& one : found.fitting) texts.insert(to_text(one.layout));
@@ -89,7 +89,7 @@ TEST_CASE("layout search: what does not fit is not answered") {
   const Transformer model = tiny(false);
   LayoutSpace space{
       .gpus = 8, .batch = 24, .sequence = 512, .memory = Bytes(1'000'000'000'000), .reserve = {}};
-  const Cluster cluster = load_cluster(box, 8).cluster;
+  const Cluster cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 8).cluster;
   const LayoutSearch all = search_layouts(model, gpu, Precision::bf16, cluster, space);
   space.memory = Bytes(20'000'000);
   const LayoutSearch some = search_layouts(model, gpu, Precision::bf16, cluster, space);
