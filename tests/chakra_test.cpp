@@ -161,6 +161,9 @@ TEST_CASE("chakra: files that are wrong are refused with the byte and the reason
                          InputError);
   }
   CHECK_THROWS_WITH_AS(parse(""), "x.et: holds no execution trace: it is empty", InputError);
+  // A head, node 0 without anything, and once more: zeros to the end of a disk are refused at once.
+  CHECK_THROWS_WITH_AS(parse(bytes_of("00 00 00 00")),
+                       doctest::Contains("a second node without anything"), InputError);
   const std::vector<std::pair<std::string, std::string>> attributes = {
       {"comm_size 48 ff ff ff ff ff ff ff ff ff 01", "attribute comm_size is negative"},
       {"comm_size 68 ff ff ff ff ff ff ff ff ff 01", "attribute comm_size is too large"},

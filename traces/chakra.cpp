@@ -220,7 +220,14 @@ void read_messages(ByteReader& file, const ChakraVisitor& visit) {
   uint64_t at = 0;
   bool is_first = true;
   bool is_empty = true;
+  bool met_nothing = false;  // a node that says nothing is node 0
   while (next_message(file, message, at)) {
+    if (message.empty() && !is_first) {
+      if (met_nothing)
+        throw InputError(file.where(),
+                         "byte " + std::to_string(at) + ": a second node without anything in it");
+      met_nothing = true;
+    }
     const WireReader reader(message, file.offset() - message.size(), file.where());
     if (!is_first || !is_head(reader)) {
       ChakraNode node = read_node(reader);
