@@ -2,6 +2,7 @@
 #include "app/advise/advice.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "app/advise/measured_errors.h"
@@ -25,12 +26,14 @@ class Adviser {
     StepQuestion step = advice_.experiment.question();
     step.wants_reason = true;
     step.pause = question.pause;
+    const auto begun = std::chrono::steady_clock::now();
     try {
       advice_.now = simulate_step(step);
     } catch (const InputError& error) {
       throw InputError(advice_.experiment.file, error.what());
     }
     now_ = rate_of(advice_.experiment, advice_.now);
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   }
 
   Advice advise() {
@@ -38,6 +41,7 @@ class Adviser {
     ChangeList list = changes_of(advice_.base, experiment);
     advice_.left_out = std::move(list.left_out);
     list.changes.insert(list.changes.end(), question_.own.begin(), question_.own.end());
+    if (question_.tell) question_.tell(list.changes.size(), seconds_);
     for (const Change& change : list.changes) {
       std::string why_not;
       if (auto line = play(change, why_not))
@@ -170,6 +174,7 @@ class Adviser {
   const AdviceQuestion& question_;
   Advice advice_;
   double now_ = 0;
+  double seconds_ = 0;  // of our time, for the step as it is
 };
 
 }  // namespace

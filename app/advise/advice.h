@@ -17,6 +17,8 @@ struct AdviceQuestion {
   std::vector<std::string> settings;
   std::vector<Change> own;  // to be tried, too
   std::function<void()> pause;
+  // Told, before it begins, how many changes will be played and how long the step took to play.
+  std::function<void(std::size_t changes, double seconds)> tell;
 };
 
 struct AdviceLine {

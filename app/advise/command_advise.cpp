@@ -204,6 +204,12 @@ void advise(const AdviseArguments& arguments, Streams streams) {
   Interrupt interrupt;
   AdviceQuestion question = question_of(arguments);
   question.pause = [&] { interrupt.throw_if_asked(); };
+  question.tell = [&](std::size_t changes, double seconds) {
+    constexpr double long_s = 10;
+    if (static_cast<double>(changes) * seconds > long_s)
+      streams.log << "sgdsim: note: " << changes << " changes will be played, and the step took "
+                  << rounded(seconds, 2) << " s; --fidelity closed_form is faster\n";
+  };
   OutputGuard({arguments.file, arguments.cluster, arguments.fit}, arguments.force)
       .claim("--out", arguments.out, {.schema = "sgdsim/experiment/1", .beginning = {}});
   ResolvedExperiment base = base_of(question);
