@@ -23,6 +23,11 @@ void add_use(Json& json, const WireUse& use) {
                                {"utilisation", link.utilisation}});
 }
 
+std::string link_text(const LinkUse& link) {
+  return link.name.kind + " " + link.name.from + " -> " + link.name.to + ", in use " +
+         rounded(100 * link.utilisation, 3) + " % of the time";
+}
+
 void print_use(std::ostream& out, const WireUse& use) {
   if (use.busiest.empty()) return;
   auto percent = [](double part) { return rounded(100 * part, 3) + " %"; };

@@ -16,6 +16,8 @@ namespace sgdsim {
 // Adds `kinds` and `busiest`.
 void add_use(Json& json, const WireUse& use);
 void print_use(std::ostream& out, const WireUse& use);
+// "uplink leaf0 -> spine0, in use 58.6 % of the time".
+std::string link_text(const LinkUse& link);
 
 void add_routing_option(CLI::App& command, std::string& routing);
 

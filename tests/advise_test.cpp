@@ -175,6 +175,37 @@ TEST_CASE("advise: what cannot be is said") {
   CHECK(found);
 }
 
+// Of a bucket of one's own, the other way is without it: 25 MiB again.
+TEST_CASE("advise: a strategy as it comes is without sizes of one's own") {
+  const Json advice = json_of({"advise", "traces/data/resnet50_v100.json", "-c", dense, "--set",
+                               R"(strategy={"name":"ddp","bucket":"5 MiB"})", "--format", "json"});
+  const Ran plain = run_sgdsim({"run", "traces/data/resnet50_v100.json", "-c", dense, "--set",
+                                "strategy=ddp", "--fidelity", "closed_form", "--format", "json"});
+  REQUIRE(plain.exit_code == 0);
+  bool found = false;
+  for (const Json& line : advice["lines"])
+    found = found || (line["kinds"] == Json::array({"buckets"}) &&
+                      line["iteration_ps"] == Json::parse(plain.out)["iteration_ps"]);
+  CHECK(found);
+}
+
+// One layer that takes 1 ms, and nothing to exchange: nothing helps.
+TEST_CASE("advise: where nothing is exchanged, no setting is better") {
+  const Temporary trace(Temporary::Kind::file, R"({"schema": "sgdsim/trace/1", "name": "alone",
+    "layers": [{"name": "a", "parameters": 0, "forward": "0 ms", "backward": "1 ms"}]})");
+  for (const char* fidelity : {"closed_form", "message", "flow", "packet"}) {
+    INFO(fidelity);
+    const Ran ran = run_sgdsim({"advise", trace.name(), "-c", dense, "--fidelity", fidelity});
+    CHECK(ran.log == "");
+    CHECK(ran.exit_code == 0);
+    CHECK(ran.out.find("No setting is better than what it has.") != std::string::npos);
+    const Ran step =
+        run_sgdsim({"run", trace.name(), "-c", dense, "--fidelity", fidelity, "--format", "json"});
+    REQUIRE(step.exit_code == 0);
+    CHECK(Json::parse(step.out)["iteration_ps"] == 1'000'000'000);
+  }
+}
+
 TEST_CASE("advise: a log of the cluster, and one file for all commands") {
   const Temporary folder(Temporary::Kind::folder);
   const std::string base = folder.name() + "/it's base.json";

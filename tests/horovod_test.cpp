@@ -2,10 +2,9 @@
 // steps of 10 ms; "grad/fc" waits 100, 110, 120 and 130 us and takes 400 us, "grad/conv" waits 50
 // us and takes 200 us.
 #include <doctest/doctest.h>
-#include <sstream>
 
-#include "app/commands.h"
 #include "sim/core/error.h"
+#include "tests/run_program.h"
 #include "tests/schema_check.h"
 #include "traces/steps/registry.h"
 
@@ -118,14 +117,13 @@ TEST_CASE("horovod: what tells nothing is refused") {
 }
 
 TEST_CASE("horovod: the JSON of the command fits its schema") {
-  std::ostringstream out;
-  std::ostringstream log;
-  CHECK(run_program({"import", "horovod", sample_file, "--format", "json"}, {out, log}) == 0);
-  CHECK(faults_of_value(embedded_shelf(), "sgdsim/steps/1", Json::parse(out.str())) ==
+  const Ran answer = call_sgdsim({"import", "horovod", sample_file, "--format", "json"});
+  CHECK(answer.exit_code == 0);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/steps/1", Json::parse(answer.out)) ==
         std::vector<std::string>{});
-  out.str("");
-  CHECK(run_program({"import", "horovod", sample_file}, {out, log}) == 0);
-  CHECK(out.str().find("grad/fc") != std::string::npos);
+  const Ran table = call_sgdsim({"import", "horovod", sample_file});
+  CHECK(table.exit_code == 0);
+  CHECK(table.out.find("grad/fc") != std::string::npos);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // `sgdsim import FILE` without a format: the content tells, and what it does not tell is refused.
 #include <doctest/doctest.h>
-#include <sstream>
 
-#include "app/commands.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
 #include "traces/measurement/registry.h"
@@ -12,19 +10,6 @@
 namespace sgdsim {
 namespace {
 
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string log;
-};
-
-Answer run(const std::vector<std::string>& arguments) {
-  std::ostringstream out;
-  std::ostringstream log;
-  const int code = run_program(arguments, {out, log});
-  return {code, out.str(), log.str()};
-}
-
 std::string in_source(std::string_view file) {
   return std::string(SGDSIM_SOURCE_DIR) + "/" + std::string(file);
 }
@@ -33,12 +18,13 @@ std::string in_source(std::string_view file) {
 void check_same(std::string_view name, std::string_view example) {
   INFO(std::string(name));
   const std::string file = in_source(example);
-  const Answer named = run({"import", std::string(name), file});
-  const Answer plain = run({"import", file});
+  const Ran named = call_sgdsim({"import", std::string(name), file});
+  const Ran plain = call_sgdsim({"import", file});
   INFO(plain.log);
-  CHECK(named.code == plain.code);
+  CHECK(named.exit_code == plain.exit_code);
   CHECK(named.out == plain.out);
-  if (plain.code == 0) CHECK(plain.log.starts_with("sgdsim: note: read as " + std::string(name)));
+  if (plain.exit_code == 0)
+    CHECK(plain.log.starts_with("sgdsim: note: read as " + std::string(name)));
 }
 
 TEST_CASE("import: the example of every format is known by its content") {
@@ -67,8 +53,8 @@ TEST_CASE("import: what has no format, or several, is refused with the list of t
   for (const Row& row : rows) {
     INFO(row.reason);
     const Temporary file(Temporary::Kind::file, row.content);
-    const Answer answer = run({"import", file.name()});
-    CHECK(answer.code == 2);
+    const Ran answer = call_sgdsim({"import", file.name()});
+    CHECK(answer.exit_code == 2);
     CHECK(answer.out.empty());
     CHECK(answer.log.find(file.name() + ": " + row.sentence) != std::string::npos);
   }
@@ -93,9 +79,9 @@ TEST_CASE("import: files and words that do not go together") {
       {{"import", "no/such.file"}, "no/such.file: cannot be read: No such file or directory"},
   };
   for (const Row& row : rows) {
-    const Answer answer = run(row.arguments);
+    const Ran answer = call_sgdsim(row.arguments);
     INFO(answer.log);
-    CHECK(answer.code == 2);
+    CHECK(answer.exit_code == 2);
     CHECK(answer.log.find("sgdsim: " + row.sentence) != std::string::npos);
   }
 }

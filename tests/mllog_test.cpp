@@ -1,9 +1,8 @@
 // Logs of MLPerf: which steps count, and what they come to, by hand.
 #include <doctest/doctest.h>
-#include <sstream>
 
-#include "app/commands.h"
 #include "sim/core/error.h"
+#include "tests/run_program.h"
 #include "tests/schema_check.h"
 #include "traces/steps/registry.h"
 
@@ -115,19 +114,18 @@ TEST_CASE("mllog: what is refused") {
 
 TEST_CASE("mllog: the command prints a table, and JSON that fits its schema") {
   const std::string file = std::string(SGDSIM_SOURCE_DIR) + "/tests/data/mllog.txt";
-  std::ostringstream out;
-  std::ostringstream log;
-  CHECK(run_program({"import", "mllog", file, file, "--format", "json"}, {out, log}) == 0);
-  const Json json = Json::parse(out.str());
+  const Ran answer = call_sgdsim({"import", "mllog", file, file, "--format", "json"});
+  CHECK(answer.exit_code == 0);
+  const Json json = Json::parse(answer.out);
   CHECK(faults_of_value(embedded_shelf(), "sgdsim/steps/1", json) == std::vector<std::string>{});
   REQUIRE(json["runs"].size() == 2);
   CHECK(json["runs"][1]["steps"] == 4);
   CHECK(json["runs"][1]["step_median_us"] == 500'000);
   CHECK(json["runs"][1]["samples_per_s"] == 64);
-  out.str("");
-  CHECK(run_program({"import", "mllog", file}, {out, log}) == 0);
-  CHECK(out.str().find("example") != std::string::npos);
-  CHECK(out.str().find("500.00 ms") != std::string::npos);
+  const Ran table = call_sgdsim({"import", "mllog", file});
+  CHECK(table.exit_code == 0);
+  CHECK(table.out.find("example") != std::string::npos);
+  CHECK(table.out.find("500.00 ms") != std::string::npos);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 #include <sstream>
 
-#include "app/commands.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
@@ -206,24 +205,11 @@ TEST_CASE("nccl inspector: what is missing, repeated, broken or cut off is count
                        doctest::Contains("nested deeper than 64 levels"), InputError);
 }
 
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string log;
-};
-
-Answer run(const std::vector<std::string>& arguments) {
-  std::ostringstream out;
-  std::ostringstream log;
-  const int code = run_program(arguments, {out, log});
-  return {code, out.str(), log.str()};
-}
-
 TEST_CASE("nccl inspector: import writes a measurement that reads back, and fit chooses groups") {
   const std::string rank0 = folder + "nccl_inspector_rank0.jsonl";
   const std::string rank1 = folder + "nccl_inspector_rank1.jsonl";
-  const Answer import = run({"import", "nccl-inspector", rank0, rank1, "--name", "job"});
-  CHECK(import.code == 0);
+  const Ran import = call_sgdsim({"import", "nccl-inspector", rank0, rank1, "--name", "job"});
+  CHECK(import.exit_code == 0);
   CHECK(import.log.find("rank 1 came last most often") != std::string::npos);
   const Measurement again = read_measurement({import.out, "out.json", {}, ""});
   const Measurement direct = read(sample({0, 1}));
@@ -234,15 +220,16 @@ TEST_CASE("nccl inspector: import writes a measurement that reads back, and fit 
     for (std::size_t k = 0; k < again.series[i].points.size(); ++k)
       CHECK(again.series[i].points[k].time == direct.series[i].points[k].time);
   }
-  const Answer fit = run({"fit", rank0, rank1, "--op", "allreduce", "--group", "dp", "--segments",
-                          "1", "--format", "json"});
-  CHECK(fit.code == 0);
+  const Ran fit = call_sgdsim({"fit", rank0, rank1, "--op", "allreduce", "--group", "dp",
+                               "--segments", "1", "--format", "json"});
+  CHECK(fit.exit_code == 0);
   const Json json = Json::parse(fit.out);
   REQUIRE(json["fits"].size() == 1);
   CHECK(json["fits"][0]["pieces"][0]["alpha_us"].get<double>() == doctest::Approx(20));
   CHECK(json["fits"][0]["pieces"][0]["beta_ps_per_B"].get<double>() == doctest::Approx(100));
-  CHECK(run({"fit", rank0, rank1, "--group", "tp"}).code == 2);
-  CHECK(run({"fit", rank0, rank1, "--group", "0x51a"}).code == 2);  // words are not cut
+  CHECK(call_sgdsim({"fit", rank0, rank1, "--group", "tp"}).exit_code == 2);
+  CHECK(call_sgdsim({"fit", rank0, rank1, "--group", "0x51a"}).exit_code ==
+        2);  // words are not cut
 }
 
 TEST_CASE("nccl inspector: one link is not fitted to several communicators unless they are named") {
@@ -252,11 +239,13 @@ TEST_CASE("nccl inspector: one link is not fitted to several communicators unles
       lines +=
           text_of({.number = number, .size_B = 1'000'000 * number, .us = 100 * number, .id = id});
   const Temporary file(Temporary::Kind::file, lines);
-  const Answer both = run({"fit", file.name(), "--from-collective", "ring"});
-  CHECK(both.code == 2);
+  const Ran both = call_sgdsim({"fit", file.name(), "--from-collective", "ring"});
+  CHECK(both.exit_code == 2);
   CHECK(both.log.find("--group: several groups of ranks were measured") != std::string::npos);
-  CHECK(run({"fit", file.name(), "--from-collective", "ring", "--group", "0x2"}).code == 0);
-  CHECK(run({"fit", file.name()}).code == 0);
+  CHECK(
+      call_sgdsim({"fit", file.name(), "--from-collective", "ring", "--group", "0x2"}).exit_code ==
+      0);
+  CHECK(call_sgdsim({"fit", file.name()}).exit_code == 0);
 }
 
 }  // namespace

@@ -62,6 +62,18 @@ TEST_CASE("refused: words of the command line that are no names") {
   });
 }
 
+TEST_CASE("refused: a step that takes no time") {
+  const Temporary trace(Temporary::Kind::file, R"({"schema": "sgdsim/trace/1", "name": "nothing",
+    "layers": [{"name": "a", "parameters": 0, "backward": "0 ms"}]})");
+  const std::string sentence = "the step takes no time: there is nothing to simulate";
+  for (const char* command : {"run", "advise", "plan"})
+    for (const char* fidelity : {"closed_form", "message", "flow", "packet"})
+      check_refused(
+          {{std::string(command) + " at " + fidelity,
+            {command, trace.name(), "-c", "topologies/data/10gbe_16.json", "--fidelity", fidelity},
+            sentence}});
+}
+
 TEST_CASE("refused: timelines of what there is not") {
   const auto words = [](const std::string& option, const std::string& value) {
     return Words{"run", shipped, "--gantt", option, value};

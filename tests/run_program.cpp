@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <spawn.h>
+#include <sstream>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/commands.h"
 #include "sim/core/json.h"
 
 namespace sgdsim {
@@ -65,6 +67,13 @@ Ran run_sgdsim(const std::vector<std::string>& arguments, const RunOptions& opti
   std::vector<std::string> words{SGDSIM_PROGRAM};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return run(words, options, SGDSIM_SOURCE_DIR);
+}
+
+Ran call_sgdsim(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream log;
+  const int exit_code = run_program(arguments, {out, log});
+  return {exit_code, out.str(), log.str()};
 }
 
 Ran run_shell_line(const std::string& line) {

@@ -21,6 +21,9 @@ struct RunOptions {
 // In the root of the repository.
 Ran run_sgdsim(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
+// As a call in this process: quicker, where nothing but the command itself is asked.
+Ran call_sgdsim(const std::vector<std::string>& arguments);
+
 // A line as one types it, with quotes, where "sgdsim" is the program that was built. It runs in a
 // folder of its own, in which everything of the repository's root is to be found and `results` is
 // empty, so that examples may write files.

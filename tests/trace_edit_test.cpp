@@ -141,6 +141,9 @@ TEST_CASE("trace edit: the commands") {
   CHECK(difference["schema"] == "sgdsim/trace-diff/1");
   CHECK(difference["most_percent"] == 100);
   CHECK(difference["layers"].size() == before.layers.size() + 64);
+  // Other layers are beyond every tolerance of times.
+  CHECK(exit_of({"trace", "diff", trace, "traces/data/googlenet_k80.json", "--within", "100"}) ==
+        5);
   // Nothing is lost, and nothing is guessed.
   CHECK(exit_of({"trace", "scale", trace, "--out", trace}) == 2);
   CHECK(exit_of({"trace", "scale", trace, "--compute", "0"}) == 2);

@@ -1,11 +1,10 @@
 // Logs of other programs as traces: one small file of our own per format, and lines that must be
 // refused with a sentence that names them.
 #include <doctest/doctest.h>
-#include <sstream>
 
-#include "app/commands.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "tests/run_program.h"
 #include "traces/registry.h"
 #include "traces/trace_file.h"
 
@@ -232,23 +231,11 @@ TEST_CASE("imports: what is wrong is refused with a sentence that names the line
   }
 }
 
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string log;
-};
-
-Answer run(const std::vector<std::string>& arguments) {
-  std::ostringstream out;
-  std::ostringstream log;
-  const int code = run_program(arguments, {out, log});
-  return {code, out.str(), log.str()};
-}
-
 TEST_CASE("imports: the command writes a trace file") {
-  const Answer answer = run({"import", "netai-log", sample("netai.bk.log"), "--batch", "32",
-                             "--name", "x", "--model", "m", "--device", "d", "--forward", "2 ms"});
-  CHECK(answer.code == 0);
+  const Ran answer =
+      call_sgdsim({"import", "netai-log", sample("netai.bk.log"), "--batch", "32", "--name", "x",
+                   "--model", "m", "--device", "d", "--forward", "2 ms"});
+  CHECK(answer.exit_code == 0);
   CHECK(answer.log.empty());
   const Trace trace = read_trace(Document::parse(answer.out, "out").root());
   CHECK(trace.name == "x");
@@ -256,18 +243,18 @@ TEST_CASE("imports: the command writes a trace file") {
   CHECK(trace.device == "d");
   CHECK(trace.batch == 32);
   CHECK(trace.forward() == Duration::ms(2));
-  CHECK(run({"import", "b-caffe-log", sample("b_caffe.log")}).log ==
+  CHECK(call_sgdsim({"import", "b-caffe-log", sample("b_caffe.log")}).log ==
         "sgdsim: note: the forward time is not known: half of the backward time is assumed\n");
-  CHECK(run({"import", "mgwfbp-log", sample("layers.csv")}).code == 2);
+  CHECK(call_sgdsim({"import", "mgwfbp-log", sample("layers.csv")}).exit_code == 2);
 }
 
 TEST_CASE("trace show: a table for people, JSON for scripts") {
   const std::string file = std::string(SGDSIM_SOURCE_DIR) + "/traces/data/resnet50_a100_ddp.json";
-  const Answer table = run({"trace", "show", file});
-  CHECK(table.code == 0);
+  const Ran table = call_sgdsim({"trace", "show", file});
+  CHECK(table.exit_code == 0);
   CHECK(table.out.find("161 layers, 161 tensors; ready times are measured") != std::string::npos);
   CHECK(table.out.find("25557032  97.5 MiB") != std::string::npos);
-  const Answer answer = run({"trace", "show", file, "--format", "json"});
+  const Ran answer = call_sgdsim({"trace", "show", file, "--format", "json"});
   const Json json = Json::parse(answer.out);
   CHECK(json["schema"] == "sgdsim/trace-show/1");
   CHECK(json["parameters"] == 25'557'032);
@@ -275,7 +262,7 @@ TEST_CASE("trace show: a table for people, JSON for scripts") {
   CHECK(!json.contains("batch"));
   CHECK(json["layers"].size() == 161);
   CHECK(json["layers"][160]["ready_us"] == 100658.169);
-  CHECK(run({"trace", "show", sample("layers.csv")}).code == 2);
+  CHECK(call_sgdsim({"trace", "show", sample("layers.csv")}).exit_code == 2);
 }
 
 }  // namespace

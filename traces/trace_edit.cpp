@@ -7,20 +7,17 @@
 
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/scaled.h"
 #include "traces/complete.h"
 
 namespace sgdsim {
 namespace {
 
-Duration times(Duration time, double factor) {
-  return factor == 1 ? time : Duration::nearest_ps(static_cast<double>(time.ps()) * factor);
-}
-
 void scale_layers(Trace& trace, double factor) {
   for (Layer& layer : trace.layers) {
-    layer.forward = times(layer.forward, factor);
-    layer.backward = times(layer.backward, factor);
-    layer.ready = times(layer.ready, factor);
+    layer.forward = scaled(layer.forward, factor);
+    layer.backward = scaled(layer.backward, factor);
+    layer.ready = scaled(layer.ready, factor);
   }
 }
 
@@ -79,7 +76,7 @@ std::string first_parts(const std::string& name, int parts) {
 
 Trace with_compute(Trace trace, double compute) {
   scale_layers(trace, compute);
-  trace.update = times(trace.update, compute);
+  trace.update = scaled(trace.update, compute);
   return checked(std::move(trace));
 }
 
@@ -88,7 +85,7 @@ Trace with_batch(Trace trace, int64_t batch) {
     throw InputError("--batch", "the trace does not state the batch that it was measured with");
   const double factor = static_cast<double>(batch) / static_cast<double>(trace.batch);
   scale_layers(trace, factor);
-  trace.load = times(trace.load, factor);
+  trace.load = scaled(trace.load, factor);
   if (batch != trace.batch)
     trace.notes.push_back("times are those of a batch of " + std::to_string(trace.batch) +
                           ", in proportion");

@@ -5,6 +5,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/scaled.h"
 #include "traces/complete.h"
 
 namespace sgdsim {
@@ -64,17 +65,9 @@ class AllOrNone {
   bool all_ = false;
 };
 
-// Times as the file gives them, on a device that computes slower or faster by a factor.
-struct Scale {
-  double factor = 1;
-  Duration operator()(Duration time) const {
-    return factor == 1 ? time : Duration::nearest_ps(static_cast<double>(time.ps()) * factor);
-  }
-};
-
 struct LayerReader {
   int64_t bytes_per_parameter = usual_bytes_per_parameter;
-  Scale scale;
+  double compute = 1;  // on a device that computes slower or faster
   AllOrNone forward{"forward"};
   AllOrNone ready{"ready"};
 
@@ -85,9 +78,11 @@ struct LayerReader {
     layer.parameters = fields.at("parameters").whole(0, most_parameters);
     const auto gradient = fields.find("gradient");
     layer.gradient = gradient ? gradient->bytes() : Bytes(layer.parameters * bytes_per_parameter);
-    if (const auto time = forward.find(fields, is_first)) layer.forward = scale(time->duration());
-    layer.backward = scale(fields.at("backward").duration());
-    if (const auto time = ready.find(fields, is_first)) layer.ready = scale(time->duration());
+    if (const auto time = forward.find(fields, is_first))
+      layer.forward = scaled(time->duration(), compute);
+    layer.backward = scaled(fields.at("backward").duration(), compute);
+    if (const auto time = ready.find(fields, is_first))
+      layer.ready = scaled(time->duration(), compute);
     if (const auto tensors = fields.find("tensors"))
       layer.tensors = read_tensors(*tensors, layer.parameters);
     fields.done();
@@ -156,8 +151,8 @@ Trace read_trace(const Value& value) {
   if (const auto size = fields.find("bytes_per_parameter"))
     reader.bytes_per_parameter = size->whole(1, 16);
   if (const auto factor = fields.find("compute_scale"))
-    reader.scale.factor = factor->number(least_scale, most_scale);
-  trace.update = reader.scale(trace.update);
+    reader.compute = factor->number(least_scale, most_scale);
+  trace.update = scaled(trace.update, reader.compute);
   const auto total = fields.find("forward");
   const Value list = fields.at("layers");
   fields.done();
@@ -174,7 +169,7 @@ Trace read_trace(const Value& value) {
   const Forward forward = reader.forward.all() ? Forward::per_layer
                           : total              ? Forward::total
                                                : Forward::missing;
-  complete(trace, forward, total ? reader.scale(total->duration()) : Duration{},
+  complete(trace, forward, total ? scaled(total->duration(), reader.compute) : Duration{},
            {list.where(), [&](std::size_t i) { return list.where() + "/" + std::to_string(i); }});
   return trace;
 }

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "app/advise/measured_errors.h"
 #include "app/step/result_json.h"
 #include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/tie.h"
+#include "app/wire_use.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -42,6 +42,7 @@ class Adviser {
     advice_.left_out = std::move(list.left_out);
     list.changes.insert(list.changes.end(), question_.own.begin(), question_.own.end());
     if (question_.tell) question_.tell(list.changes.size(), seconds_);
+    add_as_it_is();
     for (const Change& change : list.changes) {
       std::string why_not;
       if (auto line = play(change, why_not))
@@ -50,13 +51,6 @@ class Adviser {
         advice_.left_out.emplace_back(change.name, why_not);
     }
     add_best_of_two();
-    AdviceLine as_it_is;
-    as_it_is.change.name = "as it is";
-    as_it_is.iteration_ps = metrics_of(experiment, advice_.now).mean_ps;
-    as_it_is.exposed_us = advice_.now.mean.exposed.us();
-    as_it_is.warnings = warnings_of(experiment, advice_.now);
-    as_it_is.interval = {1, 1};
-    advice_.lines.push_back(std::move(as_it_is));
     std::stable_sort(advice_.lines.begin(), advice_.lines.end(),
                      [](const AdviceLine& a, const AdviceLine& b) { return a.factor > b.factor; });
     look_at_wires();
@@ -69,6 +63,17 @@ class Adviser {
     return experiment.cluster.network.workers() /
            static_cast<double>(metrics_of(experiment, result).total_ps) *
            static_cast<double>(result.iterations.size());
+  }
+
+  // First, so that what gains nothing stands behind it.
+  void add_as_it_is() {
+    AdviceLine line;
+    line.change.name = "as it is";
+    line.iteration_ps = metrics_of(advice_.experiment, advice_.now).mean_ps;
+    line.exposed_us = advice_.now.mean.exposed.us();
+    line.warnings = warnings_of(advice_.experiment, advice_.now);
+    line.interval = {1, 1};
+    advice_.lines.push_back(std::move(line));
   }
 
   std::optional<AdviceLine> play(const Change& change, std::string& why_not) {
@@ -99,8 +104,9 @@ class Adviser {
     for (const ChangeKind kind : line.change.kinds) {
       const MeasuredErrors* errors = measured_errors(kind);
       if (errors == nullptr) {
-        line.measured =
-            "no step was ever measured with and without a change of " + std::string(name_of(kind));
+        line.measured = kind == ChangeKind::own
+                            ? "what a change of your own gains was never measured"
+                            : "no measured steps differ in " + std::string(name_of(kind));
         return;
       }
       error *= 1 + errors->p90;
@@ -115,7 +121,7 @@ class Adviser {
   std::vector<Change> best_of(bool (*is)(const Change&)) const {
     std::vector<const AdviceLine*> found;
     for (const AdviceLine& line : advice_.lines)
-      if (is(line.change)) found.push_back(&line);
+      if (!line.change.kinds.empty() && is(line.change)) found.push_back(&line);
     std::stable_sort(found.begin(), found.end(), [](const AdviceLine* a, const AdviceLine* b) {
       return a->factor > b->factor;
     });
@@ -136,7 +142,8 @@ class Adviser {
         best_of([](const Change& change) { return change.kinds.front() == ChangeKind::algorithm; });
     double best = 1;
     for (const AdviceLine& line : advice_.lines)
-      if (line.change.kinds.front() <= ChangeKind::algorithm) best = std::max(best, line.factor);
+      if (!line.change.kinds.empty() && line.change.kinds.front() <= ChangeKind::algorithm)
+        best = std::max(best, line.factor);
     std::optional<AdviceLine> found;
     std::string why_not;
     for (const Change& first : strategies)
@@ -165,10 +172,7 @@ class Adviser {
     }
   }
   void set_busiest(const WireUse& use) {
-    if (use.busiest.empty()) return;
-    const LinkUse& link = use.busiest.front();
-    advice_.busiest = link.name.kind + " " + link.name.from + " -> " + link.name.to + ", in use " +
-                      rounded(100 * link.utilisation, 3) + " % of the time";
+    if (!use.busiest.empty()) advice_.busiest = link_text(use.busiest.front());
   }
 
   const AdviceQuestion& question_;

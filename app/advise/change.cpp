@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "app/step/override.h"
-#include "app/table.h"
 #include "models/collective/registry.h"
 
 namespace sgdsim {
@@ -114,7 +113,7 @@ class Lister {
     if (!now.contains("strategy")) now["strategy"] = experiment_.strategy.name;
     Json changed = now;
     apply_settings(changed, change.settings);
-    if (canonical(changed) != canonical(now)) list_.changes.push_back(std::move(change));
+    if (changed != now) list_.changes.push_back(std::move(change));
   }
   void leave_out(const char* what, const char* why) { list_.left_out.emplace_back(what, why); }
 
@@ -128,6 +127,10 @@ class Lister {
     change.kinds = {Kind::buckets};
     if (own.size() == 1) return;
     Json merged = own;
+    // As it comes is without sizes of one's own.
+    if (other.size() == 1)
+      for (const char* size : {"bucket", "first_bucket", "sizes", "threshold", "cycle"})
+        merged.erase(size);
     merged.update(other);
     change.settings = {"strategy=" + merged.dump()};
   }
@@ -213,7 +216,7 @@ class Lister {
   void add_links_of(const std::string& path, const Json& links) {
     for (const auto& [name, link] : links.items()) {
       if (!link.is_object() || !(link.contains("bandwidth") || link.contains("per_byte"))) continue;
-      if (name.find('.') != std::string::npos) continue;  // no setting can name it
+      if (name.find_first_of(".=") != std::string::npos) continue;  // no setting can name it
       const std::string field = path + "." + name;
       add_scaled(field, link, "twice the bandwidth of " + name, Kind::bandwidth,
                  {{"bandwidth", 2}, {"per_byte", 0.5}});

@@ -10,6 +10,7 @@
 #include "app/step/result_json.h"
 #include "app/sweep/emit.h"
 #include "app/table.h"
+#include "app/tie.h"
 #include "app/usage.h"
 #include "app/write_text.h"
 #include "sim/core/error.h"
@@ -189,7 +190,7 @@ void print(std::ostream& out, const AdviceQuestion& question, const Advice& advi
   for (const auto& [what, why] : advice.left_out)
     out << "left out: " << what << ": " << why << '\n';
   const auto best = std::find_if(advice.lines.begin(), advice.lines.end(), is_free);
-  if (best->change.kinds.empty()) {
+  if (best->change.kinds.empty() || is_tie(best->factor, 1)) {
     out << "\nNo setting is better than what it has.\n";
     return;
   }
@@ -201,6 +202,7 @@ void print(std::ostream& out, const AdviceQuestion& question, const Advice& advi
 }
 
 void advise(const AdviseArguments& arguments, Streams streams) {
+  if (arguments.out == "-") throw InputError("--out", "commands name the file: expected one");
   Interrupt interrupt;
   AdviceQuestion question = question_of(arguments);
   question.pause = [&] { interrupt.throw_if_asked(); };

@@ -9,6 +9,7 @@
 #include "app/table.h"
 #include "app/version.h"
 #include "app/wire_use.h"
+#include "sim/core/error.h"
 #include "sim/core/nearest_rank.h"
 #include "sim/core/quantity.h"
 
@@ -47,6 +48,8 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   Duration sum;
   for (const Duration one : sorted) sum += one;
   const auto count = static_cast<int64_t>(sorted.size());
+  if (sum == Duration())
+    throw InputError(experiment.file, "the step takes no time: there is nothing to simulate");
   metrics.total_ps = sum.ps();
   metrics.mean_ps = (sum + Duration::ps(count / 2)).ps() / count;
   metrics.mean_us = static_cast<double>(sum.ps()) / static_cast<double>(count) / 1e6;
@@ -160,9 +163,7 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   if (const std::string reason = reason_text(result, experiment.trace); !reason.empty())
     out << reason << "\n";
   if (!result.wires.busiest.empty()) {
-    const LinkUse& link = result.wires.busiest.front();
-    out << "the busiest link is " << link.name.kind << ' ' << link.name.from << " -> "
-        << link.name.to << ", in use " << rounded(100 * link.utilisation, 3) << " % of the time\n";
+    out << "the busiest link is " << link_text(result.wires.busiest.front()) << '\n';
   }
   const Quality& quality = result.quality;
   if (quality.density < 1 || quality.staleness_max > 0)

@@ -116,8 +116,8 @@ void add_diff(CLI::App& parent, Streams streams, int& exit_code) {
       streams.out << to_json(difference, first, second).dump(1) << '\n';
     else
       print(streams.out, difference, first, second);
-    const bool is_beyond = arguments->within >= 0 && (difference.most_percent > arguments->within ||
-                                                      first.layers.size() != second.layers.size());
+    const bool is_beyond = arguments->within >= 0 &&
+                           (!difference.is_alike || difference.most_percent > arguments->within);
     if (is_beyond) exit_code = exit_beyond_tolerance;
   });
 }

@@ -37,7 +37,7 @@ class Comparer {
     for (const Layer& layer : first.layers) {
       std::vector<const Layer*>& same = others[layer.name];
       if (same.empty()) {
-        add(layer.name, "only in the first", 0, 0, 100);
+        add_unlike(layer.name, "only in the first", 0, 0);
         continue;
       }
       compare(layer, *same.back(), has_ready);
@@ -46,7 +46,7 @@ class Comparer {
     for (const Layer& layer : second.layers) {
       std::vector<const Layer*>& left = others[layer.name];
       if (std::find(left.begin(), left.end(), &layer) != left.end())
-        add(layer.name, "only in the second", 0, 0, 100);
+        add_unlike(layer.name, "only in the second", 0, 0);
     }
     return std::move(difference_);
   }
@@ -58,7 +58,13 @@ class Comparer {
     if (has_ready) compare(one.name, "ready", one.ready.us(), other.ready.us(), true);
   }
   void compare(const std::string& name, const char* what, double one, double other, bool is_time) {
-    if (one != other) add(name, what, one, other, is_time ? percent_between(one, other) : 100);
+    if (one == other) return;
+    if (!is_time) return add_unlike(name, what, one, other);
+    add(name, what, one, other, percent_between(one, other));
+  }
+  void add_unlike(const std::string& name, const char* what, double one, double other) {
+    difference_.is_alike = false;
+    add(name, what, one, other, 100);
   }
   void add(const std::string& name, const char* what, double one, double other, double percent) {
     difference_.layers.push_back({name, what, one, other});

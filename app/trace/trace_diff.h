@@ -21,6 +21,7 @@ struct LayerDifference {
 struct TraceDifference {
   std::vector<LayerDifference> layers;
   double most_percent = 0;  // of times, by the larger one; 100 where layers or sizes differ
+  bool is_alike = true;     // the same layers of the same sizes
 };
 
 // Layers are paired by their names, those of the same name in order.

@@ -8,6 +8,7 @@
 #include "models/step/sparsity.h"
 #include "sim/core/error.h"
 #include "sim/core/event_queue.h"
+#include "sim/core/scaled.h"
 
 namespace sgdsim {
 namespace {

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sgdsim {
+#include "sim/core/scaled.h"
 
-Duration scaled(Duration length, double factor) {
-  return factor == 1 ? length : Duration::nearest_ps(static_cast<double>(length.ps()) * factor);
-}
+namespace sgdsim {
 
 std::vector<double> gradient_shares(const Trace& trace) {
   const auto total_B = static_cast<double>(std::max<int64_t>(1, trace.gradient().count()));

@@ -18,9 +18,6 @@ std::vector<Duration> ready_as_profiled(const Trace& trace);
 // Of each layer, its part of all gradient bytes: of an update that goes layer by layer.
 std::vector<double> gradient_shares(const Trace& trace);
 
-// `factor` times as long, to the nearest picosecond.
-Duration scaled(Duration length, double factor);
-
 // Which random draws: of this worker in this iteration.
 struct Draw {
   uint64_t seed = 1;

@@ -9,6 +9,7 @@
 #include "models/step/compute.h"
 #include "models/step/step_graph.h"
 #include "sim/core/error.h"
+#include "sim/core/scaled.h"
 #include "sim/net/flows.h"
 #include "sim/play/calls_in_time.h"
 

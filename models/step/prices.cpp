@@ -3,6 +3,7 @@
 #include "models/step/prices.h"
 
 #include "models/step/compute.h"
+#include "sim/core/scaled.h"
 
 namespace sgdsim {
 

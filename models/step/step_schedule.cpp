@@ -5,6 +5,7 @@
 
 #include "models/step/compute.h"
 #include "sim/core/error.h"
+#include "sim/core/scaled.h"
 #include "sim/net/wires.h"
 
 namespace sgdsim {

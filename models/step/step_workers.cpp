@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/core/scaled.h"
+
 namespace sgdsim {
 
 template <class Clock>

@@ -11,7 +11,8 @@ WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Dur
                std::size_t count) {
   const std::vector<double> capacities = wires.capacities();
   const auto time_ps = static_cast<double>(std::max<int64_t>(1, time.ps()));
-  auto utilisation = [&](uint32_t way) { return carried_B[way] / (capacities[way] * time_ps); };
+  const auto carried = [&](uint32_t way) { return way < carried_B.size() ? carried_B[way] : 0; };
+  auto utilisation = [&](uint32_t way) { return carried(way) / (capacities[way] * time_ps); };
   std::vector<uint32_t> order;
   std::map<std::string, KindUse> kinds;
   for (uint32_t way = 0; way < capacities.size(); ++way) {
@@ -33,7 +34,7 @@ WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Dur
                    [&](uint32_t a, uint32_t b) { return utilisation(a) > utilisation(b); });
   order.resize(std::min(order.size(), count));
   for (const uint32_t way : order)
-    use.busiest.push_back({way, wires.name_of(way), carried_B[way], utilisation(way)});
+    use.busiest.push_back({way, wires.name_of(way), carried(way), utilisation(way)});
   return use;
 }
 

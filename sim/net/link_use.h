@@ -25,7 +25,8 @@ struct WireUse {
   std::vector<KindUse> kinds;
 };
 
-// Of bytes that were carried in so much time. Wires that cost nothing are left out.
+// Of bytes that were carried in so much time, by wire; where nothing was sent there may be none.
+// Wires that cost nothing are left out.
 WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Duration time,
                std::size_t count);
 
