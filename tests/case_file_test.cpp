@@ -323,8 +323,8 @@ TEST_CASE("case files: the schema lists the fields that the reader knows") {
     std::vector<std::string> of_other_kinds;
   };
   const std::vector<Row> objects = {
-      {good, "", schema, {"experiment", "gpu", "model", "precision"}},
-      {step, "", schema, {"cluster", "options", "gpu", "model", "precision"}},
+      {good, "", schema, {"experiment", "gpu", "model", "precision", "fidelity"}},
+      {step, "", schema, {"cluster", "options", "gpu", "model", "precision", "fidelity"}},
       {layout, "", schema, {"experiment", "options"}},
       {good, "/source", schema["properties"]["source"], {}},
       {good, "/tolerance", schema["properties"]["tolerance"], {}},

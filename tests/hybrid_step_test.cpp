@@ -8,16 +8,10 @@
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/random.h"
+#include "tests/training_cases.h"
 
 namespace sgdsim {
 namespace {
-
-// GPUs that are joined by links which cost nothing.
-Cluster free_cluster(int workers) {
-  Cluster cluster;
-  cluster.network = Network::uniform(workers, {});
-  return cluster;
-}
 
 Cluster boxes(int nodes) {
   const std::string text = R"({"shape": "nvlink_box", "nodes": )" + std::to_string(nodes) +
@@ -25,20 +19,6 @@ Cluster boxes(int nodes) {
       "gpu_link": {"latency": "1 us", "bandwidth": "100 GBps"},
       "nic": {"latency": "3 us", "bandwidth": "10 GBps"}})";
   return read_cluster(Document::parse(text, "boxes.json").root()).cluster;
-}
-
-Transformer small_model() {
-  Transformer model;
-  model.name = "small";
-  model.hidden = 1024;
-  model.layers = 48;
-  model.heads = 16;
-  model.kv_heads = 4;
-  model.head_size = 64;
-  model.mlp_width = 4096;
-  model.vocabulary = 32000;
-  model.sequence = 2048;
-  return model;
 }
 
 TEST_CASE("closed form: the bubbles of all schedules, without communication") {

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include "app/layout/step_residuals.h"
 #include "app/validate/validation.h"
 #include "sim/core/error.h"
+#include "tests/run_program.h"
 #include "tests/source_tree.h"
 
 namespace sgdsim {
@@ -73,6 +75,44 @@ TEST_CASE("published steps: the table of docs/layouts.md is what the cases say")
     ++count;
   }
   CHECK(count == 6);
+}
+
+// Those of the cases, as they are and with every pass played.
+TEST_CASE("published steps: intervals rest on what the cases were off") {
+  for (const bool plays : {false, true}) {
+    std::vector<CaseFile> files;
+    for (const char* name :
+         {"dgxc_h100", "mlperf_llama31_405b", "torchtitan_h100", "vtrain_a100"}) {
+      const std::string file =
+          std::string(SGDSIM_SOURCE_DIR "/models/training/data/cases/") + name + ".json";
+      Json json = Document::read(file).root().json();
+      json["fidelity"] = plays ? "message" : "closed_form";
+      files.push_back(read_case(Value(json, file, "")));
+    }
+    for (const bool is_large : {false, true}) {
+      const StepResiduals computed = residuals_of(files, plays, is_large);
+      const StepResiduals& known = step_residuals(plays, is_large ? large_model : large_model - 1);
+      CHECK(known.plays == plays);
+      CHECK(known.is_large == is_large);
+      CHECK(known.steps == computed.steps);
+      CHECK(computed.steps >= 10);
+      CHECK(std::abs(known.p10 - computed.p10) <= 0.00005);
+      CHECK(std::abs(known.p90 - computed.p90) <= 0.00005);
+    }
+  }
+}
+
+TEST_CASE("sgdsim layout: an interval is the step times what published ones were off") {
+  const Ran ran = run_sgdsim({"layout", "llama3.1_8b", "-c", "topologies/data/dgx_h100_4.json",
+                              "--layout", "tp8 sp", "--interval", "--format", "json"});
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["interval_of"] == "13 published steps of models below 10 billion parameters");
+  const Json& one = json["layouts"][0];
+  CHECK(one["interval_us"][0].get<double>() ==
+        doctest::Approx(1.0216 * one["step_us"].get<double>()).epsilon(1e-9));
+  CHECK(one["interval_us"][1].get<double>() ==
+        doctest::Approx(1.9190 * one["step_us"].get<double>()).epsilon(1e-9));
 }
 
 std::string problem_with(const std::string& row, const std::string& rest) {

@@ -1,13 +1,16 @@
 // `sgdsim layout`: the fastest parallel layout that fits, or what a given one costs.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/layout/layout_files.h"
-#include "app/table.h"
+#include "app/layout/layout_output.h"
+#include "app/layout/pipeline_picture.h"
+#include "app/trace_events.h"
 #include "app/usage.h"
-#include "models/training/layout_search.h"
+#include "app/write_text.h"
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
@@ -15,8 +18,6 @@
 
 namespace sgdsim {
 namespace {
-
-constexpr double bytes_of_gib = 1024.0 * 1024 * 1024;
 
 struct LayoutArguments {
   std::string model;
@@ -32,23 +33,19 @@ struct LayoutArguments {
   int64_t batch = 0;
   int64_t lines = 11;  // the best one and the next ten
   std::string format = "table";
+  std::string fidelity = "closed_form";
+  std::string workers;
+  uint64_t seed = 0;
+  int iterations = 0;
+  std::string timeline;
+  bool gantt = false;
+  bool interval = false;
+  bool force = false;
 };
 
-// Everything that is asked, read and checked.
-struct LayoutQuestion {
-  Transformer model;
-  ClusterFile cluster;
-  Gpu gpu;
-  Precision precision = Precision::bf16;
-  LayoutSpace space = {};
-};
-
-struct LayoutAnswer {
-  int64_t candidates = 0;
-  int64_t fitting = 0;
-  std::vector<FoundLayout> best;
-  std::vector<HybridStep> steps;  // of them
-};
+// Layouts of the search that are played: those that are fastest in closed form.
+constexpr int64_t played_layouts = 100;
+constexpr int usual_iterations = 20;  // where GPUs are random
 
 // What a given layout says about GPUs and batch must be what the options say.
 void check_given(const LayoutArguments& arguments, const Layout& layout) {
@@ -62,9 +59,10 @@ void check_given(const LayoutArguments& arguments, const Layout& layout) {
     throw InputError("--gradients", "has no effect with --layout; say gradients=bf16 there");
 }
 
-LayoutQuestion question_of(const LayoutArguments& arguments, const Layout* given) {
-  const int64_t gpus = given != nullptr ? given->gpus() : arguments.gpus;
-  LayoutQuestion question{.model = load_model(arguments.model),
+LayoutQuestion question_of(const LayoutArguments& arguments, const Transformer& model,
+                           const ForeignLayout* given) {
+  const int64_t gpus = given != nullptr ? given->layout.gpus() : arguments.gpus;
+  LayoutQuestion question{.model = model,
                           .cluster = load_cluster(arguments.cluster, gpus),
                           .gpu = load_gpu(arguments.gpu)};
   question.precision = precision_named(arguments.precision, "--precision");
@@ -75,9 +73,12 @@ LayoutQuestion question_of(const LayoutArguments& arguments, const Layout* given
   if (space.gpus > most_gpus)
     throw InputError("--gpus", "expected at most " + std::to_string(most_gpus) + " GPUs, got " +
                                    std::to_string(space.gpus));
-  space.sequence = arguments.sequence > 0 ? arguments.sequence : question.model.sequence;
+  const int64_t usual =
+      given != nullptr ? given->sequence.value_or(model.sequence) : model.sequence;
+  space.sequence = arguments.sequence > 0 ? arguments.sequence : usual;
+  if (given != nullptr) question.notes = given->notes;
   check_sequence(question.model, space.sequence, "--sequence");
-  space.batch = given != nullptr      ? given->batch()
+  space.batch = given != nullptr      ? given->layout.batch()
                 : arguments.batch > 0 ? arguments.batch
                                       : space.gpus;
   space.memory =
@@ -90,24 +91,39 @@ LayoutQuestion question_of(const LayoutArguments& arguments, const Layout* given
   return question;
 }
 
+LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout,
+                   bool wants_slices) {
+  const int64_t sequence = question.space.sequence;
+  const TrainingStep step{question.model, layout, sequence, question.gpu, question.precision};
+  LayoutLine line;
+  if (question.plays) {
+    line.played = play_step(step, groups, question.play, wants_slices);
+    line.step = line.played->step;
+  } else {
+    line.step = hybrid_step(step, groups);
+  }
+  line.found = {layout, line.step.time, line.step.mfu,
+                largest_memory(question.model, layout, sequence).total_B(), line.step.limit};
+  return line;
+}
+
 // The one layout that was given.
-LayoutAnswer price(const LayoutQuestion& question, const Layout& layout) {
+LayoutAnswer price(const LayoutQuestion& question, const Layout& layout, bool wants_slices) {
   const LayoutSpace& space = question.space;
   check_layout(question.model, layout, space.sequence, "--layout");
   check_memory(question.model, layout, space.sequence, space.memory, space.reserve, "--layout");
+  check_workers(question.play.workers, layout, "--workers");
   GroupTimes groups(question.cluster.cluster, space.gpus);
-  const HybridStep step = hybrid_step(
-      {question.model, layout, space.sequence, question.gpu, question.precision}, groups);
-  const double memory_B = largest_memory(question.model, layout, space.sequence).total_B();
-  return {1, 1, {{layout, step.time, step.mfu, memory_B, step.limit}}, {step}};
+  LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
+  answer.best.push_back(line_of(question, groups, layout, wants_slices));
+  answer.played = question.plays ? 1 : 0;
+  return answer;
 }
 
 LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& question) {
-  Interrupt interrupt;
   const LayoutSpace& space = question.space;
-  LayoutSearch found =
-      search_layouts(question.model, question.gpu, question.precision, question.cluster.cluster,
-                     space, [&] { interrupt.throw_if_asked(); });
+  LayoutSearch found = search_layouts(question.model, question.gpu, question.precision,
+                                      question.cluster.cluster, space, question.play.pause);
   if (found.candidates == 0)
     throw InputError("layout", "no layout of " + question.model.name + " divides by " +
                                    std::to_string(space.gpus) + " GPUs and a global batch of " +
@@ -122,105 +138,97 @@ LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& ques
                                    gib_text(found.smallest_B) + ", " +
                                    gib_text(found.smallest_B - room) + " too much");
   }
-  LayoutAnswer answer{found.candidates, static_cast<int64_t>(found.fitting.size()), {}, {}};
-  if (static_cast<int64_t>(found.fitting.size()) > arguments.lines)
-    found.fitting.resize(static_cast<std::size_t>(arguments.lines));
-  answer.best = std::move(found.fitting);
+  LayoutAnswer answer{.candidates = found.candidates,
+                      .fitting = static_cast<int64_t>(found.fitting.size()),
+                      .best = {}};
+  const int64_t wanted =
+      question.plays ? std::max(arguments.lines, played_layouts) : arguments.lines;
+  if (answer.fitting > wanted) found.fitting.resize(static_cast<std::size_t>(wanted));
   GroupTimes groups(question.cluster.cluster, space.gpus);
-  for (const FoundLayout& one : answer.best)
-    answer.steps.push_back(hybrid_step(
-        {question.model, one.layout, space.sequence, question.gpu, question.precision}, groups));
+  for (const FoundLayout& one : found.fitting)
+    answer.best.push_back(line_of(question, groups, one.layout, false));
+  if (!question.plays) return answer;
+  answer.played = static_cast<int64_t>(answer.best.size());
+  std::stable_sort(
+      answer.best.begin(), answer.best.end(),
+      [](const LayoutLine& a, const LayoutLine& b) { return a.found.time < b.found.time; });
+  if (answer.played > arguments.lines)
+    answer.best.resize(static_cast<std::size_t>(arguments.lines));
   return answer;
 }
 
-std::vector<std::string> warnings_of(const LayoutQuestion& question) {
-  std::vector<std::string> all = question.model.notes;
-  const auto& notes = question.cluster.cluster.notes;
-  all.insert(all.end(), notes.begin(), notes.end());
-  return all;
+// What only a played step can show.
+void check_play(const LayoutArguments& arguments) {
+  const bool plays = arguments.fidelity == "message";
+  const bool is_given = !arguments.layout.empty();
+  auto refuse = [](const char* option, const char* why) { throw InputError(option, why); };
+  constexpr const char* no_play = "has no effect without --fidelity message";
+  constexpr const char* no_layout = "needs the one --layout to show";
+  if (!plays && !arguments.workers.empty()) refuse("--workers", no_play);
+  if (!plays && arguments.iterations > 0) refuse("--iterations", no_play);
+  if (!plays && arguments.gantt) refuse("--gantt", no_play);
+  if (!plays && !arguments.timeline.empty()) refuse("--timeline", no_play);
+  if (!is_given && arguments.gantt) refuse("--gantt", no_layout);
+  if (!is_given && !arguments.timeline.empty()) refuse("--timeline", no_layout);
+  if (!is_given && !arguments.workers.empty())
+    refuse("--workers", "numbers GPUs of one layout: give it with --layout");
+  if (arguments.gantt && arguments.format != "table")
+    throw InputError("--gantt", "is for people; it does not go with --format json");
 }
 
-Json answer_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
-  const LayoutSpace& space = question.space;
-  Json json = {{"schema", "sgdsim/layouts/1"},
-               {"fidelity", "closed_form"},
-               {"model", question.model.name},
-               {"cluster", question.cluster.cluster.name},
-               {"gpu", question.gpu.name},
-               {"precision", name_of(question.precision)},
-               {"gpus", space.gpus},
-               {"sequence", space.sequence},
-               {"global_batch", space.batch},
-               {"memory_B", space.memory.count()},
-               {"reserve_B", space.reserve.count()},
-               {"flop_convention", "halved"},
-               {"candidates", answer.candidates},
-               {"fitting", answer.fitting},
-               {"layouts", Json::array()}};
-  for (std::size_t i = 0; i < answer.best.size(); ++i) {
-    const FoundLayout& one = answer.best[i];
-    Json parts = Json::object();
-    for (const NamedPart& part : step_parts())
-      parts[part.key] = answer.steps[i].parts.*part.member * 1e6;
-    json["layouts"].push_back({{"layout", to_text(one.layout)},
-                               {"step_us", one.time.us()},
-                               {"step_ps", one.time.ps()},
-                               {"mfu", one.mfu},
-                               {"memory_GiB", one.memory_B / bytes_of_gib},
-                               {"limit", one.limit},
-                               {"parts", std::move(parts)}});
+LayoutPlay play_options(const LayoutArguments& arguments) {
+  LayoutPlay options;
+  options.seed = arguments.seed;
+  if (arguments.workers.empty()) {
+    if (arguments.iterations > 1)
+      throw InputError("--iterations", "all iterations are alike without random --workers");
+    return options;
   }
-  if (const auto warnings = warnings_of(question); !warnings.empty()) json["warnings"] = warnings;
-  return json;
-}
-
-void print_parts(std::ostream& out, const HybridStep& step) {
-  Table table({"part", "time", "of the step"});
-  const double all = step.parts.all();
-  for (const NamedPart& part : step_parts()) {
-    const double seconds = step.parts.*part.member;
-    if (seconds > 0)
-      table.add(
-          {part.name, short_duration(seconds * 1e6, 4), rounded(100 * seconds / all, 3) + " %"});
-  }
-  table.print(out);
-}
-
-void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer,
-           bool is_given) {
-  const LayoutSpace& space = question.space;
-  out << question.model.name << " on " << space.gpus << " x " << question.gpu.name << " ("
-      << question.cluster.cluster.name << "), " << name_of(question.precision) << ", "
-      << space.batch << " sequences of " << space.sequence << " a step\n"
-      << "Times are of the closed form; MFU counts causal attention halved\n";
-  if (!is_given)
-    out << answer.candidates << " layouts divide, " << answer.fitting << " of them fit into "
-        << to_text(space.memory) << " less " << to_text(space.reserve) << '\n';
-  out << '\n';
-  Table table({"layout", "step", "MFU", "memory", "largest part"});
-  for (const FoundLayout& one : answer.best)
-    table.add({to_text(one.layout), short_duration(one.time.us(), 5),
-               rounded(100 * one.mfu, 3) + " %", gib_text(one.memory_B), one.limit});
-  table.print(out);
-  out << "\nThe step of " << (is_given ? "this layout" : "the fastest one") << "\n\n";
-  print_parts(out, answer.steps.front());
+  const Document document = arguments.workers.front() == '{'
+                                ? Document::parse(arguments.workers, "--workers")
+                                : Document::read(arguments.workers);
+  options.workers = read_workers(document.root());
+  const bool is_random = options.workers.is_random();
+  if (!is_random && arguments.iterations > 1)
+    throw InputError("--iterations", "all iterations are alike: --workers says nothing random");
+  if (is_random)
+    options.iterations = arguments.iterations > 0 ? arguments.iterations : usual_iterations;
+  return options;
 }
 
 void answer_layout(const LayoutArguments& arguments, Streams streams) {
+  check_play(arguments);
   const bool is_given = !arguments.layout.empty();
-  Layout given;
+  const Transformer model = load_model(arguments.model);
+  ForeignLayout given;
   if (is_given) {
-    given = load_layout(arguments.layout, "--layout");
-    check_given(arguments, given);
+    const int64_t usual = load_cluster(arguments.cluster, 0).cluster.network.workers();
+    given =
+        load_layout(arguments.layout, "--layout", {.given = arguments.gpus, .usual = usual}, model);
+    check_given(arguments, given.layout);
   }
-  const LayoutQuestion question = question_of(arguments, is_given ? &given : nullptr);
-  const LayoutAnswer answer = is_given ? price(question, given) : search(arguments, question);
+  OutputGuard guard({arguments.cluster}, arguments.force);
+  guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
+  Interrupt interrupt;
+  LayoutQuestion question = question_of(arguments, model, is_given ? &given : nullptr);
+  question.plays = arguments.fidelity == "message";
+  question.wants_interval = arguments.interval;
+  question.play = play_options(arguments);
+  question.play.pause = [&] { interrupt.throw_if_asked(); };
+  const bool wants_slices = arguments.gantt || !arguments.timeline.empty();
+  const LayoutAnswer answer =
+      is_given ? price(question, given.layout, wants_slices) : search(arguments, question);
+  if (!arguments.timeline.empty())
+    write_text(pipeline_timeline(given.layout, answer.best.front().played->slices),
+               arguments.timeline, streams.out);
   for (const std::string& warning : warnings_of(question))
     streams.log << "sgdsim: warning: " << printable(warning) << '\n';
   if (arguments.format == "json")
-    streams.out << answer_json(question, answer).dump(1) << '\n';
+    streams.out << to_json(question, answer).dump(1) << '\n';
   else
-    print(streams.out, question, answer, is_given);
+    print(streams.out, question, answer);
+  if (arguments.gantt)
+    streams.out << '\n' << pipeline_gantt(answer.best.front().played->slices, standard_output());
 }
 
 void add_options(CLI::App& command, LayoutArguments& arguments) {
@@ -264,13 +272,34 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
       ->check(one_of("format", {"table", "json"}));
 }
 
+void add_play_options(CLI::App& command, LayoutArguments& arguments) {
+  command
+      .add_option("--fidelity", arguments.fidelity,
+                  "closed_form (default), or message: passes and sends of every rank are played")
+      ->check(one_of("fidelity", {"closed_form", "message"}));
+  command.add_option("--workers", arguments.workers,
+                     "slow or jittering GPUs, as `workers` of an experiment: JSON or a file");
+  command.add_option("--seed", arguments.seed, "of random workers (default: 0)");
+  command
+      .add_option("--iterations", arguments.iterations,
+                  "steps to play where workers are random (default: 20)")
+      ->check(CLI::Range(1, 100'000).description(""));
+  command.add_flag("--interval", arguments.interval,
+                   "where a published step would be, by those that ship as cases");
+  command.add_option("--timeline", arguments.timeline,
+                     "write the timeline as a Chrome trace, for Perfetto");
+  command.add_flag("--gantt", arguments.gantt, "print the passes of every rank as text");
+  add_force_option(command, arguments.force);
+}
+
 }  // namespace
 
 void add_layout_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand(
-      "layout", "Find the fastest parallel layout of a model that fits, in closed form.");
+      "layout", "Find the fastest parallel layout of a model that fits, or play one.");
   auto arguments = std::make_shared<LayoutArguments>();
   add_options(*command, *arguments);
+  add_play_options(*command, *arguments);
   command->footer(
       "Example:\n  sgdsim layout llama3.1_70b -c topologies/data/dgx_h100_4.json --gpus 64 "
       "--global-batch 256");

@@ -20,6 +20,7 @@ struct ModelArguments {
   std::string memory;
   std::string reserve = "2 GiB";
   int64_t sequence = 0;
+  int64_t gpus = 0;
   std::string format = "table";
 };
 
@@ -128,13 +129,19 @@ void show(const ModelArguments& arguments, Streams streams) {
   const Transformer model = load_model(arguments.model);
   const int64_t sequence = arguments.sequence > 0 ? arguments.sequence : model.sequence;
   check_sequence(model, sequence, "--sequence");
+  if (arguments.gpus > 0 && arguments.layout.empty())
+    throw InputError("--gpus", "has no effect without --layout");
   if (!arguments.memory.empty() && arguments.layout.empty())
     throw InputError("--memory", "has no effect without --layout");
   Json json = model_json(model, sequence);
   std::vector<StageMemory> stages;
   Layout layout;
   if (!arguments.layout.empty()) {
-    layout = load_layout(arguments.layout, "--layout");
+    const ForeignLayout found =
+        load_layout(arguments.layout, "--layout", {.given = arguments.gpus}, model);
+    for (const std::string& note : found.notes)
+      streams.log << "sgdsim: note: " << printable(note) << '\n';
+    layout = found.layout;
     check_layout(model, layout, sequence, "--layout");
     if (!arguments.memory.empty())
       check_memory(model, layout, sequence, parse_bytes(arguments.memory, "--memory"),
@@ -176,6 +183,10 @@ void add_model_command(CLI::App& program, Streams streams) {
       ->add_option("--sequence", arguments->sequence,
                    "tokens of a sequence (default: the model's own)")
       ->check(CLI::Range(int64_t{1}, most_sequence).description(""));
+  command
+      ->add_option("--gpus", arguments->gpus,
+                   "number of GPUs, for layouts of training programs that do not say it")
+      ->check(CLI::Range(int64_t{1}, most_gpus).description(""));
   command->add_option("--memory", arguments->memory,
                       "memory of a GPU, which the layout must not exceed: 80GB");
   command->add_option("--reserve", arguments->reserve,

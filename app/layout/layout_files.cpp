@@ -45,6 +45,12 @@ Document load_beside(const Value& value, const std::string& kind,
   return load(kind, ships ? name : beside(value.file(), name), files);
 }
 
+bool is_layout_file(const std::string& text) {
+  for (const char* ending : {".json", ".sh", ".yaml", ".yml", ".toml", ".txt"})
+    if (text.ends_with(ending)) return true;
+  return text.find('/') != std::string::npos || std::filesystem::exists(text);
+}
+
 bool can_grow(const std::string& shape) {
   return shape == "nvlink_box" || shape == "single_switch";
 }
@@ -112,10 +118,19 @@ Gpu gpu_in(const Value& value) {
   return read_gpu(document.root());
 }
 
-Layout load_layout(const std::string& text, const std::string& where) {
-  if (!text.ends_with(".json")) return parse_layout(text, where);
-  const Document document = Document::read(text);
-  return read_layout(document.root());
+ForeignLayout load_layout(const std::string& text, const std::string& where, const GpuCount& gpus,
+                          const Transformer& model) {
+  const bool is_flags = text.starts_with("--");
+  if (!is_flags && !is_layout_file(text))
+    return {.program = "", .layout = parse_layout(text, where)};
+  const FlatSettings settings =
+      FlatSettings::read(is_flags ? text : read_text(text), is_flags ? where : text);
+  if (settings.find("schema"))
+    return {.program = "", .layout = read_layout(Document::read(text).root())};
+  ForeignLayout found = foreign_layout(settings, gpus, model);
+  found.notes.insert(found.notes.begin(),
+                     "read as " + found.program + ": " + to_text(found.layout));
+  return found;
 }
 
 ClusterFile cluster_in(const Value& value, int64_t gpus) {

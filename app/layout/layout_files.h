@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "app/layout/foreign_layout.h"
 #include "models/training/gpu.h"
 #include "models/training/layout.h"
 #include "topologies/cluster_file.h"
@@ -15,8 +16,10 @@ Gpu load_gpu(const std::string& name);
 // In a case file: a name, a path beside the file, or the object itself.
 Transformer model_in(const Value& value);
 Gpu gpu_in(const Value& value);
-// The short text of a layout, or a file that ends in ".json".
-Layout load_layout(const std::string& text, const std::string& where);
+// The short text of a layout, a file of one, or a configuration of a training program, as a file or
+// as its flags (app/layout/foreign_layout.h).
+ForeignLayout load_layout(const std::string& text, const std::string& where, const GpuCount& gpus,
+                          const Transformer& model);
 
 // A cluster with at least so many GPUs; 0: as it is. One of boxes at a single switch grows by nodes
 // of its kind; any other one must have them.

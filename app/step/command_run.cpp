@@ -11,6 +11,7 @@
 #include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/tie.h"
+#include "app/trace_events.h"
 #include "app/transport_choice.h"
 #include "app/usage.h"
 #include "app/write_text.h"

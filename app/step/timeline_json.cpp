@@ -1,16 +1,13 @@
-// Writing trace events, one line each.
+// A process per worker, a thread for its computation and one per channel.
 #include "app/step/timeline_json.h"
 
 #include <algorithm>
-#include <array>
-#include <cinttypes>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "app/version.h"
+#include "app/trace_events.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -29,56 +26,37 @@ int thread_of(const Slice& slice) {
              : compute_thread;
 }
 
-// Microseconds with all six decimals of a picosecond clock.
-std::string us_text(int64_t ps) {
-  std::array<char, 40> buffer{};
-  std::snprintf(buffer.data(), buffer.size(), "%" PRId64 ".%06" PRId64, ps / 1'000'000,
-                ps % 1'000'000);
-  return buffer.data();
-}
-
-std::string quoted(const std::string& text) { return Json(text).dump(); }
-
 class Writer {
  public:
-  explicit Writer(const Experiment& experiment) : experiment_(experiment) {
-    const Json about = {{"version", version_number}, {"config", id_of(experiment.inputs)}};
-    text_ = timeline_beginning + about.dump().substr(1) + ",\"traceEvents\":[";
-  }
+  explicit Writer(const Experiment& experiment)
+      : experiment_(experiment), events_(id_of(experiment.inputs)) {}
 
   void name_tracks(const Timeline& timeline) {
     std::set<std::pair<int, int>> tracks;
     for (const Slice& slice : timeline.slices) tracks.insert({slice.worker, thread_of(slice)});
     std::set<int> workers;
     for (const auto& [worker, thread] : tracks) {
-      if (workers.insert(worker).second) {
-        metadata("process_name", worker, 0, "\"name\":\"worker " + std::to_string(worker) + "\"");
-        metadata("process_sort_index", worker, 0, "\"sort_index\":" + std::to_string(worker));
-      }
+      if (workers.insert(worker).second)
+        events_.name_process(worker, "worker " + std::to_string(worker));
       const std::string name = thread == compute_thread
                                    ? "compute"
                                    : "channel " + std::to_string(thread - first_channel_thread);
-      metadata("thread_name", worker, thread, "\"name\":\"" + name + "\"");
+      events_.name_thread({worker, thread}, name);
     }
   }
 
   void slice(const Slice& slice) {
-    event("{\"ph\":\"X\"," + place(slice) + ",\"ts\":" + us_text(slice.start.ps()) + ",\"dur\":" +
-          us_text((slice.end - slice.start).ps()) + ",\"name\":" + quoted(name_of(slice)) +
-          ",\"cat\":\"" + category_of(slice.activity) + "\",\"args\":" + arguments_of(slice) + "}");
+    events_.slice(track_of(slice), slice.start, slice.end, name_of(slice),
+                  category_of(slice.activity), arguments_of(slice));
   }
 
   // From the end of the backward of the message's last gradient to the message.
   void arrow(const Slice& backward, const Slice& message) {
-    const std::string id = std::to_string(++arrows_);
-    const int64_t inside_ps = std::max(backward.start.ps(), backward.end.ps() - 1);
-    event("{\"ph\":\"s\",\"id\":" + id + "," + place(backward) + ",\"ts\":" + us_text(inside_ps) +
-          ",\"name\":\"gradient\",\"cat\":\"flow\"}");
-    event("{\"ph\":\"f\",\"bp\":\"e\",\"id\":" + id + "," + place(message) +
-          ",\"ts\":" + us_text(message.start.ps()) + ",\"name\":\"gradient\",\"cat\":\"flow\"}");
+    const Time inside = std::max(backward.start, backward.end - Duration::ps(1));
+    events_.arrow("gradient", track_of(backward), inside, track_of(message), message.start);
   }
 
-  std::string finish() { return text_ + "\n]}\n"; }
+  std::string finish() { return events_.finish(); }
 
  private:
   static std::string category_of(Activity activity) {
@@ -133,7 +111,7 @@ class Writer {
     return "";
   }
 
-  std::string arguments_of(const Slice& slice) const {
+  Json arguments_of(const Slice& slice) const {
     Json arguments = {{"iteration", slice.iteration}};
     if (slice.activity == Activity::forward || slice.activity == Activity::backward)
       arguments["layer"] = slice.index;
@@ -143,28 +121,15 @@ class Writer {
       arguments["layers"] = {slice.first_layer, slice.last_layer};
       arguments["collective"] = experiment_.collective;
     }
-    return arguments.dump();
+    return arguments;
   }
 
-  static std::string place(const Slice& slice) {
-    return "\"pid\":" + std::to_string(slice.worker) +
-           ",\"tid\":" + std::to_string(thread_of(slice));
-  }
-
-  void metadata(const std::string& name, int worker, int thread, const std::string& arguments) {
-    event("{\"ph\":\"M\",\"name\":\"" + name + "\",\"pid\":" + std::to_string(worker) +
-          ",\"tid\":" + std::to_string(thread) + ",\"args\":{" + arguments + "}}");
-  }
-
-  void event(const std::string& event) {
-    text_ += (first_ ? "\n" : ",\n") + event;
-    first_ = false;
+  static TraceEvents::Track track_of(const Slice& slice) {
+    return {slice.worker, thread_of(slice)};
   }
 
   const Experiment& experiment_;
-  std::string text_;
-  bool first_ = true;
-  int arrows_ = 0;
+  TraceEvents events_;
 };
 
 }  // namespace

@@ -9,12 +9,7 @@
 namespace sgdsim {
 
 // One process per worker; one thread for its computation and one per channel, so that slices nest.
-// Times are microseconds with six decimals, the simulator's picoseconds. A flow arrow leads from
-// each gradient to the message that carries it.
+// A flow arrow leads from each gradient to the message that carries it.
 std::string timeline_json(const Experiment& experiment, const Timeline& timeline);
-
-// How every timeline begins.
-inline constexpr char timeline_beginning[] =
-    "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"tool\":\"sgdsim\",";
 
 }  // namespace sgdsim

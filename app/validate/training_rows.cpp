@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "app/layout/layout_files.h"
-#include "models/training/hybrid_step.h"
+#include "models/training/played_step.h"
 #include "models/training/transformer_file.h"
 
 namespace sgdsim {
@@ -15,6 +15,7 @@ struct TrainingCase {
   std::optional<Transformer> model;
   Gpu gpu;
   Precision precision = Precision::bf16;
+  bool plays = false;  // fidelity message; else the closed form
   Value cluster;
 };
 
@@ -38,9 +39,11 @@ CaseRow read_training_row(const Value& value, const TrainingCase& shared,
   row.inputs = {{"model", model.name}, {"layout", to_text(layout)}, {"sequence", sequence}};
   const auto cluster =
       std::make_shared<const Cluster>(cluster_in(shared.cluster, layout.gpus()).cluster);
-  row.predict = [=, gpu = shared.gpu, precision = shared.precision] {
+  row.predict = [=, gpu = shared.gpu, precision = shared.precision, plays = shared.plays] {
     GroupTimes groups(*cluster, layout.gpus());
-    return Prediction{hybrid_step({model, layout, sequence, gpu, precision}, groups).time, {}};
+    const TrainingStep step{model, layout, sequence, gpu, precision};
+    return Prediction{plays ? play_step(step, groups).step.time : hybrid_step(step, groups).time,
+                      {}};
   };
   return row;
 }
@@ -54,6 +57,11 @@ std::vector<CaseRow> read_training_rows(Object& fields,
   if (const auto model = fields.find("model")) shared.model = model_in(*model);
   if (const auto precision = fields.find("precision"))
     shared.precision = precision_named(precision->text(), precision->where());
+  if (const auto fidelity = fields.find("fidelity")) {
+    shared.plays = fidelity->text() == "message";
+    if (!shared.plays && fidelity->text() != "closed_form")
+      fidelity->fail(unknown_name("fidelity", fidelity->text(), {"closed_form", "message"}));
+  }
   if (shared.precision == Precision::fp8 && shared.gpu.fp8_flops == 0)
     fields.value().fail("the GPU " + shared.gpu.name + " has no FP8");
   std::vector<CaseRow> rows;

@@ -53,6 +53,9 @@ struct HybridStep {
   double send_s = 0;    // from a stage to the next
 };
 
+// MFU and the largest part, from time and parts.
+void set_quality(const TrainingStep& step, double seconds, HybridStep& result);
+
 // The layout must fit the model; `groups` has as many GPUs as it.
 HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups);
 

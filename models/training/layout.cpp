@@ -250,17 +250,27 @@ Json to_json(const Layout& layout) {
   return json;
 }
 
-StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage) {
+StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int64_t position) {
   const int64_t first = layout.ends_are_layers ? 1 : 0;  // the unit before the first layer
   const int64_t chunks = layout.chunks_in_all();
   const int64_t units = (model.layers + 2 * first) / chunks;
-  StageLayers held{.embeds = stage == 0, .has_head = stage == layout.pipeline - 1};
-  for (int64_t chunk = stage; chunk < chunks; chunk += layout.pipeline) {
-    const int64_t from = std::max<int64_t>(chunk * units - first, 0);
-    const int64_t to = std::min((chunk + 1) * units - first, model.layers);
-    const int64_t dense = std::clamp<int64_t>(model.dense_layers() - from, 0, to - from);
-    held.dense += dense;
-    held.with_experts += to - from - dense;
+  const int64_t from = std::max<int64_t>(position * units - first, 0);
+  const int64_t to = std::min((position + 1) * units - first, model.layers);
+  const int64_t dense = std::clamp<int64_t>(model.dense_layers() - from, 0, to - from);
+  return {.dense = dense,
+          .with_experts = to - from - dense,
+          .embeds = position == 0,
+          .has_head = position == chunks - 1};
+}
+
+StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage) {
+  StageLayers held;
+  for (int64_t chunk = stage; chunk < layout.chunks_in_all(); chunk += layout.pipeline) {
+    const StageLayers one = layers_of_chunk(model, layout, chunk);
+    held.dense += one.dense;
+    held.with_experts += one.with_experts;
+    held.embeds = held.embeds || one.embeds;
+    held.has_head = held.has_head || one.has_head;
   }
   return held;
 }

@@ -73,7 +73,10 @@ struct StageLayers {
   bool has_head = false;
   int64_t layers() const { return dense + with_experts; }
 };
-// Layers in order over chunks, chunk j on stage j mod pp. The layout must fit the model.
+// Of the chunks of the whole pipeline, which hold the layers in order. The layout must fit the
+// model.
+StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int64_t position);
+// Chunk j is on stage j mod pp.
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage);
 
 // Why the model cannot be laid out so, in a sentence; empty if it can.

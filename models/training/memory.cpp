@@ -57,8 +57,9 @@ int64_t most_in_flight(const Layout& layout, int64_t stage) {
                     micro_batches * layout.chunks);
   switch (layout.schedule) {
     case PipelineSchedule::one_f_one_b:
-    case PipelineSchedule::zb1p:
       return std::min(micro_batches, behind);
+    case PipelineSchedule::zb1p:  // gradients of weights stay back by the number of the stage
+      return std::min(micro_batches, layout.pipeline);
     case PipelineSchedule::gpipe:
       return micro_batches;
     case PipelineSchedule::dualpipe:

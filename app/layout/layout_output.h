@@ -1,0 +1,43 @@
+// What `sgdsim layout` found, for people and for programs.
+#pragma once
+
+#include <iosfwd>
+
+#include "models/training/layout_search.h"
+#include "models/training/played_step.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+
+// Everything that is asked, read and checked.
+struct LayoutQuestion {
+  Transformer model;
+  ClusterFile cluster;
+  Gpu gpu;
+  Precision precision = Precision::bf16;
+  LayoutSpace space = {};
+  std::vector<std::string> notes = {};  // of reading the layout
+  bool plays = false;                   // fidelity message; else the closed form
+  bool wants_interval = false;
+  LayoutPlay play = {};
+};
+
+struct LayoutLine {
+  FoundLayout found;
+  HybridStep step;
+  std::optional<PlayedStep> played = {};
+};
+
+struct LayoutAnswer {
+  int64_t candidates = 0;
+  int64_t fitting = 0;
+  int64_t played = 0;
+  bool is_given = false;  // the layout was; else it was looked for
+  std::vector<LayoutLine> best;
+};
+
+std::vector<std::string> warnings_of(const LayoutQuestion& question);
+Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer);
+void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer);
+
+}  // namespace sgdsim

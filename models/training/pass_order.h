@@ -1,0 +1,58 @@
+// In which order a rank of a pipeline does its passes, schedule by schedule.
+//
+// 1F1B and the interleaved order are those of Megatron-LM (arXiv 2104.04473), ZB1P is ZB-H1 of Qi
+// et al. (arXiv 2401.10241), DualPipe that of DeepSeek-V3 (arXiv 2412.19437).
+#pragma once
+
+#include <vector>
+
+#include "models/training/layout.h"
+
+namespace sgdsim {
+
+enum class Pass : uint8_t {
+  forward,
+  backward,  // all of it
+  inputs,    // the part of a backward pass that the stage before waits for
+  weights,   // the rest: gradients of weights
+  both       // a forward pass and the whole backward pass of another micro-batch, overlapped
+};
+
+struct PassSlot {
+  Pass pass = Pass::forward;
+  int32_t chunk = 0;  // of the rank, from 0: a virtual stage, or with dualpipe a direction
+  int32_t micro_batch = 0;
+  int32_t backward_chunk = 0;  // of `both`
+  int32_t backward_micro_batch = 0;
+
+  bool has_forward() const { return pass == Pass::forward || pass == Pass::both; }
+  // Gives the stage before what it waits for.
+  bool has_backward() const {
+    return pass == Pass::backward || pass == Pass::inputs || pass == Pass::both;
+  }
+  // Ends with the gradients of weights.
+  bool has_weights() const { return pass != Pass::forward && pass != Pass::inputs; }
+  bool operator==(const PassSlot&) const = default;
+};
+
+// The way of a micro-batch through the ranks. With dualpipe there are two, each with half of the
+// micro-batches; otherwise one, which passes every rank `chunks` times.
+struct PassPlace {
+  int64_t rank = 0;
+  int64_t chunk = 0;
+};
+int64_t ways_of(const Layout& layout);
+int64_t way_length(const Layout& layout);
+int64_t micro_batches_of_way(const Layout& layout);
+int64_t chunks_of_rank(const Layout& layout);
+PassPlace place_on_way(const Layout& layout, int64_t way, int64_t position);
+struct WayPosition {
+  int64_t way = 0;
+  int64_t position = 0;
+};
+WayPosition position_of(const Layout& layout, PassPlace place);
+
+// All passes of a step. The layout must fit its schedule (misfit_of).
+std::vector<PassSlot> pass_order(const Layout& layout, int64_t rank);
+
+}  // namespace sgdsim

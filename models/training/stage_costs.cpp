@@ -1,0 +1,111 @@
+// Layers are priced once; a stage is so many of them.
+#include "models/training/stage_costs.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sgdsim {
+namespace {
+
+constexpr double optimizer_B = 30;  // read and written for a parameter: 12 + 4 + 2, and 12 again
+constexpr double ddp_bucket_B = 25.0 * 1024 * 1024;
+constexpr double least_bucket = 40e6;  // elements, of a distributed optimizer
+constexpr double bucket_of_replica = 1e6;
+
+double real(int64_t value) { return static_cast<double>(value); }
+
+}  // namespace
+
+std::array<Replicas, 2> replicas_of(const Layout& layout, const RankParameters& parameters) {
+  return {{{{layout.tensor, layout.shards()}, parameters.outside_experts()},
+           {{layout.expert, layout.expert_replicas()}, parameters.experts}}};
+}
+
+StageCosts::StageCosts(const TrainingStep& step, GroupTimes& groups)
+    : step_(step), groups_(groups), head_(head_times(step)) {
+  if (step.model.dense_layers() > 0) dense_ = layer_times(step, groups, false);
+  if (step.model.experts) with_experts_ = layer_times(step, groups, true);
+}
+
+LayerTimes StageCosts::times_of(const StageLayers& layers) const {
+  LayerTimes all;
+  auto add = [&](double count, const LayerTimes& times) {
+    all.forward += count * times.forward;
+    all.backward += count * times.backward;
+  };
+  add(real(layers.dense), dense_);
+  add(real(layers.with_experts), with_experts_);
+  if (layers.has_head) add(1, head_);
+  return all;
+}
+
+StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) {
+  const Layout& layout = step_.layout;
+  StageExchange exchange;
+  if (replicas.group.size <= 1 || replicas.parameters <= 0) return exchange;
+  const double gradients_B = replicas.parameters * gradient_B();
+  const double size = real(replicas.group.size);
+  double pieces = 1;
+  if (layout.zero == 3)
+    pieces = std::max(1.0, real(layers));
+  else if (layout.zero > 0)
+    pieces = std::ceil(replicas.parameters / std::max(least_bucket, bucket_of_replica * size));
+  else
+    pieces = std::ceil(gradients_B / ddp_bucket_B);
+  exchange.pieces = pieces = std::max(pieces, real(layout.chunks));
+  if (layout.zero == 0) {
+    exchange.reduce_s = pieces * groups_.all_reduce_s(replicas.group, gradients_B / pieces);
+  } else {
+    exchange.reduce_s = pieces * groups_.all_gather_s(replicas.group, gradients_B / pieces);
+    exchange.gather_s =
+        pieces * groups_.all_gather_s(replicas.group, 2 * replicas.parameters / pieces);
+  }
+  return exchange;
+}
+
+StageExchange StageCosts::exchange_of(const RankParameters& parameters, int64_t layers) {
+  StageExchange all;
+  for (const Replicas& replicas : replicas_of(step_.layout, parameters)) {
+    const StageExchange one = exchange_of(replicas, layers);
+    all.reduce_s += one.reduce_s;
+    all.gather_s += one.gather_s;
+    all.pieces = std::max(all.pieces, one.pieces);
+  }
+  return all;
+}
+
+double StageCosts::copies_s(const RankParameters& parameters) {
+  const Layout& layout = step_.layout;
+  if (layout.schedule != PipelineSchedule::dualpipe) return 0;
+  double seconds = 0;
+  for (const Replicas& replicas : replicas_of(layout, parameters))
+    seconds += groups_.all_reduce_s(
+        {layout.gpus() / layout.pipeline, 2},
+        replicas.parameters * gradient_B() / (layout.zero > 0 ? real(replicas.group.size) : 1));
+  return seconds;
+}
+
+double StageCosts::optimizer_s(const RankParameters& parameters) const {
+  const Layout& layout = step_.layout;
+  const bool is_sharded = layout.zero > 0;
+  const double own = parameters.outside_experts() / (is_sharded ? real(layout.shards()) : 1) +
+                     parameters.experts / (is_sharded ? real(layout.expert_replicas()) : 1);
+  return step_.gpu.bytes_s(optimizer_B * own);
+}
+
+double StageCosts::tied_s() {
+  const Layout& layout = step_.layout;
+  if (!step_.model.tied || layout.pipeline == 1) return 0;
+  const double bytes =
+      real(step_.model.vocabulary) * real(step_.model.hidden) / real(layout.tensor) * gradient_B();
+  const int64_t stage = layout.gpus() / layout.pipeline;
+  return groups_.all_reduce_s({stage * (layout.pipeline - 1), 2}, bytes);
+}
+
+double StageCosts::send_s() {
+  const Layout& layout = step_.layout;
+  if (layout.pipeline == 1) return 0;
+  return groups_.send_s({layout.gpus() / layout.pipeline, layout.pipeline}, boundary_B(step_));
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,55 @@
+// What one stage of a layout costs a rank, part by part: its passes, its exchanges with replicas,
+// its optimizer. Closed form and player put the same parts together.
+#pragma once
+
+#include <array>
+
+#include "models/training/layer_times.h"
+#include "models/training/memory.h"
+
+namespace sgdsim {
+
+// Exchanges of gradients and weights of a stage, once each, in equal pieces.
+struct StageExchange {
+  double reduce_s = 0;  // gradients
+  double gather_s = 0;  // weights
+  double pieces = 1;
+};
+
+// Ranks that share parameters, and how many these are.
+struct Replicas {
+  RankGroup group;
+  double parameters = 0;
+};
+// Those that share what is not an expert, and those that share experts.
+std::array<Replicas, 2> replicas_of(const Layout& layout, const RankParameters& parameters);
+
+class StageCosts {
+ public:
+  // The layout must fit the model; `groups` has as many GPUs as it.
+  StageCosts(const TrainingStep& step, GroupTimes& groups);
+
+  // One micro-batch through some layers.
+  LayerTimes times_of(const StageLayers& layers) const;
+
+  StageExchange exchange_of(const RankParameters& parameters, int64_t layers);
+  // With dualpipe every stage is held twice; the copies agree after the replicas have.
+  double copies_s(const RankParameters& parameters);
+  double optimizer_s(const RankParameters& parameters) const;
+  // First and last stage agree on the embedding, if they share it.
+  double tied_s();
+  // From a stage to the next; 0 if there is one only.
+  double send_s();
+
+ private:
+  StageExchange exchange_of(const Replicas& replicas, int64_t layers);
+  double gradient_B() const { return step_.layout.half_gradients ? 2 : 4; }
+
+  const TrainingStep& step_;
+  GroupTimes& groups_;
+  LayerTimes dense_;
+  LayerTimes with_experts_;
+  LayerTimes head_;
+};
+
+}  // namespace sgdsim

@@ -1,0 +1,156 @@
+// Layouts as training programs say them, by hand; what cannot be said here is refused by name.
+#include "app/layout/foreign_layout.h"
+
+#include <doctest/doctest.h>
+
+#include "app/layout/layout_files.h"
+#include "sim/core/error.h"
+#include "tests/run_program.h"
+
+namespace sgdsim {
+namespace {
+
+const std::string folder = "tests/data/layouts/";
+
+ForeignLayout of_text(const std::string& text, int64_t gpus, const std::string& model) {
+  return foreign_layout(FlatSettings::read(text, "f"), {.given = gpus}, load_model(model));
+}
+
+ForeignLayout of_file(const std::string& name, int64_t gpus, const std::string& model) {
+  return of_text(read_text(SGDSIM_SOURCE_DIR "/" + folder + name), gpus, model);
+}
+
+}  // namespace
+
+TEST_CASE("foreign layouts: one file of each program") {
+  // 144 nodes of 8 are 1,152 GPUs; 8 x 9 x 2 = 144 of a replica, 8 replicas, 504 / 8 = 63.
+  const ForeignLayout megatron = of_file("megatron.sh", 0, "llama3.1_405b");
+  CHECK(to_text(megatron.layout) == "tp8 pp9 cp2 vp7 ep1 dp8 mbs1 ga63 zero1 sp");
+  CHECK(megatron.sequence == 8192);
+  CHECK(of_file("megatron.sh", 288, "llama3.1_405b").layout.replicas == 2);
+  // 64 GPUs, 16 of a replica; 128 / 4 = 32.
+  const ForeignLayout nemo = of_file("nemo.yaml", 0, "llama3.1_70b");
+  CHECK(to_text(nemo.layout) ==
+        "tp4 pp4 cp1 vp5 ep1 dp4 mbs1 ga32 zero1 sp gradients=bf16 overlap=off");
+  CHECK(nemo.sequence == 4096);
+  // 256 / (16 x 2) = 8.
+  CHECK(to_text(of_file("deepspeed.json", 16, "llama3.1_8b").layout) ==
+        "tp1 pp1 cp1 vp1 ep1 dp16 mbs2 ga8 zero3");
+  // Of 64 GPUs, 8 of a replica; sequences of a pipeline go one by one.
+  const ForeignLayout titan = of_file("torchtitan.toml", 64, "llama3.1_8b");
+  CHECK(to_text(titan.layout) == "tp2 pp4 cp1 vp2 ep1 dp8 mbs1 ga8 zero3 sp recompute=full");
+  CHECK(titan.sequence == 4096);
+}
+
+TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
+  struct Row {
+    std::string flags;
+    std::string layout;
+  };
+  const std::string two = "--tensor-model-parallel-size 2 ";
+  const std::vector<Row> rows = {
+      {two, "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 overlap=off"},
+      {two + "--micro-batch-size 2 --global-batch-size 64 --overlap-grad-reduce",
+       "tp2 pp1 cp1 vp1 ep1 dp8 mbs2 ga4 zero0"},
+      {two + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads",
+       "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero2"},
+      {two + "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1 "
+             "--overlap-grad-reduce",
+       "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 recompute=full"},
+      {"--tensor_model_parallel_size=1 --pipeline-model-parallel-size 2 --overlap-grad-reduce "
+       "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split",
+       "tp1 pp2 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 ends=layers"},
+      {two + "--sequence-parallel --expert-model-parallel-size 4 --expert-tensor-parallel-size 1 "
+             "--use-distributed-optimizer --overlap-grad-reduce",
+       "tp2 pp1 cp1 vp1 ep4 dp8 mbs1 ga1 zero1 sp"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.flags);
+    CHECK(to_text(of_text(row.flags, 16, "mixtral_8x7b").layout) == row.layout);
+  }
+  CHECK(of_text(two + "--recompute-granularity selective", 16, "llama3.1_8b").notes.size() == 1);
+}
+
+TEST_CASE("foreign layouts: what is refused") {
+  struct Row {
+    std::string text;
+    std::string sentence;
+  };
+  const std::string pp = "[parallelism]\npipeline_parallel_degree = 2\n";
+  const std::vector<Row> rows = {
+      {"", "f: it is empty"},
+      {"hello", "f: expected a layout"},
+      {"{}", "f: expected a layout"},
+      {"[1, 2", "f: expected a layout"},
+      {"{\"train_batch_size\": ", "f"},
+      {"model:\n  hidden: 3\n", "f: expected a layout"},
+      {"--tensor-model-parallel-size 3", "by which 16 GPUs do not divide"},
+      {"--tensor-model-parallel-size 0", "expected a whole number from 1 to"},
+      {"--tensor-model-parallel-size 99999999999999999999", "expected a whole number from 1 to"},
+      {"--tensor-model-parallel-size $TP", "got \"$TP\""},
+      {"--tensor-model-parallel-size 1000000 --pipeline-model-parallel-size 1000000 "
+       "--context-parallel-size 1000000",
+       "is above 1048576 GPUs"},
+      {"--tensor-model-parallel-size 2\n--micro-batch-size 3 --global-batch-size 64",
+       "f: line 2: --global-batch-size: is 64, which does not divide by 24"},
+      {"--tensor-model-parallel-size 2 --pipeline-model-parallel-layout Et*3|",
+       "--pipeline-model-parallel-layout: is not modelled"},
+      {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 5",
+       "--num-layers-per-virtual-pipeline-stage: is 16, which does not divide by 5"},
+      {"--tensor-model-parallel-size 2 --expert-model-parallel-size 2",
+       "experts that are split themselves"},
+      {"--micro-batch-size 1 --use-torch-fsdp2 --data-parallel-sharding-strategy all",
+       "unknown strategy \"all\""},
+      {"--micro-batch-size 1 --recompute-granularity full --recompute-method block "
+       "--recompute-num-layers 1",
+       "some layers of a stage only"},
+      {R"({"train_batch_size": "auto"})", "is \"auto\"; say the number"},
+      {R"({"train_batch_size": 32.5})", "expected a whole number"},
+      {R"({"zero_optimization": {"stage": 4}})", "from 0 to 3"},
+      {R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}})", "is not modelled"},
+      {R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1,
+           "gradient_accumulation_steps": 2})",
+       "train_batch_size: is 64, but 16 replicas with these micro-batches have 32"},
+      {pp + "pipeline_parallel_schedule = \"ZBVZeroBubble\"", "unknown schedule"},
+      {pp + "data_parallel_shard_degree = 2\ndata_parallel_replicate_degree = 4", "(HSDP)"},
+      {pp + "data_parallel_shard_degree = 4", "there are 8 GPUs, but --gpus is 16"},
+      {"[parallelism]\ntensor_parallel_degree = \"two\"", "got \"two\""},
+      {"[training]\nseq_len = 1\n[activation_checkpoint]\nmode = \"some\"", "unknown mode"},
+      {"model:\n  micro_batch_size: 1\n  global_batch_size: 32\ndata:\n  global_batch_size: 64\n",
+       "is 64, but model.global_batch_size is 32"},
+      {"model:\n  micro_batch_size: 1\n  sequence_parallel: maybe\n", "expected true or false"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    CHECK_THROWS_WITH_AS(of_text(row.text, 16, "llama3.1_8b"),
+                         doctest::Contains(row.sentence.c_str()), InputError);
+  }
+  CHECK_THROWS_WITH_AS(of_text("--tensor-model-parallel-size 2", 0, "llama3.1_8b"),
+                       doctest::Contains("it does not say on how many GPUs; give --gpus"),
+                       InputError);
+}
+
+TEST_CASE("foreign layouts: commands take them, and say how they read them") {
+  const std::string box = "topologies/data/dgx_h100_4.json";
+  const Ran foreign = run_sgdsim({"layout", "llama3.1_405b", "-c", box, "--memory", "96GB",
+                                  "--layout", folder + "megatron.sh", "--format", "json"});
+  CAPTURE(foreign.log);
+  REQUIRE(foreign.exit_code == 0);
+  const std::string text = "tp8 pp9 cp2 vp7 ep1 dp8 mbs1 ga63 zero1 sp";
+  CHECK(foreign.log.find("read as Megatron-LM: " + text) != std::string::npos);
+  const Ran own = run_sgdsim({"layout", "llama3.1_405b", "-c", box, "--memory", "96GB", "--layout",
+                              text, "--sequence", "8192", "--format", "json"});
+  REQUIRE(own.exit_code == 0);
+  CHECK(Json::parse(foreign.out)["layouts"] == Json::parse(own.out)["layouts"]);
+  const Ran flags = run_sgdsim({"model", "show", "llama3.1_8b", "--gpus", "16", "--layout",
+                                "--tensor-model-parallel-size 2 --use-distributed-optimizer",
+                                "--format", "json"});
+  CAPTURE(flags.log);
+  REQUIRE(flags.exit_code == 0);
+  CHECK(Json::parse(flags.out)["gpus"] == 16);
+  CHECK(run_sgdsim({"model", "show", "llama3.1_8b", "--gpus", "16"}).exit_code == 2);
+  CHECK(run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--layout", "missing.toml"}).exit_code ==
+        2);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,233 @@
+// Played steps: where nothing is unlike they are the closed form, and slow GPUs slow what waits for
+// them.
+#include "models/training/played_step.h"
+
+#include <doctest/doctest.h>
+
+#include "app/layout/layout_files.h"
+#include "models/training/memory.h"
+#include "sim/core/error.h"
+#include "sim/core/random.h"
+#include "tests/run_program.h"
+#include "tests/schema_check.h"
+#include "tests/training_cases.h"
+
+namespace sgdsim {
+namespace {
+
+const std::string box = "topologies/data/dgx_h100_4.json";
+
+// Rounding of some thousand passes to picoseconds.
+void check_near(Duration a, Duration b) { CHECK(std::abs((a - b).ps()) <= 20'000); }
+
+}  // namespace
+
+// No head to speak of, so that all stages are equal; nothing costs anything to send. Weights'
+// gradients are no third of a pass, so that ZB1P and DualPipe are not here: their bubbles stand in
+// pipeline_play_test.cpp.
+TEST_CASE("played steps: equal stages and free links are the closed form") {
+  Transformer model = small_model();
+  model.vocabulary = 1;
+  const Gpu gpu = load_gpu("h100");
+  for (const int64_t p : {1, 2, 4, 8})
+    for (const int64_t v : {1, 2, 3})
+      for (const int64_t m : {8, 16, 40})
+        for (const PipelineSchedule schedule :
+             {PipelineSchedule::one_f_one_b, PipelineSchedule::gpipe}) {
+          Layout layout;
+          layout.pipeline = p;
+          layout.chunks = v;
+          layout.micro_batches = m;
+          layout.schedule = schedule;
+          if (!misfit_of(model, layout, 2048).empty()) continue;
+          const Cluster cluster = free_cluster(static_cast<int>(p));
+          GroupTimes groups(cluster, p);
+          const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+          const PlayedStep played = play_step(step, groups);
+          const HybridStep closed = hybrid_step(step, groups);
+          // First and last stage have the embedding, of one row, and a norm more.
+          CHECK(played.step.time.s() == doctest::Approx(closed.time.s()).epsilon(2e-3));
+          CHECK(played.step.parts.all() == doctest::Approx(played.step.time.s()).epsilon(1e-9));
+        }
+}
+
+// One stage: what is exposed of an exchange in pieces is the same maximum in both.
+TEST_CASE("played steps: replicas of one stage are the closed form") {
+  const Gpu gpu = load_gpu("h100");
+  const ClusterFile file = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 64);
+  for (const char* text :
+       {"dp64 ga4", "dp64 ga4 zero1", "dp64 zero2", "tp8 dp8 sp ga2 zero1", "tp2 cp4 dp8 zero1",
+        "dp64 ga4 zero1 overlap=off", "cp8 dp8 ga3", "dp64 ga4 zero0 overlap=off"})
+    for (const char* name : {"llama3.1_8b", "gpt3_175b"}) {
+      CAPTURE(text);
+      const Transformer model = load_model(name);
+      const Layout layout = parse_layout(text, "");
+      if (!misfit_of(model, layout, 2048).empty()) continue;
+      GroupTimes groups(file.cluster, 64);
+      const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+      check_near(play_step(step, groups).step.time, hybrid_step(step, groups).time);
+    }
+}
+
+TEST_CASE("played steps: parts and ranks add up, for layouts at random") {
+  const Gpu gpu = load_gpu("h100");
+  Random random(11);
+  const Cluster cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 64).cluster;
+  int seen = 0;
+  for (int round = 0; round < 60'000 && seen < 1'000; ++round) {
+    Transformer model = small_model();
+    const bool has_experts = random.below(2) == 0;
+    if (has_experts) model.experts = Experts{.count = 16, .per_token = 2, .width = 512};
+    Layout layout;
+    auto power = [&](int most) { return int64_t{1} << random.below(static_cast<uint64_t>(most)); };
+    layout.tensor = power(3);
+    layout.context = power(2);
+    layout.pipeline = power(4);
+    layout.replicas = power(4);
+    layout.chunks = power(3);
+    layout.expert = has_experts ? power(4) : 1;
+    layout.micro_batches = power(6);
+    layout.zero = static_cast<int>(random.below(4));
+    layout.sequence_parallel = layout.tensor > 1 && random.below(2) == 0;
+    layout.schedule = pipeline_schedules[random.below(4)].second;
+    if (layout.gpus() > 64 || !misfit_of(model, layout, 2048).empty()) continue;
+    ++seen;
+    CAPTURE(to_text(layout));
+    GroupTimes groups(cluster, layout.gpus());
+    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    const PlayedStep played = play_step(step, groups);
+    for (const RankPlayed& rank : played.pipeline.ranks)
+      REQUIRE(rank.busy + rank.waiting + rank.exchange + rank.optimizer == played.step.time);
+    REQUIRE(played.step.parts.all() == doctest::Approx(played.step.time.s()).epsilon(1e-9));
+    // Jitter of none: every replica is played, and none is unlike.
+    LayoutPlay all;
+    all.workers.jitter = {FactorDistribution::Kind::lognormal, 0};
+    const PlayedStep whole = play_step(step, groups, all);
+    REQUIRE(whole.replicas == layout.replicas);
+    REQUIRE(whole.step.time == played.step.time);
+    // A slow GPU breaks one class, and which of its replicas it is in makes no difference.
+    LayoutPlay one;
+    one.workers.slowness = {{0, 1.7}};
+    const PlayedStep slow = play_step(step, groups, one);
+    const int64_t alike = layout.tensor * layout.context;
+    one.workers.slowness = {{static_cast<int>((layout.replicas - 1) * alike), 1.7}};
+    REQUIRE(play_step(step, groups, one).step.time == slow.step.time);
+    REQUIRE(slow.step.time > played.step.time);
+    one.workers.jitter = all.workers.jitter;
+    REQUIRE(play_step(step, groups, one).step.time == slow.step.time);
+  }
+  CHECK(seen == 1'000);
+}
+
+TEST_CASE("played steps: a slow GPU slows by what it computes") {
+  const Transformer model = load_model("llama3.1_8b");
+  const Gpu gpu = load_gpu("h100");
+  const Cluster cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 32).cluster;
+  const Layout layout = parse_layout("tp2 dp16 ga8 zero1", "");
+  GroupTimes groups(cluster, 32);
+  const TrainingStep step{model, layout, 8192, gpu, Precision::bf16};
+  const PlayedStep even = play_step(step, groups);
+  LayoutPlay options;
+  options.workers.slowness = {{5, 1.5}};
+  const PlayedStep slow = play_step(step, groups, options);
+  CHECK(slow.replicas == 2);
+  const StepParts& parts = even.step.parts;
+  const double compute = parts.products + parts.attention + parts.element_wise;
+  // All of its computing, but for the last pass, under which more of the exchange is hidden.
+  CHECK(slow.step.time.s() - even.step.time.s() <= 0.5 * compute + 1e-6);
+  CHECK(slow.step.time.s() - even.step.time.s() >= 0.5 * compute * 7 / 8);
+  CHECK_THROWS_WITH_AS(check_workers({.slowness = {{32, 2}}, .jitter = {}}, layout, "--workers"),
+                       doctest::Contains("worker 32 is none of the 32 GPUs"), InputError);
+}
+
+TEST_CASE("sgdsim layout: a played layout, its JSON, timeline and picture") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string timeline = folder.name() + "/timeline.json";
+  const std::vector<std::string> words = {
+      "layout",     "llama3.1_70b", "-c", box, "--layout", "tp8 pp4 vp2 dp2 ga8 zero1 sp",
+      "--fidelity", "message"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run_sgdsim(more);
+  };
+  const Ran ran = with({"--format", "json", "--timeline", timeline});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/layouts/1", json) == std::vector<std::string>{});
+  const Json& one = json["layouts"][0];
+  CHECK(one["passes"] == 4 * 2 * 8 * 2);
+  CHECK(one["ranks"].size() == 4);
+  double parts = 0;
+  for (const auto& [name, part] : one["parts"].items()) parts += part.get<double>();
+  CHECK(parts == doctest::Approx(one["step_us"].get<double>()));
+  // The timeline ends with the step, and every rank is as long in passes as it says.
+  const Json events = Json::parse(read_text(timeline))["traceEvents"];
+  double end = 0;
+  std::vector<double> busy(4);
+  for (const Json& event : events) {
+    if (event["ph"] != "X") continue;
+    const double duration = event["dur"].get<double>();
+    end = std::max(end, event["ts"].get<double>() + duration);
+    if (event["tid"] == 1 && event["cat"] != "update")
+      busy[event["pid"].get<std::size_t>()] += duration;
+  }
+  CHECK(end == doctest::Approx(one["step_us"].get<double>()).epsilon(1e-12));
+  for (std::size_t r = 0; r < 4; ++r)
+    CHECK(busy[r] >= one["ranks"][r]["busy_us"].get<double>() * (1 - 1e-9));
+  const Ran picture = with({"--gantt"});
+  CHECK(picture.exit_code == 0);
+  CHECK(picture.out.find("\nrank 3        passes") != std::string::npos);
+  CHECK(picture.out.find("waiting for other ranks") != std::string::npos);
+  // Random GPUs: a mean between the fastest and the slowest step; the same seed, the same answer.
+  const std::string jitter = R"({"jitter": {"distribution": "lognormal", "sigma": 0.1}})";
+  const Ran random = with({"--workers", jitter, "--format", "json", "--iterations", "5"});
+  REQUIRE(random.exit_code == 0);
+  const Json mean = Json::parse(random.out)["layouts"][0];
+  CHECK(mean["replicas_played"] == 2);
+  CHECK(mean["fastest_us"].get<double>() < mean["step_us"].get<double>());
+  CHECK(mean["step_us"].get<double>() < mean["slowest_us"].get<double>());
+  CHECK(with({"--workers", jitter, "--format", "json", "--iterations", "5"}).out == random.out);
+  CHECK(with({"--workers", jitter, "--format", "json", "--iterations", "5", "--seed", "1"}).out !=
+        random.out);
+}
+
+TEST_CASE("sgdsim layout: played, the search ranks by what was played") {
+  const Ran ran = run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--global-batch", "64",
+                              "--fidelity", "message", "--format", "json"});
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["played"] == 100);
+  double before = 0;
+  for (const Json& one : json["layouts"]) {
+    CHECK(one["step_us"].get<double>() >= before);
+    before = one["step_us"].get<double>();
+    const Ran alone =
+        run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--fidelity", "message", "--layout",
+                    one["layout"].get<std::string>(), "--format", "json"});
+    REQUIRE(alone.exit_code == 0);
+    CHECK(Json::parse(alone.out)["layouts"][0] == one);
+  }
+}
+
+TEST_CASE("sgdsim layout: what playing refuses") {
+  const std::vector<std::string> given = {"layout", "llama3.1_8b", "-c", box, "--layout", "tp8 sp"};
+  const auto log_of = [&](std::vector<std::string> more, bool is_played) {
+    if (is_played) more.insert(more.begin(), {"--fidelity", "message"});
+    more.insert(more.begin(), given.begin(), given.end());
+    const Ran ran = run_sgdsim(more);
+    CHECK(ran.exit_code == 2);
+    return ran.log;
+  };
+  const std::string slow = R"({"slow": [{"worker": 8, "factor": 2}]})";
+  CHECK(log_of({"--gantt"}, false).find("--gantt: has no effect without") != std::string::npos);
+  CHECK(log_of({"--workers", slow}, false).find("--workers: has no effect") != std::string::npos);
+  CHECK(log_of({"--workers", slow}, true).find("none of the 8 GPUs") != std::string::npos);
+  CHECK(log_of({"--iterations", "3"}, true).find("all iterations are alike") != std::string::npos);
+  CHECK(log_of({"--gantt", "--format", "json"}, true).find("is for people") != std::string::npos);
+  CHECK(log_of({"--workers", "{"}, true).starts_with("sgdsim: --workers"));
+  CHECK(log_of({"--timeline", box}, true).find("is an input") != std::string::npos);
+  CHECK(log_of({"--timeline", "README.md"}, true).find("README.md") != std::string::npos);
+}
+
+}  // namespace sgdsim

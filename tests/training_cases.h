@@ -1,0 +1,31 @@
+// Models, GPUs and clusters for tests of layouts.
+#pragma once
+
+#include "models/training/transformer.h"
+#include "sim/net/cluster.h"
+
+namespace sgdsim {
+
+// 48 layers of width 1,024.
+inline Transformer small_model() {
+  Transformer model;
+  model.name = "small";
+  model.hidden = 1024;
+  model.layers = 48;
+  model.heads = 16;
+  model.kv_heads = 4;
+  model.head_size = 64;
+  model.mlp_width = 4096;
+  model.vocabulary = 32000;
+  model.sequence = 2048;
+  return model;
+}
+
+// GPUs that are joined by links which cost nothing.
+inline Cluster free_cluster(int workers) {
+  Cluster cluster;
+  cluster.network = Network::uniform(workers, {});
+  return cluster;
+}
+
+}  // namespace sgdsim
