@@ -51,6 +51,13 @@ Json link_json(const Fit& fit, double given_gamma_ps, int crossings = 1) {
   return link;
 }
 
+// None where it is unknown: then alpha holds it.
+void set_start(Json& cluster, const Fitted& one, const Fit& fit) {
+  const double start_ps = fit.start_is_told ? fit.start_ps.value : one.given_start_ps;
+  cluster.erase("start");
+  if (start_ps > 0) cluster["start"] = time_text(start_ps);
+}
+
 int most_ranks(const Fitted& one) {
   int most = 2;
   for (const FitInput& input : one.inputs) most = std::max(most, input.series.ranks);
@@ -75,14 +82,17 @@ Json case_row(const FitInput& input, std::size_t i) {
 
 Json link_cluster(const FitAnswer& answer, const Fit& fit) {
   const Fitted& one = answer.fits.front();
-  return {{"schema", "sgdsim/cluster/1"},     {"name", answer.name},
-          {"source", source_of(answer, fit)}, {"shape", "fully_connected"},
-          {"nodes", most_ranks(one)},         {"link", link_json(fit, one.given_gamma_ps)}};
+  Json json = {{"schema", "sgdsim/cluster/1"},     {"name", answer.name},
+               {"source", source_of(answer, fit)}, {"shape", "fully_connected"},
+               {"nodes", most_ranks(one)},         {"link", link_json(fit, one.given_gamma_ps)}};
+  set_start(json, one, fit);
+  return json;
 }
 
 Json cluster_with_link(const FitArguments& arguments, const FitAnswer& answer) {
   const Fitted& one = answer.fits.front();
   Json json = with_link(arguments, link_json(one.fit, one.given_gamma_ps, arguments.crossings));
+  if (!is_fitted_on_cluster(arguments, arguments.from_collective)) set_start(json, one, one.fit);
   if (!arguments.name.empty()) json["name"] = arguments.name;
   const std::string before = json.value("source", std::string());
   json["source"] =

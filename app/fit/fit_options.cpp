@@ -9,6 +9,7 @@
 #include "models/collective/options.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/quantity.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
@@ -67,6 +68,8 @@ void check_link_into(const FitArguments& arguments) {
                        "has no effect here: the cluster says how often links are used");
     if (!arguments.gamma.empty())
       throw InputError("--gamma", "has no effect here: `reduce` of the cluster's links counts");
+    if (!arguments.start.empty())
+      throw InputError("--start", "has no effect here: `start` of the cluster counts");
   }
   if (arguments.into.empty()) {
     if (!arguments.link.empty()) throw InputError("--link", "has no effect without --into");
@@ -87,6 +90,7 @@ void check(const FitArguments& arguments) {
   check_link_into(arguments);
   pieces_of(arguments);
   ranks_of(arguments.ranks, "--ranks");
+  if (!arguments.start.empty()) parse_duration(arguments.start, "--start");
   if (arguments.holdout != "sizes" && arguments.holdout != "none" &&
       !arguments.holdout.starts_with("ranks="))
     throw InputError("--holdout",
@@ -107,7 +111,8 @@ void check(const FitArguments& arguments) {
     return;
   }
   for (const auto& [text, option] :
-       {std::pair(&arguments.gamma, "--gamma"), std::pair(&arguments.case_file, "--case")})
+       {std::pair(&arguments.gamma, "--gamma"), std::pair(&arguments.start, "--start"),
+        std::pair(&arguments.case_file, "--case")})
     if (!text->empty()) throw InputError(option, "has no effect without --from-collective");
   if (!arguments.options.empty())
     throw InputError("--option", "has no effect without --from-collective");
@@ -132,6 +137,8 @@ void add_options(CLI::App& command, FitArguments& arguments) {
   command.add_option("--type", arguments.type, "select one of several data types");
   command.add_option("--group", arguments.group,
                      "select one of several communicators or process groups, or those of a name");
+  command.add_option("--placement", arguments.placement,
+                     "select one of several placements of ranks, e.g. \"GPUs\"");
   command.add_flag("--in-place", arguments.in_place, "use the in-place columns of nccl-tests");
   command.add_option("--from-collective", arguments.from_collective,
                      "fit the link below the collectives, assuming this algorithm for all of them, "
@@ -141,6 +148,9 @@ void add_options(CLI::App& command, FitArguments& arguments) {
   command.add_option(
       "--gamma", arguments.gamma,
       "time to reduce one byte, if known (default: fitted if the data determines it)");
+  command.add_option("--start", arguments.start,
+                     "time that a run costs once, beside its messages, if known (default: fitted "
+                     "if the data determines it)");
   command.add_option("--segments", arguments.pieces,
                      "number of segments: 1, 2, 3, 4 or auto (default)");
   command.add_option("--least-size", arguments.least_size,

@@ -6,95 +6,17 @@
 #include <set>
 
 #include "app/collective/ranges.h"
+#include "app/fit/fit_checks.h"
 #include "app/fit/fit_on_cluster.h"
+#include "app/fit/fit_series.h"
 #include "models/collective/options.h"
 #include "models/link/from_collective.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
-#include "traces/measurement/registry.h"
 
 namespace sgdsim {
 namespace {
-
-// ---- which series
-
-std::vector<MeasuredFiles> read_files(const FitArguments& arguments) {
-  std::vector<MeasuredText> texts;
-  for (const std::string& file : arguments.files)
-    texts.push_back(
-        {read_text(file), file, ranks_of(arguments.ranks, "--ranks"), arguments.operation});
-  return read_measurements(std::move(texts), arguments.input);
-}
-
-// Whether this is the name of the group, or words of it: "dp" or "0x7f" of "dp 0x7f, 2 nodes".
-bool names_group(const std::string& asked, const std::string& group) {
-  const auto ends_word = [](char letter) { return letter == ' ' || letter == ','; };
-  for (std::size_t at = group.find(asked); at != std::string::npos;
-       at = group.find(asked, at + 1)) {
-    const std::size_t end = at + asked.size();
-    if ((at == 0 || ends_word(group[at - 1])) && (end == group.size() || ends_word(group[end])))
-      return true;
-  }
-  return false;
-}
-
-bool is_asked_for(const FitArguments& arguments, const Series& series) {
-  const auto ranks = ranks_of(arguments.ranks, "--ranks");
-  return (arguments.operation.empty() || series.operation == arguments.operation) &&
-         (!ranks || series.ranks == *ranks || series.ranks == 0) &&
-         (arguments.algorithm.empty() || series.algorithm == arguments.algorithm) &&
-         (arguments.type.empty() || series.type == arguments.type) &&
-         (arguments.group.empty() || names_group(arguments.group, series.group)) &&
-         series.in_place == arguments.in_place;
-}
-
-std::string kinds_of(const std::vector<Series>& all) {
-  std::string text;
-  for (const Series& series : all) {
-    if (!text.empty()) text += "; ";
-    text += series.operation;
-    if (!series.algorithm.empty()) text += " " + series.algorithm;
-    if (!series.type.empty()) text += " " + series.type;
-    if (series.in_place) text += " in place";
-    text += " among " + std::to_string(series.ranks);
-    if (!series.group.empty()) text += " of " + series.group;
-  }
-  return text;
-}
-
-std::vector<Series> read_series(const FitArguments& arguments, FitAnswer& answer) {
-  std::vector<Series> chosen;
-  std::vector<Series> all;
-  for (auto& [file, measurement] : read_files(arguments)) {
-    if (answer.name.empty()) answer.name = measurement.name;
-    if (answer.device.empty()) answer.device = measurement.device;
-    answer.sources.push_back(measurement.source.empty() ? file : measurement.source);
-    for (const std::string& note : measurement.notes) answer.notes.push_back(file + ": " + note);
-    for (Series& series : measurement.series) {
-      if (is_asked_for(arguments, series)) chosen.push_back(series);
-      all.push_back(std::move(series));
-    }
-  }
-  if (chosen.empty())
-    throw InputError(arguments.files.front(),
-                     "no series is left to fit; there are: " + kinds_of(all));
-  // Of what several files say of the same the median counts, as within a file.
-  Measurement together;
-  together.series = std::move(chosen);
-  tidy(together, arguments.files.front());
-  answer.notes.insert(answer.notes.end(), together.notes.begin(), together.notes.end());
-  return together.series;
-}
-
-// Points from --least-size on: below, sizes are rounded to what a type or a protocol needs.
-void drop_small(std::vector<Series>& all, Bytes least) {
-  for (Series& series : all)
-    std::erase_if(series.points, [&](const MeasuredPoint& point) { return point.size < least; });
-  std::erase_if(all, [](const Series& series) { return series.points.empty(); });
-  if (all.empty())
-    throw InputError("--least-size", "no size of " + to_text(least) + " or more was measured");
-}
 
 // ---- rows
 
@@ -139,8 +61,27 @@ FitRow link_row_of(const FitArguments& arguments, const LinkGuess& about, std::s
   return row;
 }
 
+// Every run pays its start once: a time that is given, or one to be fitted.
+void pay_start(const FitArguments& arguments, FitInput& input, std::size_t i) {
+  FitRow& row = input.rows[i];
+  if (arguments.start.empty()) {
+    row.starts = is_fitted_on_cluster(arguments, input.algorithm) ? 0 : 1;
+    return;
+  }
+  const Duration start = parse_duration(arguments.start, "--start");
+  row.known_ps += static_cast<double>(start.ps());
+  if (row.known_ps >= row.time_ps)
+    throw InputError("--start", "the start alone would take longer than the " +
+                                    to_text(input.series.points[i].time) + " measured for " +
+                                    to_text(input.series.points[i].size));
+}
+
 FitInput link_rows(const Series& series, const FitArguments& arguments, const LinkGuess& about) {
-  if (series.operation == "copy") return curve_of(series);
+  if (series.operation == "copy") {
+    FitInput input = curve_of(series);
+    for (std::size_t i = 0; i < input.rows.size(); ++i) pay_start(arguments, input, i);
+    return input;
+  }
   const bool as_stated = arguments.from_collective == "stated";
   if (as_stated && series.algorithm.empty())
     throw InputError("--from-collective", "it does not state its algorithm; name one");
@@ -152,9 +93,37 @@ FitInput link_rows(const Series& series, const FitArguments& arguments, const Li
       series.algorithm != arguments.from_collective)
     throw InputError("--from-collective", "it states another algorithm: " + series.algorithm);
   FitInput input{series, as_stated ? series.algorithm : arguments.from_collective, {}, {}};
-  for (std::size_t i = 0; i < series.points.size(); ++i)
+  for (std::size_t i = 0; i < series.points.size(); ++i) {
     input.rows.push_back(link_row_of(arguments, about, i, input));
+    pay_start(arguments, input, i);
+  }
   return input;
+}
+
+// What runs without a message took, less the kernel that each of their streams has. NCCL's calls
+// are no runs of a plan, but follow each other (calibrate/cuda/backend.cu).
+std::vector<FitRow> empty_runs_of(const FitArguments& arguments,
+                                  const std::vector<FitInput>& inputs,
+                                  const std::vector<Series>& overheads) {
+  std::vector<FitRow> rows;
+  for (const FitInput& input : inputs)
+    if (input.series.algorithm == "nccl") return rows;
+  if (!arguments.start.empty() || is_fitted_on_cluster(arguments, arguments.from_collective))
+    return rows;
+  double kernel_ps = 0;
+  for (const Series& series : overheads)
+    if (is_overhead(series, "launch"))
+      kernel_ps = static_cast<double>(series.points.front().time.ps());
+  const auto ranks = ranks_of(arguments.ranks, "--ranks");
+  for (const Series& series : overheads) {
+    if (!is_overhead(series, "") || (ranks && series.ranks != *ranks)) continue;
+    const auto time_ps = static_cast<double>(series.points.front().time.ps());
+    rows.push_back({.alphas = 0,
+                    .starts = 1,
+                    .known_ps = kernel_ps < time_ps ? kernel_ps : 0,
+                    .time_ps = time_ps});
+  }
+  return rows;
 }
 
 // ---- fits and their assessment
@@ -210,11 +179,10 @@ void mark_held(const FitArguments& arguments, FitInput& input) {
   }
 }
 
-std::optional<Assessment> assess(const FitArguments& arguments, std::vector<FitInput>& inputs,
-                                 int pieces) {
+std::optional<Assessment> assess(const FitArguments& arguments, Fitted& one, int pieces) {
   std::vector<FitRow> kept;
   std::vector<FitRow> held;
-  for (FitInput& input : inputs) {
+  for (FitInput& input : one.inputs) {
     mark_held(arguments, input);
     for (std::size_t i = 0; i < input.rows.size(); ++i)
       (input.is_held[i] ? held : kept).push_back(input.rows[i]);
@@ -225,22 +193,28 @@ std::optional<Assessment> assess(const FitArguments& arguments, std::vector<FitI
   const bool two_sizes =
       !kept.empty() && std::any_of(kept.begin(), kept.end(), different(kept.front()));
   if (held.empty() || !two_sizes) return std::nullopt;
+  kept.insert(kept.end(), one.empty_runs.begin(), one.empty_runs.end());
   Assessment assessment{
       arguments.holdout == "sizes" ? "sizes" : "ranks", {}, fit_pieces(kept, pieces)};
   assessment.errors = errors_of(assessment.fit, held);
   return assessment;
 }
 
-Fitted fitted(const FitArguments& arguments, std::vector<FitInput> inputs, FitAnswer& answer) {
+Fitted fitted(const FitArguments& arguments, std::vector<FitInput> inputs,
+              std::vector<FitRow> empty_runs, FitAnswer& answer) {
   const int pieces = pieces_of(arguments);
   Fitted one;
   one.inputs = std::move(inputs);
-  one.fit = fit_pieces(all_rows(one.inputs), pieces);
+  one.empty_runs = std::move(empty_runs);
+  std::vector<FitRow> rows = all_rows(one.inputs);
+  rows.insert(rows.end(), one.empty_runs.begin(), one.empty_runs.end());
+  one.fit = fit_pieces(std::move(rows), pieces);
   if (one.fit.pieces.size() < static_cast<std::size_t>(pieces))
     answer.notes.push_back("--segments " + arguments.pieces + ": " +
                            kinds_of({one.inputs[0].series}) + ": the sizes are enough for " +
                            std::to_string(one.fit.pieces.size()));
-  one.assessment = assess(arguments, one.inputs, pieces);
+  one.assessment = assess(arguments, one, pieces);
+  one.far_rows = far_rows_of(one, pieces);
   return one;
 }
 
@@ -248,7 +222,7 @@ void fit_curves(const FitArguments& arguments, const std::vector<Series>& all, F
   std::string why_not;
   for (const Series& series : all) {
     try {
-      answer.fits.push_back(fitted(arguments, {curve_of(series)}, answer));
+      answer.fits.push_back(fitted(arguments, {curve_of(series)}, {}, answer));
     } catch (const InputError& error) {
       why_not = error.what();
       answer.notes.push_back("not fitted: " + kinds_of({series}) + ": " + why_not);
@@ -272,23 +246,60 @@ void repeat_about_itself(const FitArguments& arguments, const LinkGuess& first, 
         const bool is_given = !arguments.gamma.empty();
         const LinkGuess about{piece.alpha_ps.value, piece.beta_ps.value,
                               is_given ? first.gamma_ps : piece.gamma_ps.value};
-        const FitRow row = link_row_of(arguments, about, i, input);
-        const double moved_ps = std::abs(piece.predict_ps(row) - piece.predict_ps(input.rows[i]));
+        const FitRow before = input.rows[i];
+        input.rows[i] = link_row_of(arguments, about, i, input);
+        pay_start(arguments, input, i);
+        const FitRow& row = input.rows[i];
+        const double moved_ps = std::abs(piece.predict_ps(row) - piece.predict_ps(before));
         has_moved = has_moved || moved_ps > 1e-6 * row.time_ps;
-        input.rows[i] = row;
       }
     if (!has_moved) return;
     FitAnswer silent;
-    one = fitted(arguments, std::move(inputs), silent);
+    one = fitted(arguments, std::move(inputs), one.empty_runs, silent);
   }
   answer.notes.emplace_back(
       "which part of a collective waits for which depends on the constants, and they do not "
       "settle");
 }
 
-void fit_link(const FitArguments& arguments, const std::vector<Series>& all, FitAnswer& answer) {
-  LinkGuess first;
-  if (!arguments.gamma.empty()) first.gamma_ps = parse_per_byte(arguments.gamma, "--gamma").ps();
+// The start that a cluster states already; empty if it states none.
+std::string stated_start(const FitArguments& arguments) {
+  if (arguments.into.empty()) return "";
+  const Json json = Document::parse(read_text(arguments.into), arguments.into).root().json();
+  return json.is_object() && json.contains("start") && json["start"].is_string()
+             ? json["start"].get<std::string>()
+             : "";
+}
+
+void fit_link(const FitArguments& arguments, const ReadSeries& series, FitAnswer& answer);
+
+// Where the rows do not tell the start, alpha would hold it, and the cluster pay it a second time.
+bool is_refitted_beside_start(const FitArguments& arguments, const ReadSeries& series,
+                              const Fitted& one, FitAnswer& answer) {
+  const bool is_open = arguments.start.empty() && !one.fit.start_is_told &&
+                       !is_fitted_on_cluster(arguments, arguments.from_collective);
+  const std::string start = is_open ? stated_start(arguments) : "";
+  if (start.empty()) return false;
+  FitArguments with = arguments;
+  with.start = start;
+  FitAnswer second = answer;
+  second.notes.clear();
+  try {
+    fit_link(with, series, second);
+  } catch (const InputError&) {
+    answer.notes.push_back("the start of --into, " + start +
+                           ", is longer than what was measured: alpha holds what a run costs "
+                           "once, and the cluster that is written has no start");
+    return false;
+  }
+  answer = std::move(second);
+  answer.notes.push_back("the rows do not tell the start of a run: it is " + start +
+                         ", as in --into");
+  return true;
+}
+
+std::vector<FitInput> inputs_of_link(const FitArguments& arguments, const std::vector<Series>& all,
+                                     const LinkGuess& first, FitAnswer& answer) {
   std::vector<FitInput> inputs;
   for (const Series& series : all) {
     if (series.type != all.front().type)
@@ -301,6 +312,10 @@ void fit_link(const FitArguments& arguments, const std::vector<Series>& all, Fit
                            kinds_of(all));
     if (series.operation != "copy" && !is_collective(series)) continue;
     if (series.ranks < 2) continue;
+    if (!inputs.empty() && placement_kind(series) != placement_kind(inputs.front().series))
+      throw InputError(
+          "--placement",
+          "ranks were placed in several ways, and each uses other links: " + kinds_of(all));
     // A copy by a detour is another link, to be asked for by its name.
     if (series.operation == "copy" && series.algorithm != arguments.algorithm) continue;
     try {
@@ -319,16 +334,28 @@ void fit_link(const FitArguments& arguments, const std::vector<Series>& all, Fit
         answer.notes.empty()
             ? "no collective among 2 ranks or more was measured; there are: " + kinds_of(all)
             : answer.notes.back());
+  return inputs;
+}
+
+void fit_link(const FitArguments& arguments, const ReadSeries& series, FitAnswer& answer) {
+  LinkGuess first;
+  if (!arguments.gamma.empty()) first.gamma_ps = parse_per_byte(arguments.gamma, "--gamma").ps();
+  std::vector<FitInput> inputs = inputs_of_link(arguments, series.chosen, first, answer);
   check_held(arguments, inputs, answer);
   try {
-    Fitted one = fitted(arguments, std::move(inputs), answer);
+    std::vector<FitRow> empty_runs = empty_runs_of(arguments, inputs, series.overheads);
+    Fitted one = fitted(arguments, std::move(inputs), std::move(empty_runs), answer);
     repeat_about_itself(arguments, first, one, answer);
+    if (is_refitted_beside_start(arguments, series, one, answer)) return;
     answer.fits.push_back(std::move(one));
   } catch (const InputError& error) {
     throw InputError(arguments.files.front(), error.what());
   }
   answer.fits.back().is_link = true;
   answer.fits.back().given_gamma_ps = arguments.gamma.empty() ? 0 : first.gamma_ps;
+  if (!arguments.start.empty())
+    answer.fits.back().given_start_ps =
+        static_cast<double>(parse_duration(arguments.start, "--start").ps());
 }
 
 }  // namespace
@@ -345,12 +372,14 @@ FitAnswer answer_fit(const FitArguments& arguments) {
   check(arguments);
   FitAnswer answer;
   answer.name = arguments.name;
-  std::vector<Series> series = read_series(arguments, answer);
-  drop_small(series, parse_bytes(arguments.least_size, "--least-size"));
+  ReadSeries series = read_series(arguments, answer);
+  drop_small(series.chosen, parse_bytes(arguments.least_size, "--least-size"));
   if (arguments.from_collective.empty())
-    fit_curves(arguments, series, answer);
+    fit_curves(arguments, series.chosen, answer);
   else
     fit_link(arguments, series, answer);
+  for (const Fitted& one : answer.fits)
+    for (const std::string& doubt : doubts_about(one)) answer.notes.push_back(doubt);
   return answer;
 }
 

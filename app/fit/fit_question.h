@@ -1,7 +1,8 @@
 // `sgdsim fit`: what it is asked, the series that count, and what comes out of fitting them.
 //
 // Without --from-collective every series is a curve a + b M by itself. With it, all series together
-// give alpha, beta and gamma of the link under them: a collective counts as its algorithm's cost.
+// give alpha, beta and gamma of the link under them: a collective counts as its algorithm's cost,
+// and beside it as one start.
 #pragma once
 
 #include <optional>
@@ -27,10 +28,12 @@ struct FitArguments {
   std::string algorithm;
   std::string type;
   std::string group;
+  std::string placement;
   bool in_place = false;
   std::string from_collective;
   std::vector<std::string> options;
   std::string gamma;
+  std::string start;
   std::string pieces = "auto";
   std::string least_size = "4 B";
   std::string holdout = "sizes";
@@ -72,13 +75,23 @@ struct Assessment {
   Fit fit;                     // of the rows that were not held out
 };
 
+// A row that lies far from what all others say.
+struct FarRow {
+  std::size_t input = 0;
+  std::size_t row = 0;
+  double ratio = 1;  // measured over fitted, without rows such as this
+};
+
 struct Fitted {
-  std::vector<FitInput> inputs;  // one for a curve
+  std::vector<FitInput> inputs;    // one for a curve
+  std::vector<FitRow> empty_runs;  // of a link: runs without a message, which tell the start
   Fit fit;
   std::optional<Assessment> assessment;
   double given_gamma_ps = 0;
+  double given_start_ps = 0;
 
   bool is_link = false;
+  std::vector<FarRow> far_rows;
 };
 
 struct FitAnswer {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/fit/fit_checks.h"
 #include "app/table.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
@@ -42,6 +43,8 @@ Json to_json(const FitInput& input, const Fit& fit) {
   if (!input.series.type.empty()) json["type"] = input.series.type;
   if (input.series.block) json["block_B"] = input.series.block->count();
   if (!input.series.group.empty()) json["group"] = input.series.group;
+  if (!input.series.placement.empty()) json["placement"] = input.series.placement;
+  if (!input.series.note.empty()) json["note"] = input.series.note;
   json["in_place"] = input.series.in_place;
   json["ranks"] = input.series.ranks;
   json["rows"] = error.rows;
@@ -68,8 +71,15 @@ Json to_json(const Fitted& one) {
                {"pieces", Json::array()},
                {"series", Json::array()}};
   if (one.given_gamma_ps > 0) json["given_gamma_ps_per_B"] = one.given_gamma_ps;
+  if (one.given_start_ps > 0) json["given_start_us"] = one.given_start_ps / 1e6;
+  if (one.fit.start_is_told) add(json, "start", "_us", one.fit.start_ps, 1e6);
   for (const FitPiece& piece : one.fit.pieces) json["pieces"].push_back(to_json(piece));
   for (const FitInput& input : one.inputs) json["series"].push_back(to_json(input, one.fit));
+  for (const FarRow& far : one.far_rows)
+    json["outliers"].push_back(
+        {{"series", far.input},
+         {"size_B", one.inputs[far.input].series.points[far.row].size.count()},
+         {"times_fitted", far.ratio}});
   if (one.assessment)
     json["held_out"] = held_out_json(one.assessment->by, summary_of(one.assessment->errors));
   return json;
@@ -114,6 +124,8 @@ void print_errors(std::ostream& out, const Fitted& one) {
   out << "  " << one.fit.rows << " rows, " << short_size(one.fit.first_B()) << " to "
       << short_size(one.fit.last_B()) << ": rms " << rounded(percent(one.fit.rms), 3) << " %, max "
       << rounded(percent(one.fit.max), 3) << " %\n";
+  if (one.fit.start_is_told)
+    out << "  start of a run: " << interval_text(one.fit.start_ps, 1e6) << " us, paid once\n";
   if (!one.assessment) return;
   const PredictionError error = summary_of(one.assessment->errors);
   out << "  held out by " << one.assessment->by << ": " << errors_text(error) << '\n';
@@ -144,10 +156,10 @@ std::string label_of(const FitInput& input) {
   std::string label = input.series.operation;
   if (!algorithm.empty()) label += " " + algorithm;
   if (!input.series.type.empty()) label += ", " + input.series.type;
-  label +=
-      ", " + std::to_string(input.series.ranks) + (input.series.ranks == 1 ? " rank" : " ranks");
+  label += ", " + ranks_text(input.series);
   if (input.series.in_place) label += ", in place";
   if (!input.series.group.empty()) label += ", " + input.series.group;
+  if (!input.series.note.empty()) label += ", " + input.series.note;
   return label;
 }
 

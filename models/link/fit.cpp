@@ -1,13 +1,18 @@
 // Cutting sizes into runs. The cost of every run is known from sums, added up from its first size
 // on, so that nothing is ever subtracted; with S sizes and K pieces that is S^2 runs and K S^2
 // steps. More than 512 sizes are first gathered into 512 groups: cuts then fall between groups.
+//
+// With a start of the run, cuts and start are found in turns: the best cuts for a start, the best
+// start for the cuts, of which the costs only fall, until the cuts stay.
 #include "models/link/fit.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "models/link/least_squares.h"
+#include "models/link/run_start.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -99,13 +104,15 @@ class Cuts {
   std::vector<std::vector<std::size_t>> from_;
 };
 
-Estimate estimate(double value, double variance, double error_variance, std::size_t freedom) {
-  if (freedom == 0 || variance == 0) return {value, {}, {}};
-  const double half = student_t(freedom) * std::sqrt(variance * error_variance);
+Estimate estimate(double value, double variance, std::size_t freedom) {
+  if (freedom == 0) return {value, {}, {}};
+  const double half = student_t(freedom) * std::sqrt(variance);
   return {value, std::max(0., value - half), value + half};
 }
 
-FitPiece fit_piece(const std::vector<FitRow>& rows, std::size_t from, std::size_t end) {
+// `start_variance`: of the start that is in what rows know.
+FitPiece fit_piece(const std::vector<FitRow>& rows, std::size_t from, std::size_t end,
+                   double start_variance) {
   Sums sums;
   for (std::size_t i = from; i < end; ++i) sums.add(rows[i]);
   const Solution solution = least_squares(sums);
@@ -128,9 +135,15 @@ FitPiece fit_piece(const std::vector<FitRow>& rows, std::size_t from, std::size_
   const std::size_t freedom = piece.rows > used ? piece.rows - used : 0;
   const double error_variance = freedom > 0 ? squares / static_cast<double>(freedom) : 0;
   const auto variance = variances(sums, solution);
-  piece.alpha_ps = estimate(solution.values[0], variance[0], error_variance, freedom);
-  piece.beta_ps = estimate(solution.values[1], variance[1], error_variance, freedom);
-  piece.gamma_ps = estimate(solution.values[2], variance[2], error_variance, freedom);
+  const auto slopes = slopes_by_start(sums, solution);
+  const auto with_interval = [&](std::size_t i) {
+    if (variance[i] == 0) return Estimate{solution.values[i], {}, {}};
+    return estimate(solution.values[i],
+                    variance[i] * error_variance + slopes[i] * slopes[i] * start_variance, freedom);
+  };
+  piece.alpha_ps = with_interval(0);
+  piece.beta_ps = with_interval(1);
+  piece.gamma_ps = with_interval(2);
   piece.gamma_is_told = solution.used[2];
   return piece;
 }
@@ -147,25 +160,98 @@ double begin_of(const FitPiece& after, const FitPiece& before) {
   return std::clamp(std::ceil(crossing), std::floor(before.to_B) + 1, after.from_B);
 }
 
-// Rows that are left to tell the errors, once every constant (two a piece, three with a reduction)
-// and every place to cut has taken one. Pieces of two rows always fit, and say nothing.
-double freedom_of(std::size_t rows, int pieces, bool folds) {
-  return static_cast<double>(rows) - ((folds ? 4 : 3) * pieces - 1);
-}
+// Rows that are left to tell the errors, once every constant (two a piece, three with a reduction,
+// and the start) and every place to cut has taken one. Pieces of two rows always fit, and say
+// nothing.
+struct Complexity {
+  int pieces = 1;
+  bool folds = false;
+  bool has_start = false;
 
-// Where a piece ends counts as two parameters: the best of many places to cut always gains
-// something, and with one a single line often falls to pieces.
-double criterion_of(double cost, std::size_t rows, int pieces, bool folds) {
-  const auto n = static_cast<double>(rows);
-  const double error_variance = cost / std::max(1., freedom_of(rows, pieces, folds));
-  const double variance = std::max(error_variance, resolution * resolution);
-  const int parameters = (folds ? 5 : 4) * pieces - 2;
-  return n * std::log(variance) + parameters * std::log(n);
-}
+  double freedom(std::size_t rows) const {
+    return static_cast<double>(rows) - ((folds ? 4 : 3) * pieces - 1) - (has_start ? 1 : 0);
+  }
+  // Where a piece ends counts as two parameters: the best of many places to cut always gains
+  // something, and with one a single line often falls to pieces.
+  double criterion(double cost, std::size_t rows) const {
+    const auto n = static_cast<double>(rows);
+    const double error_variance = cost / std::max(1., freedom(rows));
+    const double variance = std::max(error_variance, resolution * resolution);
+    const int parameters = (folds ? 5 : 4) * pieces - 2 + (has_start ? 1 : 0);
+    return n * std::log(variance) + parameters * std::log(n);
+  }
+};
 
 void sort_by_size(std::vector<FitRow>& rows) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const FitRow& a, const FitRow& b) { return a.size_B < b.size_B; });
+}
+
+// One way to cut, and the start that goes with it.
+struct Cutting {
+  Complexity complexity;
+  std::vector<std::size_t> bounds;
+  double start_ps = 0;
+  double cost = 0;
+};
+
+// What tells the start: every piece, and the runs without a message.
+std::vector<Sums> parts_of(const std::vector<Group>& groups, const std::vector<std::size_t>& bounds,
+                           const Sums& empty_runs) {
+  std::vector<Sums> parts{empty_runs};
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+    parts.emplace_back();
+    for (std::size_t group = bounds[i]; group < bounds[i + 1]; ++group)
+      parts.back().add(groups[group].sums);
+  }
+  return parts;
+}
+
+// From the best cuts without a start; empty where the rows do not tell it from alpha.
+std::optional<Cutting> with_start(const std::vector<Group>& groups, const Sums& empty_runs,
+                                  Cutting cutting) {
+  constexpr int most_turns = 8;
+  const int pieces = cutting.complexity.pieces;
+  cutting.complexity.has_start = true;
+  for (int turn = 0; turn < most_turns; ++turn) {
+    const std::vector<Sums> parts = parts_of(groups, cutting.bounds, empty_runs);
+    const auto start_ps = best_start_ps(parts);
+    if (!start_ps) return std::nullopt;
+    cutting.start_ps = *start_ps;
+    cutting.cost = cost_at_start(parts, *start_ps);
+    std::vector<Group> left = groups;
+    for (Group& group : left) group.sums = group.sums.at_start(*start_ps);
+    const Cuts cuts(left);
+    if (cuts.bounds(pieces) == cutting.bounds) break;
+    if (turn + 1 < most_turns) cutting.bounds = cuts.bounds(pieces);
+  }
+  return cutting;
+}
+
+// `pieces`: the most, or 0.
+Cutting best_cutting(const std::vector<FitRow>& rows, const std::vector<Group>& groups,
+                     const Sums& empty_runs, int pieces) {
+  const std::size_t all_rows = rows.size() + empty_runs.rows;
+  const bool folds =
+      std::any_of(rows.begin(), rows.end(), [](const FitRow& row) { return row.folded > 0; });
+  const Cuts cuts(groups);
+  Cutting best;
+  const auto is_better = [&](const Cutting& one) {
+    const Complexity& how = one.complexity;
+    if (best.bounds.empty()) return true;
+    if (pieces > 0 && how.pieces != best.complexity.pieces) return true;
+    return how.freedom(all_rows) > 0 &&
+           how.criterion(one.cost, all_rows) < best.complexity.criterion(best.cost, all_rows);
+  };
+  for (int k = 1; k <= (pieces > 0 ? pieces : most_pieces) && cuts.possible(k); ++k) {
+    const Cutting without{.complexity = {k, folds, false},
+                          .bounds = cuts.bounds(k),
+                          .cost = cuts.cost(k) + empty_runs.squares};
+    if (is_better(without)) best = without;
+    if (const auto with = with_start(groups, empty_runs, without); with && is_better(*with))
+      best = *with;
+  }
+  return best;
 }
 
 }  // namespace
@@ -181,36 +267,36 @@ const FitPiece& Fit::piece_at(double size_B) const {
 }
 
 Fit fit_pieces(std::vector<FitRow> rows, int pieces) {
+  const Sums empty_runs = take_empty_runs(rows);
   sort_by_size(rows);
   if (count_sizes(rows) < least_sizes)
     throw InputError("", "a line needs at least 2 sizes, got " + std::to_string(count_sizes(rows)));
-  const bool folds =
-      std::any_of(rows.begin(), rows.end(), [](const FitRow& row) { return row.folded > 0; });
   const std::vector<Group> groups = grouped(rows);
-  const Cuts cuts(groups);
-  int best = 1;
-  for (int k = 1; k <= most_pieces; ++k) {
-    if (!cuts.possible(k)) break;
-    const auto criterion = [&](int count) {
-      return criterion_of(cuts.cost(count), rows.size(), count, folds);
-    };
-    const bool is_better = freedom_of(rows.size(), k, folds) > 0 && criterion(k) < criterion(best);
-    if (pieces == 0 ? is_better : k <= pieces) best = k;
-  }
+  const Cutting best = best_cutting(rows, groups, empty_runs, pieces);
   Fit fit;
   fit.rows = rows.size();
-  const std::vector<std::size_t> bounds = cuts.bounds(best);
+  const std::size_t all_rows = rows.size() + empty_runs.rows;
+  const auto freedom = static_cast<std::size_t>(std::max(0., best.complexity.freedom(all_rows)));
+  double start_variance = 0;
+  if (best.complexity.has_start) {
+    for (FitRow& row : rows) row.known_ps += row.starts * best.start_ps;
+    const double error_variance = freedom > 0 ? best.cost / static_cast<double>(freedom) : 0;
+    const auto parts = parts_of(groups, best.bounds, empty_runs);
+    start_variance = error_variance / start_information(parts, best.start_ps);
+    fit.start_ps = estimate(best.start_ps, start_variance, freedom);
+    fit.start_is_told = true;
+  }
   double squares = 0;
-  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
-    fit.pieces.push_back(
-        fit_piece(rows, groups[bounds[i]].first_row, groups[bounds[i + 1] - 1].end_row));
+  for (std::size_t i = 0; i + 1 < best.bounds.size(); ++i) {
+    fit.pieces.push_back(fit_piece(rows, groups[best.bounds[i]].first_row,
+                                   groups[best.bounds[i + 1] - 1].end_row, start_variance));
     const FitPiece& piece = fit.pieces.back();
     if (i > 0) fit.pieces[i].rules_from_B = begin_of(fit.pieces[i], fit.pieces[i - 1]);
     squares += piece.rms * piece.rms * static_cast<double>(piece.rows);
     fit.max = std::max(fit.max, piece.max);
   }
   fit.rms = std::sqrt(squares / static_cast<double>(fit.rows));
-  fit.criterion = criterion_of(squares, fit.rows, best, folds);
+  fit.criterion = best.complexity.criterion(best.cost, all_rows);
   return fit;
 }
 

@@ -9,6 +9,11 @@
 // Between the last size of a piece and the first of the next, the next one rules from where it is
 // the cheaper one: programs change their protocol where that pays.
 //
+// The start of a run is one value for all pieces. Rows in which it goes with alpha (one message
+// each, or one number of ranks) cannot tell the two apart; then alpha holds both. Rows of several
+// numbers of messages tell it, and so do runs without a message, whose time is the start alone. It
+// is taken where the criterion says that it is worth its parameter.
+//
 // A row may be a time curve (alphas = 1, bytes = size: then alpha and beta are the a and b of
 // a + b M) or a collective, whose cost is a sum of so many start-ups, bytes and folded bytes: then
 // the constants of the link come out (from_collective.h).
@@ -29,6 +34,7 @@ struct FitRow {
   double alphas = 1;    // how often alpha is paid
   double bytes = 0;     // how many bytes pay beta
   double folded = 0;    // how many bytes pay gamma
+  double starts = 0;    // how often the start of a run is paid
   double known_ps = 0;  // part of the time that is known already
   double time_ps = 0;
 };
@@ -62,6 +68,9 @@ struct FitPiece {
 
 struct Fit {
   std::vector<FitPiece> pieces;
+  // What a run costs once, whatever its messages; told if the rows tell it from alpha.
+  Estimate start_ps;
+  bool start_is_told = false;
   std::size_t rows = 0;
   double rms = 0;
   double max = 0;
@@ -71,13 +80,16 @@ struct Fit {
   double first_B() const { return pieces.front().from_B; }
   double last_B() const { return pieces.back().to_B; }
   const FitPiece& piece_at(double size_B) const;
-  double predict_ps(const FitRow& row) const { return piece_at(row.size_B).predict_ps(row); }
+  double predict_ps(const FitRow& row) const {
+    return row.starts * start_ps.value + piece_at(row.size_B).predict_ps(row);
+  }
 };
 
 inline constexpr int most_pieces = 4;
 
 // `pieces`: how many; 0 chooses. Fewer come out where there are too few sizes for as many.
-// InputError if there are fewer than two sizes. Every time must be above 0.
+// InputError if there are fewer than two sizes. Every time must be above 0. Rows that pay neither
+// alpha nor bytes are runs without a message: they tell the start and belong to no piece.
 Fit fit_pieces(std::vector<FitRow> rows, int pieces);
 
 // Errors of predictions: median and largest of |predicted / measured - 1|.

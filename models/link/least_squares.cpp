@@ -91,10 +91,14 @@ std::optional<Solution> solve(const Sums& sums, const Choice& choice) {
 void Sums::add(const FitRow& row) {
   const Vector column{row.alphas / row.time_ps, row.bytes / row.time_ps, row.folded / row.time_ps};
   const double unexplained = 1 - row.known_ps / row.time_ps;
+  const double start = row.starts / row.time_ps;
   ++rows;
   squares += unexplained * unexplained;
+  start_square += start * start;
+  start_total += start * unexplained;
   for (std::size_t i = 0; i < unknowns; ++i) {
     totals[i] += column[i] * unexplained;
+    start_products[i] += column[i] * start;
     for (std::size_t j = 0; j < unknowns; ++j) products[i][j] += column[i] * column[j];
   }
 }
@@ -102,10 +106,22 @@ void Sums::add(const FitRow& row) {
 void Sums::add(const Sums& other) {
   rows += other.rows;
   squares += other.squares;
+  start_square += other.start_square;
+  start_total += other.start_total;
   for (std::size_t i = 0; i < unknowns; ++i) {
     totals[i] += other.totals[i];
+    start_products[i] += other.start_products[i];
     for (std::size_t j = 0; j < unknowns; ++j) products[i][j] += other.products[i][j];
   }
+}
+
+Sums Sums::at_start(double start_ps) const {
+  Sums left = *this;
+  left.squares += start_ps * (start_ps * start_square - 2 * start_total);
+  left.squares = std::max(0., left.squares);
+  left.start_total -= start_ps * start_square;
+  for (std::size_t i = 0; i < unknowns; ++i) left.totals[i] -= start_ps * start_products[i];
+  return left;
 }
 
 Solution least_squares(const Sums& sums) {
@@ -125,6 +141,17 @@ std::array<double, unknowns> variances(const Sums& sums, const Solution& solutio
   if (!scaled) return answer;
   for (std::size_t i = 0; i < unknowns; ++i)
     answer[i] = scaled->scale[i] * scaled->scale[i] * scaled->inverse[i][i];
+  return answer;
+}
+
+std::array<double, unknowns> slopes_by_start(const Sums& sums, const Solution& solution) {
+  std::array<double, unknowns> answer{};
+  const auto scaled = invert(sums, solution.used);
+  if (!scaled) return answer;
+  for (std::size_t i = 0; i < unknowns; ++i)
+    for (std::size_t j = 0; j < unknowns; ++j)
+      answer[i] +=
+          scaled->scale[i] * scaled->inverse[i][j] * scaled->scale[j] * sums.start_products[j];
   return answer;
 }
 

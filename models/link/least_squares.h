@@ -17,9 +17,15 @@ struct Sums {
   double squares = 0;  // of what is to be explained: the part of t that is not known, over t
   std::array<std::array<double, unknowns>, unknowns> products{};  // of columns, each over t
   std::array<double, unknowns> totals{};  // of columns with what is to be explained
+  // The same of the start of a run, a column apart: its value is one for all pieces.
+  double start_square = 0;
+  std::array<double, unknowns> start_products{};  // with the other columns
+  double start_total = 0;
 
   void add(const FitRow& row);
   void add(const Sums& other);
+  // What is left to explain where the start is known.
+  Sums at_start(double start_ps) const;
 };
 
 struct Solution {
@@ -35,6 +41,9 @@ Solution least_squares(const Sums& sums);
 
 // The variance of each value per unit of error variance; 0 for values held at zero.
 std::array<double, unknowns> variances(const Sums& sums, const Solution& solution);
+
+// How much each value falls where the start is larger by one.
+std::array<double, unknowns> slopes_by_start(const Sums& sums, const Solution& solution);
 
 // The 97.5 % point of Student's t.
 double student_t(std::size_t degrees_of_freedom);

@@ -19,7 +19,7 @@ constexpr double longest_us = 3.6e9;  // an hour
 
 auto key_of(const Series& series) {
   return std::tuple(series.operation, series.algorithm, series.type, series.in_place, series.ranks,
-                    series.block.value_or(Bytes(-1)), series.group);
+                    series.block.value_or(Bytes(-1)), series.group, series.placement, series.note);
 }
 
 constexpr double wide_spread = 2;  // the slowest run over the fastest

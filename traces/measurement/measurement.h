@@ -1,6 +1,7 @@
 // What somebody measured: times of collectives and of their parts, by message size.
 //
-// A series is one curve: one operation, one number of ranks, one data type, one group of ranks.
+// A series is one curve: one operation, one number of ranks, one data type, one group of ranks, one
+// way to place them and, where it has a note, to do it.
 // Sizes follow nccl-tests: the bytes of the whole message, for all-gather, reduce-scatter,
 // all-to-all, gather and scatter those of all ranks together (of all-to-all: that one rank sends).
 // `copy` is one message from one rank to another and `fold` the reduction of a received message
@@ -30,6 +31,8 @@ struct Series {
   int ranks = 0;               // 0: not stated
   std::optional<Bytes> block;  // of a pipeline
   std::string group;           // the communicator or process group; empty: not stated
+  std::string placement;       // "4 virtual ranks on one GPU"; empty: not stated
+  std::string note;            // how it was done, where there are several ways
   std::vector<MeasuredPoint> points;
 };
 

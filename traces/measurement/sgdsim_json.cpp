@@ -53,7 +53,8 @@ Series read_series(const Value& value) {
   series.ranks = static_cast<int>(fields.at("ranks").whole(1, most_measured_ranks));
   if (const auto block = fields.find("block_B")) series.block = Bytes(block->whole(1, INT64_MAX));
   series.group = text_or_nothing(fields, "group");
-  for (const char* text : {"placement", "note"}) text_or_nothing(fields, text);
+  series.placement = text_or_nothing(fields, "placement");
+  series.note = text_or_nothing(fields, "note");
   for (const Value& item : fields.at("points").items()) series.points.push_back(read_point(item));
   fields.done();
   return series;
@@ -67,6 +68,8 @@ Json to_json(const Series& series) {
   json["ranks"] = series.ranks;
   if (series.block) json["block_B"] = series.block->count();
   if (!series.group.empty()) json["group"] = series.group;
+  if (!series.placement.empty()) json["placement"] = series.placement;
+  if (!series.note.empty()) json["note"] = series.note;
   json["points"] = Json::array();
   for (const MeasuredPoint& point : series.points)
     json["points"].push_back({{"size_B", point.size.count()}, {"time_us", point.time.us()}});
