@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,7 +41,9 @@ class Backend {
   // Whether numbers change how long arithmetic takes, as denormal ones do on a CPU.
   virtual bool is_slowed_by_numbers() const = 0;
   // Why this plan cannot be played here; empty if it can.
-  virtual std::string why_not(const Plan& plan, Type type) const = 0;
+  virtual std::string why_not(const Plan& plan) const = 0;
+  // Why there is no memory for such room at so many ranks; empty if there is.
+  virtual std::string why_no_room(int ranks, const Room& room) const = 0;
 
   // Room for plans of so many ranks.
   virtual void prepare(int ranks, const Room& room) = 0;
@@ -48,16 +51,25 @@ class Backend {
   virtual std::vector<std::byte> read(int rank, int64_t bytes) = 0;
   // Takes the plan that the next runs play.
   virtual void load(const Plan& plan, Type type) = 0;
-  // Plays it once, all streams from one moment on; the time until the last one is done. NaN if they
-  // did not begin together.
+  // Plays it once, for its results; streams begin when they can.
+  virtual void play() = 0;
+  // Plays it, all streams from one moment on; the time until the last one is done, of one time if
+  // it is played several times. NaN if they did not begin together.
   virtual double run_us() = 0;
   // Touches enough memory that nothing of the data is left in a cache.
   virtual void flush_caches() = 0;
+  // What long waits ask, so that they end soon after somebody interrupts.
+  virtual void set_interrupt(const std::function<bool()>& is_interrupted) {
+    static_cast<void>(is_interrupted);
+  }
 };
 
 std::unique_ptr<Backend> host_backend();
 // InputError with the reason if there is no GPU, or if the program was built without CUDA.
 // `devices`: those to use, in order of ranks; empty: all; more ranks than devices share them.
-std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices);
+// What has not ended after `patience_s` is given up, with a sentence.
+inline constexpr double usual_patience_s = 60;
+std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices,
+                                      double patience_s = usual_patience_s);
 
 }  // namespace sgdsim::calibrate

@@ -3,13 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <chrono>
-#include <csignal>
-#include <ctime>
 #include <optional>
-#include <unistd.h>
 
 #include "calibrate/record.h"
+#include "calibrate/session.h"
 #include "calibrate/summary.h"
 #include "calibrate/tasks/pattern.h"
 #include "calibrate/tasks/tasks.h"
@@ -23,12 +20,9 @@ namespace {
 
 constexpr int exit_failure = 1;
 constexpr int exit_bad_input = 2;
+constexpr int exit_incomplete = 3;
 constexpr int exit_interrupted = 130;
 constexpr double most_memory_B = 256e9;
-
-// The only thing that a signal handler may touch.
-volatile std::sig_atomic_t interrupted = 0;
-void on_interrupt(int) { interrupted = 1; }
 
 struct Arguments {
   std::string backend = "cuda";
@@ -48,7 +42,8 @@ struct Arguments {
   double error_percent = 2;
   std::size_t least = 10;
   std::size_t most = 200;
-  std::string time_limit = "60 s";
+  std::string time_limit;
+  std::string patience = "60 s";
   bool verify_only = false;
   bool quiet = false;
   std::string name;
@@ -179,11 +174,11 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option(
       "-p,--ranks", arguments.ranks,
       "numbers of ranks, e.g. 2,4,8 (default: 2); ranks share GPUs if there are fewer");
-  program.add_option(
-      "--probe", arguments.probes,
-      "what to measure: collectives (default), gtopk, copy, fold, top_k, compress, overhead");
+  program.add_option("--probe", arguments.probes,
+                     "what to measure: collectives (default), gtopk, copy, pairs, fold, top_k, "
+                     "compress, overhead");
   program.add_option("-a,--algorithm", arguments.algorithms,
-                     "ring, mst, be, lp, nccl (default: all that can run here)");
+                     "ring, mst, be, lp, direct, nccl (default: all that can run here)");
   program.add_option("--operation,--op", arguments.operations,
                      "operations to measure (default: all)");
   program.add_option("--type", arguments.types, "float32 (default), float16, bfloat16");
@@ -209,7 +204,10 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option("--most", arguments.most, "maximum number of repetitions (default: 200)")
       ->check(CLI::Range(1, 1000000).description(""));
   program.add_option("--time-limit", arguments.time_limit,
-                     "time limit of all repetitions together (default: 60 s)");
+                     "time limit of verification and repetitions together (default: 60 s; none "
+                     "with --verify-only)");
+  program.add_option("--patience", arguments.patience,
+                     "give up what a GPU has not ended within this time (default: 60 s)");
   program.add_flag("--verify-only", arguments.verify_only, "check the results, measure no times");
   program.add_flag("-q,--quiet", arguments.quiet, "print no progress and no summary");
   program.add_option("--name", arguments.name,
@@ -226,94 +224,6 @@ void add_options(CLI::App& program, Arguments& arguments) {
       "Then: sgdsim fit m.json --from-collective stated --out link.json");
 }
 
-std::string now() {
-  const std::time_t seconds =
-      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
-
-// A line every ten seconds.
-class Progress {
- public:
-  Progress(std::ostream& log, bool quiet) : log_(log), quiet_(quiet) {}
-  void operator()(const std::string& line) {
-    const auto now = std::chrono::steady_clock::now();
-    if (quiet_ || now - last_ < std::chrono::seconds(10)) return;
-    last_ = now;
-    log_ << "sgdsim-calibrate: " << line << '\n';
-  }
-
- private:
-  std::ostream& log_;
-  bool quiet_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
-// Where the record goes. A file is opened before anything is measured, so that hours are not lost
-// to a misspelt folder; and where it cannot take the record in the end, another one does.
-class Result {
- public:
-  Result(const Arguments& arguments, std::ostream& out) : out_(out) {
-    OutputGuard({}, arguments.force)
-        .claim("--out", arguments.out, {.schema = "sgdsim/measurement/1", .beginning = {}});
-    if (arguments.out != "-") file_.emplace(arguments.out, OutputFile::Mode::replace);
-  }
-
-  // Whether the record went where it was to go.
-  bool write(const std::string& text, std::ostream& log) {
-    std::string problem = "standard output cannot be written";
-    try {
-      if (file_) {
-        file_->write(text);
-        file_->finish();
-        return true;
-      }
-      if ((out_ << text).flush()) return true;
-    } catch (const std::runtime_error& error) {
-      problem = error.what();
-    }
-    log << "sgdsim-calibrate: failed: " << problem << '\n';
-    const std::string name = "sgdsim-calibrate-" + std::to_string(getpid()) + ".json";
-    for (const std::string& folder :
-         {std::string("."), std::string("/tmp"), std::string("/dev/shm")})
-      try {
-        write_file(text, folder + "/" + name);
-        log << "sgdsim-calibrate: what was measured is in " << folder << "/" << name << '\n';
-        return false;
-      } catch (const std::runtime_error& error) {
-        log << "sgdsim-calibrate: failed: " << error.what() << '\n';
-      }
-    return false;
-  }
-
- private:
-  std::ostream& out_;
-  std::optional<OutputFile> file_;
-};
-
-// A signal ends the measuring, not the program: what was measured is written.
-class Signals {
- public:
-  Signals() {
-    interrupted = 0;
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      before_[i] = std::signal(numbers[i], numbers[i] == SIGPIPE ? SIG_IGN : on_interrupt);
-  }
-  ~Signals() {
-    for (std::size_t i = 0; i < numbers.size(); ++i) std::signal(numbers[i], before_[i]);
-  }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
- private:
-  static constexpr std::array numbers{SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-  std::array<void (*)(int), numbers.size()> before_{};
-};
-
 std::unique_ptr<Backend> backend_of(const Arguments& arguments) {
   if (arguments.backend == "host") {
     if (!arguments.devices.empty())
@@ -321,23 +231,30 @@ std::unique_ptr<Backend> backend_of(const Arguments& arguments) {
     return host_backend();
   }
   if (arguments.backend == "cuda")
-    return cuda_backend(numbers_of(arguments.devices, 0, 1023, "--device"));
+    return cuda_backend(numbers_of(arguments.devices, 0, 1023, "--device"),
+                        parse_duration(arguments.patience, "--patience").s());
   throw InputError("--backend", unknown_name("backend", arguments.backend, {"cuda", "host"}));
 }
 
 // What was named must run; of the rest it is said why it is missing.
 std::vector<std::string> leave_out_what_cannot_run(const Backend& backend,
                                                    const Arguments& arguments,
-                                                   std::vector<Task>& tasks) {
+                                                   std::vector<Task>& tasks, std::ostream& log) {
   std::vector<std::string> reasons;
   std::erase_if(tasks, [&](const Task& task) {
-    const std::string why_not = backend.why_not(task.plan, task.type);
+    const std::string why_not = backend.why_not(task.plan);
     if (!why_not.empty() && !arguments.algorithms.empty())
       throw InputError("", text_of(task) + " cannot run: " + why_not);
     if (!why_not.empty()) reasons.push_back("left out: " + text_of(task) + ": " + why_not);
     return !why_not.empty();
   });
-  if (tasks.empty()) throw InputError("", reasons.front());
+  const std::vector<std::string> no_room = leave_out_what_has_no_room(backend, tasks);
+  for (const std::string& reason : no_room) log << "sgdsim-calibrate: " << reason << '\n';
+  reasons.insert(reasons.end(), no_room.begin(), no_room.end());
+  const auto is_overhead = [](const Task& task) { return task.operation == "overhead"; };
+  // Without what was asked for, the overheads beside it are not worth a run.
+  const bool is_empty = std::all_of(tasks.begin(), tasks.end(), is_overhead);
+  if (is_empty && !reasons.empty()) throw InputError("", reasons.front());
   return reasons;
 }
 
@@ -350,6 +267,16 @@ std::string verdict_on(const std::vector<Task>& tasks, const Outcome& outcome) {
   return text;
 }
 
+// On the terminal as in the file.
+void say_what_went_wrong(const Arguments& arguments, const std::vector<Task>& tasks,
+                         const Outcome& outcome, std::ostream& log) {
+  const auto say = [&](const std::string& line) { log << "sgdsim-calibrate: " << line << '\n'; };
+  for (const std::string& wrong : outcome.wrong) say(wrong);
+  if (!outcome.failure.empty()) say("failed: " + printable(outcome.failure));
+  for (const std::string& note : outcome.notes) say(note);
+  for (const std::string& line : missing_of(tasks, outcome, arguments.verify_only)) say(line);
+}
+
 int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log) {
   std::vector<Task> tasks = tasks_of(request_of(arguments));
   MeasureOptions options;
@@ -359,34 +286,38 @@ int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log
                                    std::to_string(arguments.most));
   options.rule = {arguments.error_percent / 100, arguments.least, arguments.most};
   options.cold = arguments.cache == "cold";
-  options.time_limit_s = parse_duration(arguments.time_limit, "--time-limit").s();
   options.verify_only = arguments.verify_only;
+  options.time_limit_s = arguments.verify_only ? 1e9 : 60;
+  if (!arguments.time_limit.empty())
+    options.time_limit_s = parse_duration(arguments.time_limit, "--time-limit").s();
   const std::unique_ptr<Backend> backend = backend_of(arguments);
-  const std::vector<std::string> left_out = leave_out_what_cannot_run(*backend, arguments, tasks);
+  const Machine machine = backend->machine();
+  const std::vector<std::string> left_out =
+      leave_out_what_cannot_run(*backend, arguments, tasks, log);
   const Signals signals;
   std::optional<Result> result;
-  if (!options.verify_only) result.emplace(arguments, out);
+  if (!options.verify_only) result.emplace(arguments.out, arguments.force, out);
   Progress progress(log, arguments.quiet);
-  const Watcher watcher{[] { return interrupted != 0; },
+  const Watcher watcher{[] { return is_interrupted(); },
                         [&](const std::string& line) { progress(line); }};
   const Outcome outcome = measure(*backend, tasks, options, watcher);
-  for (const std::string& wrong : outcome.wrong) log << "sgdsim-calibrate: " << wrong << '\n';
-  bool is_written = true;
+  say_what_went_wrong(arguments, tasks, outcome, log);
   if (arguments.verify_only) {
     log << "sgdsim-calibrate: " << verdict_on(tasks, outcome) << '\n';
   } else {
-    const std::string name = arguments.name.empty() ? backend->machine().backend : arguments.name;
-    const Json record = record_of(*backend, tasks, outcome, {name, now(), options.cold, left_out});
+    const std::string name = arguments.name.empty() ? machine.backend : arguments.name;
+    const Json record =
+        record_of(*backend, machine, tasks, outcome, {name, now(), options.cold, left_out});
     const auto replace = Json::error_handler_t::replace;  // a device may have any name
-    is_written = result->write(record.dump(1, ' ', false, replace) + "\n", log);
+    if (!result->write(record.dump(1, ' ', false, replace) + "\n", log)) return exit_failure;
     if (!arguments.quiet)
       for (const std::string& line :
            summary_of(tasks, outcome, [&](int ranks) { return backend->memories(ranks); }))
         log << line << '\n';
   }
-  if (!is_written) return exit_failure;
-  if (interrupted != 0) return exit_interrupted;
-  return outcome.wrong.empty() ? 0 : exit_failure;
+  if (is_interrupted()) return exit_interrupted;
+  if (!outcome.wrong.empty() || !outcome.failure.empty()) return exit_failure;
+  return arguments.verify_only && !outcome.is_complete ? exit_incomplete : 0;
 }
 
 }  // namespace

@@ -9,9 +9,18 @@ mkdir -p "$out"
 
 say() { printf '\n== %s\n' "$*"; }
 
+# Exit code 2: no GPU to be used. Anything else that is not 0 is a fault of the GPU or ours, which
+# measuring threads instead would hide.
 backend=cuda
-"$bin/sgdsim-calibrate" --backend cuda --ranks 2 --to "4 KiB" --verify-only -q 2>/dev/null ||
+code=0
+why=$("$bin/sgdsim-calibrate" --backend cuda --ranks 2 --to "4 KiB" --verify-only -q 2>&1) || code=$?
+if [ "$code" -eq 2 ]; then
   backend=host
+  printf 'The GPU is not used: %s\n' "$why"
+elif [ "$code" -ne 0 ]; then
+  printf 'The GPU does not give the right results:\n%s\n' "$why" >&2
+  exit 1
+fi
 
 say "Measuring with the $backend backend, 2 and 4 ranks"
 "$bin/sgdsim-calibrate" --backend "$backend" --ranks 2,4 --from "1 KiB" --to "16 MiB" \

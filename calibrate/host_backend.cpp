@@ -66,11 +66,12 @@ class HostBackend : public Backend {
   int memories(int) const override { return 0; }
   bool is_slowed_by_numbers() const override { return true; }
 
-  std::string why_not(const Plan& plan, Type) const override {
+  std::string why_not(const Plan& plan) const override {
     const bool has_calls = std::any_of(plan.steps.begin(), plan.steps.end(),
                                        [](const Step& step) { return step.act == Act::library; });
     return has_calls ? "NCCL runs on GPUs only" : "";
   }
+  std::string why_no_room(int, const Room&) const override { return ""; }
 
   void prepare(int ranks, const Room& room) override {
     stop_threads();
@@ -101,6 +102,8 @@ class HostBackend : public Backend {
     for (auto& event : passed_) event.store(0);
     used_threads_ = static_cast<std::size_t>(plan.streams());
   }
+
+  void play() override { run_us(); }
 
   double run_us() override {
     done_.store(0);

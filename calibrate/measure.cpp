@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
 
 #include "sim/core/quantity.h"
 
@@ -14,6 +15,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int warm_ups = 2;
 constexpr int samples_a_visit = 5;
+// Queueing so many steps takes a second at most: a gate that was not open within five seconds
+// tells of something else.
+constexpr std::size_t steps_queued_in_time = 100'000;
 
 class Group {
  public:
@@ -28,31 +32,42 @@ class Group {
         outcome_(outcome) {}
 
   void prepare() {
+    doing_ = "making buffers for " + std::to_string(tasks_[from_].plan.ranks) + " ranks";
     Room room;
     for (std::size_t i = from_; i < end_; ++i) room.grow_to(tasks_[i].plan.room);
     backend_.prepare(tasks_[from_].plan.ranks, room);
   }
 
-  void verify() {
-    for (std::size_t i = from_; i < end_ && !watcher_.is_interrupted(); ++i) {
+  // Until the time is over: what was not verified is not timed.
+  void verify(Clock::time_point deadline) {
+    for (std::size_t i = from_; i < end_; ++i) {
+      if (watcher_.is_interrupted() || Clock::now() > deadline) {
+        outcome_.is_complete = false;
+        return;
+      }
       const Task& task = tasks_[i];
+      doing_ = "verifying " + text_of(task);
       backend_.load(task.plan, task.type);
       fill(task);
-      backend_.run_us();
-      outcome_.points[i].verified = true;
-      for (int rank = 0; rank < task.plan.ranks; ++rank) check(task, rank, outcome_.points[i]);
+      backend_.play();
+      bool is_right = true;
+      for (int rank = 0; rank < task.plan.ranks; ++rank) is_right = check(task, rank) && is_right;
+      outcome_.points[i].verified = is_right;
+      outcome_.points[i].is_wrong = !is_right;
     }
   }
 
-  // Until every task is sure of its median, or the time is over.
-  void repeat(Clock::time_point deadline) {
+  // Until every task is sure of its median, or the group's time is over; every task is visited once
+  // before that counts, if there is time at all.
+  void repeat(Clock::time_point deadline, Clock::time_point end_of_all) {
     bool any_left = true;
     for (bool first = true; any_left; first = false) {
       any_left = false;
       for (std::size_t i = from_; i < end_; ++i) {
         Measured& point = outcome_.points[i];
-        if (!point.verified || options_.rule.is_enough(point.samples_us)) continue;
-        if (watcher_.is_interrupted() || (!first && Clock::now() > deadline)) {
+        if (!point.verified || point.cannot_be_timed) continue;
+        if (options_.rule.is_enough(point.samples_us)) continue;
+        if (watcher_.is_interrupted() || Clock::now() > (first ? end_of_all : deadline)) {
           outcome_.is_complete = false;
           return;
         }
@@ -61,6 +76,8 @@ class Group {
       }
     }
   }
+
+  const std::string& doing() const { return doing_; }
 
  private:
   void fill(const Task& task) {
@@ -71,24 +88,39 @@ class Group {
     }
   }
 
-  void check(const Task& task, int rank, Measured& point) {
+  bool check(const Task& task, int rank) {
     const int64_t wrong = task.first_wrong(rank, backend_.read(rank, task.plan.room.data_B));
-    if (wrong < 0) return;
-    point.verified = false;
+    if (wrong < 0) return true;
     outcome_.wrong.push_back(text_of(task) + ": element " + std::to_string(wrong) + " of rank " +
                              std::to_string(rank) + " is wrong");
+    return false;
   }
 
   void visit(const Task& task, Measured& point) {
     watcher_.progress(text_of(task));
+    doing_ = "timing " + text_of(task);
     backend_.load(task.plan, task.type);
     if (backend_.is_slowed_by_numbers()) fill(task);
-    for (int i = 0; i < warm_ups; ++i) backend_.run_us();
-    for (int i = 0; i < samples_a_visit && !watcher_.is_interrupted(); ++i) {
-      if (options_.cold) backend_.flush_caches();
-      if (const double us = backend_.run_us(); !std::isnan(us))
-        point.samples_us.push_back(us / task.repeats);
+    for (int i = 0; i < warm_ups + samples_a_visit && !watcher_.is_interrupted(); ++i) {
+      if (options_.cold && i >= warm_ups) backend_.flush_caches();
+      const double us = backend_.run_us();
+      if (std::isnan(us)) return miss(task, point);
+      if (i >= warm_ups) point.samples_us.push_back(us / task.repeats);
     }
+  }
+
+  // Streams that do not begin together give no time, and every try takes as long as the gate waits.
+  void miss(const Task& task, Measured& point) {
+    if (task.plan.steps.size() <= steps_queued_in_time)
+      throw std::runtime_error(
+          "the GPU did not wait for the start of a run: launches block, as under "
+          "CUDA_LAUNCH_BLOCKING, a profiler or a sanitizer. Without them times can be measured; "
+          "with --verify-only results are checked under them, too");
+    point.cannot_be_timed = true;
+    outcome_.is_complete = false;
+    outcome_.notes.push_back("not timed: " + text_of(task) + ": queueing its " +
+                             std::to_string(task.plan.steps.size()) +
+                             " steps takes longer than the GPU waits for the start");
   }
 
   Backend& backend_;
@@ -98,9 +130,74 @@ class Group {
   const MeasureOptions& options_;
   const Watcher& watcher_;
   Outcome& outcome_;
+  std::string doing_;
 };
 
+Clock::time_point after(Clock::time_point start, double seconds) {
+  return start + std::chrono::duration_cast<Clock::duration>(
+                     std::chrono::duration<double>(std::min(seconds, 1e9)));
+}
+
+// "4 KiB to 16 MiB", of tasks in ascending order.
+std::string sizes_text(const std::vector<const Task*>& tasks) {
+  if (tasks.front()->bytes == 0) return "";
+  std::string text = ", " + to_text(Bytes(tasks.front()->bytes));
+  if (tasks.size() > 1) text += " to " + to_text(Bytes(tasks.back()->bytes));
+  return text;
+}
+
+std::string series_text(const Task& task) {
+  Task without = task;
+  without.bytes = 0;
+  std::string text = text_of(without);
+  if (task.bytes > 0) text += ", " + std::string(name_of(task.type));
+  return text;
+}
+
 }  // namespace
+
+std::vector<std::string> missing_of(const std::vector<Task>& tasks, const Outcome& outcome,
+                                    bool verify_only) {
+  std::vector<std::string> lines;
+  for (std::size_t from = 0; from < tasks.size();) {
+    std::size_t end = from;
+    std::vector<const Task*> missing;
+    for (; end < tasks.size() && is_same_series(tasks[from], tasks[end]); ++end) {
+      const Measured& point = outcome.points[end];
+      const bool is_there = verify_only ? point.verified : !point.samples_us.empty();
+      if (!is_there && !point.is_wrong) missing.push_back(&tasks[end]);
+    }
+    if (!missing.empty())
+      lines.push_back(std::string(verify_only ? "not verified: " : "not measured: ") +
+                      series_text(tasks[from]) + sizes_text(missing) + " (" +
+                      std::to_string(missing.size()) + " of " + std::to_string(end - from) + ")");
+    from = end;
+  }
+  return lines;
+}
+
+std::vector<std::string> leave_out_what_has_no_room(const Backend& backend,
+                                                    std::vector<Task>& tasks) {
+  std::vector<std::string> reasons;
+  std::vector<Task> kept;
+  Room room;
+  int ranks = 0;
+  for (Task& task : tasks) {
+    if (task.plan.ranks != ranks) room = {};
+    ranks = task.plan.ranks;
+    Room with = room;
+    with.grow_to(task.plan.room);
+    const std::string why_not = backend.why_no_room(ranks, with);
+    if (!why_not.empty()) {
+      reasons.push_back("left out: " + text_of(task) + ": " + why_not);
+      continue;
+    }
+    room = with;
+    kept.push_back(std::move(task));
+  }
+  tasks = std::move(kept);
+  return reasons;
+}
 
 bool is_same_series(const Task& a, const Task& b) {
   return a.operation == b.operation && a.algorithm == b.algorithm && a.type == b.type &&
@@ -121,18 +218,23 @@ Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureO
                 const Watcher& watcher) {
   Outcome outcome;
   outcome.points.resize(tasks.size());
+  backend.set_interrupt(watcher.is_interrupted);
   const Clock::time_point start = Clock::now();
+  const Clock::time_point end_of_all = after(start, options.time_limit_s);
   for (std::size_t from = 0; from < tasks.size();) {
     std::size_t end = from;
     while (end < tasks.size() && tasks[end].plan.ranks == tasks[from].plan.ranks) ++end;
     Group group(backend, tasks, from, end, options, watcher, outcome);
-    group.prepare();
-    group.verify();
-    const double share = static_cast<double>(end) / static_cast<double>(tasks.size());
-    const std::chrono::duration<double> until(options.time_limit_s * share);
-    if (!options.verify_only)
-      group.repeat(start + std::chrono::duration_cast<Clock::duration>(until));
-    if (watcher.is_interrupted()) {
+    try {
+      group.prepare();
+      const double share = static_cast<double>(end) / static_cast<double>(tasks.size());
+      const Clock::time_point end_of_group = after(start, options.time_limit_s * share);
+      group.verify(end_of_group);
+      if (!options.verify_only) group.repeat(end_of_group, end_of_all);
+    } catch (const std::exception& error) {
+      outcome.failure = group.doing() + ": " + error.what();
+    }
+    if (watcher.is_interrupted() || !outcome.failure.empty()) {
       outcome.is_complete = false;
       break;
     }

@@ -2,6 +2,7 @@
 //
 // Repetitions go round over all tasks a few at a time, so that a disturbance of some seconds meets
 // a few repetitions of many sizes instead of all of one. A task whose result is wrong is not timed.
+// Whatever goes wrong, what was measured before it stays.
 #pragma once
 
 #include <functional>
@@ -33,10 +34,15 @@ bool is_same_series(const Task& a, const Task& b);
 // "allreduce ring, 8 ranks, 4 KiB of float32"
 std::string text_of(const Task& task);
 
+// Takes out the tasks for which the backend has no memory, and says why. Tasks of one number of
+// ranks share buffers, so that what counts is what they need together; the smaller ones stay.
+std::vector<std::string> leave_out_what_has_no_room(const Backend& backend,
+                                                    std::vector<Task>& tasks);
+
 struct MeasureOptions {
   StoppingRule rule;
-  bool cold = false;  // caches are flushed before every repetition
-  double time_limit_s = 60;
+  bool cold = false;         // caches are flushed before every repetition
+  double time_limit_s = 60;  // of verification and repetitions together
   bool verify_only = false;
 };
 
@@ -48,13 +54,22 @@ struct Watcher {
 struct Measured {
   std::vector<double> samples_us;
   bool verified = false;
+  bool is_wrong = false;
+  bool cannot_be_timed = false;
 };
 
 struct Outcome {
-  std::vector<Measured> points;  // one per task
-  bool is_complete = true;       // neither interrupted nor out of time
-  std::vector<std::string> wrong;
+  std::vector<Measured> points;    // one per task
+  bool is_complete = true;         // neither interrupted, nor out of time, nor ended by a failure
+  std::vector<std::string> wrong;  // results
+  std::string failure;             // what ended everything; empty: nothing did
+  std::vector<std::string> notes;  // why a time is missing
 };
+
+// A line for each series of which some sizes were not measured or, if nothing is timed, not
+// verified. Wrong results have lines of their own.
+std::vector<std::string> missing_of(const std::vector<Task>& tasks, const Outcome& outcome,
+                                    bool verify_only);
 
 // Tasks of one number of ranks should follow each other: buffers are made anew in between.
 Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureOptions& options,

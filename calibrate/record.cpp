@@ -37,14 +37,16 @@ Json point_of(const Task& task, const Measured& measured) {
 
 }  // namespace
 
-Json record_of(const Backend& backend, const std::vector<Task>& tasks, const Outcome& outcome,
-               const Provenance& provenance) {
-  const Machine machine = backend.machine();
+Json record_of(const Backend& backend, const Machine& machine, const std::vector<Task>& tasks,
+               const Outcome& outcome, const Provenance& provenance) {
   Json notes = machine.notes;
   notes.push_back(provenance.cold ? "caches were flushed before every repetition"
                                   : "caches hold what the repetition before left there");
   for (const std::string& reason : provenance.left_out) notes.push_back(reason);
   for (const std::string& wrong : outcome.wrong) notes.push_back("not timed: " + wrong);
+  if (!outcome.failure.empty()) notes.push_back("ended by a failure: " + outcome.failure);
+  for (const std::string& note : outcome.notes) notes.push_back(note);
+  for (const std::string& line : missing_of(tasks, outcome, false)) notes.push_back(line);
   Json json = {{"schema", "sgdsim/measurement/1"},
                {"name", provenance.name},
                {"source", "sgdsim-calibrate --backend " + machine.backend},

@@ -17,7 +17,8 @@ struct Provenance {
 };
 
 // Series in the order of the tasks; points without a sample are left out.
-Json record_of(const Backend& backend, const std::vector<Task>& tasks, const Outcome& outcome,
-               const Provenance& provenance);
+// `machine` as it was before the measurement: a GPU that failed does not say.
+Json record_of(const Backend& backend, const Machine& machine, const std::vector<Task>& tasks,
+               const Outcome& outcome, const Provenance& provenance);
 
 }  // namespace sgdsim::calibrate

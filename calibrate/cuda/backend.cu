@@ -3,62 +3,36 @@
 // A plan is captured into a graph once, so that a run is one launch: thousands of steps would
 // otherwise fill the launch queue, and the CPU's launch rate would be measured instead of the GPU.
 // Before the graph stands a gate that the host opens when everything has been queued; the time is
-// that between two events around the graph. With more ranks than GPUs, ranks share a GPU in turns:
-// each has its own buffers and streams, and a message between two of them is a copy within the GPU.
+// that between two events around the graph. Where only results count there is no gate. NCCL is
+// called outside graphs and without a gate, behind which it might wait for itself: a batch of calls
+// between two events. Every wait ends: see wait.cuh. With more ranks than GPUs, ranks share a GPU
+// in turns: each has its own buffers and streams, and a message between two of them is a copy
+// within the GPU.
 //
 // When it is wrong: on shared GPUs, time per byte is that of device memory, not of a link, and
 // ranks take memory bandwidth from each other, which the models of links do not know.
 #include <algorithm>
+#include <cstring>
 #include <cuda_runtime.h>
 #include <limits>
-#include <set>
 
 #include "calibrate/backend.h"
+#include "calibrate/cuda/devices.cuh"
 #include "calibrate/cuda/kernels.cuh"
 #include "calibrate/cuda/nccl.cuh"
 #include "calibrate/cuda/sparse.cuh"
 #include "calibrate/cuda/values.cuh"
-#include "sim/core/error.h"
+#include "calibrate/cuda/wait.cuh"
 
 namespace sgdsim::calibrate {
 namespace {
 
 using namespace cuda;
 
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
-int attribute(cudaDeviceAttr which, int device) {
-  int value = 0;
-  SGDSIM_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return value;
-}
-
-// The GPUs to use, or an InputError that says why there are none.
-std::vector<int> usable_devices(const std::vector<int>& wanted) {
-  int count = 0;
-  const cudaError_t answer = cudaGetDeviceCount(&count);
-  if (answer != cudaSuccess || count == 0) {
-    static_cast<void>(cudaGetLastError());
-    const std::string why = answer == cudaSuccess ? "no device" : cudaGetErrorString(answer);
-    throw InputError("--backend", "no GPU that CUDA can use (" + why +
-                                      "); --backend host measures the threads of this machine");
-  }
-  std::vector<int> devices = wanted;
-  for (int device = 0; wanted.empty() && device < count; ++device) devices.push_back(device);
-  if (std::set<int>(devices.begin(), devices.end()).size() < devices.size())
-    throw InputError("--device", "a GPU stands twice; ranks share GPUs by themselves");
-  for (const int device : devices)
-    if (device >= count)
-      throw InputError("--device", "there is no GPU " + std::to_string(device) + "; there are " +
-                                       std::to_string(count) + ", from 0");
-  return devices;
-}
-
 class CudaBackend : public Backend {
  public:
-  explicit CudaBackend(std::vector<int> devices) : devices_(std::move(devices)) {
+  CudaBackend(std::vector<int> devices, double patience_s)
+      : devices_(std::move(devices)), patience_{.seconds = patience_s, .is_interrupted = {}} {
     SGDSIM_CUDA_CHECK(cudaSetDevice(devices_.front()));
     enable_peers();
     main_ = make_stream(devices_.front());
@@ -68,22 +42,7 @@ class CudaBackend : public Backend {
   }
 
   Machine machine() const override {
-    Machine machine;
-    machine.backend = "cuda";
-    int driver = 0;
-    int runtime = 0;
-    SGDSIM_CUDA_CHECK(cudaDriverGetVersion(&driver));
-    SGDSIM_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
-    machine.driver = "driver " + version_text(driver) + ", runtime " + version_text(runtime);
-    for (const int device : devices_) {
-      cudaDeviceProp properties{};
-      SGDSIM_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
-      machine.device += (machine.device.empty() ? "" : ", ") + std::string(properties.name);
-      machine.clocks +=
-          (machine.clocks.empty() ? "" : ", ") +
-          std::to_string(attribute(cudaDevAttrClockRate, device) / 1000) + " MHz, memory " +
-          std::to_string(attribute(cudaDevAttrMemoryClockRate, device) / 1000) + " MHz";
-    }
+    Machine machine = machine_of(devices_);
     machine.notes = notes_;
     if (!nccl_news().version.empty()) machine.notes.push_back("NCCL " + nccl_news().version);
     return machine;
@@ -102,24 +61,28 @@ class CudaBackend : public Backend {
 
   bool is_slowed_by_numbers() const override { return false; }
 
-  std::string why_not(const Plan& plan, Type type) const override {
-    if (has_calls(plan)) {
-      if (!nccl_news().why_not.empty()) return nccl_news().why_not;
-      if (static_cast<std::size_t>(plan.ranks) > devices_.size())
-        return "NCCL wants a GPU for each rank, and there are " + std::to_string(devices_.size());
-    }
-    // Each rank's buffers, and its sorts: keys and pairs twice, and about half as much for CUB.
-    int64_t rank_B = plan.room.data_B + plan.room.scratch_B;
-    for (const int64_t elements : sorted_elements(plan, type))
-      rank_B = std::max(rank_B, plan.room.data_B + plan.room.scratch_B + 36 * elements);
+  std::string why_not(const Plan& plan) const override {
+    if (!has_calls(plan)) return "";
+    if (!nccl_news().why_not.empty()) return nccl_news().why_not;
+    if (static_cast<std::size_t>(plan.ranks) <= devices_.size()) return "";
+    return "NCCL wants a GPU for each rank, and there are " + std::to_string(devices_.size());
+  }
+
+  // Each rank's buffers, and its sorts: keys and pairs twice, and about half as much for CUB.
+  std::string why_no_room(int ranks, const Room& room) const override {
+    const int64_t rank_B = room.data_B + room.scratch_B + 36 * room.sorted;
     const auto count = static_cast<int>(devices_.size());
-    const int64_t needed_B = rank_B * ((plan.ranks + count - 1) / count);
+    const int64_t needed_B = rank_B * ((ranks + count - 1) / count);
     for (const int device : devices_)
       if (const auto free_B = free_memory_B(device); needed_B > free_B / 10 * 9)
         return "it needs " + std::to_string(needed_B >> 20) + " MiB of the memory of GPU " +
                std::to_string(device) + ", of which " + std::to_string(free_B >> 20) +
                " MiB are free";
     return "";
+  }
+
+  void set_interrupt(const std::function<bool()>& is_interrupted) override {
+    patience_.is_interrupted = is_interrupted;
   }
 
   void prepare(int ranks, const Room& room) override {
@@ -140,31 +103,37 @@ class CudaBackend : public Backend {
     }
   }
 
-  // From memory of the host that is not pinned, a copy may return before all of it has arrived, and
-  // the plan's streams do not wait for the default one.
+  // By way of pinned memory: other memory makes the host wait in a call that has no end to it.
   void write(int rank, const std::vector<std::byte>& data) override {
-    const OnDevice there(device_of(rank));
-    SGDSIM_CUDA_CHECK(cudaMemcpy(data_[static_cast<std::size_t>(rank)].get(), data.data(),
-                                 data.size(), cudaMemcpyHostToDevice));
-    SGDSIM_CUDA_CHECK(cudaStreamSynchronize(nullptr));
+    in_pieces(rank, data.size(), [&](std::byte* there, std::size_t at, std::size_t bytes) {
+      std::memcpy(piece_.get(), data.data() + at, bytes);
+      copy_piece(there, piece_.get(), bytes);
+    });
   }
 
   std::vector<std::byte> read(int rank, int64_t bytes) override {
-    const OnDevice there(device_of(rank));
     std::vector<std::byte> data(static_cast<std::size_t>(bytes));
-    SGDSIM_CUDA_CHECK(cudaMemcpy(data.data(), data_[static_cast<std::size_t>(rank)].get(),
-                                 data.size(), cudaMemcpyDeviceToHost));
+    in_pieces(rank, data.size(), [&](std::byte* there, std::size_t at, std::size_t piece_B) {
+      copy_piece(piece_.get(), there, piece_B);
+      std::memcpy(data.data() + at, piece_.get(), piece_B);
+    });
     return data;
   }
 
   void load(const Plan& plan, Type type) override {
     plan_lanes_ = plan.room.lanes;
-    const std::vector<Event> events = make_events(plan);
+    graph_ = {};
+    events_ = make_events(plan);
     make_rooms(plan, type);
-    if (has_calls(plan)) connect(plan, type, events);
+    if (has_calls(plan)) {
+      called_ = plan;
+      called_type_ = type;
+      if (!library_) library_ = nccl_ranks(first_devices(plan.ranks), patience_);
+      return;
+    }
     SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
     fork(plan);
-    queue_steps(plan, type, events);
+    for (const Step& step : plan.steps) queue_step(step, plan, type);
     join(plan);
     cudaGraph_t graph = nullptr;
     SGDSIM_CUDA_CHECK(cudaStreamEndCapture(main_.get(), &graph));
@@ -174,11 +143,22 @@ class CudaBackend : public Backend {
     graph_ = GraphExec(exec);
     // What a first launch would prepare: behind the gate it might wait for the gate itself.
     SGDSIM_CUDA_CHECK(cudaGraphUpload(exec, main_.get()));
-    SGDSIM_CUDA_CHECK(cudaStreamSynchronize(main_.get()));
+    wait_for_stream(main_.get(), patience_, "the upload of a graph");
+  }
+
+  void play() override {
+    const OnDevice there(devices_.front());
+    if (graph_.get() == nullptr) return call_library(1);
+    SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
+    wait_for_stream(main_.get(), patience_, "the streams of a plan");
   }
 
   double run_us() override {
     const OnDevice there(devices_.front());
+    if (graph_.get() == nullptr) {
+      call_library(calls_in_batch);
+      return elapsed_us() / calls_in_batch;
+    }
     auto* gate = static_cast<volatile int*>(gate_.get());
     gate[0] = 0;
     gate[1] = 0;
@@ -187,11 +167,8 @@ class CudaBackend : public Backend {
     SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
     SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
     gate[0] = 1;
-    SGDSIM_CUDA_CHECK(cudaEventSynchronize(stop_.get()));
-    if (gate[1] != 0) return std::numeric_limits<double>::quiet_NaN();
-    float ms = 0;
-    SGDSIM_CUDA_CHECK(cudaEventElapsedTime(&ms, start_.get(), stop_.get()));
-    return 1e3 * static_cast<double>(ms);
+    wait_for_event(stop_.get(), patience_, "the streams of a plan");
+    return gate[1] != 0 ? std::numeric_limits<double>::quiet_NaN() : elapsed_us();
   }
 
   // Writes twice the cache of every GPU.
@@ -201,11 +178,50 @@ class CudaBackend : public Backend {
       if (flushed_.size() <= i) flushed_.push_back(make_memory(devices_[i], 2 * cache_B));
       const OnDevice there(devices_[i]);
       SGDSIM_CUDA_CHECK(cudaMemset(flushed_[i].get(), 0, 2 * cache_B));
-      SGDSIM_CUDA_CHECK(cudaDeviceSynchronize());
+      wait_for_stream(nullptr, patience_, "a flush of the caches");
     }
   }
 
  private:
+  static constexpr int calls_in_batch = 20;
+  static constexpr std::size_t most_in_piece_B = std::size_t{8} << 20;
+
+  // take(where in the rank's data, the same from its start, how many bytes)
+  template <class F>
+  void in_pieces(int rank, std::size_t bytes, const F& take) {
+    const OnDevice there(device_of(rank));
+    if (piece_.get() == nullptr) piece_ = make_host_memory(most_in_piece_B);
+    auto* data = static_cast<std::byte*>(data_[static_cast<std::size_t>(rank)].get());
+    for (std::size_t at = 0; at < bytes; at += most_in_piece_B)
+      take(data + at, at, std::min(most_in_piece_B, bytes - at));
+  }
+
+  void copy_piece(void* to, const void* from, std::size_t bytes) {
+    SGDSIM_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, nullptr));
+    wait_for_stream(nullptr, patience_, "a copy between the host and a GPU");
+  }
+
+  double elapsed_us() const {
+    float ms = 0;
+    SGDSIM_CUDA_CHECK(cudaEventElapsedTime(&ms, start_.get(), stop_.get()));
+    return 1e3 * static_cast<double>(ms);
+  }
+
+  // Calls follow each other in the streams of the ranks; each round is a group of its own, as NCCL
+  // demands of one thread with several GPUs.
+  void call_library(int rounds) {
+    SGDSIM_CUDA_CHECK(cudaEventRecord(start_.get(), main_.get()));
+    fork(called_);
+    for (int round = 0; round < rounds; ++round) {
+      library_->begin();
+      for (const Step& step : called_.steps) queue_step(step, called_, called_type_);
+      library_->end();
+    }
+    join(called_);
+    SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
+    wait_for_event(stop_.get(), patience_, "a call of NCCL");
+  }
+
   int device_of(int rank) const {
     return devices_[static_cast<std::size_t>(rank) % devices_.size()];
   }
@@ -271,14 +287,6 @@ class CudaBackend : public Backend {
     return elements;
   }
 
-  static int64_t free_memory_B(int device) {
-    const OnDevice there(device);
-    std::size_t free_B = 0;
-    std::size_t all_B = 0;
-    SGDSIM_CUDA_CHECK(cudaMemGetInfo(&free_B, &all_B));
-    return static_cast<int64_t>(free_B);
-  }
-
   // Sorts need memory, which cannot be had while a graph is captured.
   void make_rooms(const Plan& plan, Type type) {
     const std::vector<int64_t> elements = sorted_elements(plan, type);
@@ -287,22 +295,6 @@ class CudaBackend : public Backend {
       const int64_t most = elements[static_cast<std::size_t>(i)];
       rooms_.push_back(most > 0 ? SortRoom(device_of_stream(plan, i), most) : SortRoom());
     }
-  }
-
-  // NCCL connects its ranks when they first call, which is no work for a capture.
-  void connect(const Plan& plan, Type type, const std::vector<Event>& events) {
-    if (!library_) library_ = nccl_ranks(first_devices(plan.ranks));
-    queue_steps(plan, type, events);
-    for (const int device : devices_) {
-      const OnDevice there(device);
-      SGDSIM_CUDA_CHECK(cudaDeviceSynchronize());
-    }
-  }
-
-  void queue_steps(const Plan& plan, Type type, const std::vector<Event>& events) {
-    if (has_calls(plan)) library_->begin();
-    for (const Step& step : plan.steps) queue_step(step, plan, type, events);
-    if (has_calls(plan)) library_->end();
   }
 
   void fork(const Plan& plan) {
@@ -330,7 +322,7 @@ class CudaBackend : public Backend {
     return static_cast<std::byte*>(buffer) + place.at_B;
   }
 
-  void queue_step(const Step& step, const Plan& plan, Type type, const std::vector<Event>& events) {
+  void queue_step(const Step& step, const Plan& plan, Type type) {
     const OnDevice there(device_of_stream(plan, step.stream));
     cudaStream_t queue = stream(step.stream);
     switch (step.act) {
@@ -362,22 +354,24 @@ class CudaBackend : public Backend {
         return;
       case Act::mark:
         SGDSIM_CUDA_CHECK(
-            cudaEventRecord(events[static_cast<std::size_t>(step.event)].get(), queue));
+            cudaEventRecord(events_[static_cast<std::size_t>(step.event)].get(), queue));
         return;
       case Act::await:
         SGDSIM_CUDA_CHECK(
-            cudaStreamWaitEvent(queue, events[static_cast<std::size_t>(step.event)].get(), 0));
+            cudaStreamWaitEvent(queue, events_[static_cast<std::size_t>(step.event)].get(), 0));
         return;
     }
   }
 
   std::vector<int> devices_;
+  Patience patience_;
   std::vector<std::string> notes_;
   Stream main_;
   Event start_;
   Event stop_;
   Event forked_;
   HostMemory gate_;
+  HostMemory piece_;
   std::vector<Memory> data_;
   std::vector<Memory> scratch_;
   std::vector<HostMemory> host_;
@@ -385,16 +379,19 @@ class CudaBackend : public Backend {
   std::vector<Stream> streams_;  // by rank and lane
   int lanes_ = 1;
   int plan_lanes_ = 1;
+  std::vector<Event> events_;  // of the plan
   std::vector<Event> ends_;
   std::vector<SortRoom> rooms_;  // by stream
   std::unique_ptr<NcclRanks> library_;
-  GraphExec graph_;
+  GraphExec graph_;  // none where the plan calls NCCL
+  Plan called_;      // that one
+  Type called_type_ = Type::float32;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices) {
-  return std::make_unique<CudaBackend>(usable_devices(devices));
+std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices, double patience_s) {
+  return std::make_unique<CudaBackend>(usable_devices(devices), patience_s);
 }
 
 }  // namespace sgdsim::calibrate

@@ -1,5 +1,7 @@
-// Sums are limited by memory: 16-byte loads and stores, and enough threads to fill every GPU. Types
-// of 16 bits are added in float and rounded once, as on the host.
+// Sums are limited by memory: 16-byte loads and stores, and enough threads to fill every GPU. Plans
+// place what is summed alike modulo 16 (plan.h), so that every sum is one kernel with such
+// accesses; what lies otherwise is summed element by element. Types of 16 bits are added in float
+// and rounded once, as on the host.
 #include <algorithm>
 
 #include "calibrate/cuda/kernels.cuh"
@@ -9,71 +11,70 @@
 namespace sgdsim::calibrate::cuda {
 namespace {
 
-constexpr long long gate_cycles = 10'000'000'000;  // about 5 s at 2 GHz
+constexpr uint64_t gate_ns = 5'000'000'000;
 
 template <class T>
 __device__ T add(T a, T b) {
   return Kind<T>::of(to_float(a) + to_float(b));
 }
 
+// 16 bytes at a time from the first place that is aligned so, and what lies before and behind it
+// element by element.
 template <class T>
-struct alignas(16) Pack {
-  T values[16 / sizeof(T)];
-};
-
-template <class T>
-__global__ void sum_packs(Pack<T>* to, const Pack<T>* from, const Pack<T>* with, int64_t count) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step) {
-    const Pack<T> a = from[i];
-    const Pack<T> b = with[i];
-    Pack<T> answer;
+__global__ void sum_packs(T* to, const T* from, const T* with, int64_t head, int64_t packs,
+                          int64_t count) {
+  constexpr auto in_pack = static_cast<int64_t>(16 / sizeof(T));
+  using Sixteen = Pack<T, 16 / sizeof(T)>;
+  for (int64_t i = first_of_thread(); i < packs; i += threads_of_grid()) {
+    const auto a = reinterpret_cast<const Sixteen*>(from + head)[i];
+    const auto b = reinterpret_cast<const Sixteen*>(with + head)[i];
+    Sixteen answer;
 #pragma unroll
-    for (int k = 0; k < static_cast<int>(16 / sizeof(T)); ++k)
+    for (int k = 0; k < static_cast<int>(in_pack); ++k)
       answer.values[k] = add(a.values[k], b.values[k]);
-    to[i] = answer;
+    reinterpret_cast<Sixteen*>(to + head)[i] = answer;
   }
-}
-
-template <class T>
-__global__ void sum_elements(T* to, const T* from, const T* with, int64_t count) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step)
-    to[i] = add(from[i], with[i]);
+  const int64_t packed = packs * in_pack;
+  for (int64_t i = first_of_thread(); i < count - packed; i += threads_of_grid()) {
+    const int64_t at = i < head ? i : i + packed;
+    to[at] = add(from[at], with[at]);
+  }
 }
 
 __global__ void nothing() {}
 
+// The GPU's clock rate may change while it waits, this does not.
+__device__ uint64_t global_ns() {
+#ifdef __CUDACC__
+  uint64_t ns = 0;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
+  return ns;
+#else
+  return stand_in_ns();
+#endif
+}
+
 __global__ void wait_for_opening(volatile int* gate) {
-  const long long start = clock64();
+  const uint64_t start = global_ns();
   while (gate[0] == 0) {
-    if (clock64() - start < gate_cycles) continue;
+    if (global_ns() - start < gate_ns) continue;
     gate[1] = 1;
     return;
   }
 }
 
-bool is_aligned(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
+std::uintptr_t beyond_16(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16; }
 
 template <class T>
 void sum_of(void* to, const void* from, const void* with, int64_t bytes, cudaStream_t stream) {
-  auto* target = static_cast<T*>(to);
-  const auto* a = static_cast<const T*>(from);
-  const auto* b = static_cast<const T*>(with);
-  const auto count = bytes / static_cast<int64_t>(sizeof(T));
   constexpr auto in_pack = static_cast<int64_t>(16 / sizeof(T));
-  const int64_t packs =
-      is_aligned(to) && is_aligned(from) && is_aligned(with) ? count / in_pack : 0;
-  if (packs > 0) {
-    launch_over(packs, sum_packs<T>, stream, reinterpret_cast<Pack<T>*>(target),
-                reinterpret_cast<const Pack<T>*>(a), reinterpret_cast<const Pack<T>*>(b), packs);
-  }
-  const int64_t done = packs * in_pack;
-  if (done == count) return;
-  launch_over(count - done, sum_elements<T>, stream, target + done, a + done, b + done,
-              count - done);
+  const auto count = bytes / static_cast<int64_t>(sizeof(T));
+  const bool are_alike = beyond_16(to) == beyond_16(from) && beyond_16(to) == beyond_16(with);
+  const auto to_aligned = static_cast<int64_t>((16 - beyond_16(to)) % 16 / sizeof(T));
+  const int64_t head = are_alike ? std::min(to_aligned, count) : 0;
+  const int64_t packs = are_alike ? (count - head) / in_pack : 0;
+  launch_over(std::max(packs, count - packs * in_pack), sum_packs<T>, stream, static_cast<T*>(to),
+              static_cast<const T*>(from), static_cast<const T*>(with), head, packs, count);
 }
 
 }  // namespace

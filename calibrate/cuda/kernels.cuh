@@ -7,7 +7,8 @@
 
 namespace sgdsim::calibrate::cuda {
 
-// to = from + with; any alignment and length, 16 bytes at a time where all three are aligned so.
+// to = from + with; any alignment and length, 16 bytes at a time where all three lie alike
+// modulo 16.
 void launch_sum(Type type, void* to, const void* from, const void* with, int64_t bytes,
                 cudaStream_t stream);
 

@@ -1,11 +1,18 @@
 // Its functions are looked up by name in the shared library; their types come from its header,
 // without which nothing can be called.
+//
+// Communicators do not block (NCCL 2.14 and later): a call that takes time says so, and is asked
+// until it is done or the patience is over. A call that blocks could not be given up.
 #include "calibrate/cuda/nccl.cuh"
 
 #if __has_include(<nccl.h>)
-#include <dlfcn.h>
 #include <nccl.h>
+#endif
+#if defined(NCCL_VERSION_CODE) && NCCL_VERSION_CODE >= 21400
+#include <dlfcn.h>
 #include <stdexcept>
+
+#include "calibrate/cuda/values.cuh"
 
 namespace sgdsim::calibrate::cuda {
 namespace {
@@ -14,7 +21,10 @@ struct Library {
   NcclNews news;
   decltype(&ncclGetVersion) get_version = nullptr;
   decltype(&ncclGetErrorString) error_string = nullptr;
-  decltype(&ncclCommInitAll) init_all = nullptr;
+  decltype(&ncclGetUniqueId) unique_id = nullptr;
+  decltype(&ncclCommInitRankConfig) init_rank = nullptr;
+  decltype(&ncclCommGetAsyncError) async_error = nullptr;
+  decltype(&ncclCommFinalize) finalize = nullptr;
   decltype(&ncclCommDestroy) destroy = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
   decltype(&ncclGroupEnd) group_end = nullptr;
@@ -42,7 +52,10 @@ Library load_library() {
   }
   find(file, "ncclGetVersion", all.get_version, why_not);
   find(file, "ncclGetErrorString", all.error_string, why_not);
-  find(file, "ncclCommInitAll", all.init_all, why_not);
+  find(file, "ncclGetUniqueId", all.unique_id, why_not);
+  find(file, "ncclCommInitRankConfig", all.init_rank, why_not);
+  find(file, "ncclCommGetAsyncError", all.async_error, why_not);
+  find(file, "ncclCommFinalize", all.finalize, why_not);
   find(file, "ncclCommDestroy", all.destroy, why_not);
   find(file, "ncclGroupStart", all.group_start, why_not);
   find(file, "ncclGroupEnd", all.group_end, why_not);
@@ -63,8 +76,9 @@ const Library& library() {
   return loaded;
 }
 
+// What takes time goes on beside the host, and is waited for at the end of its group.
 void check(ncclResult_t answer, const char* call) {
-  if (answer != ncclSuccess)
+  if (answer != ncclSuccess && answer != ncclInProgress)
     throw std::runtime_error(std::string("NCCL: ") + call + ": " + library().error_string(answer));
 }
 
@@ -75,19 +89,40 @@ ncclDataType_t type_of(Type type) {
 
 class Ranks : public NcclRanks {
  public:
-  explicit Ranks(const std::vector<int>& devices) : communicators_(devices.size(), nullptr) {
-    check(
-        library().init_all(communicators_.data(), static_cast<int>(devices.size()), devices.data()),
-        "ncclCommInitAll");
+  Ranks(const std::vector<int>& devices, const Patience& patience)
+      : communicators_(devices.size(), nullptr), patience_(patience) {
+    ncclUniqueId name;
+    check(library().unique_id(&name), "ncclGetUniqueId");
+    begin();
+    for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+      const OnDevice there(devices[rank]);
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.blocking = 0;
+      check(library().init_rank(&communicators_[rank], static_cast<int>(devices.size()), name,
+                                static_cast<int>(rank), &config),
+            "ncclCommInitRankConfig");
+    }
+    end();
   }
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
   ~Ranks() override {
-    for (ncclComm_t one : communicators_) static_cast<void>(library().destroy(one));
+    if (has_given_up()) return;
+    try {
+      begin();
+      for (ncclComm_t one : communicators_) static_cast<void>(library().finalize(one));
+      end();
+      for (ncclComm_t one : communicators_) static_cast<void>(library().destroy(one));
+    } catch (const std::runtime_error&) {  // a destructor cannot report it
+    }
   }
 
   void begin() override { check(library().group_start(), "ncclGroupStart"); }
-  void end() override { check(library().group_end(), "ncclGroupEnd"); }
+  void end() override {
+    check(library().group_end(), "ncclGroupEnd");
+    for (ncclComm_t one : communicators_)
+      wait_for([one] { return progress_of(one); }, patience_, "NCCL, which connects its ranks,");
+  }
 
   // In place; a rank's chunk of what is gathered or scattered is the one of its number.
   void call(LibraryCall call, Type type, int rank, void* data, int64_t bytes,
@@ -116,15 +151,24 @@ class Ranks : public NcclRanks {
   }
 
  private:
+  static cudaError_t progress_of(ncclComm_t one) {
+    ncclResult_t state = ncclSuccess;
+    check(library().async_error(one, &state), "ncclCommGetAsyncError");
+    if (state == ncclInProgress) return cudaErrorNotReady;
+    check(state, "a call that went on beside the host");
+    return cudaSuccess;
+  }
+
   std::vector<ncclComm_t> communicators_;  // by rank
+  Patience patience_;
 };
 
 }  // namespace
 
 const NcclNews& nccl_news() { return library().news; }
 
-std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>& devices) {
-  return std::make_unique<Ranks>(devices);
+std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>& devices, const Patience& patience) {
+  return std::make_unique<Ranks>(devices, patience);
 }
 
 }  // namespace sgdsim::calibrate::cuda
@@ -132,11 +176,11 @@ std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>& devices) {
 namespace sgdsim::calibrate::cuda {
 
 const NcclNews& nccl_news() {
-  static const NcclNews none{"this program was built without nccl.h", ""};
+  static const NcclNews none{"this program was built without nccl.h of NCCL 2.14 or later", ""};
   return none;
 }
 
-std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>&) { return nullptr; }
+std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>&, const Patience&) { return nullptr; }
 
 }  // namespace sgdsim::calibrate::cuda
 #endif

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/cuda/wait.cuh"
 #include "calibrate/element.h"
 #include "calibrate/plan/plan.h"
 
@@ -23,13 +24,13 @@ const NcclNews& nccl_news();
 class NcclRanks {
  public:
   virtual ~NcclRanks() = default;
-  // Between the two, every rank calls once.
+  // Between the two, every rank calls once; all of it is queued when end() returns.
   virtual void begin() = 0;
   virtual void call(LibraryCall call, Type type, int rank, void* data, int64_t bytes,
                     cudaStream_t stream) = 0;
   virtual void end() = 0;
 };
 // Where nccl_news() knows of no reason against it.
-std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>& devices);
+std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>& devices, const Patience& patience);
 
 }  // namespace sgdsim::calibrate::cuda

@@ -21,12 +21,29 @@ __device__ uint32_t index_of(uint64_t pair) { return static_cast<uint32_t>(pair 
 __device__ float value_of(uint64_t pair) { return __uint_as_float(static_cast<uint32_t>(pair)); }
 __device__ uint32_t size_key(float value) { return __float_as_uint(value) & 0x7fffffffU; }
 
-__device__ int64_t first() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
-__device__ int64_t step() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+// Most work here is reading and writing memory: four elements a thread where all lies so that they
+// can be read and written together, of which the kernels are told in `fours`; the rest one by one.
+constexpr int four = 4;
+using FourKeys = Pack<uint32_t, four>;
+using TwoPairs = Pack<uint64_t, 2>;
 
 template <class T>
-__global__ void keys_of_data(uint32_t* keys, uint64_t* pairs, const T* data, int64_t elements) {
-  for (int64_t i = first(); i < elements; i += step()) {
+__global__ void keys_of_data(uint32_t* keys, uint64_t* pairs, const T* data, int64_t fours,
+                             int64_t elements) {
+  for (int64_t i = first_of_thread(); i < fours; i += threads_of_grid()) {
+    const auto values = reinterpret_cast<const Pack<T, four>*>(data)[i];
+    FourKeys new_keys;
+    TwoPairs new_pairs[2];
+#pragma unroll
+    for (int k = 0; k < four; ++k) {
+      const float value = to_float(values.values[k]);
+      new_keys.values[k] = size_key(value) >> Kind<T>::zeros;
+      new_pairs[k / 2].values[k % 2] = pair_of(static_cast<uint32_t>(four * i + k), value);
+    }
+    reinterpret_cast<FourKeys*>(keys)[i] = new_keys;
+    for (int k = 0; k < 2; ++k) reinterpret_cast<TwoPairs*>(pairs)[2 * i + k] = new_pairs[k];
+  }
+  for (int64_t i = four * fours + first_of_thread(); i < elements; i += threads_of_grid()) {
     const float value = to_float(data[i]);
     keys[i] = size_key(value) >> Kind<T>::zeros;
     pairs[i] = pair_of(static_cast<uint32_t>(i), value);
@@ -37,7 +54,7 @@ __global__ void keys_of_data(uint32_t* keys, uint64_t* pairs, const T* data, int
 template <class T>
 __global__ void gather_pairs(uint32_t* keys, uint64_t* pairs, const uint32_t* a, const uint32_t* b,
                              int64_t count) {
-  for (int64_t i = first(); i < 2 * count; i += step()) {
+  for (int64_t i = first_of_thread(); i < 2 * count; i += threads_of_grid()) {
     const uint32_t* from = i < count ? a : b;
     const int64_t at = i < count ? i : i - count;
     const T* values = reinterpret_cast<const T*>(from + count);
@@ -50,7 +67,7 @@ __global__ void gather_pairs(uint32_t* keys, uint64_t* pairs, const uint32_t* a,
 template <class T>
 __global__ void add_equal(uint32_t* keys, uint64_t* pairs, const uint64_t* sorted,
                           int64_t elements) {
-  for (int64_t i = first(); i < elements; i += step()) {
+  for (int64_t i = first_of_thread(); i < elements; i += threads_of_grid()) {
     const uint32_t index = index_of(sorted[i]);
     const bool is_second = i > 0 && index_of(sorted[i - 1]) == index;
     const bool has_second = i + 1 < elements && index_of(sorted[i + 1]) == index;
@@ -66,21 +83,34 @@ __global__ void add_equal(uint32_t* keys, uint64_t* pairs, const uint64_t* sorte
 template <class T>
 __global__ void store_first(uint32_t* to, const uint64_t* pairs, int64_t count) {
   T* values = reinterpret_cast<T*>(to + count);
-  for (int64_t i = first(); i < count; i += step()) {
+  for (int64_t i = first_of_thread(); i < count; i += threads_of_grid()) {
     to[i] = index_of(pairs[i]);
     values[i] = Kind<T>::of(value_of(pairs[i]));
   }
 }
 
-__global__ void to_16(__half* to, const float* from, int64_t elements) {
-  for (int64_t i = first(); i < elements; i += step()) to[i] = __float2half_rn(from[i]);
+__global__ void to_16(__half* to, const float* from, int64_t fours, int64_t elements) {
+  for (int64_t i = first_of_thread(); i < fours; i += threads_of_grid()) {
+    const auto wide = reinterpret_cast<const Pack<float, four>*>(from)[i];
+    Pack<__half, four> narrow;
+#pragma unroll
+    for (int k = 0; k < four; ++k) narrow.values[k] = __float2half_rn(wide.values[k]);
+    reinterpret_cast<Pack<__half, four>*>(to)[i] = narrow;
+  }
+  for (int64_t i = four * fours + first_of_thread(); i < elements; i += threads_of_grid())
+    to[i] = __float2half_rn(from[i]);
 }
 
 // Magnitudes are not negative, so that their bits compare as whole numbers.
 template <class T>
-__global__ void largest_bits(uint32_t* largest, const T* from, int64_t elements) {
+__global__ void largest_bits(uint32_t* largest, const T* from, int64_t fours, int64_t elements) {
   uint32_t mine = 0;
-  for (int64_t i = first(); i < elements; i += step())
+  for (int64_t i = first_of_thread(); i < fours; i += threads_of_grid()) {
+    const auto values = reinterpret_cast<const Pack<T, four>*>(from)[i];
+#pragma unroll
+    for (int k = 0; k < four; ++k) mine = max(mine, size_key(to_float(values.values[k])));
+  }
+  for (int64_t i = four * fours + first_of_thread(); i < elements; i += threads_of_grid())
     mine = max(mine, size_key(to_float(from[i])));
   using Reduce = cub::BlockReduce<uint32_t, threads_of_block>;
   __shared__ typename Reduce::TempStorage room;
@@ -91,16 +121,35 @@ __global__ void largest_bits(uint32_t* largest, const T* from, int64_t elements)
 
 __global__ void scale_of(float* scale) { *scale = *scale / 127; }
 
+__device__ int8_t code_of(float value, float by) {
+  return static_cast<int8_t>(by > 0 ? rintf(value / by) : 0.F);
+}
+
 template <class T>
-__global__ void to_8(int8_t* to, const float* scale, const T* from, int64_t elements) {
+__global__ void to_8(int8_t* to, const float* scale, const T* from, int64_t fours,
+                     int64_t elements) {
   const float by = *scale;
-  for (int64_t i = first(); i < elements; i += step())
-    to[i] = static_cast<int8_t>(by > 0 ? rintf(to_float(from[i]) / by) : 0.F);
+  for (int64_t i = first_of_thread(); i < fours; i += threads_of_grid()) {
+    const auto values = reinterpret_cast<const Pack<T, four>*>(from)[i];
+    Pack<int8_t, four> codes;
+#pragma unroll
+    for (int k = 0; k < four; ++k) codes.values[k] = code_of(to_float(values.values[k]), by);
+    reinterpret_cast<Pack<int8_t, four>*>(to)[i] = codes;
+  }
+  for (int64_t i = four * fours + first_of_thread(); i < elements; i += threads_of_grid())
+    to[i] = code_of(to_float(from[i]), by);
 }
 
 template <class T>
 T* as(const Memory& memory) {
   return static_cast<T*>(memory.get());
+}
+
+// How many fours of elements can be read and written together.
+template <class From, class To>
+int64_t fours_of(const From* from, const To* to, int64_t elements) {
+  const bool can = is_aligned_for<Pack<From, four>>(from) && is_aligned_for<Pack<To, four>>(to);
+  return can ? elements / four : 0;
 }
 
 }  // namespace
@@ -141,8 +190,10 @@ template <class T>
 void SortRoom::select(void* to, const void* data, int64_t bytes, int64_t count,
                       cudaStream_t stream) {
   const auto elements = bytes / static_cast<int64_t>(sizeof(T));
-  launch_over(elements, keys_of_data<T>, stream, as<uint32_t>(keys_), as<uint64_t>(pairs_),
-              static_cast<const T*>(data), elements);
+  const auto* from = static_cast<const T*>(data);
+  const int64_t fours = fours_of(from, as<uint32_t>(keys_), elements);
+  launch_over(std::max(fours, elements - four * fours), keys_of_data<T>, stream,
+              as<uint32_t>(keys_), as<uint64_t>(pairs_), from, fours, elements);
   sort_downwards(elements, 32 - Kind<T>::zeros, stream);
   launch_over(count, store_first<T>, stream, static_cast<uint32_t*>(to),
               as<uint64_t>(sorted_pairs_), count);
@@ -172,7 +223,10 @@ void SortRoom::merge(Type type, void* to, const void* from, int64_t count, cudaS
 
 void launch_narrow16(void* to, const void* from, int64_t bytes, cudaStream_t stream) {
   const int64_t elements = bytes / 4;
-  launch_over(elements, to_16, stream, static_cast<__half*>(to), static_cast<const float*>(from),
+  auto* narrow = static_cast<__half*>(to);
+  const auto* wide = static_cast<const float*>(from);
+  const int64_t fours = fours_of(wide, narrow, elements);
+  launch_over(std::max(fours, elements - four * fours), to_16, stream, narrow, wide, fours,
               elements);
 }
 
@@ -183,9 +237,12 @@ void launch_narrow8(Type type, void* to, const void* from, int64_t bytes, cudaSt
   for_type(type, [&]<class T>(T) {
     const auto* data = static_cast<const T*>(from);
     const auto elements = bytes / static_cast<int64_t>(sizeof(T));
-    launch_over(elements, largest_bits<T>, stream, static_cast<uint32_t*>(to), data, elements);
+    const int64_t fours = fours_of(data, narrow, elements);
+    const int64_t threads = std::max(fours, elements - four * fours);
+    launch_over(threads, largest_bits<T>, stream, static_cast<uint32_t*>(to), data, fours,
+                elements);
     launch(scale_of, 1, 1, stream, scale);
-    launch_over(elements, to_8<T>, stream, narrow, scale, data, elements);
+    launch_over(threads, to_8<T>, stream, narrow, scale, data, fours, elements);
   });
 }
 

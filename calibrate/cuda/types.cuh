@@ -31,6 +31,23 @@ struct Kind<__nv_bfloat16> {
   static __device__ __nv_bfloat16 of(float value) { return __float2bfloat16_rn(value); }
 };
 
+// Elements that are read and written together.
+template <class T, std::size_t count>
+struct alignas(sizeof(T) * count) Pack {
+  T values[count];
+};
+
+template <class P>
+bool is_aligned_for(const void* at) {
+  return reinterpret_cast<std::uintptr_t>(at) % alignof(P) == 0;
+}
+
+// A loop of every thread: from this, in steps of that.
+__device__ inline int64_t first_of_thread() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline int64_t threads_of_grid() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
 // Calls what is given with a value of the type.
 template <class F>
 void for_type(Type type, const F& call) {

@@ -13,8 +13,9 @@ namespace sgdsim::calibrate::cuda {
 
 inline void check(cudaError_t answer, const char* call, const char* file, int line) {
   if (answer == cudaSuccess) return;
-  throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " + call + ": " +
-                           cudaGetErrorString(answer));
+  const std::string name(file);  // without the folders of whoever built this
+  throw std::runtime_error(name.substr(name.rfind('/') + 1) + ":" + std::to_string(line) + ": " +
+                           call + ": " + cudaGetErrorString(answer));
 }
 #define SGDSIM_CUDA_CHECK(call) ::sgdsim::calibrate::cuda::check((call), #call, __FILE__, __LINE__)
 
@@ -33,6 +34,9 @@ class OnDevice {
   int before_ = 0;
 };
 
+// Whether something on a GPU was given up (wait.cuh): then freeing anything might hang as well.
+bool has_given_up();
+
 // A handle with one owner. Destructors cannot report: what fails there has failed before.
 template <class Handle, cudaError_t (*destroy)(Handle)>
 class Owned {
@@ -47,7 +51,7 @@ class Owned {
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
   ~Owned() {
-    if (handle_ != nullptr) static_cast<void>(destroy(handle_));
+    if (handle_ != nullptr && !has_given_up()) static_cast<void>(destroy(handle_));
   }
   Handle get() const { return handle_; }
 

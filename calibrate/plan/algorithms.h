@@ -10,6 +10,7 @@ Plan plan_ring(const Collective& collective);
 Plan plan_mst(const Collective& collective);
 Plan plan_be(const Collective& collective);
 Plan plan_lp(const Collective& collective);
+Plan plan_direct(const Collective& collective);
 // By the machine's own library.
 Plan plan_nccl(const Collective& collective);
 // Of `data_B` bytes, `count` pairs travel.

@@ -26,7 +26,7 @@ class Exchange {
   // Pairs among the first 2 r ranks; `odd_stays` says who goes on.
   void fold(bool odd_stays) {
     odd_stays_ = odd_stays;
-    const int64_t slot_B = writer_.reserve(extra() > 0 ? collective_.bytes : 0);
+    const int64_t slot_B = writer_.reserve_slot(extra() > 0 ? collective_.bytes : 0);
     for (int pair = 0; pair < extra(); ++pair) {
       const int stays = 2 * pair + (odd_stays ? 1 : 0);
       const int leaves = 2 * pair + (odd_stays ? 0 : 1);
@@ -44,7 +44,7 @@ class Exchange {
   }
 
   void reduce_scatter() {
-    const int64_t slot_B = writer_.reserve(window(0, 2).bytes);  // the larger half
+    const int64_t slot_B = writer_.reserve_slot(window(0, 2).bytes);  // the larger half
     for (int mask = 1; mask < core_; mask *= 2)
       exchange(mask, [&](int number, int partner) {
         take_and_sum(member(number), member(partner), window(number, 2 * mask), slot_B);
@@ -130,10 +130,10 @@ class Exchange {
   void take_and_sum(int rank, int sender, const Part& part, int64_t slot_B) {
     const int stream = writer_.stream(rank);
     const Place mine{rank, Buffer::data, part.at_B};
+    const Place slot{rank, Buffer::scratch, alike_B(slot_B, part.at_B)};
     writer_.await(stream, done(sender));
-    writer_.copy(stream, {rank, Buffer::scratch, slot_B}, {sender, Buffer::data, part.at_B},
-                 part.bytes);
-    writer_.sum(stream, mine, mine, {rank, Buffer::scratch, slot_B}, part.bytes);
+    writer_.copy(stream, slot, {sender, Buffer::data, part.at_B}, part.bytes);
+    writer_.sum(stream, mine, mine, slot, part.bytes);
   }
 
   const Collective& collective_;

@@ -15,6 +15,7 @@ const std::vector<CollectiveKind>& collective_kinds() {
       {"mst", {"broadcast", "reduce", "allreduce"}, plan_mst},
       {"be", {"broadcast", "reduce", "allreduce"}, plan_be},
       {"lp", {"broadcast", "reduce", "allreduce"}, plan_lp},
+      {"direct", {"alltoall"}, plan_direct},
       {"nccl", {"broadcast", "reduce", "allreduce", "reduce_scatter", "allgather"}, plan_nccl},
   };
   return kinds;

@@ -1,8 +1,8 @@
 // The collectives that are measured: each is a plan, the same one for every backend.
 //
 // They follow the schedules that the simulator plays under the same names: binomial trees (mst),
-// MPICH's bidirectional exchange (be), the chain of blocks of the linear pipeline (lp) and the
-// ring. Beside them stands NCCL, where the machine has it.
+// MPICH's bidirectional exchange (be), the chain of blocks of the linear pipeline (lp), the ring,
+// and the direct all-to-all. Beside them stands NCCL, where the machine has it.
 #pragma once
 
 #include <string>
@@ -35,6 +35,9 @@ Plan plan_of(const Collective& collective);
 
 // The rank at which reductions end and from which broadcasts start: the end of the chain for lp.
 int root_of(const Collective& collective);
+
+// Where a rank of an all-to-all finds what it got from another one.
+Place taken_at(const Collective& collective, int rank, int sender);
 
 // The part of the message that belongs to a chunk: the first n mod P chunks have one element more.
 struct Part {

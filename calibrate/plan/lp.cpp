@@ -27,7 +27,7 @@ class Chain {
 
   void reduce() {
     for (auto* slots : {&inbox_, &outgoing_})
-      for (int64_t& slot : *slots) slot = writer_.reserve(block_B_);
+      for (int64_t& slot : *slots) slot = writer_.reserve_slot(block_B_);
     // taken[rank][slot]: the next rank has copied what lies there.
     std::vector<std::array<int, 2>> taken(ranks(), {-1, -1});
     std::vector<std::array<int, 2>> summed(ranks(), {-1, -1});
@@ -41,12 +41,12 @@ class Chain {
         // The inbox slot is free when the sum of two blocks ago is done.
         writer_.await(copy_stream, summed[r][slot]);
         writer_.await(copy_stream, summed[r - 1][slot]);
-        writer_.copy(copy_stream, inbox(rank, slot), sent_by(rank - 1, j), blocks_[j].bytes);
+        writer_.copy(copy_stream, inbox(rank, j), sent_by(rank - 1, j), blocks_[j].bytes);
         taken[r - 1][slot] = writer_.mark(copy_stream);
         writer_.await(sum_stream, taken[r - 1][slot]);
         writer_.await(sum_stream, taken[r][slot]);
         writer_.sum(sum_stream, summed_by(rank, j), {rank, Buffer::data, blocks_[j].at_B},
-                    inbox(rank, slot), blocks_[j].bytes);
+                    inbox(rank, j), blocks_[j].bytes);
         summed[r][slot] = writer_.mark(sum_stream);
         if (rank + 1 == collective_.ranks) summed_at_root_[j] = summed[r][slot];
       }
@@ -76,14 +76,19 @@ class Chain {
   // Reduction up and broadcast down are in flight together, hence a third stream for all-reduce.
   int lanes() const { return (collective_.overlaps ? 2 : 1) + (is_allreduce() ? 1 : 0); }
   std::size_t ranks() const { return static_cast<std::size_t>(collective_.ranks); }
-  Place inbox(int rank, std::size_t slot) const { return {rank, Buffer::scratch, inbox_[slot]}; }
+  Place inbox(int rank, std::size_t j) const {
+    return {rank, Buffer::scratch, alike_B(inbox_[j % 2], blocks_[j].at_B)};
+  }
+  Place outgoing(int rank, std::size_t j) const {
+    return {rank, Buffer::scratch, alike_B(outgoing_[j % 2], blocks_[j].at_B)};
+  }
   Place sent_by(int rank, std::size_t j) const {
     if (rank == 0) return {rank, Buffer::data, blocks_[j].at_B};
-    return {rank, Buffer::scratch, outgoing_[j % 2]};
+    return outgoing(rank, j);
   }
   Place summed_by(int rank, std::size_t j) const {
     if (rank + 1 == collective_.ranks) return {rank, Buffer::data, blocks_[j].at_B};
-    return {rank, Buffer::scratch, outgoing_[j % 2]};
+    return outgoing(rank, j);
   }
 
   const Collective& collective_;

@@ -10,6 +10,7 @@ void Room::grow_to(const Room& other) {
   data_B = std::max(data_B, other.data_B);
   scratch_B = std::max(scratch_B, other.scratch_B);
   host_B = std::max(host_B, other.host_B);
+  sorted = std::max(sorted, other.sorted);
 }
 
 std::optional<int64_t> Plan::moved_B() const {

@@ -60,6 +60,7 @@ struct Room {
   int64_t data_B = 0;
   int64_t scratch_B = 0;
   int64_t host_B = 0;
+  int64_t sorted = 0;  // elements that are sorted at once
 
   void grow_to(const Room& other);
 };
@@ -81,6 +82,10 @@ struct Plan {
 // The next place that suits every type and every GPU.
 constexpr int64_t aligned_B(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
+// Sums take 16 bytes at a time where their operands lie alike modulo 16. So what is summed with the
+// data at a place lies in a slot at this place, for which the slot has 15 bytes more.
+constexpr int64_t alike_B(int64_t slot_B, int64_t at_B) { return slot_B + at_B % 16; }
+
 class PlanWriter {
  public:
   PlanWriter(int ranks, int lanes) { plan_.ranks = ranks, plan_.room.lanes = lanes; }
@@ -101,6 +106,7 @@ class PlanWriter {
   void barrier();
   // Room at the end of every rank's scratch buffer.
   int64_t reserve(int64_t bytes);
+  int64_t reserve_slot(int64_t bytes) { return reserve(bytes > 0 ? bytes + 15 : 0); }
   int64_t reserve_on_host(int64_t bytes);
   Plan take() { return std::move(plan_); }
 

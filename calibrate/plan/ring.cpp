@@ -14,10 +14,11 @@ class Ring {
         ready_(static_cast<std::size_t>(collective.ranks), -1) {}
 
   void reduce_scatter() {
-    const int64_t slot_B = writer_.reserve(part_of(collective_, 0, 1, collective_.ranks).bytes);
+    const int64_t slot_B =
+        writer_.reserve_slot(part_of(collective_, 0, 1, collective_.ranks).bytes);
     for (int k = 0; k + 1 < collective_.ranks; ++k)
       round(-1 - k, [&](int stream, const Place& mine, const Place& from, int64_t bytes) {
-        const Place slot{mine.rank, Buffer::scratch, slot_B};
+        const Place slot{mine.rank, Buffer::scratch, alike_B(slot_B, mine.at_B)};
         writer_.copy(stream, slot, from, bytes);
         writer_.sum(stream, mine, mine, slot, bytes);
       });

@@ -95,20 +95,21 @@ bool is_copy_within_a_rank(const Task& task) {
   return task.operation == "copy" && task.algorithm == within_a_rank;
 }
 
-// The second half of the data is added to the first.
+// The second message is added to the first.
 Task fold_task(int64_t bytes, Type type) {
   PlanWriter writer(1, 1);
   const Place first{0, Buffer::data, 0};
-  writer.sum(0, first, first, {0, Buffer::data, bytes}, bytes);
+  const int64_t second_B = aligned_B(bytes);
+  writer.sum(0, first, first, {0, Buffer::data, second_B}, bytes);
   Task task{.operation = "fold", .type = type, .bytes = bytes, .plan = writer.take()};
-  task.plan.room.data_B = 2 * bytes;
-  task.fill = [bytes, type](int, std::vector<std::byte>& data) {
-    fill_with_pattern(type, 2 * bytes, data);
+  task.plan.room.data_B = second_B + bytes;
+  task.fill = [bytes, second_B, type](int, std::vector<std::byte>& data) {
+    fill_with_pattern(type, second_B + bytes, data);
   };
-  task.first_wrong = [bytes, type](int, const std::vector<std::byte>& data) {
-    const int64_t count = bytes / size_of(type);
-    const int64_t wrong_B = Repeating(type, count, [count](int64_t i) {
-                              return pattern(0, i) + pattern(0, i + count);
+  task.first_wrong = [bytes, second_B, type](int, const std::vector<std::byte>& data) {
+    const int64_t second = second_B / size_of(type);
+    const int64_t wrong_B = Repeating(type, bytes / size_of(type), [second](int64_t i) {
+                              return pattern(0, i) + pattern(0, i + second);
                             }).first_difference(data.data(), 0, bytes);
     return wrong_B < 0 ? wrong_B : wrong_B / size_of(type);
   };
@@ -117,9 +118,9 @@ Task fold_task(int64_t bytes, Type type) {
 
 Task start_task(int ranks) {
   PlanWriter writer(ranks, 1);
-  for (int rank = 0; rank < ranks; ++rank) writer.mark(writer.stream(rank));
+  for (int rank = 0; rank < ranks; ++rank) writer.nothing(writer.stream(rank));
   Task task = overhead_task("", writer.take());
-  task.note = "starting and ending all streams";
+  task.note = "starting and ending all streams, with an empty kernel in each";
   return task;
 }
 

@@ -102,15 +102,40 @@ int64_t Repeating::first_difference(const std::byte* in, int64_t at_B, int64_t b
   return -1;
 }
 
+int64_t room_B(const Collective& collective) {
+  if (collective.operation != "alltoall") return collective.bytes;
+  const int64_t largest_B = part_of(collective, 0, 1, collective.ranks).bytes;
+  return aligned_B(collective.bytes) + collective.ranks * largest_B;
+}
+
+// 0xff is NaN in every type.
 void fill(const Collective& collective, Type type, int rank, std::vector<std::byte>& data) {
-  data.resize(static_cast<std::size_t>(collective.bytes));
+  data.assign(static_cast<std::size_t>(room_B(collective)), std::byte{0xff});
   for (const Stretch& stretch : input_of(collective, rank))
     numbers_of(collective, type, stretch.whose)
         .write(data.data() + stretch.part.at_B, stretch.part.at_B, stretch.part.bytes);
 }
 
+namespace {
+int64_t first_wrong_of_alltoall(const Collective& collective, Type type, int rank,
+                                const std::vector<std::byte>& data) {
+  const Part part = part_of(collective, rank, 1, collective.ranks);
+  for (int sender = 0; sender < collective.ranks; ++sender) {
+    if (sender == rank) continue;
+    const int64_t wrong_B =
+        numbers_of(collective, type, sender)
+            .first_difference(data.data() + taken_at(collective, rank, sender).at_B, part.at_B,
+                              part.bytes);
+    if (wrong_B >= 0) return wrong_B / size_of(type);
+  }
+  return -1;
+}
+}  // namespace
+
 int64_t first_wrong(const Collective& collective, Type type, int rank,
                     const std::vector<std::byte>& data) {
+  if (collective.operation == "alltoall")
+    return first_wrong_of_alltoall(collective, type, rank, data);
   for (const Stretch& stretch : output_of(collective, rank)) {
     if (stretch.whose == nobody) continue;
     const int64_t wrong_B = numbers_of(collective, type, stretch.whose)

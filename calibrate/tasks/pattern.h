@@ -36,6 +36,9 @@ class Repeating {
   std::vector<std::byte> period_;
 };
 
+// Of a rank's data: the message, and for all-to-all what arrives.
+int64_t room_B(const Collective& collective);
+
 // What a rank's data is before the operation.
 void fill(const Collective& collective, Type type, int rank, std::vector<std::byte>& data);
 

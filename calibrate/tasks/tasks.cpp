@@ -30,8 +30,9 @@ int64_t pairs_of(const Request& request, int64_t elements) {
 
 void add_collective(const Request& request, const Collective& collective, Type type,
                     std::vector<Task>& tasks) {
-  // NCCL's chunks are equal.
-  const int64_t unit_B = size_of(type) * (collective.algorithm == "nccl" ? collective.ranks : 1);
+  // The chunks of NCCL, and of all-to-all by definition, are equal.
+  const bool is_even = collective.algorithm == "nccl" || collective.algorithm == "direct";
+  const int64_t unit_B = size_of(type) * (is_even ? collective.ranks : 1);
   for (const int64_t bytes : sizes_in(request, unit_B)) {
     Collective one = collective;
     one.bytes = bytes;
@@ -92,8 +93,8 @@ void add_gtopk(const Request& request, int ranks, Type type, std::vector<Task>& 
 }  // namespace
 
 const std::vector<std::string>& probe_names() {
-  static const std::vector<std::string> names = {"collectives", "gtopk",    "copy",    "fold",
-                                                 "top_k",       "compress", "overhead"};
+  static const std::vector<std::string> names = {"collectives", "gtopk", "copy",     "pairs",
+                                                 "fold",        "top_k", "compress", "overhead"};
   return names;
 }
 
@@ -103,11 +104,12 @@ Task collective_task(const Collective& collective, Type type) {
             .type = type,
             .bytes = collective.bytes,
             .plan = plan_of(collective)};
-  task.plan.room.data_B = collective.bytes;
+  task.plan.room.data_B = room_B(collective);
   if (collective.algorithm == "lp") {
     task.block_B = collective.block_B;
     task.note = collective.overlaps ? "sums in a stream of their own" : "copies and sums in turns";
   }
+  if (collective.algorithm == "nccl") task.note = "each sample is the mean of calls in a row";
   task.fill = [collective, type](int rank, std::vector<std::byte>& data) {
     fill(collective, type, rank, data);
   };
@@ -120,19 +122,30 @@ Task collective_task(const Collective& collective, Type type) {
 std::vector<Task> tasks_of(const Request& request) {
   std::vector<Task> tasks;
   for (const int ranks : std::set<int>(request.ranks.begin(), request.ranks.end())) {
-    if (wants(request.probes, "overhead")) tasks.push_back(start_task(ranks));
+    const std::size_t before = tasks.size();
     for (const Type type : request.types) {
       if (wants(request.probes, "collectives")) add_collectives(request, ranks, type, tasks);
       if (wants(request.probes, "gtopk")) add_gtopk(request, ranks, type, tasks);
     }
+    for (const Type type : request.types) {
+      if (!wants(request.probes, "pairs")) continue;
+      const std::set<int64_t> sizes_B = sizes_in(request, size_of(type));
+      for (Task& task : pair_tasks(ranks, {sizes_B.begin(), sizes_B.end()}, type))
+        tasks.push_back(std::move(task));
+    }
+    // Every collective holds the start of a run, which `sgdsim fit` tells from its messages.
+    const bool has_collectives = tasks.size() > before;
+    if (has_collectives || wants(request.probes, "overhead"))
+      tasks.insert(tasks.begin() + static_cast<std::ptrdiff_t>(before), start_task(ranks));
   }
-  if (wants(request.probes, "overhead"))
-    tasks.insert(tasks.end(), {launch_task(), handover_task()});
+  if (!tasks.empty()) tasks.push_back(launch_task());
+  if (wants(request.probes, "overhead")) tasks.push_back(handover_task());
   for (const Type type : request.types) add_parts(request, type, tasks);
   if (tasks.empty())
     throw InputError("",
                      "no algorithm has such an operation; ring: allreduce, reduce_scatter, "
-                     "allgather; mst, be, lp: broadcast, reduce, allreduce; nccl: all of these");
+                     "allgather; mst, be, lp: broadcast, reduce, allreduce; nccl: all of these; "
+                     "direct: alltoall");
   // Neighbours with the same number of ranks share buffers.
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.plan.ranks < b.plan.ranks; });

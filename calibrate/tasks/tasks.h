@@ -34,9 +34,12 @@ Task collective_task(const Collective& collective, Type type);
 enum class Way { between_ranks, within_a_rank, through_host };
 Task copy_task(Way way, int64_t bytes, Type type);
 bool is_copy_within_a_rank(const Task& task);
+// One from every rank to every other, then between every two in both directions at once.
+std::vector<Task> pair_tasks(int ranks, const std::vector<int64_t>& sizes_B, Type type);
 Task fold_task(int64_t bytes, Type type);
 
-// An empty run, an empty kernel, one stream that waits for another.
+// An empty run, which beside the start of a run holds a kernel, without which a graph would have no
+// nodes to start; an empty kernel, one stream that waits for another.
 Task start_task(int ranks);
 Task launch_task();
 Task handover_task();

@@ -21,7 +21,7 @@ bool is_right(Backend& backend, const Task& task, uint64_t order) {
     task.fill(rank, data);
     backend.write(rank, data);
   }
-  backend.run_us();
+  backend.play();
   for (int rank = 0; rank < plan.ranks; ++rank)
     if (task.first_wrong(rank, backend.read(rank, plan.room.data_B)) >= 0) return false;
   return true;
@@ -153,7 +153,9 @@ TEST_CASE("cuda on host: GPUs that are not there are a clear sentence") {
 TEST_CASE("cuda on host: what a GPU has no memory for is a clear sentence") {
   cuda_on_host::restart(1);
   const auto backend = cuda_backend({});
-  const auto why_not = [&](const Task& task) { return backend->why_not(task.plan, task.type); };
+  const auto why_not = [&](const Task& task) {
+    return backend->why_no_room(task.plan.ranks, task.plan.room);
+  };
   constexpr int64_t mib = 1 << 20;
   CHECK(why_not(copy_task(Way::between_ranks, 400 * mib, Type::float32)).empty());
   CHECK(why_not(copy_task(Way::between_ranks, 600 * mib, Type::float32)) ==

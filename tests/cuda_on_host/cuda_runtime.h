@@ -149,6 +149,21 @@ void set_order(uint64_t seed);
 // Streams, events, graphs and pieces of memory that have not been destroyed.
 int alive();
 
+// How many calls there were since the restart; those that destroy something, or ask for the last
+// error, do not count.
+int calls();
+// From the call of this number on, from 1: it fails, and so do all later ones if it is sticky.
+void fail_call(int number, cudaError_t error, bool is_sticky);
+// Before the call of this number.
+void at_call(int number, std::function<void()> what);
+// Launches wait for what they launch, as under CUDA_LAUNCH_BLOCKING.
+void block_launches();
+// After so many pieces of work the GPUs do nothing any more.
+void hang_after(int works);
+int works();
+// Whether a call waited for a GPU that hangs: a real one would never have come back.
+bool has_hung();
+
 // Thrown by what runs on a "GPU": from then on all calls fail with it, as after a real fault.
 struct Fault {
   cudaError_t error = cudaSuccess;
@@ -187,7 +202,7 @@ using std::max;
 using std::min;
 
 // A kernel that looks at the clock again and again waits for something that does not come.
-long long clock64();
+uint64_t stand_in_ns();
 
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }

@@ -28,6 +28,7 @@ void demand_no_capture() {
 
 void restart(int devices, bool are_peers) {
   for (const auto& [at, memory] : machine.memory) std::free(reinterpret_cast<void*>(at));
+  for (const auto& [handle, remove] : machine.handles) remove();
   machine = {};
   machine.devices = devices;
   machine.are_peers = are_peers;
@@ -39,6 +40,21 @@ void set_order(uint64_t seed) {
   machine.random = Random(seed);
   machine.priorities.clear();
 }
+
+int calls() { return machine.calls; }
+void fail_call(int number, cudaError_t error, bool is_sticky) {
+  machine.fails_at = number;
+  machine.fails_with = error;
+  machine.fails_for_ever = is_sticky;
+}
+void at_call(int number, std::function<void()> what) {
+  machine.interrupted_at = number;
+  machine.interruption = std::move(what);
+}
+void block_launches() { machine.launches_block = true; }
+void hang_after(int works) { machine.hangs_after = works; }
+int works() { return machine.works; }
+bool has_hung() { return machine.has_hung; }
 
 int alive() { return static_cast<int>(machine.handles.size() + machine.memory.size()); }
 
@@ -78,7 +94,9 @@ WorkPointer add_work(Play play, int lane, const std::vector<WorkPointer>& after)
 }
 
 // After a fault nothing is played any more, but everything ends.
-void play_one() {
+bool play_one() {
+  if (machine.works >= machine.hangs_after) return false;
+  ++machine.works;
   const WorkPointer work = take_ready();
   ++machine.time;
   machine.looks_at_clock = 0;
@@ -90,16 +108,49 @@ void play_one() {
   work->is_done = true;
   for (const WorkPointer& other : std::exchange(work->waiting, {}))
     if (--other->missing == 0) machine.ready.push_back(other);
+  return true;
+}
+
+void play_while(const std::function<bool()>& is_wanted) {
+  while (is_wanted())
+    if (!play_one()) {
+      machine.has_hung = true;
+      throw Fault{cudaErrorLaunchTimeout};
+    }
 }
 
 void finish(const WorkPointer& work) {
-  while (work && !work->is_done) play_one();
+  play_while([&] { return work && !work->is_done; });
   demand(machine.fault == cudaSuccess, machine.fault);
 }
 
 void finish_all() {
-  while (!machine.ready.empty()) play_one();
+  play_while([] { return !machine.ready.empty(); });
   demand(machine.fault == cudaSuccess, machine.fault);
+}
+
+// ---- streams
+
+cudaStream_t stream_of(cudaStream_t stream) {
+  if (stream == nullptr) return &machine.default_streams[static_cast<std::size_t>(machine.device)];
+  demand_alive(stream);
+  return stream;
+}
+
+void queue(cudaStream_t stream, Play play, const WorkPointer& also_after) {
+  demand(machine.fault == cudaSuccess, machine.fault);
+  if (stream->capture) {
+    stream->capture->nodes.push_back({std::move(play), stream->lane, {stream->tip}});
+    stream->tip = stream->capture->nodes.size() - 1;
+  } else {
+    stream->last = add_work(std::move(play), stream->lane, {stream->last, also_after});
+  }
+}
+
+void end_capture(Capture& capture) {
+  machine.capture = nullptr;
+  capture.is_active = false;
+  for (const cudaStream_t stream : std::exchange(capture.streams, {})) stream->capture = nullptr;
 }
 
 // ---- memory
@@ -139,7 +190,7 @@ void free_memory(void* memory, bool is_on_host) {
   const auto found = machine.memory.find(reinterpret_cast<uintptr_t>(memory));
   demand(found != machine.memory.end(), cudaErrorInvalidValue);
   demand((found->second.device == on_host) == is_on_host, cudaErrorInvalidValue);
-  while (!machine.ready.empty()) play_one();  // it waits for the GPUs
+  play_while([] { return !machine.ready.empty(); });  // it waits for the GPUs
   machine.memory.erase(found);
   std::free(memory);
 }

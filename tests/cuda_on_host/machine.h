@@ -8,6 +8,7 @@
 // ASPLOS 2010).
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -92,7 +93,7 @@ struct Machine {
   cudaError_t fault = cudaSuccess;
   std::set<std::pair<int, int>> peers;
   std::map<uintptr_t, Memory> memory;
-  std::set<const void*> handles;
+  std::map<const void*, std::function<void()>> handles;  // and how they are deleted
   std::set<cudaStream_t> streams;
   std::set<std::pair<int, const void*>> kernels;  // loaded by a device
   std::vector<CUstream_st> default_streams;
@@ -103,6 +104,17 @@ struct Machine {
   int lanes = 0;
   int64_t time = 0;
   int looks_at_clock = 0;
+  // What a test asked for.
+  int calls = 0;
+  int fails_at = 0;
+  int interrupted_at = 0;
+  std::function<void()> interruption;
+  cudaError_t fails_with = cudaSuccess;
+  bool fails_for_ever = false;
+  bool launches_block = false;
+  int works = 0;
+  int hangs_after = std::numeric_limits<int>::max();
+  bool has_hung = false;
 };
 extern Machine machine;
 
@@ -113,7 +125,9 @@ void demand_alive(const void* handle);
 void demand_no_capture();
 
 WorkPointer add_work(Play play, int lane, const std::vector<WorkPointer>& after);
-void play_one();
+// False if a GPU hangs.
+bool play_one();
+void play_while(const std::function<bool()>& is_wanted);
 void finish(const WorkPointer& work);
 void finish_all();
 
@@ -125,15 +139,43 @@ void demand_reachable(const volatile void* at, int device);
 void demand_inside(const volatile void* at, std::size_t bytes);
 void demand_copy(const void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 
-// The body of every function of the interface.
+template <class Handle>
+void keep(Handle handle) {
+  machine.handles[handle] = [handle] { delete handle; };
+}
+
+cudaStream_t stream_of(cudaStream_t stream);
+void queue(cudaStream_t stream, Play play, const WorkPointer& also_after = nullptr);
+void end_capture(Capture& capture);
+
+template <class Handle>
+void destroy(Handle handle) {
+  demand_alive(handle);
+  machine.handles.erase(handle);
+  delete handle;
+}
+
+// The body of a function that destroys something.
 template <class Body>
-cudaError_t answer(const Body& body) {
+cudaError_t answer_always(const Body& body) {
   try {
     body();
     return cudaSuccess;
   } catch (const Fault& fault) {
     return machine.last_error = fault.error;
   }
+}
+
+// The body of every other function of the interface.
+template <class Body>
+cudaError_t answer(const Body& body) {
+  const int number = ++machine.calls;
+  if (number == machine.interrupted_at) machine.interruption();
+  const bool fails =
+      machine.fails_at > 0 &&
+      (number == machine.fails_at || (number > machine.fails_at && machine.fails_for_ever));
+  if (fails) return machine.last_error = machine.fails_with;
+  return answer_always(body);
 }
 
 }  // namespace sgdsim::cuda_on_host

@@ -9,29 +9,6 @@ namespace {
 
 constexpr int most_looks_at_clock = 100'000;
 
-cudaStream_t stream_of(cudaStream_t stream) {
-  if (stream == nullptr) return &machine.default_streams[static_cast<std::size_t>(machine.device)];
-  demand_alive(stream);
-  return stream;
-}
-
-template <class Handle>
-void destroy(Handle handle) {
-  demand_alive(handle);
-  machine.handles.erase(handle);
-  delete handle;
-}
-
-void queue(cudaStream_t stream, Play play, const WorkPointer& also_after = nullptr) {
-  demand(machine.fault == cudaSuccess, machine.fault);
-  if (stream->capture) {
-    stream->capture->nodes.push_back({std::move(play), stream->lane, {stream->tip}});
-    stream->tip = stream->capture->nodes.size() - 1;
-  } else {
-    stream->last = add_work(std::move(play), stream->lane, {stream->last, also_after});
-  }
-}
-
 // A kernel that runs for the first time is loaded, for which the driver may wait for the GPU.
 void load(int device, const void* kernel) {
   const bool is_new = machine.kernels.insert({device, kernel}).second;
@@ -49,6 +26,7 @@ cudaError_t sgdsim::cuda_on_host::issue(cudaStream_t handle, const void* kernel,
     for (const volatile void* pointer : pointers) demand_reachable(pointer, stream->device);
     load(stream->device, kernel);
     queue(stream, std::move(work));
+    if (machine.launches_block && !stream->capture) finish(stream->last);
   });
 }
 
@@ -75,9 +53,10 @@ cudaError_t sgdsim::cuda_on_host::issue_grid(const cudaLaunchConfig_t& config, c
   });
 }
 
-long long clock64() {
+// A look takes a microsecond; where launches block, so much that whoever waits gives up first.
+uint64_t stand_in_ns() {
   if (++machine.looks_at_clock > most_looks_at_clock) throw Fault{cudaErrorLaunchTimeout};
-  return machine.looks_at_clock;
+  return static_cast<uint64_t>(machine.looks_at_clock) * (machine.launches_block ? 100'000 : 1000);
 }
 
 // ---- errors and devices
@@ -92,15 +71,21 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaGetLastError() { return std::exchange(machine.last_error, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return machine.last_error; }
 
-cudaError_t cudaDriverGetVersion(int* version) { return *version = 13010, cudaSuccess; }
-cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaDriverGetVersion(int* version) {
+  return answer([&] { *version = 13010; });
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  return answer([&] { *version = 13000; });
+}
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = machine.devices;
   return answer([&] { demand(machine.devices > 0, cudaErrorNoDevice); });
 }
 
-cudaError_t cudaGetDevice(int* device) { return *device = machine.device, cudaSuccess; }
+cudaError_t cudaGetDevice(int* device) {
+  return answer([&] { *device = machine.device; });
+}
 
 cudaError_t cudaSetDevice(int device) {
   return answer([&] {
@@ -164,7 +149,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 }
 
 cudaError_t cudaFree(void* memory) {
-  return answer([&] { free_memory(memory, false); });
+  return answer_always([&] { free_memory(memory, false); });
 }
 
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
@@ -175,7 +160,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  return answer([&] { free_memory(memory, true); });
+  return answer_always([&] { free_memory(memory, true); });
 }
 
 // By way of the default stream, which other streams know nothing of. Only a copy to the host is
@@ -230,22 +215,14 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return answer([&] {
     demand(flags == cudaStreamNonBlocking, cudaErrorNotSupported);
     *stream = new CUstream_st{.device = machine.device, .lane = machine.lanes++};
-    machine.handles.insert(*stream);
+    keep(*stream);
     machine.streams.insert(*stream);
   });
 }
 
-namespace {
-void end_capture(Capture& capture) {
-  machine.capture = nullptr;
-  capture.is_active = false;
-  for (const cudaStream_t stream : std::exchange(capture.streams, {})) stream->capture = nullptr;
-}
-}  // namespace
-
 // Ends the capture that the stream takes part in.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return answer([&] {
+  return answer_always([&] {
     demand_alive(stream);
     if (const std::shared_ptr<Capture> capture = stream->capture) end_capture(*capture);
     machine.streams.erase(stream);
@@ -265,7 +242,7 @@ namespace {
 void demand_done(const WorkPointer& work) {
   demand_no_capture();
   if (!work || work->is_done) return finish(work);
-  play_one();
+  if (!machine.ready.empty()) static_cast<void>(play_one());
   throw Fault{cudaErrorNotReady};
 }
 }  // namespace
@@ -302,12 +279,12 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return answer([&] {
     demand(flags == cudaEventDefault || flags == cudaEventDisableTiming, cudaErrorInvalidValue);
     *event = new CUevent_st{.device = machine.device, .has_time = flags == cudaEventDefault};
-    machine.handles.insert(*event);
+    keep(*event);
   });
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return answer([&] { destroy(event); });
+  return answer_always([&] { destroy(event); });
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
@@ -350,96 +327,5 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop)
     }
     demand(start->device == stop->device, cudaErrorInvalidResourceHandle);
     *ms = 1e-3F * static_cast<float>(*stop->time - *start->time);
-  });
-}
-
-// ---- graphs
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  return answer([&] {
-    demand_alive(stream);  // the default stream cannot be captured
-    demand_no_capture();
-    machine.capture = stream->capture = std::make_shared<Capture>();
-    stream->capture->origin = stream;
-    stream->capture->streams = {stream};
-    stream->capture->nodes = {{nullptr, stream->lane, {}}};
-    stream->tip = 0;
-  });
-}
-
-namespace {
-
-// Every stream that joined must have been waited for, with all that was queued in it.
-bool is_joined(const Capture& capture) {
-  std::vector<bool> is_before(capture.nodes.size(), false);
-  is_before[capture.origin->tip] = true;
-  for (std::size_t i = capture.nodes.size(); i-- > 0;)
-    if (is_before[i])
-      for (const std::size_t before : capture.nodes[i].after) is_before[before] = true;
-  return std::all_of(capture.streams.begin(), capture.streams.end(),
-                     [&](cudaStream_t stream) { return is_before[stream->tip]; });
-}
-
-}  // namespace
-
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  return answer([&] {
-    *graph = nullptr;
-    demand_alive(stream);
-    const std::shared_ptr<Capture> capture = stream->capture;
-    demand(capture && capture->origin == stream, cudaErrorStreamCaptureUnmatched);
-    const bool is_whole = is_joined(*capture);
-    end_capture(*capture);
-    demand(capture->is_valid, cudaErrorStreamCaptureInvalidated);
-    demand(is_whole, cudaErrorStreamCaptureUnjoined);
-    *graph = new CUgraph_st{std::move(capture->nodes)};
-    machine.handles.insert(*graph);
-  });
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  return answer([&] { destroy(graph); });
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned flags) {
-  return answer([&] {
-    demand_no_capture();
-    demand_alive(graph);
-    demand(flags == 0, cudaErrorNotSupported);
-    *exec = new CUgraphExec_st{.nodes = graph->nodes};
-    machine.handles.insert(*exec);
-  });
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  return answer([&] { destroy(exec); });
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t handle) {
-  return answer([&] {
-    demand_no_capture();
-    demand_alive(exec);
-    queue(stream_of(handle), [is_uploaded = exec->is_uploaded] { *is_uploaded = true; });
-  });
-}
-
-// A graph that was not uploaded is now, for which the driver may wait for the GPU.
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
-  return answer([&] {
-    demand_no_capture();
-    demand_alive(exec);
-    const cudaStream_t stream = stream_of(handle);
-    if (!std::exchange(*exec->is_uploaded, true)) finish_all();
-    queue(
-        stream, [] { machine.priorities.clear(); }, exec->last);
-    std::vector<WorkPointer> works;
-    std::vector<WorkPointer> all = {stream->last};
-    for (const Node& node : exec->nodes) {
-      std::vector<WorkPointer> after = {stream->last};
-      for (const std::size_t before : node.after) after.push_back(works[before]);
-      works.push_back(add_work(node.play, node.lane, after));
-    }
-    all.insert(all.end(), works.begin(), works.end());
-    exec->last = stream->last = add_work(nullptr, stream->lane, all);
   });
 }

@@ -1,0 +1,59 @@
+// A message between every two ranks: which links a machine has, and whether both directions of one
+// share it.
+#include "calibrate/tasks/pattern.h"
+#include "calibrate/tasks/tasks.h"
+
+namespace sgdsim::calibrate {
+namespace {
+
+// What is received lies behind what is sent.
+Task pair_task(int ranks, int from, int to, bool both_ways, int64_t bytes, Type type) {
+  PlanWriter writer(ranks, 1);
+  const auto copy = [&](int sender, int receiver) {
+    writer.copy(writer.stream(receiver), {receiver, Buffer::data, aligned_B(bytes)},
+                {sender, Buffer::data, 0}, bytes);
+  };
+  copy(from, to);
+  if (both_ways) copy(to, from);
+  const std::string names =
+      std::to_string(from) + (both_ways ? " and " : " to ") + std::to_string(to);
+  Task task{.operation = "copy",
+            .algorithm = both_ways ? "between " + names + ", both ways" : "from " + names,
+            .type = type,
+            .bytes = bytes,
+            .plan = writer.take()};
+  task.plan.room.data_B = aligned_B(bytes) + bytes;
+  const auto numbers_of = [bytes, type](int rank) {
+    return Repeating(type, bytes / size_of(type), [rank](int64_t i) { return pattern(rank, i); });
+  };
+  task.fill = [=](int rank, std::vector<std::byte>& data) {
+    data.assign(static_cast<std::size_t>(aligned_B(bytes) + bytes), std::byte{0xff});
+    numbers_of(rank).write(data.data(), 0, bytes);
+  };
+  task.first_wrong = [=](int rank, const std::vector<std::byte>& data) {
+    const bool receives = rank == to || (both_ways && rank == from);
+    if (!receives) return int64_t{-1};
+    const int64_t wrong_B = numbers_of(rank == to ? from : to)
+                                .first_difference(data.data() + aligned_B(bytes), 0, bytes);
+    return wrong_B < 0 ? wrong_B : wrong_B / size_of(type);
+  };
+  return task;
+}
+
+}  // namespace
+
+std::vector<Task> pair_tasks(int ranks, const std::vector<int64_t>& sizes_B, Type type) {
+  std::vector<Task> tasks;
+  const auto add = [&](int from, int to, bool both_ways) {
+    for (const int64_t bytes : sizes_B)
+      tasks.push_back(pair_task(ranks, from, to, both_ways, bytes, type));
+  };
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (from != to) add(from, to, false);
+  for (int from = 0; from < ranks; ++from)
+    for (int to = from + 1; to < ranks; ++to) add(from, to, true);
+  return tasks;
+}
+
+}  // namespace sgdsim::calibrate
