@@ -4,8 +4,11 @@
     python3 calibrate/trace_layers.py resnet50 --batch 64 --out resnet50.json
     python3 calibrate/trace_layers.py bert-base --batch 32 --sequence 128 --out bert.json
 
+    python3 calibrate/trace_layers.py my_models:small --batch 16 --out small.json
+
 Models: those of torchvision by name; bert-base and gpt2 of transformers. Random weights and data:
-times do not depend on them.
+times do not depend on them. MODULE:FUNCTION is a model of your own: the function is called with the
+batch and the device, and returns the model and a function that returns the loss of a forward pass.
 
 What is measured. A layer is a module that is called in forward and holds parameters of its own or has
 no modules inside, in the order of first calls. Parameters of a module that is never called itself
@@ -62,6 +65,39 @@ def forward_times(count, calls, call_ms, backward_start_ms):
     return times
 
 
+WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "FSDPModule",
+            "DeepSpeedEngine"}
+
+
+def check_not_distributed(model):
+    """Gradients that wait for other processes have no ready time of their own, and parameters that
+    are divided among them have not their own size."""
+    for name, module in model.named_modules():
+        kinds = WRAPPERS & {kind.__name__ for kind in type(module).__mro__}
+        if kinds:
+            place = f"its part {name}" if name else "it"
+            raise BadInput(f"{place} is wrapped in {sorted(kinds)[0]}, and would be recorded with the "
+                           "waits for other processes; give the model inside")
+    for name, parameter in model.named_parameters():
+        if type(parameter).__name__ == "DTensor":
+            raise BadInput(f"its parameter {name} is divided among processes; give the whole model")
+
+
+def own_model_name(text):
+    """Module and function of MODULE:FUNCTION; nothing for the name of a known model."""
+    module, colon, function = text.partition(":")
+    if not colon:
+        return None
+    words = module.split(".") + [function]
+    if not all(word.isidentifier() for word in words):
+        raise BadInput(f"expected MODULE:FUNCTION, as my_models:small, got {text}")
+    return module, function
+
+
+# What --precision is, and the bytes of a gradient under it.
+PRECISIONS = {"float32": 4, "tf32": 4, "bfloat16": 4, "pure-bfloat16": 2}
+
+
 def time_text(ms):
     return f"{round(ms * 1000, 3):.12g} us"
 
@@ -88,13 +124,13 @@ def layers_of(names, tensors, forward_ms, ready_ms, backward_start_ms):
     return layers
 
 
-def trace_of(about, layers, update_ms, steps):
+def trace_of(about, layers, update_ms, steps, gradient_B=4):
     trace = {"schema": "sgdsim/trace/1"}
     trace.update(about)
     trace["source"] = (f"Recorded by calibrate/trace_layers.py: medians of {steps} steps after "
                        "warm-up, random data.")
     trace["update"] = time_text(update_ms)
-    trace["bytes_per_parameter"] = 4
+    trace["bytes_per_parameter"] = gradient_B
     trace["layers"] = layers
     return trace
 
@@ -273,14 +309,30 @@ def language_model(torch, name, batch, sequence, device):
     return model, lambda: model(input_ids=words, labels=words).loss
 
 
-def image_model(torch, name, batch, device):
+def own_model(module, function, batch, device):
+    import importlib
+    sys.path.insert(0, os.getcwd())
+    try:
+        make = getattr(importlib.import_module(module), function)
+    except AttributeError as error:
+        raise BadInput(f"the module {module} has no {function}") from error
+    made = make(batch, device)
+    if not (isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "named_modules")
+            and callable(made[1])):
+        raise BadInput(f"{module}:{function} must return a model and a function that returns the loss "
+                       "of a forward pass")
+    return made
+
+
+def image_model(torch, name, batch, device, layout):
     import torchvision
     known = torchvision.models.list_models(module=torchvision.models)
     if name not in known:
         raise BadInput(f"unknown model {name}; known: bert-base, gpt2, {', '.join(known)}")
     model = torchvision.models.get_model(name, weights=None).to(device).train()
+    model = model.to(memory_format=layout)
     side = 299 if name == "inception_v3" else 224
-    images = torch.randn(batch, 3, side, side, device=device)
+    images = torch.randn(batch, 3, side, side, device=device).to(memory_format=layout)
     labels = torch.randint(0, 1000, (batch,), device=device)
     loss = torch.nn.CrossEntropyLoss()
 
@@ -297,22 +349,47 @@ def first_line(error):
     return str(error).strip().split("\n")[0]
 
 
-def make_model(torch, name, batch, sequence, device):
+def make_model(torch, arguments, device):
     """A model, and a function that returns the loss of one forward pass."""
+    name = arguments.model
+    own = own_model_name(name)
+    is_language = name in ("bert-base", "gpt2")
+    if arguments.channels_last and (own or is_language):
+        raise BadInput("--channels-last is for models of torchvision")
+    layout = torch.channels_last if arguments.channels_last else torch.contiguous_format
     try:
-        if name in ("bert-base", "gpt2"):
-            return language_model(torch, name, batch, sequence, device)
-        return image_model(torch, name, batch, device)
+        if own:
+            return own_model(*own, arguments.batch, device)
+        if is_language:
+            return language_model(torch, name, arguments.batch, arguments.sequence, device)
+        return image_model(torch, name, arguments.batch, device, layout)
     except ImportError as error:
         reason = f"{error.name} is not installed" if error.name else first_line(error)
         raise BadInput(f"{name} cannot be made: {reason}") from error
 
 
+def in_precision(torch, precision, device, model, forward):
+    """The forward pass in that precision. TF32 is what a GPU multiplies float32 with, if allowed;
+    bfloat16 is PyTorch's automatic mixed precision, in which parameters and gradients stay float32."""
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    if precision in ("float32", "tf32"):
+        return forward
+    if precision == "pure-bfloat16":
+        model.to(torch.bfloat16)
+
+    def forward_in_bfloat16():
+        with torch.autocast(device.type, dtype=torch.bfloat16):
+            return forward()
+    return forward_in_bfloat16
+
+
 def prepare(torch, arguments, device):
     """The model and its layers, found by a first pass; as bad input, what PyTorch refuses."""
     try:
-        model, forward = make_model(torch, arguments.model, arguments.batch, arguments.sequence,
-                                    device)
+        model, forward = make_model(torch, arguments, device)
+        check_not_distributed(model)
+        forward = in_precision(torch, arguments.precision, device, model, forward)
         return model, forward, *find_layers(model, lambda: forward().backward())
     except (RuntimeError, ValueError) as error:  # too large for the memory, too small a batch
         raise BadInput(f"{arguments.model} cannot be trained with a batch of {arguments.batch}: "
@@ -341,20 +418,28 @@ def record(torch, arguments):
                         else f"CPU, {torch.get_num_threads()} threads"),
              "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
              "batch": arguments.batch}
+    about["notes"] = [f"precision {arguments.precision}"]
+    if arguments.channels_last:
+        about["notes"].append("channels last")
     if without_gradient:
-        about["notes"] = [f"{without_gradient} parameters get no gradient and are left out"]
+        about["notes"].append(f"{without_gradient} parameters get no gradient and are left out")
     return trace_of(about, layers_of_steps(layers, steps),
-                    statistics.median(step.update_ms for step in steps), len(steps))
+                    statistics.median(step.update_ms for step in steps), len(steps),
+                    PRECISIONS[arguments.precision])
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model", help="resnet50, vgg16, ..., bert-base, gpt2")
+    parser.add_argument("model", help="resnet50, vgg16, ..., bert-base, gpt2, or MODULE:FUNCTION")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--sequence", type=int, default=128, help="words per sample")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warm-up", type=int, default=5)
     parser.add_argument("--device", help="cuda, cuda:1 or cpu; default the first GPU")
+    parser.add_argument("--precision", choices=sorted(PRECISIONS), default="float32",
+                        help="float32 (default); tf32; bfloat16: automatic mixed precision; "
+                             "pure-bfloat16: parameters and gradients, too")
+    parser.add_argument("--channels-last", action="store_true", help="memory layout of images")
     parser.add_argument("--name", help="of the trace; default the model's")
     parser.add_argument("--out", default="-", help="the trace file; default standard output")
     arguments = parser.parse_args()

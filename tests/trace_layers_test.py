@@ -1,4 +1,5 @@
 """Tests of calibrate/trace_layers.py. Those of the recorder itself need PyTorch and skip without it."""
+import argparse
 import importlib.util
 import json
 import os
@@ -49,6 +50,44 @@ class Pure(unittest.TestCase):
         layers = trace_layers.layers_of(["a", "b"], [[1], [1]], [1.0, 2.0], [8.0, 6.0], 3.0)
         trace = trace_layers.trace_of({"name": "two", "batch": 4}, layers, 0.5, 3)
         self.assertEqual(json.loads(trace_layers.text_of(trace)), trace)
+
+
+class Fake:
+    """A model of modules and parameters by name, without PyTorch."""
+
+    def __init__(self, modules=(), parameters=()):
+        self.modules, self.parameters = modules, parameters
+
+    def named_modules(self):
+        return [("", self), *self.modules]
+
+    def named_parameters(self):
+        return self.parameters
+
+
+class Distributed(unittest.TestCase):
+    def refusal(self, model):
+        with self.assertRaises(trace_layers.BadInput) as refused:
+            trace_layers.check_not_distributed(model)
+        return str(refused.exception)
+
+    def test_wrapped_models_are_refused(self):
+        trace_layers.check_not_distributed(Fake())
+        wrapped = type("DistributedDataParallel", (Fake,), {})
+        self.assertIn("it is wrapped in DistributedDataParallel", self.refusal(wrapped()))
+        sharded = type("FSDPLinear", (type("FSDPModule", (Fake,), {}),), {})
+        self.assertIn("its part head is wrapped in FSDPModule",
+                      self.refusal(Fake(modules=[("head", sharded())])))
+        divided = type("DTensor", (), {})
+        self.assertIn("its parameter weight is divided",
+                      self.refusal(Fake(parameters=[("weight", divided())])))
+
+    def test_names_of_own_models(self):
+        self.assertIsNone(trace_layers.own_model_name("resnet50"))
+        self.assertEqual(trace_layers.own_model_name("a.b:c"), ("a.b", "c"))
+        for name in (":c", "a:", "a:b:c", "a b:c", "../a:b"):
+            with self.assertRaises(trace_layers.BadInput):
+                trace_layers.own_model_name(name)
 
 
 PROGRAM = os.path.join(ROOT, "calibrate", "trace_layers.py")
@@ -233,6 +272,42 @@ class WithTorch(unittest.TestCase):
         with self.assertRaises(trace_layers.BadInput):
             self.record(Model(), torch.randn(2, 4), count=2)
 
+    def own(self, text, *arguments):
+        """What the recorder does with a model of this text; the trace, or what it says."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "mine.py"), "w", encoding="utf-8") as file:
+                file.write("import torch\n" + text)
+            ran = subprocess.run([sys.executable, "-B", PROGRAM, "mine:make", "--device", "cpu",
+                                  "--steps", "2", "--warm-up", "0", "--batch", "3", *arguments],
+                                 capture_output=True, text=True, cwd=folder, check=False)
+        return json.loads(ran.stdout) if ran.returncode == 0 else (ran.returncode, ran.stderr)
+
+    MODEL = ("def make(batch, device):\n"
+             "  model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Linear(5, 2)).to(device)\n"
+             "  data = torch.randn(batch, 4, device=device)\n"
+             "  return model, lambda: model(data).sum()\n")
+
+    def test_own_models_in_every_precision(self):
+        for precision, gradient_B in trace_layers.PRECISIONS.items():
+            trace = self.own(self.MODEL, "--precision", precision)
+            self.assertEqual([layer["parameters"] for layer in trace["layers"]], [25, 12])
+            self.assertEqual(trace["bytes_per_parameter"], gradient_B)
+            self.assertEqual(trace["notes"], [f"precision {precision}"])
+            self.assertEqual(trace["batch"], 3)
+
+    def test_own_models_that_cannot_be_recorded(self):
+        for text, sentence in (("", "the module mine has no make"),
+                               ("def make(batch, device): return 3\n", "must return a model and"),
+                               (self.MODEL.replace("def make", "def made") +
+                                "def make(batch, device):\n"
+                                "  model, loss = made(batch, device)\n"
+                                "  return torch.nn.DataParallel(model), loss\n",
+                                "it is wrapped in DataParallel")):
+            code, said = self.own(text)
+            self.assertEqual(code, 2, said)
+            self.assertIn(sentence, said)
+            self.assertNotIn("Traceback", said)
+
     def test_what_pytorch_refuses(self):
         self.assertIn("expected cpu, cuda or cuda:N, got abacus",
                       said_by("resnet18", "--device", "abacus"))
@@ -248,7 +323,8 @@ class WithTorch(unittest.TestCase):
         cpu = torch.device("cpu")
         # Residuals with an activation used twice; an auxiliary loss; attention.
         for name in ("resnet18", "googlenet", "vit_b_32"):
-            model, forward = trace_layers.make_model(torch, name, 2, 1, cpu)
+            asked = argparse.Namespace(model=name, batch=2, sequence=1, channels_last=True)
+            model, forward = trace_layers.make_model(torch, asked, cpu)
             layers, left_out = trace_layers.find_layers(model, lambda: forward().backward())
             reference = torchvision.models.get_model(name, weights=None)
             self.assertEqual(left_out, 0, name)
