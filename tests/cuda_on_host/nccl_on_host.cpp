@@ -6,6 +6,7 @@
 // called within a capture of somebody else's stream is refused.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,7 @@ struct Call {
 std::vector<Call> calls;       // of the group that is open
 std::vector<ncclComm_t> made;  // in it
 std::vector<cudaEvent_t> events;
+std::set<ncclComm_t> communicators;  // that have not been destroyed
 int depth = 0;
 
 }  // namespace
@@ -140,6 +142,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId, i
                                     ncclConfig_t* config) {
   if (depth == 0 || config->blocking != 0) return ncclInvalidUsage;
   *comm = new ncclComm{.rank = rank, .ranks = ranks};
+  communicators.insert(*comm);
   cudaGetDevice(&(*comm)->device);
   made.push_back(*comm);
   return ncclInProgress;
@@ -158,6 +161,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  communicators.erase(comm);
   delete comm;
   for (const cudaEvent_t event : events) cudaEventDestroy(event);
   events.clear();
