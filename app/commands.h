@@ -38,6 +38,7 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code);
 void add_jobs_command(CLI::App& program, Streams streams, int& exit_code);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
+void add_report_command(CLI::App& program, Streams streams);
 void add_fit_command(CLI::App& program, Streams streams);
 void add_export_command(CLI::App& program, Streams streams);
 void add_import_command(CLI::App& program, Streams streams);

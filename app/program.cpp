@@ -55,6 +55,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_list_command(program, streams);
   add_schema_command(program, streams);
   add_fit_command(program, streams);
+  add_report_command(program, streams);
   add_export_command(program, streams);
   add_import_command(program, streams);
   add_model_command(program, streams);

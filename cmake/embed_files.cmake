@@ -1,5 +1,5 @@
 # Writes a C++ file with files as text: cmake -D FILES= -D HEADER= -D TYPE= -D FUNCTION= -D OUTPUT=
-# -P this. The name of a file is its name without ".json". A raw string ends at its own delimiter
+# -P this. The name of a file is its name without its ending. A raw string ends at its own delimiter
 # only, so the text needs no escaping.
 cmake_minimum_required(VERSION 3.25)
 set(entries "")

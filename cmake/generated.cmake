@@ -1,4 +1,4 @@
-# The files that the build writes itself: version.h of two rooms and the table of JSON schemas. They
+# The files that the build writes itself: version.h of two rooms, and tables of files as text. They
 # are rewritten only when their text changes, so that an unchanged build compiles and links nothing.
 set(SGDSIM_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
@@ -22,9 +22,9 @@ function(sgdsim_generate_version room)
   target_include_directories(sgdsim_${room} PUBLIC ${SGDSIM_GENERATED})
 endfunction()
 
-# The .json files of a folder become the array behind `function`, of TYPE {name, text} in HEADER.
-function(sgdsim_embed_files target folder header type function)
-  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.json)
+# The files of a pattern become the array behind `function`, of TYPE {name, text} in HEADER.
+function(sgdsim_embed_files target pattern header type function)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${pattern})
   set(source ${SGDSIM_GENERATED}/${function}.cpp)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake)
   add_custom_command(
@@ -32,7 +32,7 @@ function(sgdsim_embed_files target folder header type function)
     COMMAND ${CMAKE_COMMAND} -D "FILES=${files}" -D HEADER=${header} -D TYPE=${type} -D FUNCTION=${function} -D
             OUTPUT=${source} -P ${script}
     DEPENDS ${files} ${script}
-    COMMENT "Embedding the files of ${folder}"
+    COMMENT "Embedding ${pattern}"
     VERBATIM)
   target_sources(${target} PRIVATE ${source})
 endfunction()

@@ -2,12 +2,12 @@
 #include <doctest/doctest.h>
 #include <sstream>
 
+#include "app/schema_check.h"
 #include "calibrate/command.h"
 #include "calibrate/tasks/tasks.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 #include "traces/measurement/measurement.h"
 
 namespace sgdsim::calibrate {

@@ -148,7 +148,8 @@ TEST_CASE("examples: those of the help run") {
                                            "export htsim",
                                            "model",
                                            "model show",
-                                           "layout"};
+                                           "layout",
+                                           "report"};
   for (const std::string& level : levels) {
     INFO(level);
     const std::string help = run_shell_line("sgdsim " + level + " --help").out;

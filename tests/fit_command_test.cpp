@@ -6,9 +6,9 @@
 #include <fstream>
 #include <functional>
 
+#include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 
 namespace sgdsim {
 namespace {

@@ -5,7 +5,7 @@
 #include "sim/core/json.h"
 #include "sim/core/random.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
+#include "app/schema_check.h"
 
 namespace sgdsim {
 namespace {

@@ -3,9 +3,9 @@
 // us and takes 200 us.
 #include <doctest/doctest.h>
 
+#include "app/schema_check.h"
 #include "sim/core/error.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 #include "traces/steps/registry.h"
 
 namespace sgdsim {

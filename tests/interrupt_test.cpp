@@ -1,9 +1,9 @@
 // SIGINT and SIGTERM end every command that simulates, with exit code 130 and a sentence.
 #include <doctest/doctest.h>
 
+#include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 
 namespace sgdsim {
 namespace {

@@ -1,9 +1,9 @@
 // Logs of MLPerf: which steps count, and what they come to, by hand.
 #include <doctest/doctest.h>
 
+#include "app/schema_check.h"
 #include "sim/core/error.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 #include "traces/steps/registry.h"
 
 namespace sgdsim {

@@ -5,11 +5,11 @@
 #include <doctest/doctest.h>
 
 #include "app/layout/layout_files.h"
+#include "app/schema_check.h"
 #include "models/training/memory.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 #include "tests/training_cases.h"
 
 namespace sgdsim {

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 
+#include "app/schema_check.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 
 namespace sgdsim {
 namespace {

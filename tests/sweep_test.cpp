@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 
 namespace sgdsim {
 namespace {

@@ -1,8 +1,8 @@
 // The recorder of layer traces: its own tests, in Python, and a trace of its making read back.
 #include <doctest/doctest.h>
 
+#include "app/schema_check.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 
 namespace sgdsim {
 namespace {

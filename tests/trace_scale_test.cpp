@@ -2,9 +2,9 @@
 // an iteration takes forward, backward and update: 10 + 20 + 2 us times the scale.
 #include <doctest/doctest.h>
 
+#include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 
 namespace sgdsim {
 namespace {

@@ -1,9 +1,9 @@
 // Tuning: the best of all where all are tried, close to it where a search has to do.
 #include <doctest/doctest.h>
 
+#include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 
 namespace sgdsim {
 namespace {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 
+#include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
-#include "tests/schema_check.h"
 
 namespace sgdsim {
 namespace {

@@ -84,9 +84,16 @@ export function exact_figure(value, key = "") {
   return String(value) + (unit && ` ${unit}`);
 }
 
-// "metrics.iteration_us.mean" for people: "iteration, mean"; the unit is said beside the figures.
+// A key for people, without its unit, which is said beside the figures: "exposed communication".
+const said = {
+  "iteration_us.mean": "iteration time", iteration_us: "iteration time", iteration_ps: "iteration time", "iteration_us.n": "iterations",
+  comm_exposed_us: "exposed communication", comm_overlapped_us: "overlapped communication", comm_total_us: "communication",
+  throughput_samples_per_s: "throughput", wire_B: "bytes on the wire", overlap_ratio: "overlap", algbw_GBps: "algorithm bandwidth",
+  busbw_GBps: "bus bandwidth", size_B: "size", time_us: "time", time_ps: "time", total_ps: "all iterations",
+};
 export function words_of(key) {
-  let text = String(key).replace(/^metrics\./, "");
+  let text = String(key).replace(/^(metrics|quality|convergence)\./, "");
+  if (Object.hasOwn(said, text)) return said[text];
   const unit = units.find(([ending]) => text.split(".").some((step) => step.endsWith(ending)));
   if (unit) text = text.split(".").map((step) => (step.endsWith(unit[0]) ? step.slice(0, -unit[0].length) : step)).join(".");
   return text.replaceAll("_", " ").replaceAll(".", ", ");

@@ -1,5 +1,5 @@
 // One function per keyword, in a table.
-#include "tests/schema_check.h"
+#include "app/schema_check.h"
 
 #include <algorithm>
 #include <cmath>

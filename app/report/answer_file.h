@@ -1,0 +1,29 @@
+// Files that a report shows: what the program wrote with --out or --format json, each known by its
+// content and checked against its schema before anything is shown.
+//
+// A file holds one JSON object, or one per line: points of a sweep or results.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/schema_check.h"
+
+namespace sgdsim {
+
+struct AnswerFile {
+  // asked: an experiment or a sweep, by which commands can be named.
+  enum class Kind { points, results, document, timeline, asked };
+
+  std::string name;
+  Kind kind = Kind::document;
+  std::string schema;        // "sgdsim/plan/1"
+  std::vector<Json> values;  // one, or one per line
+  std::vector<std::string> notes;
+};
+
+// InputError if it is none of these.
+AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf);
+
+}  // namespace sgdsim

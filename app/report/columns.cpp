@@ -1,0 +1,89 @@
+// The shortest way to say a column.
+#include "app/report/columns.h"
+
+#include <algorithm>
+#include <set>
+
+#include "app/report/packing.h"
+
+namespace sgdsim {
+namespace {
+
+std::string_view word_of(ReportColumns::Role role) {
+  switch (role) {
+    case ReportColumns::Role::axis:
+      return "axis";
+    case ReportColumns::Role::figure:
+      return "figure";
+    case ReportColumns::Role::note:
+      break;
+  }
+  return "note";
+}
+
+// Values that occur, and for each row its place among them; nothing if too many differ.
+bool say_by_places(const std::vector<Json>& values, Json& column) {
+  const std::size_t most = std::max<std::size_t>(16, values.size() / 8);
+  std::map<std::string, std::size_t> place_of;
+  Json dictionary = Json::array();
+  Json places = Json::array();
+  for (const Json& value : values) {
+    const auto [found, is_new] = place_of.try_emplace(value.dump(), place_of.size());
+    if (is_new) dictionary.push_back(value);
+    if (place_of.size() > most) return false;
+    places.push_back(found->second);
+  }
+  column["dictionary"] = packed_text(dictionary);
+  column["places"] = packed_text(places);
+  return true;
+}
+
+}  // namespace
+
+void ReportColumns::set(Role role, const std::string& key, std::size_t row, const Json& value) {
+  const auto [found, is_new] = column_of_.try_emplace({role, key}, columns_.size());
+  if (is_new) columns_.push_back({.role = role, .key = key, .values = {}});
+  Column& column = columns_[found->second];
+  rows_ = std::max(rows_, row + 1);
+  if (column.values.size() <= row) column.values.resize(row + 1);
+  column.values[row] = for_page(value);
+}
+
+bool ReportColumns::axes_tell_rows_apart() const {
+  std::set<std::string> seen;
+  for (std::size_t row = 0; row < rows_; ++row) {
+    std::string text;
+    for (const Column& column : columns_)
+      if (column.role == Role::axis)
+        text += (row < column.values.size() ? column.values[row].dump() : "null") + "\n";
+    if (!seen.insert(text).second) return false;
+  }
+  return true;
+}
+
+Json ReportColumns::json(const std::vector<std::string>& left_out) const {
+  Json list = Json::array();
+  std::vector<std::pair<const Column*, std::vector<Json>>> said;
+  for (const Column& column : columns_) {
+    if (std::any_of(left_out.begin(), left_out.end(),
+                    [&](const std::string& ending) { return column.key.ends_with(ending); }))
+      continue;
+    std::vector<Json> values = column.values;
+    values.resize(rows_);
+    Json entry = {{"key", column.key}, {"role", word_of(column.role)}};
+    const auto same = std::find_if(said.begin(), said.end(),
+                                   [&](const auto& other) { return other.second == values; });
+    if (std::all_of(values.begin(), values.end(),
+                    [&](const Json& value) { return value == values.front(); }))
+      entry["constant"] = values.front();
+    else if (same != said.end())
+      entry["same_as"] = same - said.begin();
+    else if (!say_by_places(values, entry))
+      entry["values"] = packed_text(Json(values));
+    list.push_back(std::move(entry));
+    said.emplace_back(&column, std::move(values));
+  }
+  return list;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,292 @@
+// Pages of `sgdsim report` in a real browser: what they show equals the JSON, to all digits; mouse, keys,
+// touch and screen readers reach it; nothing is loaded, run or slow.
+import assert from "node:assert/strict";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { close_browser, file_in, open_browser, open_page, reason_to_skip, root, screenshot, sgdsim, time_of } from "./pages.mjs";
+
+const skip = reason_to_skip();
+const experiment = "app/experiments/googlenet_k80.json";
+const sweep = "app/sweeps/nodes_bandwidth.json";
+const slowest_ms = 100;
+
+let result, points;
+
+before(() => {
+  if (skip) return;
+  sgdsim(["run", experiment, "--set", "cluster.nodes=8", "--set", "iterations=3", "--timeline", file_in("timeline.json"), "--timeline-iterations", "0-2", "--out", file_in("result.json")]);
+  result = JSON.parse(readFileSync(file_in("result.json"), "utf8"));
+  sgdsim(["sweep", sweep, "--quiet", "--out", file_in("points.jsonl")]);
+  points = readFileSync(file_in("points.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  sgdsim(["report", file_in("result.json"), file_in("timeline.json"), "--out", file_in("result.html")]);
+  sgdsim(["report", file_in("points.jsonl"), sweep, "--title", "Nodes and bandwidth", "--out", file_in("sweep.html")]);
+});
+after(close_browser);
+
+const clean = (page) => assert.deepEqual(page.problems, []);
+
+test("one run: tiles and values equal the JSON", { skip }, async () => {
+  assert.ok(statSync(file_in("result.html")).size < 1_000_000);
+  const page = await open_page(file_in("result.html"));
+  const tiles = await page.$$eval(".tile dd[data-key]", (nodes) => nodes.map((node) => [node.dataset.key, node.dataset.exact, node.title]));
+  const expected = { iteration_us: result.metrics.iteration_us.mean, speedup: result.metrics.speedup, efficiency: result.metrics.efficiency, comm_exposed_us: result.metrics.comm_exposed_us };
+  for (const [key, value] of Object.entries(expected)) {
+    const tile = tiles.find((one) => one[0] === key);
+    assert.equal(tile[1], String(value), key);
+    assert.ok(tile[2].startsWith(String(value)), key);
+  }
+  // The figures below the bars are the parts of the iteration.
+  await page.click("#answer-0-breakdown details summary");
+  const cells = await page.$$eval("#answer-0-breakdown table tbody tr:first-child td", (nodes) => nodes.map((node) => node.textContent));
+  assert.equal(cells.at(-1), String(result.metrics.iteration_us.mean));
+  for (const key of ["forward_us", "backward_us"]) assert.ok(cells.includes(String(result.metrics[key])), key);
+  clean(page);
+});
+
+test("one run: the timeline has the slices of --timeline, and zooms by keys, wheel and drag", { skip }, async () => {
+  const events = JSON.parse(readFileSync(file_in("timeline.json"), "utf8")).traceEvents.filter((event) => event.ph === "X");
+  const page = await open_page(file_in("result.html"));
+  const plot = page.locator(".timeline").first();
+  await plot.scrollIntoViewIfNeeded();
+  await plot.focus();
+  const view = () => plot.evaluate((node) => node.timeline_window());
+  const whole = await view();
+  assert.equal(whole.first, Math.min(...events.map((event) => Math.round(event.ts * 1e6))));
+  assert.equal(whole.last, Math.max(...events.map((event) => Math.round(event.ts * 1e6) + Math.round(event.dur * 1e6))));
+  await page.keyboard.press("+");
+  const closer = await view();
+  assert.ok(closer.to - closer.from < whole.to - whole.from);
+  const box = await plot.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 35);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -300);
+  await page.keyboard.up("Control");
+  await page.waitForFunction((span) => { const now = document.querySelector(".timeline").timeline_window(); return now.to - now.from < span; }, closer.to - closer.from);
+  const before_drag = await view();
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 - 120, box.y + 35, { steps: 4 });
+  await page.mouse.up();
+  const after_drag = await view();
+  assert.ok(after_drag.from > before_drag.from);
+  await page.keyboard.press("0");
+  assert.deepEqual([(await view()).from, (await view()).to], [whole.first, whole.last]);
+  // Walking over the slices tells each with its picoseconds.
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  const told = await page.textContent(".figure-block .readout-line");
+  const [, name, start, length] = /: (.+?): start ([0-9.]+) us, length ([0-9.]+) us/.exec(told);
+  const match = events.find((event) => event.name === name && event.ts.toFixed(6) === start);
+  assert.ok(match, told);
+  assert.equal(match.dur.toFixed(6), length);
+  clean(page);
+});
+
+const iteration = (point) => point.metrics.iteration_us.mean;
+const better = (a, b) => (iteration(b) < iteration(a) ? b : a);
+
+test("a sweep: winners, curves and map equal the JSON, with the command of each point", { skip }, async () => {
+  const page = await open_page(file_in("sweep.html"));
+  const best = points.reduce(better);
+  assert.equal(await page.getAttribute("#table-0-winners [data-best]", "data-best"), String(iteration(best)));
+  // The table below the curves: one strategy per column, in the middle bandwidth.
+  await page.click("#table-0-curves details.alternative summary");
+  const head = await page.$$eval("#table-0-curves table thead th", (nodes) => nodes.map((node) => node.textContent));
+  const rows = await page.$$eval("#table-0-curves table tbody tr", (trs) => trs.map((tr) => [...tr.children].map((cell) => cell.textContent)));
+  assert.equal(rows.length, 8);
+  for (const row of rows)
+    for (const [column, strategy] of head.entries()) {
+      if (column === 0) continue;
+      const point = points.find((one) => one.axes["cluster.nodes"] === Number(row[0]) && one.axes["cluster.nic.bandwidth"] === "10 Gbps" && one.axes.strategy === strategy);
+      assert.equal(row[column], String(iteration(point)), `${strategy} at ${row[0]}`);
+    }
+  // The table below the map: the winner of every cell.
+  await page.click("#table-0-map details.alternative summary");
+  const across = await page.$$eval("#table-0-map table thead th", (nodes) => nodes.map((node) => node.textContent));
+  const cells = await page.$$eval("#table-0-map table tbody tr", (trs) => trs.map((tr) => [...tr.children].map((cell) => cell.textContent)));
+  let compared = 0;
+  for (const row of cells)
+    for (let column = 1; column < across.length; ++column) {
+      const here = points.filter((one) => one.axes["cluster.nodes"] === Number(across[column]) && one.axes["cluster.nic.bandwidth"] === row[0]);
+      const least = Math.min(...here.map(iteration));
+      const first = here.find((one) => Math.abs(iteration(one) - least) <= 1e-6 * least);
+      assert.ok(row[column].endsWith(`: ${iteration(first)}`), `${row[column]} at ${row[0]}`);
+      assert.ok(row[column].startsWith(first.axes.strategy));
+      ++compared;
+    }
+  assert.equal(compared, 56);
+  clean(page);
+});
+
+test("a sweep: hovering and clicking the map gives figures and a command that gives them again", { skip }, async () => {
+  const page = await open_page(file_in("sweep.html"));
+  const plot = page.locator("#table-0-map .plot");
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.4);
+  await page.waitForSelector("#table-0-map .tip:not([hidden])");
+  await page.waitForFunction(() => document.querySelector("#table-0-map .tip code").textContent.startsWith("sgdsim sweep"));
+  await page.mouse.click(box.x + box.width * 0.6, box.y + box.height * 0.4);
+  await page.waitForSelector("#table-0-map .readout .headline strong[data-exact]");
+  const shown = await page.getAttribute("#table-0-map .readout .headline strong", "data-exact");
+  const command = await page.textContent("#table-0-map .readout pre.command");
+  const words = command.split(" ").slice(1);
+  assert.equal(words.at(-2), "--shard");
+  const again = JSON.parse(sgdsim([...words, "--quiet"]));
+  assert.equal(String(iteration(again)), shown);
+  // Every value of the point, too.
+  await page.click("#table-0-map .readout details summary");
+  const values = await page.$$eval("#table-0-map .readout dd[data-key]", (nodes) => nodes.map((node) => [node.dataset.key, node.textContent]));
+  const flat = (object, start = "") => Object.entries(object).flatMap(([key, value]) => (value !== null && typeof value === "object" ? flat(value, `${start}${key}.`) : [[start + key, value]]));
+  for (const [key, value] of flat(again.metrics, "metrics.")) {
+    const found = values.find((one) => one[0] === key);
+    assert.ok(found && (found[1] === String(value) || found[1].startsWith(`${value} `)), `${key}: ${found?.[1]} for ${value}`);
+  }
+  clean(page);
+});
+
+test("a sweep: keys walk over curves and cells; choices and legends change what is drawn", { skip }, async () => {
+  const page = await open_page(file_in("sweep.html"));
+  await page.focus("#table-0-curves .plot");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  const heading = await page.textContent("#table-0-curves .readout h3");
+  assert.match(heading, /nodes 4/);
+  await page.focus("#table-0-map .plot");
+  await page.keyboard.press("ArrowRight");
+  assert.match(await page.textContent("#table-0-map .readout h3"), /nodes 2 · bandwidth 1 Gbps/);
+  await page.click("#table-0-curves .legend button >> nth=0");
+  assert.equal(await page.getAttribute("#table-0-curves .legend button >> nth=0", "aria-pressed"), "false");
+  await page.selectOption("#table-0-curves .controls select >> nth=0", "metrics.speedup");
+  await page.click("#table-0-curves details.alternative summary");
+  const cell = await page.textContent("#table-0-curves table tbody tr:first-child td:nth-child(3)");
+  assert.ok(points.some((point) => String(point.metrics.speedup) === cell));
+  await page.click("#table-0-map button:has-text('Figure')");
+  await page.waitForSelector("#table-0-map .scale");
+  await page.fill("#table-0-points input", "100 Gbps");
+  await page.waitForFunction(() => document.querySelector("#table-0-points [role=status]").textContent.endsWith("of 64"));
+  clean(page);
+});
+
+test("every other kind of answer has its part", { skip }, async () => {
+  const write = (name, words, codes) => writeFileSync(file_in(name), sgdsim([...words, "--format", "json"], { codes }));
+  write("plan.json", ["plan", experiment]);
+  write("validation.json", ["validate", "models/strategy/data/pytorch_ddp_dgx1.json", "--rows"], [0, 5]);
+  write("collective.json", ["collective", "-a", "auto", "-n", "1 MiB", "-c", "topologies/data/dgx_h100_4.json"]);
+  write("best.json", ["sweep", sweep, "--minimize", "metrics.iteration_us"]);
+  write("tune.json", ["tune", experiment, "--axis", "strategy=wfbp,optimal"]);
+  write("advice.json", ["advise", "traces/data/bert_base_asc.json", "-c", "topologies/data/leaf_spine_144.json"]);
+  const files = ["plan", "validation", "collective", "best", "tune", "advice"].map((name) => file_in(`${name}.json`));
+  sgdsim(["report", ...files, experiment, "--out", file_in("kinds.html")]);
+  const page = await open_page(file_in("kinds.html"));
+  const plan = JSON.parse(readFileSync(files[0], "utf8"));
+  const least = Math.min(...plan.plans.filter((one) => one.iteration_us !== undefined).map((one) => one.iteration_us));
+  assert.equal(await page.getAttribute("#answer-0-winners [data-best]", "data-best"), String(least));
+  const validation = JSON.parse(readFileSync(files[1], "utf8"));
+  const cells = await page.$$eval("#answer-1-verdict tbody td", (nodes) => nodes.map((node) => node.textContent));
+  for (const key of ["rows", "median_percent", "p90_percent", "max_percent"]) assert.ok(cells.includes(String(validation.suites[0].held[key])), key);
+  await page.focus("#answer-1-suite-0 .plot");
+  await page.keyboard.press("ArrowRight");
+  const told = await page.textContent("#answer-1-suite-0 .readout-line");
+  const rows = validation.suites[0].cases.flatMap((one) => one.rows);
+  const first = rows.reduce((a, b) => (b.measured_us < a.measured_us ? b : a));
+  assert.ok(told.includes(`measured ${first.measured_us} us; predicted ${first.predicted_us} us`), told);
+  assert.match(await page.textContent("#answer-4-tune pre.command"), new RegExp(`^sgdsim run ${experiment}`));
+  for (const theme of ["light", "dark"]) { await page.emulateMedia({ colorScheme: theme }); await screenshot(page, `kinds-${theme}`); }
+  clean(page);
+});
+
+test("hostile names are shown, not run", { skip }, async () => {
+  const hostile = `</script><script>window.hit=1</script><img src=x onerror=window.hit=2>"'&amp;\u{1F4A5}`;
+  const long = "x".repeat(10_000);
+  const bad = { ...result, name: hostile, strategy: hostile, warnings: [hostile, long] };
+  writeFileSync(file_in("hostile.json"), JSON.stringify(bad));
+  const lines = points.slice(0, 16).map((point, number) => ({ ...point, of: 16, point: number, axes: { ...point.axes, strategy: number % 2 ? hostile : long }, warnings: [hostile] }));
+  writeFileSync(file_in("hostile.jsonl"), lines.map((line) => JSON.stringify(line) + "\n").join(""));
+  sgdsim(["report", file_in("hostile.json"), file_in("hostile.jsonl"), "--title", hostile, "--out", file_in("hostile.html")]);
+  const page = await open_page(file_in("hostile.html"), { width: 390, height: 844 });
+  assert.equal(await page.evaluate(() => window.hit), undefined);
+  assert.equal(await page.textContent("h1"), hostile);
+  assert.equal(await page.evaluate(() => document.querySelectorAll("img").length), 0);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await page.focus("#table-0-curves .plot");
+  await page.keyboard.press("ArrowRight");
+  await page.waitForSelector("#table-0-curves .readout pre.command");
+  clean(page);
+});
+
+test("the page may load and run nothing but itself", { skip }, async () => {
+  const page = await open_page(file_in("result.html"));
+  const blocked = await page.evaluate(async () => {
+    const refused = [];
+    document.addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
+    await fetch("https://example.org/").catch(() => {});
+    const script = document.createElement("script");
+    script.textContent = "window.hit = 3";
+    document.body.append(script);
+    await new Promise((resume) => setTimeout(resume, 50));
+    return { refused, hit: window.hit };
+  });
+  assert.ok(blocked.refused.includes("connect-src"));
+  assert.ok(blocked.refused.some((directive) => directive.startsWith("script-src")));
+  assert.equal(blocked.hit, undefined);
+});
+
+test("two widths, two themes, print: nothing is cut off, and everything has a name", { skip }, async () => {
+  for (const [name, width, height] of [["phone", 390, 844], ["wide", 1440, 900]])
+    for (const theme of ["light", "dark"])
+      for (const file of ["sweep", "result"]) {
+        const page = await open_page(file_in(`${file}.html`), { width, height, theme, touch: name === "phone" });
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${file} is wider than ${name}`);
+        const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        assert.equal(/rgb\((\d+)/.exec(background)[1] < 128, theme === "dark");
+        const nameless = await page.$$eval("button, select, input, [role=img], [role=region]", (nodes) => nodes.filter((node) => !(node.getAttribute("aria-label") || node.closest("label")?.textContent || node.textContent).trim()).length);
+        assert.equal(nameless, 0);
+        await screenshot(page, `${file}-${name}-${theme}`);
+        clean(page);
+        await page.context().close();
+      }
+  const page = await open_page(file_in("sweep.html"), { theme: "dark" });
+  await page.click("header button:has-text('Light')");
+  assert.match(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), /rgb\(24\d/);
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector("header button")).display === "none" || getComputedStyle(document.querySelector("header .no-print")).display === "none"), true);
+  if (process.env.SGDSIM_SCREENSHOTS) await page.pdf({ path: `${process.env.SGDSIM_SCREENSHOTS}/sweep.pdf` });
+});
+
+test("a hundred thousand points: first paint within a second, every interaction within 100 ms", { skip }, async () => {
+  const nodes = Array.from({ length: 125 }, (_, at) => 2 + 2 * at);
+  const bandwidths = Array.from({ length: 100 }, (_, at) => `${at + 1} Gbps`);
+  const strategies = ["wfbp", "sync_easgd", "mg_wfbp", "optimal", "ddp", "horovod", "bytescheduler", "p3"];
+  const axes = ["--axis", `cluster.nodes=${JSON.stringify(nodes)}`, "--axis", `cluster.nic.bandwidth=${JSON.stringify(bandwidths)}`, "--axis", `strategy=${JSON.stringify(strategies)}`];
+  sgdsim(["sweep", experiment, "--set", "fidelity=closed_form", ...axes, "--quiet", "--out", file_in("many.jsonl")]);
+  sgdsim(["report", file_in("many.jsonl"), experiment, "--set", "fidelity=closed_form", ...axes, "--out", file_in("many.html")]);
+  assert.ok(statSync(file_in("many.html")).size < 15_000_000, String(statSync(file_in("many.html")).size));
+  await open_browser();
+  const page = await open_page(file_in("many.html"));
+  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+  await page.waitForSelector("html[data-idle=true]", { timeout: 30_000 });
+  const times = { paint };
+  const act = async (name, action) => { await time_of(page, action); times[name] = Math.min(await time_of(page, action), await time_of(page, action)); };
+  await act("another figure", () => { const select = document.querySelector("#table-0-curves select"); select.value = select.value === "metrics.speedup" ? "metrics.iteration_us.mean" : "metrics.speedup"; select.dispatchEvent(new Event("change")); });
+  await act("another bandwidth", () => { const select = document.querySelectorAll("#table-0-curves select")[3]; select.value = select.value === "7" ? "8" : "7"; select.dispatchEvent(new Event("change")); });
+  await act("map: winner or figure", () => { const [one, other] = document.querySelectorAll("#table-0-map .segmented button"); (one.getAttribute("aria-pressed") === "true" ? other : one).click(); });
+  await act("map: hover", () => { const plot = document.querySelector("#table-0-map .plot canvas"); const box = plot.getBoundingClientRect(); plot.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX: box.left + 100 + 300 * Math.random(), clientY: box.top + 100 })); });
+  await act("map: click", () => { const plot = document.querySelector("#table-0-map .plot canvas"); const box = plot.getBoundingClientRect(); plot.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.left + 100 + 300 * Math.random(), clientY: box.top + 100 })); });
+  await act("curves: key", () => document.querySelector("#table-0-curves .plot").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true })));
+  await act("points: sort", () => document.querySelectorAll("#table-0-points th button")[3].click());
+  await act("points: filter", () => { const input = document.querySelector("#table-0-points input"); input.value = input.value === "p3" ? "optimal" : "p3"; input.dispatchEvent(new Event("input")); });
+  await act("theme", () => { const buttons = document.querySelectorAll("header .segmented button"); (buttons[0].getAttribute("aria-pressed") === "true" ? buttons[2] : buttons[0]).click(); });
+  console.log(`# ${Object.entries(times).map(([name, time]) => `${name} ${Math.round(time)} ms`).join(", ")}; ${statSync(file_in("many.html")).size} B`);
+  await screenshot(page, "many");
+  clean(page);
+  assert.ok(times.paint < 1000);
+  for (const [name, time] of Object.entries(times)) if (name !== "paint") assert.ok(time < slowest_ms, `${name}: ${time} ms`);
+});
+
+test("figures are rounded as the program rounds them", { skip }, async () => {
+  const { rounded, short_duration, short_size } = await import(`${root}/web/common/figures.js`);
+  const rows = JSON.parse(readFileSync(`${root}/tests/data/short_figures.json`, "utf8"));
+  const functions = { rounded, short_duration, short_size };
+  assert.ok(rows.length > 20);
+  for (const row of rows) assert.equal(functions[row.function](...row.arguments), row.text, JSON.stringify(row));
+});

@@ -1,0 +1,403 @@
+// `sgdsim report`: what stands in a page is what was in the files, and nothing in a file can become
+// more than text.
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <map>
+#include <zlib.h>
+
+#include "app/report/packing.h"
+#include "app/report/report_data.h"
+#include "app/table.h"
+#include "sim/core/error.h"
+#include "tests/run_program.h"
+#include "tests/source_tree.h"
+
+namespace sgdsim {
+namespace {
+
+const std::string experiment = "app/experiments/googlenet_k80.json";
+const std::string sweep_file = "app/sweeps/nodes_bandwidth.json";
+const std::string data_begins = R"(<script type="application/json" id="data">)";
+
+std::string bytes_of_base64(const std::string& text) {
+  const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  uint32_t group = 0;
+  int bits = 0;
+  for (const char letter : text) {
+    if (letter == '=') break;
+    group = group << 6U | static_cast<uint32_t>(letters.find(letter));
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(group >> static_cast<unsigned>(bits) & 255U);
+  }
+  return bytes;
+}
+
+// Backwards from what app/report/packing.h writes, by zlib's own reader.
+Json unpacked_data(const Json& json) {
+  if (!json.is_object() || !json.contains("deflated")) return json;
+  const std::string packed = bytes_of_base64(json["deflated"]);
+  std::string text(256'000'000 / 16, '\0');
+  uLongf length = text.size();
+  REQUIRE(uncompress(reinterpret_cast<Bytef*>(text.data()), &length,
+                     reinterpret_cast<const Bytef*>(packed.data()), packed.size()) == Z_OK);
+  return Json::parse(text.substr(0, length));
+}
+
+Json data_in(const std::string& page) {
+  const std::size_t start = page.find(data_begins);
+  REQUIRE(start != std::string::npos);
+  const std::size_t first = start + data_begins.size();
+  return Json::parse(page.substr(first, page.find("</script", first) - first));
+}
+
+std::string page_of(const std::vector<std::string>& files,
+                    const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {"report"};
+  words.insert(words.end(), files.begin(), files.end());
+  words.insert(words.end(), more.begin(), more.end());
+  const Ran ran = run_sgdsim(words);
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  return ran.out;
+}
+
+std::vector<Json> column_values(const Json& table, const Json& column) {
+  const auto rows = table["rows"].get<std::size_t>();
+  if (column.contains("constant")) return std::vector<Json>(rows, column["constant"]);
+  if (column.contains("same_as"))
+    return column_values(table, table["columns"][column["same_as"].get<std::size_t>()]);
+  if (column.contains("values")) {
+    const Json values = unpacked_data(column["values"]);
+    return {values.begin(), values.end()};
+  }
+  const Json dictionary = unpacked_data(column["dictionary"]);
+  std::vector<Json> values;
+  for (const Json& place : unpacked_data(column["places"]))
+    values.push_back(dictionary[place.get<std::size_t>()]);
+  return values;
+}
+
+// Every number of an object by its path.
+void numbers_in(const Json& object, const std::string& before, std::map<std::string, Json>& found) {
+  for (const auto& [name, member] : object.items())
+    if (member.is_object())
+      numbers_in(member, before + name + ".", found);
+    else if (member.is_number())
+      found[before + name] = member;
+}
+
+std::vector<Json> lines_of(const std::string& text) {
+  std::vector<Json> lines;
+  for (const std::string& line : house::split(text, '\n'))
+    if (!line.empty()) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+TEST_CASE("report: single answers stand in the page as they were written") {
+  const std::vector<std::vector<std::string>> commands = {
+      {"run", experiment, "--set", "cluster.nodes=8"},
+      {"plan", experiment},
+      {"validate", "models/strategy/data/pytorch_ddp_dgx1.json", "--rows"},
+      {"collective", "-a", "auto", "-n", "1 MiB", "-c", "topologies/data/dgx_h100_4.json"},
+      {"sweep", sweep_file, "--minimize", "metrics.iteration_us"},
+      {"tune", experiment, "--axis", "strategy=wfbp,optimal"},
+      {"layout", "llama3.1_8b", "--gpus", "8", "-c", "topologies/data/dgx_h100_4.json"},
+  };
+  for (std::vector<std::string> words : commands) {
+    INFO(words.front());
+    words.insert(words.end(), {"--format", "json"});
+    const Ran ran = run_sgdsim(words);
+    REQUIRE(!ran.out.empty());
+    const Temporary file(Temporary::Kind::file, ran.out);
+    const Json data = data_in(page_of({file.name()}));
+    REQUIRE(data["documents"].size() == 1);
+    CHECK(unpacked_data(data["documents"][0]["value"]) == Json::parse(ran.out));
+  }
+}
+
+TEST_CASE("report: every figure of every point is in the columns, all digits") {
+  const Ran ran = run_sgdsim({"sweep", sweep_file, "--quiet"});
+  const Temporary file(Temporary::Kind::file, ran.out);
+  const std::vector<Json> lines = lines_of(ran.out);
+  const Json data = data_in(page_of({file.name(), sweep_file}));
+  REQUIRE(data["tables"].size() == 1);
+  const Json& table = data["tables"][0];
+  CHECK(table["rows"] == lines.size());
+  CHECK(table["of"] == lines.size());
+  std::map<std::string, std::vector<Json>> columns;
+  for (const Json& column : table["columns"])
+    columns[column["role"].get<std::string>() + " " + column["key"].get<std::string>()] =
+        column_values(table, column);
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    std::map<std::string, Json> numbers;
+    Json line = lines[row];
+    const Json axes = line["axes"];
+    for (const char* other : {"axes", "of"}) line.erase(other);
+    numbers_in(line, "", numbers);
+    REQUIRE(numbers.size() >= 15);
+    for (const auto& [key, value] : numbers) {
+      INFO(key << " of line " << row);
+      REQUIRE(columns.contains("figure " + key));
+      CHECK(columns["figure " + key][row] == value);
+    }
+    for (const auto& [field, value] : axes.items()) CHECK(columns["axis " + field][row] == value);
+  }
+}
+
+TEST_CASE("report: the commands of a point give that point") {
+  const Ran ran = run_sgdsim({"sweep", experiment, "--axis", "cluster.nodes=2..8", "--axis",
+                              R"(strategy=["wfbp",{"name":"ddp","bucket":"1 MiB"}])", "--quiet"});
+  const Temporary file(Temporary::Kind::file, ran.out);
+  const std::vector<Json> lines = lines_of(ran.out);
+  REQUIRE(lines.size() == 6);
+  const Json data = data_in(
+      page_of({file.name(), experiment}, {"--axis", "cluster.nodes=2..8", "--axis",
+                                          R"(strategy=["wfbp",{"name":"ddp","bucket":"1 MiB"}])"}));
+  const Json& commands = data["tables"][0]["commands"];
+  std::vector<std::string> words = {"sweep"};
+  for (const std::string word : commands["sweep"]) words.push_back(word);
+  words.insert(words.end(), {"--shard", "5/6", "--quiet"});
+  CHECK(Json::parse(run_sgdsim(words).out) == lines[5]);
+  words = {"run"};
+  for (const std::string word : commands["run"]) words.push_back(word);
+  words.insert(words.end(), {"--set", "cluster.nodes=8", "--set",
+                             R"(strategy={"name":"ddp","bucket":"1 MiB"})", "--format", "json"});
+  const Json result = Json::parse(run_sgdsim(words).out);
+  CHECK(result["id"] == lines[5]["id"]);
+  CHECK(result["iteration_ps"] == lines[5]["iteration_ps"]);
+  // Of another sweep: refused instead of naming commands that give something else.
+  const Ran other = run_sgdsim({"report", file.name(), sweep_file});
+  CHECK(other.exit_code == 2);
+  CHECK(other.log.find("asks for other points than those of") != std::string::npos);
+}
+
+TEST_CASE("report: a timeline keeps its picoseconds") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string timeline = folder.name() + "/timeline.json";
+  const Ran ran = run_sgdsim({"run", experiment, "--timeline", timeline, "--format", "json"});
+  const Temporary result(Temporary::Kind::file, ran.out);
+  const Json data = data_in(page_of({result.name(), timeline}));
+  REQUIRE(data["timelines"].size() == 1);
+  const Json& shown = data["timelines"][0];
+  CHECK(shown["config"] == Json::parse(ran.out)["id"]);
+  const Json written = Json::parse(read_text(timeline));
+  std::size_t at = 0;
+  const Json start = unpacked_data(shown["start_ps"]), length = unpacked_data(shown["length_ps"]),
+             name = unpacked_data(shown["name"]), names = unpacked_data(shown["names"]);
+  for (const Json& event : written["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    CHECK(start[at].get<int64_t>() == std::llround(event["ts"].get<double>() * 1e6));
+    CHECK(length[at].get<int64_t>() == std::llround(event["dur"].get<double>() * 1e6));
+    CHECK(names[name[at].get<std::size_t>()] == event["name"]);
+    ++at;
+  }
+  CHECK(at == shown["count"]);
+  CHECK(at > 100);
+}
+
+TEST_CASE("report: results side by side, varied in the fields that differ") {
+  const Temporary folder(Temporary::Kind::folder);
+  std::vector<std::string> files;
+  for (const char* nodes : {"4", "8"}) {
+    files.push_back(folder.name() + "/" + nodes + ".json");
+    run_sgdsim(
+        {"run", experiment, "--set", std::string("cluster.nodes=") + nodes, "--out", files.back()});
+  }
+  const Json data = data_in(page_of(files));
+  const Json& table = data["tables"][0];
+  std::vector<std::string> axes;
+  for (const Json& column : table["columns"])
+    if (column["role"] == "axis") axes.push_back(column["key"]);
+  CHECK(axes == std::vector<std::string>{"cluster.nodes"});
+  CHECK(data["documents"].size() == 2);
+}
+
+const std::string hostile = "</script><script>alert(1)</script><!-- \"'&amp; \xF0\x9F\x92\xA5";
+
+TEST_CASE("report: names are text, whatever they look like") {
+  Json result = Json::parse(run_sgdsim({"run", experiment, "--format", "json"}).out);
+  for (const std::string& name : {hostile, std::string(10'000, 'x'), std::string("/* data */")}) {
+    result["name"] = name;
+    const Temporary file(Temporary::Kind::file, result.dump());
+    const std::string page = page_of({file.name()}, {"--title", name});
+    const Json data = data_in(page);
+    CHECK(unpacked_data(data["documents"][0]["value"])["name"] == name);
+    CHECK(data["title"] == name);
+    const std::size_t start = page.find(data_begins) + data_begins.size();
+    const std::string inside = page.substr(start, page.find("</script", start) - start);
+    CHECK(inside.find_first_of("<>&") == std::string::npos);
+    CHECK(page.find("alert(1)") > start);
+  }
+}
+
+TEST_CASE("report: whole numbers that a browser cannot hold stay exact") {
+  const struct {
+    const char* reason;
+    Json value;
+    Json shown;
+  } rows[] = {
+      {"the largest a double holds", int64_t{9007199254740992}, int64_t{9007199254740992}},
+      {"one more", int64_t{9007199254740993}, "9007199254740993"},
+      {"the largest time", int64_t{1} << 62, "4611686018427387904"},
+      {"below zero", -(int64_t{1} << 62), "-4611686018427387904"},
+      {"a fraction", 0.1, 0.1},
+      {"inside", Json::array({Json{{"a", uint64_t{1} << 63}}}),
+       Json::array({Json{{"a", "9223372036854775808"}}})},
+  };
+  for (const auto& row : rows) {
+    INFO(row.reason);
+    CHECK(for_page(row.value) == row.shown);
+  }
+}
+
+// The text of a point that no other has.
+std::string point_line(int number, int of, const std::string& id = "sha256:00") {
+  auto figure = [&](int salt) {  // 17 digits, without a pattern
+    return std::to_string(1e4 + number % 977) +
+           std::to_string((static_cast<int64_t>(number) * 7919 + salt * 104729) * 15485863 %
+                          99'999'989);
+  };
+  std::string line = R"({"schema":"sgdsim/point/1","sweep":"0123456789abcdef","point":)" +
+                     std::to_string(number) + ",\"of\":" + std::to_string(of) + ",\"id\":\"" + id +
+                     R"(","axes":{"cluster.nodes":)" + std::to_string(number / 8) +
+                     R"(,"strategy":"s)" + std::to_string(number % 8) + R"("},"iteration_ps":)" +
+                     std::to_string(1'000'000'007LL + number) +
+                     R"(,"metrics":{"iteration_us":{"mean":)" + figure(0);
+  int salt = 0;
+  for (const char* key : {"p50", "p95", "p99", "max"})
+    line += ",\"" + std::string(key) + "\":" + figure(++salt);
+  line += ",\"n\":10}";
+  for (const char* key : {"forward_us", "backward_us", "update_us", "comm_total_us",
+                          "comm_exposed_us", "comm_overlapped_us", "waiting_us", "idle_us",
+                          "overlap_ratio", "throughput_samples_per_s", "speedup", "efficiency"})
+    line += ",\"" + std::string(key) + "\":" + figure(++salt);
+  return line + "}}\n";
+}
+
+TEST_CASE("report: sizes") {
+  const Temporary result(Temporary::Kind::file,
+                         run_sgdsim({"run", experiment, "--format", "json"}).out);
+  CHECK(page_of({result.name()}).size() < 1'000'000);
+#ifndef SGDSIM_SANITIZED
+  // Every figure of every point has all digits and no pattern: the worst there is.
+  constexpr int count = 100'000;
+  std::string text;
+  for (int i = 0; i < count; ++i) text += point_line(i, count);
+  const Temporary file(Temporary::Kind::file, text);
+  const std::string page = page_of({file.name()});
+  CHECK(page.size() < 15'000'000);
+  const Json data = data_in(page);
+  const Json& table = data["tables"][0];
+  CHECK(table["rows"] == count);
+  bool has_mean = false;
+  for (const Json& column : table["columns"])
+    has_mean = has_mean || column["key"] == "metrics.iteration_us.mean";
+  CHECK(has_mean);
+  CHECK(!table["left_out"].empty());
+#endif
+}
+
+TEST_CASE("report: what an interrupted sweep left, and shards") {
+  const std::string first = point_line(0, 3) + point_line(2, 3);
+  const Temporary torn(Temporary::Kind::file, first + point_line(1, 3).substr(0, 100));
+  const Json data = data_in(page_of({torn.name()}));
+  CHECK(data["tables"][0]["rows"] == 2);
+  CHECK(data["notes"].size() == 1);
+  CHECK(data["tables"][0]["notes"] == Json::array({"1 of 3 points of the sweep are missing"}));
+  const Temporary whole(Temporary::Kind::file, first),
+      rest(Temporary::Kind::file, point_line(1, 3));
+  const Json joined = data_in(page_of({whole.name(), rest.name()}));
+  REQUIRE(joined["tables"].size() == 1);
+  for (const Json& column : joined["tables"][0]["columns"])
+    if (column["key"] == "point")
+      CHECK(column_values(joined["tables"][0], column) == std::vector<Json>{0, 1, 2});
+}
+
+TEST_CASE("report: what is refused, and how") {
+  const std::string result = run_sgdsim({"run", experiment, "--format", "json"}).out;
+  Json without_messages = Json::parse(result), with_words = without_messages;
+  without_messages.erase("messages");
+  with_words["metrics"]["iteration_us"]["mean"] = "fast";
+  const std::string one_line = Json::parse(result).dump() + "\n";
+  const struct {
+    const char* reason;
+    std::string content;
+    const char* said;
+  } rows[] = {
+      {"empty", "", "is empty; expected what sgdsim run, sweep, plan"},
+      {"blanks", " \n\t\n", "is empty; expected what sgdsim run, sweep, plan"},
+      {"no JSON", "hello", "not JSON"},
+      {"half of an answer", result.substr(0, result.size() / 2), "not JSON"},
+      {"a list", "[1, 2]", "there is no field \"schema\"; expected what sgdsim run"},
+      {"no schema", "{}", "there is no field \"schema\"; expected what sgdsim run"},
+      {"a schema that is no text", R"({"schema": 7})", "there is no field \"schema\""},
+      {"another kind", R"({"schema": "sgdsim/cluster/1"})",
+       "a report cannot show \"sgdsim/cluster/1\"; expected what sgdsim run"},
+      {"a field is missing", without_messages.dump(), "does not fit `sgdsim schema`"},
+      {"a word in place of a number", with_words.dump(), "/metrics/iteration_us/mean"},
+      {"two kinds of lines", one_line + point_line(0, 1),
+       ":2: expected sgdsim/result/1 as in the lines before, got sgdsim/point/1"},
+      {"garbage between lines", point_line(0, 2) + "hello\n" + point_line(1, 2),
+       ":2: expected a JSON object per line, got hello"},
+      {"a plan and more", R"({"schema": "sgdsim/plan/1", "plans": []})" + std::string("\n{}\n"),
+       ":2: expected nothing after the object of line 1"},
+      {"a point twice", point_line(0, 2) + point_line(0, 2), "point 0 occurs twice"},
+      {"a point too far", point_line(0, 2) + point_line(7, 2),
+       "point 7 of 2 is none of a sweep of 2 points"},
+      {"NaN", R"({"schema": "sgdsim/tune/1", "value": NaN})", "not JSON"},
+      {"a key twice", R"({"schema": "sgdsim/plan/1", "schema": "sgdsim/plan/1"})", "twice"},
+      {"a number beyond all", R"({"schema": "sgdsim/tune/1", "value": 1e999})", ""},
+      {"a timeline without slices",
+       R"({"displayTimeUnit":"ns","otherData":{"tool":"sgdsim","version":"0","config":""},)"
+       R"("traceEvents":[]})",
+       "expected at least one slice"},
+      {"a timeline that ends early", R"({"displayTimeUnit":"ns","otherData":{"tool":"sgdsim",)",
+       "not JSON"},
+      {"only a question", read_text(SGDSIM_SOURCE_DIR "/" + experiment), "is a question"},
+  };
+  for (const auto& row : rows) {
+    INFO(row.reason);
+    const Temporary file(Temporary::Kind::file, row.content);
+    const Ran ran = run_sgdsim({"report", file.name()});
+    INFO(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.out.empty());
+    CHECK(ran.log.starts_with("sgdsim: " + file.name()));
+    CHECK(ran.log.find(row.said) != std::string::npos);
+    CHECK(std::count(ran.log.begin(), ran.log.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("report: pages round figures by the same table as the program") {
+  const Json rows = Json::parse(read_text(SGDSIM_SOURCE_DIR "/tests/data/short_figures.json"));
+  REQUIRE(rows.size() > 20);
+  for (const Json& row : rows) {
+    CAPTURE(row.dump());
+    const Json& arguments = row["arguments"];
+    const std::string function = row["function"];
+    const double value = arguments[0];
+    const std::string text = function == "short_size" ? short_size(value)
+                             : function == "rounded"  ? rounded(value, arguments[1])
+                                                      : short_duration(value, arguments[1]);
+    CHECK(text == row["text"]);
+  }
+}
+
+TEST_CASE("report: an output replaces reports and nothing else") {
+  const Temporary result(Temporary::Kind::file,
+                         run_sgdsim({"run", experiment, "--format", "json"}).out);
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string out = folder.name() + "/report.html";
+  const std::vector<std::string> words = {"report", result.name(), "--out", out};
+  CHECK(run_sgdsim(words).exit_code == 0);
+  CHECK(run_sgdsim(words).exit_code == 0);
+  const Temporary other(Temporary::Kind::file, "<!DOCTYPE html>\n<p>mine</p>\n");
+  CHECK(run_sgdsim({"report", result.name(), "--out", other.name()}).exit_code == 2);
+  CHECK(run_sgdsim({"report", result.name(), "--out", result.name()}).exit_code == 2);
+}
+
+}  // namespace
+}  // namespace sgdsim

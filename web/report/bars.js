@@ -1,0 +1,47 @@
+// Bars of what a time is the sum of, one per row, with a table of the same figures.
+import { clipped, element, table } from "../common/dom.js";
+import { exact_figure, short_figure, words_of } from "../common/figures.js";
+
+// Parts of an iteration, which add up to it; each with its colour.
+export const iteration_parts = [
+  { key: "forward_us", name: "forward", colour: "var(--forward)" },
+  { key: "backward_us", name: "backward", colour: "var(--backward)" },
+  { key: "update_us", name: "update", colour: "var(--update)" },
+  { key: "compression_us", name: "compression", colour: "var(--compression)" },
+  { key: "comm_exposed_us", name: "exposed communication", colour: "var(--exposed)" },
+];
+
+// `rows`: [{label, values: {key: number}, total, note}]; `parts` as above. Rows with `on_pick` are buttons.
+export function stacked_bars(caption, parts, rows, { total_key = "total_us", with_table = true, on_pick } = {}) {
+  const used = parts.filter((part) => rows.some((row) => row.values[part.key] > 0));
+  const widest = Math.max(...rows.map((row) => row.total ?? 0), 0) || 1;
+  const legend = element("ul", { class: "legend", "aria-hidden": "true" }, used.map((part) =>
+    element("li", { class: "small" }, element("span", { class: "swatch", style: { background: part.colour } }), part.name)));
+  const list = element("div", { class: "bars" }, rows.map((row) => bar(row, used, widest, total_key, on_pick)));
+  const figures = element("details", { class: "alternative" }, element("summary", {}, "Figures of these bars"),
+    table(caption, [{ title: "" }, ...used.map((part) => ({ title: `${part.name}, ${unit_word(part.key)}`, figure: true })), { title: `sum, ${unit_word(total_key)}`, figure: true }],
+      rows.map((row) => [clipped(row.label, 200), ...used.map((part) => plain(row.values[part.key])), plain(row.total)])));
+  return element("figure", { class: "figure-block", "aria-label": caption }, legend, list, with_table && figures);
+}
+
+const plain = (value) => (value === undefined || value === null ? "–" : String(value));
+const unit_word = (key) => exact_figure(1, key).split(" ").slice(1).join(" ") || words_of(key);
+
+function bar(row, parts, widest, total_key, on_pick) {
+  const said = parts.filter((part) => row.values[part.key] > 0)
+    .map((part) => `${part.name} ${exact_figure(row.values[part.key], part.key)}`).join("; ");
+  const track = element("div", { class: "bar-track" }, parts.map((part) => {
+    const value = row.values[part.key];
+    if (!(value > 0)) return null;
+    const share = row.total > 0 ? ` (${(100 * value / row.total).toFixed(1)} %)` : "";
+    return element("span", {
+      class: "bar-part", title: `${part.name}: ${exact_figure(value, part.key)}${share}`,
+      style: { width: `${100 * value / widest}%`, background: part.colour },
+    });
+  }));
+  const label = on_pick
+    ? element("button", { type: "button", class: "plain bar-label", on: { click: () => on_pick(row) } }, clipped(row.label))
+    : element("span", { class: "bar-label" }, clipped(row.label));
+  return element("div", { class: "bar-row", role: "group", "aria-label": `${clipped(row.label, 200)}: ${exact_figure(row.total, total_key)}: ${said}` },
+    label, track, element("span", { class: "bar-value number" }, short_figure(row.total, total_key), row.note && element("span", { class: "muted" }, ` ${row.note}`)));
+}

@@ -1,0 +1,207 @@
+// The parts of the page for single answers: a function per kind, each giving sections.
+import { clipped, command_block, element, shell_word, table } from "../common/dom.js";
+import { exact_figure, short_figure, short_size, words_of } from "../common/figures.js";
+import { iteration_parts, stacked_bars } from "./bars.js";
+import { value_text } from "./data.js";
+import { fit_sections } from "./fit.js";
+import { json_tree, save_button } from "./json_view.js";
+import { setting_of } from "./readout.js";
+import { timeline_of_messages, timeline_view } from "./timeline.js";
+import { validation_sections } from "./validation.js";
+
+// `document`: {file, schema, value, id}; `asked`: files of experiments that were given.
+export function document_sections(document, asked, timelines) {
+  const make = {
+    "sgdsim/result/1": result_sections, "sgdsim/plan/1": plan_sections, "sgdsim/best/1": best_sections,
+    "sgdsim/tune/1": tune_sections, "sgdsim/validation/1": validation_sections, "sgdsim/fit/1": fit_sections,
+    "sgdsim/advice/1": advice_sections, "sgdsim/layouts/1": layouts_sections, "sgdsim/collective/1": collective_sections,
+    "sgdsim/collective-sweep/1": () => [],
+  }[document.schema];
+  return make(document, asked, timelines);
+}
+
+// Where several answers stand on a page, each part says whose it is.
+const section = (document, name, title, ...content) =>
+  element("section", { class: "card", id: `${document.id}-${name}` },
+    element("h2", {}, title, document.several && name !== "overview" && element("span", { class: "muted of" }, ` ${clipped(document.value.name ?? document.file, 60)}`)), ...content);
+
+// Figures in a row of tiles; every tile has all digits as its title.
+export function tiles(list) {
+  return element("dl", { class: "tiles" }, list.filter((tile) => tile.value !== undefined && tile.value !== null).map(({ name, value, key, note }) =>
+    element("div", { class: "tile" }, element("dt", {}, name),
+      element("dd", { class: "number", title: exact_figure(value, key), "data-key": key, "data-exact": String(value) }, figure_and_unit(short_figure(value, key))),
+      note && element("dd", { class: "small muted" }, note))));
+}
+
+function figure_and_unit(text) {
+  const [number, ...unit] = text.split(" ");
+  return [number, unit.length > 0 && element("span", { class: "unit" }, ` ${unit.join(" ")}`)];
+}
+
+export const warning_list = (warnings) => (warnings?.length
+  ? element("div", { role: "note", "aria-label": "Warnings" }, warnings.slice(0, 50).map((text) => element("p", { class: "notice warning" }, clipped(text, 1000))), warnings.length > 50 && element("p", { class: "muted" }, `${warnings.length - 50} more`))
+  : null);
+
+const experiment_word = (asked) => shell_word(asked.find((one) => one.schema !== "sgdsim/sweep/1")?.file ?? "EXPERIMENT");
+
+// ---- a result
+
+function result_sections(document, _asked, timelines) {
+  const result = document.value;
+  const { metrics } = result;
+  const said = [result.strategy && `strategy ${result.strategy}`, result.collective && `over ${result.collective}`, result.workers && `${result.workers} workers`,
+    result.compression && result.compression !== "none" && `compression ${result.compression}`, result.synchronization && result.synchronization !== "none" && `synchronization ${result.synchronization}`,
+    result.fidelity && `fidelity ${result.fidelity}${result.path ? ` (${result.path})` : ""}`].filter(Boolean).map((text) => clipped(text, 200)).join(", ");
+  const values = Object.fromEntries(iteration_parts.map(({ key }) => [key, metrics[key]]).filter(([, value]) => value !== undefined));
+  const iterations = metrics.iteration_us;
+  const overview = section(document, "overview", clipped(result.name || "Result", 120),
+    element("p", { class: "muted" }, said),
+    tiles([
+      { name: "iteration", value: iterations.mean, key: "iteration_us" }, { name: "speed-up", value: metrics.speedup, key: "speedup" },
+      { name: "efficiency", value: metrics.efficiency, key: "efficiency" }, { name: "exposed", value: metrics.comm_exposed_us, key: "comm_exposed_us" },
+      { name: "communication", value: metrics.comm_total_us, key: "comm_total_us" }, { name: "overlap", value: metrics.overlap_ratio, key: "overlap_ratio" },
+      { name: "throughput", value: metrics.throughput_samples_per_s || undefined, key: "throughput_samples_per_s" },
+      { name: "on the wire", value: metrics.wire_B || undefined, key: "wire_B", note: "per iteration" },
+    ]),
+    iterations.n > 1 && element("p", { class: "small muted number" }, `${iterations.n} iterations: median ${short_figure(iterations.p50, "p50_us")}, 95 % within ${short_figure(iterations.p95, "p95_us")}, 99 % within ${short_figure(iterations.p99, "p99_us")}, longest ${short_figure(iterations.max, "max_us")}`),
+    warning_list(result.warnings));
+  const breakdown = section(document, "breakdown", "Breakdown",
+    Object.keys(values).length > 1 && stacked_bars("What an iteration consists of", iteration_parts, [{ label: "iteration", values, total: iterations.mean }], { total_key: "iteration_us" }),
+    critical_bars(result), workers_bars(result), busiest_links(result));
+  const own = timelines.filter((timeline) => timeline.config === result.id);
+  const lines = own.map((timeline) => timeline_view(timeline, `Timeline of ${clipped(result.name || "the run", 60)}`));
+  if (lines.length === 0 && result.messages.length > 0) {
+    lines.push(element("p", { class: "small muted" }, "The gradient messages of the last iteration. For compute too, run with --timeline FILE and give that file to sgdsim report."),
+      timeline_view(timeline_of_messages(result.messages), "Gradient messages of the last iteration"));
+  }
+  const again = section(document, "inputs", "Inputs", element("p", {}, "The experiment as it was played, complete. Saved, it gives the same result again, with the same id:"),
+    element("div", { class: "row" }, save_button("Save experiment.json", "experiment.json", result.inputs)),
+    command_block("sgdsim run experiment.json --format json"),
+    element("p", { class: "small mono muted" }, result.id), json_tree("experiment", result.inputs));
+  return [overview, breakdown, lines.length > 0 && section(document, "timeline", "Timeline", ...lines), again].filter(Boolean);
+}
+
+function critical_bars(result) {
+  if (!result.critical) return null;
+  const colours = { forward: "var(--forward)", backward: "var(--backward)", update: "var(--update)", encoding: "var(--compression)", decoding: "var(--compression)", messages: "var(--message)", broadcasts: "var(--message)", waiting: "var(--waiting)" };
+  const sums = new Map();
+  for (const part of result.critical.parts) sums.set(part.what, (sums.get(part.what) ?? 0) + part.length_us);
+  const parts = [...sums.keys()].map((what) => ({ key: `${what}_us`, name: what, colour: colours[what] ?? "var(--series-8)" }));
+  return element("div", { class: "part" }, element("h3", {}, "What waited for each other"),
+    element("p", { class: "small muted" }, `The chain that decides the time of ${result.critical.iterations} iterations: nothing else would have let them end sooner.`),
+    stacked_bars("Critical chain", parts, [{ label: "chain", values: Object.fromEntries([...sums].map(([what, value]) => [`${what}_us`, value])), total: result.critical.length_us }], { total_key: "length_us" }));
+}
+
+function workers_bars(result) {
+  if (!result.per_worker?.length) return null;
+  const rows = result.per_worker.map((worker, index) => {
+    const values = Object.fromEntries(iteration_parts.map(({ key }) => [key, worker[key] ?? 0]));
+    return { label: `worker ${index}`, values, total: Object.values(values).reduce((sum, value) => sum + value, 0) };
+  });
+  return element("details", {}, element("summary", {}, `Each of ${rows.length} workers`), stacked_bars("Breakdown by worker", iteration_parts, rows.slice(0, 128), { total_key: "iteration_us" }), rows.length > 128 && element("p", { class: "muted small" }, "The first 128 are drawn."));
+}
+
+function busiest_links(result) {
+  if (!result.busiest?.length) return null;
+  return table("Busiest links", [{ title: "link" }, { title: "from" }, { title: "to" }, { title: "in use", figure: true }, { title: "carried", figure: true }],
+    result.busiest.map((link) => [clipped(link.kind), clipped(link.from), clipped(link.to), `${short_figure(100 * link.utilisation, "x_percent")}`, short_size(link.carried_B)]));
+}
+
+// ---- every strategy
+
+function plan_sections(document, asked) {
+  const { plans } = document.value;
+  const known = plans.filter((plan) => plan.iteration_us !== undefined).sort((a, b) => a.iteration_us - b.iteration_us);
+  const label = (plan) => plan.strategy + (plan.with ? `, ${plan.with}` : "");
+  const best = known[0];
+  const parts = [{ key: "rest_us", name: "compute and the rest", colour: "var(--backward)" }, { key: "exposed_us", name: "exposed communication", colour: "var(--exposed)" }];
+  const rows = known.map((plan) => ({ label: label(plan), values: { exposed_us: plan.exposed_us ?? 0, rest_us: plan.iteration_us - (plan.exposed_us ?? 0) }, total: plan.iteration_us }));
+  const failed = plans.filter((plan) => plan.iteration_us === undefined);
+  const timeline_place = element("div");
+  const choose = (plan) => timeline_place.replaceChildren(element("h3", {}, `Messages under ${clipped(label(plan), 80)}`), timeline_view(timeline_of_messages(plan.groups), `Gradient messages under ${clipped(label(plan), 80)}`));
+  const with_groups = known.filter((plan) => plan.groups?.length);
+  if (with_groups.length) choose(with_groups[0]);
+  return [section(document, "winners", "Strategies, best first",
+    best && element("p", {}, "Fastest: ", element("strong", {}, clipped(label(best), 80)), ", ", element("span", { class: "number", "data-best": String(best.iteration_us) }, short_figure(best.iteration_us, "iteration_us")), best.speedup !== undefined && `, speed-up ${short_figure(best.speedup, "speedup")}`, "."),
+    stacked_bars("Iteration by strategy", parts, rows, { total_key: "iteration_us", on_pick: (row) => { const plan = known[rows.indexOf(row)]; if (plan.groups?.length) choose(plan); } }),
+    with_groups.length > 0 && element("div", { class: "part" }, element("p", { class: "small muted no-print" }, "The name of a strategy shows its messages."), timeline_place),
+    failed.length > 0 && element("div", {}, element("h3", {}, "Without an answer"), element("ul", {}, failed.map((plan) => element("li", {}, `${clipped(label(plan), 80)}: ${clipped(plan.why_not ?? "no reason is given", 400)}`)))),
+    warning_list([...new Set(plans.flatMap((plan) => plan.warnings ?? []))]),
+    element("h3", { class: "label" }, "Again"), command_block(`sgdsim plan ${experiment_word(asked)}`))];
+}
+
+// ---- the best points of a sweep, and tuned values
+
+function best_sections(document) {
+  const best = document.value;
+  const text = (values) => Object.entries(values).map(([key, value]) => `${words_of(key.split(".").at(-1))} ${value_text(value)}`).join(", ");
+  const wins = new Map();
+  for (const group of best.groups) if (group.best) wins.set(text(group.best), (wins.get(text(group.best)) ?? 0) + 1);
+  const rows = [...wins].sort((a, b) => b[1] - a[1]);
+  return [section(document, "best", `Best by ${words_of(best.objective)}`,
+    element("p", {}, `Chosen among ${best.over.map((axis) => words_of(axis)).join(", ")}, for ${best.groups.length} combinations of the other fields.`),
+    table("How often each wins", [{ title: "choice" }, { title: "wins", figure: true }], rows.slice(0, 50).map(([name, count]) => [clipped(name, 120), String(count)])),
+    element("details", { class: "part", open: best.groups.length <= 20 }, element("summary", {}, "Every combination"),
+      table("Best of every combination", [{ title: "where" }, { title: "best" }, { title: best.objective, figure: true }, { title: "next", figure: true }, { title: "ties", figure: true }],
+        best.groups.slice(0, 2000).map((group) => [clipped(text(group.axes), 200), group.best ? clipped(text(group.best), 120) : "no result", exact_figure(group.value, best.objective), exact_figure(group.next, best.objective), String(group.ties ?? 0)]))))];
+}
+
+function tune_sections(document, asked) {
+  const tuned = document.value;
+  const settings = Object.entries(tuned.best);
+  return [section(document, "tune", "Tuned values",
+    tiles([{ name: words_of(tuned.objective), value: tuned.value, key: tuned.objective }, { name: "before", value: tuned.before, key: tuned.objective }, { name: "points tried", value: tuned.evaluated, key: "evaluated", note: `of ${tuned.points}` }]),
+    settings.length ? table("Best values", [{ title: "field" }, { title: "value" }], settings.map(([field, value]) => [clipped(field, 120), clipped(value_text(value), 200)])) : element("p", {}, "Nothing that was tried is better than the experiment as it stands."),
+    element("p", { class: "small muted" }, tuned.method === "exhaustive" ? "Every point was tried." : "One field at a time by golden section: the best only where there is a single valley.", tuned.interrupted ? " The search was interrupted." : "", tuned.failed ? ` ${tuned.failed} points have no result.` : ""),
+    warning_list(tuned.warnings), element("h3", { class: "label" }, "The experiment with these values"),
+    command_block(`sgdsim run ${experiment_word(asked)}${settings.map(([field, value]) => ` --set ${shell_word(setting_of(field, value))}`).join("")}`))];
+}
+
+// ---- advice
+
+function advice_sections(document) {
+  const advice = document.value;
+  const { now } = advice;
+  const widest = Math.max(1, ...advice.lines.map((line) => Math.abs(line.gain_percent)));
+  return [section(document, "advice", "What could be changed",
+    tiles([{ name: "iteration now", value: now.iteration_us, key: "iteration_us" }, { name: "exposed now", value: now.exposed_us, key: "exposed_us" }, { name: "workers", value: now.workers, key: "workers" }, { name: "changes tried", value: advice.tried, key: "tried" }]),
+    element("p", { class: "muted" }, clipped(`${now.strategy} over ${now.collective}, fidelity ${now.fidelity}`, 300)),
+    now.reason && element("p", {}, clipped(now.reason, 600)), command_block(now.command),
+    element("ol", { class: "advice" }, advice.lines.map((line) => element("li", {},
+      element("div", { class: "bar-row" }, element("strong", { class: "bar-label" }, clipped(line.change, 200)),
+        element("div", { class: "bar-track", "aria-hidden": "true" }, element("span", { class: "bar-part", style: { width: `${Math.max(0, 100 * line.gain_percent / widest)}%`, background: "var(--update)" } })),
+        element("span", { class: "bar-value number", title: exact_figure(line.gain_percent, "gain_percent") }, `${line.gain_percent > 0 ? "+" : ""}${short_figure(line.gain_percent, "gain_percent")}`)),
+      element("details", {}, element("summary", {}, `iteration ${short_figure(line.iteration_us, "iteration_us")}${line.alters_learning ? "; may alter learning" : ""}${line.needs_hardware ? "; needs hardware" : ""}`),
+        line.interval_percent && element("p", {}, `Nine of ten measured gains would be between ${line.interval_percent.map((value) => short_figure(value, "x_percent")).join(" and ")}.`),
+        line.measured && element("p", { class: "small muted" }, clipped(line.measured, 600)), line.how && element("p", {}, clipped(line.how, 600)),
+        (line.assumed ?? []).length > 0 && element("ul", { class: "small" }, line.assumed.map((text) => element("li", {}, clipped(text, 400)))), command_block(line.command))))),
+    advice.left_out?.length > 0 && element("details", {}, element("summary", {}, `${advice.left_out.length} changes were not tried`), element("ul", {}, advice.left_out.map((one) => element("li", {}, clipped(`${one.change}: ${one.why}`, 600))))))];
+}
+
+// ---- layouts of a transformer
+
+const layout_parts = [
+  ["products_us", "matrix products", "--forward"], ["attention_us", "attention", "--backward"], ["element_wise_us", "element-wise", "--series-6"], ["tensor_us", "tensor", "--series-2"], ["context_us", "context", "--series-7"],
+  ["expert_us", "experts", "--series-5"], ["sends_us", "sends", "--series-4"], ["bubble_us", "bubble", "--series-8"], ["data_us", "data", "--series-1"], ["optimizer_us", "optimizer", "--series-3"],
+].map(([key, name, variable]) => ({ key, name, colour: `var(${variable})` }));
+
+function layouts_sections(document) {
+  const answer = document.value;
+  return [section(document, "layouts", clipped(`${answer.model} on ${answer.gpus} GPUs`, 120),
+    element("p", { class: "muted" }, clipped(`${answer.gpu}, ${answer.cluster}, ${answer.precision}, sequences of ${answer.sequence} tokens, ${answer.global_batch} per step; ${answer.fitting} of ${answer.candidates} layouts fit into memory`, 400)),
+    stacked_bars("What a step consists of, by layout", layout_parts, answer.layouts.slice(0, 60).map((one) => ({ label: one.layout, values: one.parts, total: one.step_us })), { total_key: "step_us" }),
+    table("Layouts, fastest first", [{ title: "layout" }, { title: "step, us", figure: true }, { title: "mfu", figure: true }, { title: "memory, GiB", figure: true }, { title: "limit" }],
+      answer.layouts.slice(0, 500).map((one) => [clipped(one.layout, 80), String(one.step_us), String(one.mfu), String(one.memory_GiB), clipped(one.limit, 60)])), warning_list(answer.warnings))];
+}
+
+// ---- one collective
+
+function collective_sections(document) {
+  const answer = document.value;
+  const candidates = (answer.candidates ?? []).filter((one) => one.time_us !== undefined);
+  return [section(document, "collective", clipped(`${answer.algorithm} ${answer.operation} of ${short_size(answer.size_B)}`, 120),
+    element("p", { class: "muted" }, clipped(`among ${answer.ranks} ranks on ${answer.cluster}${answer.fidelity ? `, fidelity ${answer.fidelity}` : ""}`, 300)),
+    tiles([{ name: "time", value: answer.time_us, key: "time_us" }, { name: "algorithm bandwidth", value: answer.algbw_GBps, key: "algbw_GBps" }, { name: "bus bandwidth", value: answer.busbw_GBps, key: "busbw_GBps" }, { name: "messages", value: answer.messages, key: "messages" }, { name: "on the wire", value: answer.wire_B, key: "wire_B" }]),
+    candidates.length > 0 && stacked_bars("Candidates", [{ key: "time_us", name: "time", colour: "var(--message)" }], candidates.map((one) => ({ label: value_text(one.algorithm), values: { time_us: one.time_us }, total: one.time_us })), { total_key: "time_us" }),
+    answer.why_not && element("p", { class: "notice bad" }, clipped(answer.why_not, 600)), warning_list(answer.warnings), busiest_links(answer))];
+}
