@@ -371,6 +371,41 @@ TEST_CASE("report: what is refused, and how") {
   }
 }
 
+// Whatever became of a file, the answer is a page whose data can be read, or a sentence.
+void check_ends_well(const std::string& content) {
+  const Temporary file(Temporary::Kind::file, content);
+  ReportRequest request;
+  request.files = {file.name()};
+  try {
+    CHECK(data_in(report_page(request)).contains("tables"));
+  } catch (const InputError& error) {
+    CHECK(std::string(error.what()).starts_with(file.name()));
+  }
+}
+
+TEST_CASE("report: damaged files end in a page or a sentence") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string timeline = folder.name() + "/timeline.json";
+  const std::string result =
+      Json::parse(run_sgdsim({"run", experiment, "--timeline", timeline, "--format", "json"}).out)
+          .dump();
+  const std::string points = point_line(0, 2) + point_line(1, 2);
+  const std::string plan = run_sgdsim({"plan", experiment, "--format", "json"}).out;
+  const std::string letters = "\"{}[],:0-e\\ \n\x01\xff<";
+  uint64_t state = 1;
+  auto below = [&](std::size_t end) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(state >> 33U) % end;
+  };
+  for (const std::string& whole : {result, points, plan, read_text(timeline)})
+    for (int i = 0; i < 40; ++i) {
+      check_ends_well(whole.substr(0, below(whole.size())));
+      std::string changed = whole;
+      changed[below(changed.size())] = letters[below(letters.size())];
+      check_ends_well(changed);
+    }
+}
+
 TEST_CASE("report: pages round figures by the same table as the program") {
   const Json rows = Json::parse(read_text(SGDSIM_SOURCE_DIR "/tests/data/short_figures.json"));
   REQUIRE(rows.size() > 20);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "app/step/timeline_json.h"
 #include "sim/core/error.h"
@@ -65,33 +66,71 @@ void check_fits(const SchemaShelf& shelf, const std::string& id, const Json& val
     throw InputError(where, "does not fit `sgdsim schema`: " + faults.front().substr(0, 300));
 }
 
-// A line of a sweep can be the last one and have no end: what a killed process leaves.
-void read_lines(AnswerFile& answer, std::string_view text, const SchemaShelf& shelf) {
-  int64_t number = 0;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    const std::string_view line = without_blanks(text.substr(0, end));
-    const bool is_torn = end == std::string_view::npos;
-    text = is_torn ? std::string_view() : text.substr(end + 1);
-    const std::string where = answer.name + ":" + std::to_string(++number);
-    if (line.empty()) continue;
-    if (!check_text(line, where)) {
-      if (!is_torn || answer.values.empty())
-        throw InputError(where,
-                         "expected a JSON object per line, got " + std::string(line.substr(0, 60)));
-      answer.notes.push_back("line " + std::to_string(number) +
-                             " is cut off: what wrote it was interrupted");
-      return;
+// The names and types of an object: lines of one shape are checked once. What a schema says beyond
+// types is checked on the first of them.
+void add_shape(const Json& json, std::string& shape) {
+  shape += static_cast<char>('a' + static_cast<int>(json.type()));
+  if (json.is_number()) shape.back() = 'n';
+  if (!json.is_structured()) return;
+  for (const auto& [name, member] : json.items()) {
+    if (json.is_object()) (shape += name) += '=';
+    add_shape(member, shape);
+  }
+  shape += '.';
+}
+
+// Lines of one file, with what has been seen of them.
+class LineReader {
+ public:
+  LineReader(AnswerFile& answer, const SchemaShelf& shelf, const UsePoint& use_point)
+      : answer_(answer), shelf_(shelf), use_point_(use_point) {}
+
+  // The last line can be cut off: what a killed process leaves.
+  void read(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      const std::string_view line = without_blanks(text.substr(0, end));
+      const bool is_torn = end == std::string_view::npos;
+      text = is_torn ? std::string_view() : text.substr(end + 1);
+      ++number_;
+      if (!line.empty() && !read_line(line, is_torn))
+        answer_.notes.push_back("line " + std::to_string(number_) +
+                                " is cut off: what wrote it was interrupted");
+    }
+  }
+
+ private:
+  std::string where() const { return answer_.name + ":" + std::to_string(number_); }
+
+  bool read_line(std::string_view line, bool is_torn) {
+    if (!check_text(line, where())) {
+      if (is_torn && count_ > 0) return false;
+      throw InputError(where(),
+                       "expected a JSON object per line, got " + std::string(line.substr(0, 60)));
     }
     Json value = Json::parse(line);
-    const ShownSchema& schema = schema_of(value, where);
-    if (schema.id != answer.schema)
-      throw InputError(where, "expected " + answer.schema + " as in the lines before, got " +
-                                  std::string(schema.id));
-    check_fits(shelf, schema.id, value, where);
-    answer.values.push_back(std::move(value));
+    const ShownSchema& schema = schema_of(value, where());
+    if (schema.id != answer_.schema)
+      throw InputError(where(), "expected " + answer_.schema + " as in the lines before, got " +
+                                    std::string(schema.id));
+    std::string shape;
+    add_shape(value, shape);
+    if (shapes_.insert(std::move(shape)).second) check_fits(shelf_, schema.id, value, where());
+    ++count_;
+    if (answer_.kind == AnswerFile::Kind::points)
+      use_point_(value, answer_.name, number_);
+    else
+      answer_.values.push_back(std::move(value));
+    return true;
   }
-}
+
+  AnswerFile& answer_;
+  const SchemaShelf& shelf_;
+  const UsePoint& use_point_;
+  std::set<std::string> shapes_;
+  int64_t number_ = 0;
+  int64_t count_ = 0;
+};
 
 bool is_asked_without_schema(const Json& value) {
   return value.is_object() && !value.contains("schema") &&
@@ -100,7 +139,8 @@ bool is_asked_without_schema(const Json& value) {
 
 }  // namespace
 
-AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf) {
+AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf,
+                            const UsePoint& use_point) {
   AnswerFile answer;
   answer.name = file;
   const std::string text = read_text(file);
@@ -127,7 +167,7 @@ AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf) {
   if (is_lines && !may_be_lines)
     throw InputError(file + ":2", "expected nothing after the object of line 1");
   if (is_lines || schema.kind == AnswerFile::Kind::points) {
-    read_lines(answer, text, shelf);
+    LineReader(answer, shelf, use_point).read(text);
     return answer;
   }
   if (schema.kind != AnswerFile::Kind::asked) check_fits(shelf, schema.id, front, file);

@@ -4,6 +4,7 @@
 // A file holds one JSON object, or one per line: points of a sweep or results.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +20,15 @@ struct AnswerFile {
   std::string name;
   Kind kind = Kind::document;
   std::string schema;        // "sgdsim/plan/1"
-  std::vector<Json> values;  // one, or one per line
+  std::vector<Json> values;  // one, or one per line; of points none
   std::vector<std::string> notes;
 };
 
+// Takes the point of a line, because a hundred thousand of them are not kept.
+using UsePoint = std::function<void(const Json& point, const std::string& file, int64_t line)>;
+
 // InputError if it is none of these.
-AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf);
+AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf,
+                            const UsePoint& use_point);
 
 }  // namespace sgdsim

@@ -47,8 +47,9 @@ void set_outcome(AnswerRows& rows, std::size_t row, const Json& answer) {
     rows.columns.set(Role::note, "warnings", row, joined(answer["warnings"]));
   const bool is_failed = answer.contains("error") || answer.contains("why_not");
   rows.failed += is_failed ? 1 : 0;
-  if (!is_failed && rows.first.is_null()) rows.first = answer;
-  if (!is_failed) rows.last = answer;
+  if (is_failed || !answer.contains("axes")) return;
+  rows.last = {{"id", id}, {"axes", answer["axes"]}};
+  if (rows.first.is_null()) rows.first = rows.last;
 }
 
 // The fields of an experiment by path; lists stand for themselves where they are short. Of a trace
@@ -90,35 +91,52 @@ std::vector<std::string> differing_fields(const std::vector<std::map<std::string
 
 }  // namespace
 
-AnswerRows point_rows(std::vector<Json> points, const std::vector<std::string>& where) {
-  AnswerRows rows;
-  rows.sweep = points.front()["sweep"];
-  rows.of = points.front()["of"];
-  std::vector<std::size_t> order(points.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return points[a]["point"].get<int64_t>() < points[b]["point"].get<int64_t>();
-  });
-  const Json* before = nullptr;
-  for (std::size_t row = 0; row < order.size(); ++row) {
-    const Json& point = points[order[row]];
-    if (point["of"] != rows.of || point["point"].get<int64_t>() >= rows.of)
-      throw InputError(where[order[row]], "point " + point["point"].dump() + " of " +
-                                              point["of"].dump() + " is none of a sweep of " +
-                                              std::to_string(rows.of) + " points");
-    if (before != nullptr && (*before)["point"] == point["point"])
-      throw InputError(where[order[row]], "point " + point["point"].dump() + " occurs twice");
-    before = &point;
-    for (const auto& [field, value] : point["axes"].items())
-      rows.columns.set(Role::axis, field, row, value);
-    set_outcome(rows, row, point);
+void PointTables::add(const Json& point, const std::string& file, int64_t line) {
+  const std::string sweep = point["sweep"];
+  auto found = std::find_if(sweeps_.begin(), sweeps_.end(),
+                            [&](const Sweep& one) { return one.rows.sweep == sweep; });
+  if (found == sweeps_.end()) {
+    found = sweeps_.emplace(sweeps_.end());
+    found->rows.sweep = sweep;
+    found->rows.of = point["of"];
   }
-  const auto count = static_cast<int64_t>(points.size());
-  if (count < rows.of)
-    rows.notes.push_back(std::to_string(rows.of - count) + " of " + std::to_string(rows.of) +
-                         " points of the sweep are missing");
-  if (rows.failed > 0) rows.notes.push_back(std::to_string(rows.failed) + " points have no result");
-  return rows;
+  AnswerRows& rows = found->rows;
+  const auto number = point["point"].get<int64_t>();
+  if (point["of"] != rows.of || number >= rows.of)
+    throw InputError(file + ":" + std::to_string(line),
+                     "point " + point["point"].dump() + " of " + point["of"].dump() +
+                         " is none of a sweep of " + std::to_string(rows.of) + " points");
+  if (rows.files.empty() || rows.files.back() != file) rows.files.push_back(file);
+  const std::size_t row = found->points.size();
+  found->points.push_back(number);
+  for (const auto& [field, value] : point["axes"].items())
+    rows.columns.set(Role::axis, field, row, value);
+  set_outcome(rows, row, point);
+}
+
+std::vector<AnswerRows> PointTables::finish() {
+  std::vector<AnswerRows> tables;
+  for (Sweep& sweep : sweeps_) {
+    const std::vector<int64_t>& points = sweep.points;
+    std::vector<std::size_t> order(points.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return points[a] < points[b]; });
+    AnswerRows& rows = sweep.rows;
+    for (std::size_t i = 1; i < order.size(); ++i)
+      if (points[order[i]] == points[order[i - 1]])
+        throw InputError(rows.files.back(),
+                         "point " + std::to_string(points[order[i]]) + " occurs twice");
+    if (!std::is_sorted(points.begin(), points.end())) rows.columns.reorder(order);
+    const int64_t missing = rows.of - static_cast<int64_t>(points.size());
+    if (missing > 0)
+      rows.notes.push_back(std::to_string(missing) + " of " + std::to_string(rows.of) +
+                           " points of the sweep are missing");
+    if (rows.failed > 0)
+      rows.notes.push_back(std::to_string(rows.failed) + " points have no result");
+    tables.push_back(std::move(rows));
+  }
+  return tables;
 }
 
 AnswerRows result_rows(const std::vector<Json>& results, const std::vector<std::string>& where) {

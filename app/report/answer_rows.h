@@ -14,16 +14,29 @@ struct AnswerRows {
   std::string sweep;   // of points: what their sweep is known by
   int64_t of = 0;      // how many points it has
   int64_t failed = 0;  // rows without a result
-  Json first;          // the first line that has a result, or null
-  Json last;           // the last one
+  Json first, last;    // of those with a result the first and the last: {id, axes}; or null
+  std::vector<std::string> files;
   std::vector<std::string> notes;
 };
 
-// The points of one sweep, in their order, from one file or several. `where[i]` is the file of
-// values[i]. InputError if a point occurs twice.
-AnswerRows point_rows(std::vector<Json> points, const std::vector<std::string>& where);
+// The points of sweeps, from one file or several, as they are read.
+class PointTables {
+ public:
+  // InputError if it is none of the sweep that it names.
+  void add(const Json& point, const std::string& file, int64_t line);
+  // In the order of the points; InputError if one occurs twice.
+  std::vector<AnswerRows> finish();
 
-// Results: the fields of their experiments that differ are what was varied.
+ private:
+  struct Sweep {
+    AnswerRows rows;
+    std::vector<int64_t> points;  // the number of each row
+  };
+  std::vector<Sweep> sweeps_;
+};
+
+// Results: the fields of their experiments that differ are what was varied. `where[i]` names
+// results[i].
 AnswerRows result_rows(const std::vector<Json>& results, const std::vector<std::string>& where);
 
 // The points of a collective-sweep.

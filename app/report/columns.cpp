@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "app/report/packing.h"
 
@@ -24,11 +25,11 @@ std::string_view word_of(ReportColumns::Role role) {
 // Values that occur, and for each row its place among them; nothing if too many differ.
 bool say_by_places(const std::vector<Json>& values, Json& column) {
   const std::size_t most = std::max<std::size_t>(16, values.size() / 8);
-  std::map<std::string, std::size_t> place_of;
+  std::unordered_map<Json, std::size_t> place_of;
   Json dictionary = Json::array();
   Json places = Json::array();
   for (const Json& value : values) {
-    const auto [found, is_new] = place_of.try_emplace(value.dump(), place_of.size());
+    const auto [found, is_new] = place_of.try_emplace(value, place_of.size());
     if (is_new) dictionary.push_back(value);
     if (place_of.size() > most) return false;
     places.push_back(found->second);
@@ -41,12 +42,28 @@ bool say_by_places(const std::vector<Json>& values, Json& column) {
 }  // namespace
 
 void ReportColumns::set(Role role, const std::string& key, std::size_t row, const Json& value) {
-  const auto [found, is_new] = column_of_.try_emplace({role, key}, columns_.size());
-  if (is_new) columns_.push_back({.role = role, .key = key, .values = {}});
-  Column& column = columns_[found->second];
+  const bool is_next =
+      next_ < columns_.size() && columns_[next_].role == role && columns_[next_].key == key;
+  if (!is_next) {
+    const auto [found, is_new] = column_of_.try_emplace({role, key}, columns_.size());
+    if (is_new) columns_.push_back({.role = role, .key = key, .values = {}});
+    next_ = found->second;
+  }
+  Column& column = columns_[next_];
+  next_ = (next_ + 1) % columns_.size();
   rows_ = std::max(rows_, row + 1);
   if (column.values.size() <= row) column.values.resize(row + 1);
   column.values[row] = for_page(value);
+}
+
+void ReportColumns::reorder(const std::vector<std::size_t>& order) {
+  for (Column& column : columns_) {
+    column.values.resize(rows_);
+    std::vector<Json> values;
+    values.reserve(rows_);
+    for (const std::size_t row : order) values.push_back(std::move(column.values[row]));
+    column.values = std::move(values);
+  }
 }
 
 bool ReportColumns::axes_tell_rows_apart() const {

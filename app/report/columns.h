@@ -24,6 +24,8 @@ class ReportColumns {
   std::size_t rows() const { return rows_; }
   // [{key, role, ...}], without the columns whose names end in one of `left_out`.
   Json json(const std::vector<std::string>& left_out) const;
+  // Row i becomes what row order[i] was.
+  void reorder(const std::vector<std::size_t>& order);
   // Whether every row differs from all others in its axes.
   bool axes_tell_rows_apart() const;
 
@@ -36,6 +38,7 @@ class ReportColumns {
 
   std::vector<Column> columns_;
   std::map<std::pair<Role, std::string>, std::size_t> column_of_;
+  std::size_t next_ = 0;  // rows have the same columns in the same order, nearly always
   std::size_t rows_ = 0;
 };
 

@@ -68,7 +68,7 @@ std::string deflated(std::string_view text) {
   std::string bytes(length, '\0');
   const int outcome =
       compress2(reinterpret_cast<Bytef*>(bytes.data()), &length,
-                reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_COMPRESSION);
+                reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_DEFAULT_COMPRESSION);
   if (outcome != Z_OK) throw std::runtime_error("the data of the page could not be deflated");
   bytes.resize(length);
   return base64(bytes);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
+#include "app/report/answer_file.h"
 #include "app/report/answer_rows.h"
 #include "app/report/packing.h"
 #include "app/report/page.h"
@@ -37,76 +37,79 @@ std::string place_of(const AnswerFile& answer, std::size_t index) {
   return answer.values.size() == 1 ? answer.name : answer.name + ":" + std::to_string(index + 1);
 }
 
-Json table_json(const AnswerRows& rows, const std::string& kind, Json files,
-                const std::vector<std::string>& left_out) {
-  return {{"kind", kind},
-          {"files", std::move(files)},
-          {"rows", rows.columns.rows()},
-          {"failed", rows.failed},
-          {"notes", rows.notes},
-          {"columns", rows.columns.json(left_out)},
-          {"left_out", left_out}};
+// A part of the page with rows: what they are, and what the page's data says of them besides.
+struct ReportTable {
+  std::string kind;
+  AnswerRows rows;
+  Json commands;  // null if none can be named
+};
+
+Json table_json(const ReportTable& table, const std::vector<std::string>& left_out) {
+  Json json = {{"kind", table.kind},
+               {"files", table.rows.files},
+               {"rows", table.rows.columns.rows()},
+               {"failed", table.rows.failed},
+               {"notes", table.rows.notes},
+               {"columns", table.rows.columns.json(left_out)},
+               {"left_out", left_out}};
+  if (table.kind == "points") json["of"] = table.rows.of;
+  if (!table.commands.is_null()) json["commands"] = table.commands;
+  return json;
 }
 
-// The points of every sweep as a table, however many files they are in.
-void add_point_tables(const ReportRequest& request, const std::vector<AnswerFile>& answers,
-                      const std::vector<std::string>& left_out, Json& tables) {
-  std::vector<std::string> sweeps;
-  std::map<std::string, Gathered> points;
-  std::map<std::string, Json> files;
+// Names the commands of points whose sweep was given, too.
+void name_commands(const ReportRequest& request, const std::vector<AnswerFile>& answers,
+                   std::vector<ReportTable>& tables) {
+  if (tables.empty()) return;
   for (const AnswerFile& answer : answers) {
-    if (answer.kind != Kind::points) continue;
-    for (std::size_t i = 0; i < answer.values.size(); ++i) {
-      const std::string sweep = answer.values[i]["sweep"];
-      if (!points.contains(sweep)) sweeps.push_back(sweep);
-      points[sweep].add(answer.values[i], answer.name + ":" + std::to_string(i + 1));
-      Json& names = files[sweep];
-      if (names.empty() || names.back() != answer.name) names.push_back(answer.name);
-    }
-  }
-  std::vector<AskedSweep> asked;
-  for (const AnswerFile& answer : answers)
-    if (answer.kind == Kind::asked &&
-        (answer.values.front().contains("base") || !request.axes.empty()))
-      asked.push_back({answer.name, request.settings, request.axes});
-  std::vector<bool> fits(asked.size(), sweeps.empty());
-  for (const std::string& sweep : sweeps) {
-    const AnswerRows rows = point_rows(std::move(points[sweep].values), points[sweep].where);
-    Json table = table_json(rows, "points", files[sweep], left_out);
-    table["of"] = rows.of;
-    for (std::size_t i = 0; i < asked.size(); ++i)
-      if (const auto commands = reproduction_of(rows, asked[i])) {
-        table["commands"] = *commands;
-        fits[i] = true;
+    if (answer.kind != Kind::asked) continue;
+    if (!answer.values.front().contains("base") && request.axes.empty()) continue;
+    bool fits = false;
+    for (ReportTable& table : tables)
+      if (const auto commands =
+              reproduction_of(table.rows, {answer.name, request.settings, request.axes})) {
+        table.commands = *commands;
+        fits = true;
       }
-    tables.push_back(std::move(table));
-  }
-  for (std::size_t i = 0; i < asked.size(); ++i)
-    if (!fits[i])
-      throw InputError(asked[i].file,
-                       "asks for other points than those of " +
-                           files[sweeps.front()].front().get<std::string>() +
+    if (!fits)
+      throw InputError(answer.name,
+                       "asks for other points than those of " + tables.front().rows.files.front() +
                            "; give --set and --axis as they were given to sgdsim sweep");
+  }
 }
 
-void add_results(const std::vector<AnswerFile>& answers, const std::vector<std::string>& left_out,
-                 Json& data) {
+Gathered results_in(const std::vector<AnswerFile>& answers) {
   Gathered results;
-  Json files = Json::array();
-  for (const AnswerFile& answer : answers) {
-    if (answer.kind != Kind::results) continue;
-    files.push_back(answer.name);
-    for (std::size_t i = 0; i < answer.values.size(); ++i)
-      results.add(answer.values[i], place_of(answer, i));
+  for (const AnswerFile& answer : answers)
+    if (answer.kind == Kind::results)
+      for (std::size_t i = 0; i < answer.values.size(); ++i)
+        results.add(answer.values[i], place_of(answer, i));
+  return results;
+}
+
+std::vector<ReportTable> tables_of(const ReportRequest& request, PointTables& points,
+                                   const std::vector<AnswerFile>& answers,
+                                   const Gathered& results) {
+  std::vector<ReportTable> tables;
+  for (AnswerRows& rows : points.finish())
+    tables.push_back({.kind = "points", .rows = std::move(rows), .commands = {}});
+  name_commands(request, answers, tables);
+  if (results.values.size() > 1) {
+    tables.push_back({"results", result_rows(results.values, results.where), {}});
+    for (const AnswerFile& answer : answers)
+      if (answer.kind == Kind::results) tables.back().rows.files.push_back(answer.name);
   }
-  if (results.values.size() > 1)
-    data["tables"].push_back(table_json(result_rows(results.values, results.where), "results",
-                                        std::move(files), left_out));
-  if (results.values.size() > most_whole_results) return;
-  for (std::size_t i = 0; i < results.values.size(); ++i)
-    data["documents"].push_back({{"file", results.where[i]},
-                                 {"schema", "sgdsim/result/1"},
-                                 {"value", packed_text(for_page(results.values[i]))}});
+  for (const AnswerFile& answer : answers) {
+    if (answer.schema != "sgdsim/collective-sweep/1") continue;
+    if (answer.values.front()["points"].empty()) continue;
+    tables.push_back({"collectives", collective_rows(answer.values.front()["points"]), {}});
+    tables.back().rows.files.push_back(answer.name);
+  }
+  return tables;
+}
+
+Json answer_json(const std::string& file, const std::string& schema, const Json& value) {
+  return {{"file", file}, {"schema", schema}, {"value", packed_text(for_page(value))}};
 }
 
 std::string title_of(const ReportRequest& request) {
@@ -116,56 +119,68 @@ std::string title_of(const ReportRequest& request) {
   return stem.empty() || file == "-" ? "sgdsim report" : stem;
 }
 
-}  // namespace
-
-Json report_data(const ReportRequest& request, const std::vector<AnswerFile>& answers,
-                 const std::vector<std::string>& left_out) {
-  Json data = {
-      {"title", title_of(request)}, {"command", request.command}, {"version", version_number},
-      {"commit", version_commit},   {"tables", Json::array()},    {"documents", Json::array()},
-      {"timelines", Json::array()}, {"asked", Json::array()},     {"notes", Json::array()}};
-  add_point_tables(request, answers, left_out, data["tables"]);
-  add_results(answers, left_out, data);
+// All but the tables.
+Json data_besides_tables(const ReportRequest& request, const std::vector<AnswerFile>& answers,
+                         const Gathered& results) {
+  Json data = {{"title", title_of(request)}, {"command", request.command},
+               {"version", version_number},  {"commit", version_commit},
+               {"documents", Json::array()}, {"timelines", Json::array()},
+               {"asked", Json::array()},     {"notes", Json::array()}};
+  if (results.values.size() <= most_whole_results)
+    for (std::size_t i = 0; i < results.values.size(); ++i)
+      data["documents"].push_back(
+          answer_json(results.where[i], "sgdsim/result/1", results.values[i]));
   for (const AnswerFile& answer : answers) {
     for (const std::string& note : answer.notes) data["notes"].push_back(answer.name + ": " + note);
     if (answer.kind == Kind::timeline)
       data["timelines"].push_back(timeline_columns(answer.values.front(), answer.name));
-    if (answer.kind != Kind::document && answer.kind != Kind::asked) continue;
-    if (answer.schema == "sgdsim/collective-sweep/1" && !answer.values.front()["points"].empty())
-      data["tables"].push_back(table_json(collective_rows(answer.values.front()["points"]),
-                                          "collectives", Json::array({answer.name}), left_out));
-    else
-      data[answer.kind == Kind::asked ? "asked" : "documents"].push_back(
-          {{"file", answer.name},
-           {"schema", answer.schema},
-           {"value", packed_text(for_page(answer.values.front()))}});
+    if (answer.kind == Kind::asked)
+      data["asked"].push_back(answer_json(answer.name, answer.schema, answer.values.front()));
+    if (answer.kind == Kind::document && answer.schema != "sgdsim/collective-sweep/1")
+      data["documents"].push_back(answer_json(answer.name, answer.schema, answer.values.front()));
   }
   return data;
 }
 
-std::string report_page(const ReportRequest& request) {
-  const SchemaShelf shelf = embedded_shelf();
-  std::vector<AnswerFile> answers;
-  for (const std::string& file : request.files) answers.push_back(read_answer_file(file, shelf));
-  if (std::all_of(answers.begin(), answers.end(),
-                  [](const AnswerFile& answer) { return answer.kind == Kind::asked; }))
-    throw InputError(answers.front().name,
-                     "is a question; a report needs an answer to it, such as what sgdsim run "
-                     "--out writes");
-  const std::string page(embedded_pages().front().text);
-  const std::size_t mark = page.find(data_mark);
-  // From what is missed least: spread of iterations, short ids, parts of the breakdown.
-  const std::vector<std::vector<std::string>> steps = {
+// From what is missed least: spread of iterations, short ids, parts of the breakdown.
+const std::vector<std::vector<std::string>>& columns_to_leave_out() {
+  static const std::vector<std::vector<std::string>> steps = {
       {},
       {".p50", ".p95", ".p99", ".max", ".n", "total_ps"},
       {"id", "messages", "wire_B", "path", "comm_total_us", "comm_overlapped_us"},
       {"idle_us", "waiting_us", "update_us", "compression_us", "speedup", "efficiency"},
   };
+  return steps;
+}
+
+}  // namespace
+
+std::string report_page(const ReportRequest& request) {
+  const SchemaShelf shelf = embedded_shelf();
+  PointTables points;
+  std::vector<AnswerFile> answers;
+  for (const std::string& file : request.files)
+    answers.push_back(read_answer_file(
+        file, shelf, [&](const Json& point, const std::string& name, int64_t line) {
+          points.add(point, name, line);
+        }));
+  if (std::all_of(answers.begin(), answers.end(),
+                  [](const AnswerFile& answer) { return answer.kind == Kind::asked; }))
+    throw InputError(answers.front().name,
+                     "is a question; a report needs an answer to it, such as what sgdsim run "
+                     "--out writes");
+  const Gathered results = results_in(answers);
+  const std::vector<ReportTable> tables = tables_of(request, points, answers, results);
+  Json data = data_besides_tables(request, answers, results);
+  const std::string page(embedded_pages().front().text);
+  const std::size_t mark = page.find(data_mark);
   std::vector<std::string> left_out;
   std::string text;
-  for (const auto& step : steps) {
+  for (const auto& step : columns_to_leave_out()) {
     left_out.insert(left_out.end(), step.begin(), step.end());
-    text = script_text(report_data(request, answers, left_out));
+    data["tables"] = Json::array();
+    for (const ReportTable& table : tables) data["tables"].push_back(table_json(table, left_out));
+    text = script_text(data);
     if (page.size() + text.size() <= most_B) break;
   }
   return page.substr(0, mark) + text + page.substr(mark + sizeof data_mark - 1);

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "app/report/answer_file.h"
-
 namespace sgdsim {
 
 struct ReportRequest {
@@ -16,12 +14,8 @@ struct ReportRequest {
   std::string command;  // that makes this page
 };
 
-// Figures that a page can do without come last in `left_out` and are dropped first if the page
-// would be too large.
-Json report_data(const ReportRequest& request, const std::vector<AnswerFile>& answers,
-                 const std::vector<std::string>& left_out);
-
-// The whole page: the template with the data in it, at most 14.5 MB if that can be.
+// The whole page: the template with the data in it, at most 14.5 MB if that can be: figures that
+// are missed least are left out then.
 std::string report_page(const ReportRequest& request);
 
 }  // namespace sgdsim

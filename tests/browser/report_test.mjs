@@ -265,7 +265,8 @@ test("a hundred thousand points: first paint within a second, every interaction 
   const page = await open_page(file_in("many.html"));
   const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
   await page.waitForSelector("html[data-idle=true]", { timeout: 30_000 });
-  const times = { paint };
+  const ready = await page.evaluate(() => performance.getEntriesByName("ready")[0].startTime);
+  const times = { paint, ready };
   const act = async (name, action) => { await time_of(page, action); times[name] = Math.min(await time_of(page, action), await time_of(page, action)); };
   await act("another figure", () => { const select = document.querySelector("#table-0-curves select"); select.value = select.value === "metrics.speedup" ? "metrics.iteration_us.mean" : "metrics.speedup"; select.dispatchEvent(new Event("change")); });
   await act("another bandwidth", () => { const select = document.querySelectorAll("#table-0-curves select")[3]; select.value = select.value === "7" ? "8" : "7"; select.dispatchEvent(new Event("change")); });
@@ -279,8 +280,8 @@ test("a hundred thousand points: first paint within a second, every interaction 
   console.log(`# ${Object.entries(times).map(([name, time]) => `${name} ${Math.round(time)} ms`).join(", ")}; ${statSync(file_in("many.html")).size} B`);
   await screenshot(page, "many");
   clean(page);
-  assert.ok(times.paint < 1000);
-  for (const [name, time] of Object.entries(times)) if (name !== "paint") assert.ok(time < slowest_ms, `${name}: ${time} ms`);
+  assert.ok(times.paint < 1000, String(times.paint));
+  for (const [name, time] of Object.entries(times)) if (name !== "paint" && name !== "ready") assert.ok(time < slowest_ms, `${name}: ${time} ms`);
 });
 
 test("figures are rounded as the program rounds them", { skip }, async () => {

@@ -38,9 +38,17 @@ function metric_choice(view, redraw) {
 
 // Choices for the axes that a drawing does not use.
 function fixed_choices(view, used, redraw) {
+  const most = 2000;
+  const places_of = (axis) => [...axis.texts.keys()].filter((place) => place < most || place === view.fixed.get(axis));
   return view.axes.filter((axis) => !used.includes(axis)).map((axis) =>
-    choice(axis.name, [{ value: best_of_all, text: "best of all" }, ...axis.texts.slice(0, 2000).map((text, place) => ({ value: String(place), text }))],
+    choice(axis.name, [{ value: best_of_all, text: "best of all" }, ...places_of(axis).map((place) => ({ value: String(place), text: axis.texts[place] }))],
       String(view.fixed.get(axis)), (value) => { view.fixed.set(axis, value === best_of_all ? value : Number(value)); redraw(); }));
+}
+
+// The same in words, for paper, where there is nothing to choose.
+function fixed_note(view, used) {
+  const words = view.axes.filter((axis) => !used.includes(axis)).map((axis) => `${axis.name} ${view.fixed.get(axis) === best_of_all ? "best of all" : clipped(axis.texts[view.fixed.get(axis)])}`);
+  return element("p", { class: "print-only small" }, [words_of(view.metric.key), ...words].join(", "));
 }
 
 const fixed_of = (view, used) => new Map([...view.fixed].filter(([axis]) => !used.includes(axis)));
@@ -151,7 +159,7 @@ function curves_card(view) {
     });
     const tip = tip_in(drawn.node);
     drawn.node.addEventListener("pointerleave", () => tip.hide());
-    replace_children(place, compare && legend_of(series, (one, is_shown) => {
+    replace_children(place, fixed_note(view, used), compare && legend_of(series, (one, is_shown) => {
       drawn.show_series(series.indexOf(one), is_shown);
       if (is_shown) state.hidden.delete(one.index); else state.hidden.add(one.index);
     }), drawn.node,
@@ -214,7 +222,8 @@ function map_card(view) {
     const compare = state.compare && ![x, y].includes(state.compare) ? state.compare : null;
     const mode = compare ? state.mode : "value";
     const used = mode === "winner" ? [x, y, compare] : [x, y];
-    const rows = best_rows(view.table.rows, mode === "winner" ? [y, x, compare] : [y, x], fixed_of(view, used), view.numbers, view.metric.key) ?? new Int32Array(0);
+    const rows = best_rows(view.table.rows, mode === "winner" ? [y, x, compare] : [y, x], fixed_of(view, used), view.numbers, view.metric.key);
+    if (!rows) { state.mode = "value"; return redraw(); }  // a figure per cell is never too many
     const cells = mode === "winner" ? winner_cells(view, rows, compare) : value_cells(view, rows);
     const at = (column, row) => cells[row * x.values.length + column] ?? null;
     drawn?.remove();
@@ -222,11 +231,11 @@ function map_card(view) {
       label: `${mode === "winner" ? `Fastest ${compare.name}` : words_of(view.metric.key)} over ${x.name} and ${y.name}; arrow keys walk over the cells`,
       x: { label: x.name, texts: x.texts }, y: { label: y.name, texts: y.texts },
       cell: at,
-      tip_of: (column, row) => { const cell = at(column, row); return [cell.title && element("div", {}, element("strong", {}, cell.title)), ...tip_content(view, cell.row)].filter(Boolean); },
+      tip_of: (column, row) => { const cell = at(column, row); return [cell.title && element("div", {}, element("strong", {}, cell.title())), ...tip_content(view, cell.row)].filter(Boolean); },
       on_pick: (column, row) => readout.show(view.table, at(column, row).row, view.metric),
     });
     const seen = mode === "winner" ? [...new Set(cells.filter(Boolean).map((cell) => cell.series))].sort((a, b) => a - b) : [];
-    replace_children(place,
+    replace_children(place, fixed_note(view, used),
       mode === "winner" && element("ul", { class: "legend" }, seen.map((one) => element("li", { class: "small" }, swatch(one), clipped(compare.texts[one], 40)))),
       mode === "winner" && element("p", { class: "small muted" }, `The ${is_gain(view.metric.key) ? "largest" : "least"} ${words_of(view.metric.key)} of each cell; full colour where the next is 5 % behind, pale where several are as good; +n: n others tie.`),
       drawn.node, mode === "value" && scale_legend(view, cells), map_table(view, x, y, at));
@@ -248,10 +257,9 @@ function winner_cells(view, rows, compare) {
   for (let at = 0; at < rows.length; at += count) {
     const winner = winner_of(rows.subarray(at, at + count), view.numbers, view.metric.key);
     if (!winner) { cells.push(null); continue; }
-    const name = compare.texts[winner.place] + (winner.ties.length ? ` +${winner.ties.length}` : "");
-    const tied = winner.ties.slice(0, 8).map((one) => clipped(compare.texts[one], 40)).join(", ");
-    cells.push({ kind: "winner", series: winner.place, strength: strength_of(winner), row: winner.row, value: winner.value, name,
-      title: clipped(compare.texts[winner.place]) + (tied ? ` = ${tied}` : ""), lines: [name, short_figure(winner.value, view.metric.key)] });
+    const name = () => compare.texts[winner.place] + (winner.ties.length ? ` +${winner.ties.length}` : "");
+    const title = () => [winner.place, ...winner.ties.slice(0, 8)].map((one) => clipped(compare.texts[one], 40)).join(" = ");
+    cells.push({ kind: "winner", series: winner.place, strength: strength_of(winner), row: winner.row, value: winner.value, name, title, lines: () => [name(), short_figure(winner.value, view.metric.key)] });
   }
   return cells;
 }
@@ -261,7 +269,7 @@ function value_cells(view, rows) {
   const [least, most] = [known.reduce((a, b) => Math.min(a, b), Infinity), known.reduce((a, b) => Math.max(a, b), -Infinity)];
   const is_log = least > 0 && most / least >= 8;
   const part = (value) => (most > least ? (is_log ? Math.log(value / least) / Math.log(most / least) : (value - least) / (most - least)) : 0.5);
-  return Array.from(rows, (row) => (row < 0 ? null : { kind: "value", part: part(view.numbers[row]), row, value: view.numbers[row], lines: [short_figure(view.numbers[row], view.metric.key)] }));
+  return Array.from(rows, (row) => (row < 0 ? null : { kind: "value", part: part(view.numbers[row]), row, value: view.numbers[row], lines: () => [short_figure(view.numbers[row], view.metric.key)] }));
 }
 
 function scale_legend(view, cells) {
@@ -275,7 +283,7 @@ function map_table(view, x, y, at) {
   if (x.values.length * y.values.length > 5000) return null;
   return element("details", { class: "alternative" }, element("summary", {}, "Figures of this map"),
     html_table(`${metric_text(view.metric)}: ${y.name} down, ${x.name} across`, [{ title: y.name }, ...x.texts.map((text) => ({ title: clipped(text, 40), figure: true }))],
-      y.texts.map((text, row) => [text, ...x.texts.map((_, column) => { const cell = at(column, row); return cell ? `${cell.name ? `${clipped(cell.name, 40)}: ` : ""}${cell.value}` : "–"; })])));
+      y.texts.map((text, row) => [text, ...x.texts.map((_, column) => { const cell = at(column, row); return cell ? `${cell.name ? `${clipped(cell.name(), 40)}: ` : ""}${cell.value}` : "–"; })])));
 }
 
 // ---- breakdown of the compared values at one place
@@ -297,7 +305,7 @@ function breakdown_card(view) {
       values: Object.fromEntries(columns.map((column, index) => [column.key.replace("metrics.", ""), parts[index][row]])),
       total: iteration.key === "iteration_ps" ? times[row] / 1e6 : times[row],
     }));
-    replace_children(place, bars.length > 0 ? stacked_bars(`What an iteration consists of, by ${compare.name}`, iteration_parts, bars, { total_key: "iteration_us" }) : element("p", { class: "muted" }, "There is no result at this place."));
+    replace_children(place, fixed_note({ ...view, metric: iteration }, [compare]), bars.length > 0 ? stacked_bars(`What an iteration consists of, by ${compare.name}`, iteration_parts, bars, { total_key: "iteration_us" }) : element("p", { class: "muted" }, "There is no result at this place."));
     replace_children(controls, ...fixed_choices(view, [compare], redraw));
   }
   redraw();

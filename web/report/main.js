@@ -55,7 +55,7 @@ async function show() {
   document.title = `${clipped(data.title, 120)} – sgdsim report`;
   const page = document.getElementById("page");
   const main = element("main", { id: "main", class: "wide", tabindex: -1 }, element("h1", {}, clipped(data.title, 200)));
-  page.append(header(data), main);
+  page.replaceChildren(header(data), main);
   const tables = data.tables.map((json, index) => new Table(json, index));
   const documents = await Promise.all(data.documents.map(async (json, index) => ({ ...json, id: `answer-${index}`, value: await unpacked(json.value) })));
   data.asked = await Promise.all(data.asked.map(async (json) => ({ ...json, value: await unpacked(json.value) })));
@@ -73,6 +73,7 @@ async function show() {
   add([end_card(data)]);
   fill_navigation(groups);
   document.documentElement.dataset.ready = "true";
+  performance.mark("ready");
   // The other columns are unpacked while nobody waits, so that no first look at a point is slow.
   for (const table of tables)
     for (const column of table.list) {

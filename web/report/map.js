@@ -8,8 +8,8 @@ import { colour, series_colour } from "../common/theme.js";
 
 const margin = { left: 84, right: 8, top: 8, bottom: 48 };
 
-// `x`, `y`: {label, texts}; `cell(column, row)` gives null or {kind: "winner", series, strength, lines} or
-// {kind: "value", part (0 to 1), lines}; `tip_of(column, row)` gives nodes; `on_pick(column, row)`.
+// `x`, `y`: {label, texts}; `cell(column, row)` gives null or {kind: "winner", series, strength, lines()} or
+// {kind: "value", part (0 to 1), lines()}; `tip_of(column, row)` gives nodes; `on_pick(column, row)`.
 export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
   const place = element("div", { class: "plot", tabindex: 0, role: "img", "aria-label": label });
   const tip = tip_in(place);
@@ -24,7 +24,7 @@ export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
     const left = left_of(context) + 16;
     shape = { left, top: margin.top, width: (width - left - margin.right) / x.texts.length, height: (height - margin.top - margin.bottom) / y.texts.length };
     const gap = shape.width > 8 && shape.height > 8 ? 2 : 0;
-    const colours = { card: colour("--card"), text: colour("--text"), muted: colour("--muted"), low: colour("--heat-low"), high: colour("--heat-high"), low_ink: colour("--heat-low-ink"), high_ink: colour("--heat-high-ink"), line: colour("--line") };
+    const colours = { card: colour("--card"), text: colour("--text"), muted: colour("--muted"), low: colour("--heat-low"), high: colour("--heat-high"), fills: new Map(), line: colour("--line") };
     for (let row = 0; row < y.texts.length; ++row)
       for (let column = 0; column < x.texts.length; ++column) draw_cell(context, column, row, gap, colours);
     draw_axes(context, width, height, colours);
@@ -38,6 +38,16 @@ export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
   // The first value stands below, as in a diagram.
   const top_of = (row) => shape.top + (y.texts.length - 1 - row) * shape.height;
 
+  // A few hundred different colours, however many cells.
+  function fill_of(content, colours) {
+    const steps = 64;
+    const part = Math.round((content.kind === "winner" ? content.strength : content.part) * steps);
+    const name = content.kind === "winner" ? (content.series + 1) * (steps + 1) + part : part;
+    if (!colours.fills.has(name))
+      colours.fills.set(name, content.kind === "winner" ? mixed(colours.card, series_colour(content.series), part / steps) : mixed(colours.low, colours.high, part / steps));
+    return colours.fills.get(name);
+  }
+
   function draw_cell(context, column, row, gap, colours) {
     const content = cell(column, row);
     const [left, top] = [shape.left + column * shape.width, top_of(row)];
@@ -49,14 +59,14 @@ export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
       context.globalAlpha = 1;
       return;
     }
-    const fill = content.kind === "winner" ? mixed(colours.card, series_colour(content.series), content.strength) : mixed(colours.low, colours.high, content.part);
+    const fill = fill_of(content, colours);
     context.fillStyle = fill;
     context.fillRect(left, top, width, height);
     if (width < 34 || height < 17) return;
     context.fillStyle = is_dark(fill) ? "#ffffff" : "#111418";
     context.textAlign = "center";
     context.textBaseline = "middle";
-    const lines = height >= 34 && width >= 46 ? content.lines.slice(0, 2) : content.lines.slice(-1);
+    const lines = height >= 34 && width >= 46 ? content.lines() : content.lines().slice(-1);
     lines.forEach((line, index) => {
       context.font = canvas_font(lines.length > 1 && index === 0 ? 12 : 11, lines.length > 1 && index === 0 ? 600 : 400);
       context.fillText(fitting_text(context, line, width - 6), left + width / 2, top + height / 2 + (index - (lines.length - 1) / 2) * 15);

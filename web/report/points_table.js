@@ -1,4 +1,4 @@
-// Every row of a table, a page at a time: sorted by any column, filtered by a word.
+// Every row of a table, a page at a time: sorted by a column, filtered by a word.
 import { clipped, element, replace_children } from "../common/dom.js";
 import { exact_figure, words_of } from "../common/figures.js";
 import { value_text } from "./data.js";
@@ -28,8 +28,8 @@ export async function points_table(table, view) {
     const all = await Promise.all(columns.map((column) => table.values(column)));
     order = Uint32Array.from({ length: table.rows }, (_, row) => row);
     if (state.word) {
-      const word = state.word.toLowerCase();
-      order = order.filter((row) => all.some((values) => value_text(values[row]).toLowerCase().includes(word)));
+      const fits = await rows_with(state.word.toLowerCase());
+      order = order.filter(fits);
     }
     if (state.sort) {
       if (state.sort.role === "figure") {
@@ -43,6 +43,14 @@ export async function points_table(table, view) {
     }
     state.page = Math.min(state.page, Math.max(0, Math.ceil(order.length / page_rows) - 1));
     fill(all);
+  }
+
+  // Words are looked for in what was varied and in notes; each different text once.
+  async function rows_with(word) {
+    const texts = columns.filter((column) => column.role !== "figure");
+    const axes = await Promise.all(texts.map((column) => table.axis(column)));
+    const found = axes.map((axis) => Uint8Array.from(axis.texts, (text) => (text.toLowerCase().includes(word) ? 1 : 0)));
+    return (row) => axes.some((axis, index) => found[index][axis.places[row]] === 1);
   }
 
   function fill(all) {

@@ -44,7 +44,7 @@ export function axis_values(table, values) {
 // A panel that shows rows; `show(row)` fills it.
 export function readout_panel() {
   const panel = element("div", { class: "readout", role: "status", "aria-live": "polite" },
-    element("p", { class: "muted small" }, "Click a point, or walk with the arrow keys: its figures and the command that gives it again appear here."));
+    element("p", { class: "muted small no-print" }, "Click a point, or walk with the arrow keys: its figures and the command that gives it again appear here."));
   let latest = 0;
   async function show(table, row, metric) {
     const turn = ++latest;

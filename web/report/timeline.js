@@ -22,7 +22,8 @@ export const exact_us = (ps) => `${Math.floor(ps / 1e6)}.${String(ps % 1e6).padS
 export async function read_timeline(json) {
   const slices = {};
   for (const key of ["names", "track", "start_ps", "length_ps", "name", "category", "iteration", "size_B", "first_layer", "last_layer"]) slices[key] = await unpacked(json[key]);
-  return { ...json, ...slices, title: (track) => `worker ${track.worker}, ${track.name}` };
+  const has_many = new Set(json.tracks.map((track) => track.worker)).size > 1;
+  return { ...json, ...slices, title: (track) => (has_many ? `worker ${track.worker}, ${track.name}` : track.name) };
 }
 
 // The gradient messages of a result or a plan, on as many lines as go at once.
