@@ -18,7 +18,7 @@ struct ReportArguments {
   bool force = false;
 };
 
-std::string command_of(const ReportArguments& arguments) {
+std::string command_of_report(const ReportArguments& arguments) {
   std::string command = "sgdsim report";
   for (const std::string& file : arguments.request.files) command += " " + shell_word(file);
   if (!arguments.request.title.empty())
@@ -29,11 +29,11 @@ std::string command_of(const ReportArguments& arguments) {
   return command + (arguments.out == "-" ? "" : " --out " + shell_word(arguments.out));
 }
 
-void report(ReportArguments& arguments, Streams streams) {
+void make_report(ReportArguments& arguments, Streams streams) {
   OutputGuard(arguments.request.files, arguments.force)
       .claim("--out", arguments.out,
              {.schema = {}, .beginning = std::string("<!DOCTYPE html>\n") + picture_beginning});
-  arguments.request.command = command_of(arguments);
+  arguments.request.command = command_of_report(arguments);
   write_text(report_page(arguments.request), arguments.out, streams.out);
 }
 
@@ -61,7 +61,7 @@ void add_report_command(CLI::App& program, Streams streams) {
       "  sgdsim sweep app/sweeps/nodes_bandwidth.json --out results/points.jsonl\n"
       "  sgdsim report results/points.jsonl app/sweeps/nodes_bandwidth.json \\\n"
       "      --out results/report.html");
-  command->callback([arguments, streams] { report(*arguments, streams); });
+  command->callback([arguments, streams] { make_report(*arguments, streams); });
 }
 
 }  // namespace sgdsim
