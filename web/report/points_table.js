@@ -24,23 +24,30 @@ export async function points_table(table, view) {
     element("button", { type: "button", class: "plain sort", on: { click: () => sort_by(column) } }, words_of(column.key.split(".").slice(column.role === "axis" ? -1 : 0).join("."))))));
   place.append(element("table", {}, element("caption", { class: "visually-hidden" }, "All points; a row's button shows it in full"), element("thead", {}, head), body));
 
+  // Sorted once per column; what is filtered keeps that order.
+  const orders = new Map();
+  async function sorted_rows(column) {
+    if (orders.has(column)) return orders.get(column);
+    const rows = new Uint32Array(table.rows);
+    for (let row = 0; row < table.rows; ++row) rows[row] = row;
+    if (column) {
+      const numbers = column.role === "axis" ? (await table.axis(column)).places : await table.numbers(column);
+      // Rows without a figure come last.
+      const keys = Float64Array.from(numbers, (value) => (Number.isNaN(value) ? Infinity : value));
+      rows.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
+    }
+    orders.set(column, rows);
+    return rows;
+  }
+
   async function reorder() {
     const all = await Promise.all(columns.map((column) => table.values(column)));
-    order = Uint32Array.from({ length: table.rows }, (_, row) => row);
+    order = (await sorted_rows(state.sort)).slice();
     if (state.word) {
       const fits = await rows_with(state.word.toLowerCase());
       order = order.filter(fits);
     }
-    if (state.sort) {
-      if (state.sort.role === "figure") {
-        const numbers = await table.numbers(state.sort);
-        order.sort((a, b) => compared(numbers[a], numbers[b]) || a - b);
-      } else if (state.sort.role === "axis") {
-        const { places } = await table.axis(state.sort);
-        order.sort((a, b) => places[a] - places[b] || a - b);
-      }
-      if (state.down) order.reverse();
-    }
+    if (state.down) order.reverse();
     state.page = Math.min(state.page, Math.max(0, Math.ceil(order.length / page_rows) - 1));
     fill(all);
   }
@@ -68,6 +75,7 @@ export async function points_table(table, view) {
   }
 
   function sort_by(column) {
+    if (column.role === "note") return;
     state.down = state.sort === column ? !state.down : false;
     state.sort = column;
     state.page = 0;
@@ -83,5 +91,3 @@ export async function points_table(table, view) {
     element("div", { class: "row no-print" }, element("button", { type: "button", on: { click: turn(-1) } }, "Previous"), element("button", { type: "button", on: { click: turn(1) } }, "Next"), status),
     readout.node);
 }
-
-const compared = (a, b) => (Number.isNaN(a) ? (Number.isNaN(b) ? 0 : 1) : Number.isNaN(b) ? -1 : a - b);
