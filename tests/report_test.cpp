@@ -266,8 +266,9 @@ std::string point_line(int number, int of) {
   std::string line = R"({"schema":"sgdsim/point/1","sweep":"0123456789abcdef","point":)" +
                      std::to_string(number) + ",\"of\":" + std::to_string(of) + ",\"id\":\"" + id +
                      R"(","axes":{"cluster.nodes":)" + std::to_string(number / 8) +
-                     R"(,"strategy":"s)" + std::to_string(number % 8) + R"("},"iteration_ps":)" +
-                     std::to_string(1'000'000'007LL + number) +
+                     R"(,"strategy":"s)" + std::to_string(number % 8) + R"("},"workers":2,)" +
+                     R"("strategy":"s","collective":"ring","fidelity":"message","path":"rounds",)" +
+                     R"("iteration_ps":)" + std::to_string(1'000'000'007LL + number) +
                      R"(,"metrics":{"iteration_us":{"mean":)" + figure(0);
   int salt = 0;
   for (const char* key : {"p50", "p95", "p99", "max"})
