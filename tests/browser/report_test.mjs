@@ -267,7 +267,8 @@ test("a hundred thousand points: first paint within a second, every interaction 
   await page.waitForSelector("html[data-idle=true]", { timeout: 30_000 });
   const ready = await page.evaluate(() => performance.getEntriesByName("ready")[0].startTime);
   const times = { paint, ready };
-  const act = async (name, action) => { await time_of(page, action); times[name] = Math.min(await time_of(page, action), await time_of(page, action)); };
+  // The least of some: other work on the machine is not the page's.
+  const act = async (name, action) => { times[name] = Infinity; for (let run = 0; run < 5; ++run) times[name] = Math.min(times[name], await time_of(page, action)); };
   await act("another figure", () => { const select = document.querySelector("#table-0-curves select"); select.value = select.value === "metrics.speedup" ? "metrics.iteration_us.mean" : "metrics.speedup"; select.dispatchEvent(new Event("change")); });
   await act("another bandwidth", () => { const select = document.querySelectorAll("#table-0-curves select")[3]; select.value = select.value === "7" ? "8" : "7"; select.dispatchEvent(new Event("change")); });
   await act("map: winner or figure", () => { const [one, other] = document.querySelectorAll("#table-0-map .segmented button"); (one.getAttribute("aria-pressed") === "true" ? other : one).click(); });

@@ -28,11 +28,17 @@ export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
     for (let row = 0; row < y.texts.length; ++row)
       for (let column = 0; column < x.texts.length; ++column) draw_cell(context, column, row, gap, colours);
     draw_axes(context, width, height, colours);
-    if (at) {
-      context.strokeStyle = colours.text;
-      context.lineWidth = 2;
-      context.strokeRect(shape.left + at.column * shape.width, top_of(at.row), shape.width - gap, shape.height - gap);
-    }
+    place_mark();
+  }
+
+  // An element of its own, so that a chosen cell does not mean drawing all the others again.
+  const mark = element("div", { class: "cell-mark", hidden: true });
+  place.append(mark);
+  function place_mark() {
+    mark.hidden = !at;
+    if (!at) return;
+    const at_left = shape.left + at.column * shape.width;
+    for (const [property, value] of Object.entries({ left: at_left, top: top_of(at.row), width: shape.width, height: shape.height })) mark.style.setProperty(property, `${value}px`);
   }
 
   // The first value stands below, as in a diagram.
@@ -118,7 +124,7 @@ export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
     const found = cell_at(event);
     if (!found) return;
     at = found;
-    drawing.redraw();
+    place_mark();
     if (cell(found.column, found.row)) on_pick(found.column, found.row);
   });
   place.addEventListener("keydown", (event) => {
@@ -128,7 +134,7 @@ export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
     if (!move) return;
     event.preventDefault();
     at = at ? { column: clamp(at.column + move[0], x.texts.length), row: clamp(at.row + move[1], y.texts.length) } : { column: 0, row: 0 };
-    drawing.redraw();
+    place_mark();
     show_tip(at);
     if (cell(at.column, at.row)) on_pick(at.column, at.row);
   });
