@@ -329,3 +329,32 @@ TEST_CASE("flow: without contention, a step is that of fidelity message") {
     }
   CHECK(compared >= 20);
 }
+
+// A worker alone sends nothing: it takes its own time, and no wire is in use.
+TEST_CASE("flow: one worker") {
+  for (const Algorithm& algorithm : algorithms()) {
+    CAPTURE(algorithm.name);
+    const Json json = {
+        {"trace",
+         {{"schema", "sgdsim/trace/1"},
+          {"name", "t"},
+          {"source", "invented"},
+          {"layers",
+           {{{"name", "a"}, {"gradient", "1 MB"}, {"forward", "1 ms"}, {"backward", "2 ms"}}}}}},
+        {"cluster",
+         {{"shape", "single_switch"},
+          {"nodes", 1},
+          {"nic", {{"latency", "1 us"}, {"bandwidth", "10 Gbps"}}}}},
+        {"collective", {{"algorithm", algorithm.name}}},
+        {"fidelity", "flow"}};
+    try {
+      const Experiment experiment = read_experiment(resolve_experiment(Value(json, "x", ""), {}));
+      const StepResult result = simulate_step(experiment.question());
+      CHECK(result.total() == Duration::ms(3));
+      CHECK(result.wires.busiest.empty());
+    } catch (const InputError& error) {
+      // A torus needs more than one worker; it says so.
+      CHECK(std::string(error.what()).find("x: ") == 0);
+    }
+  }
+}

@@ -163,7 +163,7 @@ bool RoutedWires::walk(const Parcel& parcel, int from, int to, const Ways& ways,
     if (choices == 0) return false;
     std::size_t chosen = 0;
     if (choices > 1 && choice_.routing == Routing::hashed) {
-      chosen = random.below(choices);
+      chosen = static_cast<std::size_t>(random.below(choices));
     } else if (choices > 1) {
       chosen = digits % choices;
       digits /= choices;

@@ -1,22 +1,20 @@
-// zlib is used here only.
+// Opening files, and telling packed ones by their first bytes.
 #include "traces/byte_source.h"
 
-#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
-#include <zlib.h>
 
 #include "sim/core/error.h"
+#include "traces/unpacker.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr std::size_t piece_B = 1 << 18;
-constexpr int gzip_only = 16 + MAX_WBITS;
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
@@ -30,47 +28,6 @@ std::unique_ptr<std::istream> opened(const std::string& file) {
 }
 
 }  // namespace
-
-// zlib's state, and the input that it has not taken yet.
-class Unpacker {
- public:
-  enum class State : uint8_t { within_member, between_members, damaged };
-
-  Unpacker() : unpacked_(piece_B, '\0') {
-    const int answer = inflateInit2(&state_, gzip_only);
-    assert(answer == Z_OK);
-    static_cast<void>(answer);
-  }
-  ~Unpacker() { inflateEnd(&state_); }
-  Unpacker(const Unpacker&) = delete;
-  Unpacker& operator=(const Unpacker&) = delete;
-
-  State state() const { return member_; }
-  bool is_hungry() const { return state_.avail_in == 0; }
-  char next_byte() const { return static_cast<char>(*state_.next_in); }
-
-  void feed(std::string& bytes) {
-    state_.next_in = reinterpret_cast<Bytef*>(bytes.data());
-    state_.avail_in = static_cast<uInt>(bytes.size());
-  }
-
-  // Some of the bytes, perhaps none, of what was fed.
-  std::string_view unpack() {
-    if (member_ == State::between_members) inflateReset(&state_);
-    state_.next_out = reinterpret_cast<Bytef*>(unpacked_.data());
-    state_.avail_out = static_cast<uInt>(unpacked_.size());
-    const int answer = inflate(&state_, Z_NO_FLUSH);
-    member_ = answer == Z_STREAM_END                    ? State::between_members
-              : answer == Z_OK || answer == Z_BUF_ERROR ? State::within_member
-                                                        : State::damaged;
-    return std::string_view(unpacked_).substr(0, unpacked_.size() - state_.avail_out);
-  }
-
- private:
-  z_stream state_ = {};
-  std::string unpacked_;
-  State member_ = State::within_member;
-};
 
 ByteSource::ByteSource(const std::string& file) : file_(file), stream_(&std::cin) {
   if (file == "-") return;
@@ -90,7 +47,7 @@ std::string_view ByteSource::next() {
     begun_ = true;
     const std::string_view first = next_stored();
     if (!is_gzip(first)) return first;
-    packed_ = std::make_unique<Unpacker>();
+    packed_ = std::make_unique<Unpacker>(file_);
     packed_->feed(stored_);
   }
   return packed_ ? next_unpacked() : next_stored();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "traces/complete.h"
@@ -48,7 +49,7 @@ std::vector<std::string_view> split(std::string_view text) {
 double number_in(std::string_view word, const std::string& what, const std::string& where) {
   double number = 0;
   const char* const end = word.data() + word.size();
-  const auto [rest, problem] = std::from_chars(word.data(), end, number);
+  const auto [rest, problem] = read_decimal(word.data(), end, number);
   if (problem != std::errc{} || rest != end || !std::isfinite(number) || std::signbit(number))
     throw InputError(where, "expected " + what + ", a number of at least 0, got " + quoted(word));
   return number;

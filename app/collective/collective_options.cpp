@@ -168,18 +168,6 @@ Cluster cluster_of(const CollectiveArguments& arguments, int ranks) {
   return cluster;
 }
 
-std::string option_key(const std::string& option) { return option.substr(0, option.find('=')); }
-
-std::string option_value(const std::string& option) {
-  return option.substr(std::min(option.size(), option.find('=') + 1));
-}
-
-std::vector<std::string> names_of(const std::vector<OptionKey>& keys) {
-  std::vector<std::string> names;
-  for (const OptionKey& key : keys) names.emplace_back(key.name);
-  return names;
-}
-
 void check_known_options(const CollectiveArguments& arguments,
                          const std::vector<std::string>& names) {
   for (const std::string& name : names)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/collective/option_words.h"
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
 #include "sim/core/json.h"
@@ -55,11 +56,6 @@ Cluster cluster_of(const CollectiveArguments& arguments, int ranks);
 // Error if an option has no effect on the algorithm; `where` of its errors names the option.
 CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::string& algorithm,
                                const std::vector<Bytes>& messages);
-
-// "key=value" in its two halves.
-std::string option_key(const std::string& option);
-std::string option_value(const std::string& option);
-std::vector<std::string> names_of(const std::vector<OptionKey>& keys);
 
 // Error if an algorithm is unknown, or if an option has no value, is known to none of these
 // algorithms or was given twice.

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 
@@ -63,7 +64,7 @@ int64_t parse_whole(const std::string& text, int64_t least, int64_t most,
 
 double parse_number(const std::string& text, double least, double most, const std::string& where) {
   double value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, problem] = read_decimal(text.data(), text.data() + text.size(), value);
   const bool in_range = value >= least && value <= most;  // not if it is NaN
   if (problem != std::errc{} || end != text.data() + text.size() || !in_range)
     throw InputError(where, "expected a number from " + number_text(least) + " to " +

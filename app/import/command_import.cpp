@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/import/kineto_import.h"
 #include "app/import/measurement_imports.h"
+#include "app/import/profile_trace.h"
 #include "app/import/steps_imports.h"
 #include "app/import/trace_imports.h"
 #include "app/usage.h"

@@ -8,6 +8,7 @@
 
 #include "app/import/kineto_case.h"
 #include "app/import/kineto_report.h"
+#include "app/import/profile_trace.h"
 #include "app/validate/case_file.h"
 #include "app/write_text.h"
 #include "sim/core/error.h"
@@ -91,15 +92,6 @@ std::optional<profiler::ParameterSizes> sizes_of(const KinetoArguments& argument
   return std::nullopt;
 }
 
-// "nccl_data" of "a/nccl_data.json.gz".
-std::string name_of_file(const std::string& file) {
-  if (file == "-") return "trace";
-  std::filesystem::path name = std::filesystem::path(file).filename();
-  for (const char* ending : {".gz", ".json", ".trace", ".pt"})
-    if (name.extension() == ending) name = name.stem();
-  return name.string();
-}
-
 std::string path_from(const std::string& case_file, const std::string& cluster) {
   const auto absolute = std::filesystem::absolute(cluster);
   if (case_file == "-") return absolute.string();
@@ -134,7 +126,7 @@ void import_kineto(const KinetoArguments& arguments, Streams streams) {
   const profiler::Recording recording = profiler::recording_of(std::move(profiles), options);
   print_recording(recording, streams.log);
   const std::string name =
-      arguments.name.empty() ? name_of_file(arguments.files.front()) : arguments.name;
+      arguments.name.empty() ? name_of_profile(arguments.files.front()) : arguments.name;
   profiler::ImportedStep step = profiler::trace_of(recording, sizes, name);
   if (!arguments.model.empty()) step.trace.model = arguments.model;
   if (!arguments.device.empty()) step.trace.device = arguments.device;
@@ -160,27 +152,6 @@ void import_profiles(const std::vector<std::string>& files, const std::string& o
   arguments.name = name;
   arguments.force = force;
   import_kineto(arguments, streams);
-}
-
-bool is_profile(const std::string& file) {
-  constexpr std::size_t enough = 1 << 20;
-  ByteSource source(file);
-  std::string head;
-  while (head.size() < enough) {
-    const std::string_view more = source.next();
-    if (more.empty()) break;
-    head += more;
-  }
-  return is_kineto(head);
-}
-
-Trace trace_of_profile(const std::string& file) {
-  ByteSource source(file);
-  return profiler::trace_of(
-             profiler::recording_of(
-                 {profiler::profile_of(profiler::read_events(source, nullptr), false)}, {}),
-             std::nullopt, name_of_file(file))
-      .trace;
 }
 
 void add_kineto_import(CLI::App& import, Streams streams) {

@@ -1,12 +1,15 @@
 // `sgdsim run`: one experiment. `sgdsim plan`: every strategy on it, side by side.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/step/experiment.h"
 #include "app/step/gantt.h"
+#include "app/step/plan.h"
 #include "app/step/result_json.h"
+#include "app/step/simulated.h"
 #include "app/step/timeline_json.h"
 #include "app/step/warnings.h"
 #include "app/table.h"
@@ -15,9 +18,7 @@
 #include "app/transport_choice.h"
 #include "app/usage.h"
 #include "app/write_text.h"
-#include "models/strategy/registry.h"
 #include "sim/core/error.h"
-#include "sim/core/number_list.h"
 
 namespace sgdsim {
 namespace {
@@ -76,33 +77,9 @@ void check_outputs(const RunArguments& arguments, const std::vector<std::string>
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
 }
 
-StepResult simulate(const Experiment& experiment, Timeline* timeline) {
-  try {
-    Interrupt interrupt;
-    StepQuestion question = experiment.question();
-    question.timeline = timeline;
-    question.wants_reason = true;
-    question.pause = [&] { interrupt.throw_if_asked(); };
-    return simulate_step(question);
-  } catch (const InputError& error) {
-    throw InputError(experiment.file, error.what());
-  }
-}
-
-// The workers and iterations to record; by default the first worker's first measured iteration.
-Timeline timeline_wanted(const RunArguments& arguments, const Experiment& experiment) {
-  constexpr const char* where = "--timeline-iterations";
-  Timeline timeline;
-  timeline.workers = parse_numbers(arguments.timeline_workers, experiment.cluster.network.workers(),
-                                   "--timeline-workers", "worker");
-  timeline.first_iteration = timeline.last_iteration = experiment.warm_up;
-  if (arguments.timeline_iterations.empty()) return timeline;
-  const std::vector<int> chosen =
-      parse_numbers(arguments.timeline_iterations, experiment.warm_up + experiment.iterations,
-                    where, "iteration");
-  timeline.first_iteration = chosen.front();
-  timeline.last_iteration = chosen.back();
-  return timeline;
+StepResult simulated_or_interrupted(const Experiment& experiment, Timeline* timeline) {
+  Interrupt interrupt;
+  return simulated(experiment, timeline, [&] { interrupt.throw_if_asked(); });
 }
 
 void run(const RunArguments& arguments, Streams streams) {
@@ -113,8 +90,10 @@ void run(const RunArguments& arguments, Streams streams) {
   if (arguments.gantt && arguments.format != "table")
     throw InputError("--gantt", "is for people; it does not go with --format " + arguments.format);
   Timeline timeline;
-  if (wants_timeline) timeline = timeline_wanted(arguments, experiment);
-  const StepResult result = simulate(experiment, wants_timeline ? &timeline : nullptr);
+  if (wants_timeline)
+    timeline = timeline_of(experiment, arguments.timeline_workers, arguments.timeline_iterations);
+  const StepResult result =
+      simulated_or_interrupted(experiment, wants_timeline ? &timeline : nullptr);
   if (!arguments.timeline.empty())
     write_text(timeline_json(experiment, timeline), arguments.timeline, streams.out);
   for (const std::string& warning : warnings_of(experiment, result))
@@ -131,85 +110,30 @@ void run(const RunArguments& arguments, Streams streams) {
   if (arguments.gantt) streams.out << '\n' << gantt_text(timeline, standard_output());
 }
 
-struct Plan {
-  std::string strategy;
-  std::string with;  // a setting of --also
-  StepResult result;
-  Metrics metrics;
-  std::vector<std::string> warnings;
-  std::string why_not;
-};
-
-// Every strategy under one more setting, or none. Where iterations are pipelined or workers do not
-// wait for each other, messages are not scheduled within an iteration: the own strategy has to do.
-void add_plans(const RunArguments& arguments, const std::string& with, Interrupt& interrupt,
-               std::vector<Plan>& plans) {
-  RunArguments changed = arguments;
-  if (!with.empty()) changed.settings.push_back(with);
-  Experiment experiment = read_experiment(resolved_of(changed));
-  const Strategy own = experiment.strategy;
-  for (const StrategyKind& kind : strategies()) {
-    if (!with.empty() && experiment.synchronization && kind.name != own.name) continue;
-    Plan plan;
-    plan.strategy = kind.name;
-    plan.with = with;
-    // The experiment's own strategy keeps its fields, the others have their defaults.
-    experiment.strategy = plan.strategy == own.name ? own : strategy_named(plan.strategy, "");
-    try {
-      StepQuestion question = experiment.question();
-      question.pause = [&] { interrupt.throw_if_asked(); };
-      plan.result = simulate_step(question);
-      plan.metrics = metrics_of(experiment, plan.result);
-      plan.warnings = warnings_of(experiment, plan.result);
-    } catch (const InputError& error) {
-      plan.why_not = error.what();
-    }
-    plans.push_back(std::move(plan));
-  }
-}
-
-std::vector<Plan> plans_of(const RunArguments& arguments) {
-  std::vector<Plan> plans;
+std::vector<StrategyPlan> plans_of(const RunArguments& arguments) {
+  std::vector<StrategyPlan> plans;
   Interrupt interrupt;
-  add_plans(arguments, "", interrupt, plans);
-  for (const std::string& with : arguments.also) add_plans(arguments, with, interrupt, plans);
-  std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
-    if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
-    return a.metrics.mean_ps < b.metrics.mean_ps;
-  });
+  auto add = [&](const std::string& with) {
+    RunArguments changed = arguments;
+    if (!with.empty()) changed.settings.push_back(with);
+    std::vector<StrategyPlan> more =
+        plans_of(read_experiment(resolved_of(changed)), with, [&] { interrupt.throw_if_asked(); });
+    std::move(more.begin(), more.end(), std::back_inserter(plans));
+  };
+  add("");
+  for (const std::string& with : arguments.also) add(with);
+  sort_plans(plans);
   return plans;
 }
 
-Json plan_json(const Plan& plan) {
-  Json json = {{"strategy", plan.strategy}};
-  if (!plan.with.empty()) json["with"] = plan.with;
-  if (!plan.why_not.empty()) {
-    json["why_not"] = plan.why_not;
-    return json;
-  }
-  json["iteration_ps"] = plan.metrics.mean_ps;
-  json["iteration_us"] = plan.metrics.mean_us;
-  json["exposed_us"] = plan.result.mean.exposed.us();
-  json["speedup"] = plan.metrics.speedup;
-  Json& groups = json["groups"] = Json::array();
-  for (const MessageRecord& message : plan.result.messages)
-    groups.push_back({{"layers", {message.first_layer, message.last_layer}},
-                      {"size_B", message.size.count()},
-                      {"ready_us", message.ready.us()},
-                      {"start_us", message.start.us()},
-                      {"end_us", message.end.us()}});
-  if (!plan.warnings.empty()) json["warnings"] = plan.warnings;
-  return json;
-}
-
-std::string name_of(const Plan& plan) {
+std::string name_of(const StrategyPlan& plan) {
   return plan.with.empty() ? plan.strategy : plan.strategy + ", " + plan.with;
 }
 
-void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
-  const Plan& best = plans.front();
+void print_plans(std::ostream& out, const std::vector<StrategyPlan>& plans) {
+  const StrategyPlan& best = plans.front();
   Table table({"strategy", "iteration", "exposed", "speed-up", "messages", "behind the best"});
-  for (const Plan& plan : plans) {
+  for (const StrategyPlan& plan : plans) {
     if (!plan.why_not.empty()) {
       table.add({name_of(plan), "-", "-", "-", "-", plan.why_not});
       continue;
@@ -223,11 +147,11 @@ void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
                    : "+" + rounded(behind, 3) + " %"});
   }
   table.print(out);
-  const auto next = std::find_if(plans.begin(), plans.end(), [&](const Plan& plan) {
+  const auto next = std::find_if(plans.begin(), plans.end(), [&](const StrategyPlan& plan) {
     return plan.why_not.empty() && !is_tie(plan.metrics.mean_us, best.metrics.mean_us);
   });
-  const auto ties =
-      std::count_if(plans.begin() + 1, next, [](const Plan& plan) { return plan.why_not.empty(); });
+  const auto ties = std::count_if(plans.begin() + 1, next,
+                                  [](const StrategyPlan& plan) { return plan.why_not.empty(); });
   out << '\n' << name_of(best);
   if (ties == 1) out << " and " << name_of(plans[1]) << " win together";
   if (ties > 1) out << " and " << ties << " others win together";
@@ -239,16 +163,14 @@ void print_plans(std::ostream& out, const std::vector<Plan>& plans) {
 }
 
 void plan(const RunArguments& arguments, Streams streams) {
-  const std::vector<Plan> plans = plans_of(arguments);
+  const std::vector<StrategyPlan> plans = plans_of(arguments);
   if (!plans.front().why_not.empty()) throw InputError(arguments.experiment, plans.front().why_not);
   WarningTally warnings;
-  for (const Plan& one : plans)
+  for (const StrategyPlan& one : plans)
     if (one.why_not.empty()) warnings.add(one.warnings, name_of(one));
   warnings.print(streams.log, "plans");
   if (arguments.format == "table") return print_plans(streams.out, plans);
-  Json json = {{"schema", "sgdsim/plan/1"}, {"plans", Json::array()}};
-  for (const Plan& one : plans) json["plans"].push_back(plan_json(one));
-  streams.out << json.dump(2) << '\n';
+  streams.out << plans_json(plans).dump(2) << '\n';
 }
 
 }  // namespace

@@ -2,14 +2,13 @@
 #include "app/step/experiment.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <openssl/sha.h>
 #include <utility>
 
 #include "app/beside.h"
-#include "app/import/kineto_import.h"
+#include "app/import/profile_trace.h"
 #include "app/step/collective_field.h"
+#include "app/step/digest.h"
 #include "app/step/override.h"
 #include "app/transport_choice.h"
 #include "sim/core/error.h"
@@ -298,16 +297,7 @@ StepQuestion Experiment::question() const {
 std::string canonical(const Json& json) { return nlohmann::json(json).dump(); }
 
 std::string id_of_text(const std::string& canonical_text) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(canonical_text.data()), canonical_text.size(),
-         digest.data());
-  std::string id = "sha256:";
-  constexpr char digits[] = "0123456789abcdef";
-  for (const unsigned char byte : digest) {
-    id += digits[byte >> 4U];
-    id += digits[byte & 15U];
-  }
-  return id;
+  return "sha256:" + sha256_of(canonical_text);
 }
 
 std::string id_of(const Json& inputs) { return id_of_text(canonical(inputs)); }

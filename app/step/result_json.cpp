@@ -28,6 +28,8 @@ Json breakdown_json(const Breakdown& part) {
           {"idle_us", part.idle.us()}};
 }
 
+}  // namespace
+
 Json messages_json(const StepResult& result) {
   Json messages = Json::array();
   for (const MessageRecord& message : result.messages)
@@ -38,8 +40,6 @@ Json messages_json(const StepResult& result) {
                         {"end_us", message.end.us()}});
   return messages;
 }
-
-}  // namespace
 
 Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   Metrics metrics;

@@ -1,10 +1,9 @@
 // Numbers and quantities, there and back.
 #include "app/sweep/amount.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 
@@ -39,22 +38,12 @@ std::optional<Amount> quantity_of(const std::string& text) {
   if (text.empty() || text.size() > 60) return std::nullopt;
   double number = 0;
   const char* const end = text.data() + text.size();
-  const auto [rest, problem] = std::from_chars(text.data(), end, number);
+  const auto [rest, problem] = read_decimal(text.data(), end, number);
   if (problem != std::errc{} || rest == end) return std::nullopt;
   std::string unit(*rest == ' ' ? rest + 1 : rest, end);
   for (const Kind kind : {Kind::time, Kind::size, Kind::bandwidth, Kind::per_byte})
     if (const auto value = in_base_units(text, kind)) return Amount{kind, *value, std::move(unit)};
   return std::nullopt;
-}
-
-// Decimal rounding, so that the text is short and the same on every machine.
-double with_digits(double value, int digits) {
-  std::array<char, 40> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
-                                 std::chars_format::scientific, digits - 1);
-  double rounded = 0;
-  std::from_chars(text.data(), end.ptr, rounded);
-  return rounded;
 }
 
 }  // namespace

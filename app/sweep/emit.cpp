@@ -164,14 +164,4 @@ int64_t tasks_for(double seconds, int64_t points) {
       1, std::min({static_cast<int64_t>(wanted), points / points_of_a_task, most_tasks}));
 }
 
-std::string shell_word(const std::string& text) {
-  const bool is_plain = !text.empty() && text.find_first_not_of(
-                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                             "0123456789_-./=,:+@%") == std::string::npos;
-  if (is_plain) return text;
-  std::string quoted = "'";
-  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return quoted + "'";
-}
-
 }  // namespace sgdsim

@@ -35,7 +35,4 @@ std::string emit_script(const EmitRequest& request);
 // a minute of work each, at least 100 points, and not more than Slurm's usual 1000.
 int64_t tasks_for(double seconds, int64_t points);
 
-// In quotes, if a shell would not take it as it is.
-std::string shell_word(const std::string& text);
-
 }  // namespace sgdsim

@@ -247,6 +247,20 @@ Sweep read_sweep(const std::string& file, const std::vector<std::string>& settin
   return sweep;
 }
 
+Sweep sweep_over(ResolvedExperiment base, std::vector<Axis> axes) {
+  Sweep sweep;
+  sweep.file = base.file;
+  sweep.inputs = base.inputs;
+  sweep.base = std::move(base);
+  sweep.axes = std::move(axes);
+  if (sweep.axes.empty()) throw InputError(sweep.file, "expected at least one axis");
+  group_axes(sweep, std::nullopt);
+  load_files(sweep);
+  forget_folders(sweep.base);
+  count_points(sweep);
+  return sweep;
+}
+
 std::optional<Point> Points::next() {
   if (sweep_->kept.empty()) {
     if (place_ == 0) place_ = shard_.index;

@@ -58,6 +58,9 @@ struct Sweep {
 Sweep read_sweep(const std::string& file, const std::vector<std::string>& settings,
                  const std::vector<std::string>& axes);
 
+// One without a file: an experiment and its axes. It has no id.
+Sweep sweep_over(ResolvedExperiment base, std::vector<Axis> axes);
+
 struct Point {
   int64_t number = 0;
   Choice choice;

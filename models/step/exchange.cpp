@@ -164,8 +164,11 @@ void Exchange::play(const MessageCost& cost, const Transfer& transfer, Clocks& c
     std::fill(clocks.begin(), clocks.end(), last + cost.of(alone));
     return;
   }
-  if (clocks.size() == 1)
-    clocks.assign(static_cast<std::size_t>(network_->workers()), clocks.front());
+  if (clocks.size() == 1) {
+    const Time start =
+        clocks.front();  // a copy: assign() may throw away what it is given a part of
+    clocks.assign(static_cast<std::size_t>(network_->workers()), start);
+  }
   Played played = cost.servers() != nullptr ? push_and_pull(cost, transfer, std::move(clocks))
                                             : collective(cost, transfer, std::move(clocks));
   traffic.messages += played.traffic.messages;

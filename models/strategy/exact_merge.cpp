@@ -29,8 +29,9 @@ struct State {
 
 // Keeps what no other state beats in both; of equals the one with the largest last group.
 std::vector<State> frontier_of(std::vector<State>& states) {
-  std::ranges::sort(states, [](const State& a, const State& b) {
-    return std::tie(a.selected, a.exchanged, a.from) < std::tie(b.selected, b.exchanged, b.from);
+  std::sort(states.begin(), states.end(), [](const State& a, const State& b) {
+    return std::tie(a.selected, a.exchanged, a.from, a.state) <
+           std::tie(b.selected, b.exchanged, b.from, b.state);
   });
   std::vector<State> kept;
   for (const State& state : states)
@@ -105,7 +106,7 @@ std::vector<PlannedMessage> merge_exactly(const PlanInput& input, std::string_vi
     s = state.state;
     j = state.from;
   }
-  std::ranges::reverse(messages);
+  std::reverse(messages.begin(), messages.end());
   return messages;
 }
 

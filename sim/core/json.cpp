@@ -262,7 +262,7 @@ std::string read_text(const std::string& file) {
   const auto size_B = std::filesystem::file_size(file, problem);
   if (problem) return read_all(stream, file);
   if (size_B > largest_file_B) throw InputError(file, "larger than 1 GiB");
-  std::string text(size_B, '\0');
+  std::string text(static_cast<std::size_t>(size_B), '\0');
   stream.read(text.data(), static_cast<std::streamsize>(size_B));
   if (stream.bad()) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
   text.resize(static_cast<std::size_t>(stream.gcount()));

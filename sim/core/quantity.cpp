@@ -3,7 +3,6 @@
 #include "sim/core/quantity.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <span>
 
@@ -98,7 +97,7 @@ double parse(std::string_view text, const std::string& where, const Kind& kind) 
   };
   double number = 0;
   const char* const end = text.data() + text.size();
-  const auto [rest, problem] = std::from_chars(text.data(), end, number);
+  const auto [rest, problem] = read_decimal(text.data(), end, number);
   if (problem == std::errc::result_out_of_range) throw fail(", which is out of range");
   if (problem != std::errc{}) throw fail("");
   std::string_view name(rest, static_cast<std::size_t>(end - rest));
@@ -162,12 +161,6 @@ Bandwidth parse_bandwidth(std::string_view text, const std::string& where) {
 
 PerByte parse_per_byte(std::string_view text, const std::string& where) {
   return PerByte::ps(parse(text, where, per_byte_kind));
-}
-
-std::string number_text(double value) {
-  std::array<char, 32> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
-  return {buffer.data(), end};
 }
 
 std::string to_text(Duration length) {

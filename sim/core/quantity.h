@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/core/decimal.h"
 #include "sim/core/units.h"
 
 namespace sgdsim {
@@ -23,8 +24,5 @@ std::string to_text(Duration length);
 std::string to_text(Bytes size);
 std::string to_text(Bandwidth rate);
 std::string to_text(PerByte rate);
-
-// A plain number, as short as reads back exactly.
-std::string number_text(double value);
 
 }  // namespace sgdsim

@@ -2,7 +2,6 @@
 #include "sim/net/max_min.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <functional>
@@ -19,9 +18,12 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 bool is_above(double one, double other) { return one > other * (1 + near_enough); }
 
-// Levels as moments of a queue: doubles that are not negative have the order of their bits.
-Time moment_of(double level) { return Time::at(Duration::ps(std::bit_cast<int64_t>(level + 0.0))); }
-double level_at(Time moment) { return std::bit_cast<double>(moment.ps()); }
+// Levels as moments of a queue: doubles that are not negative have the order of their bits. This is
+// std::bit_cast, which the library for browsers does not have.
+Time moment_of(double level) {
+  return Time::at(Duration::ps(__builtin_bit_cast(int64_t, level + 0.0)));
+}
+double level_at(Time moment) { return __builtin_bit_cast(double, moment.ps()); }
 
 }  // namespace
 

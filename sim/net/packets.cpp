@@ -326,7 +326,7 @@ uint32_t Packets::draw_way(Conversation& conversation, bool is_data) {
           std::iota(order.begin(), order.end(), uint16_t{0});
         }
         for (std::size_t i = order.size(); i > 1; --i)
-          std::swap(order[i - 1], order[ways_random_.below(i)]);
+          std::swap(order[i - 1], order[static_cast<std::size_t>(ways_random_.below(i))]);
         conversation.next_way_ = 0;
       }
       return order[conversation.next_way_++];

@@ -30,7 +30,8 @@ class FlowsPlayer {
       happen(event.payload, now);
       if (!agenda_.another_now()) carrier_->settle(now);
     }
-    for (const Parcel& parcel : carrier_->stranded()) played_.stranded.push_back(parcel.flow);
+    for (const Parcel& parcel : carrier_->stranded())
+      played_.stranded.push_back(static_cast<std::size_t>(parcel.flow));
     std::sort(played_.stranded.begin(), played_.stranded.end());
     if (ended_ + played_.stranded.size() < question_.flows.size()) throw InputError("", never_ends);
     played_.carried_B = carrier_->carried_B();

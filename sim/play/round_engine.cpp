@@ -244,11 +244,11 @@ LinkTimes PhasePlayer::ring_times(double size_B) const {
 // Whether no clock can pass its end, were every message as slow as the slowest of these.
 bool PhasePlayer::fits_clock(const LinkTimes& times) const {
   const auto longest = [](const std::vector<Duration>& column) {
-    return static_cast<double>(std::ranges::max(column).ps());
+    return static_cast<double>(std::max_element(column.begin(), column.end())->ps());
   };
   const double message = longest(times.flight) + longest(times.fold) +
                          std::max(longest(times.out_busy), longest(times.transit));
-  const auto latest = static_cast<double>(std::ranges::max(clocks_).ps());
+  const auto latest = static_cast<double>(std::max_element(clocks_.begin(), clocks_.end())->ps());
   return latest + phase_.rounds * message < 0x1p62;
 }
 

@@ -48,7 +48,8 @@ class RankSchedule {
     return rank_of_processor_[operations_[operation].processor];
   }
   std::span<const Follower> followers_of(uint32_t operation) const {
-    return {followers_.data() + first_[operation], first_[operation + 1] - first_[operation]};
+    const uint64_t count = first_[operation + 1] - first_[operation];
+    return {followers_.data() + first_[operation], static_cast<std::size_t>(count)};
   }
 
   // All operations of a rank, whose processors count from 0, and what they require of each other

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/core/decimal.h"
+
 namespace sgdsim::profiler {
 namespace {
 
@@ -55,7 +57,7 @@ void clear(EventFields& fields) {
 std::optional<int64_t> nearest_nanosecond(const std::string& microseconds) {
   double value = 0;
   const char* const end = microseconds.data() + microseconds.size();
-  const auto [rest, problem] = std::from_chars(microseconds.data(), end, value);
+  const auto [rest, problem] = read_decimal(microseconds.data(), end, value);
   if (problem != std::errc{} || rest != end ||
       !(std::abs(value) < static_cast<double>(latest_ns) / 1000))
     return std::nullopt;

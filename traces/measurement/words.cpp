@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/core/decimal.h"
+
 namespace sgdsim {
 
 void make_plain(std::string& text) {
@@ -74,7 +76,7 @@ std::optional<int64_t> whole_word(std::string_view word) {
 std::optional<double> number_word(std::string_view word) {
   double number = 0;
   const char* const end = word.data() + word.size();
-  const auto [rest, problem] = std::from_chars(word.data(), end, number);
+  const auto [rest, problem] = read_decimal(word.data(), end, number);
   if (problem != std::errc{} || rest != end || !std::isfinite(number) || number < 0)
     return std::nullopt;
   return number;

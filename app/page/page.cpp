@@ -1,0 +1,135 @@
+// One function per question.
+#include "app/page/page.h"
+
+#include <array>
+#include <exception>
+#include <new>
+#include <string_view>
+
+#include "app/page/page_files.h"
+#include "app/page/page_grid.h"
+#include "app/page/page_input.h"
+#include "app/step/plan.h"
+#include "app/step/result_json.h"
+#include "app/step/simulated.h"
+#include "app/step/timeline_json.h"
+#include "app/version.h"
+#include "models/collective/registry.h"
+#include "models/compression/registry.h"
+#include "models/strategy/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int exit_failure = 1;
+constexpr int exit_bad_input = 2;
+
+Json named(std::string_view name, std::string_view meaning) {
+  return {{"name", name}, {"meaning", meaning}};
+}
+
+// Everything that the page lets people choose from.
+Json catalogue(Object&) {
+  Json answer = shipped_files();
+  for (const StrategyKind& kind : strategies())
+    answer["strategies"].push_back(named(kind.name, kind.summary));
+  for (const Algorithm& algorithm : algorithms())
+    answer["algorithms"].push_back(named(algorithm.name, algorithm.summary));
+  answer["algorithms"].push_back(named("auto", "the cheapest of the above"));
+  answer["algorithms"].push_back(named("nccl", "NCCL's own tuning model and choice"));
+  for (const CompressionKind& kind : compressions())
+    answer["compressions"].push_back(named(kind.name, kind.summary));
+  answer["version"] = version_number;
+  answer["commit"] = version_commit;
+  return answer;
+}
+
+// The result as `sgdsim run --format json` prints it, and the command that does.
+Json run(Object& fields) {
+  const PageInput input = read_page_input(fields.at("input"));
+  const Experiment experiment = read_experiment(resolved_of(input));
+  const StepResult result = simulated(experiment, nullptr, {});
+  return {{"result", result_json(experiment, result)},
+          {"command", command_of(input, "run --format json")}};
+}
+
+// The same file as `sgdsim run --timeline` writes.
+Json timeline(Object& fields) {
+  const PageInput input = read_page_input(fields.at("input"));
+  const Experiment experiment = read_experiment(resolved_of(input));
+  Timeline timeline = timeline_of(experiment, "0", "");
+  simulated(experiment, &timeline, {});
+  return {{"timeline", Json::parse(timeline_json(experiment, timeline))},
+          {"command", command_of(input, "run --timeline=timeline.json")}};
+}
+
+Json plan(Object& fields) {
+  const PageInput input = read_page_input(fields.at("input"));
+  std::vector<StrategyPlan> plans = plans_of(read_experiment(resolved_of(input)), "", {});
+  sort_plans(plans);
+  if (!plans.front().why_not.empty()) throw InputError(input.experiment, plans.front().why_not);
+  return {{"plan", plans_json(plans)}, {"command", command_of(input, "plan --format json")}};
+}
+
+Json grid(Object& fields) {
+  const PageInput input = read_page_input(fields.at("input"));
+  return grid_of(input, fields.at("axes"));
+}
+
+Json save(Object& fields) {
+  return {{"text", saved_experiment(read_page_input(fields.at("input")))}};
+}
+
+struct PageQuestion {
+  std::string_view name;
+  Json (*answer)(Object& fields) = nullptr;
+};
+
+constexpr std::array<PageQuestion, 6> page_questions{{{"catalogue", catalogue},
+                                                      {"run", run},
+                                                      {"timeline", timeline},
+                                                      {"plan", plan},
+                                                      {"grid", grid},
+                                                      {"save", save}}};
+
+Json answer_to(const std::string& question) {
+  const Document document = Document::parse(question, "question");
+  Object fields(document.root());
+  const Value ask = fields.at("ask");
+  for (const PageQuestion& known : page_questions) {
+    if (known.name != ask.text()) continue;
+    Json answer = known.answer(fields);
+    fields.done();
+    return answer;
+  }
+  ask.fail("is no question of the page");
+}
+
+template <class F>
+std::string answer_or_error(const F& f) {
+  auto failed = [](const std::string& sentence, int exit) {
+    return Json({{"error", printable(sentence)}, {"exit", exit}}).dump();
+  };
+  try {
+    return f().dump();
+  } catch (const InputError& error) {
+    return failed(error.what(), exit_bad_input);
+  } catch (const std::bad_alloc&) {
+    return failed("failed: there is not enough memory", exit_failure);
+  } catch (const std::exception& error) {
+    return failed(std::string("failed: ") + error.what(), exit_failure);
+  }
+}
+
+}  // namespace
+
+std::string page_answer(const std::string& question) {
+  return answer_or_error([&] { return answer_to(question); });
+}
+
+std::string page_add_file(const std::string& name, const std::string& content) {
+  return answer_or_error([&] { return add_file(name, content); });
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,86 @@
+// The points are those of a sweep and are read as there; only what a picture needs is kept of them.
+#include "app/page/page_grid.h"
+
+#include <limits>
+#include <map>
+
+#include "app/step/result_json.h"
+#include "app/sweep/sweep_point.h"
+#include "app/tie.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t most_points = 100'000;
+
+struct GridPoint {
+  std::optional<int64_t> iteration_ps;
+  double iteration_us = 0;
+  double speedup = 0;
+};
+
+// Of the points that were simulated; an empty object if there is none.
+Json winner_of(const std::vector<GridPoint>& points) {
+  Json winner = Json::object();
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (points[i].iteration_ps && (!best || points[i].iteration_us < points[*best].iteration_us))
+      best = i;
+  if (!best) return winner;
+  winner["best"] = *best;
+  winner["ties"] = Json::array();
+  double next = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i == *best || !points[i].iteration_ps) continue;
+    if (is_tie(points[i].iteration_us, points[*best].iteration_us))
+      winner["ties"].push_back(i);
+    else
+      next = std::min(next, points[i].iteration_us);
+  }
+  if (next < std::numeric_limits<double>::infinity())
+    winner["ahead_percent"] = 100 * (next / points[*best].iteration_us - 1);
+  return winner;
+}
+
+}  // namespace
+
+Json grid_of(const PageInput& input, const Value& axes) {
+  std::vector<Axis> list;
+  for (const auto& [field, values] : axes.entries()) list.emplace_back(field, values);
+  const Sweep sweep = sweep_over(resolved_of(input), std::move(list));
+  if (sweep.points > most_points)
+    axes.fail("these are " + std::to_string(sweep.points) + " points; the page takes " +
+              std::to_string(most_points));
+  PointReader reader(sweep);
+  Points points(sweep, {});
+  const auto choices = static_cast<std::size_t>(sweep.axes.back().size());
+  Json times = Json::array(), speedups = Json::array(), winners = Json::array();
+  std::map<std::string, int64_t> errors;
+  std::vector<GridPoint> group;
+  while (const auto point = points.next()) {
+    GridPoint& now = group.emplace_back();
+    try {
+      const Experiment& experiment = reader.read(point->choice);
+      const Metrics metrics = metrics_of(experiment, simulate_step(experiment.question()));
+      now = {metrics.mean_ps, metrics.mean_us, metrics.speedup};
+    } catch (const InputError& error) {
+      ++errors[error.what()];
+    }
+    times.push_back(now.iteration_ps ? Json(*now.iteration_ps) : Json());
+    speedups.push_back(now.iteration_ps ? Json(now.speedup) : Json());
+    if (group.size() < choices) continue;
+    winners.push_back(winner_of(group));
+    group.clear();
+  }
+  Json answer = {{"points", sweep.points},
+                 {"iteration_ps", std::move(times)},
+                 {"speedup", std::move(speedups)},
+                 {"winners", std::move(winners)},
+                 {"errors", Json::array()}};
+  for (const auto& [error, count] : errors)
+    answer["errors"].push_back({{"error", error}, {"points", count}});
+  return answer;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,69 @@
+// Simulating and sorting.
+#include "app/step/plan.h"
+
+#include <algorithm>
+
+#include "app/step/warnings.h"
+#include "models/strategy/registry.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+Json plan_json(const StrategyPlan& plan) {
+  Json json = {{"strategy", plan.strategy}};
+  if (!plan.with.empty()) json["with"] = plan.with;
+  if (!plan.why_not.empty()) {
+    json["why_not"] = plan.why_not;
+    return json;
+  }
+  json["iteration_ps"] = plan.metrics.mean_ps;
+  json["iteration_us"] = plan.metrics.mean_us;
+  json["exposed_us"] = plan.result.mean.exposed.us();
+  json["speedup"] = plan.metrics.speedup;
+  json["groups"] = messages_json(plan.result);
+  if (!plan.warnings.empty()) json["warnings"] = plan.warnings;
+  return json;
+}
+
+}  // namespace
+
+std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& with,
+                                   const std::function<void()>& pause) {
+  std::vector<StrategyPlan> plans;
+  const Strategy own = experiment.strategy;
+  for (const StrategyKind& kind : strategies()) {
+    if (!with.empty() && experiment.synchronization && kind.name != own.name) continue;
+    StrategyPlan plan;
+    plan.strategy = kind.name;
+    plan.with = with;
+    // The experiment's own strategy keeps its fields, the others have their defaults.
+    experiment.strategy = plan.strategy == own.name ? own : strategy_named(plan.strategy, "");
+    try {
+      StepQuestion question = experiment.question();
+      question.pause = pause;
+      plan.result = simulate_step(question);
+      plan.metrics = metrics_of(experiment, plan.result);
+      plan.warnings = warnings_of(experiment, plan.result);
+    } catch (const InputError& error) {
+      plan.why_not = error.what();
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+void sort_plans(std::vector<StrategyPlan>& plans) {
+  std::stable_sort(plans.begin(), plans.end(), [](const StrategyPlan& a, const StrategyPlan& b) {
+    if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
+    return a.metrics.mean_ps < b.metrics.mean_ps;
+  });
+}
+
+Json plans_json(const std::vector<StrategyPlan>& plans) {
+  Json json = {{"schema", "sgdsim/plan/1"}, {"plans", Json::array()}};
+  for (const StrategyPlan& plan : plans) json["plans"].push_back(plan_json(plan));
+  return json;
+}
+
+}  // namespace sgdsim

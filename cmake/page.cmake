@@ -1,0 +1,43 @@
+# sgdsim for a browser: what the what-if page needs of it, compiled to WebAssembly.
+#
+# The same sources, but for the few files of app/page/browser/, which stand in for libraries that a
+# browser's program has not. Headers of Boost, nlohmann and CLI11 are the system's own; they are
+# reached by links in a folder of their own, because all of /usr/include would hide emscripten's.
+if(CCACHE) # it knows the compiler that em++ calls, not em++
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env EM_COMPILER_WRAPPER=${CCACHE})
+endif()
+set(links ${PROJECT_BINARY_DIR}/headers)
+foreach(library IN ITEMS boost nlohmann CLI)
+  find_path(SGDSIM_${library} ${library} PATHS /usr/include /usr/local/include REQUIRED NO_CMAKE_FIND_ROOT_PATH)
+  file(MAKE_DIRECTORY ${links})
+  file(CREATE_LINK ${SGDSIM_${library}}/${library} ${links}/${library} SYMBOLIC)
+endforeach()
+
+file(GLOB sources CONFIGURE_DEPENDS sim/*/*.cpp models/*/*.cpp topologies/*.cpp traces/*.cpp traces/kineto/*.cpp
+     app/step/*.cpp app/page/*.cpp app/page/browser/*.cpp)
+# Commands, what prints for terminals, XML, and what app/page/browser/ has instead.
+list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|flows|goal|htsim|protobuf)|/kineto/name_pattern|/models/(training|traffic)/|/sim/core/decimal|/step/digest|/traces/unpacker")
+list(APPEND sources app/collective/nccl_answer.cpp app/collective/option_words.cpp app/collective/ranges.cpp app/import/profile_trace.cpp
+     app/sweep/amount.cpp app/sweep/axis.cpp app/sweep/sweep_file.cpp app/sweep/sweep_point.cpp app/sweep/where.cpp
+     app/shell_word.cpp app/table.cpp app/transport_choice.cpp app/wire_use.cpp traces/measurement/words.cpp)
+
+add_executable(sgdsim_app ${sources})
+set_target_properties(sgdsim_app PROPERTIES OUTPUT_NAME whatif RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+# Its tools in JavaScript need Debian's acorn, which a Node from elsewhere does not find by itself.
+set_target_properties(sgdsim_app PROPERTIES CXX_LINKER_LAUNCHER "${CMAKE_COMMAND};-E;env;NODE_PATH=/usr/share/nodejs")
+target_include_directories(sgdsim_app PRIVATE ${PROJECT_SOURCE_DIR})
+target_include_directories(sgdsim_app SYSTEM PRIVATE ${links})
+target_link_libraries(sgdsim_app PRIVATE sgdsim_options)
+target_compile_options(sgdsim_app PRIVATE -fwasm-exceptions)
+target_link_options(sgdsim_app PRIVATE -fwasm-exceptions -sMODULARIZE=1 -sEXPORT_NAME=sgdsim -sENVIRONMENT=web,worker,node
+                    -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=2GB -sTOTAL_STACK=1MB
+                    -sEXPORTED_RUNTIME_METHODS=UTF8ToString -sINCOMING_MODULE_JS_API=wasmBinary,instantiateWasm,print,printErr
+                    -sDYNAMIC_EXECUTION=0 -sNODEJS_CATCH_EXIT=0 -sNODEJS_CATCH_REJECTION=0 --no-entry -sEXPORTED_FUNCTIONS=_malloc,_free)
+sgdsim_embed_files(sgdsim_app traces/data/*.json app/page/browser/shipped.h ShippedFile shipped_traces)
+sgdsim_embed_files(sgdsim_app topologies/data/*.json app/page/browser/shipped.h ShippedFile shipped_clusters)
+# As natively: where text is read and written there is much to compile and little to gain.
+file(GLOB text app/*/*.cpp app/page/browser/*.cpp app/*.cpp topologies/*.cpp traces/*.cpp traces/kineto/*.cpp)
+set_source_files_properties(${text} PROPERTIES COMPILE_OPTIONS -O1)
+target_precompile_headers(sgdsim_app PRIVATE <nlohmann/json.hpp> <algorithm> <functional> <map> <memory> <optional>
+                          <string> <vector>)
+sgdsim_generate_version(app)

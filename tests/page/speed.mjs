@@ -1,0 +1,39 @@
+// How fast the page's map is in WebAssembly, beside the same question natively: node tests/page/speed.mjs
+// build/release/bench/page_bench. Both are CPU times, the least of several, because other programs run, too.
+import { execFileSync } from "node:child_process";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { start_program } from "../../web/whatif/program.mjs";
+
+const most_times_native = 3;  // the bar
+const most_ms = 100;          // from a slider to a new map
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
+const [bench = join(root, "build/release/bench/page_bench")] = process.argv.slice(2);
+
+const answer = JSON.parse(execFileSync(bench, ["--benchmark_filter=page_map", "--benchmark_repetitions=5", "--benchmark_min_time=0.1", "--benchmark_format=json"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+const native = Math.min(...answer.benchmarks.filter((one) => one.run_type === "iteration").map((one) => one.cpu_time));
+
+const program = await start_program();
+const question = {
+  ask: "grid",
+  input: { experiment: "traces/data/resnet50_v100.json", cluster: "topologies/data/10gbe_16.json", settings: ["fidelity=closed_form"] },
+  axes: {
+    "cluster.nodes": [2, 4, 8, 16, 32, 64, 128, 256],
+    "cluster.nic.bandwidth": ["1 Gbps", "2 Gbps", "5 Gbps", "10 Gbps", "25 Gbps", "50 Gbps", "100 Gbps"],
+    strategy: ["wfbp", "sync_easgd", "mg_wfbp", "optimal", "ddp", "horovod", "bytescheduler", "p3"],
+  },
+};
+let wasm = Infinity;
+for (let turn = 0; turn < 30; ++turn) {  // the first ones run before the engine has optimised the code
+  const before = process.cpuUsage();
+  const { points, errors } = program.ask(question);
+  const used = process.cpuUsage(before);
+  if (points !== 448 || errors.length > 0) throw new Error("wrong answer");
+  wasm = Math.min(wasm, (used.user + used.system) / 1000);
+}
+const times = wasm / native;
+console.log(`448 points, 161 tensors, eight strategies: ${wasm.toFixed(1)} ms in WebAssembly, ${native.toFixed(1)} ms natively, ${times.toFixed(2)} times`);
+if (times > most_times_native || wasm > most_ms) {
+  console.error(`the bars are ${most_times_native} times and ${most_ms} ms`);
+  process.exit(1);
+}

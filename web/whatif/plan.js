@@ -1,0 +1,25 @@
+// Every strategy on the same experiment, best first: what `sgdsim plan` prints.
+import { clipped, element, replace_children, table } from "../common/dom.js";
+import { rounded, short_duration } from "../common/figures.js";
+import { problem } from "./result.js";
+
+export function plan_view(on_pick) {
+  const body = element("div");
+  const node = element("section", { class: "card half", "aria-labelledby": "plan-title" }, element("h2", { id: "plan-title" }, "All strategies"), body);
+  return {
+    node,
+    busy: (is_busy) => node.classList.toggle("busy", is_busy),
+    show(answer, chosen) {
+      if (answer.error) return replace_children(body, problem(answer.error));
+      const { plans } = answer.plan;
+      const best = plans[0].iteration_us;
+      const pick = (name) => element("button", { type: "button", class: "plain", "aria-pressed": name === chosen ? "true" : "false", on: { click: () => on_pick(name) } }, name);
+      replace_children(body, table("Best first; click a name to choose it",
+        [{ title: "Strategy" }, { title: "Iteration", figure: true }, { title: "Exposed", figure: true }, { title: "Messages", figure: true }, { title: "Behind", figure: true }],
+        plans.map((plan) => (plan.why_not
+          ? [pick(plan.strategy), element("span", { title: plan.why_not }, clipped(plan.why_not, 60)), "", "", ""]
+          : [pick(plan.strategy), element("span", { title: `${plan.iteration_ps} ps` }, short_duration(plan.iteration_us, 5)), short_duration(plan.exposed_us, 4),
+            String(plan.groups.length), plan.iteration_us === best ? "–" : `+${rounded(100 * (plan.iteration_us / best - 1), 3)} %`]))));
+    },
+  };
+}

@@ -1,0 +1,96 @@
+// What the page is asked, as one flat object; in the link after #, and as settings of the command line.
+
+export const shipped = {
+  experiment: "traces/data/resnet50_v100.json",
+  cluster: "topologies/data/10gbe_16.json",
+};
+
+const defaults = {
+  ...shipped,
+  strategy: "mg_wfbp",
+  algorithm: "",
+  compression: "",
+  density: "",
+  nodes: "",
+  bandwidth: "",
+  latency: "",
+  speed: "",
+  fidelity: "closed_form",
+  more: "",
+};
+
+export const first_state = () => ({ ...defaults });
+
+// What a field of the page sets. A field that is empty sets nothing.
+const fields = {
+  strategy: (value) => [`strategy=${value}`],
+  algorithm: (value) => [`collective.algorithm=${value}`],
+  compression: (value) => [`compression.name=${value}`],
+  density: (value, state) => (state.compression ? [`compression.density=${value}`] : []),
+  nodes: (value) => [`cluster.nodes=${value}`],
+  bandwidth: (value) => [`cluster.nic.bandwidth=${value}`],
+  latency: (value) => [`cluster.nic.latency=${value}`],
+  speed: (value) => [`trace.compute_scale=${compute_scale(value)}`],
+  fidelity: (value) => [`fidelity=${value}`],
+  more: (value) => value.split("\n").map((line) => line.trim()).filter((line) => line !== ""),
+};
+
+// Twice as fast is half the time. A text that is no number goes to the program, which refuses it.
+function compute_scale(speed) {
+  const factor = Number(speed);
+  return Number.isFinite(factor) && factor > 0 ? String(Number((1 / factor).toPrecision(12))) : speed;
+}
+
+// The program's question; `without`: fields that are left as the files have them.
+export function input_of(state, imports, without = []) {
+  const settings = [];
+  for (const [name, settings_of] of Object.entries(fields))
+    if (state[name] !== "" && !without.includes(name)) settings.push(...settings_of(state[name], state));
+  const input = { experiment: state.experiment, settings };
+  if (state.cluster) input.cluster = state.cluster;
+  const own = imports.get(state.experiment);
+  if (own?.length) input.imports = own;
+  return input;
+}
+
+const longest_value = 4000;
+
+// The state as the part of a link after #, with the files of the reader that it needs.
+export async function fragment_of(state, files) {
+  const parts = new URLSearchParams();
+  for (const [name, value] of Object.entries(state)) if (value !== defaults[name]) parts.set(name, value);
+  for (const [name, text] of files) parts.append("file", JSON.stringify([name, await packed(text)]));
+  return parts.toString();
+}
+
+// Whatever stands in a link: what is no state is left out.
+export async function state_from(fragment) {
+  const state = first_state();
+  const files = [];
+  const parts = new URLSearchParams(fragment.replace(/^#/, ""));
+  for (const [name, value] of parts) {
+    if (name in defaults && value.length <= longest_value) state[name] = value;
+    if (name !== "file") continue;
+    try {
+      const [file, content] = JSON.parse(value);
+      files.push([String(file), await unpacked(String(content))]);
+    } catch { /* a link that was cut: the program says what is missing */ }
+  }
+  return { state, files };
+}
+
+async function through(bytes, stream) {
+  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
+}
+
+async function packed(bytes) {
+  const small = await through(bytes, new CompressionStream("deflate-raw"));
+  let letters = "";
+  for (const byte of small) letters += String.fromCharCode(byte);
+  return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+async function unpacked(text) {
+  const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return through(Uint8Array.from(letters, (letter) => letter.charCodeAt(0)), new DecompressionStream("deflate-raw"));
+}
