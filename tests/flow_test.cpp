@@ -340,7 +340,7 @@ TEST_CASE("flow: one worker") {
           {"name", "t"},
           {"source", "invented"},
           {"layers",
-           {{{"name", "a"}, {"gradient", "1 MB"}, {"forward", "1 ms"}, {"backward", "2 ms"}}}}}},
+           {{{"name", "a"}, {"parameters", 250000}, {"forward", "1 ms"}, {"backward", "2 ms"}}}}}},
         {"cluster",
          {{"shape", "single_switch"},
           {"nodes", 1},

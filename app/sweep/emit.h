@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "app/shell_word.h"
+
 namespace sgdsim {
 
 struct EmitRequest {

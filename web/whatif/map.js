@@ -66,7 +66,7 @@ export function map_view(strategies, on_pick) {
       const us = answer.iteration_ps[index * strategies.length + winner.best] / 1e6;
       const strength = Math.round(100 * Math.min(1, 0.45 + ahead / 40));
       button.style.background = `color-mix(in oklab, ${series_variable(winner.best)} ${strength}%, var(--card))`;
-      button.style.color = strength > 80 ? "var(--map-ink)" : "var(--text)";
+      button.className = strength > 80 ? "strong" : strength > 56 ? "middle" : "weak";
       const tied = winner.ties.length > 0 ? `+${winner.ties.length}` : "";
       replace_children(button, strategies[winner.best], tied && ` ${tied}`, element("small", {}, short_duration(us, 3)));
       cells[index].words = `${title}: ${short_duration(us, 5)} by ${names.join(", ")}` +

@@ -1,0 +1,177 @@
+// The what-if page in a real browser: what it shows is what the command beside it gives; sliders, keys,
+// dropped files and links work; names are shown and not run; nothing is loaded.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { close_browser, open_page, program, reason_to_skip, root, screenshot } from "./pages.mjs";
+
+const file = join(root, "results/whatif.html");
+const skip = reason_to_skip() || (existsSync(file) ? false : "results/whatif.html is not built: ./run page");
+const most_ms = 100;
+after(close_browser);
+
+const clean = (page) => assert.deepEqual(page.problems, []);
+const iteration_ps = (page) => page.locator("#iteration").getAttribute("data-ps");
+const command = (page) => page.locator("pre.command").first().textContent();
+
+// What the command that the page shows gives on this machine.
+function native(shown) {
+  const script = `sgdsim() { "${program}" "$@"; }\n${shown.replace("sgdsim run ", "sgdsim run --format json ")}`;
+  return JSON.parse(execFileSync("sh", ["-c", script], { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] }));
+}
+
+// Nothing is asked or waits for an answer.
+async function settled(page) {
+  await page.waitForTimeout(100);
+  while ((await page.locator(".busy").count()) > 0) await page.waitForTimeout(20);
+}
+
+async function moved(page, slider, presses) {
+  await page.focus(`#slider-${slider}`);
+  for (let press = 0; press < Math.abs(presses); ++press) await page.keyboard.press(presses > 0 ? "ArrowRight" : "ArrowLeft");
+  await settled(page);
+}
+
+const dropped = (page, name, text) =>
+  page.locator("input[type=file]").setInputFiles([{ name, mimeType: "application/octet-stream", buffer: Buffer.from(text) }]);
+
+test("the page is small and closed to the network", { skip }, () => {
+  assert.ok(statSync(file).size < 5_000_000);
+  const policy = /Content-Security-Policy" content="([^"]*)"/.exec(readFileSync(file, "utf8"))[1];
+  assert.match(policy, /^default-src 'none';/);
+  assert.doesNotMatch(policy, /unsafe-inline|'unsafe-eval'|https?:|connect-src/);
+});
+
+test("every figure equals the command's, after every move", { skip }, async () => {
+  const page = await open_page(file);
+  for (const [slider, presses] of [["nodes", 2], ["bandwidth", 5], ["latency", -3], ["speed", 4]]) {
+    await moved(page, slider, presses);
+    const result = native(await command(page));
+    assert.equal(await iteration_ps(page), String(result.iteration_ps));
+    await page.click(".card summary");
+    const rows = Object.fromEntries(await page.$$eval("[aria-labelledby=result-title] details table tbody tr", (lines) => lines.map((line) => [...line.cells].map((cell) => cell.textContent))));
+    assert.equal(rows.iteration_ps, String(result.iteration_ps));
+    const { iteration_us, ...others } = result.metrics;
+    assert.equal(Object.keys(rows).length, 1 + Object.keys(iteration_us).length + Object.keys(others).length);
+    for (const value of [...Object.values(iteration_us), ...Object.values(others)])
+      assert.ok(Object.values(rows).some((text) => text.split(" ")[0] === String(value)), String(value));
+  }
+  clean(page);
+});
+
+test("a slider is followed by a new map within 100 ms", { skip }, async () => {
+  const page = await open_page(file);
+  const times = [];
+  for (let turn = 0; turn < 12; ++turn) {  // the first ones run before the browser has optimised the code
+    await moved(page, "latency", turn % 2 === 0 ? 1 : -1);
+    times.push(Number(await page.locator("[data-milliseconds]").getAttribute("data-milliseconds")));
+  }
+  console.log(`    maps took ${times.map((time) => time.toFixed(0)).join(", ")} ms`);
+  assert.ok(Math.min(...times) < most_ms, String(times));
+  clean(page);
+});
+
+test("a cell of the map is where a click leads, and its strategy takes as long as it says", { skip }, async () => {
+  const page = await open_page(file);
+  await settled(page);
+  const cell = page.locator("table.map button").nth(17);
+  const words = await cell.getAttribute("aria-label");
+  await cell.click();
+  const [, nodes, bandwidth, strategy] = /^(\d+) nodes, (.*?): .* by ([a-z0-9_]+)/.exec(words);
+  await page.selectOption("label.field:has-text('Strategy') select", strategy);
+  await settled(page);
+  const shown = await command(page);
+  assert.ok(shown.includes(`cluster.nodes=${nodes}`) && shown.includes(`cluster.nic.bandwidth=${bandwidth}`), shown);
+  assert.equal(await iteration_ps(page), String(native(shown).iteration_ps));
+  assert.ok(words.includes(await page.locator("#iteration").textContent()), words);
+  await cell.focus();
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await page.locator("table.map button").nth(18).evaluate((node) => node === document.activeElement), true);
+  clean(page);
+});
+
+test("the timeline has the slices of --timeline and tells them to keys", { skip }, async () => {
+  const page = await open_page(file);
+  await settled(page);
+  await page.focus(".lanes");
+  await page.keyboard.press("Home");
+  assert.match(await page.locator(".lanes ~ .readout").textContent(), /^fwd .*: .* from 0$/);
+  await page.keyboard.press("End");
+  assert.match(await page.locator(".lanes ~ .readout").textContent(), /^update: /);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Save timeline")]);
+  const saved = JSON.parse(readFileSync(await download.path(), "utf8"));
+  const shown = (await command(page)).replace("sgdsim run ", "sgdsim run --timeline - ");
+  const printed = execFileSync("sh", ["-c", `sgdsim() { "${program}" "$@"; }\n${shown}`], { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  const slices = printed.split("\n").filter((line) => line.startsWith('{"ph":"X"')).map((line) => JSON.parse(line.replace(/,$/, "")));
+  assert.deepEqual(saved.traceEvents.filter((event) => event.ph === "X"), slices);
+  clean(page);
+});
+
+test("a saved experiment and a link bring the same back", { skip }, async () => {
+  const page = await open_page(file);
+  await page.selectOption("label.field:has-text('Compression') select", "topk");
+  await moved(page, "density", -9);
+  const before = await iteration_ps(page);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Save experiment")]);
+  const result = JSON.parse(execFileSync(program, ["run", await download.path(), "--format", "json"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+  assert.equal(String(result.iteration_ps), before);
+  await page.waitForTimeout(400);
+  const again = await open_page(file);
+  await again.goto("about:blank");
+  await again.goto(page.url());
+  await again.waitForSelector("html[data-ready=true]");
+  await settled(again);
+  assert.equal(await iteration_ps(again), before);
+  clean(again);
+});
+
+test("files of one's own: read by the program's importers, refused in its words", { skip }, async () => {
+  const page = await open_page(file);
+  for (const name of ["layers.csv", "kineto.json", "b_caffe.log"]) {
+    await dropped(page, name, readFileSync(join(root, "tests/data", name)));
+    await page.waitForSelector(`.controls .notice:has-text("${name}: read as a trace")`);
+    await settled(page);
+    assert.match(await command(page), new RegExp(`^sgdsim import [a-z-]+ ${name.replaceAll(".", "\\.")} --out=.*&&\nsgdsim run `));
+  }
+  await dropped(page, "broken.json", '{"schema": "sgdsim/trace/1", "layers": [,]}');
+  await page.waitForSelector(".controls .notice.bad");
+  assert.match(await page.locator(".controls .notice.bad").textContent(), /^broken\.json: not JSON: line 1, column 41/);
+  clean(page);
+});
+
+test("hostile names and links are shown, not run", { skip }, async () => {
+  const trace = readFileSync(join(root, "traces/data/alexnet_p102.json"), "utf8");
+  const page = await open_page(file);
+  const hostile = ["<script>alert(1)</script>.json", "<img src=x onerror=alert(1)>.json", "'; rm -rf ~; '.json", "\"quoted\" \u{1f600}.json", `${"x".repeat(10_000)}.json`];
+  for (const name of hostile) {
+    await dropped(page, name, trace.replace('"alexnet_p102"', JSON.stringify(name.slice(0, 3000))));
+    await page.waitForSelector(".controls .notice");
+    await settled(page);
+    assert.equal(await page.locator(".notice.bad").count(), 0);
+  }
+  assert.equal(await page.locator("#page script, #page img").count(), 0);
+  const width = await page.evaluate("document.documentElement.scrollWidth");
+  assert.ok(width <= 1280, String(width));
+  await page.goto("about:blank");
+  await page.goto(`${pathToFileURL(file).href}#strategy=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&imports=evil&file=x&nodes=1e99`);
+  await page.waitForSelector(".notice.bad");
+  assert.match(await page.locator(".notice.bad").first().textContent(), /cluster\.nodes=1e99: expected a whole number/);
+  assert.ok((await page.locator("label.field:has-text('Strategy') option:checked").textContent()).startsWith("<img"));
+  assert.equal(await page.locator("#page img").count(), 0);
+  clean(page);
+});
+
+test("every control has a name, and the page fits a phone; screenshots", { skip }, async () => {
+  for (const [theme, width] of [["light", 1440], ["dark", 1440], ["light", 390], ["dark", 390]]) {
+    const page = await open_page(file, { theme, width, height: 900 });
+    await settled(page);
+    assert.ok((await page.evaluate("document.documentElement.scrollWidth")) <= width);
+    const nameless = await page.$$eval("button, select, input, textarea", (nodes) => nodes.filter((node) => !node.textContent.trim() && !node.getAttribute("aria-label") && !node.labels?.length).map((node) => node.outerHTML));
+    assert.deepEqual(nameless, []);
+    await screenshot(page, `whatif-${theme}-${width}`);
+    clean(page);
+  }
+});
