@@ -90,7 +90,7 @@ TEST_CASE("page files: names are names only") {
 
 TEST_CASE("page files: what is none of these is refused by a sentence that names the file") {
   const EmptyFolder here;
-  for (const std::string content :
+  for (const std::string& content :
        {std::string(), std::string("hello"), std::string("{"), std::string("{}"), std::string("[]"),
         std::string(1000, '\0'), std::string("\x1f\x8b\x08 damaged"),
         std::string(R"({"schema": "sgdsim/trace/1"})"),

@@ -18,13 +18,18 @@ struct Unpacker::Stream {
 };
 
 Unpacker::Unpacker(const std::string&)
-    : stream_(std::make_unique<Stream>()), unpacked_(piece_B, '\0') {
+    : stream_(new Stream,
+              [](Stream* stream) {
+                inflateEnd(&stream->state);
+                delete stream;
+              }),
+      unpacked_(piece_B, '\0') {
   const int answer = inflateInit2(&stream_->state, gzip_only);
   assert(answer == Z_OK);
   static_cast<void>(answer);
 }
 
-Unpacker::~Unpacker() { inflateEnd(&stream_->state); }
+Unpacker::~Unpacker() = default;
 
 bool Unpacker::is_hungry() const { return stream_->state.avail_in == 0; }
 

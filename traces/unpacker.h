@@ -28,8 +28,8 @@ class Unpacker {
   std::string_view unpack();
 
  private:
-  struct Stream;  // of the library
-  std::unique_ptr<Stream> stream_;
+  struct Stream;  // of the library; where there is none, it is declared only
+  std::unique_ptr<Stream, void (*)(Stream*)> stream_{nullptr, nullptr};
   std::string unpacked_;
   State member_ = State::within_member;
 };

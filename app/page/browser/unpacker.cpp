@@ -5,8 +5,6 @@
 
 namespace sgdsim {
 
-struct Unpacker::Stream {};
-
 Unpacker::Unpacker(const std::string& file) {
   throw InputError(file, "is packed, and this browser did not unpack it; unpack it first (gunzip)");
 }
