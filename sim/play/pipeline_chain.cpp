@@ -113,7 +113,8 @@ void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires
               wave(chains[f], available, folds(f), pipeline.reduce_overlaps, [&](std::size_t hop) {
                 const Leg& leg = legs[f][hop];
                 if (!jitter.on()) return leg;
-                const uint64_t round = (static_cast<uint64_t>(f) << 48U) + static_cast<uint64_t>(block);
+                const uint64_t round =
+                    (static_cast<uint64_t>(f) << 48U) + static_cast<uint64_t>(block);
                 const auto from = static_cast<uint64_t>(chains[f].workers[hop]);
                 return Wires::scaled(leg, jitter.factor(stage, round, from));
               });
