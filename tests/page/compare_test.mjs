@@ -60,6 +60,7 @@ while (equal < wanted) {
     ++equal;
     if (commands[index].includes("jitter")) ++jittered;
   });
+  console.log(`${equal} of ${wanted} equal, ${refused} refused in the same words`);
 }
 assert.ok(refused > 0, "some experiments must be refused, so that errors are compared, too");
 console.log(`${equal} experiments equal to the last digit (${jittered} of them with jitter), ${refused} refused in the same words`);
