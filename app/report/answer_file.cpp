@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-#include "app/step/timeline_json.h"
+#include "app/trace_events.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
