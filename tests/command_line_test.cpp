@@ -278,6 +278,11 @@ TEST_CASE("command line: an option without effect is refused") {
        "--set: changes a field of the cluster, but there is no --cluster"},
       {"jitter of NCCL's formula", with(box, {"-a", "nccl", "--jitter", "1"}),
        "--jitter: has no effect on NCCL's model, a formula"},
+      {"flows of NCCL's formula", with(box, {"-a", "nccl", "--fidelity", "flow"}),
+       "--fidelity: has no effect on NCCL's model, a formula"},
+      {"packets of NCCL's formula",
+       with(box, {"-a", "nccl", "--fidelity", "packet", "--transport", "ndp"}),
+       "--fidelity: has no effect on NCCL's model, a formula"},
       {"another model's option for NCCL", with(box, {"-a", "nccl", "--option", "duplex=link"}),
        "--option: unknown option \"duplex\"; known: generation, gpu_link, nvls, nics, cpu"},
   });

@@ -81,7 +81,8 @@ void check_no_choices(const CollectiveArguments& arguments) {
        {Choice{"--block", !arguments.block.empty()}, Choice{"--root", !arguments.root.empty()},
         Choice{"--path", !arguments.path.empty()}, Choice{"--start", !arguments.starts.empty()},
         Choice{"--jitter", !arguments.jitter.empty()}, Choice{"--seed", !arguments.seed.empty()},
-        Choice{"--fidelity", arguments.fidelity == "message"}})
+        Choice{"--fidelity", !arguments.fidelity.empty() && arguments.fidelity != "closed_form"},
+        Choice{"--transport", !arguments.transport.empty()}})
     if (choice.given) throw InputError(choice.option, "has no effect on NCCL's model, a formula");
 }
 
