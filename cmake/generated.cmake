@@ -35,4 +35,6 @@ function(sgdsim_embed_files target pattern header type function)
     COMMENT "Embedding ${pattern}"
     VERBATIM)
   target_sources(${target} PRIVATE ${source})
+  # A page is longer than the longest text that every compiler must take.
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -Wno-overlength-strings)
 endfunction()

@@ -138,10 +138,11 @@ TEST_CASE("report: every figure of every point is in the columns, all digits") {
     for (const char* other : {"axes", "of"}) line.erase(other);
     numbers_in(line, "", numbers);
     REQUIRE(numbers.size() >= 15);
-    for (const auto& [key, value] : numbers) {
+    for (const auto& number : numbers) {
+      const std::string key = "figure " + number.first;
       INFO(key << " of line " << row);
-      REQUIRE(columns.contains("figure " + key));
-      CHECK(columns["figure " + key][row] == value);
+      REQUIRE(columns.contains(key));
+      CHECK(columns[key][row] == number.second);
     }
     for (const auto& [field, value] : axes.items()) CHECK(columns["axis " + field][row] == value);
   }
