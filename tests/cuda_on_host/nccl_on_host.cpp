@@ -35,7 +35,9 @@ struct Call {
 std::vector<Call> calls;       // of the group that is open
 std::vector<ncclComm_t> made;  // in it
 std::vector<cudaEvent_t> events;
-std::set<ncclComm_t> communicators;  // that have not been destroyed
+// Those that have not been destroyed. It outlives the end of the program, where what it points to
+// would else count as lost.
+std::set<ncclComm_t>& communicators = *new std::set<ncclComm_t>;
 int depth = 0;
 
 }  // namespace
