@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 #include <set>
 
+#include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "sim/core/random.h"
 #include "tests/run_program.h"
-#include "app/schema_check.h"
 
 namespace sgdsim {
 namespace {
