@@ -295,6 +295,11 @@ TEST_CASE("passes: too many are refused") {
   const PipelineWork work =
       alike(pipeline(PipelineSchedule::one_f_one_b, 64, 1, 1'000'000), chunk(1, 1, 1));
   CHECK_THROWS_WITH_AS(play(work), doctest::Contains("at most 40000000 are played"), InputError);
+  std::vector<PassSlice> slices;
+  const PipelineWork shown =
+      alike(pipeline(PipelineSchedule::one_f_one_b, 2, 1, 500'001), chunk(1, 1, 1));
+  CHECK_THROWS_WITH_AS(play(shown, &slices), doctest::Contains("at most 2000000 are shown"),
+                       InputError);
 }
 
 }  // namespace sgdsim

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "app/commands.h"
 #include "app/interrupt.h"
@@ -35,7 +36,7 @@ struct LayoutArguments {
   std::string format = "table";
   std::string fidelity = "closed_form";
   std::string workers;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;
   int iterations = 0;
   std::string timeline;
   bool gantt = false;
@@ -166,6 +167,7 @@ void check_play(const LayoutArguments& arguments) {
   constexpr const char* no_layout = "needs the one --layout to show";
   if (!plays && !arguments.workers.empty()) refuse("--workers", no_play);
   if (!plays && arguments.iterations > 0) refuse("--iterations", no_play);
+  if (!plays && arguments.seed) refuse("--seed", no_play);
   if (!plays && arguments.gantt) refuse("--gantt", no_play);
   if (!plays && !arguments.timeline.empty()) refuse("--timeline", no_play);
   if (!is_given && arguments.gantt) refuse("--gantt", no_layout);
@@ -178,8 +180,9 @@ void check_play(const LayoutArguments& arguments) {
 
 LayoutPlay play_options(const LayoutArguments& arguments) {
   LayoutPlay options;
-  options.seed = arguments.seed;
+  constexpr const char* no_dice = "has no effect without random --workers";
   if (arguments.workers.empty()) {
+    if (arguments.seed) throw InputError("--seed", no_dice);
     if (arguments.iterations > 1)
       throw InputError("--iterations", "all iterations are alike without random --workers");
     return options;
@@ -189,6 +192,8 @@ LayoutPlay play_options(const LayoutArguments& arguments) {
                                 : Document::read(arguments.workers);
   options.workers = read_workers(document.root());
   const bool is_random = options.workers.is_random();
+  if (!is_random && arguments.seed) throw InputError("--seed", no_dice);
+  options.seed = arguments.seed.value_or(0);
   if (!is_random && arguments.iterations > 1)
     throw InputError("--iterations", "all iterations are alike: --workers says nothing random");
   if (is_random)

@@ -392,10 +392,12 @@ PipelinePlayed play(const PipelineWork& work, std::vector<PassSlice>* slices,
   const double passes = 2.0 * static_cast<double>(layout.micro_batches) *
                         static_cast<double>(layout.chunks_in_all()) *
                         static_cast<double>(work.replicas);
-  if (passes > static_cast<double>(most_passes))
+  const int64_t most = slices ? most_shown_passes : most_passes;
+  if (passes > static_cast<double>(most))
     throw InputError("layout", "it has " + std::to_string(static_cast<int64_t>(passes)) +
-                                   " passes, and at most " + std::to_string(most_passes) +
-                                   " are played; fewer micro-batches or replicas would fit");
+                                   " passes, and at most " + std::to_string(most) + " are " +
+                                   (slices ? "shown" : "played") +
+                                   "; fewer micro-batches or replicas would fit");
   return Player(work, slices).play(pause);
 }
 

@@ -82,10 +82,12 @@ struct PipelinePlayed {
   uint64_t passes = 0;
 };
 
-// Passes that are played at most, over all ranks and replicas.
+// Passes over all ranks and replicas that are played at most, and where all of them are shown.
 inline constexpr int64_t most_passes = 40'000'000;
+inline constexpr int64_t most_shown_passes = 2'000'000;
 
-// InputError beyond `most_passes`. `slices`: if not null, all that happened.
+// InputError beyond `most_passes`, or with slices beyond `most_shown_passes`. `slices`: if not
+// null, all that happened.
 PipelinePlayed play(const PipelineWork& work, std::vector<PassSlice>* slices = nullptr,
                     const std::function<void()>& pause = {});
 
