@@ -190,5 +190,53 @@ TEST_CASE("kineto import: one gigabyte" * doctest::skip()) {
   }
 }
 
+// A file of four steps, with `count` events among them that cannot be used, five sorts in turn; it
+// ends within the last step.
+void write_damaged(const std::string& file, int64_t count) {
+  KinetoWriter writer;
+  writer.steps = 4;
+  const std::string whole = writer.text();
+  const std::size_t events = whole.find('[', whole.find("traceEvents")) + 1;
+  const std::size_t end = whole.rfind("AccumulateGrad");
+  std::ofstream out(file, std::ios::binary);
+  out << whole.substr(0, events);
+  for (int64_t i = 0; i < count / 5; ++i) {
+    const std::string kernel = R"({"ph":"X","cat":"kernel","name":"k","args":{"stream":7},)";
+    out << kernel << R"("ts":)" << i << R"(,"dur":-1},)" << kernel << R"("ts":)" << i << "},"
+        << kernel << R"("dur":)" << i << R"(},{"ph":"?"},{"ph":"i","name":"a)"
+        << "\x01\x1b[2J"
+        << R"("},)";
+  }
+  out << whole.substr(events, end - events);
+}
+
+void check_damaged(int64_t count) {
+  const Folder folder;
+  const std::string file = folder.file("bad.json");
+  write_damaged(file, count);
+  const auto begin = std::chrono::steady_clock::now();
+  const Ran ran = import({file, "--out", folder.file("t.json")});
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  MESSAGE(std::filesystem::file_size(file), " bytes: ", seconds.count(), " s, ", ran.most_memory_B,
+          " bytes of memory");
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  CHECK(ran.most_memory_B < 300'000'000);
+  const std::string each = std::to_string(count / 5);
+  for (const char* what : {"events that end before they begin", "events without a duration",
+                           "events without a time", "events of an unknown phase"})
+    CHECK(contains(ran.log, "bad.json: " + each + " " + what));
+  CHECK(contains(ran.log, std::to_string(2 * count / 5) + " control characters"));
+  CHECK(contains(ran.log, "ends too early"));
+  const Trace trace = read_trace_file(folder.file("t.json"));
+  for (std::size_t g = 0; g < 4; ++g)
+    CHECK(trace.layers[3 - g].ready == Duration::ns(KinetoWriter{}.ready_ns(g)));
+}
+
+TEST_CASE("kineto import: many events that cannot be used, and no end") { check_damaged(100'000); }
+
+// Run by hand, with --no-skip.
+TEST_CASE("kineto import: ten million of them" * doctest::skip()) { check_damaged(10'000'000); }
+
 }  // namespace
 }  // namespace sgdsim

@@ -10,8 +10,8 @@ repeated and hostile options. Every command has to end by itself with
   above 1 without a warning; or
   exit code 1, 2, 4 or 5, and one sentence on standard error that begins with the program's name,
 
-in 20 s and 2 GB. The program under test should be built with sanitizers; what is slow or large with
-them is judged by `--fast`, a program without. Everything is decided by --seed: a failure is run
+in --most-seconds and 2 GB. The program under test should be built with sanitizers; what is slow or
+large with them is judged by `--fast`, a program without. Everything is decided by --seed: a failure is run
 again with --only NUMBER.
 """
 
@@ -33,7 +33,6 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_SECONDS = 20
 MOST_BYTES = 2 << 30
 
 NUMBERS = [0, -0.0, 1, -1, 2, 3, 7, 0.5, 1e-300, 1e300, 1.8e308, -1e18, 255, 256, 65536, 2**31 - 1, 2**31,
@@ -528,12 +527,12 @@ def try_one(job):
         one = Input(seeds, arguments.program, arguments.seed, number, folder)
         words = [word.replace("\x00", "") for word in one.words]
         words = [word.encode("utf-8", "surrogatepass")[:120000] for word in words]
-        code, out, err, seconds, size = play(arguments.program, words, folder, 6 * MOST_SECONDS)
+        code, out, err, seconds, size = play(arguments.program, words, folder, 6 * arguments.most_seconds)
         fault = judge(code, out, err) if code is not None else None
-        if fault is None and (code is None or seconds > MOST_SECONDS or size > MOST_BYTES):
+        if fault is None and (code is None or seconds > arguments.most_seconds or size > MOST_BYTES):
             fast = arguments.fast or arguments.program
-            code, out, err, seconds, size = play(fast, words, folder, 3 * MOST_SECONDS)
-            if (code is None or seconds > MOST_SECONDS) and not asks_much(folder, words):
+            code, out, err, seconds, size = play(fast, words, folder, 3 * arguments.most_seconds)
+            if (code is None or seconds > arguments.most_seconds) and not asks_much(folder, words):
                 fault = f"{seconds:.0f} s"
             elif size > MOST_BYTES:
                 fault = f"{size >> 20} MiB"
@@ -560,6 +559,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--only", type=int, help="this input alone")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start no more inputs after this time")
+    parser.add_argument("--most-seconds", type=float, default=20, help="of processor time that one input may take")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--failures", default="fuzz_failures", help="folder for inputs that fail")
     arguments = parser.parse_args()
