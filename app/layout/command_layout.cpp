@@ -11,6 +11,7 @@
 #include "app/layout/pipeline_picture.h"
 #include "app/trace_events.h"
 #include "app/usage.h"
+#include "app/wire_use.h"
 #include "app/write_text.h"
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
@@ -35,6 +36,7 @@ struct LayoutArguments {
   int64_t lines = 11;  // the best one and the next ten
   std::string format = "table";
   std::string fidelity = "closed_form";
+  std::string routing;
   std::string workers;
   std::optional<uint64_t> seed;
   int iterations = 0;
@@ -97,7 +99,11 @@ LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Lay
   const int64_t sequence = question.space.sequence;
   const TrainingStep step{question.model, layout, sequence, question.gpu, question.precision};
   LayoutLine line;
-  if (question.plays) {
+  if (question.fidelity == Fidelity::flow) {
+    line.on_wires =
+        play_on_wires(step, question.cluster.cluster, groups, question.routes, question.play);
+    line.step = line.on_wires->step;
+  } else if (question.plays()) {
     line.played = play_step(step, groups, question.play, wants_slices);
     line.step = line.played->step;
   } else {
@@ -117,7 +123,7 @@ LayoutAnswer price(const LayoutQuestion& question, const Layout& layout, bool wa
   GroupTimes groups(question.cluster.cluster, space.gpus);
   LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
   answer.best.push_back(line_of(question, groups, layout, wants_slices));
-  answer.played = question.plays ? 1 : 0;
+  answer.played = question.plays() ? 1 : 0;
   return answer;
 }
 
@@ -143,12 +149,12 @@ LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& ques
                       .fitting = static_cast<int64_t>(found.fitting.size()),
                       .best = {}};
   const int64_t wanted =
-      question.plays ? std::max(arguments.lines, played_layouts) : arguments.lines;
+      question.plays() ? std::max(arguments.lines, played_layouts) : arguments.lines;
   if (answer.fitting > wanted) found.fitting.resize(static_cast<std::size_t>(wanted));
   GroupTimes groups(question.cluster.cluster, space.gpus);
   for (const FoundLayout& one : found.fitting)
     answer.best.push_back(line_of(question, groups, one.layout, false));
-  if (!question.plays) return answer;
+  if (!question.plays()) return answer;
   answer.played = static_cast<int64_t>(answer.best.size());
   std::stable_sort(
       answer.best.begin(), answer.best.end(),
@@ -160,16 +166,26 @@ LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& ques
 
 // What only a played step can show.
 void check_play(const LayoutArguments& arguments) {
-  const bool plays = arguments.fidelity == "message";
+  const bool plays = arguments.fidelity != "closed_form";
+  const bool is_flow = arguments.fidelity == "flow";
   const bool is_given = !arguments.layout.empty();
   auto refuse = [](const char* option, const char* why) { throw InputError(option, why); };
   constexpr const char* no_play = "has no effect without --fidelity message";
+  constexpr const char* no_passes = "shows the passes that --fidelity message plays";
   constexpr const char* no_layout = "needs the one --layout to show";
   if (!plays && !arguments.workers.empty()) refuse("--workers", no_play);
   if (!plays && arguments.iterations > 0) refuse("--iterations", no_play);
   if (!plays && arguments.seed) refuse("--seed", no_play);
   if (!plays && arguments.gantt) refuse("--gantt", no_play);
   if (!plays && !arguments.timeline.empty()) refuse("--timeline", no_play);
+  if (is_flow && arguments.gantt) refuse("--gantt", no_passes);
+  if (is_flow && !arguments.timeline.empty()) refuse("--timeline", no_passes);
+  if (is_flow && arguments.interval)
+    refuse("--interval", "is not known at fidelity flow: no published step was compared with it");
+  if (is_flow && !is_given)
+    refuse("--fidelity", "flow plays every GPU of one layout: give it with --layout");
+  if (!is_flow && !arguments.routing.empty())
+    refuse("--routing", "has no effect without --fidelity flow");
   if (!is_given && arguments.gantt) refuse("--gantt", no_layout);
   if (!is_given && !arguments.timeline.empty()) refuse("--timeline", no_layout);
   if (!is_given && !arguments.workers.empty())
@@ -216,7 +232,9 @@ void answer_layout(const LayoutArguments& arguments, Streams streams) {
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
   Interrupt interrupt;
   LayoutQuestion question = question_of(arguments, model, is_given ? &given : nullptr);
-  question.plays = arguments.fidelity == "message";
+  question.fidelity = fidelity_named(arguments.fidelity, "--fidelity");
+  if (!arguments.routing.empty())
+    question.routes.routing = routing_named(arguments.routing, "--routing");
   question.wants_interval = arguments.interval;
   question.play = play_options(arguments);
   question.play.pause = [&] { interrupt.throw_if_asked(); };
@@ -280,8 +298,10 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
 void add_play_options(CLI::App& command, LayoutArguments& arguments) {
   command
       .add_option("--fidelity", arguments.fidelity,
-                  "closed_form (default), or message: passes and sends of every rank are played")
-      ->check(one_of("fidelity", {"closed_form", "message"}));
+                  "closed_form (default); message: passes and sends of every rank are played; "
+                  "flow: every message of every GPU, on wires that they share")
+      ->check(one_of("fidelity", {"closed_form", "message", "flow"}));
+  add_routing_option(command, arguments.routing);
   command.add_option("--workers", arguments.workers,
                      "slow or jittering GPUs, as `workers` of an experiment: JSON or a file");
   command.add_option("--seed", arguments.seed, "of random workers (default: 0)");

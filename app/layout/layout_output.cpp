@@ -4,6 +4,7 @@
 #include "app/layout/layout_files.h"
 #include "app/layout/step_residuals.h"
 #include "app/table.h"
+#include "app/wire_use.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -12,7 +13,16 @@ namespace {
 constexpr double bytes_of_gib = 1024.0 * 1024 * 1024;
 
 const StepResiduals& residuals_of(const LayoutQuestion& question) {
-  return step_residuals(question.plays, parameters_of(question.model).total);
+  return step_residuals(question.plays(), parameters_of(question.model).total);
+}
+
+void add_wires(Json& json, const StepOnWires& played) {
+  json["fastest_us"] = played.fastest.us();
+  json["slowest_us"] = played.slowest.us();
+  json["last_gpu"] = played.last_gpu;
+  json["messages"] = played.messages;
+  json["wire_B"] = played.wire_B;
+  add_use(json, played.wires);
 }
 
 Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
@@ -31,6 +41,7 @@ Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
     json["interval_us"] =
         Json::array({residuals.p10 * one.time.us(), residuals.p90 * one.time.us()});
   }
+  if (line.on_wires) add_wires(json, *line.on_wires);
   if (!line.played) return json;
   const PlayedStep& played = *line.played;
   json["fastest_us"] = played.fastest.us();
@@ -67,6 +78,24 @@ void print_interval(std::ostream& out, const StepResiduals& residuals, Duration 
       << short_duration(residuals.p90 * time.us(), 5) << "\n\n";
 }
 
+void print_range(std::ostream& out, const LayoutQuestion& question, Duration fastest,
+                 Duration slowest) {
+  if (question.play.iterations > 1)
+    out << "\nThe mean of " << question.play.iterations << " steps, which took from "
+        << short_duration(fastest.us(), 5) << " to " << short_duration(slowest.us(), 5) << '\n';
+}
+
+const char* what_is_played(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::message:
+      return "Passes and sends are played; collectives are of the closed form";
+    case Fidelity::flow:
+      return "Every GPU is played; all messages share the wires";
+    default:
+      return "Times are of the closed form";
+  }
+}
+
 // Of the last step; of many ranks the first and the last ones.
 void print_ranks(std::ostream& out, const PlayedStep& played) {
   const auto& ranks = played.pipeline.ranks;
@@ -101,7 +130,7 @@ std::vector<std::string> warnings_of(const LayoutQuestion& question) {
 Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
   const LayoutSpace& space = question.space;
   Json json = {{"schema", "sgdsim/layouts/1"},
-               {"fidelity", question.plays ? "message" : "closed_form"},
+               {"fidelity", name_of(question.fidelity)},
                {"model", question.model.name},
                {"cluster", question.cluster.cluster.name},
                {"gpu", question.gpu.name},
@@ -116,7 +145,7 @@ Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
                {"fitting", answer.fitting},
                {"layouts", Json::array()}};
   if (question.wants_interval) json["interval_of"] = text_of(residuals_of(question));
-  if (question.plays) json["played"] = answer.played;
+  if (question.plays()) json["played"] = answer.played;
   for (const LayoutLine& line : answer.best) json["layouts"].push_back(line_json(question, line));
   if (const auto warnings = warnings_of(question); !warnings.empty()) json["warnings"] = warnings;
   return json;
@@ -127,10 +156,7 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
   out << question.model.name << " on " << space.gpus << " x " << question.gpu.name << " ("
       << question.cluster.cluster.name << "), " << name_of(question.precision) << ", "
       << space.batch << " sequences of " << space.sequence << " a step\n"
-      << (question.plays ? "Passes and sends are played; collectives are of the closed form; MFU "
-                           "counts causal "
-                           "attention halved\n"
-                         : "Times are of the closed form; MFU counts causal attention halved\n");
+      << what_is_played(question.fidelity) << "; MFU counts causal attention halved\n";
   if (!answer.is_given)
     out << answer.candidates << " layouts divide, " << answer.fitting << " of them fit into "
         << to_text(space.memory) << " less " << to_text(space.reserve) << '\n';
@@ -146,14 +172,18 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
   out << "\nThe step of " << (answer.is_given ? "this layout" : "the fastest one") << "\n\n";
   const LayoutLine& first = answer.best.front();
   if (question.wants_interval) print_interval(out, residuals_of(question), first.found.time);
-  print_parts(out, first.step, question.plays);
-  if (!first.played) return;
-  const PlayedStep& played = *first.played;
-  if (question.play.iterations > 1)
-    out << "\nThe mean of " << question.play.iterations << " steps, which took from "
-        << short_duration(played.fastest.us(), 5) << " to "
-        << short_duration(played.slowest.us(), 5) << '\n';
-  print_ranks(out, played);
+  print_parts(out, first.step, question.fidelity == Fidelity::message);
+  if (first.played) {
+    print_range(out, question, first.played->fastest, first.played->slowest);
+    print_ranks(out, *first.played);
+  }
+  if (first.on_wires) {
+    print_range(out, question, first.on_wires->fastest, first.on_wires->slowest);
+    out << "\n"
+        << first.on_wires->messages << " messages of " << rounded(first.on_wires->wire_B)
+        << " B together; GPU " << first.on_wires->last_gpu << " ends last\n\n";
+    print_use(out, first.on_wires->wires);
+  }
 }
 
 }  // namespace sgdsim

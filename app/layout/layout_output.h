@@ -3,8 +3,10 @@
 
 #include <iosfwd>
 
+#include "models/collective/simulate.h"
 #include "models/training/layout_search.h"
 #include "models/training/played_step.h"
+#include "models/training/step_on_wires.h"
 #include "topologies/cluster_file.h"
 
 namespace sgdsim {
@@ -16,16 +18,19 @@ struct LayoutQuestion {
   Gpu gpu;
   Precision precision = Precision::bf16;
   LayoutSpace space = {};
-  std::vector<std::string> notes = {};  // of reading the layout
-  bool plays = false;                   // fidelity message; else the closed form
+  std::vector<std::string> notes = {};        // of reading the layout
+  Fidelity fidelity = Fidelity::closed_form;  // or message, or flow
   bool wants_interval = false;
   LayoutPlay play = {};
+  RouteChoice routes = {};  // fidelity flow
+  bool plays() const { return fidelity != Fidelity::closed_form; }
 };
 
 struct LayoutLine {
   FoundLayout found;
   HybridStep step;
-  std::optional<PlayedStep> played = {};
+  std::optional<PlayedStep> played = {};     // fidelity message
+  std::optional<StepOnWires> on_wires = {};  // fidelity flow
 };
 
 struct LayoutAnswer {

@@ -101,7 +101,8 @@ const std::vector<NamedPart>& step_parts() {
       {"sends between stages", "sends_us", &StepParts::sends},
       {"pipeline bubble", "bubble_us", &StepParts::bubble},
       {"data parallelism", "data_us", &StepParts::data},
-      {"optimizer", "optimizer_us", &StepParts::optimizer}};
+      {"optimizer", "optimizer_us", &StepParts::optimizer},
+      {"communication and waiting", "communication_us", &StepParts::communication}};
   return all;
 }
 
@@ -135,7 +136,7 @@ double bubble_s(const Layout& layout, const BubbleTimes& times) {
 double data_traffic_B(const TrainingStep& step, int64_t stage) {
   const Layout& layout = step.layout;
   const RankParameters parameters = rank_parameters(step.model, layout, stage);
-  const double gradient = layout.half_gradients ? 2 : 4;
+  const double gradient = layout.gradient_B();
   const double passes = real(layout.micro_batches);
   double bytes_of_parameter = 0;
   switch (layout.zero) {

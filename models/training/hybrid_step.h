@@ -27,9 +27,10 @@ struct StepParts {
   double bubble = 0;
   double data = 0;
   double optimizer = 0;
+  double communication = 0;  // at fidelity flow: all that nothing hides, and waiting
   double all() const {
     return products + attention + element_wise + tensor + context + expert + sends + bubble + data +
-           optimizer;
+           optimizer + communication;
   }
 };
 

@@ -133,24 +133,9 @@ void add_element_wise(const TrainingStep& step, bool has_experts, LayerTimes& ti
   times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
 }
 
-// Pairs of a gather and a scatter (or all-reduces) in a pass.
-double tensor_pairs(const TrainingStep& step, bool has_experts) {
-  // Chosen experts take tokens as they lie; attention and shared experts need all of a group.
-  return has_experts && step.model.experts->shared == 0 ? 1 : 2;
-}
-
-double keys_and_values_B(const TrainingStep& step) {
-  const double width = real(step.model.key_width() + step.model.value_width());
-  return bytes_per_value * rank_tokens(step) * width / real(step.layout.tensor);
-}
-
-double dispatched_B(const TrainingStep& step, double value_B) {
+double visits_B(const TrainingStep& step, double value_B) {
   return rank_tokens(step) / real(step.layout.tensor) * real(step.model.experts->per_token) *
          real(step.model.hidden) * value_B;
-}
-
-double dispatch_value_B(const TrainingStep& step) {
-  return step.precision == Precision::fp8 ? fp8_token_B : bytes_per_value;
 }
 
 void add_communication(const TrainingStep& step, GroupTimes& groups, bool has_experts,
@@ -174,8 +159,8 @@ void add_communication(const TrainingStep& step, GroupTimes& groups, bool has_ex
   }
   if (has_experts && layout.expert > 1) {
     const RankGroup expert{1, layout.expert};
-    const double both = groups.all_to_all_s(expert, dispatched_B(step, dispatch_value_B(step))) +
-                        groups.all_to_all_s(expert, dispatched_B(step, bytes_per_value));
+    const double both = groups.all_to_all_s(expert, dispatched_B(step)) +
+                        groups.all_to_all_s(expert, combined_B(step));
     times.forward.expert += both;
     times.backward.expert += both;
   }
@@ -199,6 +184,22 @@ PassTimes operator*(double factor, const PassTimes& times) {
           factor * times.tensor,         factor * times.context,   factor * times.expert,
           factor * times.weight_products};
 }
+
+double tensor_pairs(const TrainingStep& step, bool has_experts) {
+  // Chosen experts take tokens as they lie; attention and shared experts need all of a group.
+  return has_experts && step.model.experts->shared == 0 ? 1 : 2;
+}
+
+double keys_and_values_B(const TrainingStep& step) {
+  const double width = real(step.model.key_width() + step.model.value_width());
+  return bytes_per_value * rank_tokens(step) * width / real(step.layout.tensor);
+}
+
+double dispatched_B(const TrainingStep& step) {
+  return visits_B(step, step.precision == Precision::fp8 ? fp8_token_B : bytes_per_value);
+}
+
+double combined_B(const TrainingStep& step) { return visits_B(step, bytes_per_value); }
 
 double rank_tokens(const TrainingStep& step) {
   return real(step.layout.micro_batch) * real(step.sequence) / real(step.layout.context);
@@ -224,9 +225,7 @@ LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts) {
   traffic.context_backward_B = 2 * ring;
   if (has_experts) {
     const double e = real(layout.expert);
-    const double both =
-        (dispatched_B(step, dispatch_value_B(step)) + dispatched_B(step, bytes_per_value)) *
-        (e - 1) / e;
+    const double both = (dispatched_B(step) + combined_B(step)) * (e - 1) / e;
     traffic.expert_forward_B = both;
     traffic.expert_backward_B = both;
   }

@@ -49,6 +49,7 @@ struct Layout {
   int64_t shards() const { return context * replicas; }
   // Ranks that hold the same experts.
   int64_t expert_replicas() const { return tensor * context * replicas / expert; }
+  double gradient_B() const { return half_gradients ? 2 : 4; }  // of a parameter
   int64_t chunks_in_all() const { return pipeline * chunks; }
 };
 

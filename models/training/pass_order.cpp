@@ -188,6 +188,11 @@ WayPosition position_of(const Layout& layout, PassPlace place) {
   return {0, place.chunk * layout.pipeline + place.rank};
 }
 
+bool sends_keep_rank(const Layout& layout) {
+  return layout.chunks == 1 && (layout.schedule == PipelineSchedule::one_f_one_b ||
+                                layout.schedule == PipelineSchedule::gpipe);
+}
+
 std::vector<PassSlot> pass_order(const Layout& layout, int64_t rank) {
   std::vector<PassSlot> slots;
   switch (layout.schedule) {

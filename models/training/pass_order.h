@@ -52,6 +52,10 @@ struct WayPosition {
 };
 WayPosition position_of(const Layout& layout, PassPlace place);
 
+// Whether a rank begins no pass while it sends. As the closed form has it: only where a rank has
+// other passes to do, sends lie beside them.
+bool sends_keep_rank(const Layout& layout);
+
 // All passes of a step. The layout must fit its schedule (misfit_of).
 std::vector<PassSlot> pass_order(const Layout& layout, int64_t rank);
 

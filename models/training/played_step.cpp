@@ -2,7 +2,6 @@
 #include "models/training/played_step.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "models/training/stage_costs.h"
@@ -94,19 +93,6 @@ class SlowGpus {
   std::vector<WorkerFactors> factors_;
 };
 
-// Everything that a rank computes and exchanges inside of its passes.
-PassTimes times_of_rank(const TrainingStep& step, const StageCosts& costs, int64_t rank) {
-  const Layout& layout = step.layout;
-  PassTimes all;
-  for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk) {
-    const WayPosition where = position_of(layout, {rank, chunk});
-    LayerTimes times = costs.times_of(layers_of_chunk(step.model, layout, where.position));
-    times.forward += times.backward;
-    all += real(micro_batches_of_way(layout)) * times.forward;
-  }
-  return all;
-}
-
 // They add up to the step.
 StepParts parts_of(const PassTimes& times, const RankPlayed& rank) {
   StepParts parts;
@@ -146,9 +132,7 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
   work.layout = layout;
   work.tied = of_seconds(costs.tied_s());
   work.send = of_seconds(costs.send_s());
-  // As the closed form has it: only where a rank has other passes to do, sends lie beside them.
-  work.sends_keep_rank = layout.chunks == 1 && (layout.schedule == PipelineSchedule::one_f_one_b ||
-                                                layout.schedule == PipelineSchedule::gpipe);
+  work.sends_keep_rank = sends_keep_rank(layout);
   for (int64_t rank = 0; rank < layout.pipeline; ++rank) {
     for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk) {
       const WayPosition where = position_of(layout, {rank, chunk});
@@ -159,10 +143,9 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
     const StageExchange exchange =
         costs.exchange_of(parameters, layers_of_stage(step.model, layout, rank).layers());
     const double chunks = real(chunks_of_rank(layout));
-    const double pieces = std::max(1.0, std::round(exchange.pieces / chunks));
-    work.exchanges.push_back({static_cast<int64_t>(pieces),
-                              of_seconds(exchange.reduce_s / (chunks * pieces)),
-                              of_seconds(exchange.gather_s / (chunks * pieces))});
+    const int64_t pieces = pieces_of_chunk(layout, exchange);
+    work.exchanges.push_back({pieces, of_seconds(exchange.reduce_s / (chunks * real(pieces))),
+                              of_seconds(exchange.gather_s / (chunks * real(pieces)))});
     work.optimizer.push_back(of_seconds(costs.optimizer_s(parameters)));
     work.copies.push_back(of_seconds(costs.copies_s(parameters)));
   }
@@ -197,7 +180,7 @@ PlayedStep play_step(const TrainingStep& step, GroupTimes& groups, const LayoutP
         ranks.begin();
     played.step.slowest_stage = last;
     add(played.step.parts,
-        parts_of(times_of_rank(step, costs, last), ranks[static_cast<std::size_t>(last)]),
+        parts_of(costs.times_of_rank(last), ranks[static_cast<std::size_t>(last)]),
         1.0 / options.iterations);
   }
   const double mean_s = sum_s / options.iterations;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/training/pass_order.h"
+
 namespace sgdsim {
 namespace {
 
@@ -19,6 +21,11 @@ double real(int64_t value) { return static_cast<double>(value); }
 std::array<Replicas, 2> replicas_of(const Layout& layout, const RankParameters& parameters) {
   return {{{{layout.tensor, layout.shards()}, parameters.outside_experts()},
            {{layout.expert, layout.expert_replicas()}, parameters.experts}}};
+}
+
+int64_t pieces_of_chunk(const Layout& layout, const StageExchange& exchange) {
+  const double chunks = real(chunks_of_rank(layout));
+  return static_cast<int64_t>(std::max(1.0, std::round(exchange.pieces / chunks)));
 }
 
 StageCosts::StageCosts(const TrainingStep& step, GroupTimes& groups)
@@ -39,11 +46,23 @@ LayerTimes StageCosts::times_of(const StageLayers& layers) const {
   return all;
 }
 
+PassTimes StageCosts::times_of_rank(int64_t rank) const {
+  const Layout& layout = step_.layout;
+  PassTimes all;
+  for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk) {
+    const WayPosition where = position_of(layout, {rank, chunk});
+    LayerTimes times = times_of(layers_of_chunk(step_.model, layout, where.position));
+    times.forward += times.backward;
+    all += real(micro_batches_of_way(layout)) * times.forward;
+  }
+  return all;
+}
+
 StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) {
   const Layout& layout = step_.layout;
   StageExchange exchange;
   if (replicas.group.size <= 1 || replicas.parameters <= 0) return exchange;
-  const double gradients_B = replicas.parameters * gradient_B();
+  const double gradients_B = replicas.parameters * layout.gradient_B();
   const double size = real(replicas.group.size);
   double pieces = 1;
   if (layout.zero == 3)
@@ -79,10 +98,13 @@ double StageCosts::copies_s(const RankParameters& parameters) {
   if (layout.schedule != PipelineSchedule::dualpipe) return 0;
   double seconds = 0;
   for (const Replicas& replicas : replicas_of(layout, parameters))
-    seconds += groups_.all_reduce_s(
-        {layout.gpus() / layout.pipeline, 2},
-        replicas.parameters * gradient_B() / (layout.zero > 0 ? real(replicas.group.size) : 1));
+    seconds += groups_.all_reduce_s({layout.gpus() / layout.pipeline, 2}, copied_B(replicas));
   return seconds;
+}
+
+double StageCosts::copied_B(const Replicas& replicas) const {
+  return replicas.parameters * step_.layout.gradient_B() /
+         (step_.layout.zero > 0 ? real(replicas.group.size) : 1);
 }
 
 double StageCosts::optimizer_s(const RankParameters& parameters) const {
@@ -95,11 +117,15 @@ double StageCosts::optimizer_s(const RankParameters& parameters) const {
 
 double StageCosts::tied_s() {
   const Layout& layout = step_.layout;
-  if (!step_.model.tied || layout.pipeline == 1) return 0;
-  const double bytes =
-      real(step_.model.vocabulary) * real(step_.model.hidden) / real(layout.tensor) * gradient_B();
   const int64_t stage = layout.gpus() / layout.pipeline;
-  return groups_.all_reduce_s({stage * (layout.pipeline - 1), 2}, bytes);
+  return groups_.all_reduce_s({stage * (layout.pipeline - 1), 2}, tied_B());
+}
+
+double StageCosts::tied_B() const {
+  const Layout& layout = step_.layout;
+  if (!step_.model.tied || layout.pipeline == 1) return 0;
+  return real(step_.model.vocabulary) * real(step_.model.hidden) / real(layout.tensor) *
+         layout.gradient_B();
 }
 
 double StageCosts::send_s() {

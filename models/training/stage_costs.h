@@ -24,6 +24,9 @@ struct Replicas {
 // Those that share what is not an expert, and those that share experts.
 std::array<Replicas, 2> replicas_of(const Layout& layout, const RankParameters& parameters);
 
+// Of a chunk of a rank; at least one.
+int64_t pieces_of_chunk(const Layout& layout, const StageExchange& exchange);
+
 class StageCosts {
  public:
   // The layout must fit the model; `groups` has as many GPUs as it.
@@ -31,6 +34,8 @@ class StageCosts {
 
   // One micro-batch through some layers.
   LayerTimes times_of(const StageLayers& layers) const;
+  // Everything that a rank of the pipeline computes and exchanges inside of its passes.
+  PassTimes times_of_rank(int64_t rank) const;
 
   StageExchange exchange_of(const RankParameters& parameters, int64_t layers);
   // With dualpipe every stage is held twice; the copies agree after the replicas have.
@@ -38,12 +43,14 @@ class StageCosts {
   double optimizer_s(const RankParameters& parameters) const;
   // First and last stage agree on the embedding, if they share it.
   double tied_s();
+  double tied_B() const;
+  // Bytes that both copies of a stage agree on.
+  double copied_B(const Replicas& replicas) const;
   // From a stage to the next; 0 if there is one only.
   double send_s();
 
  private:
   StageExchange exchange_of(const Replicas& replicas, int64_t layers);
-  double gradient_B() const { return step_.layout.half_gradients ? 2 : 4; }
 
   const TrainingStep& step_;
   GroupTimes& groups_;

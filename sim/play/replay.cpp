@@ -55,6 +55,7 @@ class RankPlayer {
       if (flows_ && !agenda_.another_now()) flows_->settle(now);
     }
     name_what_waits();
+    if (replay_.resources != nullptr) result_.carried_B = flows_->carried_B();
     return std::move(result_);
   }
 

@@ -42,6 +42,7 @@ struct Replayed {
   uint64_t messages = 0;
   double wire_B = 0;
   uint64_t events = 0;
+  std::vector<double> carried_B;  // by each of the resources, where there are some
   // If nothing went on any more: receives without a message, sends without a receiver, and how many
   // operations could not begin.
   std::vector<uint32_t> waiting;

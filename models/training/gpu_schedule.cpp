@@ -1,0 +1,385 @@
+// GPU by GPU, pass by pass. What an operation waits for are ends of others: a few at most.
+#include "models/training/gpu_schedule.h"
+
+#include <array>
+#include <optional>
+
+#include "models/training/gpu_groups.h"
+#include "models/training/stage_plan.h"
+#include "sim/core/error.h"
+#include "sim/core/scaled.h"
+
+namespace sgdsim {
+namespace {
+
+using Ends = std::vector<uint32_t>;
+
+constexpr uint32_t joins = 2;  // a processor besides those of RankWriter, for what takes no time
+constexpr std::size_t most_ends = 4;
+
+double real(int64_t value) { return static_cast<double>(value); }
+std::size_t at(int64_t number) { return static_cast<std::size_t>(number); }
+
+class GpuWriter {
+ public:
+  GpuWriter(const TrainingStep& step, int workers_per_node, GroupPrograms& programs,
+            const StagePlan& plan, int64_t gpu, const GpuSlowness& slowness)
+      : step_(step),
+        layout_(step.layout),
+        programs_(programs),
+        plan_(plan),
+        slowness_(slowness),
+        groups_(step.layout, workers_per_node, gpu),
+        of_stage_(layout_.gpus() / layout_.pipeline),
+        gpu_(gpu),
+        stage_(gpu / of_stage_),
+        writer_(work_),
+        gathered_(plan.chunks.size()),
+        gradients_of_(plan.chunks.size()) {}
+
+  Duration computed() const { return computed_; }
+  // All operations of the GPU; no more than `most`.
+  RankWork& write(std::size_t most) {
+    if (layout_.zero == 1 || layout_.zero == 2) gather_all();
+    for (place_ = 0; place_ < plan_.slots.size(); ++place_) {
+      factor_ = slowness_ ? slowness_(gpu_) : 1;
+      write_slot(plan_.slots[place_]);
+      if (work_.operations.size() > most)
+        throw InputError("layout", "its messages are more than " +
+                                       std::to_string(most_gpu_operations) +
+                                       " operations, the most that are played; fewer GPUs or "
+                                       "micro-batches, or fidelity message, would fit");
+    }
+    factor_ = 1;
+    finish();
+    return work_;
+  }
+
+ private:
+  using Kind = StagePlan::Item::Kind;
+
+  // ---- what follows what
+
+  static void add(Ends& to, const Ends& more) { to.insert(to.end(), more.begin(), more.end()); }
+  // So many that nobody waits for more than a few.
+  void join(Ends& ends) {
+    if (ends.size() <= most_ends) return;
+    const uint32_t joined = writer_.calc(joins, {});
+    writer_.require(joined, ends);
+    ends = {joined};
+  }
+  void compute(Ends& chain, double seconds) {
+    if (seconds <= 0) return;
+    join(chain);
+    const Duration length = scaled(Duration::nearest_ps(seconds * 1e12), factor_);
+    computed_ += length;
+    const uint32_t computed = writer_.calc(RankWriter::computes, length);
+    writer_.require(computed, chain);
+    chain = {computed};
+  }
+  // Tags of one kind follow each other; all members of a group take as many.
+  uint32_t tag(GroupKind kind, uint64_t number) const {
+    const uint64_t tag = number * group_kinds + static_cast<uint64_t>(kind);
+    if (tag >= RankOperation::any)
+      throw InputError("layout", "it has more rounds of collectives than can be told apart");
+    return static_cast<uint32_t>(tag);
+  }
+  void collective(Ends& chain, GroupKind kind, Operation operation, double whole_B) {
+    const auto& rings = groups_.rings(kind);
+    if (rings.empty() || whole_B < 0.5) return;
+    join(chain);
+    const std::size_t used = operation == Operation::alltoall ? 1 : rings.size();
+    const int64_t part_B = Bytes::nearest(whole_B / real(static_cast<int64_t>(used))).count();
+    const Program& program = programs_.of(operation, groups_.size(kind), part_B);
+    uint64_t& next = next_tag_[static_cast<std::size_t>(kind)];
+    Ends ends;
+    for (std::size_t i = 0; i < used; ++i) {
+      Ends last = chain;
+      const auto first = static_cast<uint32_t>(work_.operations.size());
+      writer_.play(program, nullptr, {rings[i].number, rings[i].ranks}, 0, last);
+      for (uint32_t one = first; one < work_.operations.size(); ++one)
+        work_.operations[one].tag = tag(kind, next + work_.operations[one].tag);
+      next += *rounds_of(program);
+      add(ends, last);
+    }
+    chain = ends;
+  }
+  void message(Ends& chain, RankVerb verb, int64_t peer, double size_B, uint32_t tag) {
+    const uint32_t one = writer_.add({.amount = Bytes::nearest(size_B).count(),
+                                      .peer = static_cast<uint32_t>(peer),
+                                      .tag = tag,
+                                      .processor = RankWriter::exchanges,
+                                      .verb = verb});
+    writer_.require(one, chain);
+    chain = {one};
+  }
+
+  // ---- inside a layer
+
+  // A gather before and a scatter behind what needs all of a tensor-parallel group, or an
+  // all-reduce behind it.
+  void before_pair(Ends& chain) {
+    if (layout_.sequence_parallel)
+      collective(chain, GroupKind::tensor, Operation::allgather, activation_B(step_));
+  }
+  void after_pair(Ends& chain) {
+    collective(chain, GroupKind::tensor,
+               layout_.sequence_parallel ? Operation::reduce_scatter : Operation::allreduce,
+               activation_B(step_));
+  }
+  // Keys and values of the next block travel beside the block.
+  void attend(Ends& chain, double seconds, double sent_B) {
+    const auto& rings = groups_.rings(GroupKind::context);
+    if (rings.empty()) return compute(chain, seconds);
+    const auto& [ranks, number] = rings.front();
+    const auto blocks = static_cast<int>(ranks.size());
+    Ends held = chain;
+    for (int block = 0; block < blocks; ++block) {
+      Ends next = held;
+      if (block + 1 < blocks) {
+        const uint32_t round =
+            tag(GroupKind::context, next_tag_[static_cast<std::size_t>(GroupKind::context)]++);
+        Ends sent = held;
+        message(sent, RankVerb::send, ranks[at((number + 1) % blocks)], sent_B, round);
+        message(next, RankVerb::receive, ranks[at((number + blocks - 1) % blocks)], sent_B, round);
+        add(next, sent);
+      }
+      add(chain, held);
+      compute(chain, seconds / blocks);
+      held = next;
+    }
+  }
+  // Tokens go to their experts and come back.
+  void visit_experts(Ends& chain, double seconds) {
+    collective(chain, GroupKind::experts, Operation::alltoall, dispatched_B(step_));
+    compute(chain, seconds);
+    collective(chain, GroupKind::experts, Operation::alltoall, combined_B(step_));
+  }
+  void write_layer(Ends& chain, Kind kind, const PassTimes& times, bool with_weights,
+                   double keys_B) {
+    const double products = times.products - (with_weights ? 0 : times.weight_products);
+    const double half = (products + times.element_wise) / 2;
+    if (kind == Kind::head) {
+      compute(chain, 2 * half);
+      return;
+    }
+    before_pair(chain);
+    compute(chain, half);
+    attend(chain, times.attention, keys_B);
+    after_pair(chain);
+    const bool has_second = tensor_pairs(step_, kind == Kind::experts) > 1;
+    if (has_second) before_pair(chain);
+    if (kind == Kind::experts)
+      visit_experts(chain, half);
+    else
+      compute(chain, half);
+    if (has_second) after_pair(chain);
+  }
+  double keys_B() const { return layout_.context > 1 ? keys_and_values_B(step_) : 0; }
+  void write_item(Ends& chain, const StagePlan::Item& item, Pass pass) {
+    switch (pass) {
+      case Pass::forward:
+        return write_layer(chain, item.kind, item.forward, true, keys_B());
+      case Pass::weights:
+        return compute(chain, item.backward.weight_products);
+      case Pass::backward:
+      case Pass::inputs:
+      case Pass::both:
+        if (item.is_recomputed) write_layer(chain, item.kind, item.forward, true, keys_B());
+        return write_layer(chain, item.kind, item.backward, pass != Pass::inputs, 2 * keys_B());
+    }
+  }
+
+  // ---- exchanges between replicas, one after the other
+
+  bool has_replicas() const {
+    return groups_.size(GroupKind::shards) > 1 || groups_.size(GroupKind::expert_shards) > 1;
+  }
+  Ends on_stream(const Ends& ready, Operation operation, double bytes_of_parameter) {
+    Ends last = stream_;
+    add(last, ready);
+    const double pieces = real(plan_.pieces) * real(static_cast<int64_t>(plan_.chunks.size()));
+    collective(last, GroupKind::shards, operation,
+               bytes_of_parameter * plan_.parameters.outside_experts() / pieces);
+    collective(last, GroupKind::expert_shards, operation,
+               bytes_of_parameter * plan_.parameters.experts / pieces);
+    return stream_ = last;
+  }
+  Ends gather(const Ends& ready) { return on_stream(ready, Operation::allgather, 2); }
+  Ends reduce(const Ends& ready) {
+    return on_stream(ready, layout_.zero == 0 ? Operation::allreduce : Operation::reduce_scatter,
+                     layout_.gradient_B());
+  }
+  // Weights of all chunks, in the order in which they are needed.
+  void gather_all() {
+    if (!has_replicas()) return;
+    for (const PassSlot& slot : plan_.slots)
+      if (slot.has_forward() && slot.micro_batch == 0)
+        for (int64_t piece = 0; piece < plan_.pieces; ++piece)
+          gathered_[at(slot.chunk)].push_back(gather({}));
+    if (!layout_.overlaps) now_ = stream_;
+  }
+
+  // ---- passes
+
+  int64_t partner(const PassPlace& place) const {
+    return place.rank * of_stage_ + gpu_ % of_stage_;
+  }
+  uint32_t tag_to(GroupKind kind, WayPosition to, int64_t micro_batch) const {
+    const int64_t column = to.way * way_length(layout_) + to.position;
+    return tag(kind, static_cast<uint64_t>(column * micro_batches_of_way(layout_) + micro_batch));
+  }
+  void receive(Ends& chain, GroupKind kind, int64_t chunk, int64_t micro_batch) {
+    const WayPosition here = position_of(layout_, {stage_, chunk});
+    const int64_t from = here.position + (kind == GroupKind::forward ? -1 : 1);
+    if (from < 0 || from >= way_length(layout_)) return;
+    const PassPlace place = place_on_way(layout_, here.way, from);
+    if (place.rank == stage_) return;
+    Ends received = chain;
+    message(received, RankVerb::receive, partner(place), boundary_B(step_),
+            tag_to(kind, here, micro_batch));
+    add(chain, received);
+  }
+  void send(Ends& chain, GroupKind kind, int64_t chunk, int64_t micro_batch) {
+    const WayPosition here = position_of(layout_, {stage_, chunk});
+    const int64_t to = here.position + (kind == GroupKind::forward ? 1 : -1);
+    if (to < 0 || to >= way_length(layout_)) return;
+    const PassPlace place = place_on_way(layout_, here.way, to);
+    if (place.rank == stage_) return;
+    Ends& sent = sent_[kind == GroupKind::forward ? 0 : 1];
+    add(sent, chain);
+    join(sent);
+    message(sent, RankVerb::send, partner(place), boundary_B(step_),
+            tag_to(kind, {here.way, to}, micro_batch));
+    if (sends_keep_rank(layout_)) add(chain, sent);
+  }
+
+  void write_slot(const PassSlot& slot) {
+    if (slot.pass != Pass::both) {
+      now_ = write_pass(slot, slot.pass);
+      return;
+    }
+    // One is computed while the other exchanges.
+    PassSlot first = slot;
+    first.pass = Pass::forward;
+    const PassSlot second{Pass::backward, slot.backward_chunk, slot.backward_micro_batch, 0, 0};
+    Ends ends = write_pass(first, Pass::forward);
+    add(ends, write_pass(second, Pass::backward));
+    now_ = ends;
+  }
+  Ends write_pass(const PassSlot& slot, Pass pass) {
+    Ends chain = now_;
+    const bool is_forward = pass == Pass::forward;
+    if (pass != Pass::weights)
+      receive(chain, is_forward ? GroupKind::forward : GroupKind::backward, slot.chunk,
+              slot.micro_batch);
+    write_items(chain, slot, pass);
+    if (pass != Pass::weights)
+      send(chain, is_forward ? GroupKind::forward : GroupKind::backward, slot.chunk,
+           slot.micro_batch);
+    return chain;
+  }
+  void write_items(Ends& chain, const PassSlot& slot, Pass pass) {
+    const auto& items = plan_.chunks[at(slot.chunk)];
+    const bool by_layers = layout_.zero >= 2 && pass != Pass::weights && has_replicas();
+    const bool fetches = by_layers && layout_.zero == 3;
+    const bool ends_gradients = pass == Pass::backward || pass == Pass::weights;
+    const bool reduces = by_layers && ends_gradients;
+    const bool is_last_gradient =
+        ends_gradients && ++gradients_of_[at(slot.chunk)] == micro_batches_of_way(layout_);
+    const bool hands_out = is_last_gradient && !reduces && has_replicas() && layout_.overlaps;
+    const auto& gathered = gathered_[at(slot.chunk)];
+    const bool needs_weights = pass == Pass::forward && slot.micro_batch == 0 && !gathered.empty();
+    if (fetches && fetched_.empty()) fetched_ = gather(chain);
+    const bool has_head = !items.empty() && items.back().kind == Kind::head;
+    const auto layers = static_cast<int64_t>(items.size()) - (has_head ? 1 : 0);
+    const int64_t pieces = plan_.pieces;
+    if (has_head && pass != Pass::forward) write_item(chain, items.back(), pass);
+    int64_t begin = 0;
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      if (needs_weights) add(chain, gathered[at(piece)]);
+      if (fetches) add(chain, fetched_);
+      if (reduces) add(chain, reduced_before_);
+      join(chain);
+      const bool is_last = piece + 1 == pieces && place_ >= plan_.last_fetch;
+      if (fetches && !is_last) fetched_ = gather(chain);
+      // A layer begins with the last piece of its weights, and ends before the first of its
+      // gradients.
+      const int64_t rounding = pass == Pass::forward ? 0 : pieces - 1;
+      const int64_t end = ((piece + 1) * layers + rounding) / pieces;
+      for (; begin < end; ++begin)
+        write_item(chain, items[at(pass == Pass::forward ? begin : layers - 1 - begin)], pass);
+      if (reduces) {
+        reduced_before_ = reduced_;
+        reduced_ = reduce(chain);
+      }
+      if (hands_out) reduce(chain);
+    }
+    if (has_head && pass == Pass::forward) write_item(chain, items.back(), pass);
+  }
+
+  void finish() {
+    if (!layout_.overlaps && layout_.zero < 2 && has_replicas()) {
+      const int64_t pieces = plan_.pieces * static_cast<int64_t>(plan_.chunks.size());
+      for (int64_t piece = 0; piece < pieces; ++piece) reduce(now_);
+    }
+    Ends end = now_;
+    add(end, stream_);
+    collective(end, GroupKind::ends, Operation::allreduce, plan_.tied_B);
+    for (const double bytes : plan_.copies_B)
+      collective(end, GroupKind::copies, Operation::allreduce, bytes);
+    compute(end, plan_.optimizer_s);
+  }
+
+  const TrainingStep& step_;
+  const Layout& layout_;
+  GroupPrograms& programs_;
+  const StagePlan& plan_;
+  const GpuSlowness& slowness_;
+  GpuGroups groups_;
+  int64_t of_stage_;
+  int64_t gpu_;
+  int64_t stage_;
+  RankWork work_;
+  RankWriter writer_;
+  std::size_t place_ = 0;  // of the present slot
+  double factor_ = 1;
+  Duration computed_;
+  Ends now_;     // of the last pass
+  Ends stream_;  // of the last exchange between replicas
+  std::array<Ends, 2> sent_;
+  std::array<uint64_t, group_kinds> next_tag_{};
+  std::vector<std::vector<Ends>> gathered_;  // of each chunk, piece by piece
+  std::vector<int64_t> gradients_of_;        // of each chunk, micro-batches
+  Ends fetched_;                             // weights of the next layer
+  Ends reduced_;                             // gradients of the last layer, and of the one before
+  Ends reduced_before_;
+};
+
+}  // namespace
+
+GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
+                         const GpuSlowness& slowness, const std::function<void()>& pause) {
+  const Layout& layout = step.layout;
+  if (layout.schedule == PipelineSchedule::dualpipe && layout.zero >= 2)
+    throw InputError("layout", "fidelity flow is not defined for dualpipe with zero2 or zero3");
+  const int64_t of_stage = layout.gpus() / layout.pipeline;
+  StagePlans plans(step, groups);
+  GroupPrograms programs(cluster.network);
+  GpuSchedule all{RankSchedule(static_cast<uint32_t>(layout.gpus())), {}};
+  RankSchedule& schedule = all.schedule;
+  std::optional<StagePlan> plan;
+  for (int64_t gpu = 0; gpu < layout.gpus(); ++gpu) {
+    if (pause) pause();
+    if (gpu % of_stage == 0) plan = plans.stage(gpu / of_stage);
+    GpuWriter writer(step, cluster.workers_per_node, programs, *plan, gpu, slowness);
+    // All GPUs of a stage have about as many.
+    const auto left = static_cast<std::size_t>(of_stage - gpu % of_stage);
+    RankWork& work = writer.write((most_gpu_operations - schedule.operations().size()) / left);
+    schedule.write(static_cast<uint32_t>(gpu), work.operations, work.requirements);
+    all.computed.push_back(writer.computed());
+  }
+  return all;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,35 @@
+// A training step of a layout as what every GPU computes, sends and receives, message by message,
+// so that all of it can meet on the wires of a cluster.
+//
+// Every pass is played layer by layer: its collectives inside a layer are rounds of rings,
+// exchanges with experts go directly, keys and values travel beside the blocks of attention. A ring
+// that leaves a node with several of its members there is as many rings, each with its part of the
+// bytes, so that all their cards are used, as with NCCL's channels. What replicas exchange follows
+// one another beside the passes, as in pipeline_play.h.
+#pragma once
+
+#include <functional>
+
+#include "models/training/group_times.h"
+#include "models/training/layer_times.h"
+#include "sim/work/rank_schedule.h"
+
+namespace sgdsim {
+
+// How many times as long a GPU computes its next pass; null: all as given.
+using GpuSlowness = std::function<double(int64_t gpu)>;
+
+struct GpuSchedule {
+  RankSchedule schedule;
+  std::vector<Duration> computed;  // by each GPU
+};
+
+// Operations of all GPUs at most.
+inline constexpr std::size_t most_gpu_operations = 20'000'000;
+
+// The layout must fit the model, and the cluster must have its GPUs; `groups` likewise. InputError
+// beyond `most_gpu_operations`, and for what is not defined (dualpipe with zero2 or zero3).
+GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
+                         const GpuSlowness& slowness = {}, const std::function<void()>& pause = {});
+
+}  // namespace sgdsim

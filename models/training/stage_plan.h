@@ -1,0 +1,49 @@
+// What all GPUs of a stage have in common: layers with their times, the order of passes, and what
+// they exchange with others.
+#pragma once
+
+#include <vector>
+
+#include "models/training/pass_order.h"
+#include "models/training/stage_costs.h"
+
+namespace sgdsim {
+
+struct StagePlan {
+  struct Item {  // a layer, or what is behind the last one
+    enum class Kind : uint8_t { dense, experts, head };
+    Kind kind = Kind::dense;
+    PassTimes forward;
+    PassTimes backward;  // without what is computed again
+    bool is_recomputed = false;
+  };
+  std::vector<std::vector<Item>> chunks;
+  std::vector<PassSlot> slots;
+  std::size_t last_fetch = 0;  // the last slot that needs weights
+  RankParameters parameters;
+  int64_t pieces = 1;            // of an exchange of a chunk
+  double tied_B = 0;             // of the embedding, for both ends of the pipeline
+  std::vector<double> copies_B;  // with dualpipe, of what both copies of a stage agree on
+  double optimizer_s = 0;
+};
+
+// Prices layers once, and puts stages together. The layout must fit the model; `groups` has as many
+// GPUs as it.
+class StagePlans {
+ public:
+  StagePlans(const TrainingStep& step, GroupTimes& groups);
+  StagePlan stage(int64_t number);
+
+ private:
+  using Kind = StagePlan::Item::Kind;
+  std::vector<StagePlan::Item> items_of(const StageLayers& layers) const;
+  StagePlan::Item item_of(Kind kind, const LayerTimes& times) const;
+
+  const TrainingStep& step_;
+  StageCosts costs_;
+  LayerTimes head_;
+  LayerTimes dense_;
+  LayerTimes with_experts_;
+};
+
+}  // namespace sgdsim

@@ -1,0 +1,269 @@
+// Steps whose every message shares wires: without contention they are the played ones, their bytes
+// are those of the formulas, and what meets on a wire takes as long as drawn by hand.
+#include "models/training/step_on_wires.h"
+
+#include <doctest/doctest.h>
+
+#include "app/layout/layout_files.h"
+#include "app/schema_check.h"
+#include "models/training/gpu_groups.h"
+#include "models/training/memory.h"
+#include "models/training/stage_costs.h"
+#include "sim/core/error.h"
+#include "sim/core/random.h"
+#include "tests/run_program.h"
+#include "tests/training_cases.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t sequence = 2048;
+
+Cluster cluster_of(const std::string& json) {
+  return read_cluster(Document::parse(json, "test.json").root()).cluster;
+}
+// Every GPU has a port of its own at one switch.
+Cluster flat(int64_t gpus, const std::string& bandwidth = "100 Gbps") {
+  return cluster_of(R"({"schema": "sgdsim/cluster/1", "name": "flat", "shape": "single_switch",
+      "nodes": )" + std::to_string(gpus) +
+                    R"(, "nic": {"latency": "2 us", "bandwidth": ")" + bandwidth + R"("}})");
+}
+// Two boxes of four GPUs.
+Cluster boxes(int cards) {
+  return cluster_of(R"({"schema": "sgdsim/cluster/1", "name": "boxes", "shape": "nvlink_box",
+      "nodes": 2, "gpus_per_node": 4, "nics_per_node": )" +
+                    std::to_string(cards) +
+                    R"(, "gpu_link": {"latency": "1 us", "bandwidth": "800 GBps"},
+      "nic": {"latency": "2 us", "bandwidth": "100 Gbps"}})");
+}
+
+// Four layers, and no head to speak of.
+Transformer tiny_model() {
+  Transformer model = small_model();
+  model.layers = 4;
+  model.kv_heads = model.heads;
+  model.vocabulary = 1;
+  return model;
+}
+
+struct Asked {
+  Transformer model;
+  Layout layout;
+  Cluster cluster;
+  Gpu gpu = load_gpu("h100");
+
+  Asked(Transformer of_model, const std::string& text, Cluster on)
+      : model(std::move(of_model)), layout(parse_layout(text, "")), cluster(std::move(on)) {}
+
+  TrainingStep step() const { return {model, layout, sequence, gpu, Precision::bf16}; }
+  StepOnWires on_wires(const LayoutPlay& options = {}) const {
+    GroupTimes groups(cluster, layout.gpus());
+    return play_on_wires(step(), cluster, groups, {}, options);
+  }
+  PlayedStep played() const {
+    GroupTimes groups(cluster, layout.gpus());
+    return play_step(step(), groups);
+  }
+};
+
+// Bytes are whole, and times of some thousand rounds are rounded to picoseconds.
+void check_near(Duration a, Duration b) { CHECK(a.s() == doctest::Approx(b.s()).epsilon(1e-7)); }
+
+}  // namespace
+
+// Only one kind of group, so that no two messages want one port; with zero3 every layer is a piece.
+TEST_CASE("steps on wires: without contention they are the played steps") {
+  for (const std::string text :
+       {"tp1", "tp2 ga3", "tp4 sp ga2", "tp8 sp recompute=full", "cp2 overlap=off",
+        "cp4 ga3 overlap=off", "dp4 zero3 ga2", "dp8 zero3", "dp2 gradients=bf16 zero3 ga5",
+        "pp4 ga8 schedule=gpipe"}) {
+    CAPTURE(text);
+    const Layout layout = parse_layout(text, "");
+    REQUIRE(misfit_of(tiny_model(), layout, sequence).empty());
+    const Asked asked(tiny_model(), text, flat(layout.gpus()));
+    check_near(asked.on_wires().step.time, asked.played().step.time);
+  }
+}
+
+// A rank may receive from both sides at once: with ports this fast that is 0.1 us a message.
+TEST_CASE("steps on wires: pipelines with hardly a wire are the played ones") {
+  for (const std::string text :
+       {"pp2 ga4", "pp4 ga8", "pp2 vp2 ga4", "pp4 ga8 schedule=zb1p", "pp2 ga6 schedule=zb1p"}) {
+    CAPTURE(text);
+    const Layout layout = parse_layout(text, "");
+    const Asked asked(tiny_model(), text, flat(layout.gpus(), "1000 Tbps"));
+    const double difference_s = (asked.on_wires().step.time - asked.played().step.time).s();
+    CHECK(difference_s >= -1e-10);
+    CHECK(difference_s < 0.1e-6 * static_cast<double>(2 * layout.micro_batches));
+  }
+}
+
+// A ring through two boxes has as many lanes as cards: what crosses is divided among them.
+TEST_CASE("steps on wires: a ring leaves a node by the cards of all its members") {
+  for (const std::string text : {"dp8 zero3", "dp8 zero3 ga3", "tp8 sp", "tp2 dp4 zero3"}) {
+    CAPTURE(text);
+    const Asked asked(tiny_model(), text, boxes(4));
+    check_near(asked.on_wires().step.time, asked.played().step.time);
+  }
+  // One member in a box, and an uneven group: one ring.
+  GpuGroups alone(parse_layout("tp4 dp2", ""), 4, 5);
+  CHECK(alone.rings(GroupKind::shards).size() == 1);
+  CHECK(alone.rings(GroupKind::tensor).size() == 1);
+  CHECK(GpuGroups(parse_layout("dp6", ""), 4, 5).rings(GroupKind::shards).size() == 1);
+  const GpuGroups both(parse_layout("dp8", ""), 4, 5);
+  REQUIRE(both.rings(GroupKind::shards).size() == 4);
+  CHECK(both.rings(GroupKind::shards)[1].ranks == std::vector<uint32_t>{1, 2, 3, 0, 5, 6, 7, 4});
+  CHECK(both.rings(GroupKind::shards)[1].number == 4);
+}
+
+// Four groups of two exchange between the boxes at once, after the last pass. The cards carry the
+// bytes of all their groups: one card takes as long as four do with four times the bytes.
+TEST_CASE("steps on wires: groups that meet at a card share it") {
+  const std::string text = "tp4 dp2 overlap=off";
+  const Asked wide(tiny_model(), text, boxes(4));
+  const Asked narrow(tiny_model(), text, boxes(1));
+  GroupTimes groups(wide.cluster, 8);
+  StageCosts costs(wide.step(), groups);
+  const RankParameters parameters = rank_parameters(wide.model, wide.layout, 0);
+  // A ring of two sends all bytes of a rank once.
+  const double sent_B = parameters.outside_experts() * 4;
+  const double once_s = sent_B / 12.5e9;
+  const double difference_s = (narrow.on_wires().step.time - wide.on_wires().step.time).s();
+  CHECK(difference_s == doctest::Approx(3 * once_s).epsilon(1e-6));
+  const WireUse use = narrow.on_wires().wires;
+  REQUIRE(!use.busiest.empty());
+  CHECK(use.busiest.front().name.kind == "nic");
+  CHECK(use.busiest.front().carried_B == doctest::Approx(4 * sent_B).epsilon(1e-6));
+}
+
+TEST_CASE("steps on wires: a slow GPU keeps those that wait for it") {
+  const Asked asked(tiny_model(), "dp2 overlap=off", flat(2));
+  LayoutPlay slow;
+  slow.workers.slowness = {{1, 1.5}};
+  const StepOnWires even = asked.on_wires();
+  const StepParts& parts = even.step.parts;
+  const double compute = parts.products + parts.attention + parts.element_wise;
+  CHECK(asked.on_wires(slow).step.time.s() ==
+        doctest::Approx(even.step.time.s() + 0.5 * compute).epsilon(1e-7));
+  CHECK(parts.all() == doctest::Approx(even.step.time.s()).epsilon(1e-9));
+  // Dice: the mean lies between the fastest and the slowest; the same seed, the same picoseconds.
+  LayoutPlay dice;
+  dice.workers.jitter = {FactorDistribution::Kind::lognormal, 0.1};
+  dice.iterations = 5;
+  dice.seed = 7;
+  const StepOnWires once = asked.on_wires(dice);
+  CHECK(once.fastest < once.step.time);
+  CHECK(once.step.time < once.slowest);
+  CHECK(asked.on_wires(dice).step.time == once.step.time);
+  dice.seed = 8;
+  CHECK(asked.on_wires(dice).step.time != once.step.time);
+}
+
+// What GPUs send is what the formulas of layers, replicas and stages say, layout by layout.
+TEST_CASE("steps on wires: bytes of layouts at random") {
+  Random random(5);
+  int seen = 0;
+  for (int round = 0; round < 60'000 && seen < 300; ++round) {
+    Transformer model = tiny_model();
+    const bool has_experts = random.below(2) == 0;
+    if (has_experts) model.experts = Experts{.count = 8, .per_token = 2, .width = 512};
+    Layout layout;
+    auto power = [&](int most) { return int64_t{1} << random.below(static_cast<uint64_t>(most)); };
+    layout.tensor = power(3);
+    layout.context = power(2);
+    layout.pipeline = power(3);
+    layout.replicas = power(3);
+    layout.chunks = power(2);
+    layout.expert = has_experts ? power(4) : 1;
+    layout.micro_batches = power(4);
+    layout.zero = static_cast<int>(random.below(4));
+    layout.sequence_parallel = layout.tensor > 1 && random.below(2) == 0;
+    layout.recompute = random.below(3) == 0 ? Recompute::full : Recompute::none;
+    layout.schedule = pipeline_schedules[random.below(3)].second;
+    if (layout.gpus() > 16 || !misfit_of(model, layout, sequence).empty()) continue;
+    if (layout.schedule == PipelineSchedule::zb1p && layout.zero >= 2) continue;
+    ++seen;
+    CAPTURE(to_text(layout));
+    const Asked asked(model, to_text(layout), flat(16));
+    const TrainingStep step = asked.step();
+    double expected_B = 0;
+    const double of_stage = static_cast<double>(layout.gpus() / layout.pipeline);
+    const double batches = static_cast<double>(layout.micro_batches);
+    for (int64_t stage = 0; stage < layout.pipeline; ++stage) {
+      const StageLayers layers = layers_of_stage(model, layout, stage);
+      const LayerTraffic traffic = layer_traffic(step, has_experts);
+      const double of_layer = traffic.tensor_forward_B + traffic.tensor_backward_B +
+                              traffic.context_forward_B + traffic.context_backward_B +
+                              traffic.expert_forward_B + traffic.expert_backward_B;
+      REQUIRE(layers.layers() == (has_experts ? layers.with_experts : layers.dense));
+      expected_B += of_stage * (batches * static_cast<double>(layers.layers()) * of_layer +
+                                data_traffic_B(step, stage));
+    }
+    if (layout.pipeline > 1)
+      expected_B += of_stage * batches * 2 * static_cast<double>(layout.chunks_in_all() - 1) *
+                    boundary_B(step);
+    const StepOnWires played = asked.on_wires();
+    REQUIRE(played.wire_B == doctest::Approx(expected_B).epsilon(1e-5));
+    // What shares ports, and goes out layer by layer, takes no less time.
+    REQUIRE(played.step.time.s() >= asked.played().step.time.s() * (1 - 1e-7));
+  }
+  CHECK(seen == 300);
+}
+
+TEST_CASE("steps on wires: what is not defined") {
+  const Asked both(tiny_model(), "pp2 dp2 ga4 zero3 schedule=dualpipe", flat(4));
+  CHECK_THROWS_WITH_AS(both.on_wires(), doctest::Contains("dualpipe with zero2 or zero3"),
+                       InputError);
+  const Asked many(tiny_model(), "dp16 ga200000 zero3", flat(16));
+  CHECK_THROWS_WITH_AS(many.on_wires(), doctest::Contains("more than 20000000 operations"),
+                       InputError);
+}
+
+TEST_CASE("sgdsim layout: at fidelity flow") {
+  const std::vector<std::string> words = {
+      "layout", "llama3.1_8b", "-c", "topologies/data/dgx_h100_4.json", "--fidelity", "flow"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run_sgdsim(more);
+  };
+  const std::vector<std::string> given = {"--layout", "tp2 dp8 pp2 ga4 zero1 sp"};
+  auto on_given = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), given.begin(), given.end());
+    return with(more);
+  };
+  const Ran ran = on_given({"--format", "json"});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/layouts/1", json) == std::vector<std::string>{});
+  CHECK(json["fidelity"] == "flow");
+  const Json& one = json["layouts"][0];
+  double parts = 0;
+  for (const auto& [name, part] : one["parts"].items()) parts += part.get<double>();
+  CHECK(parts == doctest::Approx(one["step_us"].get<double>()));
+  CHECK(one["busiest"].size() > 0);
+  CHECK(on_given({}).out.find("communication and waiting") != std::string::npos);
+  CHECK(on_given({"--routing", "split", "--format", "json"}).exit_code == 0);
+  struct Row {
+    std::vector<std::string> more;
+    const char* sentence;
+  };
+  for (const Row& row :
+       std::vector<Row>{{{"--gantt"}, "--gantt: shows the passes that --fidelity message plays"},
+                        {{"--timeline", "t.json"}, "--timeline: shows the passes that"},
+                        {{"--interval"}, "--interval: is not known at fidelity flow"},
+                        {{"--routing", "best"}, "--routing: unknown routing \"best\""}}) {
+    const Ran refused = on_given(row.more);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.log.find(row.sentence) != std::string::npos);
+  }
+  const Ran search = with({});
+  CHECK(search.exit_code == 2);
+  CHECK(search.log.find("--fidelity: flow plays every GPU of one layout") != std::string::npos);
+  const Ran route = run_sgdsim({"layout", "llama3.1_8b", "-c", "topologies/data/dgx_h100_4.json",
+                                "--layout", "tp8 dp4", "--routing", "split"});
+  CHECK(route.exit_code == 2);
+  CHECK(route.log.find("--routing: has no effect without --fidelity flow") != std::string::npos);
+}
+
+}  // namespace sgdsim
