@@ -69,6 +69,21 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
     CHECK(to_text(of_text(row.flags, 16, "mixtral_8x7b").layout) == row.layout);
   }
   CHECK(of_text(two + "--recompute-granularity selective", 16, "llama3.1_8b").notes.size() == 1);
+  // Copies of shards.
+  const std::string titan =
+      "[parallelism]\ndata_parallel_shard_degree = 2\ndata_parallel_replicate_degree = ";
+  const std::vector<Row> copied = {
+      {titan + "8", "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8"},
+      {titan + "1\ncontext_parallel_degree = 8", "tp1 pp1 cp8 vp1 ep1 dp2 mbs1 ga1 zero3"},
+      {two + "--use-distributed-optimizer --num-distributed-optimizer-instances 2 "
+             "--overlap-grad-reduce",
+       "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero1 hsdp2"},
+      {R"({"train_batch_size": 16, "zero_optimization": {"stage": 3, "mics_shard_size": 4}})",
+       "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp4"}};
+  for (const Row& row : copied) {
+    INFO(row.flags);
+    CHECK(to_text(of_text(row.flags, 16, "llama3.1_8b").layout) == row.layout);
+  }
 }
 
 TEST_CASE("foreign layouts: what is refused") {
@@ -112,7 +127,6 @@ TEST_CASE("foreign layouts: what is refused") {
            "gradient_accumulation_steps": 2})",
        "train_batch_size: is 64, but 16 replicas with these micro-batches have 32"},
       {pp + "pipeline_parallel_schedule = \"ZBVZeroBubble\"", "unknown schedule"},
-      {pp + "data_parallel_shard_degree = 2\ndata_parallel_replicate_degree = 4", "(HSDP)"},
       {pp + "data_parallel_shard_degree = 4", "there are 8 GPUs, but --gpus is 16"},
       {"[parallelism]\ntensor_parallel_degree = \"two\"", "got \"two\""},
       {"[training]\nseq_len = 1\n[activation_checkpoint]\nmode = \"some\"", "unknown mode"},

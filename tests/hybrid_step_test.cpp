@@ -118,6 +118,9 @@ TEST_CASE("closed form: bytes of every collective, for layouts at random") {
     layout.sequence_parallel = layout.tensor > 1 && random.below(2) == 0;
     layout.half_gradients = random.below(2) == 0;
     layout.recompute = random.below(2) == 0 ? Recompute::full : Recompute::none;
+    if (layout.context > 1) layout.context_by = context_names[random.below(3)].second;
+    if (layout.zero > 0) layout.shard_copies = power(3);
+    layout.keeps_weights = layout.zero == 3 && random.below(2) == 0;
     if (!misfit_of(model, layout, 2048).empty()) continue;
     ++seen;
     const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
@@ -133,22 +136,34 @@ TEST_CASE("closed form: bytes of every collective, for layouts at random") {
     const double pairs = has_experts && model.experts->shared == 0 ? 1 : 2;
     CHECK(traffic.tensor_forward_B == doctest::Approx(pairs * 2 * s * (t - 1) / t));
     CHECK(traffic.tensor_backward_B == doctest::Approx((1 + again) * traffic.tensor_forward_B));
-    CHECK(traffic.context_forward_B == doctest::Approx((c - 1) * 2 * 2 * tokens * (4 * 64) / t));
-    CHECK(traffic.context_backward_B == doctest::Approx((2 + again) * traffic.context_forward_B));
+    // Around a ring both gradients and values come back; ulysses: all heads, and twice those of
+    // keys.
+    const bool is_ring = layout.context_by == ContextBy::ring;
+    const double around = (c - 1) * 2 * 2 * tokens * (4 * 64) / t;
+    const double heads = (c - 1) / c * 2 * tokens * (2 * 1024 + 2 * 4 * 64) / t;
+    CHECK(traffic.context_forward_B ==
+          doctest::Approx(layout.context_by == ContextBy::ulysses ? heads : around));
+    CHECK(traffic.context_backward_B ==
+          doctest::Approx(((is_ring ? 2 : 1) + again) * traffic.context_forward_B));
     const double sent = has_experts ? 2 * tokens * 2 * 1024 * 2 / t * (e - 1) / e : 0;
     CHECK(traffic.expert_forward_B == doctest::Approx(sent));
     CHECK(traffic.expert_backward_B == doctest::Approx((1 + again) * sent));
     const double gradient = layout.half_gradients ? 2 : 4;
     const double of_parameter = layout.zero == 0   ? 2 * gradient
                                 : layout.zero == 1 ? gradient + 2
-                                : layout.zero == 2 ? 8 * gradient + 2
-                                                   : 8 * (4 + gradient);
+                                : layout.zero == 2
+                                    ? 8 * gradient + 2
+                                    : 8 * ((layout.keeps_weights ? 2 : 4) + gradient);
+    const double copies = real(layout.shard_copies);
+    const double reductions = layout.zero >= 2 ? 8 : 1;
+    const double of_shard = reductions * 2 * gradient * (copies - 1) / copies;
     const RankParameters parameters = rank_parameters(model, layout, 0);
-    const double d = c * real(layout.replicas);
+    const double d = c * real(layout.replicas) / copies;
     const double de = t * d / e;
     CHECK(data_traffic_B(step, 0) ==
           doctest::Approx(of_parameter * (parameters.outside_experts() * (d - 1) / d +
-                                          parameters.experts * (de - 1) / de)));
+                                          parameters.experts * (de - 1) / de) +
+                          of_shard * (parameters.outside_experts() / d + parameters.experts / de)));
   }
   CHECK(seen == 300);
 }
@@ -170,6 +185,29 @@ TEST_CASE("closed form: groups of ranks on boxes of four, by hand") {
   CHECK(groups.send_s({8, 2}, 1e6) == doctest::Approx((8 + 100) * us));
   CHECK(groups.send_s({1, 4}, 1e6) == doctest::Approx((2 + 10) * us));
   CHECK(groups.all_gather_s({1, 1}, 1e6) == 0);
+}
+
+// Inside a box: 2 us and 0.01 ns a byte between any two. 2,048 / 4 tokens, 4 heads of 64 values for
+// keys and for values, 16 for queries and for what comes out, of 2 bytes.
+TEST_CASE("closed form: what ranks of a sequence exchange, by hand") {
+  const Cluster cluster = boxes(1);
+  const Gpu gpu = load_gpu("h100");
+  const Transformer model = small_model();
+  auto context_s = [&](const char* text, bool is_forward) {
+    const Layout layout = parse_layout(text, "");
+    GroupTimes groups(cluster, 4);
+    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    const LayerTimes times = layer_times(step, groups, false);
+    return (is_forward ? times.forward : times.backward).context;
+  };
+  const double narrow_B = 512 * 4 * 64 * 2;
+  const double wide_B = 512 * 16 * 64 * 2;
+  auto hops_s = [](double bytes) { return 3 * (2e-6 + bytes * 0.01e-9); };
+  for (const bool is_forward : {true, false}) {
+    CHECK(context_s("cp4 context=gather", is_forward) == doctest::Approx(hops_s(2 * narrow_B)));
+    CHECK(context_s("cp4 context=ulysses", is_forward) ==
+          doctest::Approx(2 * hops_s(wide_B / 4) + 2 * hops_s(narrow_B / 4)));
+  }
 }
 
 TEST_CASE("closed form: the efficiency of products by size") {

@@ -76,13 +76,25 @@ TEST_CASE("steps on wires: without contention they are the played steps") {
   for (const std::string text :
        {"tp1", "tp2 ga3", "tp4 sp ga2", "tp8 sp recompute=full", "cp2 overlap=off",
         "cp4 ga3 overlap=off", "dp4 zero3 ga2", "dp8 zero3", "dp2 gradients=bf16 zero3 ga5",
-        "pp4 ga8 schedule=gpipe"}) {
+        "cp4 context=gather overlap=off", "cp4 context=ulysses overlap=off ga2",
+        "dp8 zero3 hsdp2 ga2", "pp4 ga8 schedule=gpipe"}) {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
     REQUIRE(misfit_of(tiny_model(), layout, sequence).empty());
     const Asked asked(tiny_model(), text, flat(layout.gpus()));
     check_near(asked.on_wires().step.time, asked.played().step.time);
   }
+}
+
+// Here computing and exchanging take turns at being longer, so that it matters where the head is:
+// at the end of a pass, or in equal parts of it.
+TEST_CASE("steps on wires: weights that are kept are gathered once") {
+  const Asked asked(tiny_model(), "dp8 zero3 reshard=off ga3", flat(8));
+  const LayerTimes head = head_times(asked.step());
+  const double difference_s = (asked.on_wires().step.time - asked.played().step.time).s();
+  CHECK(std::abs(difference_s) <= 3 * (head.forward.all() + head.backward.all()));
+  const Asked dropped(tiny_model(), "dp8 zero3 ga3", flat(8));
+  CHECK(asked.on_wires().step.time < dropped.on_wires().step.time);
 }
 
 // A rank may receive from both sides at once: with ports this fast that is 0.1 us a message.
@@ -180,6 +192,9 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
     layout.sequence_parallel = layout.tensor > 1 && random.below(2) == 0;
     layout.recompute = random.below(3) == 0 ? Recompute::full : Recompute::none;
     layout.schedule = pipeline_schedules[random.below(3)].second;
+    if (layout.context > 1) layout.context_by = context_names[random.below(3)].second;
+    if (layout.zero > 0) layout.shard_copies = power(3);
+    layout.keeps_weights = layout.zero == 3 && random.below(2) == 0;
     if (layout.gpus() > 16 || !misfit_of(model, layout, sequence).empty()) continue;
     if (layout.schedule == PipelineSchedule::zb1p && layout.zero >= 2) continue;
     ++seen;

@@ -33,7 +33,8 @@ TEST_CASE("layouts: the short text is read and written") {
   for (const char* text :
        {"tp1 pp1 cp1 vp1 ep1 dp1 mbs1 ga1 zero0",
         "tp2 pp4 cp1 vp1 ep2 dp4 mbs2 ga8 zero3 sp recompute=selective schedule=zb1p "
-        "attention=unfused ends=layers gradients=bf16"}) {
+        "attention=unfused ends=layers gradients=bf16",
+        "tp2 pp1 cp4 vp1 ep1 dp8 mbs1 ga1 zero3 hsdp4 context=ulysses reshard=off"}) {
     CHECK(to_text(parse_layout(text, "")) == text);
     const Json json = to_json(parse_layout(text, ""));
     CHECK(read_layout(Value(json, "layout.json", "")) == parse_layout(text, ""));
@@ -52,6 +53,8 @@ TEST_CASE("layouts: words that are none are refused") {
       {"sp sp", "\"sp\" occurs twice"},
       {"zero4", "expected a whole number from 0 to 3"},
       {"recompute=some", "unknown recompute \"some\""},
+      {"hsdp0", "expected a whole number from 1"},
+      {"context=mesh", "unknown context \"mesh\""},
       {"tp1024 pp2048", "above 1048576 GPUs"},
       {"tensor=8", "unknown word of a layout"},
   };
@@ -84,6 +87,18 @@ TEST_CASE("layouts: what does not divide is a sentence") {
       {"llama3.1_405b", "schedule=zb1p", "needs stages"},
       {"llama3.1_405b", "pp9 ga18 schedule=dualpipe", "even number of stages"},
       {"llama3.1_405b", "pp6 ga10 schedule=dualpipe", "at least twice"},
+      {"llama3.1_405b", "cp16 context=ulysses", "the 8 heads of keys and values"},
+      {"llama3.1_405b", "tp2 cp4 context=ulysses", ""},
+      {"llama3.1_405b", "tp8 context=gather", "context=gather has no effect with cp1"},
+      {"deepseek_v3", "cp2 context=ulysses", "not modelled for latent attention"},
+      {"deepseek_v3", "cp2 context=gather", ""},
+      {"llama3.1_405b", "dp8 zero1 hsdp3", "the 8 ranks cp x dp do not divide by hsdp3"},
+      {"llama3.1_405b", "dp8 hsdp2", "zero0 has none"},
+      {"llama3.1_405b", "dp8 zero3 hsdp8", "leaves one rank for all shards"},
+      {"llama3.1_405b", "cp2 dp4 zero3 hsdp4", ""},
+      {"llama3.1_405b", "dp8 zero2 reshard=off", "belongs to zero3"},
+      {"mixtral_8x7b", "ep8 dp8 zero1 hsdp2", "the 1 ranks with the same experts"},
+      {"mixtral_8x7b", "ep4 dp8 zero1 hsdp2", ""},
       {"mixtral_8x7b", "ep3 dp3", "the 8 experts do not divide by ep3"},
       {"mixtral_8x7b", "ep8 dp4", "ranks tp x cp x dp do not divide"},
       {"mixtral_8x7b", "ep8 dp4 tp2", "need sp"},
@@ -217,6 +232,9 @@ TEST_CASE("layouts: bytes of a parameter by stage of zero") {
       {"dp8 zero2", (2 + 16.0 / 8) * parameters + 4 * layer},
       {"dp8 zero3", 18.0 / 8 * parameters + (2 * 2 + 4) * layer},
       {"dp8 zero1 gradients=bf16", (4 + 12.0 / 8) * parameters},
+      {"dp8 zero1 hsdp2", (6 + 12.0 / 4) * parameters},
+      {"dp4 cp2 zero3 hsdp4", 18.0 / 2 * parameters + (2 * 2 + 4) * layer},
+      {"dp8 zero3 reshard=off", (18.0 / 8 + 2) * parameters + 4 * layer},
   };
   for (const auto& row : rows) {
     INFO(row.first);

@@ -18,8 +18,7 @@ class Reader {
   ForeignLayout megatron() {
     found_.program = "Megatron-LM";
     refuse({"pipeline-model-parallel-layout", "hierarchical-context-parallel-sizes",
-            "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers",
-            "num-distributed-optimizer-instances"});
+            "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers"});
     Layout& layout = found_.layout;
     layout.tensor = size({"tensor-model-parallel-size"});
     layout.pipeline = size({"pipeline-model-parallel-size"});
@@ -37,6 +36,7 @@ class Reader {
     layout.zero = flag({"use-distributed-optimizer"}) ? 1 : 0;
     if (flag({"use-megatron-fsdp", "use-custom-fsdp", "use-torch-fsdp2"}))
       layout.zero = zero_of_sharding();
+    layout.shard_copies = size({"num-distributed-optimizer-instances"});
     layout.overlaps = layout.zero > 1 || flag({"overlap-grad-reduce"});
     layout.ends_are_layers = layout.pipeline > 1 &&
                              flag({"account-for-embedding-in-pipeline-split"}) &&
@@ -80,7 +80,7 @@ class Reader {
 
   ForeignLayout deepspeed() {
     found_.program = "DeepSpeed";
-    refuse({"zero_optimization.mics_shard_size", "zero_optimization.zero_hpz_partition_size",
+    refuse({"zero_optimization.zero_hpz_partition_size",
             "zero_optimization.offload_optimizer.device",
             "zero_optimization.offload_param.device"});
     Layout& layout = found_.layout;
@@ -106,6 +106,9 @@ class Reader {
     } else {
       batches(micro, whole_batch, 0);
     }
+    const Names group = {"zero_optimization.mics_shard_size"};
+    if (const auto shards = whole_if_positive(group))
+      layout.shard_copies = quotient(group.front(), layout.replicas, *shards);
     return found_;
   }
 
@@ -282,9 +285,8 @@ class Reader {
                          std::to_string(all * layout.tensor * layout.pipeline * layout.context) +
                          " GPUs, but --gpus is " + std::to_string(gpus_.given));
     const bool is_sharded = all > copied || layout.context > 1;
-    if (copied > 1 && is_sharded)
-      settings_.fail(name_of(copies), "shards that are copied (HSDP) are not modelled");
     layout.zero = is_sharded ? 3 : 0;
+    if (is_sharded) layout.shard_copies = copied;
   }
   void checkpoint(const std::string& name) {
     const std::string mode = settings_.find(name).value_or("none");

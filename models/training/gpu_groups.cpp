@@ -39,7 +39,11 @@ GpuGroups::GpuGroups(const Layout& layout, int workers_per_node, int64_t gpu)
   add(GroupKind::context, members_of(first, within, layout.tensor, layout.context));
   add(GroupKind::experts, members_of(first, within, 1, layout.expert));
   add(GroupKind::shards, members_of(first, within, layout.tensor, layout.shards()));
-  add(GroupKind::expert_shards, members_of(first, within, layout.expert, layout.expert_replicas()));
+  add(GroupKind::expert_shards, members_of(first, within, layout.expert, layout.expert_shards()));
+  add(GroupKind::shard_copies,
+      members_of(first, within, layout.tensor * layout.shards(), layout.shard_copies));
+  add(GroupKind::expert_copies,
+      members_of(first, within, layout.expert * layout.expert_shards(), layout.shard_copies));
   const int64_t other = layout.pipeline - 1 - stage;
   const auto here = static_cast<uint32_t>(std::min(stage, other) * of_stage + within);
   const auto there = static_cast<uint32_t>(std::max(stage, other) * of_stage + within);

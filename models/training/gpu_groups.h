@@ -20,12 +20,14 @@ enum class GroupKind : uint8_t {
   experts,
   shards,         // what is not an expert
   expert_shards,  // those that hold the same experts
-  ends,           // first and last stage: the embedding
-  copies,         // with dualpipe, of a stage
-  forward,        // from stage to stage
+  shard_copies,   // those that hold the same shard of either
+  expert_copies,
+  ends,     // first and last stage: the embedding
+  copies,   // with dualpipe, of a stage
+  forward,  // from stage to stage
   backward
 };
-inline constexpr std::size_t group_kinds = 9;
+inline constexpr std::size_t group_kinds = 11;
 
 // One GPU's groups. GPUs are numbered tp-cp-dp-pp.
 class GpuGroups {

@@ -127,10 +127,31 @@ class GpuWriter {
                layout_.sequence_parallel ? Operation::reduce_scatter : Operation::allreduce,
                activation_B(step_));
   }
-  // Keys and values of the next block travel beside the block.
-  void attend(Ends& chain, double seconds, double sent_B) {
+  // Attention, with what context-parallel ranks exchange. Around a ring, keys and values of the
+  // next block travel beside the block, and on the way back their gradients with them.
+  void attend(Ends& chain, double seconds, bool is_forward) {
     const auto& rings = groups_.rings(GroupKind::context);
     if (rings.empty()) return compute(chain, seconds);
+    const double keys_B = keys_and_values_B(step_);
+    if (layout_.context_by == ContextBy::gather) {
+      if (is_forward)
+        collective(chain, GroupKind::context, Operation::allgather, keys_B * real(layout_.context));
+      compute(chain, seconds);
+      if (!is_forward)
+        collective(chain, GroupKind::context, Operation::reduce_scatter,
+                   keys_B * real(layout_.context));
+      return;
+    }
+    if (layout_.context_by == ContextBy::ulysses) {
+      for (const double bytes : {queries_B(step_), keys_B / 2, keys_B / 2})
+        collective(chain, GroupKind::context, Operation::alltoall, bytes);
+      compute(chain, seconds);
+      return collective(chain, GroupKind::context, Operation::alltoall, attended_B(step_));
+    }
+    attend_around(chain, seconds, is_forward ? keys_B : 2 * keys_B);
+  }
+  void attend_around(Ends& chain, double seconds, double sent_B) {
+    const auto& rings = groups_.rings(GroupKind::context);
     const auto& [ranks, number] = rings.front();
     const auto blocks = static_cast<int>(ranks.size());
     Ends held = chain;
@@ -156,7 +177,7 @@ class GpuWriter {
     collective(chain, GroupKind::experts, Operation::alltoall, combined_B(step_));
   }
   void write_layer(Ends& chain, Kind kind, const PassTimes& times, bool with_weights,
-                   double keys_B) {
+                   bool is_forward) {
     const double products = times.products - (with_weights ? 0 : times.weight_products);
     const double half = (products + times.element_wise) / 2;
     if (kind == Kind::head) {
@@ -165,7 +186,7 @@ class GpuWriter {
     }
     before_pair(chain);
     compute(chain, half);
-    attend(chain, times.attention, keys_B);
+    attend(chain, times.attention, is_forward);
     after_pair(chain);
     const bool has_second = tensor_pairs(step_, kind == Kind::experts) > 1;
     if (has_second) before_pair(chain);
@@ -175,34 +196,39 @@ class GpuWriter {
       compute(chain, half);
     if (has_second) after_pair(chain);
   }
-  double keys_B() const { return layout_.context > 1 ? keys_and_values_B(step_) : 0; }
   void write_item(Ends& chain, const StagePlan::Item& item, Pass pass) {
     switch (pass) {
       case Pass::forward:
-        return write_layer(chain, item.kind, item.forward, true, keys_B());
+        return write_layer(chain, item.kind, item.forward, true, true);
       case Pass::weights:
         return compute(chain, item.backward.weight_products);
       case Pass::backward:
       case Pass::inputs:
       case Pass::both:
-        if (item.is_recomputed) write_layer(chain, item.kind, item.forward, true, keys_B());
-        return write_layer(chain, item.kind, item.backward, pass != Pass::inputs, 2 * keys_B());
+        if (item.is_recomputed) write_layer(chain, item.kind, item.forward, true, true);
+        return write_layer(chain, item.kind, item.backward, pass != Pass::inputs, false);
     }
   }
 
   // ---- exchanges between replicas, one after the other
 
   bool has_replicas() const {
-    return groups_.size(GroupKind::shards) > 1 || groups_.size(GroupKind::expert_shards) > 1;
+    return groups_.size(GroupKind::shards) > 1 || groups_.size(GroupKind::expert_shards) > 1 ||
+           layout_.shard_copies > 1;
   }
+  // So many bytes of each parameter; gradients go to the copies of the shards as well.
   Ends on_stream(const Ends& ready, Operation operation, double bytes_of_parameter) {
     Ends last = stream_;
     add(last, ready);
     const double pieces = real(plan_.pieces) * real(static_cast<int64_t>(plan_.chunks.size()));
-    collective(last, GroupKind::shards, operation,
-               bytes_of_parameter * plan_.parameters.outside_experts() / pieces);
-    collective(last, GroupKind::expert_shards, operation,
-               bytes_of_parameter * plan_.parameters.experts / pieces);
+    const auto exchange = [&](GroupKind shards, GroupKind copies, double parameters) {
+      const double bytes = bytes_of_parameter * parameters / pieces;
+      collective(last, shards, operation, bytes);
+      if (operation != Operation::allgather)
+        collective(last, copies, Operation::allreduce, bytes / groups_.size(shards));
+    };
+    exchange(GroupKind::shards, GroupKind::shard_copies, plan_.parameters.outside_experts());
+    exchange(GroupKind::expert_shards, GroupKind::expert_copies, plan_.parameters.experts);
     return stream_ = last;
   }
   Ends gather(const Ends& ready) { return on_stream(ready, Operation::allgather, 2); }
@@ -282,7 +308,8 @@ class GpuWriter {
   void write_items(Ends& chain, const PassSlot& slot, Pass pass) {
     const auto& items = plan_.chunks[at(slot.chunk)];
     const bool by_layers = layout_.zero >= 2 && pass != Pass::weights && has_replicas();
-    const bool fetches = by_layers && layout_.zero == 3;
+    const bool fetches =
+        by_layers && layout_.zero == 3 && (pass == Pass::forward || !layout_.keeps_weights);
     const bool ends_gradients = pass == Pass::backward || pass == Pass::weights;
     const bool reduces = by_layers && ends_gradients;
     const bool is_last_gradient =

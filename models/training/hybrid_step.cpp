@@ -38,10 +38,12 @@ double data_s(const Layout& layout, const Stage& stage, const StageExchange& exc
     case 2:  // no whole gradients stay, so that every micro-batch has its exchange
       return exposed_s(layout, gather, forward, pieces) +
              exposed_s(layout, reduce, backward, pieces) + later * std::max(0.0, reduce - backward);
-    default:
+    default: {
+      const double behind = reduce + (layout.keeps_weights ? 0 : gather);
       return exposed_s(layout, gather, forward, pieces) +
-             exposed_s(layout, gather + reduce, backward, pieces) +
-             later * (std::max(0.0, gather - forward) + std::max(0.0, gather + reduce - backward));
+             exposed_s(layout, behind, backward, pieces) +
+             later * (std::max(0.0, gather - forward) + std::max(0.0, behind - backward));
+    }
   }
 }
 
@@ -150,12 +152,15 @@ double data_traffic_B(const TrainingStep& step, int64_t stage) {
       bytes_of_parameter = passes * gradient + 2;
       break;
     default:
-      bytes_of_parameter = passes * (2 * 2 + gradient);
+      bytes_of_parameter = passes * ((layout.keeps_weights ? 1 : 2) * 2 + gradient);
   }
   double sent = 0;
   for (const Replicas& replicas : replicas_of(layout, parameters)) {
     const double size = real(replicas.group.size);
+    const double copies = real(replicas.copies.size);
     sent += replicas.parameters * bytes_of_parameter * (size - 1) / size;
+    sent += replicas.parameters / size * (layout.zero >= 2 ? passes : 1) * 2 * gradient *
+            (copies - 1) / copies;
   }
   return sent;
 }

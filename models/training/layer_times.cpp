@@ -138,6 +138,37 @@ double visits_B(const TrainingStep& step, double value_B) {
          real(step.model.hidden) * value_B;
 }
 
+void add_context(const TrainingStep& step, GroupTimes& groups, LayerTimes& times) {
+  const Layout& layout = step.layout;
+  const RankGroup ring{layout.tensor, layout.context};
+  const double bytes = keys_and_values_B(step);
+  const double blocks = real(layout.context);
+  switch (layout.context_by) {
+    case ContextBy::ring: {
+      const double steps = real(layout.context - 1);
+      times.forward.context +=
+          steps * std::max(0.0, groups.send_s(ring, bytes) - times.forward.attention / blocks);
+      times.backward.context +=
+          steps * std::max(0.0, groups.send_s(ring, 2 * bytes) - times.backward.attention / blocks);
+      return;
+    }
+    case ContextBy::gather: {  // and the gradients are scattered
+      const double gather = groups.all_gather_s(ring, blocks * bytes);
+      times.forward.context += gather;
+      times.backward.context += gather;
+      return;
+    }
+    case ContextBy::ulysses: {
+      const double all = groups.all_to_all_s(ring, queries_B(step)) +
+                         2 * groups.all_to_all_s(ring, bytes / 2) +
+                         groups.all_to_all_s(ring, attended_B(step));
+      times.forward.context += all;
+      times.backward.context += all;
+      return;
+    }
+  }
+}
+
 void add_communication(const TrainingStep& step, GroupTimes& groups, bool has_experts,
                        LayerTimes& times) {
   const Layout& layout = step.layout;
@@ -147,16 +178,7 @@ void add_communication(const TrainingStep& step, GroupTimes& groups, bool has_ex
       tensor_pairs(step, has_experts) * groups.all_reduce_s(tensor, activation_B(step));
   times.forward.tensor += pass;
   times.backward.tensor += pass;
-  if (layout.context > 1) {
-    const RankGroup ring{layout.tensor, layout.context};
-    const double steps = real(layout.context - 1);
-    const double blocks = real(layout.context);
-    const double bytes = keys_and_values_B(step);
-    times.forward.context +=
-        steps * std::max(0.0, groups.send_s(ring, bytes) - times.forward.attention / blocks);
-    times.backward.context +=
-        steps * std::max(0.0, groups.send_s(ring, 2 * bytes) - times.backward.attention / blocks);
-  }
+  if (layout.context > 1) add_context(step, groups, times);
   if (has_experts && layout.expert > 1) {
     const RankGroup expert{1, layout.expert};
     const double both = groups.all_to_all_s(expert, dispatched_B(step)) +
@@ -195,6 +217,16 @@ double keys_and_values_B(const TrainingStep& step) {
   return bytes_per_value * rank_tokens(step) * width / real(step.layout.tensor);
 }
 
+double queries_B(const TrainingStep& step) {
+  return bytes_per_value * rank_tokens(step) * real(step.model.query_width()) /
+         real(step.layout.tensor);
+}
+
+double attended_B(const TrainingStep& step) {
+  return bytes_per_value * rank_tokens(step) * real(step.model.attention_output_width()) /
+         real(step.layout.tensor);
+}
+
 double dispatched_B(const TrainingStep& step) {
   return visits_B(step, step.precision == Precision::fp8 ? fp8_token_B : bytes_per_value);
 }
@@ -218,11 +250,15 @@ LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts) {
   LayerTraffic traffic;
   const double t = real(layout.tensor);
   const double pass = tensor_pairs(step, has_experts) * 2 * activation_B(step) * (t - 1) / t;
-  const double ring = real(layout.context - 1) * keys_and_values_B(step);
+  const double c = real(layout.context);
+  const double ring = (c - 1) * keys_and_values_B(step);
   traffic.tensor_forward_B = pass;
   traffic.tensor_backward_B = pass;
   traffic.context_forward_B = ring;
-  traffic.context_backward_B = 2 * ring;
+  traffic.context_backward_B = layout.context_by == ContextBy::ring ? 2 * ring : ring;
+  if (layout.context_by == ContextBy::ulysses)
+    traffic.context_forward_B = traffic.context_backward_B =
+        (queries_B(step) + keys_and_values_B(step) + attended_B(step)) * (c - 1) / c;
   if (has_experts) {
     const double e = real(layout.expert);
     const double both = (dispatched_B(step) + combined_B(step)) * (e - 1) / e;
@@ -231,7 +267,7 @@ LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts) {
   }
   if (layout.recompute == Recompute::full) {
     traffic.tensor_backward_B += pass;
-    traffic.context_backward_B += ring;
+    traffic.context_backward_B += traffic.context_forward_B;
     traffic.expert_backward_B += traffic.expert_forward_B;
   }
   return traffic;

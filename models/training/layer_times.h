@@ -54,10 +54,13 @@ LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, bool has_ex
 LayerTimes head_times(const TrainingStep& step);
 
 // What one layer and micro-batch exchanges: pairs of a gather and a scatter (or all-reduces) of
-// activation_B in a pass; keys and values that go around the ring; tokens for experts, in the
-// precision in which they go out, and in which they come back.
+// activation_B in a pass; keys and values of a rank; tokens for experts, in the precision in which
+// they go out, and in which they come back.
 double tensor_pairs(const TrainingStep& step, bool has_experts);
 double keys_and_values_B(const TrainingStep& step);
+// What ulysses exchanges before and behind attention.
+double queries_B(const TrainingStep& step);
+double attended_B(const TrainingStep& step);
 double dispatched_B(const TrainingStep& step);
 double combined_B(const TrainingStep& step);
 

@@ -17,7 +17,7 @@ struct Size {
   int64_t most;
   const char* word;  // for people
 };
-constexpr std::array<Size, 8> sizes{{
+constexpr std::array<Size, 9> sizes{{
     {"tp", &Layout::tensor, most_gpus, "tensor-parallel ranks"},
     {"pp", &Layout::pipeline, most_gpus, "stages"},
     {"cp", &Layout::context, most_gpus, "context-parallel ranks"},
@@ -26,14 +26,16 @@ constexpr std::array<Size, 8> sizes{{
     {"dp", &Layout::replicas, most_gpus, "replicas"},
     {"mbs", &Layout::micro_batch, 65'536, "sequences of a micro-batch"},
     {"ga", &Layout::micro_batches, most_micro_batches, "micro-batches"},
+    {"hsdp", &Layout::shard_copies, most_gpus, "copies of the shards"},
 }};
 
 constexpr Named<bool, 2> attentions{{{"flash", false}, {"unfused", true}}};
 constexpr Named<bool, 2> ends_names{{{"apart", false}, {"layers", true}}};
 constexpr Named<bool, 2> gradient_names{{{"fp32", false}, {"bf16", true}}};
 constexpr Named<bool, 2> overlap_names{{{"on", true}, {"off", false}}};
-constexpr std::array choice_names = {"recompute", "schedule",  "attention",
-                                     "ends",      "gradients", "overlap"};
+constexpr Named<bool, 2> reshard_names{{{"on", false}, {"off", true}}};
+constexpr std::array choice_names = {"recompute", "schedule", "context",   "reshard",
+                                     "attention", "ends",     "gradients", "overlap"};
 
 const std::vector<std::string>& layout_words() {
   static const std::vector<std::string> words = [] {
@@ -53,6 +55,10 @@ bool set_choice(Layout& layout, const std::string& name, const std::string& valu
     layout.recompute = named_in(recompute_names, name, value, where);
   else if (name == "schedule")
     layout.schedule = named_in(pipeline_schedules, name, value, where);
+  else if (name == "context")
+    layout.context_by = named_in(context_names, name, value, where);
+  else if (name == "reshard")
+    layout.keeps_weights = named_in(reshard_names, name, value, where);
   else if (name == "attention")
     layout.keeps_scores = named_in(attentions, name, value, where);
   else if (name == "ends")
@@ -170,6 +176,37 @@ std::string expert_misfit(const Transformer& model, const Layout& layout) {
   return "";
 }
 
+std::string context_misfit(const Transformer& model, const Layout& layout) {
+  if (layout.context_by == ContextBy::ring) return "";
+  const std::string name = "context=" + std::string(name_in(context_names, layout.context_by));
+  if (layout.context == 1) return name + " has no effect with cp1; leave it out";
+  if (layout.context_by == ContextBy::gather) return "";
+  if (model.latent)
+    return name + " is not modelled for latent attention, whose keys all heads share";
+  const int64_t ranks = layout.tensor * layout.context;
+  for (const int64_t heads : {model.heads, model.kv_heads})
+    if (heads % ranks != 0)
+      return no_divisor(heads == model.heads ? "heads" : "heads of keys and values", heads,
+                        name + " with tp x cp = ", ranks);
+  return "";
+}
+
+std::string shards_misfit(const Layout& layout) {
+  if (layout.keeps_weights && layout.zero != 3)
+    return "reshard=off belongs to zero3, which alone gathers weights in every pass";
+  if (layout.shard_copies == 1) return "";
+  const std::string name = "hsdp" + std::to_string(layout.shard_copies);
+  if (layout.zero == 0) return name + " copies shards, and zero0 has none; leave it out";
+  const int64_t ranks = layout.context * layout.replicas;
+  if (ranks % layout.shard_copies != 0)
+    return no_divisor("ranks cp x dp", ranks, "hsdp", layout.shard_copies);
+  if (ranks == layout.shard_copies) return name + " leaves one rank for all shards: that is zero0";
+  const int64_t of_experts = layout.tensor * ranks / layout.expert;
+  if (layout.expert > 1 && of_experts % layout.shard_copies != 0)
+    return no_divisor("ranks with the same experts", of_experts, "hsdp", layout.shard_copies);
+  return "";
+}
+
 std::string recompute_misfit(const Layout& layout) {
   if (layout.recompute == Recompute::selective && !layout.keeps_scores)
     return "recompute=selective drops the scores of attention, which attention=flash never keeps; "
@@ -198,9 +235,11 @@ Layout parse_layout(const std::string& text, const std::string& where) {
 std::string to_text(const Layout& layout) {
   std::string text;
   for (const Size& size : sizes)
-    text += std::string(size.name) + std::to_string(layout.*size.member) + " ";
+    if (size.member != &Layout::shard_copies)
+      text += std::string(size.name) + std::to_string(layout.*size.member) + " ";
   text += "zero" + std::to_string(layout.zero);
   if (layout.sequence_parallel) text += " sp";
+  if (layout.shard_copies > 1) text += " hsdp" + std::to_string(layout.shard_copies);
   const Layout usual;
   auto add = [&](const char* name, std::string_view value) {
     text += " " + std::string(name) + "=" + std::string(value);
@@ -209,6 +248,9 @@ std::string to_text(const Layout& layout) {
     add("recompute", name_in(recompute_names, layout.recompute));
   if (layout.schedule != usual.schedule)
     add("schedule", name_in(pipeline_schedules, layout.schedule));
+  if (layout.context_by != usual.context_by)
+    add("context", name_in(context_names, layout.context_by));
+  if (layout.keeps_weights) add("reshard", name_in(reshard_names, true));
   if (layout.keeps_scores) add("attention", name_in(attentions, true));
   if (layout.ends_are_layers) add("ends", name_in(ends_names, true));
   if (layout.half_gradients) add("gradients", name_in(gradient_names, true));
@@ -243,6 +285,8 @@ Json to_json(const Layout& layout) {
   json["sp"] = layout.sequence_parallel;
   json["recompute"] = name_in(recompute_names, layout.recompute);
   json["schedule"] = name_in(pipeline_schedules, layout.schedule);
+  json["context"] = name_in(context_names, layout.context_by);
+  json["reshard"] = name_in(reshard_names, layout.keeps_weights);
   json["attention"] = name_in(attentions, layout.keeps_scores);
   json["ends"] = name_in(ends_names, layout.ends_are_layers);
   json["gradients"] = name_in(gradient_names, layout.half_gradients);
@@ -296,8 +340,9 @@ std::string misfit_of(const Transformer& model, const Layout& layout, int64_t se
   if (layout.ends_are_layers && layout.pipeline == 1)
     return "ends=layers has no effect with pp1; leave it out";
   const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
-  for (const std::string& sentence : {stage_misfit(model, layout, units), schedule_misfit(layout),
-                                      expert_misfit(model, layout), recompute_misfit(layout)})
+  for (const std::string& sentence :
+       {stage_misfit(model, layout, units), schedule_misfit(layout), expert_misfit(model, layout),
+        context_misfit(model, layout), shards_misfit(layout), recompute_misfit(layout)})
     if (!sentence.empty()) return sentence;
   return "";
 }

@@ -23,6 +23,12 @@ inline constexpr Named<PipelineSchedule, 4> pipeline_schedules{
      {"zb1p", PipelineSchedule::zb1p},
      {"dualpipe", PipelineSchedule::dualpipe}}};
 
+// How ranks of a sequence come by the keys and values of the others: block by block around a ring,
+// all at once, or by taking all positions of some heads.
+enum class ContextBy : uint8_t { ring, gather, ulysses };
+inline constexpr Named<ContextBy, 3> context_names{
+    {{"ring", ContextBy::ring}, {"gather", ContextBy::gather}, {"ulysses", ContextBy::ulysses}}};
+
 struct Layout {
   int64_t tensor = 1;
   int64_t pipeline = 1;
@@ -30,13 +36,16 @@ struct Layout {
   int64_t chunks = 1;  // virtual stages of a rank; above 1 the schedule is interleaved 1F1B
   int64_t expert = 1;
   int64_t replicas = 1;       // data parallel
+  int64_t shard_copies = 1;   // hsdp: groups of which each has all shards
   int64_t micro_batch = 1;    // sequences
   int64_t micro_batches = 1;  // of a step and replica
   int zero = 0;               // stage: what data-parallel ranks do not keep twice
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  bool keeps_scores = false;     // attention=unfused: its scores are written to memory
+  ContextBy context_by = ContextBy::ring;
+  bool keeps_weights = false;  // reshard=off: from a forward pass to its backward pass, with zero3
+  bool keeps_scores = false;   // attention=unfused: its scores are written to memory
   bool ends_are_layers = false;  // ends=layers: embedding and loss count as a layer each
   bool half_gradients = false;   // gradients=bf16: exchanged and kept with 2 bytes, not 4
   bool overlaps = true;  // overlap=off: replicas exchange before the first pass and after the last
@@ -46,9 +55,9 @@ struct Layout {
   int64_t gpus() const { return tensor * pipeline * context * replicas; }
   int64_t batch() const { return micro_batch * micro_batches * replicas; }  // sequences of a step
   // Ranks that share the optimizer's states of what is not an expert.
-  int64_t shards() const { return context * replicas; }
-  // Ranks that hold the same experts.
-  int64_t expert_replicas() const { return tensor * context * replicas / expert; }
+  int64_t shards() const { return context * replicas / shard_copies; }
+  // Ranks that share those of the same experts.
+  int64_t expert_shards() const { return tensor * context * replicas / expert / shard_copies; }
   double gradient_B() const { return half_gradients ? 2 : 4; }  // of a parameter
   int64_t chunks_in_all() const { return pipeline * chunks; }
 };
@@ -57,8 +66,9 @@ inline constexpr char layout_schema[] = "sgdsim/layout/1";
 inline constexpr int64_t most_gpus = 1'048'576;
 inline constexpr int64_t most_micro_batches = 1'000'000;
 
-// "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp recompute=none schedule=1f1b attention=flash
-//  ends=apart gradients=fp32 overlap=on"; what is not named is 1, zero0, or as here.
+// "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp hsdp1 recompute=none schedule=1f1b context=ring
+//  reshard=on attention=flash ends=apart gradients=fp32 overlap=on"; what is not named is 1, zero0,
+//  or as here.
 Layout parse_layout(const std::string& text, const std::string& where);
 // All sizes, and the words that differ from their defaults.
 std::string to_text(const Layout& layout);

@@ -33,6 +33,8 @@ double kept_B(const Transformer& model, const Layout& layout, int64_t sequence, 
     repeated += 2 * real(latent->query_rank + latent->kv_rank + latent->rotary_size);
   double split = 2 * real(model.query_width() + model.key_width() + model.value_width() +
                           model.attention_output_width());
+  if (layout.context_by == ContextBy::gather)  // those of the other ranks stay, too
+    split += 2 * real(layout.context - 1) * real(model.key_width() + model.value_width());
   const double matrices = real(model.mlp_matrices());
   if (has_experts) {
     const Experts& experts = *model.experts;
@@ -119,7 +121,7 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
                 StageMemory& memory) {
   const RankParameters& parameters = memory.parameters;
   const StateBytes bytes = state_bytes(layout, layout.shards());
-  const StateBytes of_experts = state_bytes(layout, layout.expert_replicas());
+  const StateBytes of_experts = state_bytes(layout, layout.expert_shards());
   const double outside = parameters.outside_experts();
   memory.weights_B = bytes.weights * outside + of_experts.weights * parameters.experts;
   memory.gradients_B = bytes.gradients * outside + of_experts.gradients * parameters.experts;
@@ -130,7 +132,10 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
   if (held.with_experts > 0)
     layer = std::max(layer, rank_layer_parameters(model, layout, true).all());
   const double gathered = layout.zero == 3 ? 2 * 2 : 0;  // this layer's weights and the next one's
-  memory.gathered_B = layer * (gathered + (layout.half_gradients ? 2 : 4));
+  memory.gathered_B = layer * (gathered + layout.gradient_B());
+  if (!layout.keeps_weights) return;
+  // From its forward to its backward pass every layer's weights are whole, beside the shards.
+  memory.gathered_B = layer * layout.gradient_B() + 2 * parameters.all();
 }
 
 }  // namespace

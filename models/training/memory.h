@@ -33,7 +33,7 @@ struct StageMemory {
   double weights_B = 0;
   double gradients_B = 0;
   double optimizer_B = 0;
-  double gathered_B = 0;     // zero2, zero3: layers that are whole for a moment
+  double gathered_B = 0;     // zero2, zero3: layers that are whole for a moment, or all of them
   double activations_B = 0;  // of layers, all that is in flight
   double recomputed_B = 0;   // of the one layer that is computed again
   double ends_B = 0;         // outputs of the embedding; logits

@@ -32,6 +32,11 @@ struct PassSlot {
   }
   // Ends with the gradients of weights.
   bool has_weights() const { return pass != Pass::forward && pass != Pass::inputs; }
+  // How many layers' weights it needs for each of its steps, with zero3: both passes of `both` need
+  // others. Weights that are kept serve the backward pass as well.
+  int fetches(bool keeps_weights) const {
+    return (has_forward() ? 1 : 0) + (has_backward() && !keeps_weights ? 1 : 0);
+  }
   bool operator==(const PassSlot&) const = default;
 };
 

@@ -80,7 +80,7 @@ class Player {
     RankState& rank = ranks_[at(r)];
     rank.slots = pass_order(layout_, r);
     for (std::size_t i = 0; i < rank.slots.size(); ++i)
-      if (rank.slots[i].pass != Pass::weights) rank.last_fetch = i;
+      if (rank.slots[i].fetches(layout_.keeps_weights) > 0) rank.last_fetch = i;
     rank.free.resize(replicas_);
     rank.busy.resize(replicas_);
     rank.waited.resize(replicas_);
@@ -248,9 +248,9 @@ class Player {
   void play_by_layers(int64_t r, const PassSlot& slot) {
     RankState& rank = ranks_[at(r)];
     const ChunkExchange& exchange = work_.exchanges[at(r)];
-    const bool fetches = layout_.zero == 3 && exchange.gather > Duration();
+    const int64_t ways = slot.fetches(layout_.keeps_weights);
+    const bool fetches = layout_.zero == 3 && ways > 0 && exchange.gather > Duration();
     const bool reduces = slot.has_weights() && exchange.reduce > Duration();
-    const int64_t ways = slot.pass == Pass::both ? 2 : 1;
     const std::vector<Time>* gathered =
         layout_.zero == 2 && slot.has_forward() && slot.micro_batch == 0
             ? &rank.gathered[at(slot.chunk)]

@@ -19,8 +19,11 @@ double real(int64_t value) { return static_cast<double>(value); }
 }  // namespace
 
 std::array<Replicas, 2> replicas_of(const Layout& layout, const RankParameters& parameters) {
-  return {{{{layout.tensor, layout.shards()}, parameters.outside_experts()},
-           {{layout.expert, layout.expert_replicas()}, parameters.experts}}};
+  const auto replicas = [&](int64_t stride, int64_t size, double count) {
+    return Replicas{{stride, size}, {stride * size, layout.shard_copies}, count};
+  };
+  return {replicas(layout.tensor, layout.shards(), parameters.outside_experts()),
+          replicas(layout.expert, layout.expert_shards(), parameters.experts)};
 }
 
 int64_t pieces_of_chunk(const Layout& layout, const StageExchange& exchange) {
@@ -61,7 +64,8 @@ PassTimes StageCosts::times_of_rank(int64_t rank) const {
 StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) {
   const Layout& layout = step_.layout;
   StageExchange exchange;
-  if (replicas.group.size <= 1 || replicas.parameters <= 0) return exchange;
+  const int64_t all = replicas.group.size * replicas.copies.size;
+  if (all <= 1 || replicas.parameters <= 0) return exchange;
   const double gradients_B = replicas.parameters * layout.gradient_B();
   const double size = real(replicas.group.size);
   double pieces = 1;
@@ -76,6 +80,8 @@ StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) 
     exchange.reduce_s = pieces * groups_.all_reduce_s(replicas.group, gradients_B / pieces);
   } else {
     exchange.reduce_s = pieces * groups_.all_gather_s(replicas.group, gradients_B / pieces);
+    exchange.reduce_s +=
+        pieces * groups_.all_reduce_s(replicas.copies, gradients_B / (pieces * size));
     exchange.gather_s =
         pieces * groups_.all_gather_s(replicas.group, 2 * replicas.parameters / pieces);
   }
@@ -111,7 +117,7 @@ double StageCosts::optimizer_s(const RankParameters& parameters) const {
   const Layout& layout = step_.layout;
   const bool is_sharded = layout.zero > 0;
   const double own = parameters.outside_experts() / (is_sharded ? real(layout.shards()) : 1) +
-                     parameters.experts / (is_sharded ? real(layout.expert_replicas()) : 1);
+                     parameters.experts / (is_sharded ? real(layout.expert_shards()) : 1);
   return step_.gpu.bytes_s(optimizer_B * own);
 }
 

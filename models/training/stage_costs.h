@@ -16,9 +16,11 @@ struct StageExchange {
   double pieces = 1;
 };
 
-// Ranks that share parameters, and how many these are.
+// Ranks that share parameters, and how many these are; and those of other groups with the same
+// shard.
 struct Replicas {
   RankGroup group;
+  RankGroup copies;
   double parameters = 0;
 };
 // Those that share what is not an expert, and those that share experts.

@@ -28,7 +28,7 @@ StagePlan StagePlans::stage(int64_t number) {
         layers_of_chunk(step_.model, layout, position_of(layout, {number, chunk}).position)));
   plan.slots = pass_order(layout, number);
   for (std::size_t i = 0; i < plan.slots.size(); ++i)
-    if (plan.slots[i].pass != Pass::weights) plan.last_fetch = i;
+    if (plan.slots[i].fetches(layout.keeps_weights) > 0) plan.last_fetch = i;
   plan.parameters = rank_parameters(step_.model, layout, number);
   plan.pieces = pieces_of_chunk(
       layout,
