@@ -9,6 +9,7 @@
 
 #include "models/collective/simulate.h"
 #include "tests/collective_cases.h"
+#include "tests/rounds.h"
 
 using namespace sgdsim;
 
@@ -46,14 +47,14 @@ TEST_CASE("rounds, events and the symmetric shortcut agree on random collectives
   int cases = 0;
   int symmetric = 0;
   for_each_offer([&](const Algorithm& algorithm, Operation operation) {
-    for (int i = 0; i < 110; ++i, ++cases)
+    for (int i = 0; i < rounds(110); ++i, ++cases)
       symmetric += check_paths(draw_disturbed(random, algorithm, operation, {})) ? 1 : 0;
     for (int i = 0; i < 6; ++i, ++cases)
       check_paths(draw_disturbed(random, algorithm, operation,
                                  {.least_ranks = 71, .most_ranks = 300, .most_messages = 200'000}));
   });
-  CHECK(cases >= 3000);
-  CHECK(symmetric >= 50);
+  CHECK(cases >= rounds(3000));
+  CHECK(symmetric >= rounds(50));
 }
 
 // Where all workers are alike the shortcut must be found, and it must be right about its end.

@@ -13,6 +13,7 @@
 #include "sim/play/quiet.h"
 #include "sim/play/replay.h"
 #include "tests/collective_cases.h"
+#include "tests/rounds.h"
 #include "topologies/cluster_file.h"
 
 using namespace sgdsim;
@@ -151,7 +152,7 @@ TEST_CASE("flow: at one switch, flows are messages that share ports") {
   Random random(29);
   int compared = 0;
   int unlike = 0;
-  for (int round = 0; round < 60; ++round)
+  for (int round = 0; round < rounds(60); ++round)
     for_each_offer([&](const Algorithm& algorithm, Operation operation) {
       CollectiveCase one =
           draw_case(random, algorithm, operation,
@@ -193,7 +194,7 @@ TEST_CASE("flow: at one switch, flows are messages that share ports") {
       REQUIRE(std::abs((fastest.last_end() - by_flows.last_end()).ps()) <=
               by_ports.traffic.messages);
     });
-  CHECK(compared >= 1'000);
+  CHECK(compared >= rounds(1'000));
   // Most are the same: ports have no shares of a third, and wires round them.
   CHECK(unlike <= compared / 20);
 }
@@ -202,7 +203,7 @@ TEST_CASE("flow: at one switch, flows are messages that share ports") {
 TEST_CASE("flow: where messages have room, no flow need be played") {
   Random random(43);
   int quiet = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < rounds(300); ++round) {
     const int k = 4 + 2 * static_cast<int>(random.below(2));
     const int nodes = 2 + static_cast<int>(random.below(static_cast<uint64_t>(k * k * k / 4 - 1)));
     const Cluster cluster = cluster_of(fat_tree(k, nodes));
@@ -235,14 +236,14 @@ TEST_CASE("flow: where messages have room, no flow need be played") {
         REQUIRE(std::abs((flows.ends[i] - fastest.ends[i]).ps()) <= flows.traffic.messages);
     }
   }
-  CHECK(quiet >= 250);
+  CHECK(quiet >= rounds(250));
 }
 
 // A step whose messages meet on uplinks, against its own schedule replayed flow by flow.
 TEST_CASE("flow: a step is as long as its schedule, replayed") {
   Random random(61);
   int compared = 0;
-  for (int round = 0; round < 150; ++round)
+  for (int round = 0; round < rounds(150); ++round)
     for (const char* algorithm : {"ring", "recursive_doubling", "halving_doubling", "direct"}) {
       Json layers = Json::array();
       const int nodes = 2 + static_cast<int>(random.below(9));
@@ -289,7 +290,7 @@ TEST_CASE("flow: a step is as long as its schedule, replayed") {
         continue;  // no power of two
       }
     }
-  CHECK(compared >= 300);
+  CHECK(compared >= rounds(300));
 }
 
 // On a cluster whose messages have room, every strategy and synchronization that is played takes

@@ -14,6 +14,7 @@
 #include "sim/core/error.h"
 #include "sim/core/random.h"
 #include "sim/play/replay.h"
+#include "tests/rounds.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -267,7 +268,7 @@ TEST_CASE("goal: an exported step takes the time of the step") {
   int played = 0;
   int compared = 0;
   int equal = 0;
-  for (int round = 0; round < 40; ++round)
+  for (int round = 0; round < rounds(40); ++round)
     for (const StrategyKind& strategy : strategies())
       for (const char* algorithm :
            {"ring", "recursive_doubling", "halving_doubling", "direct", "be", "hierarchical"}) {
@@ -339,8 +340,8 @@ TEST_CASE("goal: an exported step takes the time of the step") {
           continue;
         }
       }
-  CHECK(played >= 1'000);
-  CHECK(compared >= 1'000);
+  CHECK(played >= rounds(1'000));
+  CHECK(compared >= rounds(1'000));
   CHECK(equal >= 0.98 * compared);
 }
 

@@ -5,6 +5,7 @@
 #include "app/jobs/jobs_file.h"
 #include "models/step/jobs_in_time.h"
 #include "sim/core/error.h"
+#include "tests/rounds.h"
 #include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
@@ -115,7 +116,7 @@ TEST_CASE("jobs: traffic of others, and wires that change") {
 TEST_CASE("jobs: one alone is a step") {
   Random random(71);
   int compared = 0;
-  for (int round = 0; round < 200; ++round)
+  for (int round = 0; round < rounds(200); ++round)
     for (const char* algorithm : {"ring", "recursive_doubling", "direct", "double_binary_tree"}) {
       const bool has_blocks = std::string(algorithm) == "double_binary_tree";  // thousands
       if (has_blocks && round % 20 != 0) continue;
@@ -160,7 +161,7 @@ TEST_CASE("jobs: one alone is a step") {
         continue;  // no power of two
       }
     }
-  CHECK(compared >= 400);
+  CHECK(compared >= rounds(400));
 }
 
 TEST_CASE("jobs: what cannot be is refused with a sentence") {

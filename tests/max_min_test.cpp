@@ -8,6 +8,7 @@
 #include <map>
 
 #include "sim/core/random.h"
+#include "tests/rounds.h"
 
 using namespace sgdsim;
 
@@ -98,7 +99,7 @@ TEST_CASE("max-min: one bottleneck, and two that have nothing to do with each ot
 TEST_CASE("max-min: random changes of random networks, against filling from scratch") {
   Random random(17);
   int networks = 0;
-  for (int round = 0; round < 5'000; ++round, ++networks) {
+  for (int round = 0; round < rounds(5'000); ++round, ++networks) {
     PlainNetwork plain;
     const auto resources = 1 + random.below(12);
     const bool alike = random.below(3) == 0;  // ties
@@ -146,5 +147,5 @@ TEST_CASE("max-min: random changes of random networks, against filling from scra
         REQUIRE(network.used(r) <= plain.capacities[r] * (1 + 1e-9));
     }
   }
-  CHECK(networks == 5'000);
+  CHECK(networks == rounds(5'000));
 }
