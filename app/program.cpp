@@ -59,7 +59,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_export_command(program, streams);
   add_import_command(program, streams);
   add_model_command(program, streams);
-  add_layout_command(program, streams);
+  add_layout_command(program, streams, exit_code);
   add_trace_command(program, streams, exit_code);
   add_validate_command(program, streams, exit_code);
   refuse_empty_values(program);

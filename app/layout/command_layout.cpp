@@ -8,7 +8,9 @@
 #include "app/interrupt.h"
 #include "app/layout/layout_files.h"
 #include "app/layout/layout_output.h"
+#include "app/layout/layout_sweep.h"
 #include "app/layout/pipeline_picture.h"
+#include "app/step/override.h"
 #include "app/trace_events.h"
 #include "app/usage.h"
 #include "app/wire_use.h"
@@ -21,34 +23,19 @@
 namespace sgdsim {
 namespace {
 
-struct LayoutArguments {
-  std::string model;
-  std::string cluster;
-  std::string gpu = "h100";
-  std::string precision = "bf16";
-  std::string gradients = "fp32";
-  std::string memory;
-  std::string reserve = "2 GiB";
-  std::string layout;
-  int64_t gpus = 0;
-  int64_t sequence = 0;
-  int64_t batch = 0;
-  int64_t lines = 11;  // the best one and the next ten
-  std::string format = "table";
-  std::string fidelity = "closed_form";
-  std::string routing;
-  std::string workers;
-  std::optional<uint64_t> seed;
-  int iterations = 0;
-  std::string timeline;
-  bool gantt = false;
-  bool interval = false;
-  bool force = false;
-};
-
 // Layouts of the search that are played: those that are fastest in closed form.
 constexpr int64_t played_layouts = 100;
 constexpr int usual_iterations = 20;  // where GPUs are random
+
+int64_t lines_of(const LayoutArguments& arguments) {
+  return arguments.lines.value_or(arguments.axes.empty() ? 11 : 1);
+}
+
+ClusterFile cluster_of(const LayoutArguments& arguments, int64_t gpus) {
+  Json json = Document::read(arguments.cluster).root().json();
+  apply_settings(json, arguments.settings);
+  return cluster_in(Value(json, arguments.cluster, ""), gpus);
+}
 
 // What a given layout says about GPUs and batch must be what the options say.
 void check_given(const LayoutArguments& arguments, const Layout& layout) {
@@ -65,9 +52,8 @@ void check_given(const LayoutArguments& arguments, const Layout& layout) {
 LayoutQuestion question_of(const LayoutArguments& arguments, const Transformer& model,
                            const ForeignLayout* given) {
   const int64_t gpus = given != nullptr ? given->layout.gpus() : arguments.gpus;
-  LayoutQuestion question{.model = model,
-                          .cluster = load_cluster(arguments.cluster, gpus),
-                          .gpu = load_gpu(arguments.gpu)};
+  LayoutQuestion question{
+      .model = model, .cluster = cluster_of(arguments, gpus), .gpu = load_gpu(arguments.gpu)};
   question.precision = precision_named(arguments.precision, "--precision");
   if (question.precision == Precision::fp8 && question.gpu.fp8_flops == 0)
     throw InputError("--precision", "the GPU " + question.gpu.name + " has no FP8");
@@ -149,7 +135,7 @@ LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& ques
                       .fitting = static_cast<int64_t>(found.fitting.size()),
                       .best = {}};
   const int64_t wanted =
-      question.plays() ? std::max(arguments.lines, played_layouts) : arguments.lines;
+      question.plays() ? std::max(lines_of(arguments), played_layouts) : lines_of(arguments);
   if (answer.fitting > wanted) found.fitting.resize(static_cast<std::size_t>(wanted));
   GroupTimes groups(question.cluster.cluster, space.gpus);
   for (const FoundLayout& one : found.fitting)
@@ -159,8 +145,8 @@ LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& ques
   std::stable_sort(
       answer.best.begin(), answer.best.end(),
       [](const LayoutLine& a, const LayoutLine& b) { return a.found.time < b.found.time; });
-  if (answer.played > arguments.lines)
-    answer.best.resize(static_cast<std::size_t>(arguments.lines));
+  if (answer.played > lines_of(arguments))
+    answer.best.resize(static_cast<std::size_t>(lines_of(arguments)));
   return answer;
 }
 
@@ -217,33 +203,52 @@ LayoutPlay play_options(const LayoutArguments& arguments) {
   return options;
 }
 
-void answer_layout(const LayoutArguments& arguments, Streams streams) {
+ForeignLayout given_layout(const LayoutArguments& arguments, const Transformer& model) {
+  ForeignLayout given;
+  if (arguments.layout.empty()) return given;
+  const int64_t usual = cluster_of(arguments, 0).cluster.network.workers();
+  given =
+      load_layout(arguments.layout, "--layout", {.given = arguments.gpus, .usual = usual}, model);
+  check_given(arguments, given.layout);
+  return given;
+}
+
+AnsweredLayouts answer_of(const LayoutArguments& arguments, const std::function<void()>& pause) {
   check_play(arguments);
   const bool is_given = !arguments.layout.empty();
   const Transformer model = load_model(arguments.model);
-  ForeignLayout given;
-  if (is_given) {
-    const int64_t usual = load_cluster(arguments.cluster, 0).cluster.network.workers();
-    given =
-        load_layout(arguments.layout, "--layout", {.given = arguments.gpus, .usual = usual}, model);
-    check_given(arguments, given.layout);
-  }
-  OutputGuard guard({arguments.cluster}, arguments.force);
-  guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
-  Interrupt interrupt;
+  const ForeignLayout given = given_layout(arguments, model);
   LayoutQuestion question = question_of(arguments, model, is_given ? &given : nullptr);
   question.fidelity = fidelity_named(arguments.fidelity, "--fidelity");
   if (!arguments.routing.empty())
     question.routes.routing = routing_named(arguments.routing, "--routing");
   question.wants_interval = arguments.interval;
   question.play = play_options(arguments);
-  question.play.pause = [&] { interrupt.throw_if_asked(); };
+  question.play.pause = pause;
   const bool wants_slices = arguments.gantt || !arguments.timeline.empty();
-  const LayoutAnswer answer =
+  LayoutAnswer answer =
       is_given ? price(question, given.layout, wants_slices) : search(arguments, question);
+  return {std::move(question), std::move(answer)};
+}
+
+void answer_layout(const LayoutArguments& arguments, Streams streams, int& exit_code) {
+  OutputGuard guard({arguments.cluster}, arguments.force);
+  guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
+  Interrupt interrupt;
+  const auto pause = [&] { interrupt.throw_if_asked(); };
+  if (!arguments.axes.empty()) {
+    for (const auto& [option, is_there] :
+         {std::pair{"--gantt", arguments.gantt}, {"--timeline", !arguments.timeline.empty()}})
+      if (is_there) throw InputError(option, "shows one step; it does not go with --axis");
+    exit_code = sweep_layouts(
+        arguments, streams, [&](const auto& one) { return answer_of(one, pause); }, pause);
+    return;
+  }
+  const auto [question, answer] = answer_of(arguments, pause);
+  const LayoutLine& best = answer.best.front();
   if (!arguments.timeline.empty())
-    write_text(pipeline_timeline(given.layout, answer.best.front().played->slices),
-               arguments.timeline, streams.out);
+    write_text(pipeline_timeline(best.found.layout, best.played->slices), arguments.timeline,
+               streams.out);
   for (const std::string& warning : warnings_of(question))
     streams.log << "sgdsim: warning: " << printable(warning) << '\n';
   if (arguments.format == "json")
@@ -251,7 +256,7 @@ void answer_layout(const LayoutArguments& arguments, Streams streams) {
   else
     print(streams.out, question, answer);
   if (arguments.gantt)
-    streams.out << '\n' << pipeline_gantt(answer.best.front().played->slices, standard_output());
+    streams.out << '\n' << pipeline_gantt(best.played->slices, standard_output());
 }
 
 void add_options(CLI::App& command, LayoutArguments& arguments) {
@@ -263,6 +268,12 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
       .add_option("-c,--cluster", arguments.cluster,
                   "cluster file; boxes at one switch grow to the GPUs asked for")
       ->required();
+  make_repeatable(command.add_option("--set", arguments.settings,
+                                     "change a field of the cluster: nic.bandwidth=\"100 Gbps\""));
+  make_repeatable(
+      command.add_option("--axis", arguments.axes,
+                         "answer for every value, and every combination of several: gpus=64..1024, "
+                         "cluster.nic.bandwidth=\"100 Gbps,400 Gbps\""));
   command.add_option("--gpus", arguments.gpus, "number of GPUs (default: those of the cluster)")
       ->check(CLI::Range(int64_t{1}, most_gpus).description(""));
   command.add_option("--gpu", arguments.gpu,
@@ -274,7 +285,7 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
   command
       .add_option("--global-batch", arguments.batch,
                   "sequences of a step (default: one for each GPU)")
-      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}).description(""));
+      ->check(CLI::Range(int64_t{1}, most_global_batch).description(""));
   command
       .add_option("--precision", arguments.precision,
                   "of matrix products in layers: bf16 (default) or fp8")
@@ -289,7 +300,9 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
                      "part of it for CUDA, NCCL and fragmentation (default: 2 GiB)");
   command.add_option("--layout", arguments.layout,
                      "price this layout only, as \"tp8 pp9 vp7 dp4 zero1 sp\" or a file");
-  command.add_option("--lines", arguments.lines, "layouts to print (default: 11)")
+  command
+      .add_option("--lines", arguments.lines,
+                  "layouts to print (default: 11, the best one and the next ten; 1 with --axis)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}).description(""));
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
@@ -319,7 +332,7 @@ void add_play_options(CLI::App& command, LayoutArguments& arguments) {
 
 }  // namespace
 
-void add_layout_command(CLI::App& program, Streams streams) {
+void add_layout_command(CLI::App& program, Streams streams, int& exit_code) {
   CLI::App* command = program.add_subcommand(
       "layout", "Find the fastest parallel layout of a model that fits, or play one.");
   auto arguments = std::make_shared<LayoutArguments>();
@@ -328,7 +341,8 @@ void add_layout_command(CLI::App& program, Streams streams) {
   command->footer(
       "Example:\n  sgdsim layout llama3.1_70b -c topologies/data/dgx_h100_4.json --gpus 64 "
       "--global-batch 256");
-  command->callback([arguments, streams] { answer_layout(*arguments, streams); });
+  command->callback(
+      [arguments, streams, &exit_code] { answer_layout(*arguments, streams, exit_code); });
 }
 
 }  // namespace sgdsim

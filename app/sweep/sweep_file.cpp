@@ -40,20 +40,6 @@ Json values_of(const std::string& text, const std::string& where) {
   return list;
 }
 
-void add_axes(Sweep& sweep, const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    const std::size_t equals = text.find('=');
-    const std::string where = "--axis " + text.substr(0, std::min<std::size_t>(equals, 80));
-    if (equals == std::string::npos || equals == 0)
-      throw InputError(where, "expected FIELD=VALUES, as in cluster.nodes=2..256");
-    const Json values = values_of(text.substr(equals + 1), where);
-    const std::string field = text.substr(0, equals);
-    for (const Axis& axis : sweep.axes)
-      if (axis.field() == field) throw InputError(where, "this axis occurs twice");
-    sweep.axes.emplace_back(field, Value(values, "--axis " + field, ""));
-  }
-}
-
 // Groups of axes: those of a zip together, every other one by itself, in the order of their first.
 void group_axes(Sweep& sweep, const std::optional<Value>& zips) {
   std::vector<std::string> fields;
@@ -170,6 +156,20 @@ ResolvedExperiment resolve_base(const Value& base, const std::vector<std::string
 
 }  // namespace
 
+void add_axes(std::vector<Axis>& axes, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    const std::string where = "--axis " + text.substr(0, std::min<std::size_t>(equals, 80));
+    if (equals == std::string::npos || equals == 0)
+      throw InputError(where, "expected FIELD=VALUES, as in cluster.nodes=2..256");
+    const Json values = values_of(text.substr(equals + 1), where);
+    const std::string field = text.substr(0, equals);
+    for (const Axis& axis : axes)
+      if (axis.field() == field) throw InputError(where, "this axis occurs twice");
+    axes.emplace_back(field, Value(values, "--axis " + field, ""));
+  }
+}
+
 Choice Sweep::choice_at(int64_t place) const {
   Choice choice(axes.size());
   for (std::size_t g = groups.size(); g-- > 0;) {
@@ -226,7 +226,7 @@ Sweep read_sweep(const std::string& file, const std::vector<std::string>& settin
     }
   }
   if (sweep.name.empty()) sweep.name = std::filesystem::path(file).stem().string();
-  add_axes(sweep, axes);
+  add_axes(sweep.axes, axes);
   for (const std::string& text : axes)
     spec_axes[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
   if (sweep.axes.empty())

@@ -58,6 +58,9 @@ struct Sweep {
 Sweep read_sweep(const std::string& file, const std::vector<std::string>& settings,
                  const std::vector<std::string>& axes);
 
+// Adds axes of the command line, each FIELD=VALUES, to those that there are.
+void add_axes(std::vector<Axis>& axes, const std::vector<std::string>& texts);
+
 // One without a file: an experiment and its axes. It has no id.
 Sweep sweep_over(ResolvedExperiment base, std::vector<Axis> axes);
 

@@ -1,0 +1,40 @@
+// What the command line says about layouts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sgdsim {
+
+inline constexpr int64_t most_global_batch = 100'000'000;
+
+struct LayoutArguments {
+  std::string model;
+  std::string cluster;
+  std::vector<std::string> settings;  // of the cluster
+  std::string gpu = "h100";
+  std::string precision = "bf16";
+  std::string gradients = "fp32";
+  std::string memory;
+  std::string reserve = "2 GiB";
+  std::string layout;
+  int64_t gpus = 0;
+  int64_t sequence = 0;
+  int64_t batch = 0;
+  std::optional<int64_t> lines;
+  std::string format = "table";
+  std::string fidelity = "closed_form";
+  std::string routing;
+  std::string workers;
+  std::optional<uint64_t> seed;
+  int iterations = 0;
+  std::string timeline;
+  bool gantt = false;
+  bool interval = false;
+  bool force = false;
+  std::vector<std::string> axes;
+};
+
+}  // namespace sgdsim

@@ -1,0 +1,88 @@
+// `sgdsim layout --axis`: every point is what the command gives alone.
+#include <doctest/doctest.h>
+
+#include "app/schema_check.h"
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+
+namespace sgdsim {
+namespace {
+
+const std::vector<std::string> question = {"layout", "llama3.1_8b", "-c",
+                                           "topologies/data/dgx_h100_4.json"};
+
+Ran with(std::vector<std::string> more) {
+  more.insert(more.begin(), question.begin(), question.end());
+  return run_sgdsim(more);
+}
+
+std::vector<Json> lines_in(const std::string& text) {
+  std::vector<Json> lines;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    lines.push_back(Json::parse(text.substr(at, text.find('\n', at) - at)));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("layout sweep: every point is the answer to its question alone") {
+  const Ran ran = with({"--axis", "gpus=16..64", "--axis",
+                        "cluster.nic.bandwidth=100 Gbps,400 Gbps", "--format", "json"});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const std::vector<Json> lines = lines_in(ran.out);
+  REQUIRE(lines.size() == 6);
+  std::size_t place = 0;
+  for (const char* gpus : {"16", "32", "64"})
+    for (const char* rate : {"100 Gbps", "400 Gbps"}) {
+      const Json& line = lines[place++];
+      CHECK(faults_of_value(embedded_shelf(), "sgdsim/layout-point/1", line) ==
+            std::vector<std::string>{});
+      CHECK(faults_of_value(embedded_shelf(), "sgdsim/layouts/1", line["answer"]) ==
+            std::vector<std::string>{});
+      CHECK(line["axes"] == Json({{"gpus", std::stoi(gpus)}, {"cluster.nic.bandwidth", rate}}));
+      const Ran alone = with({"--gpus", gpus, "--set", "nic.bandwidth=" + std::string(rate),
+                              "--lines", "1", "--format", "json"});
+      REQUIRE(alone.exit_code == 0);
+      CHECK(line["answer"] == Json::parse(alone.out));
+    }
+  // A link of a quarter makes no step shorter.
+  for (std::size_t i = 0; i < lines.size(); i += 2)
+    CHECK(lines[i]["answer"]["layouts"][0]["step_ps"] >=
+          lines[i + 1]["answer"]["layouts"][0]["step_ps"]);
+}
+
+TEST_CASE("layout sweep: points without an answer say why, and the others are given") {
+  const Ran ran = with({"--axis", "layout=tp8 dp4,tp3", "--fidelity", "flow", "--format", "json"});
+  CHECK(ran.exit_code == 1);
+  CHECK(ran.log == "sgdsim: 1 of 2 points failed\n");
+  const std::vector<Json> lines = lines_in(ran.out);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0]["answer"]["fidelity"] == "flow");
+  CHECK(lines[1]["error"].get<std::string>().find("do not divide by tp3") != std::string::npos);
+  const Ran table = with({"--axis", "layout=tp8 dp4,tp3"});
+  CHECK(table.out.find("do not divide by tp3") != std::string::npos);
+  CHECK(table.out.find("tp8 pp1 cp1 vp1 ep1 dp4") != std::string::npos);
+}
+
+TEST_CASE("layout sweep: what is refused") {
+  const std::vector<std::pair<std::vector<std::string>, const char*>> rows = {
+      {{"--axis", "nodes=4"}, "--axis nodes: unknown field \"nodes\" (did you mean \"model\"?)"},
+      {{"--axis", "cluster.=4"}, "an empty step in the path"},
+      {{"--axis", "cluster=4"}, "unknown field \"cluster\""},
+      {{"--axis", "gpus"}, "expected FIELD=VALUES"},
+      {{"--axis", "gpus=8", "--axis", "gpus=16"}, "this axis occurs twice"},
+      {{"--axis", "gpus=1..1000000:1", "--axis", "sequence=1..1000000:1"}, "more than 1000000"},
+      {{"--axis", "layout=tp8", "--fidelity", "message", "--gantt"}, "--gantt: shows one step"},
+      {{"--axis", "layout=tp8", "--fidelity", "message", "--timeline", "t.json"},
+       "--timeline: shows one step"},
+      {{"--set", "nic.colour=3"}, "nic"}};
+  for (const auto& [more, sentence] : rows) {
+    const Ran ran = with(more);
+    CAPTURE(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find(sentence) != std::string::npos);
+  }
+}
+
+}  // namespace sgdsim
