@@ -24,6 +24,8 @@ struct Machine {
   std::vector<std::string> notes;
 };
 
+Machine machine_of_host();
+
 class Backend {
  public:
   Backend() = default;
@@ -34,6 +36,9 @@ class Backend {
   virtual Machine machine() const = 0;
   // How the ranks of a plan are placed: "threads", "virtual ranks on one GPU", ...
   virtual std::string placement(int ranks) const = 0;
+  // In how many processes, on how many nodes; 0 processes: in this one, and nobody asked.
+  virtual int processes(int ranks) const { return static_cast<void>(ranks), 0; }
+  virtual int nodes(int ranks) const { return static_cast<void>(ranks), 1; }
 
   // How many memories the ranks' buffers lie in, each of which a copy keeps busy; 0 where it does
   // not, as the memory of a CPU with several cores.
@@ -58,6 +63,11 @@ class Backend {
   virtual double run_us() = 0;
   // Touches enough memory that nothing of the data is left in a cache.
   virtual void flush_caches() = 0;
+  // Several processes measure together: which ranks of a plan this one has, and what all of them
+  // agree upon. They ask in step.
+  virtual bool has(int rank, int ranks) const { return static_cast<void>(ranks), rank >= 0; }
+  virtual bool any(bool is_so) { return is_so; }
+  virtual std::vector<std::string> of_all(std::vector<std::string> lines) { return lines; }
   // What long waits ask, so that they end soon after somebody interrupts.
   virtual void set_interrupt(const std::function<bool()>& is_interrupted) {
     static_cast<void>(is_interrupted);
@@ -69,7 +79,10 @@ std::unique_ptr<Backend> host_backend();
 // `devices`: those to use, in order of ranks; empty: all; more ranks than devices share them.
 // What has not ended after `patience_s` is given up, with a sentence.
 inline constexpr double usual_patience_s = 60;
+// Of several processes, each has its share of its node's GPUs and of the ranks.
+class Processes;
 std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices,
-                                      double patience_s = usual_patience_s);
+                                      double patience_s = usual_patience_s,
+                                      Processes* processes = nullptr);
 
 }  // namespace sgdsim::calibrate

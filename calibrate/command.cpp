@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "calibrate/processes/backends.h"
 #include "calibrate/record.h"
 #include "calibrate/session.h"
 #include "calibrate/summary.h"
@@ -28,6 +29,8 @@ struct Arguments {
   std::string backend = "cuda";
   std::string devices;
   std::string ranks = "2";
+  bool has_ranks = false;
+  bool mpi = false;
   std::string probes = "collectives";
   std::string algorithms;
   std::string operations;
@@ -108,7 +111,7 @@ std::vector<int64_t> sizes_of(const Arguments& arguments) {
   }
 }
 
-Request request_of(const Arguments& arguments) {
+Request request_of(const Arguments& arguments, int processes) {
   Request request;
   request.probes = some_words_of(arguments.probes, "--probe");
   check_known(request.probes, probe_names(), "probe", "--probe");
@@ -129,8 +132,10 @@ Request request_of(const Arguments& arguments) {
     for (const auto& [list, option] : {std::pair(&request.algorithms, "--algorithm"),
                                        std::pair(&request.operations, "--operation")})
       if (!list->empty()) throw InputError(option, "has no effect without --probe collectives");
-  some_words_of(arguments.ranks, "--ranks");
-  request.ranks = numbers_of(arguments.ranks, 2, most_ranks, "--ranks");
+  const std::string ranks =
+      arguments.has_ranks ? arguments.ranks : std::to_string(std::clamp(processes, 2, most_ranks));
+  some_words_of(ranks, "--ranks");
+  request.ranks = numbers_of(ranks, 2, most_ranks, "--ranks");
   request.types.clear();
   for (const std::string& name : some_words_of(arguments.types, "--type"))
     request.types.push_back(type_named(name, "--type"));
@@ -143,10 +148,10 @@ Request request_of(const Arguments& arguments) {
   request.overlaps = arguments.overlap;
   request.density = arguments.density;
   const double largest = static_cast<double>(request.sizes_B.back());
-  const int ranks = *std::max_element(request.ranks.begin(), request.ranks.end());
-  if (3 * largest * ranks > most_memory_B)
+  const int most = *std::max_element(request.ranks.begin(), request.ranks.end());
+  if (3 * largest * most > most_memory_B)
     throw InputError("--to",
-                     "needs more than 256 GB of memory for " + std::to_string(ranks) + " ranks");
+                     "needs more than 256 GB of memory for " + std::to_string(most) + " ranks");
   for (const char* probe : {"gtopk", "top_k"})
     if (largest / 2 >= 4294967295. &&
         std::find(request.probes.begin(), request.probes.end(), probe) != request.probes.end())
@@ -173,7 +178,10 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option("--device", arguments.devices, "GPUs to use, e.g. 0,1 (default: all)");
   program.add_option(
       "-p,--ranks", arguments.ranks,
-      "numbers of ranks, e.g. 2,4,8 (default: 2); ranks share GPUs if there are fewer");
+      "numbers of ranks, e.g. 2,4,8 (default: 2, or one a process); ranks share GPUs if there are "
+      "fewer");
+  program.add_flag("--mpi", arguments.mpi,
+                   "this is one of several processes that mpirun or srun has started");
   program.add_option("--probe", arguments.probes,
                      "what to measure: collectives (default), gtopk, copy, pairs, fold, top_k, "
                      "compress, overhead");
@@ -206,8 +214,10 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option("--time-limit", arguments.time_limit,
                      "time limit of verification and repetitions together (default: 60 s; none "
                      "with --verify-only)");
-  program.add_option("--patience", arguments.patience,
-                     "give up what a GPU has not ended within this time (default: 60 s)");
+  program.add_option(
+      "--patience", arguments.patience,
+      "give up what a GPU or another process has not ended within this time (default: "
+      "60 s)");
   program.add_flag("--verify-only", arguments.verify_only, "check the results, measure no times");
   program.add_flag("-q,--quiet", arguments.quiet, "print no progress and no summary");
   program.add_option("--name", arguments.name,
@@ -224,15 +234,26 @@ void add_options(CLI::App& program, Arguments& arguments) {
       "Then: sgdsim fit m.json --from-collective stated --out link.json");
 }
 
-std::unique_ptr<Backend> backend_of(const Arguments& arguments) {
+// What messages under way may still write to, and so outlives a failure.
+struct Session {
+  std::unique_ptr<Processes> processes;  // none: this one measures alone
+  std::unique_ptr<Backend> backend;
+};
+
+std::unique_ptr<Backend> backend_of(const Arguments& arguments, Processes* processes) {
+  const double patience_s = parse_duration(arguments.patience, "--patience").s();
+  if (processes != nullptr) processes->set_patience(patience_s);
+  const bool is_alone = processes == nullptr || processes->count() == 1;
   if (arguments.backend == "host") {
     if (!arguments.devices.empty())
       throw InputError("--device", "has no effect with --backend host");
-    return host_backend();
+    return is_alone ? host_backend() : in_step(host_process(*processes), *processes);
   }
-  if (arguments.backend == "cuda")
-    return cuda_backend(numbers_of(arguments.devices, 0, 1023, "--device"),
-                        parse_duration(arguments.patience, "--patience").s());
+  if (arguments.backend == "cuda") {
+    const std::vector<int> devices = numbers_of(arguments.devices, 0, 1023, "--device");
+    if (is_alone) return cuda_backend(devices, patience_s);
+    return in_step(cuda_backend(devices, patience_s, processes), *processes);
+  }
   throw InputError("--backend", unknown_name("backend", arguments.backend, {"cuda", "host"}));
 }
 
@@ -241,9 +262,11 @@ std::vector<std::string> leave_out_what_cannot_run(const Backend& backend,
                                                    const Arguments& arguments,
                                                    std::vector<Task>& tasks, std::ostream& log) {
   std::vector<std::string> reasons;
+  const std::vector<std::string> named = words_of(arguments.algorithms);
   std::erase_if(tasks, [&](const Task& task) {
     const std::string why_not = backend.why_not(task.plan);
-    if (!why_not.empty() && !arguments.algorithms.empty())
+    const bool is_named = std::find(named.begin(), named.end(), task.algorithm) != named.end();
+    if (!why_not.empty() && is_named)
       throw InputError("", text_of(task) + " cannot run: " + why_not);
     if (!why_not.empty()) reasons.push_back("left out: " + text_of(task) + ": " + why_not);
     return !why_not.empty();
@@ -277,8 +300,7 @@ void say_what_went_wrong(const Arguments& arguments, const std::vector<Task>& ta
   for (const std::string& line : missing_of(tasks, outcome, arguments.verify_only)) say(line);
 }
 
-int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log) {
-  std::vector<Task> tasks = tasks_of(request_of(arguments));
+MeasureOptions options_of(const Arguments& arguments) {
   MeasureOptions options;
   if (arguments.most < arguments.least)
     throw InputError("--most", "expected at least --least, which is " +
@@ -290,21 +312,34 @@ int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log
   options.time_limit_s = arguments.verify_only ? 1e9 : 60;
   if (!arguments.time_limit.empty())
     options.time_limit_s = parse_duration(arguments.time_limit, "--time-limit").s();
-  const std::unique_ptr<Backend> backend = backend_of(arguments);
+  return options;
+}
+
+int measure_all(const Arguments& arguments, Session& session, std::ostream& out,
+                std::ostream& log) {
+  Processes* const processes = session.processes.get();
+  const bool is_first = processes == nullptr || processes->is_first();
+  std::vector<Task> tasks =
+      tasks_of(request_of(arguments, processes == nullptr ? 1 : processes->count()));
+  const MeasureOptions options = options_of(arguments);
+  session.backend = backend_of(arguments, processes);
+  Backend* const backend = session.backend.get();
   const Machine machine = backend->machine();
   const std::vector<std::string> left_out =
       leave_out_what_cannot_run(*backend, arguments, tasks, log);
   const Signals signals;
   std::optional<Result> result;
-  if (!options.verify_only) result.emplace(arguments.out, arguments.force, out);
+  if (!options.verify_only && is_first) result.emplace(arguments.out, arguments.force, out);
   Progress progress(log, arguments.quiet);
   const Watcher watcher{[] { return is_interrupted(); },
                         [&](const std::string& line) { progress(line); }};
   const Outcome outcome = measure(*backend, tasks, options, watcher);
+  if (processes != nullptr && !outcome.failure.empty())
+    processes->tell({exit_failure, outcome.failure});
   say_what_went_wrong(arguments, tasks, outcome, log);
   if (arguments.verify_only) {
     log << "sgdsim-calibrate: " << verdict_on(tasks, outcome) << '\n';
-  } else {
+  } else if (is_first) {
     const std::string name = arguments.name.empty() ? machine.backend : arguments.name;
     const Json record =
         record_of(*backend, machine, tasks, outcome, {name, now(), options.cold, left_out});
@@ -315,28 +350,35 @@ int measure_all(const Arguments& arguments, std::ostream& out, std::ostream& log
            summary_of(tasks, outcome, [&](int ranks) { return backend->memories(ranks); }))
         log << line << '\n';
   }
-  if (is_interrupted()) return exit_interrupted;
+  if (outcome.is_interrupted) return exit_interrupted;
   if (!outcome.wrong.empty() || !outcome.failure.empty()) return exit_failure;
   return arguments.verify_only && !outcome.is_complete ? exit_incomplete : 0;
 }
 
-}  // namespace
-
-int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& log) {
+// Reads the arguments and does what they say; what is wrong is said, to the other processes too.
+int answer(const std::vector<std::string>& arguments, Session& session, std::ostream& out,
+           std::ostream& log) {
   CLI::App program(
       "Measures collectives and their parts on GPUs, or on the threads of this machine.");
   program.name("sgdsim-calibrate");
   program.set_version_flag("--version", "sgdsim-calibrate " + std::string(version_number) +
                                             " (commit " + std::string(version_commit) + ", CUDA " +
-                                            (version_has_cuda ? "yes" : "no") + ")");
+                                            (version_has_cuda ? "yes" : "no") + ", MPI " +
+                                            (version_has_mpi ? "yes" : "no") + ")");
   Arguments options;
   add_options(program, options);
+  const auto fail = [&](int exit_code, const std::string& sentence) {
+    log << "sgdsim-calibrate: " << printable(sentence) << '\n';
+    if (session.processes) session.processes->tell({exit_code, sentence});
+    return exit_code;
+  };
   try {
     for (const std::string& argument : arguments)
       if (const std::string problem = problem_of_text(argument, true); !problem.empty())
         throw InputError("", "the argument \"" + argument.substr(0, 60) + "\" " + problem);
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-    return measure_all(options, out, log);
+    options.has_ranks = program.count("--ranks") > 0;
+    return measure_all(options, session, out, log);
   } catch (const CLI::Success& help) {
     program.exit(help, out, log);
     return 0;
@@ -344,12 +386,36 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     log << "sgdsim-calibrate: " << printable(error.what()) << "\nsee: sgdsim-calibrate --help\n";
     return exit_bad_input;
   } catch (const InputError& error) {
-    log << "sgdsim-calibrate: " << printable(error.what()) << '\n';
+    return fail(exit_bad_input, error.what());
+  } catch (const EndedElsewhere& error) {
+    return fail(error.exit_code, error.what());
+  } catch (const std::exception& error) {
+    return fail(exit_failure, std::string("failed: ") + error.what());
+  }
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& log) {
+  Session session;
+  if (std::find(arguments.begin(), arguments.end(), "--mpi") == arguments.end())
+    return answer(arguments, session, out, log);
+  try {
+    session.processes = std::make_unique<Processes>(mpi_messenger(), usual_patience_s);
+  } catch (const InputError& error) {
+    log << "sgdsim-calibrate: " << error.what() << '\n';
     return exit_bad_input;
   } catch (const std::exception& error) {
     log << "sgdsim-calibrate: failed: " << printable(error.what()) << '\n';
     return exit_failure;
   }
+  // The first process speaks for all.
+  std::ostream nowhere(nullptr);
+  const bool is_first = session.processes->is_first();
+  const int exit_code =
+      answer(arguments, session, is_first ? out : nowhere, is_first ? log : nowhere);
+  out.flush();
+  return session.processes->end(exit_code);
 }
 
 }  // namespace sgdsim::calibrate

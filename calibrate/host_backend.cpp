@@ -8,13 +8,10 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstring>
-#include <fstream>
-#include <sys/utsname.h>
 #include <thread>
 
 #include "calibrate/backend.h"
-#include "calibrate/sparse.h"
+#include "calibrate/host_steps.h"
 #include "sim/core/error.h"
 
 namespace sgdsim::calibrate {
@@ -26,19 +23,6 @@ constexpr std::size_t cache_B = std::size_t{64} << 20;
 constexpr int looks_before_yield = 64;
 constexpr uint64_t stop = ~uint64_t{0};  // instead of the number of a run
 
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown processor";
-}
-
-std::string operating_system() {
-  utsname name{};
-  if (uname(&name) != 0) return "unknown";
-  return std::string(name.sysname) + " " + name.release;
-}
-
 template <class Condition>
 void look_until(const Condition& is_true) {
   for (int looks = 0; !is_true(); ++looks)
@@ -49,15 +33,7 @@ class HostBackend : public Backend {
  public:
   ~HostBackend() override { stop_threads(); }
 
-  Machine machine() const override {
-    Machine machine{.backend = "host",
-                    .device = processor() + ", " +
-                              std::to_string(std::thread::hardware_concurrency()) + " threads",
-                    .driver = operating_system(),
-                    .clocks = "",
-                    .notes = {}};
-    return machine;
-  }
+  Machine machine() const override { return machine_of_host(); }
 
   std::string placement(int ranks) const override {
     return std::to_string(ranks) + " threads of one machine";
@@ -67,9 +43,7 @@ class HostBackend : public Backend {
   bool is_slowed_by_numbers() const override { return true; }
 
   std::string why_not(const Plan& plan) const override {
-    const bool has_calls = std::any_of(plan.steps.begin(), plan.steps.end(),
-                                       [](const Step& step) { return step.act == Act::library; });
-    return has_calls ? "NCCL runs on GPUs only" : "";
+    return plan.has_calls() ? "NCCL runs on GPUs only" : "";
   }
   std::string why_no_room(int, const Room&) const override { return ""; }
 
@@ -165,38 +139,14 @@ class HostBackend : public Backend {
   }
 
   void play(const Step& step, uint64_t run) {
-    switch (step.act) {
-      case Act::copy:
-        std::memcpy(at(step.to), at(step.from), static_cast<std::size_t>(step.bytes));
-        return;
-      case Act::sum:
-        sum(type_, at(step.to), at(step.from), at(step.with), step.bytes);
-        return;
-      case Act::select:
-        select(type_, at(step.to), at(step.from), step.bytes, step.count);
-        return;
-      case Act::merge:
-        merge(type_, at(step.to), at(step.from), step.count);
-        return;
-      case Act::narrow16:
-        narrow_to_16(at(step.to), at(step.from), step.bytes);
-        return;
-      case Act::narrow8:
-        narrow_to_8(type_, at(step.to), at(step.from), step.bytes);
-        return;
-      case Act::library:  // refused by why_not()
-      case Act::nothing:
-        return;
-      case Act::mark:
-        passed_[static_cast<std::size_t>(step.event)].store(run, std::memory_order_release);
-        return;
-      case Act::await:
-        look_until([&] {
-          return passed_[static_cast<std::size_t>(step.event)].load(std::memory_order_acquire) ==
-                 run;
-        });
-        return;
-    }
+    if (step.act == Act::mark)
+      passed_[static_cast<std::size_t>(step.event)].store(run, std::memory_order_release);
+    else if (step.act == Act::await)
+      look_until([&] {
+        return passed_[static_cast<std::size_t>(step.event)].load(std::memory_order_acquire) == run;
+      });
+    else
+      play_in_memory(step, type_, [this](const Place& place) { return at(place); });
   }
 
   Type type_ = Type::float32;

@@ -41,17 +41,13 @@ class Group {
   // Until the time is over: what was not verified is not timed.
   void verify(Clock::time_point deadline) {
     for (std::size_t i = from_; i < end_; ++i) {
-      if (watcher_.is_interrupted() || Clock::now() > deadline) {
-        outcome_.is_complete = false;
-        return;
-      }
+      if (is_over(deadline)) return;
       const Task& task = tasks_[i];
       doing_ = "verifying " + text_of(task);
       backend_.load(task.plan, task.type);
       fill(task);
       backend_.play();
-      bool is_right = true;
-      for (int rank = 0; rank < task.plan.ranks; ++rank) is_right = check(task, rank) && is_right;
+      const bool is_right = check(task);
       outcome_.points[i].verified = is_right;
       outcome_.points[i].is_wrong = !is_right;
     }
@@ -67,10 +63,7 @@ class Group {
         Measured& point = outcome_.points[i];
         if (!point.verified || point.cannot_be_timed) continue;
         if (options_.rule.is_enough(point.samples_us)) continue;
-        if (watcher_.is_interrupted() || Clock::now() > (first ? end_of_all : deadline)) {
-          outcome_.is_complete = false;
-          return;
-        }
+        if (is_over(first ? end_of_all : deadline)) return;
         visit(tasks_[i], point);
         any_left = true;
       }
@@ -80,20 +73,33 @@ class Group {
   const std::string& doing() const { return doing_; }
 
  private:
+  bool is_over(Clock::time_point deadline) {
+    const bool is_over = backend_.any(watcher_.is_interrupted() || Clock::now() > deadline);
+    outcome_.is_complete = outcome_.is_complete && !is_over;
+    return is_over;
+  }
+
   void fill(const Task& task) {
     std::vector<std::byte> data;
     for (int rank = 0; rank < task.plan.ranks; ++rank) {
+      if (!backend_.has(rank, task.plan.ranks)) continue;
       task.fill(rank, data);
       backend_.write(rank, data);
     }
   }
 
-  bool check(const Task& task, int rank) {
-    const int64_t wrong = task.first_wrong(rank, backend_.read(rank, task.plan.room.data_B));
-    if (wrong < 0) return true;
-    outcome_.wrong.push_back(text_of(task) + ": element " + std::to_string(wrong) + " of rank " +
-                             std::to_string(rank) + " is wrong");
-    return false;
+  bool check(const Task& task) {
+    std::vector<std::string> lines;
+    for (int rank = 0; rank < task.plan.ranks; ++rank) {
+      if (!backend_.has(rank, task.plan.ranks)) continue;
+      const int64_t wrong = task.first_wrong(rank, backend_.read(rank, task.plan.room.data_B));
+      if (wrong >= 0)
+        lines.push_back(text_of(task) + ": element " + std::to_string(wrong) + " of rank " +
+                        std::to_string(rank) + " is wrong");
+    }
+    lines = backend_.of_all(lines);
+    outcome_.wrong.insert(outcome_.wrong.end(), lines.begin(), lines.end());
+    return lines.empty();
   }
 
   void visit(const Task& task, Measured& point) {
@@ -101,7 +107,8 @@ class Group {
     doing_ = "timing " + text_of(task);
     backend_.load(task.plan, task.type);
     if (backend_.is_slowed_by_numbers()) fill(task);
-    for (int i = 0; i < warm_ups + samples_a_visit && !watcher_.is_interrupted(); ++i) {
+    for (int i = 0; i < warm_ups + samples_a_visit; ++i) {
+      if (backend_.any(watcher_.is_interrupted())) return;
       if (options_.cold && i >= warm_ups) backend_.flush_caches();
       const double us = backend_.run_us();
       if (std::isnan(us)) return miss(task, point);
@@ -231,10 +238,12 @@ Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureO
       const Clock::time_point end_of_group = after(start, options.time_limit_s * share);
       group.verify(end_of_group);
       if (!options.verify_only) group.repeat(end_of_group, end_of_all);
+      outcome.is_interrupted = backend.any(watcher.is_interrupted());
     } catch (const std::exception& error) {
       outcome.failure = group.doing() + ": " + error.what();
+      outcome.is_interrupted = watcher.is_interrupted();
     }
-    if (watcher.is_interrupted() || !outcome.failure.empty()) {
+    if (outcome.is_interrupted || !outcome.failure.empty()) {
       outcome.is_complete = false;
       break;
     }

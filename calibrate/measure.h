@@ -62,6 +62,7 @@ struct Outcome {
   std::vector<Measured> points;    // one per task
   bool is_complete = true;         // neither interrupted, nor out of time, nor ended by a failure
   std::vector<std::string> wrong;  // results
+  bool is_interrupted = false;     // by a signal to any process
   std::string failure;             // what ended everything; empty: nothing did
   std::vector<std::string> notes;  // why a time is missing
 };

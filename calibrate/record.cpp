@@ -15,6 +15,10 @@ Json series_of(const Backend& backend, const Task& task) {
   series["ranks"] = task.plan.ranks;
   if (task.block_B) series["block_B"] = *task.block_B;
   series["placement"] = backend.placement(task.plan.ranks);
+  if (const int processes = backend.processes(task.plan.ranks); processes > 0) {
+    series["processes"] = processes;
+    series["nodes"] = backend.nodes(task.plan.ranks);
+  }
   if (!task.note.empty()) series["note"] = task.note;
   series["points"] = Json::array();
   return series;

@@ -14,7 +14,8 @@ function(sgdsim_generate_version room)
     COMMAND
       ${CMAKE_COMMAND} -D SOURCE_DIR=${PROJECT_SOURCE_DIR} -D HEADER=${header} -D
       VERSION=${PROJECT_VERSION} -D "COMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
-      -D CUDA=$<IF:$<BOOL:${SGDSIM_HAS_CUDA}>,true,false> -P ${PROJECT_SOURCE_DIR}/cmake/version.cmake
+      -D CUDA=$<IF:$<BOOL:${SGDSIM_HAS_CUDA}>,true,false>
+      -D MPI=$<IF:$<BOOL:${SGDSIM_HAS_MPI}>,true,false> -P ${PROJECT_SOURCE_DIR}/cmake/version.cmake
     BYPRODUCTS ${header}
     COMMENT "Looking at the commit"
     VERBATIM)

@@ -1,4 +1,4 @@
-# Writes ROOM/version.h: cmake -D SOURCE_DIR= -D HEADER= -D VERSION= -D COMPILER= -D CUDA= -P this.
+# Writes ROOM/version.h: cmake -D SOURCE_DIR= -D HEADER= -D VERSION= -D COMPILER= -D CUDA= -D MPI= -P this.
 # Outside a git checkout the commit reads "unknown".
 cmake_minimum_required(VERSION 3.25)
 execute_process(
@@ -25,6 +25,7 @@ inline constexpr std::string_view version_number = \"@VERSION@\";
 inline constexpr std::string_view version_commit = \"@commit@\";
 inline constexpr std::string_view version_compiler = \"@COMPILER@\";
 inline constexpr bool version_has_cuda = @CUDA@;
+inline constexpr bool version_has_mpi = @MPI@;
 
 }  // namespace sgdsim
 "

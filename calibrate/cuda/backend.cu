@@ -390,7 +390,8 @@ class CudaBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices, double patience_s) {
+std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices, double patience_s,
+                                      Processes*) {
   return std::make_unique<CudaBackend>(usable_devices(devices), patience_s);
 }
 

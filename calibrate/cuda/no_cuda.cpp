@@ -5,7 +5,7 @@
 
 namespace sgdsim::calibrate {
 
-std::unique_ptr<Backend> cuda_backend(const std::vector<int>&, double) {
+std::unique_ptr<Backend> cuda_backend(const std::vector<int>&, double, Processes*) {
   throw InputError("--backend",
                    "this program was built without CUDA; --backend host measures the "
                    "threads of this machine");

@@ -24,6 +24,11 @@ std::optional<int64_t> Plan::moved_B() const {
   return moved;
 }
 
+bool Plan::has_calls() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const Step& step) { return step.act == Act::library; });
+}
+
 void PlanWriter::copy(int stream, const Place& to, const Place& from, int64_t bytes) {
   if (bytes > 0) add({.act = Act::copy, .stream = stream, .bytes = bytes, .to = to, .from = from});
 }

@@ -77,6 +77,8 @@ struct Plan {
   // What copies and sums read and write: 2 bytes for each that is copied, 3 for each summed.
   // Nothing where the plan does anything else, or goes through the host's memory.
   std::optional<int64_t> moved_B() const;
+  // Whether it calls the machine's own library.
+  bool has_calls() const;
 };
 
 // The next place that suits every type and every GPU.

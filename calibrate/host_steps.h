@@ -1,0 +1,43 @@
+// What a step does to the memory of this machine.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include "calibrate/element.h"
+#include "calibrate/plan/plan.h"
+#include "calibrate/sparse.h"
+
+namespace sgdsim::calibrate {
+
+// at(place): where it lies. Nothing for what orders streams.
+template <class F>
+void play_in_memory(const Step& step, Type type, const F& at) {
+  switch (step.act) {
+    case Act::copy:
+      std::memcpy(at(step.to), at(step.from), static_cast<std::size_t>(step.bytes));
+      return;
+    case Act::sum:
+      sum(type, at(step.to), at(step.from), at(step.with), step.bytes);
+      return;
+    case Act::select:
+      select(type, at(step.to), at(step.from), step.bytes, step.count);
+      return;
+    case Act::merge:
+      merge(type, at(step.to), at(step.from), step.count);
+      return;
+    case Act::narrow16:
+      narrow_to_16(at(step.to), at(step.from), step.bytes);
+      return;
+    case Act::narrow8:
+      narrow_to_8(type, at(step.to), at(step.from), step.bytes);
+      return;
+    case Act::library:  // refused by why_not()
+    case Act::nothing:
+    case Act::mark:
+    case Act::await:
+      return;
+  }
+}
+
+}  // namespace sgdsim::calibrate

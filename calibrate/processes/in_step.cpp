@@ -1,0 +1,114 @@
+// A run begins when all processes have met, and takes as long as the slowest takes from there on.
+// Processes leave the meeting a few us apart, which is in every time, as in that of an empty run.
+#include <cmath>
+#include <limits>
+
+#include "calibrate/processes/backends.h"
+
+namespace sgdsim::calibrate {
+namespace {
+
+class InStep : public Backend {
+ public:
+  InStep(std::unique_ptr<Backend> own, Processes& processes)
+      : own_(std::move(own)), processes_(processes) {
+    machine_ = own_->machine();
+    for (const std::string& device : processes_.all(machine_.device))
+      if (machine_.device.find(device) == std::string::npos) machine_.device += ", " + device;
+    const int nodes = processes_.nodes(processes_.count());
+    machine_.notes.push_back(std::to_string(processes_.count()) + " processes on " +
+                             std::to_string(nodes) + (nodes == 1 ? " node, " : " nodes, ") +
+                             processes_.version());
+    machine_.notes.emplace_back(
+        "a time is that of the slowest process, from where all have met; they leave that meeting a "
+        "little apart");
+  }
+
+  Machine machine() const override { return machine_; }
+  int processes(int ranks) const override { return std::min(ranks, processes_.count()); }
+  int nodes(int ranks) const override { return processes_.nodes(processes(ranks)); }
+
+  // "4 processes on 2 nodes", "8 ranks, 2 a process, on 1 node".
+  std::string placement(int ranks) const override {
+    const int used = processes(ranks);
+    std::string text = std::to_string(ranks);
+    if (ranks == used)
+      text += used == 1 ? " process" : " processes";
+    else
+      text += " ranks, " + std::to_string(ranks / used) +
+              (ranks % used == 0 ? "" : " or " + std::to_string(ranks / used + 1)) + " a process,";
+    const int nodes = processes_.nodes(used);
+    return text + " on " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes");
+  }
+
+  int memories(int ranks) const override { return own_->memories(ranks) * processes(ranks); }
+  bool is_slowed_by_numbers() const override { return own_->is_slowed_by_numbers(); }
+  std::string why_not(const Plan& plan) const override { return first_of(own_->why_not(plan)); }
+  std::string why_no_room(int ranks, const Room& room) const override {
+    return first_of(own_->why_no_room(ranks, room));
+  }
+
+  void prepare(int ranks, const Room& room) override { own_->prepare(ranks, room); }
+  void write(int rank, const std::vector<std::byte>& data) override { own_->write(rank, data); }
+  std::vector<std::byte> read(int rank, int64_t bytes) override { return own_->read(rank, bytes); }
+  void load(const Plan& plan, Type type) override { own_->load(plan, type); }
+  void flush_caches() override { own_->flush_caches(); }
+  void set_interrupt(const std::function<bool()>& is_interrupted) override {
+    processes_.set_interrupt(is_interrupted);
+    own_->set_interrupt(
+        [this, is_interrupted] { return is_interrupted() || processes_.has_news(); });
+  }
+
+  // What ranks write before a run must not meet what others still do.
+  void play() override {
+    processes_.meet();
+    own_->play();
+  }
+
+  double run_us() override {
+    processes_.meet();
+    const double own_us = own_->run_us();
+    const double us =
+        processes_.most(std::isnan(own_us) ? std::numeric_limits<double>::infinity() : own_us);
+    return std::isinf(us) ? std::numeric_limits<double>::quiet_NaN() : us;
+  }
+
+  bool has(int rank, int ranks) const override {
+    return processes_.division().process_of(rank, ranks) == processes_.number();
+  }
+  bool any(bool is_so) override { return processes_.any(is_so); }
+  std::vector<std::string> of_all(std::vector<std::string> lines) override {
+    if (!processes_.any(!lines.empty())) return {};
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    lines.clear();
+    for (const std::string& one : processes_.all(text))
+      for (std::size_t from = 0; from < one.size();) {
+        const std::size_t end = one.find('\n', from);
+        lines.push_back(one.substr(from, end - from));
+        from = end + 1;
+      }
+    return lines;
+  }
+
+ private:
+  // The reason of the first process that has one.
+  std::string first_of(const std::string& reason) const {
+    if (!processes_.any(!reason.empty())) return "";
+    for (const std::string& one : processes_.all(reason))
+      if (!one.empty()) return one;
+    return "";
+  }
+
+  std::unique_ptr<Backend> own_;
+  Processes& processes_;
+  Machine machine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> in_step(std::unique_ptr<Backend> own, Processes& processes) {
+  return std::make_unique<InStep>(std::move(own), processes);
+}
+
+}  // namespace sgdsim::calibrate
