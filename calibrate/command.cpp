@@ -394,6 +394,17 @@ int answer(const std::vector<std::string>& arguments, Session& session, std::ost
   }
 }
 
+// Processes wait for each other before their arguments are read, so that one speaks for all.
+double early_patience_s(const std::vector<std::string>& arguments) {
+  const auto at = std::find(arguments.begin(), arguments.end(), "--patience");
+  if (at == arguments.end() || at + 1 == arguments.end()) return usual_patience_s;
+  try {
+    return parse_duration(*(at + 1), "--patience").s();
+  } catch (const InputError&) {  // which is said later
+    return usual_patience_s;
+  }
+}
+
 }  // namespace
 
 int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& log) {
@@ -401,7 +412,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   if (std::find(arguments.begin(), arguments.end(), "--mpi") == arguments.end())
     return answer(arguments, session, out, log);
   try {
-    session.processes = std::make_unique<Processes>(mpi_messenger(), usual_patience_s);
+    session.processes = std::make_unique<Processes>(mpi_messenger(), early_patience_s(arguments));
   } catch (const InputError& error) {
     log << "sgdsim-calibrate: " << error.what() << '\n';
     return exit_bad_input;

@@ -7,7 +7,7 @@
 // called outside graphs and without a gate, behind which it might wait for itself: a batch of calls
 // between two events. Every wait ends: see wait.cuh. With more ranks than GPUs, ranks share a GPU
 // in turns: each has its own buffers and streams, and a message between two of them is a copy
-// within the GPU.
+// within the GPU. Of several processes, each plays the streams of its own ranks.
 //
 // When it is wrong: on shared GPUs, time per byte is that of device memory, not of a link, and
 // ranks take memory bandwidth from each other, which the models of links do not know.
@@ -23,6 +23,7 @@
 #include "calibrate/cuda/sparse.cuh"
 #include "calibrate/cuda/values.cuh"
 #include "calibrate/cuda/wait.cuh"
+#include "calibrate/processes/local_plan.h"
 
 namespace sgdsim::calibrate {
 namespace {
@@ -31,10 +32,14 @@ using namespace cuda;
 
 class CudaBackend : public Backend {
  public:
-  CudaBackend(std::vector<int> devices, double patience_s)
-      : devices_(std::move(devices)), patience_{.seconds = patience_s, .is_interrupted = {}} {
+  // `processes`: none, or those among which the ranks of plans are divided.
+  CudaBackend(std::vector<int> devices, double patience_s, Processes* processes)
+      : devices_(std::move(devices)),
+        processes_(processes),
+        patience_{.seconds = patience_s, .is_interrupted = {}} {
+    if (processes_ != nullptr) why_no_nccl_ = why_shared(devices_, *processes_);
     SGDSIM_CUDA_CHECK(cudaSetDevice(devices_.front()));
-    enable_peers();
+    notes_ = enable_peers(devices_);
     main_ = make_stream(devices_.front());
     start_ = make_event(devices_.front(), cudaEventDefault);
     stop_ = make_event(devices_.front(), cudaEventDefault);
@@ -62,17 +67,24 @@ class CudaBackend : public Backend {
   bool is_slowed_by_numbers() const override { return false; }
 
   std::string why_not(const Plan& plan) const override {
-    if (!has_calls(plan)) return "";
+    if (!plan.has_calls()) {
+      const bool is_here = processes_ == nullptr || is_apart(plan, processes_->division());
+      return is_here ? "" : "between GPUs of different processes only NCCL is measured";
+    }
     if (!nccl_news().why_not.empty()) return nccl_news().why_not;
-    if (static_cast<std::size_t>(plan.ranks) <= devices_.size()) return "";
-    return "NCCL wants a GPU for each rank, and there are " + std::to_string(devices_.size());
+    if (!why_no_nccl_.empty()) return why_no_nccl_;
+    const Own own = own_ranks(plan.ranks);
+    if (static_cast<std::size_t>(own.end - own.first) <= devices_.size()) return "";
+    return "NCCL wants a GPU for each rank, and there are " + std::to_string(devices_.size()) +
+           (processes_ == nullptr ? "" : " for each process");
   }
 
   // Each rank's buffers, and its sorts: keys and pairs twice, and about half as much for CUB.
   std::string why_no_room(int ranks, const Room& room) const override {
     const int64_t rank_B = room.data_B + room.scratch_B + 36 * room.sorted;
     const auto count = static_cast<int>(devices_.size());
-    const int64_t needed_B = rank_B * ((ranks + count - 1) / count);
+    const Own own = own_ranks(ranks);
+    const int64_t needed_B = rank_B * ((own.end - own.first + count - 1) / count);
     for (const int device : devices_)
       if (const auto free_B = free_memory_B(device); needed_B > free_B / 10 * 9)
         return "it needs " + std::to_string(needed_B >> 20) + " MiB of the memory of GPU " +
@@ -94,7 +106,8 @@ class CudaBackend : public Backend {
     host_.clear();
     streams_.clear();
     lanes_ = room.lanes;
-    for (int rank = 0; rank < ranks; ++rank) {
+    own_ = own_ranks(ranks);
+    for (int rank = own_.first; rank < own_.end; ++rank) {
       data_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(room.data_B)));
       scratch_.push_back(make_memory(device_of(rank), static_cast<std::size_t>(room.scratch_B)));
       host_.push_back(make_host_memory(static_cast<std::size_t>(room.host_B)));
@@ -123,17 +136,19 @@ class CudaBackend : public Backend {
   void load(const Plan& plan, Type type) override {
     plan_lanes_ = plan.room.lanes;
     graph_ = {};
+    called_ = {};
     events_ = make_events(plan);
     make_rooms(plan, type);
-    if (has_calls(plan)) {
+    if (plan.has_calls()) {
       called_ = plan;
       called_type_ = type;
-      if (!library_) library_ = nccl_ranks(first_devices(plan.ranks), patience_);
+      if (!library_) library_ = nccl_ranks(team_of(plan.ranks), patience_);
       return;
     }
+    if (is_idle()) return;
     SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
     fork(plan);
-    for (const Step& step : plan.steps) queue_step(step, plan, type);
+    queue_steps(plan, type);
     join(plan);
     cudaGraph_t graph = nullptr;
     SGDSIM_CUDA_CHECK(cudaStreamEndCapture(main_.get(), &graph));
@@ -148,6 +163,7 @@ class CudaBackend : public Backend {
 
   void play() override {
     const OnDevice there(devices_.front());
+    if (is_idle()) return;
     if (graph_.get() == nullptr) return call_library(1);
     SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
     wait_for_stream(main_.get(), patience_, "the streams of a plan");
@@ -155,6 +171,7 @@ class CudaBackend : public Backend {
 
   double run_us() override {
     const OnDevice there(devices_.front());
+    if (is_idle()) return 0;
     if (graph_.get() == nullptr) {
       call_library(calls_in_batch);
       return elapsed_us() / calls_in_batch;
@@ -183,6 +200,29 @@ class CudaBackend : public Backend {
   }
 
  private:
+  // Neighbouring ranks, those of this process.
+  struct Own {
+    int first = 0;
+    int end = 0;
+  };
+  Own own_ranks(int ranks) const {
+    if (processes_ == nullptr) return {0, ranks};
+    const Division division = processes_->division();
+    return {division.first(processes_->number(), ranks),
+            division.first(processes_->number() + 1, ranks)};
+  }
+  bool is_own(const Step& step, const Plan& plan) const {
+    const int rank = plan.rank_of(step.stream);
+    return rank >= own_.first && rank < own_.end;
+  }
+  // Other processes have all the ranks.
+  bool is_idle() const { return own_.first == own_.end; }
+  // take(stream), of every own stream
+  template <class F>
+  void for_streams(const Plan& plan, const F& take) const {
+    for (int i = plan.stream(own_.first); i < plan.stream(own_.end); ++i) take(i);
+  }
+
   static constexpr int calls_in_batch = 20;
   static constexpr std::size_t most_in_piece_B = std::size_t{8} << 20;
 
@@ -191,7 +231,7 @@ class CudaBackend : public Backend {
   void in_pieces(int rank, std::size_t bytes, const F& take) {
     const OnDevice there(device_of(rank));
     if (piece_.get() == nullptr) piece_ = make_host_memory(most_in_piece_B);
-    auto* data = static_cast<std::byte*>(data_[static_cast<std::size_t>(rank)].get());
+    std::byte* const data = at({rank, Buffer::data, 0});
     for (std::size_t at = 0; at < bytes; at += most_in_piece_B)
       take(data + at, at, std::min(most_in_piece_B, bytes - at));
   }
@@ -214,7 +254,7 @@ class CudaBackend : public Backend {
     fork(called_);
     for (int round = 0; round < rounds; ++round) {
       library_->begin();
-      for (const Step& step : called_.steps) queue_step(step, called_, called_type_);
+      queue_steps(called_, called_type_);
       library_->end();
     }
     join(called_);
@@ -223,55 +263,38 @@ class CudaBackend : public Backend {
   }
 
   int device_of(int rank) const {
-    return devices_[static_cast<std::size_t>(rank) % devices_.size()];
+    return devices_[static_cast<std::size_t>(rank - own_.first) % devices_.size()];
   }
   int device_of_stream(const Plan& plan, int stream) const {
     return device_of(plan.rank_of(stream));
   }
-  std::vector<int> first_devices(int count) const {
-    return {devices_.begin(), devices_.begin() + count};
-  }
-  static bool has_calls(const Plan& plan) {
-    return std::any_of(plan.steps.begin(), plan.steps.end(),
-                       [](const Step& step) { return step.act == Act::library; });
+  NcclTeam team_of(int ranks) const {
+    NcclTeam team{.ranks = ranks,
+                  .first = own_.first,
+                  .devices = {devices_.begin(), devices_.begin() + own_.end - own_.first},
+                  .has_name = processes_ == nullptr || processes_->is_first(),
+                  .from_first = [](const std::string& name) { return name; }};
+    if (processes_ != nullptr)
+      team.from_first = [this](const std::string& name) { return processes_->all(name).front(); };
+    return team;
   }
   // A plan may have fewer lanes than were prepared; its ranks stay where they are.
   cudaStream_t stream(int number) const {
-    const int at = number / plan_lanes_ * lanes_ + number % plan_lanes_;
+    const int at = (number / plan_lanes_ - own_.first) * lanes_ + number % plan_lanes_;
     return streams_[static_cast<std::size_t>(at)].get();
-  }
-
-  // Without peer access the driver stages a copy through the host, which is then what is measured.
-  void enable_peers() {
-    for (const int from : devices_)
-      for (const int to : devices_) {
-        if (from == to) continue;
-        int can = 0;
-        SGDSIM_CUDA_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
-        if (can == 0) {
-          notes_.push_back("GPU " + std::to_string(from) + " cannot access GPU " +
-                           std::to_string(to) + ": copies are staged through the host");
-          continue;
-        }
-        const OnDevice there(from);
-        const cudaError_t answer = cudaDeviceEnablePeerAccess(to, 0);
-        if (answer == cudaErrorPeerAccessAlreadyEnabled)
-          static_cast<void>(cudaGetLastError());
-        else
-          SGDSIM_CUDA_CHECK(answer);
-      }
   }
 
   // One event for each of the plan's, one per stream for its end, one for the start.
   std::vector<Event> make_events(const Plan& plan) {
     std::vector<Event> events(static_cast<std::size_t>(plan.events));
     for (const Step& step : plan.steps)
-      if (step.act == Act::mark)
+      if (step.act == Act::mark && is_own(step, plan))
         events[static_cast<std::size_t>(step.event)] =
             make_event(device_of_stream(plan, step.stream), cudaEventDisableTiming);
     ends_.clear();
-    for (int i = 0; i < plan.streams(); ++i)
+    for_streams(plan, [&](int i) {
       ends_.push_back(make_event(device_of_stream(plan, i), cudaEventDisableTiming));
+    });
     forked_ = make_event(devices_.front(), cudaEventDisableTiming);
     return events;
   }
@@ -291,35 +314,44 @@ class CudaBackend : public Backend {
   void make_rooms(const Plan& plan, Type type) {
     const std::vector<int64_t> elements = sorted_elements(plan, type);
     rooms_.clear();
-    for (int i = 0; i < plan.streams(); ++i) {
+    for_streams(plan, [&](int i) {
       const int64_t most = elements[static_cast<std::size_t>(i)];
       rooms_.push_back(most > 0 ? SortRoom(device_of_stream(plan, i), most) : SortRoom());
-    }
+    });
   }
 
   void fork(const Plan& plan) {
     SGDSIM_CUDA_CHECK(cudaEventRecord(forked_.get(), main_.get()));
-    for (int i = 0; i < plan.streams(); ++i)
-      SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(stream(i), forked_.get(), 0));
+    for_streams(
+        plan, [&](int i) { SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(stream(i), forked_.get(), 0)); });
   }
 
   void join(const Plan& plan) {
-    for (int i = 0; i < plan.streams(); ++i) {
-      const Event& end = ends_[static_cast<std::size_t>(i)];
+    for_streams(plan, [&](int i) {
+      const Event& end = ends_[own_number(i)];
       const OnDevice there(device_of_stream(plan, i));
       SGDSIM_CUDA_CHECK(cudaEventRecord(end.get(), stream(i)));
       SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(main_.get(), end.get(), 0));
-    }
+    });
   }
 
-  SortRoom& room(int stream) { return rooms_[static_cast<std::size_t>(stream)]; }
+  // Of a stream of the plan, among the own ones.
+  std::size_t own_number(int stream) const {
+    return static_cast<std::size_t>(stream - own_.first * plan_lanes_);
+  }
+  SortRoom& room(int stream) { return rooms_[own_number(stream)]; }
 
   std::byte* at(const Place& place) const {
-    const auto rank = static_cast<std::size_t>(place.rank);
+    const auto rank = static_cast<std::size_t>(place.rank - own_.first);
     void* const buffer = place.buffer == Buffer::host      ? host_[rank].get()
                          : place.buffer == Buffer::scratch ? scratch_[rank].get()
                                                            : data_[rank].get();
     return static_cast<std::byte*>(buffer) + place.at_B;
+  }
+
+  void queue_steps(const Plan& plan, Type type) {
+    for (const Step& step : plan.steps)
+      if (is_own(step, plan)) queue_step(step, plan, type);
   }
 
   void queue_step(const Step& step, const Plan& plan, Type type) {
@@ -347,7 +379,7 @@ class CudaBackend : public Backend {
         launch_narrow8(type, at(step.to), at(step.from), step.bytes, queue);
         return;
       case Act::library:
-        library_->call(step.call, type, step.to.rank, at(step.to), step.bytes, queue);
+        library_->call({step.call, type, step.to.rank, at(step.to), step.bytes}, queue);
         return;
       case Act::nothing:
         launch_nothing(queue);
@@ -364,6 +396,9 @@ class CudaBackend : public Backend {
   }
 
   std::vector<int> devices_;
+  Processes* processes_;  // none: all ranks are here
+  std::string why_no_nccl_;
+  Own own_;  // of the ranks that were prepared
   Patience patience_;
   std::vector<std::string> notes_;
   Stream main_;
@@ -391,8 +426,10 @@ class CudaBackend : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices, double patience_s,
-                                      Processes*) {
-  return std::make_unique<CudaBackend>(usable_devices(devices), patience_s);
+                                      Processes* processes) {
+  std::vector<int> usable = usable_devices(devices);
+  if (processes != nullptr) usable = share_of(usable, *processes);
+  return std::make_unique<CudaBackend>(std::move(usable), patience_s, processes);
 }
 
 }  // namespace sgdsim::calibrate

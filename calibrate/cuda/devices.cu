@@ -1,4 +1,6 @@
 // Asking CUDA's runtime about GPUs.
+#include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 
@@ -10,6 +12,13 @@ namespace sgdsim::calibrate::cuda {
 namespace {
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// "0000:3b:00.0", whatever the number under which a process sees it.
+std::string bus_of(int device) {
+  std::array<char, 32> name{};
+  SGDSIM_CUDA_CHECK(cudaDeviceGetPCIBusId(name.data(), static_cast<int>(name.size()), device));
+  return name.data();
 }
 }  // namespace
 
@@ -37,6 +46,54 @@ std::vector<int> usable_devices(const std::vector<int>& wanted) {
       throw InputError("--device", "there is no GPU " + std::to_string(device) + "; there are " +
                                        std::to_string(count) + ", from 0");
   return devices;
+}
+
+std::vector<int> share_of(const std::vector<int>& devices, Processes& processes) {
+  std::string seen = processes.node();
+  for (const int device : devices) seen.append(" ").append(bus_of(device));
+  const std::vector<std::string> all = processes.all(seen);
+  const auto here = all.begin() + processes.number();
+  const auto before = static_cast<std::size_t>(std::count(all.begin(), here, seen));
+  const auto together = static_cast<std::size_t>(std::count(all.begin(), all.end(), seen));
+  const std::size_t count = devices.size();
+  if (count < together) return {devices[before % count]};
+  return {devices.begin() + static_cast<std::ptrdiff_t>(before * count / together),
+          devices.begin() + static_cast<std::ptrdiff_t>((before + 1) * count / together)};
+}
+
+std::string why_shared(const std::vector<int>& devices, Processes& processes) {
+  std::string own;
+  for (const int device : devices) own += bus_of(device) + " of " + processes.node() + "\n";
+  std::set<std::string> known;
+  std::string twice;
+  for (const std::string& text : processes.all(own))
+    for (std::size_t from = 0; from < text.size(); from = text.find('\n', from) + 1) {
+      const std::string one = text.substr(from, text.find('\n', from) - from);
+      if (!known.insert(one).second && twice.empty()) twice = one;
+    }
+  return twice.empty() ? "" : "NCCL wants a GPU for each rank, and two processes have GPU " + twice;
+}
+
+std::vector<std::string> enable_peers(const std::vector<int>& devices) {
+  std::vector<std::string> notes;
+  for (const int from : devices)
+    for (const int to : devices) {
+      if (from == to) continue;
+      int can = 0;
+      SGDSIM_CUDA_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
+      if (can == 0) {
+        notes.push_back("GPU " + std::to_string(from) + " cannot access GPU " + std::to_string(to) +
+                        ": copies are staged through the host");
+        continue;
+      }
+      const OnDevice there(from);
+      const cudaError_t answer = cudaDeviceEnablePeerAccess(to, 0);
+      if (answer == cudaErrorPeerAccessAlreadyEnabled)
+        static_cast<void>(cudaGetLastError());
+      else
+        SGDSIM_CUDA_CHECK(answer);
+    }
+  return notes;
 }
 
 int64_t free_memory_B(int device) {

@@ -33,6 +33,8 @@ struct Library {
   decltype(&ncclAllReduce) allreduce = nullptr;
   decltype(&ncclReduceScatter) reduce_scatter = nullptr;
   decltype(&ncclAllGather) allgather = nullptr;
+  decltype(&ncclSend) send = nullptr;
+  decltype(&ncclRecv) receive = nullptr;
 };
 
 template <class Function>
@@ -64,6 +66,8 @@ Library load_library() {
   find(file, "ncclAllReduce", all.allreduce, why_not);
   find(file, "ncclReduceScatter", all.reduce_scatter, why_not);
   find(file, "ncclAllGather", all.allgather, why_not);
+  find(file, "ncclSend", all.send, why_not);
+  find(file, "ncclRecv", all.receive, why_not);
   int version = 0;
   if (why_not.empty() && all.get_version(&version) == ncclSuccess)
     all.news.version = std::to_string(version / 10000) + "." +
@@ -89,17 +93,19 @@ ncclDataType_t type_of(Type type) {
 
 class Ranks : public NcclRanks {
  public:
-  Ranks(const std::vector<int>& devices, const Patience& patience)
-      : communicators_(devices.size(), nullptr), patience_(patience) {
-    ncclUniqueId name;
-    check(library().unique_id(&name), "ncclGetUniqueId");
+  Ranks(const NcclTeam& team, const Patience& patience)
+      : team_(team), communicators_(team.devices.size(), nullptr), patience_(patience) {
+    ncclUniqueId name{};
+    if (team.has_name) check(library().unique_id(&name), "ncclGetUniqueId");
+    const std::string bytes = team.from_first({name.internal, sizeof name.internal});
+    bytes.copy(name.internal, sizeof name.internal);
     begin();
-    for (std::size_t rank = 0; rank < devices.size(); ++rank) {
-      const OnDevice there(devices[rank]);
+    for (std::size_t i = 0; i < communicators_.size(); ++i) {
+      const OnDevice there(team.devices[i]);
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.blocking = 0;
-      check(library().init_rank(&communicators_[rank], static_cast<int>(devices.size()), name,
-                                static_cast<int>(rank), &config),
+      check(library().init_rank(&communicators_[i], team.ranks, name,
+                                team.first + static_cast<int>(i), &config),
             "ncclCommInitRankConfig");
     }
     end();
@@ -125,15 +131,14 @@ class Ranks : public NcclRanks {
   }
 
   // In place; a rank's chunk of what is gathered or scattered is the one of its number.
-  void call(LibraryCall call, Type type, int rank, void* data, int64_t bytes,
-            cudaStream_t stream) override {
-    const auto count = static_cast<std::size_t>(bytes / size_of(type));
-    const std::size_t part = count / communicators_.size();
-    void* const mine = static_cast<std::byte*>(data) + static_cast<std::size_t>(rank) * part *
-                                                           static_cast<std::size_t>(size_of(type));
-    const ncclDataType_t kind = type_of(type);
-    ncclComm_t all = communicators_[static_cast<std::size_t>(rank)];
-    switch (call) {
+  void call(const NcclCall& call, cudaStream_t stream) override {
+    const auto count = static_cast<std::size_t>(call.bytes / size_of(call.type));
+    const std::size_t part = count / static_cast<std::size_t>(team_.ranks);
+    void* const data = call.data;
+    void* const mine = call.data + call.rank * part_B(call);
+    const ncclDataType_t kind = type_of(call.type);
+    ncclComm_t all = communicators_[static_cast<std::size_t>(call.rank - team_.first)];
+    switch (call.what) {
       case LibraryCall::broadcast:
         return check(library().broadcast(data, data, count, kind, 0, all, stream), "ncclBroadcast");
       case LibraryCall::reduce:
@@ -147,6 +152,8 @@ class Ranks : public NcclRanks {
                      "ncclReduceScatter");
       case LibraryCall::allgather:
         return check(library().allgather(mine, data, part, kind, all, stream), "ncclAllGather");
+      case LibraryCall::alltoall:
+        return exchange(call, part, stream);
     }
   }
 
@@ -159,7 +166,27 @@ class Ranks : public NcclRanks {
     return cudaSuccess;
   }
 
-  std::vector<ncclComm_t> communicators_;  // by rank
+  int64_t part_B(const NcclCall& call) const {
+    return call.bytes / size_of(call.type) / team_.ranks * size_of(call.type);
+  }
+
+  // NCCL has no all-to-all, but takes sends and receives of one group together. What comes lies
+  // behind the data, by sender, as that of the direct all-to-all.
+  void exchange(const NcclCall& call, std::size_t part, cudaStream_t stream) {
+    const ncclDataType_t kind = type_of(call.type);
+    ncclComm_t all = communicators_[static_cast<std::size_t>(call.rank - team_.first)];
+    for (int other = 0; other < team_.ranks; ++other) {
+      if (other == call.rank) continue;
+      const int64_t at_B = other * part_B(call);
+      check(library().send(call.data + at_B, part, kind, other, all, stream), "ncclSend");
+      check(library().receive(call.data + aligned_B(call.bytes) + at_B, part, kind, other, all,
+                              stream),
+            "ncclRecv");
+    }
+  }
+
+  NcclTeam team_;
+  std::vector<ncclComm_t> communicators_;  // by rank of this process
   Patience patience_;
 };
 
@@ -167,8 +194,8 @@ class Ranks : public NcclRanks {
 
 const NcclNews& nccl_news() { return library().news; }
 
-std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>& devices, const Patience& patience) {
-  return std::make_unique<Ranks>(devices, patience);
+std::unique_ptr<NcclRanks> nccl_ranks(const NcclTeam& team, const Patience& patience) {
+  return std::make_unique<Ranks>(team, patience);
 }
 
 }  // namespace sgdsim::calibrate::cuda
@@ -180,7 +207,7 @@ const NcclNews& nccl_news() {
   return none;
 }
 
-std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>&, const Patience&) { return nullptr; }
+std::unique_ptr<NcclRanks> nccl_ranks(const NcclTeam&, const Patience&) { return nullptr; }
 
 }  // namespace sgdsim::calibrate::cuda
 #endif

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cuda_runtime.h>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,17 +21,35 @@ struct NcclNews {
 };
 const NcclNews& nccl_news();
 
+// Which of all ranks are in this process, from `first` on, each on its GPU.
+struct NcclTeam {
+  int ranks = 0;
+  int first = 0;
+  std::vector<int> devices;
+  bool has_name = true;  // this process makes up the name under which they find each other
+  // Called by all processes: what the one with the name gave.
+  std::function<std::string(const std::string&)> from_first;
+};
+
+// A rank's part of a collective, in place.
+struct NcclCall {
+  LibraryCall what = LibraryCall::allreduce;
+  Type type = Type::float32;
+  int rank = 0;
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+};
+
 // Ranks that call NCCL together, each on its own GPU.
 class NcclRanks {
  public:
   virtual ~NcclRanks() = default;
-  // Between the two, every rank calls once; all of it is queued when end() returns.
+  // Between the two, every rank of this process calls once; all of it is queued when end() returns.
   virtual void begin() = 0;
-  virtual void call(LibraryCall call, Type type, int rank, void* data, int64_t bytes,
-                    cudaStream_t stream) = 0;
+  virtual void call(const NcclCall& call, cudaStream_t stream) = 0;
   virtual void end() = 0;
 };
 // Where nccl_news() knows of no reason against it.
-std::unique_ptr<NcclRanks> nccl_ranks(const std::vector<int>& devices, const Patience& patience);
+std::unique_ptr<NcclRanks> nccl_ranks(const NcclTeam& team, const Patience& patience);
 
 }  // namespace sgdsim::calibrate::cuda

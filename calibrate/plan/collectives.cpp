@@ -16,7 +16,9 @@ const std::vector<CollectiveKind>& collective_kinds() {
       {"be", {"broadcast", "reduce", "allreduce"}, plan_be},
       {"lp", {"broadcast", "reduce", "allreduce"}, plan_lp},
       {"direct", {"alltoall"}, plan_direct},
-      {"nccl", {"broadcast", "reduce", "allreduce", "reduce_scatter", "allgather"}, plan_nccl},
+      {"nccl",
+       {"broadcast", "reduce", "allreduce", "reduce_scatter", "allgather", "alltoall"},
+       plan_nccl},
   };
   return kinds;
 }

@@ -40,7 +40,14 @@ enum class Act : uint8_t {
   await
 };
 
-enum class LibraryCall : uint8_t { broadcast, reduce, allreduce, reduce_scatter, allgather };
+enum class LibraryCall : uint8_t {
+  broadcast,
+  reduce,
+  allreduce,
+  reduce_scatter,
+  allgather,
+  alltoall  // what comes lies behind the data
+};
 
 struct Step {
   Act act = Act::copy;

@@ -1,5 +1,6 @@
 // A run begins when all processes have met, and takes as long as the slowest takes from there on.
-// Processes leave the meeting a few us apart, which is in every time, as in that of an empty run.
+// Processes leave the meeting a little apart (a few us where cores are free), which is in the times
+// of all that exchange messages, but not in that of an empty run.
 #include <cmath>
 #include <limits>
 
@@ -28,14 +29,16 @@ class InStep : public Backend {
   int processes(int ranks) const override { return std::min(ranks, processes_.count()); }
   int nodes(int ranks) const override { return processes_.nodes(processes(ranks)); }
 
-  // "4 processes on 2 nodes", "8 ranks, 2 a process, on 1 node".
+  // "4 processes on 2 nodes", "8 ranks, 2 a process, on 1 node", "4 ranks on GPUs, 1 a process, on
+  // 2 nodes".
   std::string placement(int ranks) const override {
     const int used = processes(ranks);
     std::string text = std::to_string(ranks);
-    if (ranks == used)
+    if (machine_.backend == "cuda") text += ranks == 1 ? " rank on a GPU," : " ranks on GPUs,";
+    if (ranks == used && machine_.backend != "cuda")
       text += used == 1 ? " process" : " processes";
     else
-      text += " ranks, " + std::to_string(ranks / used) +
+      text += (machine_.backend == "cuda" ? " " : " ranks, ") + std::to_string(ranks / used) +
               (ranks % used == 0 ? "" : " or " + std::to_string(ranks / used + 1)) + " a process,";
     const int nodes = processes_.nodes(used);
     return text + " on " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes");

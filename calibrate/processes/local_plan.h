@@ -39,5 +39,9 @@ bool writes_into(const Step& step, const Place& place, int64_t bytes);
 bool has_bare_waits(const Plan& plan, const Division& division);
 // Of what a rank takes from one of another process, the most at once; 0 if nothing.
 int64_t largest_message_B(const Plan& plan, const Division& division);
+// Neither of the two.
+inline bool is_apart(const Plan& plan, const Division& division) {
+  return largest_message_B(plan, division) == 0 && !has_bare_waits(plan, division);
+}
 
 }  // namespace sgdsim::calibrate

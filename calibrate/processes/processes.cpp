@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace sgdsim::calibrate {
 namespace {
@@ -40,18 +41,17 @@ std::string process_name(int number) { return "process " + std::to_string(number
 
 Processes::Processes(std::unique_ptr<Messenger> messenger, double patience_s)
     : messenger_(std::move(messenger)), patience_s_(patience_s) {
-  nodes_ = all(messenger_->node());
+  try {
+    nodes_ = all(messenger_->node());
+  } catch (const std::exception& error) {
+    tell({1, error.what()});
+    throw;
+  }
 }
 
 int Processes::nodes(int first_processes) const {
   return static_cast<int>(
       std::set<std::string>(nodes_.begin(), nodes_.begin() + first_processes).size());
-}
-
-std::pair<int, int> Processes::place_on_node() const {
-  const std::string& here = nodes_[static_cast<std::size_t>(number())];
-  return {static_cast<int>(std::count(nodes_.begin(), nodes_.begin() + number(), here)),
-          static_cast<int>(std::count(nodes_.begin(), nodes_.end(), here))};
 }
 
 void Processes::wait_for(const std::function<bool()>& is_done, const std::string& what) {
@@ -60,7 +60,7 @@ void Processes::wait_for(const std::function<bool()>& is_done, const std::string
   bool was_interrupted = false;
   for (int looks = 1; !is_done(); ++looks) {
     if (looks % looks_before_yield != 0) continue;
-    if (!has_failed_) hear_who_ended();
+    hear_who_ended();
     const double waited_s = std::chrono::duration<double>(Clock::now() - start).count();
     if (!was_interrupted && is_interrupted_()) {
       was_interrupted = true;
@@ -136,13 +136,17 @@ std::vector<std::string> Processes::all(const std::string& text) {
 
 // ---- ends
 
+// Reports are taken even if nobody asks any more, since their senders wait for that.
 void Processes::hear_who_ended() {
+  if (is_hearing_) return;
   const auto sender = messenger_->sender_of(tag_ended);
   if (!sender) return;
-  has_failed_ = true;
-  const auto report = value_of<Report>(
-      wait_for_letter(receive(*sender, tag_ended, sizeof(Report)), process_name(*sender)));
-  throw EndedElsewhere(*sender, {report.exit_code, report.sentence.data()});
+  is_hearing_ = true;
+  const auto letter = receive(*sender, tag_ended, sizeof(Report));
+  const auto report = value_of<Report>(wait_for_letter(letter, process_name(*sender)));
+  is_hearing_ = false;
+  if (!std::exchange(has_failed_, true))
+    throw EndedElsewhere(*sender, {report.exit_code, report.sentence.data()});
 }
 
 void Processes::tell(const Ended& ended) {
@@ -151,10 +155,9 @@ void Processes::tell(const Ended& ended) {
   Report report{.exit_code = ended.exit_code, .sentence = {}};
   ended.sentence.copy(report.sentence.data(), report.sentence.size() - 1);
   try {
-    std::vector<Letters::iterator> letters;
+    // Nobody waits until they are taken: whoever has failed as well may not ask for them any more.
     for (int process = 0; process < count(); ++process)
-      if (process != number()) letters.push_back(send(process, tag_ended, bytes_of(report)));
-    for (const auto& letter : letters) wait_for_letter(letter, "who is told of a failure");
+      if (process != number()) send(process, tag_ended, bytes_of(report));
   } catch (const std::exception&) {  // who hears nothing gives up by itself
   }
 }

@@ -12,7 +12,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "calibrate/processes/messenger.h"
@@ -62,8 +61,7 @@ class Processes {
   std::string version() const { return messenger_->version(); }
   // On how many nodes the first ones are.
   int nodes(int first_processes) const;
-  // Which of the processes on its node this one is, and how many there are.
-  std::pair<int, int> place_on_node() const;
+  const std::string& node() const { return nodes_[static_cast<std::size_t>(number())]; }
 
   void set_patience(double seconds) { patience_s_ = seconds; }
   void set_interrupt(const std::function<bool()>& is_interrupted) {
@@ -113,6 +111,7 @@ class Processes {
   Letters letters_;
   std::vector<std::string> nodes_;  // by process
   bool has_failed_ = false;         // here or elsewhere
+  bool is_hearing_ = false;         // of a failure
 };
 
 }  // namespace sgdsim::calibrate

@@ -144,8 +144,8 @@ std::vector<Task> tasks_of(const Request& request) {
   if (tasks.empty())
     throw InputError("",
                      "no algorithm has such an operation; ring: allreduce, reduce_scatter, "
-                     "allgather; mst, be, lp: broadcast, reduce, allreduce; nccl: all of these; "
-                     "direct: alltoall");
+                     "allgather; mst, be, lp: broadcast, reduce, allreduce; direct: alltoall; "
+                     "nccl: all of these");
   // Neighbours with the same number of ranks share buffers.
   std::stable_sort(tasks.begin(), tasks.end(),
                    [](const Task& a, const Task& b) { return a.plan.ranks < b.plan.ranks; });

@@ -1,6 +1,7 @@
 // A stand-in for the part of NCCL that calibrate/ uses. Its library is nccl_on_host.cpp.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "tests/cuda_on_host/cuda_runtime.h"
@@ -47,9 +48,24 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, nc
                                ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream);
 }
 
 namespace sgdsim::cuda_on_host {
+
+// Where ranks of several processes meet: memory that they share, mapped before they were forked.
+struct NcclMeeting {
+  static constexpr int most_ranks = 8;
+  static constexpr std::size_t most_B = 1 << 16;
+  int processes = 0;
+  std::atomic<unsigned> arrived = 0;
+  char name[128] = {};  // that the first process made up
+  std::byte given[most_ranks][most_B];
+};
+extern NcclMeeting* nccl_meeting;  // none: all ranks are here
 
 // What a test asks of it.
 struct NcclBehaviour {

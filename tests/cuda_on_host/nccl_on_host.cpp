@@ -3,11 +3,15 @@
 //
 // A group is taken whole: the streams of all ranks meet, the first one computes, and all go on. As
 // in NCCL, one thread with several ranks must call within a group, once for each rank; and what is
-// called within a capture of somebody else's stream is refused.
+// called within a capture of somebody else's stream is refused. Sends and receives of a group are
+// its all-to-all. Ranks of other processes give and get by way of memory that is shared.
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "calibrate/element.h"
@@ -17,8 +21,9 @@ namespace {
 
 using sgdsim::calibrate::Type;
 using sgdsim::cuda_on_host::nccl_behaviour;
+using sgdsim::cuda_on_host::nccl_meeting;
 
-enum class Operation { broadcast, reduce, allreduce, reduce_scatter, allgather };
+enum class Operation { broadcast, reduce, allreduce, reduce_scatter, allgather, send, receive };
 
 struct Call {
   Operation operation;
@@ -30,6 +35,7 @@ struct Call {
   int ranks;
   int device;
   cudaStream_t stream;
+  int peer = 0;  // of send and receive
 };
 
 std::vector<Call> calls;       // of the group that is open
@@ -57,27 +63,84 @@ Type type_of(ncclDataType_t type) {
   return type == ncclFloat16 ? Type::float16 : Type::bfloat16;
 }
 
-// All ranks' data at once, since inputs and outputs may be the same.
-void compute(const std::vector<Call>& all) {
-  const Call& first = all.front();
-  const auto size_B = static_cast<std::size_t>(size_of(first.type));
-  const std::size_t part_B = first.count * size_B;
-  const bool gathers = first.operation == Operation::allgather;
-  const bool scatters = first.operation == Operation::reduce_scatter;
-  const std::size_t whole_B = gathers || scatters ? part_B * all.size() : part_B;
-  std::vector<std::byte> result(first.from, first.from + (gathers ? part_B : whole_B));
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (gathers)
-      result.insert(result.end(), all[rank].from, all[rank].from + part_B);
-    else if (first.operation != Operation::broadcast)
-      sgdsim::calibrate::sum(first.type, result.data(), result.data(), all[rank].from,
-                             static_cast<int64_t>(whole_B));
+using Blobs = std::vector<std::vector<std::byte>>;  // by rank
+
+std::size_t bytes_of(const Call& call) {
+  return call.count * static_cast<std::size_t>(size_of(call.type));
+}
+
+// What each rank gives: inputs and outputs may be the same memory, so all of it is taken first. Of
+// an all-to-all the parts for all ranks, of which the own one stays empty.
+Blobs given_by(const std::vector<Call>& calls) {
+  Blobs blobs(static_cast<std::size_t>(calls.front().ranks));
+  for (const Call& call : calls) {
+    auto& blob = blobs[static_cast<std::size_t>(call.rank)];
+    const std::size_t part_B = bytes_of(call);
+    const auto ranks = static_cast<std::size_t>(call.ranks);
+    if (call.operation == Operation::receive) continue;
+    if (call.operation == Operation::send) {
+      blob.resize(ranks * part_B);
+      std::copy_n(call.from, part_B,
+                  blob.begin() + call.peer * static_cast<std::ptrdiff_t>(part_B));
+    } else {
+      const bool is_whole = call.operation == Operation::reduce_scatter;
+      blob.assign(call.from, call.from + (is_whole ? ranks : 1) * part_B);
+    }
   }
-  for (const Call& call : all) {
-    if (first.operation == Operation::reduce && call.rank != 0) continue;
-    const std::size_t at = scatters ? static_cast<std::size_t>(call.rank) * part_B : 0;
-    std::copy_n(result.data() + at, scatters ? part_B : whole_B, call.to);
+  return blobs;
+}
+
+void compute(const std::vector<Call>& calls, const Blobs& given) {
+  const Call& first = calls.front();
+  std::vector<std::byte> result = given.front();
+  const bool sums = first.operation == Operation::reduce ||
+                    first.operation == Operation::allreduce ||
+                    first.operation == Operation::reduce_scatter;
+  for (std::size_t rank = 1; rank < given.size(); ++rank)
+    if (first.operation == Operation::allgather)
+      result.insert(result.end(), given[rank].begin(), given[rank].end());
+    else if (sums)
+      sgdsim::calibrate::sum(first.type, result.data(), result.data(), given[rank].data(),
+                             static_cast<int64_t>(result.size()));
+  for (const Call& call : calls) {
+    const std::size_t part_B = bytes_of(call);
+    const auto own = static_cast<std::size_t>(call.rank) * part_B;
+    if (call.operation == Operation::receive)
+      std::copy_n(given[static_cast<std::size_t>(call.peer)].data() + own, part_B, call.to);
+    else if (call.operation == Operation::reduce_scatter)
+      std::copy_n(result.data() + own, part_B, call.to);
+    else if (call.operation != Operation::send &&
+             (call.operation != Operation::reduce || call.rank == 0))
+      std::copy_n(result.data(), result.size(), call.to);
   }
+}
+
+// False if the others do not come.
+bool meet() {
+  const auto count = static_cast<unsigned>(nccl_meeting->processes);
+  const unsigned round = nccl_meeting->arrived.fetch_add(1) / count;
+  const auto start = std::chrono::steady_clock::now();
+  while (nccl_meeting->arrived.load() / count == round) {
+    if (std::chrono::steady_clock::now() - start > std::chrono::milliseconds(300)) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// Adds what ranks of other processes give; all processes have ranks.
+bool exchange(const std::vector<Call>& calls, Blobs& given) {
+  std::size_t most_B = 0;
+  for (const Call& call : calls)
+    most_B = std::max(most_B, given[static_cast<std::size_t>(call.rank)].size());
+  for (const Call& call : calls) {
+    const auto rank = static_cast<std::size_t>(call.rank);
+    std::copy(given[rank].begin(), given[rank].end(), nccl_meeting->given[rank]);
+  }
+  if (!meet()) return false;
+  for (std::size_t rank = 0; rank < given.size(); ++rank)
+    if (given[rank].empty())
+      given[rank].assign(nccl_meeting->given[rank], nccl_meeting->given[rank] + most_B);
+  return meet();
 }
 
 cudaEvent_t new_event(int device) {
@@ -88,12 +151,27 @@ cudaEvent_t new_event(int device) {
   return event;
 }
 
+// Whether every rank that is here calls once, or sends to and receives from each other one.
+bool is_right(const std::vector<Call>& all) {
+  const int ranks = all.front().ranks;
+  const bool exchanges = all.front().operation >= Operation::send;
+  std::map<int, int> calls_of;
+  for (const Call& call : all) {
+    if (exchanges ? call.operation < Operation::send : call.operation != all.front().operation)
+      return false;
+    ++calls_of[call.rank];
+  }
+  if (nccl_meeting == nullptr && static_cast<int>(calls_of.size()) != ranks) return false;
+  return std::all_of(calls_of.begin(), calls_of.end(), [&](const auto& one) {
+    return one.second == (exchanges ? 2 * (ranks - 1) : 1);
+  });
+}
+
 bool queue(std::vector<Call> all) {
-  std::sort(all.begin(), all.end(), [](const Call& a, const Call& b) { return a.rank < b.rank; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Call& a, const Call& b) { return a.rank < b.rank; });
   const Call first = all.front();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].rank != static_cast<int>(i) || all[i].operation != first.operation) return false;
-  if (all.size() != static_cast<std::size_t>(first.ranks)) return false;
+  if (!is_right(all)) return false;
   int before = 0;
   cudaGetDevice(&before);
   bool is_queued = true;
@@ -106,7 +184,10 @@ bool queue(std::vector<Call> all) {
   cudaSetDevice(first.device);
   is_queued = is_queued && sgdsim::cuda_on_host::issue(first.stream, nullptr, {}, [all] {
                              if (nccl_behaviour.never_meets) sgdsim::cuda_on_host::hang_after(0);
-                             compute(all);
+                             Blobs given = given_by(all);
+                             if (nccl_meeting != nullptr && !exchange(all, given))
+                               return sgdsim::cuda_on_host::hang_after(0);
+                             compute(all, given);
                            }) == cudaSuccess;
   const cudaEvent_t done = new_event(first.device);
   is_queued = is_queued && cudaEventRecord(done, first.stream) == cudaSuccess;
@@ -117,11 +198,11 @@ bool queue(std::vector<Call> all) {
 }
 
 ncclResult_t add(Operation operation, const void* from, void* to, std::size_t count,
-                 ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+                 ncclDataType_t type, ncclComm_t comm, cudaStream_t stream, int peer = 0) {
   if (depth == 0) return ncclInvalidUsage;  // one thread with several ranks would wait for itself
   made.push_back(comm);
   calls.push_back({operation, static_cast<const std::byte*>(from), static_cast<std::byte*>(to),
-                   count, type_of(type), comm->rank, comm->ranks, comm->device, stream});
+                   count, type_of(type), comm->rank, comm->ranks, comm->device, stream, peer});
   return ncclSuccess;
 }
 
@@ -138,11 +219,24 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return name == names.end() ? "no error" : name->second;
 }
 
-ncclResult_t ncclGetUniqueId(ncclUniqueId* id) { return *id = {}, ncclSuccess; }
+// A new name every time, with bytes of every kind.
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  static char number = 0;
+  *id = {};
+  for (std::size_t i = 0; i < sizeof id->internal; i += 3)
+    id->internal[i] = static_cast<char>(number + static_cast<char>(i));
+  ++number;
+  if (nccl_meeting != nullptr) std::memcpy(nccl_meeting->name, id->internal, sizeof id->internal);
+  return ncclSuccess;
+}
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId, int rank,
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   if (depth == 0 || config->blocking != 0) return ncclInvalidUsage;
+  if (rank >= ranks) return ncclInvalidUsage;
+  if (nccl_meeting != nullptr &&
+      std::memcmp(nccl_meeting->name, id.internal, sizeof id.internal) != 0)
+    return ncclInvalidUsage;  // NCCL would wait for the others for ever
   *comm = new ncclComm{.rank = rank, .ranks = ranks};
   communicators.insert(*comm);
   cudaGetDevice(&(*comm)->device);
@@ -202,4 +296,12 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, nc
 ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
   return add(Operation::allgather, from, to, count, type, comm, stream);
+}
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
+  return add(Operation::send, from, nullptr, count, type, comm, stream, peer);
+}
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return add(Operation::receive, nullptr, to, count, type, comm, stream, peer);
 }

@@ -9,6 +9,7 @@
 namespace sgdsim::cuda_on_host {
 
 NcclBehaviour nccl_behaviour;
+NcclMeeting* nccl_meeting = nullptr;
 
 namespace {
 
@@ -49,7 +50,7 @@ TEST_CASE("cuda on host: NCCL is right and timed, of every operation and type") 
     const Outcome outcome = measured({.looks = static_cast<int>(order) - 1}, 1000);
     CHECK(outcome.failure.empty());
     CHECK(outcome.wrong == std::vector<std::string>{});
-    CHECK(outcome.points.size() == 60);  // 5 operations, 3 types, 2 sizes, 2 numbers of ranks
+    CHECK(outcome.points.size() == 72);  // 6 operations, 3 types, 2 sizes, 2 numbers of ranks
     for (const Measured& point : outcome.points) {
       CHECK(point.verified);
       CHECK(point.samples_us.size() == 5);

@@ -101,6 +101,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   });
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char* name, int length, int device) {
+  return answer([&] {
+    demand_device(device);
+    const std::string bus = "0000:" + std::to_string(10 + device) + ":00.0";
+    demand(static_cast<std::size_t>(length) > bus.size(), cudaErrorInvalidValue);
+    std::strcpy(name, bus.c_str());
+  });
+}
+
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   return answer([&] {
     demand_device(device);
