@@ -13,4 +13,12 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
+std::string shell_command(const std::string& words, const std::string& file,
+                          const std::string& cluster, const std::vector<std::string>& settings) {
+  std::string command = "sgdsim " + words + " " + shell_word(file);
+  if (!cluster.empty()) command += " --cluster=" + shell_word(cluster);
+  for (const std::string& setting : settings) command += " --set " + shell_word(setting);
+  return command;
+}
+
 }  // namespace sgdsim

@@ -33,11 +33,9 @@ struct AdviseArguments {
 
 // The command that gives a line's figure.
 std::string command_of(const AdviceQuestion& question, const Change& change) {
-  std::string text = "sgdsim run " + shell_word(question.file);
-  if (!question.cluster.empty()) text += " -c " + shell_word(question.cluster);
-  for (const auto* list : {&question.settings, &change.settings})
-    for (const std::string& setting : *list) text += " --set " + shell_word(setting);
-  return text;
+  std::vector<std::string> settings = question.settings;
+  settings.insert(settings.end(), change.settings.begin(), change.settings.end());
+  return shell_command("run", question.file, question.cluster, settings);
 }
 
 // "strategy=ddp; collective.algorithm=ring": semicolons with a blank part settings.

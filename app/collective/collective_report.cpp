@@ -6,6 +6,7 @@
 
 #include "app/collective/nccl_answer.h"
 #include "app/collective/ranges.h"
+#include "app/shell_word.h"
 #include "app/table.h"
 #include "app/wire_use.h"
 #include "sim/core/quantity.h"
@@ -60,6 +61,33 @@ void add_answer(Json& json, const CollectivePoint& point) {
   if (!answer.warnings.empty()) json["warnings"] = answer.warnings;
 }
 
+// What gives this point alone.
+std::string command_of(const CollectivePoint& point, const CollectiveArguments& arguments) {
+  std::string command = "sgdsim collective";
+  auto add = [&](const std::string& option, const std::string& value) {
+    if (!value.empty()) command += " " + option + "=" + shell_word(value);
+  };
+  add("--algorithm", point.algorithm);
+  add("--op", point.operation);
+  add("--ranks", std::to_string(point.ranks));
+  for (const Bytes size : point.sizes) add("--bytes", std::to_string(size.count()) + "B");
+  add("--cluster", arguments.cluster);
+  for (const std::string& setting : arguments.settings) add("--set", setting);
+  add("--alpha", arguments.alpha);
+  add("--beta", arguments.beta);
+  add("--gamma", arguments.gamma);
+  add("--block", arguments.block);
+  add("--root", arguments.root);
+  for (const std::string& option : arguments.options) add("--option", option);
+  add("--fidelity", arguments.fidelity);
+  add("--transport", arguments.transport);
+  add("--path", arguments.path);
+  add("--start", arguments.starts);
+  add("--jitter", arguments.jitter);
+  add("--seed", arguments.seed);
+  return command;
+}
+
 std::string size_text(Bytes size) { return short_size(static_cast<double>(size.count())); }
 
 }  // namespace
@@ -74,10 +102,12 @@ Json to_json(const CollectivePoint& point, const CollectiveArguments& arguments)
   if (point.sizes.size() > 1)
     for (const Bytes size : point.sizes) json["sizes_B"].push_back(size.count());
   add_choices(json, arguments);
-  if (point.answer)
+  if (point.answer) {
     add_answer(json, point);
-  else
+    json["command"] = command_of(point, arguments);
+  } else {
     json["why_not"] = point.why_not;
+  }
   return json;
 }
 

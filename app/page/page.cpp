@@ -67,6 +67,7 @@ Json timeline(Object& fields) {
 Json plan(Object& fields) {
   const PageInput input = read_page_input(fields.at("input"));
   std::vector<StrategyPlan> plans = plans_of(read_experiment(resolved_of(input)), "", {});
+  name_commands(plans, file_word(input), input.cluster, input.settings);
   sort_plans(plans);
   if (!plans.front().why_not.empty()) throw InputError(input.experiment, plans.front().why_not);
   return {{"plan", plans_json(plans)}, {"command", command_of(input, "plan --format json")}};

@@ -29,15 +29,14 @@ ResolvedExperiment resolved_of(const PageInput& input) {
   return resolve_experiment(input.experiment, input.settings, input.cluster);
 }
 
+std::string file_word(const PageInput& input) {
+  return (input.experiment.starts_with('-') ? "./" : "") + input.experiment;
+}
+
 std::string command_of(const PageInput& input, const std::string& words) {
   std::string command;
   for (const std::string& import : input.imports) command += import + " &&\n";
-  // A name that begins with a minus would be an option.
-  const std::string file = (input.experiment.starts_with('-') ? "./" : "") + input.experiment;
-  command += "sgdsim " + words + " " + shell_word(file);
-  if (!input.cluster.empty()) command += " --cluster=" + shell_word(input.cluster);
-  for (const std::string& setting : input.settings) command += " --set " + shell_word(setting);
-  return command;
+  return command + shell_command(words, file_word(input), input.cluster, input.settings);
 }
 
 std::string saved_experiment(const PageInput& input) {

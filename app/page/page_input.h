@@ -20,6 +20,9 @@ PageInput read_page_input(const Value& value);
 
 ResolvedExperiment resolved_of(const PageInput& input);
 
+// The experiment's file for a command line, where a name that begins with a minus is an option.
+std::string file_word(const PageInput& input);
+
 // What gives the same on a command line: `words` are the command and its other options.
 std::string command_of(const PageInput& input, const std::string& words);
 

@@ -54,20 +54,26 @@ void add_common_options(CLI::App& command, RunArguments& arguments) {
       ->check(one_of("format", {"table", "json"}));
 }
 
-ResolvedExperiment resolved_of(const RunArguments& arguments) {
+// All that changes the experiment, as after --set.
+std::vector<std::string> settings_of(const RunArguments& arguments) {
   std::vector<std::string> settings = arguments.settings;
   if (!arguments.fidelity.empty()) {
     fidelity_named(arguments.fidelity, "--fidelity");
     settings.push_back("fidelity=" + arguments.fidelity);
   }
+  if (!arguments.transport.empty()) {
+    const Json transport = transport_in(arguments.transport);
+    check_transport(Value(transport, "--transport", ""));
+    settings.push_back("transport=" + transport.dump());
+  }
+  return settings;
+}
+
+ResolvedExperiment resolved_of(const RunArguments& arguments) {
   ResolvedExperiment resolved =
-      resolve_experiment(arguments.experiment, settings, arguments.cluster);
-  if (arguments.transport.empty()) return resolved;
-  const Json transport = transport_in(arguments.transport);
-  check_transport(Value(transport, "--transport", ""));
-  if (resolved.json.value("fidelity", Json()) != "packet")
+      resolve_experiment(arguments.experiment, settings_of(arguments), arguments.cluster);
+  if (!arguments.transport.empty() && resolved.json.value("fidelity", Json()) != "packet")
     throw InputError("--transport", "has no effect without --fidelity packet");
-  resolved.json["transport"] = transport;
   return resolved;
 }
 
@@ -118,6 +124,7 @@ std::vector<StrategyPlan> plans_of(const RunArguments& arguments) {
     if (!with.empty()) changed.settings.push_back(with);
     std::vector<StrategyPlan> more =
         plans_of(read_experiment(resolved_of(changed)), with, [&] { interrupt.throw_if_asked(); });
+    name_commands(more, arguments.experiment, arguments.cluster, settings_of(changed));
     std::move(more.begin(), more.end(), std::back_inserter(plans));
   };
   add("");

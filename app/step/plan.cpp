@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "app/shell_word.h"
 #include "app/step/warnings.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
@@ -21,6 +22,7 @@ Json plan_json(const StrategyPlan& plan) {
   json["iteration_us"] = plan.metrics.mean_us;
   json["exposed_us"] = plan.result.mean.exposed.us();
   json["speedup"] = plan.metrics.speedup;
+  json["command"] = plan.command;
   json["groups"] = messages_json(plan.result);
   if (!plan.warnings.empty()) json["warnings"] = plan.warnings;
   return json;
@@ -38,7 +40,9 @@ std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& wit
     plan.strategy = kind.name;
     plan.with = with;
     // The experiment's own strategy keeps its fields, the others have their defaults.
-    experiment.strategy = plan.strategy == own.name ? own : strategy_named(plan.strategy, "");
+    const bool is_own = plan.strategy == own.name;
+    experiment.strategy = is_own ? own : strategy_named(plan.strategy, "");
+    if (!is_own) plan.settings.push_back("strategy=" + plan.strategy);
     try {
       StepQuestion question = experiment.question();
       question.pause = pause;
@@ -58,6 +62,15 @@ void sort_plans(std::vector<StrategyPlan>& plans) {
     if (a.why_not.empty() != b.why_not.empty()) return a.why_not.empty();
     return a.metrics.mean_ps < b.metrics.mean_ps;
   });
+}
+
+void name_commands(std::vector<StrategyPlan>& plans, const std::string& file,
+                   const std::string& cluster, const std::vector<std::string>& settings) {
+  for (StrategyPlan& plan : plans) {
+    std::vector<std::string> all = settings;
+    all.insert(all.end(), plan.settings.begin(), plan.settings.end());
+    plan.command = shell_command("run", file, cluster, all);
+  }
 }
 
 Json plans_json(const std::vector<StrategyPlan>& plans) {

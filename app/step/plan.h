@@ -11,7 +11,9 @@ namespace sgdsim {
 
 struct StrategyPlan {
   std::string strategy;
-  std::string with;  // a setting of --also
+  std::string with;                   // a setting of --also
+  std::vector<std::string> settings;  // beside the experiment's: {"strategy=p3"}
+  std::string command;                // the `sgdsim run` that gives this plan
   StepResult result;
   Metrics metrics;
   std::vector<std::string> warnings;
@@ -26,6 +28,10 @@ std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& wit
 
 // The fastest first; what cannot be simulated last.
 void sort_plans(std::vector<StrategyPlan>& plans);
+
+// Fills in the commands: `sgdsim run` of this experiment with these settings and the plan's own.
+void name_commands(std::vector<StrategyPlan>& plans, const std::string& file,
+                   const std::string& cluster, const std::vector<std::string>& settings);
 
 // sgdsim/plan/1.
 Json plans_json(const std::vector<StrategyPlan>& plans);

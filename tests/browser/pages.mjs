@@ -43,6 +43,12 @@ export function sgdsim(words, { codes = [0], input } = {}) {
   }
 }
 
+// What a command that a page shows gives on this machine, as JSON. `word`: of the program, as "run".
+export function run_shown(command, word) {
+  const script = `sgdsim() { "${program}" "$@"; }\n${command.replace(`sgdsim ${word} `, `sgdsim ${word} --format json `)}`;
+  return execFileSync("sh", ["-c", script], { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
+}
+
 let browser = null;
 export async function open_browser() {
   browser ??= await playwright().chromium.launch({ executablePath: browser_file, args: ["--no-sandbox"] });

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { close_browser, open_page, program, reason_to_skip, root, screenshot } from "./pages.mjs";
+import { close_browser, open_page, program, reason_to_skip, root, run_shown, screenshot } from "./pages.mjs";
 
 const file = join(root, "results/whatif.html");
 const skip = reason_to_skip() || (existsSync(file) ? false : "results/whatif.html is not built: ./run page");
@@ -17,11 +17,7 @@ const clean = (page) => assert.deepEqual(page.problems, []);
 const iteration_ps = (page) => page.locator("#iteration").getAttribute("data-ps");
 const command = (page) => page.locator("pre.command").first().textContent();
 
-// What the command that the page shows gives on this machine.
-function native(shown) {
-  const script = `sgdsim() { "${program}" "$@"; }\n${shown.replace("sgdsim run ", "sgdsim run --format json ")}`;
-  return JSON.parse(execFileSync("sh", ["-c", script], { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] }));
-}
+const native = (shown) => JSON.parse(run_shown(shown, "run"));
 
 // Nothing is asked or waits for an answer.
 async function settled(page) {

@@ -11,7 +11,8 @@ export const iteration_parts = [
   { key: "comm_exposed_us", name: "exposed communication", colour: "var(--exposed)" },
 ];
 
-// `rows`: [{label, values: {key: number}, total, note}]; `parts` as above. Rows with `on_pick` are buttons.
+// `rows`: [{label, values: {key: number}, total, note, command}]; `parts` as above. With `on_pick` labels are
+// buttons.
 export function stacked_bars(caption, parts, rows, { total_key = "total_us", with_table = true, on_pick } = {}) {
   const used = parts.filter((part) => rows.some((row) => row.values[part.key] > 0));
   const widest = Math.max(...rows.map((row) => row.total ?? 0), 0) || 1;
@@ -35,13 +36,14 @@ function bar(row, parts, widest, total_key, on_pick) {
     if (!(value > 0)) return null;
     const share = row.total > 0 ? ` (${(100 * value / row.total).toFixed(1)} %)` : "";
     return element("span", {
-      class: "bar-part", title: `${part.name}: ${exact_figure(value, part.key)}${share}`,
+      class: "bar-part", title: row.command ? null : `${part.name}: ${exact_figure(value, part.key)}${share}`,
       style: { width: `${100 * value / widest}%`, background: part.colour },
     });
   }));
+  const all = `${clipped(row.label, 200)}: ${exact_figure(row.total, total_key)}: ${said}`;
   const label = on_pick
     ? element("button", { type: "button", class: "plain bar-label", on: { click: () => on_pick(row) } }, clipped(row.label))
     : element("span", { class: "bar-label" }, clipped(row.label));
-  return element("div", { class: "bar-row", role: "group", "aria-label": `${clipped(row.label, 200)}: ${exact_figure(row.total, total_key)}: ${said}` },
+  return element("div", { class: "bar-row", role: "group", "aria-label": all, title: row.command && `${all}\n${row.command}` },
     label, track, element("span", { class: "bar-value number" }, short_figure(row.total, total_key), row.note && element("span", { class: "muted" }, ` ${row.note}`)));
 }

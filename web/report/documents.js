@@ -115,19 +115,32 @@ function plan_sections(document, asked) {
   const label = (plan) => plan.strategy + (plan.with ? `, ${plan.with}` : "");
   const best = known[0];
   const parts = [{ key: "rest_us", name: "compute and the rest", colour: "var(--backward)" }, { key: "exposed_us", name: "exposed communication", colour: "var(--exposed)" }];
-  const rows = known.map((plan) => ({ label: label(plan), values: { exposed_us: plan.exposed_us ?? 0, rest_us: plan.iteration_us - (plan.exposed_us ?? 0) }, total: plan.iteration_us }));
+  const rows = known.map((plan) => ({ label: label(plan), values: { exposed_us: plan.exposed_us ?? 0, rest_us: plan.iteration_us - (plan.exposed_us ?? 0) }, total: plan.iteration_us, command: plan.command }));
   const failed = plans.filter((plan) => plan.iteration_us === undefined);
-  const timeline_place = element("div");
-  const choose = (plan) => timeline_place.replaceChildren(element("h3", {}, `Messages under ${clipped(label(plan), 80)}`), timeline_view(timeline_of_messages(plan.groups), `Gradient messages under ${clipped(label(plan), 80)}`));
-  const with_groups = known.filter((plan) => plan.groups?.length);
-  if (with_groups.length) choose(with_groups[0]);
+  const chosen = element("div", { class: "readout", role: "status", "aria-live": "polite" });
+  const choose = (plan) => chosen.replaceChildren(...plan_readout(plan, clipped(label(plan), 80)));
+  if (best) choose(best);
   return [section(document, "winners", "Strategies, best first",
     best && element("p", {}, "Fastest: ", element("strong", {}, clipped(label(best), 80)), ", ", element("span", { class: "number", "data-best": String(best.iteration_us) }, short_figure(best.iteration_us, "iteration_us")), best.speedup !== undefined && `, speed-up ${short_figure(best.speedup, "speedup")}`, "."),
-    stacked_bars("Iteration by strategy", parts, rows, { total_key: "iteration_us", on_pick: (row) => { const plan = known[rows.indexOf(row)]; if (plan.groups?.length) choose(plan); } }),
-    with_groups.length > 0 && element("div", { class: "part" }, element("p", { class: "small muted no-print" }, "The name of a strategy shows its messages."), timeline_place),
+    stacked_bars("Iteration by strategy", parts, rows, { total_key: "iteration_us", with_table: false, on_pick: (row) => choose(known[rows.indexOf(row)]) }),
+    element("details", { class: "alternative" }, element("summary", {}, "Figures of these strategies"),
+      table("Iteration by strategy", [{ title: "strategy" }, { title: "iteration, us", figure: true }, { title: "exposed, us", figure: true }, { title: "speed-up", figure: true }, { title: "messages", figure: true }],
+        known.map((plan) => [clipped(label(plan), 200), String(plan.iteration_us), String(plan.exposed_us ?? "–"), String(plan.speedup ?? "–"), String(plan.groups?.length ?? "–")]))),
+    best && element("p", { class: "small muted no-print" }, "The name of a strategy shows its figures, its command and its messages."), chosen,
     failed.length > 0 && element("div", {}, element("h3", {}, "Without an answer"), element("ul", {}, failed.map((plan) => element("li", {}, `${clipped(label(plan), 80)}: ${clipped(plan.why_not ?? "no reason is given", 400)}`)))),
     warning_list([...new Set(plans.flatMap((plan) => plan.warnings ?? []))]),
-    element("h3", { class: "label" }, "Again"), command_block(`sgdsim plan ${experiment_word(asked)}`))];
+    element("h3", { class: "label" }, "All strategies again"), command_block(`sgdsim plan ${experiment_word(asked)}`))];
+}
+
+// One strategy: figures, the command of its line, when its messages went.
+function plan_readout(plan, name) {
+  const parts = [
+    element("h3", {}, name),
+    tiles([{ name: "iteration", value: plan.iteration_us, key: "iteration_us" }, { name: "exposed", value: plan.exposed_us, key: "exposed_us" }, { name: "speed-up", value: plan.speedup, key: "speedup" }]),
+  ];
+  if (plan.command) parts.push(element("h3", { class: "label" }, "This line"), command_block(plan.command));
+  if (plan.groups?.length) parts.push(timeline_view(timeline_of_messages(plan.groups), `Gradient messages under ${name}`));
+  return parts;
 }
 
 // ---- the best points of a sweep, and tuned values
@@ -203,5 +216,6 @@ function collective_sections(document) {
     element("p", { class: "muted" }, clipped(`among ${answer.ranks} ranks on ${answer.cluster}${answer.fidelity ? `, fidelity ${answer.fidelity}` : ""}`, 300)),
     tiles([{ name: "time", value: answer.time_us, key: "time_us" }, { name: "algorithm bandwidth", value: answer.algbw_GBps, key: "algbw_GBps" }, { name: "bus bandwidth", value: answer.busbw_GBps, key: "busbw_GBps" }, { name: "messages", value: answer.messages, key: "messages" }, { name: "on the wire", value: answer.wire_B, key: "wire_B" }]),
     candidates.length > 0 && stacked_bars("Candidates", [{ key: "time_us", name: "time", colour: "var(--message)" }], candidates.map((one) => ({ label: value_text(one.algorithm), values: { time_us: one.time_us }, total: one.time_us })), { total_key: "time_us" }),
-    answer.why_not && element("p", { class: "notice bad" }, clipped(answer.why_not, 600)), warning_list(answer.warnings), busiest_links(answer))];
+    answer.why_not && element("p", { class: "notice bad" }, clipped(answer.why_not, 600)), warning_list(answer.warnings), busiest_links(answer),
+    answer.command && [element("h3", { class: "label" }, "Again"), command_block(answer.command)])];
 }

@@ -8,7 +8,7 @@ import { iteration_parts, stacked_bars } from "./bars.js";
 import { is_gain, short_names } from "./data.js";
 import { map_plot } from "./map.js";
 import { points_table } from "./points_table.js";
-import { commands_of, readout_panel, row_values, axis_values } from "./readout.js";
+import { commands_of, readout_panel, row_values } from "./readout.js";
 import { best_of_all, best_rows, first_choices, spans_decade, strength_of, winner_of } from "./selection.js";
 
 const most_series = 24;
@@ -60,7 +60,7 @@ function tip_content(view, row) {
   const command = element("code", {});
   const axes = element("div", { class: "small muted" }, view.axes.map((axis) => `${axis.name} ${clipped(axis.texts[axis.places[row]], 40)}`).join(" · "));
   row_values(table, row).then((values) => {
-    const found = commands_of(table, axis_values(table, values), values.get(table.column("point")))[0];
+    const found = commands_of(table, values)[0];
     if (found) command.textContent = clipped(found.command, 240);
     const exact = values.get(metric);
     more.textContent = exact_figure(exact, metric.key);

@@ -12,18 +12,54 @@ export function fit_sections(document) {
 function fit_section(document, title, answer, fit, id) {
   return element("section", { class: "card", id: `${document.id}-fit-${id}` }, element("h2", {}, `${title}: ${fit.kind === "link" ? "one message" : "curve"}`),
     element("p", { class: "muted small number" }, `${fit.rows} measured points from ${short_size(fit.valid_from_B)} to ${short_size(fit.valid_to_B)}; root of the mean square error ${exact_figure(fit.rms_percent)} %, largest ${exact_figure(fit.max_percent)} %`),
+    once(fit).map((text) => element("p", { class: "small number" }, text)),
     pieces_plot(fit),
-    table("Pieces: start-up and time per byte, with 95 % confidence intervals", [{ title: "from, B", figure: true }, { title: "rows", figure: true }, { title: "start-up, us", figure: true }, { title: "interval, us", figure: true }, { title: "per byte, ps", figure: true }, { title: "interval, ps", figure: true }, { title: "largest error, %", figure: true }],
-      fit.pieces.map((piece) => [String(piece.from_B), String(piece.rows), String(piece.alpha_us), interval(piece.alpha_low_us, piece.alpha_high_us), String(piece.beta_ps_per_B), interval(piece.beta_low_ps_per_B, piece.beta_high_ps_per_B), String(piece.max_percent)])),
-    table("How well the fit meets each series", [{ title: "series" }, { title: "ranks", figure: true }, { title: "rows", figure: true }, { title: "median error, %", figure: true }, { title: "largest, %", figure: true }],
-      fit.series.slice(0, 300).map((series) => [clipped([series.operation, series.algorithm, series.type, series.group].filter(Boolean).join(", "), 120), String(series.ranks), String(series.rows), String(series.median_percent), String(series.max_percent)])),
+    figures_table("Pieces, with 95 % confidence intervals", piece_columns, fit.pieces),
+    figures_table("How well the fit meets each series", series_columns, fit.series.slice(0, most_rows)),
+    fit.outliers && figures_table("Outliers: measured over what the other rows say; they count in the fit", outlier_columns, fit.outliers.slice(0, most_rows)),
     [["Held out", fit.held_out ?? answer.held_out], ["Played as collectives", answer.played]].filter(([, one]) => one).map(([name, one]) =>
-      element("p", { class: "number" }, `${name}: ${one.rows} rows, median error ${exact_figure(one.median_percent)} %, largest ${exact_figure(one.max_percent)} %`)),
+      element("p", { class: "number" }, `${name}${one.by ? ` by ${one.by}` : ""}: ${one.rows} rows, median error ${exact_figure(one.median_percent)} %, largest ${exact_figure(one.max_percent)} %`)),
     answer.notes.slice(0, 30).map((note) => element("p", { class: "notice warning" }, clipped(note, 600))),
     element("p", { class: "small muted" }, `Sources: ${clipped(answer.sources.join(", "), 600)}`));
 }
 
-const interval = (low, high) => (low === undefined ? "–" : `${low} to ${high}`);
+const most_rows = 300;
+
+const interval = (low, high) => (low === undefined && high === undefined ? undefined : `${low ?? "–"} to ${high ?? "–"}`);
+const figure = (title, value) => ({ title, value, figure: true });
+const bounds = (title, name, unit) => figure(title, (piece) => interval(piece[`${name}_low_${unit}`], piece[`${name}_high_${unit}`]));
+
+const piece_columns = [
+  figure("from, B", (piece) => piece.from_B), figure("fitted from, B", (piece) => piece.fitted_from_B), figure("to, B", (piece) => piece.fitted_to_B), figure("rows", (piece) => piece.rows),
+  figure("start-up, us", (piece) => piece.alpha_us), bounds("interval, us", "alpha", "us"),
+  figure("per byte, ps", (piece) => piece.beta_ps_per_B), bounds("interval, ps", "beta", "ps_per_B"),
+  figure("fold per byte, ps", (piece) => piece.gamma_ps_per_B), bounds("interval, ps", "gamma", "ps_per_B"),
+  figure("rms error, %", (piece) => piece.rms_percent), figure("largest error, %", (piece) => piece.max_percent),
+];
+const series_columns = [
+  { title: "series", value: (series) => clipped([series.operation, series.algorithm, series.type, series.group, series.placement, series.note, series.in_place && "in place"].filter(Boolean).join(", "), 120) },
+  figure("block, B", (series) => series.block_B), figure("ranks", (series) => series.ranks), figure("rows", (series) => series.rows),
+  figure("median error, %", (series) => series.median_percent), figure("largest, %", (series) => series.max_percent),
+];
+const outlier_columns = [
+  { title: "series", value: (row) => `number ${row.series}` }, figure("size, B", (row) => row.size_B), figure("times the fit", (row) => row.times_fitted),
+];
+
+// A table of the columns that some row has a value for.
+function figures_table(caption, columns, rows) {
+  const used = columns.filter(({ value }) => rows.some((row) => value(row) !== undefined));
+  return table(caption, used, rows.map((row) => used.map(({ value }) => String(value(row) ?? "–"))));
+}
+
+// What a run costs once, and what was given instead of fitted.
+function once(fit) {
+  const bounds_text = interval(fit.start_low_us, fit.start_high_us);
+  return [
+    fit.start_us !== undefined && `Start of a run: ${exact_figure(fit.start_us, "start_us")}${bounds_text ? ` (${bounds_text} us)` : ""}`,
+    fit.given_start_us !== undefined && `Start of a run, as given: ${exact_figure(fit.given_start_us, "start_us")}`,
+    fit.given_gamma_ps_per_B !== undefined && `Fold per byte, as given: ${exact_figure(fit.given_gamma_ps_per_B, "gamma_ps_per_B")}`,
+  ].filter(Boolean);
+}
 
 // a + b M on a logarithmic grid of sizes; a piece rules from its size on.
 function pieces_plot(fit) {

@@ -18,11 +18,14 @@ export function setting_of(field, value) {
 
 const line_of = (words) => words.map(shell_word).join(" ");
 
-// [{title, command}] for a row; `values` has the axes' values by field, and the point's number.
-export function commands_of(table, values, point) {
+// [{title, command}] for a row, given its values by column.
+export function commands_of(table, row) {
   const { commands } = table.json;
-  if (table.kind === "collectives") return [];
+  const own = table.column("command", "note");
+  if (own) return row.get(own) ? [{ title: "This point alone", command: row.get(own) }] : [];
   if (table.kind === "results") return [];
+  const values = axis_values(table, row);
+  const point = row.get(table.column("point"));
   const found = [];
   const sweep = commands?.sweep ?? ["SWEEP"];
   if (commands?.run)
@@ -37,7 +40,7 @@ export async function row_values(table, row) {
   return new Map(table.list.map((column, index) => [column, all[index][row]]));
 }
 
-export function axis_values(table, values) {
+function axis_values(table, values) {
   return new Map(table.axis_columns.map((column) => [column.key, values.get(column)]));
 }
 
@@ -57,10 +60,8 @@ export function readout_panel() {
 
 function content_of(table, values, metric) {
   const axes = axis_values(table, values);
-  const value_of = (key) => { const column = table.column(key); return column ? values.get(column) : undefined; };
-  const point = value_of("point");
   const figures = table.figure_columns.filter((column) => values.get(column) !== null && values.get(column) !== undefined);
-  const notes = table.note_columns.filter((column) => values.get(column) !== null && values.get(column) !== undefined && !["warnings", "error", "why_not"].includes(column.key));
+  const notes = table.note_columns.filter((column) => values.get(column) !== null && values.get(column) !== undefined && !["warnings", "error", "why_not", "command"].includes(column.key));
   const heading = [...axes].map(([field, value]) => `${words_of(field.split(".").at(-1))} ${clipped(value_text(value), 60)}`).join(" · ");
   const shown = values.get(metric);
   return [
@@ -69,7 +70,7 @@ function content_of(table, values, metric) {
       ` ${words_of(metric.key)} (${short_figure(shown, metric.key)})`),
     ...problems_of(values, table),
     breakdown_of(table, values),
-    ...commands_of(table, axes, point).map(({ title, command }) => element("div", {}, element("h3", { class: "label" }, title), command_block(command))),
+    ...commands_of(table, values).map(({ title, command }) => element("div", {}, element("h3", { class: "label" }, title), command_block(command))),
     table.kind === "points" && !table.json.commands && element("p", { class: "small muted" }, "SWEEP stands for the sweep file: give it to sgdsim report too, and whole commands are shown."),
     element("details", {}, element("summary", {}, `All ${figures.length + notes.length} values`),
       element("dl", { class: "values" }, [...figures, ...notes].map((column) => [

@@ -280,7 +280,7 @@ export function timeline_view(timeline, label) {
       element("div", { class: "row no-print" }, button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("All", "Show all", () => look_at(first, last)))),
     element("div", { class: "timeline-scroll" }, place), status,
     element("p", { class: "small muted no-print" }, "Drag to move; Ctrl or Shift with the wheel, two fingers, or + and − zoom; arrow keys walk over the slices."),
-    element("details", { class: "alternative" }, element("summary", {}, "Figures of this timeline"),
+    element("details", { class: "alternative timeline-table" }, element("summary", {}, "Figures of this timeline"),
       table(`The first ${shown} of ${timeline.count} slices`, [{ title: "track" }, { title: "what" }, { title: "start, us", figure: true }, { title: "length, us", figure: true }, { title: "size, B", figure: true }],
         Array.from({ length: shown }, (_, one) => {
           const track = timeline.tracks.find((track) => track.index === timeline.track[one]);

@@ -1,0 +1,48 @@
+// `sgdsim collective`: every point names the command that gives it.
+#include <doctest/doctest.h>
+
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+
+using namespace sgdsim;
+
+TEST_CASE("collective: the command of a point gives that point") {
+  const std::string small = "topologies/data/10gbe_16.json";
+  const std::vector<std::vector<std::string>> questions = {
+      {"--sweep", "-a", "all", "-p", "2..8", "-n", "1 KiB,3 MB", "-c", small},
+      {"--sweep", "-a", "auto,nccl", "-n", "1 MiB,1 GiB", "-c", "topologies/data/dgx_h100_4.json"},
+      {"--sweep", "-a", "lp,ring", "-p", "4", "-n", "1 MB", "--alpha", "10 us", "--beta", "1 ns/B",
+       "--gamma", "0.1 ns/B", "--block", "64 KiB", "--jitter", "0.2", "--seed", "7"},
+      {"-a",       "ring",
+       "-p",       "3",
+       "-n",       "1 MB",
+       "-n",       "3 KB",
+       "-c",       small,
+       "--set",    "nic.bandwidth=2.5 Gbps",
+       "--set",    "name=it's",
+       "--option", "chunks=fractional",
+       "--start",  "0 us,5 us,2 us",
+       "--path",   "events"},
+      {"-a", "mst", "--op", "broadcast", "-p", "4", "--root", "2", "-n", "100 KB", "-c", small,
+       "--fidelity", "packet", "--transport", "dctcp packet=9000B"},
+  };
+  for (std::vector<std::string> words : questions) {
+    CAPTURE(words[2]);
+    words.insert(words.begin(), "collective");
+    words.insert(words.end(), {"--format", "json"});
+    const Ran asked = run_sgdsim(words);
+    REQUIRE_MESSAGE(asked.exit_code == 0, asked.log);
+    const Json answer = Json::parse(asked.out);
+    const Json points = answer.contains("points") ? answer["points"] : Json::array({answer});
+    std::size_t compared = 0;
+    for (const Json& point : points) {
+      if (point.contains("why_not")) continue;
+      CAPTURE(point["command"].dump());
+      const Ran ran = run_shell_line(point["command"].get<std::string>() + " --format json");
+      REQUIRE(ran.exit_code == 0);
+      CHECK(Json::parse(ran.out) == point);
+      ++compared;
+    }
+    CHECK(compared > 0);
+  }
+}
