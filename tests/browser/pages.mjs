@@ -60,8 +60,10 @@ export async function close_browser() {
 }
 
 // A page from file://, as people open it. What its console says and what it asks the network for is kept.
-export async function open_page(file, { width = 1280, height = 900, theme = "light", touch = false } = {}) {
+// `before`: a function that runs in it before its own script.
+export async function open_page(file, { width = 1280, height = 900, theme = "light", touch = false, before } = {}) {
   const context = await (await open_browser()).newContext({ viewport: { width, height }, colorScheme: theme, hasTouch: touch, permissions: [] });
+  if (before) await context.addInitScript(before);
   const page = await context.newPage();
   const problems = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) problems.push(message.text()); });

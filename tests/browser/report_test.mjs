@@ -82,6 +82,12 @@ test("one run: the timeline has the slices of --timeline, and zooms by keys, whe
 });
 
 const iteration = (point) => point.metrics.iteration_us.mean;
+// Browsers tell tasks of 50 ms and more.
+const watch_tasks = () => {
+  window.longest_task_ms = 50;
+  new PerformanceObserver((list) => { for (const task of list.getEntries()) window.longest_task_ms = Math.max(window.longest_task_ms, task.duration); }).observe({ type: "longtask", buffered: true });
+};
+
 const better = (a, b) => (iteration(b) < iteration(a) ? b : a);
 
 test("a sweep: winners, curves and map equal the JSON, with the command of each point", { skip }, async () => {
@@ -262,12 +268,17 @@ test("a hundred thousand points: first paint within a second, every interaction 
   sgdsim(["report", file_in("many.jsonl"), experiment, "--set", "fidelity=closed_form", ...axes, "--out", file_in("many.html")]);
   assert.ok(statSync(file_in("many.html")).size < 15_000_000, String(statSync(file_in("many.html")).size));
   await open_browser();
-  const page = await open_page(file_in("many.html"));
-  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
-  await page.waitForSelector("html[data-idle=true]", { timeout: 30_000 });
-  const ready = await page.evaluate(() => performance.getEntriesByName("ready")[0].startTime);
-  const times = { paint, ready };
-  // The least of some: other work on the machine is not the page's.
+  // From the first paint until all stands nothing keeps a click waiting longer than the longest task. The
+  // least of some loads, here and below: other work on the machine is not the page's.
+  const times = { paint: Infinity, ready: Infinity, "longest task": Infinity };
+  let page;
+  for (let load = 0; load < 4; ++load) {
+    await page?.context().close();
+    page = await open_page(file_in("many.html"), { before: watch_tasks });
+    await page.waitForSelector("html[data-idle=true]", { timeout: 30_000 });
+    const [paint, ready, longest] = await page.evaluate(() => [performance.getEntriesByName("first-contentful-paint")[0].startTime, performance.getEntriesByName("ready")[0].startTime, window.longest_task_ms]);
+    for (const [name, time] of Object.entries({ paint, ready, "longest task": longest })) times[name] = Math.min(times[name], time);
+  }
   const act = async (name, action) => { times[name] = Infinity; for (let run = 0; run < 5; ++run) times[name] = Math.min(times[name], await time_of(page, action)); };
   await act("another figure", () => { const select = document.querySelector("#table-0-curves select"); select.value = select.value === "metrics.speedup" ? "metrics.iteration_us.mean" : "metrics.speedup"; select.dispatchEvent(new Event("change")); });
   await act("another bandwidth", () => { const select = document.querySelectorAll("#table-0-curves select")[3]; select.value = select.value === "7" ? "8" : "7"; select.dispatchEvent(new Event("change")); });

@@ -58,15 +58,62 @@ test("every figure equals the command's, after every move", { skip }, async () =
   clean(page);
 });
 
-test("a slider is followed by a new map within 100 ms", { skip }, async () => {
+// Milliseconds from a key on a slider (when the browser got it) until the frame after the new map is drawn.
+async function time_to_map(page, slider, key) {
+  const time = page.evaluate((slider) => new Promise((resume) => {
+    let pressed = 0;
+    document.getElementById(`slider-${slider}`).addEventListener("input", (event) => { pressed = event.timeStamp; }, { once: true });
+    new MutationObserver((_, observer) => {
+      observer.disconnect();
+      requestAnimationFrame(() => setTimeout(() => resume(performance.now() - pressed)));
+    }).observe(document.querySelector("[data-milliseconds]"), { attributes: true });
+  }), slider);
+  await page.focus(`#slider-${slider}`);
+  await page.keyboard.press(key);
+  const taken = await time;
+  await settled(page);
+  return taken;
+}
+
+test("a slider is followed by a painted map within 100 ms", { skip }, async () => {
   const page = await open_page(file);
+  await settled(page);
+  // 161 tensors, eight strategies: the question of the bar.
+  assert.match(await page.locator("[data-milliseconds]").textContent(), /^448 points in /);
+  assert.equal(await page.locator("label.field:has-text('Trace') select").inputValue(), "traces/data/resnet50_v100.json");
   const times = [];
-  for (let turn = 0; turn < 12; ++turn) {  // the first ones run before the browser has optimised the code
-    await moved(page, "latency", turn % 2 === 0 ? 1 : -1);
-    times.push(Number(await page.locator("[data-milliseconds]").getAttribute("data-milliseconds")));
-  }
-  console.log(`    maps took ${times.map((time) => time.toFixed(0)).join(", ")} ms`);
-  assert.ok(Math.min(...times) < most_ms, String(times));
+  for (let turn = 0; turn < 20; ++turn)  // the first ones run before the browser has optimised the code
+    times.push(await time_to_map(page, "latency", turn % 2 === 0 ? "ArrowRight" : "ArrowLeft"));
+  const sorted = times.slice(8).sort((a, b) => a - b);
+  console.log(`    from key to painted map: ${times.map((time) => time.toFixed(0)).join(", ")} ms; of the last 12 the least ${sorted[0].toFixed(0)}, the median ${sorted[6].toFixed(0)}`);
+  // The least: what else runs on the machine (tests beside this one, too) is not the page's.
+  assert.ok(sorted[0] < most_ms, String(times));
+  clean(page);
+});
+
+test("packets: one experiment, no map; what a newer question makes useless is ended", { skip }, async () => {
+  const page = await open_page(file);
+  const nodes = async (count) => { await page.fill("input[aria-label='Nodes, as text']", String(count)); await page.keyboard.press("Enter"); };
+  await nodes(4);
+  await page.selectOption("label.field:has-text('Fidelity') select", "packet");
+  await settled(page);
+  assert.equal(await iteration_ps(page), String(native(await command(page)).iteration_ps));
+  assert.equal(await page.locator("table.map").count(), 0);
+  assert.equal(await page.locator("main p:has-text('Packets take a second and more')").count(), 3);
+  // 1,024 nodes take most of a minute; the next question does not wait for them.
+  await nodes(1024);
+  await page.waitForTimeout(1500);
+  assert.ok((await page.locator(".busy").count()) > 0);
+  const before = Date.now();
+  await nodes(2);
+  await settled(page);
+  assert.ok(Date.now() - before < 20_000);
+  assert.match(await command(page), /cluster\.nodes=2 .*fidelity=packet/);
+  assert.equal(await iteration_ps(page), String(native(await command(page)).iteration_ps));
+  await page.selectOption("label.field:has-text('Fidelity') select", "closed_form");
+  await page.waitForSelector("table.map");
+  await settled(page);
+  assert.equal(await page.locator(".notice.bad").count(), 0);
   clean(page);
 });
 

@@ -2,15 +2,19 @@
 //
 // Columns say their values as shortly as they can (app/report/columns.h); here they become arrays, one
 // value per row, and axes places in a sorted list of their values.
+import { bytes_of_base64 } from "../common/base64.js";
 import { quantity_of } from "../common/figures.js";
 
 // What app/report/packing.h has deflated, or the value itself.
 export async function unpacked(value) {
   if (value === null || typeof value !== "object" || typeof value.deflated !== "string") return value;
-  const bytes = Uint8Array.from(atob(value.deflated), (letter) => letter.charCodeAt(0));
+  const bytes = bytes_of_base64(value.deflated);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }
+
+// Lets the browser answer a click or a key: what takes long is done a piece at a time.
+export const breathe = () => new Promise((resume) => { setTimeout(resume); });
 
 export function read_data() {
   return JSON.parse(document.getElementById("data").textContent);
@@ -70,13 +74,21 @@ export class Table {
 
   async axis(column) {
     const key = `axis ${column.place}`;
-    if (!this.cache.has(key)) this.cache.set(key, this.values(column).then((values) => axis_of(column.key, values)));
+    if (!this.cache.has(key)) this.cache.set(key, this.read_axis(column));
     return this.cache.get(key);
+  }
+
+  async read_axis(column) {
+    if (!("dictionary" in column)) {
+      const { values, places } = different_values(await this.values(column));
+      return axis_of(column.key, values, places);
+    }
+    const [values, places] = await Promise.all([unpacked(column.dictionary), unpacked(column.places)]);
+    return axis_of(column.key, values, Uint32Array.from(places));
   }
 }
 
-// {key, values, texts, numbers (or null), places: one per row}, the values in growing order.
-function axis_of(key, rows) {
+function different_values(rows) {
   const place_of = new Map();
   const values = [];
   const places = new Uint32Array(rows.length);
@@ -91,6 +103,11 @@ function axis_of(key, rows) {
     }
     places[row] = place;
   }
+  return { values, places };
+}
+
+// {key, values, texts, numbers (or null), places: one per row}, the values in growing order.
+function axis_of(key, values, places) {
   const quantities = values.map(quantity_of);
   const is_scale = values.length > 0 && quantities.every((one) => one && one.kind === quantities[0].kind);
   if (!is_scale) return { key, values, texts: values.map(value_text), numbers: null, places };

@@ -5,7 +5,7 @@ import { curve_plot } from "../common/plot.js";
 import { series_variable } from "../common/theme.js";
 import { tip_in } from "../common/tip.js";
 import { iteration_parts, stacked_bars } from "./bars.js";
-import { is_gain, short_names } from "./data.js";
+import { breathe, is_gain, short_names } from "./data.js";
 import { map_plot } from "./map.js";
 import { points_table } from "./points_table.js";
 import { commands_of, readout_panel, row_values } from "./readout.js";
@@ -14,19 +14,24 @@ import { best_of_all, best_rows, first_choices, spans_decade, strength_of, winne
 const most_series = 24;
 const most_cells = 400;  // of an axis of the map
 
+// Functions that make the parts of the page for a table, each null where it has nothing to show.
 export async function explore_sections(table) {
-  const axes = (await Promise.all(table.axis_columns.map((column) => table.axis(column)))).filter((axis) => axis.values.length > 1);
+  const axes = [];
+  for (const column of table.axis_columns) {
+    await breathe();
+    const axis = await table.axis(column);
+    if (axis.values.length > 1) axes.push(axis);
+  }
   const names = short_names(axes.map((axis) => axis.key));
   axes.forEach((axis, index) => { axis.name = words_of(names[index]); axis.unit = unit_of(axis.key); });
   const metrics = [];
   for (const column of table.figure_columns) if (!("constant" in column) || metrics.length === 0) metrics.push(column);
   const metric = ["metrics.iteration_us.mean", "metrics.iteration_us", "time_us"].map((key) => table.column(key)).find(Boolean) ?? metrics[0];
-  if (!metric || axes.length === 0) return [await points_table(table, null)];
+  if (!metric || axes.length === 0) return [() => points_table(table, null)];
   const view = { table, axes, metrics: metrics.includes(metric) ? metrics : [metric, ...metrics], metric, numbers: await table.numbers(metric), ...first_choices(axes), fixed: new Map() };
   for (const axis of axes) view.fixed.set(axis, Math.floor((axis.values.length - 1) / 2));
   view.reread = async (key) => { view.metric = view.metrics.find((column) => column.key === key); view.numbers = await table.numbers(view.metric); };
-  const all = [winners_card(view), curves_card(view), map_card(view), breakdown_card(view), await points_table(table, view)];
-  return all.filter(Boolean);
+  return [winners_card, curves_card, map_card, breakdown_card, () => points_table(table, view)].map((make) => () => make(view));
 }
 
 const metric_text = (column) => `${words_of(column.key)}${unit_of(column.key) ? ` (${unit_of(column.key)})` : ""}`;

@@ -1,7 +1,7 @@
 // The report: reads the data that stands in the page and puts its parts together.
 import { clipped, command_block, element } from "../common/dom.js";
 import { theme_switch } from "../common/theme.js";
-import { Table, read_data, unpacked } from "./data.js";
+import { Table, breathe, read_data, unpacked } from "./data.js";
 import { document_sections } from "./documents.js";
 import { explore_sections } from "./explore.js";
 import { json_tree } from "./json_view.js";
@@ -64,7 +64,17 @@ async function show() {
   const groups = [];
   const add = (cards) => { groups.push(cards); main.append(...cards); };
   add([asked_card(data, tables, documents, timelines)]);
-  for (const table of tables) add(await explore_sections(table));
+  for (const table of tables) {
+    const cards = [];
+    groups.push(cards);
+    for (const make of await explore_sections(table)) {
+      await breathe();
+      const card = await make();
+      if (!card) continue;
+      cards.push(card);
+      main.append(card);
+    }
+  }
   for (const one of documents) add(document_sections(one, data.asked, timelines));
   for (const timeline of timelines.filter((one) => !documents.some((other) => other.value.id === one.config))) {
     const place = timelines.indexOf(timeline);

@@ -1,14 +1,24 @@
 // The simulator behind promises. It runs in a thread of its own, so that the page answers while it
 // works; a question that takes too long is ended with its thread, and a new thread gets the same files.
+import { bytes_of_base64 } from "../common/base64.js";
 
-export class Stopped extends Error {}
+// What ran was ended: by the reader, or to make room for newer questions.
+class Stopped extends Error {
+  constructor(by_reader) {
+    super("stopped");
+    this.by_reader = by_reader;
+  }
+}
+
+const most_ms = 1000;  // that a newer question waits for an older one
 
 async function unpacked(id) {
-  const packed = Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (letter) => letter.charCodeAt(0));
+  const packed = bytes_of_base64(document.getElementById(id).textContent.trim());
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-// `ask(question)` and `add_file(name, bytes)` give {answer, milliseconds}; `stop()` ends what runs.
+// `ask(question)` and `add_file(name, bytes)` give {answer, milliseconds}; `stop()` ends what runs;
+// `make_room()` does if it has run for a second.
 export async function start_engine() {
   const source = URL.createObjectURL(new Blob([await unpacked("worker")], { type: "text/javascript" }));
   const module = await WebAssembly.compile(await unpacked("program"));
@@ -16,10 +26,12 @@ export async function start_engine() {
   let worker = null;
   let waiting = new Map();
   let last = 0;
+  let since = 0;  // when the question that runs was begun
 
   function send(message, transfer = []) {
     return new Promise((resolve, reject) => {
       const number = ++last;
+      if (waiting.size === 0) since = performance.now();
       waiting.set(number, { resolve, reject });
       worker.postMessage({ ...message, number }, transfer);
     });
@@ -30,20 +42,21 @@ export async function start_engine() {
     worker.onmessage = ({ data }) => {
       const { resolve } = waiting.get(data.number);
       waiting.delete(data.number);
+      since = performance.now();
       resolve({ answer: JSON.parse(data.text), milliseconds: data.milliseconds ?? 0 });
-      if (data.is_broken) restart();
+      if (data.is_broken) restart(true);
     };
-    worker.onerror = () => restart();
+    worker.onerror = () => restart(true);
     send({ module });
     for (const [name, bytes] of files) send({ name, bytes });
   }
 
-  function restart() {
+  function restart(by_reader) {
     worker.terminate();
     const ended = waiting;
     waiting = new Map();
     begin();
-    for (const { reject } of ended.values()) reject(new Stopped("stopped"));
+    for (const { reject } of ended.values()) reject(new Stopped(by_reader));
   }
 
   begin();
@@ -54,40 +67,54 @@ export async function start_engine() {
       if (!answer.error) files.set(name, bytes);
       return answer;
     },
-    stop: restart,
+    stop: () => restart(true),
+    make_room() { if (waiting.size > 0 && performance.now() - since > most_ms) restart(false); },
   };
 }
 
 // Of every kind of question only the newest matters: one is being answered, one waits, the others are
-// dropped. `use(answer, milliseconds)` is called for each that is answered.
+// dropped. `use(answer, milliseconds)` is called for each that is answered; a question that is null asks
+// for nothing any more.
 export function newest(engine, use, on_change) {
+  let wanted = "null";  // the newest question, as text
   let running = false;
   let next = null;
-  let last_key = null;
+
+  async function answer_of(question) {
+    try {
+      return await engine.ask(question);
+    } catch (problem) {
+      if (!(problem instanceof Stopped)) throw problem;
+      return problem.by_reader ? { answer: { error: "stopped before it was done", exit: 130 }, milliseconds: 0 } : null;
+    }
+  }
+
   async function work() {
     running = true;
     on_change(true);
     while (next !== null) {
-      const { question, key } = next;
+      const text = next;
       next = null;
-      try {
-        const { answer, milliseconds } = await engine.ask(question);
-        if (next === null || !answer.error) use(answer, milliseconds);
-      } catch (problem) {
-        if (!(problem instanceof Stopped)) throw problem;
-        last_key = null;
-        use({ error: "stopped before it was done", exit: 130 }, 0);
+      const reply = await answer_of(JSON.parse(text));
+      if (wanted === "null") continue;
+      if (reply === null) {  // it made room for others, and is asked again if nothing newer is
+        next ??= text;
+        continue;
       }
-      if (next !== null && next.key === key) next = null;
+      const { answer, milliseconds } = reply;
+      if (answer.exit === 130 && next === null) wanted = "";  // whoever asks the same again gets an answer
+      if (next === null || !answer.error) use(answer, milliseconds);
+      if (next === text) next = null;
     }
     running = false;
     on_change(false);
   }
+
   return (question) => {
-    const key = JSON.stringify(question);
-    if (key === last_key) return;
-    last_key = key;
-    next = { question, key };
+    const text = JSON.stringify(question);
+    if (text === wanted) return;
+    wanted = text;
+    next = question && text;
     if (!running) work();
   };
 }

@@ -20,8 +20,9 @@ const curve_nodes = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const largest_link_B = 200_000;  // of a file that goes into the link
 const fidelities = [
   ["closed_form", "closed form: the published formula"], ["message", "message: every message of every worker"],
-  ["flow", "flow: links are shared max-min fairly"],
+  ["flow", "flow: links are shared max-min fairly"], ["packet", "packet: queues, marks and drops"],
 ];
+const too_slow = "Packets take a second and more for one experiment; sgdsim sweep and sgdsim plan compare many.";
 
 async function start() {
   const page = document.getElementById("page");
@@ -154,19 +155,38 @@ async function page_of(engine, catalogue, from_link) {
     map.mark({ row: place_of(axes[0]), column: place_of(axes[1]) });
   }
 
+  // The newest answers come first: of one experiment, then the map.
   function show() {
     show_controls();
+    engine.make_room();
     const input = input_of(state, imports);
     ask_run({ ask: "run", input });
+    if (is_of_packets(input.settings)) {
+      axes = null;
+      for (const [ask, view] of [[ask_map, map], [ask_curves, curves], [ask_plan, plan]]) nothing(ask, view, too_slow);
+    } else {
+      ask_many();
+    }
     ask_timeline({ ask: "timeline", input });
-    axes = map_axes();
-    if (axes) ask_map(grid_question(axes));
-    else map.nothing("This cluster lists its links one by one; a map needs network cards that are alike.");
-    if (axes?.[0].name === "nodes") ask_curves(grid_question([{ name: "nodes", values: curve_nodes }]));
-    else curves.nothing("The number of nodes of this cluster follows from its shape; there is nothing to scale.");
-    ask_plan({ ask: "plan", input: input_of(state, new Map()) });
     mark();
     remember();
+  }
+
+  function nothing(ask, view, sentence) {
+    ask(null);
+    view.nothing(sentence);
+  }
+
+  const is_of_packets = (settings) =>
+    (settings.findLast((one) => one.startsWith("fidelity="))?.slice(9) ?? own.experiments.find((one) => one.file === state.experiment)?.json.fidelity) === "packet";
+
+  function ask_many() {
+    axes = map_axes();
+    if (axes) ask_map(grid_question(axes));
+    else nothing(ask_map, map, "This cluster lists its links one by one; a map needs network cards that are alike.");
+    if (axes?.[0].name === "nodes") ask_curves(grid_question([{ name: "nodes", values: curve_nodes }]));
+    else nothing(ask_curves, curves, "The number of nodes of this cluster follows from its shape; there is nothing to scale.");
+    ask_plan({ ask: "plan", input: input_of(state, new Map()) });
   }
 
   let planned = 0;

@@ -21,5 +21,6 @@ export function plan_view(on_pick) {
           : [pick(plan.strategy), element("span", { title: `${plan.iteration_ps} ps` }, short_duration(plan.iteration_us, 5)), short_duration(plan.exposed_us, 4),
             String(plan.groups.length), plan.iteration_us === best ? "–" : `+${rounded(100 * (plan.iteration_us / best - 1), 3)} %`]))));
     },
+    nothing: (sentence) => replace_children(body, element("p", { class: "muted" }, sentence)),
   };
 }

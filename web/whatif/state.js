@@ -1,4 +1,5 @@
 // What the page is asked, as one flat object; in the link after #, and as settings of the command line.
+import { bytes_of_base64 } from "../common/base64.js";
 
 export const shipped = {
   experiment: "traces/data/resnet50_v100.json",
@@ -91,6 +92,5 @@ async function packed(bytes) {
 }
 
 async function unpacked(text) {
-  const letters = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  return through(Uint8Array.from(letters, (letter) => letter.charCodeAt(0)), new DecompressionStream("deflate-raw"));
+  return through(bytes_of_base64(text.replaceAll("-", "+").replaceAll("_", "/")), new DecompressionStream("deflate-raw"));
 }
