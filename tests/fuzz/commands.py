@@ -29,6 +29,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -189,12 +190,43 @@ class Seeds:
         self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case", "traffic", "jobs", "model", "gpu")
                      for path in self.files.get(kind, [])}
         self.help = {}
+        self.answers, self.lock = {}, threading.Lock()
+
+    def answer(self, program, kind):
+        """What the program prints for ANSWERS[kind], as text."""
+        with self.lock:
+            if kind not in self.answers:
+                done = subprocess.run([program, *ANSWERS[kind]], capture_output=True, text=True, timeout=600, cwd=ROOT)
+                if done.returncode not in (0, 5):
+                    raise RuntimeError(f"sgdsim {shlex.join(ANSWERS[kind])}: {done.stderr}")
+                self.answers[kind] = done.stdout
+            return self.answers[kind]
 
     def options_of(self, program, command):
         if command not in self.help:
             text = subprocess.run([program, *command.split(), "--help"], capture_output=True, text=True, timeout=60).stdout
             self.help[command] = re.findall(r"^\s+(?:-\w,)?(--[A-Za-z0-9-]+)", text, re.M)
         return self.help[command]
+
+
+# Answers that a report shows: what the program prints for these, once per run of this script.
+ANSWERS = {
+    "result": ["run", "app/experiments/googlenet_k80.json", "--set", "iterations=2", "--format", "json"],
+    "servers": ["run", "app/experiments/resnet50_servers_18.json", "--format", "json"],
+    "timeline": ["run", "app/experiments/googlenet_k80.json", "--timeline", "-", "--set", "cluster.nodes=2", "--format", "json", "--out", "/dev/null"],
+    "points": ["sweep", "app/experiments/googlenet_k80.json", "--axis", "cluster.nodes=2,4,8", "--axis", "strategy=wfbp,ddp", "--quiet"],
+    "best": ["sweep", "app/sweeps/nodes_bandwidth.json", "--minimize", "metrics.iteration_us", "--format", "json"],
+    "plan": ["plan", "app/experiments/googlenet_k80.json", "--also", "compression=truncate16", "--format", "json"],
+    "tune": ["tune", "app/experiments/googlenet_k80.json", "--axis", "strategy=wfbp,optimal", "--format", "json"],
+    "collective": ["collective", "-a", "auto", "-n", "1 MiB", "-c", "topologies/data/dgx_h100_4.json", "--format", "json"],
+    "collectives": ["collective", "--sweep", "-a", "ring,mst", "-p", "2..8", "-n", "1 KiB,1 MB", "-c", "topologies/data/10gbe_16.json", "--format", "json"],
+    "fit": ["fit", "tests/data/nccl_tests.log", "--format", "json"],
+    "validation": ["validate", "models/strategy/data/pytorch_ddp_dgx1.json", "--rows", "--format", "json"],
+    "advice": ["advise", "traces/data/googlenet_k80.json", "-c", "topologies/data/10gbe_16.json", "--format", "json"],
+    "layouts": ["layout", "llama3.1_8b", "--gpus", "8", "-c", "topologies/data/dgx_h100_4.json", "--format", "json"],
+}
+HOSTILE_NAMES = ["</script><script>fuzz_pwned()</script>", "<!--<script>", "\"><img src=x onerror=alert(1)>", "' --out x", "$(touch fuzz_pwned)", "&amp;&#60;",
+                 "\u202e\u2028\u2029", "\U0001F4A5" * 40, "x" * 200, "-rf", "__proto__", "constructor", "/* data */", "$&$1", "\\u003c", " ", ".json"]
 
 
 TABLE = "index,name,params,fwd_us,bwd_us\n0,conv1,9408,120.5,260\n1,fc,2048000,40,90\n2,pool,0,3,0\n"
@@ -220,7 +252,8 @@ FIELDS = {
 class Input:
     """One command line and the folder with its files."""
 
-    def __init__(self, seeds, program, seed, number, folder):
+    def __init__(self, seeds, program, seed, number, folder, kind=None):
+        self.kind = kind
         self.dice = random.Random(f"{seed}.{number}")
         self.seeds, self.program, self.number, self.folder = seeds, program, number, folder
         self.made = 0
@@ -299,6 +332,51 @@ class Input:
             data = mutate_bytes(dice, data)
         return self.save(kind, data)
 
+    def hostile_object(self, document):
+        """With a name that is markup, a path or a word of JavaScript in place of some text or key."""
+        spots = [path for path in places(document) if path and isinstance(at(document, path), str)]
+        for path in self.dice.sample(spots, min(len(spots), self.dice.choice([0, 1, 1, 5]))):
+            at(document, path[:-1])[path[-1]] = self.dice.choice(HOSTILE_NAMES)
+        holders = [document] + [at(document, path) for path in places(document) if isinstance(at(document, path), dict)]
+        if self.dice.random() < 0.2:
+            self.dice.choice(holders)[self.dice.choice(HOSTILE_NAMES)] = hostile_scalar(self.dice)
+        return document
+
+    def answer_file(self, kind):
+        """An answer of the program, mostly changed, in a file whose name may be hostile."""
+        dice = self.dice
+        text = self.seeds.answer(self.program, kind)
+        if dice.random() < 0.5:
+            made = []
+            lines = text.splitlines() if kind == "points" else [text]
+            for line in lines:
+                document = json.loads(line)
+                if dice.random() < 0.5:
+                    document = self.hostile_object(document)
+                if dice.random() < (0.2 if kind == "points" else 0.6):
+                    document = mutate_json(dice, document, [document])
+                made.append(json.dumps(document, ensure_ascii=dice.random() < 0.5))
+            text = "\n".join(made) + "\n"
+        if dice.random() < 0.15:
+            text = mutate_lines(dice, text)
+        data = text.encode("utf-8", "surrogatepass")
+        if dice.random() < 0.1:
+            data = mutate_bytes(dice, data)
+        name = dice.choice(HOSTILE_NAMES).replace("/", "_") if dice.random() < 0.3 else f"{kind}.json"
+        return self.save(name, data)
+
+    def report(self):
+        dice = self.dice
+        files = [self.answer_file(dice.choice(sorted(ANSWERS))) for _ in range(dice.choice([1, 1, 1, 2, 3]))]
+        if dice.random() < 0.3:
+            files.append(self.json_file(dice.choice(["experiment", "sweep"]), mutate=dice.random() < 0.3))
+        if dice.random() < 0.1:  # the sweep that was asked
+            files = [self.answer_file("points"), str(ROOT / "app/experiments/googlenet_k80.json")]
+            files += ["--axis", "cluster.nodes=2,4,8", "--axis", "strategy=wfbp,ddp"]
+        title = ["--title=" + dice.choice(HOSTILE_NAMES)] if dice.random() < 0.4 else []
+        out = ["--out", str(self.folder / "page.html")] if dice.random() < 0.3 else []
+        return ["report", *files, *title, *out, *self.options("report", 1)]
+
     def setting(self):
         field = self.dice.choice(sorted(FIELDS))
         value = self.dice.choice(FIELDS[field]) if self.dice.random() < 0.75 else str(hostile_scalar(self.dice))
@@ -371,8 +449,9 @@ class Input:
 
     def command(self):
         dice = self.dice
-        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "jobs", "layout", "model", "other"],
-                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 5, 3, 3])[0]
+        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "jobs", "layout", "model", "report", "other"],
+                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 5, 3, 6, 3])[0]
+        kind = self.kind or kind
         light = ["--set", "iterations=2"] if dice.random() < 0.5 else []
         if kind in ("run", "plan"):
             return [kind, self.json_file("experiment"), *light, *self.options(kind)]
@@ -391,6 +470,8 @@ class Input:
             words = ["replay", self.text_file("goal")] if dice.random() < 0.6 else ["replay", *self.chakra_files()]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.4 else ["--L", self.value_of("--L"), "--G", self.value_of("--G")]
             return words + self.options("replay")
+        if kind == "report":
+            return self.report()
         if kind == "layout":
             return ["layout", self.json_file("model"), "--cluster", self.json_file("cluster"), *self.options("layout", 4)]
         if kind == "model":
@@ -443,6 +524,20 @@ def cannot_be(node, path="", warned=False):
         if leaf == "efficiency" and node > 1 + 1e-9 and not warned:
             found.append(f"{path} is {node}")
     return found
+
+
+def page_fault(page):
+    """What is wrong with a page of sgdsim report: its markup must be the template's, whatever the data says."""
+    text = page.decode("utf-8", "replace")
+    if page != text.encode("utf-8"):
+        return "the page is not UTF-8"
+    if text.count("<script") != 2 or text.count("</script>") != 2 or "<img" in text:
+        return "the page has markup that is not the template's"
+    try:
+        json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1], parse_constant=lambda name: 1 / 0)
+    except (ValueError, TypeError, ZeroDivisionError, RecursionError) as error:
+        return f"the data of the page is no JSON: {error}"
+    return None
 
 
 def limits():
@@ -498,6 +593,8 @@ def judge(code, out, err):
         if max(map(len, lines), default=0) > 2000:
             return "a line of more than 2,000 characters"
         return None
+    if code == 0 and out.startswith(b"<!DOCTYPE html>"):
+        return page_fault(out)
     if code == 0 and out[:1] in (b"{", b"["):
         try:
             found = []
@@ -524,11 +621,14 @@ def try_one(job):
     seeds, arguments, number, work = job
     folder = Path(tempfile.mkdtemp(dir=work))
     try:
-        one = Input(seeds, arguments.program, arguments.seed, number, folder)
+        one = Input(seeds, arguments.program, arguments.seed, number, folder, arguments.kind)
         words = [word.replace("\x00", "") for word in one.words]
         words = [word.encode("utf-8", "surrogatepass")[:120000] for word in words]
         code, out, err, seconds, size = play(arguments.program, words, folder, 6 * arguments.most_seconds)
         fault = judge(code, out, err) if code is not None else None
+        made = folder / "page.html"
+        if fault is None and code == 0 and made.exists():
+            fault = page_fault(made.read_bytes())
         if fault is None and (code is None or seconds > arguments.most_seconds or size > MOST_BYTES):
             fast = arguments.fast or arguments.program
             code, out, err, seconds, size = play(fast, words, folder, 3 * arguments.most_seconds)
@@ -557,6 +657,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000, help="inputs")
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    parser.add_argument("--kind", help="commands of this kind only, as report")
     parser.add_argument("--only", type=int, help="this input alone")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start no more inputs after this time")
     parser.add_argument("--most-seconds", type=float, default=20, help="of processor time that one input may take")

@@ -2,8 +2,10 @@
 // picosecond and the last digit of every other figure, and errors in the same words. What runs
 // natively is the very command that the page shows.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { random_experiments } from "./random_experiments.mjs";
@@ -23,13 +25,20 @@ const program = await start_program();
 const catalogue = program.ask({ ask: "catalogue" });
 const mark = "@@@ ";
 
-// The answers of many commands from one shell: [{code, out, log}].
-function run_all(commands) {
-  const script = ['sgdsim() { "$SGDSIM" "$@"; }',
-    ...commands.map((command) => `${command} 2>"$LOG"; code=$?; echo; echo "${mark}$code"; cat "$LOG"; echo; echo "${mark}log"`)].join("\n");
-  const log = join(process.env.TMPDIR ?? "/tmp", `sgdsim-compare-${process.pid}`);
-  const ran = spawnSync("sh", { cwd: root, input: script, encoding: "utf8", maxBuffer: 1 << 30, env: { ...process.env, SGDSIM: native, LOG: log } });
-  const parts = ran.stdout.split(new RegExp(`\n${mark}(\\w+)\n`));
+const folder = mkdtempSync(join(tmpdir(), "sgdsim-compare-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+// The answers of many commands from one shell: [{code, out, log}]. It runs beside the page's program, and
+// writes to a file, because nobody empties a pipe meanwhile.
+async function run_all(commands) {
+  const [script, answers, log] = ["script", "answers", "log"].map((name) => join(folder, name));
+  writeFileSync(script, ['sgdsim() { "$SGDSIM" "$@"; }',
+    ...commands.map((command) => `${command} 2>"$LOG"; code=$?; echo; echo "${mark}$code"; cat "$LOG"; echo; echo "${mark}log"`)].join("\n"));
+  const output = openSync(answers, "w");
+  const shell = spawn("sh", [script], { cwd: root, stdio: ["ignore", output, "inherit"], env: { ...process.env, SGDSIM: native, LOG: log } });
+  closeSync(output);
+  await once(shell, "exit");
+  const parts = readFileSync(answers, "utf8").split(new RegExp(`\n${mark}(\\w+)\n`));
   return commands.map((_, index) => ({ out: parts[4 * index], code: Number(parts[4 * index + 1]), log: parts[4 * index + 2] }));
 }
 
@@ -39,28 +48,44 @@ const without_tool = ({ tool, ...rest }) => rest;
 let equal = 0;
 let refused = 0;
 let jittered = 0;
+let packets = 0;
+
+function compare(input, answer, command, { out, code, log }) {
+  if (answer.error) {
+    ++refused;
+    assert.equal(code, answer.exit, command);
+    assert.equal(log.trim().split("\n").at(-1), `sgdsim: ${answer.error}`, command);
+    return;
+  }
+  assert.equal(code, 0, `${command}\n${log}`);
+  assert.deepEqual(without_tool(answer.result), without_tool(JSON.parse(out)), command);
+  ++equal;
+  jittered += command.includes("jitter") ? 1 : 0;
+  packets += answer.result.fidelity === "packet" ? 1 : 0;
+}
+
+// A refused question has no command: the page shows the error instead. This one only carries the same words.
+const quoted = (word) => `'${word.replaceAll("'", "'\\''")}'`;
+const command_of = ({ experiment, cluster, settings }) =>
+  `sgdsim run --format json ${experiment} --cluster=${cluster} ${settings.map((setting) => `--set ${quoted(setting)}`).join(" ")}`;
+
 const experiments = random_experiments(catalogue, 18);
-while (equal < wanted) {
+function next_batch() {
   const inputs = Array.from({ length: 50 }, () => experiments.next().value);
   const answers = inputs.map((input) => program.ask({ ask: "run", input }));
-  // A refused question has no command: the page shows the error instead. This one only carries the same words.
-  const quoted = (word) => `'${word.replaceAll("'", "'\\''")}'`;
-  const commands = answers.map((answer, index) => answer.command ??
-    `sgdsim run --format json ${inputs[index].experiment} --cluster=${inputs[index].cluster} ${inputs[index].settings.map((setting) => `--set ${quoted(setting)}`).join(" ")}`);
-  run_all(commands).forEach(({ out, code, log }, index) => {
-    const answer = answers[index];
-    if (answer.error) {
-      ++refused;
-      assert.equal(code, answer.exit, commands[index]);
-      assert.equal(log.trim().split("\n").at(-1), `sgdsim: ${answer.error}`, commands[index]);
-      return;
-    }
-    assert.equal(code, 0, `${commands[index]}\n${log}`);
-    assert.deepEqual(without_tool(answer.result), without_tool(JSON.parse(out)), commands[index]);
-    ++equal;
-    if (commands[index].includes("jitter")) ++jittered;
-  });
+  return { inputs, answers, commands: answers.map((answer, index) => answer.command ?? command_of(inputs[index])) };
+}
+
+let batch = next_batch();
+while (equal < wanted) {
+  const { inputs, answers, commands } = batch;
+  const running = run_all(commands);
+  await new Promise((resume) => setTimeout(resume));  // the shell is started before this thread is busy
+  if (equal + 50 < wanted) batch = next_batch();
+  else batch = null;
+  (await running).forEach((ran, index) => compare(inputs[index], answers[index], commands[index], ran));
+  batch ??= equal < wanted ? next_batch() : null;
   console.log(`${equal} of ${wanted} equal, ${refused} refused in the same words`);
 }
-assert.ok(refused > 0, "some experiments must be refused, so that errors are compared, too");
-console.log(`${equal} experiments equal to the last digit (${jittered} of them with jitter), ${refused} refused in the same words`);
+assert.ok(refused > 0 && jittered > 0 && packets > 0, "errors, jitter and packets must have been compared");
+console.log(`${equal} experiments equal to the last digit (${jittered} of them with jitter, ${packets} of packets), ${refused} refused in the same words`);

@@ -12,13 +12,17 @@ export const iteration_parts = [
 ];
 
 // `rows`: [{label, values: {key: number}, total, note, command}]; `parts` as above. With `on_pick` labels are
-// buttons.
+// buttons, and the first row is the chosen one.
 export function stacked_bars(caption, parts, rows, { total_key = "total_us", with_table = true, on_pick } = {}) {
   const used = parts.filter((part) => rows.some((row) => row.values[part.key] > 0));
   const widest = Math.max(...rows.map((row) => row.total ?? 0), 0) || 1;
   const legend = element("ul", { class: "legend", "aria-hidden": "true" }, used.map((part) =>
     element("li", { class: "small" }, element("span", { class: "swatch", style: { background: part.colour } }), part.name)));
-  const list = element("div", { class: "bars" }, rows.map((row) => bar(row, used, widest, total_key, on_pick)));
+  const list = element("div", { class: "bars" }, rows.map((row) => bar(row, used, widest, total_key, on_pick && ((button) => {
+    for (const other of list.querySelectorAll("button")) other.setAttribute("aria-pressed", other === button ? "true" : "false");
+    on_pick(row);
+  }))));
+  list.querySelector("button")?.setAttribute("aria-pressed", "true");
   const figures = element("details", { class: "alternative" }, element("summary", {}, "Figures of these bars"),
     table(caption, [{ title: "" }, ...used.map((part) => ({ title: `${part.name}, ${unit_word(part.key)}`, figure: true })), { title: `sum, ${unit_word(total_key)}`, figure: true }],
       rows.map((row) => [clipped(row.label, 200), ...used.map((part) => plain(row.values[part.key])), plain(row.total)])));
@@ -42,7 +46,7 @@ function bar(row, parts, widest, total_key, on_pick) {
   }));
   const all = `${clipped(row.label, 200)}: ${exact_figure(row.total, total_key)}: ${said}`;
   const label = on_pick
-    ? element("button", { type: "button", class: "plain bar-label", on: { click: () => on_pick(row) } }, clipped(row.label))
+    ? element("button", { type: "button", class: "plain bar-label", "aria-pressed": "false", on: { click: (event) => on_pick(event.currentTarget) } }, clipped(row.label))
     : element("span", { class: "bar-label" }, clipped(row.label));
   return element("div", { class: "bar-row", role: "group", "aria-label": all, title: row.command && `${all}\n${row.command}` },
     label, track, element("span", { class: "bar-value number" }, short_figure(row.total, total_key), row.note && element("span", { class: "muted" }, ` ${row.note}`)));

@@ -102,8 +102,8 @@ function winners_card(view) {
     const bars = element("div", { class: "bars" }, order.slice(0, 16).map((one) => element("div", { class: "bar-row" },
       element("span", { class: "bar-label" }, clipped(compare.texts[one])),
       element("div", { class: "bar-track", role: "img", "aria-label": `${alone[one]} alone, ${shared[one]} tied, of ${total}` },
-        element("span", { class: "bar-part", style: { width: `${100 * alone[one] / total}%`, background: series_variable(one) } }),
-        element("span", { class: "bar-part faded", style: { width: `${100 * shared[one] / total}%`, background: series_variable(one) } })),
+        [["bar-part", alone[one]], ["bar-part faded", shared[one]]].filter(([, wins]) => wins > 0).map(([kind, wins]) =>
+          element("span", { class: kind, style: { width: `${100 * wins / total}%`, background: series_variable(one) } }))),
       element("span", { class: "bar-value number" }, `${alone[one]}`, shared[one] > 0 && element("span", { class: "muted" }, ` + ${shared[one]} tied`)))));
     const said = [];
     if (best) {

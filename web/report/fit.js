@@ -25,6 +25,8 @@ function fit_section(document, title, answer, fit, id) {
 
 const most_rows = 300;
 
+const size_marks = Array.from({ length: 10 }, (_, at) => 32 ** at);  // 1 B, 32 B, 1 KiB ...
+
 const interval = (low, high) => (low === undefined && high === undefined ? undefined : `${low ?? "–"} to ${high ?? "–"}`);
 const figure = (title, value) => ({ title, value, figure: true });
 const bounds = (title, name, unit) => figure(title, (piece) => interval(piece[`${name}_low_${unit}`], piece[`${name}_high_${unit}`]));
@@ -73,7 +75,7 @@ function pieces_plot(fit) {
   const shown = times.every((time) => time > 0);
   return curve_plot({
     label: "Fitted time over size", height: 260,
-    x: { label: "size", values: sizes, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: (value) => short_duration(value) },
+    x: { label: "size", values: sizes, marks: size_marks, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: (value) => short_duration(value) },
     series: [{ name: "fit", index: 0, values: times, points: false }],
   }).node;
 }

@@ -4,7 +4,7 @@ import { short_duration } from "../common/figures.js";
 import { colour, series_colour } from "../common/theme.js";
 import { canvas_font, canvas_in, tip_in } from "../common/tip.js";
 
-const margin = { left: 66, right: 14, top: 10, bottom: 46 };
+const margin = { left: 78, right: 14, top: 10, bottom: 46 };
 
 // `points`: [{x, y, series, lines: [text]}], x and y above 0, in us. `band`: a share around the line.
 export function scatter_plot({ label, x_label, y_label, points, band, on_pick }) {

@@ -84,7 +84,7 @@ async function page_of(engine, catalogue, from_link) {
   function change_all(changes) {
     state = { ...state, ...changes };
     if ("experiment" in changes) fit_cluster();
-    if ("compression" in changes && state.compression === "") state.density = "";
+    if ("compression" in changes) state.density = "";  // not every compression has one
     show();
   }
 
