@@ -82,6 +82,9 @@ export async function screenshot(page, name) {
   await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
 }
 
+// What was moved or scrolled is drawn, and scroll events, which close tips, have been.
+export const drawn = (page) => page.evaluate(() => new Promise((resume) => requestAnimationFrame(() => requestAnimationFrame(resume))));
+
 // Milliseconds from an action in the page until the next frame after it is drawn.
 export async function time_of(page, action) {
   return page.evaluate(`(async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { close_browser, file_in, open_browser, open_page, reason_to_skip, root, screenshot, sgdsim, time_of } from "./pages.mjs";
+import { close_browser, drawn, file_in, open_browser, open_page, reason_to_skip, root, screenshot, sgdsim, time_of } from "./pages.mjs";
 
 const skip = reason_to_skip();
 const experiment = "app/experiments/googlenet_k80.json";
@@ -48,6 +48,7 @@ test("one run: the timeline has the slices of --timeline, and zooms by keys, whe
   const page = await open_page(file_in("result.html"));
   const plot = page.locator(".timeline").first();
   await plot.scrollIntoViewIfNeeded();
+  await drawn(page);
   await plot.focus();
   const view = () => plot.evaluate((node) => node.timeline_window());
   const whole = await view();
@@ -127,6 +128,7 @@ test("a sweep: hovering and clicking the map gives figures and a command that gi
   const page = await open_page(file_in("sweep.html"));
   const plot = page.locator("#table-0-map .plot");
   await plot.scrollIntoViewIfNeeded();
+  await drawn(page);
   const box = await plot.boundingBox();
   await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.4);
   await page.waitForSelector("#table-0-map .tip:not([hidden])");
@@ -245,7 +247,7 @@ test("two widths, two themes, print: nothing is cut off, and everything has a na
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${file} is wider than ${name}`);
         const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
         assert.equal(/rgb\((\d+)/.exec(background)[1] < 128, theme === "dark");
-        const nameless = await page.$$eval("button, select, input, [role=img], [role=region]", (nodes) => nodes.filter((node) => !(node.getAttribute("aria-label") || node.closest("label")?.textContent || node.textContent).trim()).length);
+        const nameless = await page.$$eval("button, select, input, [role=img], [role=application], [role=region]", (nodes) => nodes.filter((node) => !(node.getAttribute("aria-label") || node.closest("label")?.textContent || node.textContent).trim()).length);
         assert.equal(nameless, 0);
         await screenshot(page, `${file}-${name}-${theme}`);
         clean(page);
@@ -258,6 +260,36 @@ test("two widths, two themes, print: nothing is cut off, and everything has a na
   assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector("header button")).display === "none" || getComputedStyle(document.querySelector("header .no-print")).display === "none"), true);
   if (process.env.SGDSIM_SCREENSHOTS) await page.pdf({ path: `${process.env.SGDSIM_SCREENSHOTS}/sweep.pdf` });
 });
+
+test("keys reach everything, in the order of the page, and what they choose is told", { skip }, async () => {
+  for (const file of ["sweep", "result"]) {
+    const page = await open_page(file_in(`${file}.html`));
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+    assert.ok(await page.evaluate(() => document.activeElement.getBoundingClientRect().left >= 0));
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    const reached = await tabbed_places(page);
+    const all = await page.$$eval("main a[href], main button, main select, main input, main summary, main [tabindex='0']", (nodes) => nodes.filter((node) => node.checkVisibility()).length);
+    assert.equal(reached.length, all);
+    assert.deepEqual(reached, reached.toSorted((a, b) => a - b));
+    // Each drawing that takes keys has a status that is read aloud.
+    const mute = await page.$$eval("main [role=application]", (nodes) => nodes.filter((node) => !node.closest("section").querySelector("[role=status]")).length);
+    assert.equal(mute, 0);
+    clean(page);
+  }
+});
+
+// Where Tab leads from here on, as places in the order of the document.
+async function tabbed_places(page) {
+  const places = [];
+  for (;;) {
+    await page.keyboard.press("Tab");
+    const place = await page.evaluate(() => [...document.querySelectorAll("main *")].indexOf(document.activeElement));
+    if (place < 0 || places.includes(place)) return places;
+    places.push(place);
+  }
+}
 
 test("a hundred thousand points: first paint within a second, every interaction within 100 ms", { skip }, async () => {
   const nodes = Array.from({ length: 125 }, (_, at) => 2 + 2 * at);

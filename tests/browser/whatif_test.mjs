@@ -214,6 +214,12 @@ test("every control has a name, and the page fits a phone; screenshots", { skip 
     assert.ok((await page.evaluate("document.documentElement.scrollWidth")) <= width);
     const nameless = await page.$$eval("button, select, input, textarea", (nodes) => nodes.filter((node) => !node.textContent.trim() && !node.getAttribute("aria-label") && !node.labels?.length).map((node) => node.outerHTML));
     assert.deepEqual(nameless, []);
+    const mute = await page.$$eval("[role=application]", (nodes) => nodes.filter((node) => !node.closest("section").querySelector("[role=status]") || !node.getAttribute("aria-label")).length);
+    assert.equal(mute, 0);
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "answers");
     await screenshot(page, `whatif-${theme}-${width}`);
     clean(page);
   }

@@ -30,6 +30,10 @@ export function replace_children(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
 }
 
+// Attributes of a drawing whose points are walked by keys: a screen reader passes the keys on, and what is
+// chosen is told in a status beside it.
+export const walkable = { tabindex: 0, role: "application", "aria-roledescription": "diagram" };
+
 // A labelled select; options are texts or {value, text}.
 export function choice(label, options, chosen, on_change) {
   const select = element("select", { on: { change: () => on_change(select.value) } });

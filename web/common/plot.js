@@ -3,7 +3,7 @@
 // The library draws and finds the nearest point; colours, words and keys are ours. A curve that has
 // no value somewhere has a gap there.
 import uPlot from "uplot";
-import { element } from "./dom.js";
+import { element, walkable } from "./dom.js";
 import { colour, on_theme_change, series_colour, series_dash } from "./theme.js";
 
 const font = (size = 12) => `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif`;
@@ -29,7 +29,7 @@ function log_marks(least, most, space) {
 // `series`: [{name, values, index, hidden, points}]; `index` decides colour and dash.
 // `on_point(series, x index)` when a point is under the pointer or chosen by keys; `on_pick` on click.
 export function curve_plot({ x, y, series, height = 360, label, on_point, on_pick, points_only = false, bands = [], hooks = {} }) {
-  const place = element("div", { class: "plot", tabindex: 0, role: "img", "aria-label": label });
+  const place = element("div", { class: "plot", ...walkable, "aria-label": label });
   let chosen = { series: -1, index: -1 };
   const options = {
     width: 600,

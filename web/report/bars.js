@@ -2,15 +2,6 @@
 import { clipped, element, table } from "../common/dom.js";
 import { exact_figure, short_figure, words_of } from "../common/figures.js";
 
-// Parts of an iteration, which add up to it; each with its colour.
-export const iteration_parts = [
-  { key: "forward_us", name: "forward", colour: "var(--forward)" },
-  { key: "backward_us", name: "backward", colour: "var(--backward)" },
-  { key: "update_us", name: "update", colour: "var(--update)" },
-  { key: "compression_us", name: "compression", colour: "var(--compression)" },
-  { key: "comm_exposed_us", name: "exposed communication", colour: "var(--exposed)" },
-];
-
 // `rows`: [{label, values: {key: number}, total, note, command}]; `parts` as above. With `on_pick` labels are
 // buttons, and the first row is the chosen one.
 export function stacked_bars(caption, parts, rows, { total_key = "total_us", with_table = true, on_pick } = {}) {

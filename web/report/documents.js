@@ -1,7 +1,8 @@
 // The parts of the page for single answers: a function per kind, each giving sections.
 import { clipped, command_block, element, shell_word, table } from "../common/dom.js";
 import { exact_figure, short_figure, short_size, words_of } from "../common/figures.js";
-import { iteration_parts, stacked_bars } from "./bars.js";
+import { iteration_parts } from "../common/parts.js";
+import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
 import { fit_sections } from "./fit.js";
 import { json_tree, save_button } from "./json_view.js";
@@ -87,9 +88,9 @@ function critical_bars(result) {
   const sums = new Map();
   for (const part of result.critical.parts) sums.set(part.what, (sums.get(part.what) ?? 0) + part.length_us);
   const parts = [...sums.keys()].map((what) => ({ key: `${what}_us`, name: what, colour: colours[what] ?? "var(--series-8)" }));
-  return element("div", { class: "part" }, element("h3", {}, "What waited for each other"),
-    element("p", { class: "small muted" }, `The chain that decides the time of ${result.critical.iterations} iterations: nothing else would have let them end sooner.`),
-    stacked_bars("Critical chain", parts, [{ label: "chain", values: Object.fromEntries([...sums].map(([what, value]) => [`${what}_us`, value])), total: result.critical.length_us }], { total_key: "length_us" }));
+  return element("div", { class: "part" }, element("h3", {}, "Critical path"),
+    element("p", { class: "small muted" }, `The chain that decides when ${result.critical.iterations === 1 ? "the iteration ends" : `${result.critical.iterations} iterations end`}: nothing else would let it end sooner.`),
+    stacked_bars("Critical path", parts, [{ label: "critical path", values: Object.fromEntries([...sums].map(([what, value]) => [`${what}_us`, value])), total: result.critical.length_us }], { total_key: "length_us" }));
 }
 
 function workers_bars(result) {

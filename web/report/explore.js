@@ -4,7 +4,8 @@ import { exact_figure, short_figure, unit_of, words_of } from "../common/figures
 import { curve_plot } from "../common/plot.js";
 import { series_variable } from "../common/theme.js";
 import { tip_in } from "../common/tip.js";
-import { iteration_parts, stacked_bars } from "./bars.js";
+import { iteration_parts } from "../common/parts.js";
+import { stacked_bars } from "./bars.js";
 import { breathe, is_gain, short_names } from "./data.js";
 import { map_plot } from "./map.js";
 import { points_table } from "./points_table.js";

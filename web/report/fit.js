@@ -73,9 +73,12 @@ function pieces_plot(fit) {
     return piece.alpha_us + piece.beta_ps_per_B * size / 1e6;
   });
   const shown = times.every((time) => time > 0);
-  return curve_plot({
-    label: "Fitted time over size", height: 260,
+  const status = element("p", { class: "small readout-line", role: "status", "aria-live": "polite" }, "Point at the line, or walk with the arrow keys.");
+  const plot = curve_plot({
+    label: "Fitted time over size; arrow keys walk along the line", height: 260,
+    on_point: (one, at) => { status.textContent = `${short_size(Math.round(sizes[at]))}: ${short_duration(one.values[at], 4)}`; },
     x: { label: "size", values: sizes, marks: size_marks, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: (value) => short_duration(value) },
     series: [{ name: "fit", index: 0, values: times, points: false }],
-  }).node;
+  });
+  return [plot.node, status];
 }

@@ -2,7 +2,7 @@
 //
 // Drawn on a canvas, because a sweep may have a hundred thousand cells; arrow keys walk over the cells,
 // and what is chosen is told in the readout.
-import { element } from "../common/dom.js";
+import { element, walkable } from "../common/dom.js";
 import { canvas_font, canvas_in, fitting_text, mixed, tip_in } from "../common/tip.js";
 import { colour, series_colour } from "../common/theme.js";
 
@@ -11,7 +11,7 @@ const margin = { left: 84, right: 8, top: 8, bottom: 48 };
 // `x`, `y`: {label, texts}; `cell(column, row)` gives null or {kind: "winner", series, strength, lines()} or
 // {kind: "value", part (0 to 1), lines()}; `tip_of(column, row)` gives nodes; `on_pick(column, row)`.
 export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
-  const place = element("div", { class: "plot", tabindex: 0, role: "img", "aria-label": label });
+  const place = element("div", { class: "plot", ...walkable, "aria-label": label });
   const tip = tip_in(place);
   let at = null;
   let shape = { left: margin.left, top: margin.top, width: 1, height: 1 };

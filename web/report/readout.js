@@ -2,7 +2,8 @@
 // give it again.
 import { clipped, command_block, element, replace_children, shell_word } from "../common/dom.js";
 import { exact_figure, short_figure, words_of } from "../common/figures.js";
-import { iteration_parts, stacked_bars } from "./bars.js";
+import { iteration_parts } from "../common/parts.js";
+import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
 
 // The word after --set: a text that would be read as JSON is quoted.

@@ -1,5 +1,5 @@
 // Predicted against measured, both logarithmic, with the line where they agree.
-import { clipped, element } from "../common/dom.js";
+import { clipped, element, walkable } from "../common/dom.js";
 import { short_duration } from "../common/figures.js";
 import { colour, series_colour } from "../common/theme.js";
 import { canvas_font, canvas_in, tip_in } from "../common/tip.js";
@@ -8,7 +8,7 @@ const margin = { left: 78, right: 14, top: 10, bottom: 46 };
 
 // `points`: [{x, y, series, lines: [text]}], x and y above 0, in us. `band`: a share around the line.
 export function scatter_plot({ label, x_label, y_label, points, band, on_pick }) {
-  const place = element("div", { class: "plot", tabindex: 0, role: "img", "aria-label": label });
+  const place = element("div", { class: "plot", ...walkable, "aria-label": label });
   const tip = tip_in(place);
   const all = points.flatMap((point) => [point.x, point.y]).filter((value) => value > 0);
   const shown = points.filter((point) => point.x > 0 && point.y > 0);

@@ -2,8 +2,9 @@
 //
 // Slices narrower than a pixel are drawn once per pixel, so that a hundred thousand of them take as long
 // as a screen full. All times are whole picoseconds.
-import { clipped, element, replace_children, table } from "../common/dom.js";
+import { clipped, element, replace_children, table, walkable } from "../common/dom.js";
 import { short_duration, short_size } from "../common/figures.js";
+import { slice_colours, slice_names } from "../common/parts.js";
 import { linear_marks } from "../common/plot.js";
 import { colour } from "../common/theme.js";
 import { canvas_font, canvas_in, fitting_text, tip_in } from "../common/tip.js";
@@ -12,8 +13,6 @@ import { is_dark } from "./map.js";
 
 const row_height = 26;
 const head_height = 22;
-const colours = { forward: "--forward", backward: "--backward", compression: "--compression", update: "--update", comm: "--message", wait: "--waiting" };
-const names = { forward: "forward", backward: "backward", compression: "compression", update: "update", comm: "messages", wait: "waiting" };
 
 // Picoseconds as microseconds with all their digits.
 export const exact_us = (ps) => `${Math.floor(ps / 1e6)}.${String(ps % 1e6).padStart(6, "0")} us`;
@@ -69,7 +68,7 @@ export function timeline_view(timeline, label) {
   let left = 90;
   let span = 100;
 
-  const place = element("div", { class: "plot timeline", tabindex: 0, role: "img", "aria-label": `${label}; arrow keys walk over the slices, plus and minus zoom, 0 shows all` });
+  const place = element("div", { class: "plot timeline", ...walkable, "aria-label": `${label}; arrow keys walk over the slices, plus and minus zoom, 0 shows all` });
   const tip = tip_in(place);
   const status = element("p", { class: "small readout-line", role: "status", "aria-live": "polite" });
   const at_x = (ps) => left + ((ps - from) / (to - from)) * span;
@@ -140,7 +139,7 @@ export function timeline_view(timeline, label) {
       if (end - x < 1 && Math.floor(x) === painted) continue;
       painted = Math.floor(x);
       const category = timeline.categories[timeline.category[one]];
-      const fill = colour(colours[category] ?? "--series-8");
+      const fill = colour(slice_colours[category] ?? "--series-8");
       context.fillStyle = fill;
       context.globalAlpha = category === "wait" ? 0.45 : 1;
       const breadth = Math.max(1, end - x - (end - x > 3 ? 1 : 0));
@@ -272,11 +271,11 @@ export function timeline_view(timeline, label) {
   });
 
   const button = (text, said, action) => element("button", { type: "button", "aria-label": said, on: { click: action } }, text);
-  const used = timeline.categories.filter((category) => colours[category]);
+  const used = timeline.categories.filter((category) => slice_colours[category]);
   const shown = Math.min(timeline.count, 400);
   const view = element("figure", { class: "figure-block", "aria-label": label },
     element("div", { class: "row spread" },
-      element("ul", { class: "legend" }, used.map((category) => element("li", { class: "small" }, element("span", { class: "swatch", style: { background: `var(${colours[category]})`, opacity: category === "wait" ? 0.45 : 1 } }), names[category]))),
+      element("ul", { class: "legend" }, used.map((category) => element("li", { class: "small" }, element("span", { class: "swatch", style: { background: `var(${slice_colours[category]})`, opacity: category === "wait" ? 0.45 : 1 } }), slice_names[category]))),
       element("div", { class: "row no-print" }, button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("All", "Show all", () => look_at(first, last)))),
     element("div", { class: "timeline-scroll" }, place), status,
     element("p", { class: "small muted no-print" }, "Drag to move; Ctrl or Shift with the wheel, two fingers, or + and − zoom; arrow keys walk over the slices."),

@@ -1,15 +1,8 @@
 // One iteration in figures: how long, of what, and what to know before believing it.
 import { clipped, element, replace_children, table } from "../common/dom.js";
 import { exact_figure, rounded, short_duration, words_of } from "../common/figures.js";
+import { iteration_parts } from "../common/parts.js";
 import { share_text } from "./controls.js";
-
-const parts = [
-  ["forward_us", "forward", "--forward"],
-  ["backward_us", "backward", "--backward"],
-  ["update_us", "update", "--update"],
-  ["compression_us", "compression", "--compression"],
-  ["comm_exposed_us", "exposed communication", "--exposed"],
-];
 
 export function result_view() {
   const body = element("div");
@@ -47,16 +40,15 @@ function headline(result) {
 
 function bar(metrics) {
   const whole = metrics.iteration_us.mean;
-  const shown = parts.filter(([key]) => metrics[key] > 0);
-  const rest = Math.max(0, whole - shown.reduce((sum, [key]) => sum + metrics[key], 0));
-  const pieces = shown.map(([key, name, colour]) => ({ name, colour, us: metrics[key] }));
-  if (rest > whole * 1e-9) pieces.push({ name: "rest", colour: "--waiting", us: rest });
+  const pieces = iteration_parts.filter(({ key }) => metrics[key] > 0).map(({ key, name, colour }) => ({ name, colour, us: metrics[key] }));
+  const rest = whole - pieces.reduce((sum, { us }) => sum + us, 0);
+  if (rest > whole * 1e-9) pieces.push({ name: "rest", colour: "var(--waiting)", us: rest });
   const words = pieces.map(({ name, us }) => `${name} ${short_duration(us, 4)}`).join(", ");
   return [
     element("div", { class: "bar", role: "img", "aria-label": `Of which ${words}` }, pieces.map(({ name, colour, us }) =>
-      element("span", { title: `${name}: ${exact_figure(us, "_us")}`, style: { flex: `${us} 0 0`, background: `var(${colour})` } }))),
+      element("span", { title: `${name}: ${exact_figure(us, "_us")}`, style: { flex: `${us} 0 0`, background: colour } }))),
     element("ul", { class: "key" }, pieces.map(({ name, colour, us }) =>
-      element("li", {}, element("span", { class: "swatch", style: { background: `var(${colour})` } }), `${name} ${short_duration(us, 4)} (${share_text(us / whole)})`))),
+      element("li", {}, element("span", { class: "swatch", style: { background: colour } }), `${name} ${short_duration(us, 4)} (${share_text(us / whole)})`))),
   ];
 }
 

@@ -1,18 +1,18 @@
 // What the first worker computes and sends in one iteration: the slices that --timeline writes.
-import { clipped, element, replace_children, table } from "../common/dom.js";
+import { clipped, element, replace_children, table, walkable } from "../common/dom.js";
 import { rounded, short_duration } from "../common/figures.js";
+import { slice_colours, slice_names } from "../common/parts.js";
+import { linear_marks } from "../common/plot.js";
 import { canvas_font, canvas_in, fitting_text, tip_in } from "../common/tip.js";
 import { colour } from "../common/theme.js";
 import { problem } from "./result.js";
 
-const colours = { forward: "--forward", backward: "--backward", compression: "--compression", update: "--update", comm: "--message", wait: "--waiting" };
-const names = { forward: "forward", backward: "backward", compression: "compression", update: "update", comm: "communication", wait: "waiting" };
 const lane_height = 34;
 const axis_height = 26;
 const left = 84;
 
 export function timeline_view() {
-  const place = element("div", { class: "lanes", tabindex: 0, role: "img", "aria-label": "Timeline; arrow keys walk over its slices, plus and minus zoom, 0 shows all" });
+  const place = element("div", { class: "lanes", ...walkable, "aria-label": "Timeline; arrow keys walk over its slices, plus and minus zoom, 0 shows all" });
   const readout = element("p", { class: "readout", role: "status" });
   const trouble = element("div");
   const list = element("div");
@@ -50,7 +50,7 @@ export function timeline_view() {
     if (to < left || from > left + width() + 8) return;
     const top = slice.lane * lane_height + 3;
     const wide = Math.max(0.75, to - from - (to - from > 4 ? 0.75 : 0));
-    context.fillStyle = colour(colours[slice.kind] ?? "--waiting");
+    context.fillStyle = colour(slice_colours[slice.kind] ?? "--waiting");
     context.fillRect(from, top, wide, lane_height - 6);
     if (is_chosen) {
       context.strokeStyle = colour("--text");
@@ -63,21 +63,17 @@ export function timeline_view() {
   }
 
   function draw_axis(context, height) {
-    const span = view.to - view.from;
-    const count = Math.max(2, Math.floor(width() / 90));
-    const power = 10 ** Math.floor(Math.log10(span / count));
-    const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= span / count);
     context.font = canvas_font(11);
     context.textAlign = "center";
-    for (let mark = Math.ceil(view.from / step); mark * step <= view.to; ++mark) {
-      const x = at(mark * step);
+    for (const mark of linear_marks(view.from, view.to, Math.max(2, Math.floor(width() / 90)))) {
+      const x = at(mark);
       context.strokeStyle = colour("--line");
       context.beginPath();
       context.moveTo(x, 0);
       context.lineTo(x, height - axis_height + 4);
       context.stroke();
       context.fillStyle = colour("--muted");
-      if (x > left + 8 && x < left + width() - 16) context.fillText(short_duration(mark * step), x, height - 11);
+      if (x > left + 8 && x < left + width() - 16) context.fillText(short_duration(mark), x, height - 11);
     }
     context.textAlign = "left";
     context.font = canvas_font();
@@ -163,8 +159,8 @@ export function timeline_view() {
       total = Math.max(1e-6, ...slices.map((slice) => slice.start + slice.length));
       if (view.to - view.from >= old * 0.999) view = { from: 0, to: total };
       look(view.from, view.to);
-      const kinds = Object.keys(names).filter((kind) => slices.some((slice) => slice.kind === kind));
-      replace_children(key, kinds.map((kind) => element("li", {}, element("span", { class: "swatch", style: { background: `var(${colours[kind]})` } }), names[kind])));
+      const kinds = Object.keys(slice_names).filter((kind) => slices.some((slice) => slice.kind === kind));
+      replace_children(key, kinds.map((kind) => element("li", {}, element("span", { class: "swatch", style: { background: `var(${slice_colours[kind]})` } }), slice_names[kind])));
       replace_children(list, message_table(slices));
     },
   };
