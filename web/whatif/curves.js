@@ -24,7 +24,7 @@ export function curves_view(strategies) {
       on: { click: ({ currentTarget }) => toggle(name, index, currentTarget) },
     }, element("span", { class: "swatch", style: { background: series_variable(index) } }), name))));
   const node = element("section", { class: "card half", "aria-labelledby": "curves-title" },
-    element("div", { class: "row spread" }, element("h2", { id: "curves-title" }, "Scaling"), choice), body, legend, readout);
+    element("div", { class: "row spread" }, element("h2", { id: "curves-title" }, "Scaling"), element("div", { class: "no-print" }, choice)), body, legend, readout);
 
   function toggle(name, index, button) {
     if (!hidden.delete(name)) hidden.add(name);

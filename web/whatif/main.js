@@ -231,7 +231,7 @@ async function page_of(engine, catalogue, from_link) {
   return [
     element("a", { class: "skip", href: "#answers" }, "Skip to the answers"),
     element("header", { class: "top" },
-      element("div", {}, element("h1", {}, "What if?"), element("p", { class: "small muted" }, `sgdsim ${catalogue.version} (${catalogue.commit}), in this page; nothing leaves it`)), theme_switch()),
+      element("div", {}, element("h1", {}, "What if?"), element("p", { class: "small muted" }, `sgdsim ${catalogue.version} (${catalogue.commit}), in this page; nothing leaves it`)), element("div", { class: "no-print" }, theme_switch())),
     element("div", { class: "columns" }, controls,
       element("main", { class: "answers", id: "answers", tabindex: -1 }, result.node, lanes.node, map.node, curves.node, plan.node, reproduce.node)),
   ];

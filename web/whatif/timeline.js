@@ -17,7 +17,7 @@ export function timeline_view() {
   const trouble = element("div");
   const list = element("div");
   const key = element("ul", { class: "key", "aria-label": "Colours" });
-  const buttons = element("div", { class: "row" },
+  const buttons = element("div", { class: "row no-print" },
     button("Zoom in", () => zoom(0.5)), button("Zoom out", () => zoom(2)), button("Show all", () => look(0, total)));
   const node = element("section", { class: "card", "aria-labelledby": "timeline-title" },
     element("div", { class: "row spread" }, element("h2", { id: "timeline-title" }, "Timeline of the first worker"), buttons), trouble, place, key, readout, list);
