@@ -205,7 +205,7 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
     return run_sgdsim({"jobs", file.name()}).log;
   };
   const std::string refused = "sgdsim: jobs that share a network are played without ";
-  CHECK(log_of("synchronization", "pipe_sgd") == refused + "a synchronization\n");
+  CHECK(log_of("synchronization", "pipe_sgd") == refused + "the synchronization pipe_sgd\n");
   Json packets = with(Json::array({job("0,2")}));
   packets["transport"] = "ndp";
   packets["jobs"][0]["experiment"]["transport"] = "mlt";

@@ -32,9 +32,14 @@ Duration mean_of(const StepResult& result) {
   return Duration::ps(result.total().ps() / static_cast<int64_t>(result.iterations.size()));
 }
 
-// What the times of each message make of a job.
+// What the times of each message make of a job; `end`: from its start.
 StepResult account(const StepQuestion& question, JobsInTime& in_time, std::size_t job,
                    Duration& end) {
+  if (asynchronous_rule(question) != nullptr) {
+    const AsynchronousWorkers& workers = in_time.asynchronous(job);
+    end = workers.end() - workers.start();
+    return workers.result();
+  }
   StepQuestion accounted = question;
   accounted.played = [&](int iteration) {
     IterationTimes times = in_time.times_of(job, iteration);

@@ -28,12 +28,6 @@ uint32_t ServersInTime::add(const ParameterServers& servers, const ServerPlaces&
   return call;
 }
 
-int ServersInTime::server_place(const PushPull& it, std::size_t part) const {
-  const int server = it.parts[part].server;
-  return it.servers->dedicated ? it.places->servers[at(server)]
-                               : worker_place(it, it.servers->host(server));
-}
-
 void ServersInTime::enter(uint32_t call, int worker, Duration first, Time now) {
   agenda_.push(now + first, Event(on, call, static_cast<uint32_t>(worker)));
 }
@@ -58,31 +52,21 @@ void ServersInTime::push(uint32_t call, int worker, Time now) {
     if (server_place(calls_[call], part) == place)
       add_to_sum(call, part, {}, now);
     else
-      put({.call = call, .part = part, .worker = worker, .is_answer = false, .fold = {}}, now);
+      put({.call = call, .part = part, .worker = worker, .is_answer = false}, now);
   }
 }
 
-ServersInTime::Line ServersInTime::line_of(const Sent& what) const {
+// Where parts are hashed, messages to different places do not wait for each other.
+void ServersInTime::put(const Message& what, Time now) {
   const PushPull& it = calls_[what.call];
   const int server = server_place(it, what.part);
   const int worker = worker_place(it, what.worker);
-  const Line ends = what.is_answer ? Line(server, worker) : Line(worker, server);
-  return {ends.first, it.servers->hashed ? ends.second : -1};
+  OutboxLine line{what.is_answer ? server : worker};
+  if (it.servers->hashed) line.to = what.is_answer ? worker : server;
+  outboxes_.put(line, what, now);
 }
 
-void ServersInTime::put(const Sent& what, Time now) {
-  const Line line = line_of(what);
-  Outbox& box = outboxes_[line];
-  box.waiting.push_back(what);
-  if (!box.is_busy) send_next(line, now);
-}
-
-void ServersInTime::send_next(Line line, Time now) {
-  Outbox& box = outboxes_[line];
-  box.is_busy = !box.waiting.empty();
-  if (!box.is_busy) return;
-  Sent what = box.waiting.front();
-  box.waiting.pop_front();
+Parcel ServersInTime::parcel_of(const Message& what) const {
   const PushPull& it = calls_[what.call];
   const int server = server_place(it, what.part);
   const int worker = worker_place(it, what.worker);
@@ -94,25 +78,18 @@ void ServersInTime::send_next(Line line, Time now) {
                             .cargo = what.is_answer ? Cargo::parameters : Cargo::gradients}};
   parcel.leg = Wires(network_, carrier_.alpha_of_legs())
                    .leg(parcel.from, parcel.to, parcel.size_B, !what.is_answer);
-  what.fold = parcel.leg.fold;
-  what.to_come = 2;  // free, arrived
-  what.line = line;
-  const uint32_t message = carrier_.send(parcel, now);
-  if (message >= sent_.size()) sent_.resize(message + 1);
-  sent_[message] = what;
+  return parcel;
 }
 
 bool ServersInTime::hear(const Carrier::Report& report, Time now) {
-  if (report.message >= sent_.size() || sent_[report.message].to_come == 0) return false;
-  --sent_[report.message].to_come;
-  const Sent what = sent_[report.message];
-  if (report.news == Carrier::News::sender_free) {
-    send_next(what.line, now);
-  } else if (what.is_answer) {
+  const auto sent = outboxes_.hear(report, now);
+  if (!sent) return false;
+  if (report.news != Carrier::News::arrived) return true;
+  const Message& what = sent->what;
+  if (what.is_answer)
     get(what.call, what.worker, now);
-  } else {
-    add_to_sum(what.call, what.part, what.fold, now);
-  }
+  else
+    add_to_sum(what.call, what.part, sent->leg.fold, now);
   return true;
 }
 
@@ -134,7 +111,7 @@ void ServersInTime::answer(uint32_t call, std::size_t part, Time now) {
     if (worker_place(calls_[call], worker) == place)
       get(call, worker, now);
     else
-      put({.call = call, .part = part, .worker = worker, .is_answer = true, .fold = {}}, now);
+      put({.call = call, .part = part, .worker = worker, .is_answer = true}, now);
   }
 }
 

@@ -7,12 +7,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <utility>
 #include <vector>
 
+#include "models/server/outboxes.h"
 #include "models/server/parameter_server.h"
 #include "sim/core/agenda.h"
 #include "sim/net/carrier.h"
@@ -23,6 +22,12 @@ namespace sgdsim {
 struct ServerPlaces {
   std::vector<int> workers;
   std::vector<int> servers;
+
+  int of_worker(int worker) const { return workers[static_cast<std::size_t>(worker)]; }
+  int of_server(const ParameterServers& group, int server) const {
+    return group.dedicated ? servers[static_cast<std::size_t>(server)]
+                           : of_worker(group.host(server));
+  }
 };
 
 class ServersInTime {
@@ -32,7 +37,11 @@ class ServersInTime {
 
   // `network`: of all that is there.
   ServersInTime(Agenda& agenda, Carrier& carrier, const Network& network, Ended ended)
-      : agenda_(agenda), carrier_(carrier), network_(network), ended_(std::move(ended)) {}
+      : agenda_(agenda),
+        carrier_(carrier),
+        network_(network),
+        ended_(std::move(ended)),
+        outboxes_(carrier, [this](const Message& what) { return parcel_of(what); }) {}
 
   // One push and pull of all workers, by its number until all have ended it. What it points to must
   // stay that long.
@@ -59,28 +68,21 @@ class ServersInTime {
     double depth = 0;
     int left = 0;  // workers that have not ended it
   };
-  using Line = std::pair<int, int>;  // from a place; to a place, or -1: to all
-  struct Sent {
+  struct Message {
     uint32_t call = 0;
     std::size_t part = 0;
     int worker = 0;
     bool is_answer = false;
-    Duration fold;
-    int to_come = 0;  // news about it
-    Line line = {};   // which may be told to go on when the call is over
-  };
-  struct Outbox {
-    std::deque<Sent> waiting;
-    bool is_busy = false;
   };
 
   static std::size_t at(int number) { return static_cast<std::size_t>(number); }
-  int worker_place(const PushPull& it, int worker) const { return it.places->workers[at(worker)]; }
-  int server_place(const PushPull& it, std::size_t part) const;
+  int worker_place(const PushPull& it, int worker) const { return it.places->of_worker(worker); }
+  int server_place(const PushPull& it, std::size_t part) const {
+    return it.places->of_server(*it.servers, it.parts[part].server);
+  }
   void push(uint32_t call, int worker, Time now);
-  Line line_of(const Sent& what) const;
-  void put(const Sent& what, Time now);
-  void send_next(Line line, Time now);
+  void put(const Message& what, Time now);
+  Parcel parcel_of(const Message& what) const;
   void add_to_sum(uint32_t call, std::size_t part, Duration fold, Time now);
   void answer(uint32_t call, std::size_t part, Time now);
   void get(uint32_t call, int worker, Time now);
@@ -91,8 +93,7 @@ class ServersInTime {
   Ended ended_;
   std::vector<PushPull> calls_;
   std::vector<uint32_t> unused_;
-  std::vector<Sent> sent_;  // by the number of the message
-  std::map<Line, Outbox> outboxes_;
+  Outboxes<Message> outboxes_;
 };
 
 }  // namespace sgdsim

@@ -5,7 +5,6 @@
 #include <deque>
 #include <map>
 
-#include "models/server/servers_in_time.h"
 #include "models/step/compute.h"
 #include "models/step/step_graph.h"
 #include "sim/core/error.h"
@@ -77,6 +76,8 @@ class JobsInTime::Player {
       start_iteration(workers_[worker]);
       advance(worker, jobs_[workers_[worker].job].job->start);
     }
+    for (const auto& job : asynchronous_)
+      if (job) job->begin();
   }
 
   IterationTimes times_of(std::size_t job, int iteration) {
@@ -90,13 +91,19 @@ class JobsInTime::Player {
     return times;
   }
 
+  const AsynchronousWorkers& asynchronous(std::size_t job) {
+    while (!asynchronous_[job]->is_done()) go_on();
+    return *asynchronous_[job];
+  }
+
   const std::vector<double>& carried_B() const { return carrier_->carried_B(); }
   Time end() const { return end_; }
 
  private:
   enum Kind : uint8_t { ready = CallsInTime::kind_count };
   static_assert(ready < uint8_t{ServersInTime::on} &&
-                uint8_t{ServersInTime::answers} < uint8_t{TrafficInTime::starts});
+                uint8_t{ServersInTime::answers} < uint8_t{AsynchronousWorkers::goes_on} &&
+                uint8_t{AsynchronousWorkers::answers} < uint8_t{TrafficInTime::starts});
 
   static CollectiveOptions options_of(const TrainingJob& job) {
     const MessageCost& cost = job.question->cost;
@@ -134,13 +141,14 @@ class JobsInTime::Player {
   };
 
   void prepare(const TrainingJob& training);
-  void place_servers(const TrainingJob& training, JobInPlay& job);
+  void prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule);
   void go_on();
   static double times_in(const JobInPlay& job) {
     return 2.0 * job.workers() * static_cast<double>(job.plan.messages.size());
   }
   Kept& kept(std::size_t job, int iteration);
   void happen(const Event& event, Time now);
+  void hear(const Carrier::Report& report, Time now);
   void start_iteration(WorkerInJob& worker);
   void advance(std::size_t number, Time now);
   Duration work_of(const JobInPlay& job, const WorkerInJob& worker, const Action& action) const;
@@ -165,9 +173,11 @@ class JobsInTime::Player {
   void end_message(CallOfJob& call, int worker, Time now);
   std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
   std::vector<CallOfJob> by_number_;
-  std::vector<CallOfJob> by_push_;  // of parameter servers
-  std::vector<Played> played_;      // of each job
-  double kept_ = 0;                 // times
+  std::vector<CallOfJob> by_push_;                                  // of parameter servers
+  std::vector<Played> played_;                                      // of each job
+  std::vector<std::unique_ptr<AsynchronousWorkers>> asynchronous_;  // of each that is
+  std::vector<AsynchronousWorkers*> by_worker_;                     // of those
+  double kept_ = 0;                                                 // times
   uint64_t moment_ = 0;
   Time end_;
 };
@@ -209,28 +219,15 @@ JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteratio
   return played.iterations[place];
 }
 
-std::string JobsInTime::why_not(const StepQuestion& question, const GradientPlan& plan) {
-  const Compression* compression = question.cost.compression();
-  if (question.synchronization != nullptr) return "a synchronization";
-  if (question.strategy->replans) return "strategies that plan anew in every iteration";
-  if (question.interference != 1) return "interference";
-  if (!question.cost.is_algorithm() && question.cost.servers() == nullptr)
-    return "costs without messages";
-  if (question.cost.servers() != nullptr && compression != nullptr)
-    return "compression for parameter servers";
-  if (compression != nullptr && !compression->densities.empty()) return "densities that change";
-  if (plan.order == Order::priority || plan.gate == Gate::per_layer)
-    return "strategies that go by priority";
-  if (plan.bsp != BspForm::none) return "bsp_lp";
-  for (const PlannedMessage& message : plan.messages)
-    if (message.not_before > Duration()) return "messages that wait for a cycle";
-  return "";
-}
-
 void JobsInTime::Player::prepare(const TrainingJob& training) {
   const StepQuestion& question = *training.question;
   JobInPlay& job = jobs_.emplace_back();
   job.job = &training;
+  job.places = places_of(training);
+  played_.emplace_back();
+  asynchronous_.emplace_back();
+  if (const AsynchronousRule* rule = asynchronous_rule(question))
+    return prepare_asynchronous(job, *rule);
   job.traced = backward_work(*question.trace);
   job.fixed = fixed_factors(question.workers, job.workers());
   job.iterations = question.warm_up + question.iterations;
@@ -247,7 +244,6 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
                                     static_cast<double>(question.trace->layers.size()),
                            .cargo = Cargo::gradients});
   }
-  place_servers(training, job);
   make_step_graph({.trace = question.trace,
                    .plan = &job.plan,
                    .compressed = question.cost.compression() != nullptr,
@@ -260,31 +256,39 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
     worker.number = i;
     worker.computed = worker.sent = worker.loaded = training.start;
   }
-  played_.emplace_back();
 }
 
-void JobsInTime::Player::place_servers(const TrainingJob& training, JobInPlay& job) {
-  const ParameterServers* servers = training.question->cost.servers();
-  if (servers == nullptr) return;
-  job.places = {training.places, training.server_places};
-  if (!servers->dedicated) return;
-  if (training.server_places.empty())
-    throw InputError("",
-                     "dedicated servers have no place on the wires: a job of `sgdsim jobs` names "
-                     "the places of its `servers`; placement co_located has them");
-  if (static_cast<int>(training.server_places.size()) != servers->servers)
-    throw InputError("", "there are " + std::to_string(servers->servers) + " servers, and " +
-                             std::to_string(training.server_places.size()) + " places for them");
+void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule) {
+  const StepQuestion& question = *job.job->question;
+  asynchronous_.back() = std::make_unique<AsynchronousWorkers>(
+      question, rule.bound, asynchronous_cycle(question, question_.network, &job.places),
+      AsynchronousWorkers::Setting{.agenda = agenda_,
+                                   .carrier = carrier_.get(),
+                                   .first_number = static_cast<uint32_t>(by_worker_.size()),
+                                   .start = job.job->start});
+  by_worker_.resize(by_worker_.size() + static_cast<std::size_t>(job.workers()),
+                    asynchronous_.back().get());
 }
 
 void JobsInTime::Player::happen(const Event& event, Time now) {
   if (event.kind() == ready) return enter_messages(event.subject(), now);
   if (event.kind() >= TrafficInTime::starts) return traffic_.happen(event, now);
+  if (event.kind() >= AsynchronousWorkers::goes_on)
+    return by_worker_[event.subject()]->happen(event, now);
   if (event.kind() >= ServersInTime::on) return pushes_.happen(event, now);
   if (event.kind() >= Carrier::kind_count) return calls_.happen(event, now);
   const Carrier::Report report = carrier_->happen(event, now);
-  if (report.news == Carrier::News::nothing) return;
+  if (report.news != Carrier::News::nothing) hear(report, now);
+}
+
+// Whose message it is.
+void JobsInTime::Player::hear(const Carrier::Report& report, Time now) {
   if (pushes_.hear(report, now)) return;
+  for (const auto& job : asynchronous_)
+    if (job && job->hear(report, now)) {
+      end_ = now;
+      return;
+    }
   if (traffic_.flow_of(report.message) == TrafficInTime::none)
     calls_.hear(report, now);
   else if (report.news == Carrier::News::arrived)
@@ -425,6 +429,9 @@ JobsInTime::JobsInTime(const JobsQuestion& question)
 JobsInTime::~JobsInTime() = default;
 IterationTimes JobsInTime::times_of(std::size_t job, int iteration) {
   return player_->times_of(job, iteration);
+}
+const AsynchronousWorkers& JobsInTime::asynchronous(std::size_t job) {
+  return player_->asynchronous(job);
 }
 const std::vector<double>& JobsInTime::carried_B() const { return player_->carried_B(); }
 Time JobsInTime::end() const { return player_->end(); }

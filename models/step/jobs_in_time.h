@@ -3,7 +3,7 @@
 //
 // Every worker plays the graph of its step by itself: computation as it is drawn, messages in order
 // as they meet on the network. What that makes of its time, StepPlayer accounts for afterwards, job
-// by job, from the times of the messages.
+// by job, from the times of the messages. Jobs without a common iteration account for themselves.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/step/asynchronous_workers.h"
 #include "models/step/exchange.h"
 #include "models/step/step.h"
 #include "sim/play/traffic_in_time.h"
@@ -59,16 +60,24 @@ class JobsInTime {
   // Plays until an iteration of a job has ended, warm-up included; asked once for each, in order.
   // What other jobs have done by then is kept until it is asked for. NetworkStuck if it never ends.
   IterationTimes times_of(std::size_t job, int iteration);
+  // Likewise for a job that is asynchronous: plays until it has nothing more to do.
+  const AsynchronousWorkers& asynchronous(std::size_t job);
 
   const std::vector<double>& carried_B() const;  // by each resource, so far
   Time end() const;                              // of the last message so far
 
-  // Why a step cannot be played like that; empty if it can.
+  // Why a step with common iterations cannot be played like that; empty if it can.
   static std::string why_not(const StepQuestion& question, const GradientPlan& plan);
 
  private:
   class Player;
   std::unique_ptr<Player> player_;
 };
+
+// InputError if dedicated servers have no places, or not as many.
+ServerPlaces places_of(const TrainingJob& job);
+
+// The step has the wires of its question to itself.
+JobsQuestion alone_on_wires(const StepQuestion& question);
 
 }  // namespace sgdsim

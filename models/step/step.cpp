@@ -2,6 +2,7 @@
 #include "models/step/step.h"
 
 #include "models/step/asynchronous.h"
+#include "models/step/asynchronous_workers.h"
 #include "models/step/step_player.h"
 #include "sim/core/error.h"
 
@@ -57,9 +58,7 @@ StepResult simulate_step(const StepQuestion& question) {
   const Synchronization* synchronization = question.synchronization;
   if (synchronization == nullptr) return play(question, nullptr);
   StepResult result;
-  if (const auto* rule = std::get_if<AsynchronousRule>(&synchronization->rule)) {
-    if (question.wires != nullptr)
-      throw InputError("", synchronization->name + " is not played at fidelity flow");
+  if (const AsynchronousRule* rule = asynchronous_rule(question)) {
     result = play_asynchronous(question, *rule);
   } else {
     const auto& pipeline = std::get<PipelineRule>(synchronization->rule);

@@ -189,14 +189,7 @@ void StepPlayer<Clock>::meet_on_wires() {
     throw InputError("", "fidelity " + std::string(name_of(question_.fidelity)) +
                              " is not defined for " + why_not);
   if (why_not.empty()) {
-    TrainingJob job{&question_, {}, Time()};
-    for (int worker = 0; worker < question_.cluster->network.workers(); ++worker)
-      job.places.push_back(worker);
-    in_time_ = std::make_unique<JobsInTime>(JobsQuestion{.jobs = {job},
-                                                         .network = &question_.cluster->network,
-                                                         .wires = question_.wires.get(),
-                                                         .carrier = question_.carrier,
-                                                         .pause = question_.pause});
+    in_time_ = std::make_unique<JobsInTime>(alone_on_wires(question_));
     step_.played = [this](int iteration) { return in_time_->times_of(0, iteration); };
   }
   if (!reach_further || !result_.warnings.empty()) return;

@@ -1,0 +1,301 @@
+// From computation to push, from update to answer.
+#include "models/step/asynchronous_workers.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "models/step/sparsity.h"
+#include "sim/core/error.h"
+#include "sim/core/scaled.h"
+
+namespace sgdsim {
+
+const AsynchronousRule* asynchronous_rule(const StepQuestion& question) {
+  const Synchronization* synchronization = question.synchronization;
+  return synchronization == nullptr ? nullptr
+                                    : std::get_if<AsynchronousRule>(&synchronization->rule);
+}
+
+AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network* network,
+                                     const ServerPlaces* places) {
+  if (question.timeline != nullptr)
+    throw InputError("--timeline", "is not recorded without a common iteration");
+  if (question.interference != 1 || question.channels != 1)
+    throw InputError("",
+                     "interference and several channels are not defined without a common "
+                     "iteration");
+  const ParameterServers* servers = question.cost.servers();
+  if (servers == nullptr || servers->hashed)
+    throw InputError("",
+                     "asynchronous training needs a collective with `parameter_server` and "
+                     "uniform sharding");
+  AsynchronousCycle cycle;
+  cycle.servers = *servers;
+  const std::vector<PlannedMessage> all = all_in_one(*question.trace);
+  if (!all.empty()) cycle.encoded = question.cost.encoded(all.front().group());
+  if (cycle.encoded.transfer_count > 1)
+    throw InputError("", "asynchronous training sends one message: no powersgd");
+  const Transfer& transfer = cycle.encoded.transfers[0];
+  cycle.part_B = static_cast<double>(transfer.size.count()) / servers->servers;
+  cycle.servers.cost = servers->cost.with(transfer.folding);
+  cycle.update = Duration::ps(question.trace->update.ps() / servers->servers);
+  const Network& cluster = question.cluster->network;
+  cycle.network = (network != nullptr ? *network : cluster).with(transfer.folding);
+  if (places != nullptr) {
+    cycle.places = *places;
+    return cycle;
+  }
+  if (servers->dedicated) cycle.network = with_servers(cycle.network, servers->servers);
+  cycle.places.workers.resize(static_cast<std::size_t>(cluster.workers()));
+  std::iota(cycle.places.workers.begin(), cycle.places.workers.end(), 0);
+  cycle.places.servers.resize(static_cast<std::size_t>(servers->servers));
+  std::iota(cycle.places.servers.begin(), cycle.places.servers.end(), cluster.workers());
+  return cycle;
+}
+
+ServerLegs legs_of(const AsynchronousCycle& cycle, int worker) {
+  const ParameterServers& servers = cycle.servers;
+  if (!servers.dedicated) {
+    const Duration busy = servers.busy(cycle.part_B);
+    return {(servers.servers + 1) * busy + 2 * servers.flight(cycle.part_B), busy,
+            servers.fold(cycle.part_B)};
+  }
+  const Wires wires(cycle.network, servers.alpha);
+  const int place = cycle.places.of_worker(worker);
+  const Leg push = wires.leg(place, cycle.server_place(0), cycle.part_B, true);
+  const Leg pull = wires.leg(cycle.server_place(0), place, cycle.part_B, false);
+  return {servers.servers * push.out_busy + push.flight + pull.flight + pull.in_busy,
+          std::max(push.in_busy, pull.out_busy), push.fold};
+}
+
+AsynchronousWorkers::AsynchronousWorkers(const StepQuestion& question, int bound,
+                                         AsynchronousCycle cycle, const Setting& setting)
+    : question_(question),
+      bound_(bound),
+      trace_(*question.trace),
+      cycle_(std::move(cycle)),
+      agenda_(setting.agenda),
+      carrier_(setting.carrier),
+      first_number_(setting.first_number),
+      start_(setting.start),
+      wires_(cycle_.network,
+             carrier_ != nullptr ? carrier_->alpha_of_legs() : cycle_.servers.alpha),
+      work_(backward_work(trace_)),
+      fixed_(fixed_factors(question.workers, question.cluster->network.workers())),
+      workers_(fixed_.size()),
+      server_free_(at(cycle_.servers.servers)),
+      at_least_(static_cast<int>(fixed_.size())),
+      wanted_(workers_.size() * at(question.warm_up + question.iterations)) {
+  if (carrier_ == nullptr) {
+    out_free_.resize(at(cycle_.network.workers()));
+    in_free_.resize(out_free_.size());
+  } else {
+    outboxes_ = std::make_unique<Outboxes<Part>>(
+        *carrier_, [this](const Part& part) { return parcel_of(part); });
+  }
+}
+
+void AsynchronousWorkers::begin() {
+  for (std::size_t i = 0; i < workers_.size(); ++i) compute(static_cast<int>(i), start_);
+}
+
+void AsynchronousWorkers::happen(const Event& event, Time now) {
+  const int worker = static_cast<int>(event.subject() - first_number_);
+  const int number = static_cast<int>(event.version());
+  switch (static_cast<Kind>(event.kind())) {
+    case pushed: {
+      const Part part{worker, number, false};
+      if (is_own(part)) return serve(part, {now, now}, own_fold(cycle_.server_place(number)));
+      const Leg way = leg(part);
+      return serve(part, through_port(part, way, now), way.fold);
+    }
+    case answered: {
+      const Part part{worker, number, true};
+      return take(worker, is_own(part) ? now : through_port(part, leg(part), now).ends);
+    }
+    case goes_on:
+      return state(worker).is_computing ? push(worker, now) : next(worker, now);
+    case answers:
+      return is_own({worker, number, true}) ? take(worker, now) : send({worker, number, true}, now);
+  }
+}
+
+bool AsynchronousWorkers::hear(const Carrier::Report& report, Time now) {
+  const auto sent = outboxes_->hear(report, now);
+  if (!sent) return false;
+  if (report.news != Carrier::News::arrived) return true;
+  if (sent->what.is_answer)
+    take(sent->what.worker, now);
+  else
+    serve(sent->what, {sent->at + carrier_->notice(sent->leg), now}, sent->leg.fold);
+  return true;
+}
+
+void AsynchronousWorkers::compute(int worker, Time now) {
+  if (is_over()) return;
+  WorkerState& my = state(worker);
+  if (my.iteration == 0 || question_.workers.is_random())
+    my.work = draw_work(trace_, work_, question_.workers, fixed_[at(worker)],
+                        {question_.seed, worker, my.iteration});
+  Breakdown one;
+  for (const Duration forward : my.work.forward) one.forward += forward;
+  for (const Duration backward : my.work.backward) one.backward += backward;
+  one.compression = scaled(cycle_.encoded.compress + cycle_.encoded.decompress, my.work.factor);
+  if (question_.pause) question_.pause();
+  my.started = now;
+  my.computed = now + one.forward + one.backward + one.compression;
+  my.is_computing = true;
+  computed_ += one;
+  ++iterations_;
+  ++busy_;
+  plan(goes_on, worker, my.computed);
+}
+
+void AsynchronousWorkers::push(int worker, Time now) {
+  const int servers = cycle_.servers.servers;
+  WorkerState& my = state(worker);
+  my.is_computing = false;
+  my.parts_left = servers;
+  for (int i = 0; i < servers; ++i) {
+    const Part part{worker, (worker + i) % servers, false};
+    if (!is_own(part))
+      send(part, now);
+    else if (carrier_ == nullptr)
+      plan(pushed, worker, now, part.number);
+    else
+      serve(part, {now, now}, own_fold(cycle_.server_place(part.number)));
+  }
+}
+
+// A worker's own gradients are folded at the price of any others that its server gets.
+Duration AsynchronousWorkers::own_fold(int server) const {
+  if (workers_.size() == 1) return {};
+  const int other = worker_place(server == worker_place(0) ? 1 : 0);
+  return wires_.leg(other, server, cycle_.part_B, true).fold;
+}
+
+// When the sender's port is free.
+void AsynchronousWorkers::send(const Part& part, Time ready) {
+  if (carrier_ != nullptr) return outboxes_->put({from(part)}, part, ready);
+  const Leg way = leg(part);
+  Time& port = out_free_[at(from(part))];
+  const Time start = std::max(port, ready);
+  port = start + way.out_busy;
+  plan(part.is_answer ? answered : pushed, part.worker, start + way.flight, part.number);
+}
+
+Parcel AsynchronousWorkers::parcel_of(const Part& part) const {
+  return {.from = from(part),
+          .to = to(part),
+          .size_B = cycle_.part_B,
+          .leg = leg(part),
+          .freight = {.cargo = part.is_answer ? Cargo::parameters : Cargo::gradients}};
+}
+
+// The receiver's port takes one part after the other, by their first bytes.
+AsynchronousWorkers::Span AsynchronousWorkers::through_port(const Part& part, const Leg& way,
+                                                            Time now) {
+  Time& port = in_free_[at(to(part))];
+  const Time begins = std::max(port, now);
+  port = begins + way.in_busy;
+  return {begins, begins + way.transit};
+}
+
+// The server folds the part in while it comes; then it updates.
+void AsynchronousWorkers::serve(const Part& push, const Span& coming, Duration fold) {
+  Time& free = server_free_[at(push.number)];
+  free = std::max(coming.ends, std::max(free, coming.begins) + fold) + cycle_.update;
+  if (push.number == 0) count_update(push.worker, free);
+  const Part answer{push.worker, push.number, true};
+  if (carrier_ != nullptr)
+    plan(answers, push.worker, free, push.number);
+  else if (is_own(push))
+    plan(answered, push.worker, free, push.number);
+  else
+    send(answer, free);
+}
+
+void AsynchronousWorkers::count_update(int worker, Time when) {
+  if (is_over()) return;
+  WorkerState& my = state(worker);
+  const auto stale = static_cast<double>(static_cast<int64_t>(applied_.size()) - my.read);
+  if (is_measured()) {
+    staleness_ += stale;
+    staleness_max_ = std::max(staleness_max_, stale);
+    ++updates_;
+  }
+  applied_.push_back(when);
+  my.read = static_cast<int64_t>(applied_.size());
+}
+
+// Of all parts of an iteration, the last one to be there.
+void AsynchronousWorkers::take(int worker, Time end) {
+  WorkerState& my = state(worker);
+  if (--my.parts_left > 0) return;
+  if (!is_over()) exchanged_ += end - my.computed;
+  plan(goes_on, worker, std::max(end, my.started + trace_.load));
+}
+
+// Goes on unless it would be too far ahead; the slowest one lets others go on.
+void AsynchronousWorkers::next(int worker, Time now) {
+  --busy_;
+  WorkerState& my = state(worker);
+  const bool was_slowest = my.iteration++ == least_;
+  my.blocked = true;
+  if (was_slowest && --at_least_ == 0) {
+    ++least_;
+    for (const WorkerState& one : workers_) at_least_ += one.iteration == least_ ? 1 : 0;
+    for (std::size_t i = 0; i < workers_.size(); ++i) try_to_begin(static_cast<int>(i), now);
+  }
+  try_to_begin(worker, now);
+}
+
+void AsynchronousWorkers::try_to_begin(int worker, Time now) {
+  WorkerState& my = state(worker);
+  if (!my.blocked || (bound_ != AsynchronousRule::no_bound && my.iteration - least_ > bound_))
+    return;
+  my.blocked = false;
+  compute(worker, now);
+}
+
+// What an exchange takes when nobody else is there, in the mean.
+Duration AsynchronousWorkers::alone() const {
+  int64_t sum_ps = 0;
+  for (std::size_t i = 0; i < workers_.size(); ++i)
+    sum_ps += legs_of(cycle_, static_cast<int>(i)).exchange.ps();
+  return Duration::ps(sum_ps / static_cast<int64_t>(workers_.size()));
+}
+
+// Of one worker in the mean, for all measured iterations: an iteration is one update of each.
+Account AsynchronousWorkers::account() const {
+  Account account;
+  account.parts = computed_ / iterations_ * question_.iterations;
+  const Duration one = std::min(Duration::ps(exchanged_.ps() / iterations_), alone());
+  account.parts.communication = account.carried = one * question_.iterations;
+  account.parts.waiting = Duration::longest();  // all the rest, for servers or for the slowest
+  return account;
+}
+
+StepResult AsynchronousWorkers::result() const {
+  StepResult result;
+  const std::size_t workers = workers_.size();
+  const auto end_of = [&](int iteration) {
+    return iteration == 0 ? start_ : applied_[at(iteration) * workers - 1];
+  };
+  for (int i = question_.warm_up; i < question_.warm_up + question_.iterations; ++i)
+    result.iterations.push_back(end_of(i + 1) - end_of(i));
+  result.settle({account()});
+  const int64_t parts = cycle_.servers.servers;
+  const auto endpoints = static_cast<int64_t>(workers);
+  result.message_count = 2 * parts * (endpoints - (cycle_.servers.dedicated ? 0 : 1));
+  result.wire_B = static_cast<double>(result.message_count) * cycle_.part_B;
+  Sparsity sparsity;
+  sparsity.add(cycle_.encoded);
+  result.quality = sparsity.quality();
+  result.quality.staleness_mean = staleness_ / std::max(1., static_cast<double>(updates_));
+  result.quality.staleness_max = staleness_max_;
+  result.path = name_of(PathTaken::events);
+  return result;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,169 @@
+// Workers that do not wait for each other, in time: one loop, whatever carries their messages.
+//
+// Where there is a carrier (sim/net/carrier.h), pushes and answers travel on it beside everything
+// else that it carries, and a server sends one answer after the other. Else they meet at the ports
+// of workers and servers only, which take in order of arrival what reaches them: fidelity message.
+//
+// A server folds a gradient while it comes, one after the other, then updates its part of the
+// parameters, and answers with them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/server/servers_in_time.h"
+#include "models/step/compute.h"
+#include "models/step/step.h"
+#include "sim/core/agenda.h"
+
+namespace sgdsim {
+
+// Null: workers have common iterations.
+const AsynchronousRule* asynchronous_rule(const StepQuestion& question);
+
+// What an iteration consists of, whatever the clocks say.
+struct AsynchronousCycle {
+  Encoded encoded;
+  ParameterServers servers;
+  Network network = Network::uniform(1, {});  // with the servers
+  ServerPlaces places;                        // on it
+  double part_B = 0;                          // pushed to, and pulled from, each server
+  Duration update;                            // of a part's parameters, at the server
+
+  int server_place(int part) const { return places.of_server(servers, part); }
+};
+
+// `network`, `places`: of all that is there; null: the cluster's own, with the servers behind it.
+// InputError for what has no asynchronous form.
+AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network* network = nullptr,
+                                     const ServerPlaces* places = nullptr);
+
+// What a worker's exchange with the servers takes when nobody else is there, and how long their
+// ports are busy for it: with a dedicated server its own; on workers the worst pair's.
+struct ServerLegs {
+  Duration exchange;
+  Duration busy;
+  Duration fold;
+};
+ServerLegs legs_of(const AsynchronousCycle& cycle, int worker);
+
+class AsynchronousWorkers {
+ public:
+  // Of its events. The first two are first bytes at ports, where there is no carrier.
+  enum Kind : uint8_t { pushed, answered, goes_on = 12, answers };
+
+  struct Setting {
+    Agenda& agenda;
+    Carrier* carrier = nullptr;  // null: ports
+    uint32_t first_number = 0;   // of its workers, in events
+    Time start = {};
+  };
+  AsynchronousWorkers(const StepQuestion& question, int bound, AsynchronousCycle cycle,
+                      const Setting& setting);
+  AsynchronousWorkers(const AsynchronousWorkers&) = delete;
+  AsynchronousWorkers& operator=(const AsynchronousWorkers&) = delete;
+
+  void begin();
+  void happen(const Event& event, Time now);
+  // False if the message is somebody else's.
+  bool hear(const Carrier::Report& report, Time now);
+  // All updates that were asked for are done, or will be.
+  bool is_over() const { return applied_.size() >= wanted_; }
+  // And nothing is computed or on its way any more.
+  bool is_done() const { return is_over() && busy_ == 0; }
+  // Once it is over.
+  StepResult result() const;
+  Time start() const { return start_; }
+  Time end() const { return applied_[wanted_ - 1]; }
+  // That have been computed, those included that are not asked for.
+  double iterations() const {
+    return static_cast<double>(iterations_) / static_cast<double>(workers_.size());
+  }
+
+ private:
+  struct WorkerState {
+    WorkerWork work;
+    int iteration = 0;
+    int parts_left = 0;
+    int64_t read = 0;  // updates that its parameters know
+    Time started;
+    Time computed;
+    bool is_computing = false;
+    bool blocked = false;
+  };
+  struct Part {
+    int worker = 0;
+    int number = 0;
+    bool is_answer = false;
+  };
+
+  static std::size_t at(int number) { return static_cast<std::size_t>(number); }
+  WorkerState& state(int worker) { return workers_[at(worker)]; }
+  int worker_place(int worker) const { return cycle_.places.of_worker(worker); }
+  bool is_own(const Part& part) const {
+    return cycle_.server_place(part.number) == worker_place(part.worker);
+  }
+  int from(const Part& part) const {
+    return part.is_answer ? cycle_.server_place(part.number) : worker_place(part.worker);
+  }
+  int to(const Part& part) const {
+    return part.is_answer ? worker_place(part.worker) : cycle_.server_place(part.number);
+  }
+  Leg leg(const Part& part) const {
+    return wires_.leg(from(part), to(part), cycle_.part_B, !part.is_answer);
+  }
+  void plan(Kind kind, int worker, Time when, int part = 0) {
+    agenda_.push(when, Event(kind, first_number_ + static_cast<uint32_t>(worker),
+                             static_cast<uint32_t>(part)));
+  }
+  Parcel parcel_of(const Part& part) const;
+  Duration own_fold(int server) const;
+
+  void compute(int worker, Time now);
+  void push(int worker, Time now);
+  void send(const Part& part, Time ready);
+  struct Span {
+    Time begins;
+    Time ends;
+  };
+  Span through_port(const Part& part, const Leg& way, Time now);
+  void serve(const Part& push, const Span& coming, Duration fold);
+  void count_update(int worker, Time when);
+  void take(int worker, Time end);
+  void next(int worker, Time now);
+  void try_to_begin(int worker, Time now);
+  bool is_measured() const { return applied_.size() >= workers_.size() * at(question_.warm_up); }
+  Duration alone() const;
+  Account account() const;
+
+  const StepQuestion& question_;
+  int bound_;
+  const Trace& trace_;
+  AsynchronousCycle cycle_;
+  Agenda& agenda_;
+  Carrier* carrier_;
+  uint32_t first_number_;
+  Time start_;
+  Wires wires_;
+  std::vector<Duration> work_;
+  std::vector<double> fixed_;
+  std::vector<WorkerState> workers_;
+  std::vector<Time> out_free_;  // ports: of workers, then of dedicated servers
+  std::vector<Time> in_free_;
+  std::unique_ptr<Outboxes<Part>> outboxes_;
+  std::vector<Time> server_free_;  // of folds and updates
+  int least_ = 0;                  // iterations of the slowest worker
+  int at_least_;                   // how many workers have no more
+  std::size_t wanted_;             // updates
+  std::vector<Time> applied_;      // updates, in order
+  Breakdown computed_;
+  Duration exchanged_;
+  int busy_ = 0;  // workers that compute, or wait for an answer
+  int64_t iterations_ = 0;
+  int64_t updates_ = 0;
+  double staleness_ = 0;
+  double staleness_max_ = 0;
+};
+
+}  // namespace sgdsim
