@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/collective/ranges.h"
 #include "app/table.h"
+#include "sim/core/error.h"
 
 namespace sgdsim {
 
@@ -21,6 +23,24 @@ void add_use(Json& json, const WireUse& use) {
                                {"to", link.name.to},
                                {"carried_B", link.carried_B},
                                {"utilisation", link.utilisation}});
+}
+
+void add_over_time(Json& json, const UseOverTime& use) {
+  if (use.parts.empty()) return;
+  json["interval_us"] = use.interval.us();
+  for (std::size_t i = 0; i < use.parts.size(); ++i) json["busiest"][i]["over_time"] = use.parts[i];
+}
+
+int64_t bins_named(const std::string& bins, int64_t links, const std::string& format) {
+  constexpr int64_t most_bins = 100'000;
+  constexpr int64_t most_watched = 10'000'000;
+  if (bins.empty()) return 0;
+  const int64_t count = parse_whole(bins, 1, most_bins, "--bins");
+  if (format != "json")
+    throw InputError("--bins", "what links carry over time is shown with --format json only");
+  if (links * count > most_watched)
+    throw InputError("--bins", "--links times --bins is more than " + std::to_string(most_watched));
+  return count;
 }
 
 std::string link_text(const LinkUse& link) {

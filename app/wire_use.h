@@ -3,6 +3,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "sim/core/json.h"
 #include "sim/net/link_use.h"
@@ -15,6 +16,14 @@ namespace sgdsim {
 
 // Adds `kinds` and `busiest`.
 void add_use(Json& json, const WireUse& use);
+// And how much of the busiest ones was in use in each interval.
+struct UseOverTime {
+  Duration interval;
+  std::vector<std::vector<double>> parts;  // of each link; empty: nobody asked
+};
+void add_over_time(Json& json, const UseOverTime& use);
+// --bins, of so many links; 0: none.
+int64_t bins_named(const std::string& bins, int64_t links, const std::string& format);
 void print_use(std::ostream& out, const WireUse& use);
 // "uplink leaf0 -> spine0, in use 58.6 % of the time".
 std::string link_text(const LinkUse& link);

@@ -291,6 +291,30 @@ def breakdown(axes, frame, names):
     return True
 
 
+# ---- links
+
+
+def use_over_time(axes, links):
+    """How much of each link is in use, as stairs; a line for all that are used alike. True if drawn."""
+    if sentence := lacks(links, "start_us", "interval_us", "used_percent"):
+        why_not(axes, sentence)
+        return False
+    alike = {}
+    for name, one in links.dropna(subset=["start_us", "used_percent"]).groupby("link", sort=False):
+        alike.setdefault(tuple(one.used_percent.round(6)), []).append(name)
+    interval_ms = links.interval_us.max() / 1000
+    if len(alike) > most_series:
+        print(f"Drawn: the first {most_series} of {len(alike)} kinds of use.")
+    for place, (used, names) in enumerate(list(alike.items())[:most_series]):
+        _, colour, _, _ = look("", {}, place)
+        label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} alike"
+        axes.stairs(used, numpy.arange(len(used) + 1) * interval_ms, baseline=None, color=colour,
+                    linewidth=1.2, label=label)
+    axes.set(xlabel="time (ms)", ylabel="in use (%)", ylim=(0, 105))
+    axes.set_xlim(left=0)
+    return True
+
+
 # ---- predictions
 
 

@@ -346,6 +346,25 @@ def fitted(path):
                          "beta_high_ps_per_B", "rms_percent", "max_percent"])
 
 
+def jobs(path):
+    """The jobs of `sgdsim jobs --format json`, in the order of their file."""
+    return _frame(_object(path, "sgdsim/jobs-result/1")["jobs"],
+                  ["name", "strategy", "workers", "start_us", "end_us", "iteration_us", "alone_us", "slowdown"])
+
+
+def use_over_time(path):
+    """How much of its busiest links `sgdsim jobs --bins` or `sgdsim traffic --bins` found in use: a row per
+    link and interval, which starts at start_us."""
+    found = _object(path, "sgdsim/jobs-result/1", "sgdsim/completion/1")
+    interval_us, rows = found.get("interval_us"), []
+    for link in found.get("busiest", []):
+        name = f"{link['from']} to {link['to']}"
+        rows += [{"link": name, "kind": link["kind"], "start_us": interval_us and place * interval_us,
+                  "interval_us": interval_us, "used_percent": 100 * part}
+                 for place, part in enumerate(link.get("over_time", []))]
+    return _frame(rows, ["link", "kind", "start_us", "interval_us", "used_percent"])
+
+
 def cases_in(folder):
     """The measured cases (sgdsim/case/1) of a folder of the repository, as words of a command."""
     files = sorted((root / folder).glob("*.json"))

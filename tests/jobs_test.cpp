@@ -231,6 +231,21 @@ TEST_CASE("jobs: the command, and the file that ships") {
     CHECK(one["iteration_us"].get<double>() / one["alone_us"].get<double>() ==
           doctest::Approx(one["slowdown"].get<double>()));
   }
+  // The use over time is that of all, interval by interval.
+  const Ran binned =
+      run_sgdsim({"jobs", "app/job_files/two_jobs.json", "--format", "json", "--bins", "25"});
+  const Json over_time = Json::parse(binned.out);
+  CHECK(over_time["interval_us"].get<double>() * 25 ==
+        doctest::Approx(over_time["end_us"].get<double>()));
+  CHECK(over_time["jobs"] == json["jobs"]);
+  REQUIRE(over_time["busiest"].size() == json["busiest"].size());
+  for (const Json& link : over_time["busiest"]) {
+    double mean = 0;
+    for (const Json& part : link["over_time"]) mean += part.get<double>() / 25;
+    CHECK(mean == doctest::Approx(link["utilisation"].get<double>()).epsilon(1e-6));
+  }
+  CHECK(run_sgdsim({"jobs", "app/job_files/two_jobs.json", "--bins", "25"}).log ==
+        "sgdsim: --bins: what links carry over time is shown with --format json only\n");
   // Each in its own rack, nothing is shared.
   const Ran packed = run_sgdsim({"jobs", "app/job_files/two_jobs.json", "--format", "json", "--set",
                                  "jobs.0.placement=packed"});

@@ -192,6 +192,16 @@ class Others(WithFiles):
         path = self.file({"schema": "sgdsim/fit/1", "fits": [{"kind": "curve", "pieces": [{"from_B": 0, "alpha_us": 2.0}]}]})
         self.assertEqual(sgdsim.fitted(path)[["fit", "from_B", "alpha_us"]].values.tolist(), [[0, 0, 2]])
 
+    def test_jobs_and_links(self):
+        link = {"kind": "nic", "from": "a", "to": "b", "over_time": [0.5, 1]}
+        path = self.file({"schema": "sgdsim/jobs-result/1", "interval_us": 2.0, "busiest": [link],
+                          "jobs": [{"name": "x", "iteration_us": 3.0, "alone_us": 2.0, "slowdown": 1.5}]})
+        self.assertEqual(sgdsim.jobs(path)[["name", "slowdown"]].values.tolist(), [["x", 1.5]])
+        self.assertEqual(sgdsim.use_over_time(path)[["link", "start_us", "used_percent"]].values.tolist(),
+                         [["a to b", 0, 50], ["a to b", 2, 100]])
+        path = self.file({"schema": "sgdsim/completion/1"})
+        self.assertEqual(len(sgdsim.use_over_time(path)), 0)
+
     def test_cases_of_a_folder(self):
         words = sgdsim.cases_in("models/strategy/data").split()
         self.assertIn("models/strategy/data/pytorch_ddp_dgx1.json", words)

@@ -67,7 +67,7 @@ def bare_object(found):
 
 def lists_in(found):
     """The lists of records of an answer, as (holder, key)."""
-    for key in ("points", "groups", "plans", "traceEvents", "messages", "fits"):
+    for key in ("points", "groups", "plans", "traceEvents", "messages", "fits", "jobs", "busiest"):
         if isinstance(found.get(key), list) and found[key]:
             yield found, key
     for suite in found.get("suites", []):
@@ -513,10 +513,33 @@ def fit_numbers(test, page):
             test.assertAlmostEqual(numpy.sqrt((fitted**2).mean()), fit["rms_percent"], 6)
 
 
+def sharing_numbers(test, page):
+    placements, ratios = ["packed", "random", "spread"], [1, 2, 4, 8, 16]
+    for number, axes in enumerate(page.figures["sharing_slowdown"].axes[:2]):
+        printed = cells(axes)
+        test.assertEqual(len(printed), len(placements) * len(ratios))
+        for (column, row), text in printed.items():
+            found = page.json(f"sharing_{placements[row]}_{ratios[column]}.json")["jobs"][number]
+            test.assertEqual(text, f"{found['iteration_us'] / found['alone_us']:.2f}")
+            if placements[row] == "packed":
+                test.assertEqual(text, "1.00")
+    for axes, name, count in zip(page.figures["sharing_over_time"].axes, ("sharing_over_time", "sharing_failure"),
+                                 (120, 60)):
+        found = page.json(f"{name}.json")
+        uplinks = {tuple(round(100 * part, 6) for part in link["over_time"])
+                   for link in found["busiest"] if name != "sharing_failure" or link["kind"] == "uplink"}
+        drawn = {tuple(stairs.get_data().values) for stairs in axes.patches}
+        test.assertEqual(drawn, uplinks)
+        for stairs in axes.patches:
+            edges = stairs.get_data().edges
+            test.assertEqual(len(edges), count + 1)
+            test.assertAlmostEqual(edges[-1], count * found["interval_us"] / 1000)
+
+
 numbers = {"breakdown": breakdown_numbers, "buckets": buckets_numbers, "stragglers": stragglers_numbers,
            "collectives": collectives_numbers, "crossover": crossover_numbers, "fit": fit_numbers,
-           "heatmap": heatmap_numbers, "scaling": scaling_numbers, "timeline": timeline_numbers,
-           "validation": validation_numbers}
+           "heatmap": heatmap_numbers, "scaling": scaling_numbers, "sharing": sharing_numbers,
+           "timeline": timeline_numbers, "validation": validation_numbers}
 
 if __name__ == "__main__":
     EveryNotebook.name = sys.argv[1]

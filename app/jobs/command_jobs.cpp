@@ -18,8 +18,10 @@ namespace {
 struct JobsArguments {
   std::string file;
   std::vector<std::string> settings;
+  std::string bins;
   std::string format = "table";
 };
+constexpr std::size_t shown_links = 10;
 
 struct JobTogether {
   StepResult together;
@@ -47,6 +49,23 @@ StepResult account(const StepQuestion& question, JobsInTime& in_time, std::size_
     return times;
   };
   return simulate_step(accounted);
+}
+
+// Played once more, since only now the busiest links are known.
+UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps, Resources& wires,
+                  const WireUse& use, Duration end, int64_t bins) {
+  std::vector<uint32_t> links;
+  for (const LinkUse& link : use.busiest) links.push_back(link.resource);
+  const auto interval = Duration::ps((end.ps() + bins - 1) / bins);
+  LinkWatch watched(links, interval);
+  question.wires = &wires;
+  question.watch = &watched;
+  JobsInTime again(question);
+  for (std::size_t job = 0; job < steps.size(); ++job) {
+    Duration end_of_job;
+    account(steps[job], again, job, end_of_job);
+  }
+  return {interval, watched.take()};
 }
 
 void explain(std::ostream& log, const NetworkStuck& stuck) {
@@ -94,6 +113,7 @@ void print(std::ostream& out, const JobsFile& file, const std::vector<JobTogethe
 }
 
 void play(const JobsArguments& arguments, Streams streams) {
+  const int64_t bins = bins_named(arguments.bins, shown_links, arguments.format);
   const JobsFile file = read_jobs(arguments.file, arguments.settings);
   Interrupt interrupt;
   const auto wires = file.cluster.wires(file.routes);
@@ -123,8 +143,8 @@ void play(const JobsArguments& arguments, Streams streams) {
     Duration end;
     results[i].alone = account(questions[i], alone, 0, end);
   }
-  constexpr std::size_t shown = 10;
-  const WireUse use = use_of(*wires, together.carried_B(), together.end() - Time(), shown);
+  const Duration end = together.end() - Time();
+  const WireUse use = use_of(*wires, together.carried_B(), end, shown_links);
   if (arguments.format == "table") return print(streams.out, file, results, use);
   Json json = {
       {"schema", "sgdsim/jobs-result/1"},
@@ -139,6 +159,9 @@ void play(const JobsArguments& arguments, Streams streams) {
   for (std::size_t i = 0; i < results.size(); ++i)
     json["jobs"].push_back(job_json(file.jobs[i], results[i]));
   add_use(json, use);
+  if (bins > 0 && !use.busiest.empty())
+    add_over_time(json,
+                  watch(question, questions, *file.cluster.wires(file.routes), use, end, bins));
   streams.out << json.dump(1) << '\n';
 }
 
@@ -151,6 +174,8 @@ void add_jobs_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("JOBS", arguments->file, "a jobs file; - is standard input")->required();
   make_repeatable(command->add_option("--set", arguments->settings,
                                       "change a field of the file: jobs.0.placement=spread"));
+  command->add_option("--bins", arguments->bins,
+                      "JSON: the use of the busiest links over time, in so many intervals");
   command->add_option("--format", arguments->format, "table or json (default: table)")
       ->check(one_of("format", {"table", "json"}));
   command->footer(

@@ -20,8 +20,6 @@ namespace sgdsim {
 namespace {
 
 constexpr int64_t most_links_shown = 100'000;
-constexpr int64_t most_bins = 100'000;
-constexpr int64_t most_watched = 10'000'000;
 
 struct TrafficArguments {
   std::string file;
@@ -62,18 +60,12 @@ void watch(Completion& completion, FlowsQuestion question, Resources& wires, int
   for (const LinkUse& link : completion.wires.busiest) question.watched.push_back(link.resource);
   question.interval = Duration::ps((completion.makespan.ps() + bins - 1) / bins);
   question.resources = &wires;
-  completion.interval = question.interval;
-  completion.over_time = play_flows(question).watched;
+  completion.over_time = {question.interval, play_flows(question).watched};
 }
 
 void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
   const int64_t links = parse_whole(arguments.links, 0, most_links_shown, "--links");
-  const int64_t bins =
-      arguments.bins.empty() ? 0 : parse_whole(arguments.bins, 1, most_bins, "--bins");
-  if (bins > 0 && arguments.format != "json")
-    throw InputError("--bins", "what links carry over time is shown with --format json only");
-  if (links * bins > most_watched)
-    throw InputError("--bins", "--links times --bins is more than " + std::to_string(most_watched));
+  const int64_t bins = bins_named(arguments.bins, links, arguments.format);
   const bool is_packets = arguments.fidelity == "packet";
   if (is_packets && !arguments.routing.empty())
     throw InputError("--routing", "packets go as their transport says: spray=per_flow, ...");

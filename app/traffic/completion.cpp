@@ -126,10 +126,7 @@ Json to_json(const Completion& completion) {
                {"slowdown", to_json(completion.slowdown)}};
   add_use(json, completion.wires);
   if (completion.packets) add_packets(json, completion);
-  if (completion.over_time.empty()) return json;
-  json["interval_us"] = completion.interval.us();
-  for (std::size_t i = 0; i < completion.over_time.size(); ++i)
-    json["busiest"][i]["over_time"] = completion.over_time[i];
+  add_over_time(json, completion.over_time);
   return json;
 }
 

@@ -25,8 +25,7 @@ struct Completion {
   Spread time_us;
   Spread slowdown;  // against being alone
   WireUse wires;
-  std::vector<std::vector<double>> over_time;  // of the busiest links
-  Duration interval;
+  UseOverTime over_time;
   // At fidelity packet:
   double delivered = 1;  // of flows, on average
   double least_delivered = 1;

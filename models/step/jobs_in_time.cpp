@@ -114,7 +114,7 @@ class JobsInTime::Player {
   }
 
   std::unique_ptr<Carrier> make_carrier() {
-    if (question_.carrier) return question_.carrier(*question_.wires, agenda_, nullptr);
+    if (question_.carrier) return question_.carrier(*question_.wires, agenda_, question_.watch);
     const CollectiveOptions options = options_of(question_.jobs.front());
     for (const TrainingJob& job : question_.jobs) {
       const CollectiveOptions its = options_of(job);
@@ -126,7 +126,8 @@ class JobsInTime::Player {
     return std::make_unique<Flows>(
         *question_.wires,
         Flows::Options{.alpha = options.alpha,
-                       .send_buffer_B = static_cast<double>(options.send_buffer.count())},
+                       .send_buffer_B = static_cast<double>(options.send_buffer.count()),
+                       .watch = question_.watch},
         agenda_);
   }
 

@@ -33,7 +33,8 @@ struct JobsQuestion {
   std::vector<TrainingJob> jobs = {};
   const Network* network = nullptr;  // of all workers, for traffic
   Resources* wires = nullptr;
-  MakeCarrier carrier = {};  // of messages on them; none: flows
+  MakeCarrier carrier = {};    // of messages on them; none: flows
+  LinkWatch* watch = nullptr;  // hears how much of its wires is in use
   std::span<const PlainFlow> traffic = {};
   std::span<const WireChange> changes = {};
   std::function<void()> pause = {};
