@@ -34,6 +34,7 @@ MeasuredPoint read_point(const Value& value) {
     for (const Value& item : outliers->items()) item.whole(0, 1'000'000'000);
   if (const auto error = fields.find("relative_error")) error->number(0, 1e9);
   if (const auto moved = fields.find("moved_B")) moved->whole(0, int64_t{1} << 62);
+  if (const auto rounds = fields.find("rounds")) rounds->whole(1, 1'000'000'000);
   if (const auto verified = fields.find("verified")) verified->flag();
   fields.done();
   return point;
@@ -55,7 +56,7 @@ Series read_series(const Value& value) {
   series.group = text_or_nothing(fields, "group");
   series.placement = text_or_nothing(fields, "placement");
   for (const char* count : {"processes", "nodes"})  // which the placement says, too
-    if (const auto value = fields.find(count)) value->whole(1, most_measured_ranks);
+    if (const auto field = fields.find(count)) field->whole(1, most_measured_ranks);
   series.note = text_or_nothing(fields, "note");
   for (const Value& item : fields.at("points").items()) series.points.push_back(read_point(item));
   fields.done();
