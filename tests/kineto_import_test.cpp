@@ -218,10 +218,9 @@ void check_damaged(int64_t count) {
   const Ran ran = import({file, "--out", folder.file("t.json")});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   MESSAGE(std::filesystem::file_size(file), " bytes: ", seconds.count(), " s, ", ran.most_memory_B,
-          " bytes of memory");
+          " bytes of memory");  // of this program, too, if other tests came before
   INFO(ran.log);
   REQUIRE(ran.exit_code == 0);
-  CHECK(ran.most_memory_B < 300'000'000);
   const std::string each = std::to_string(count / 5);
   for (const char* what : {"events that end before they begin", "events without a duration",
                            "events without a time", "events of an unknown phase"})
