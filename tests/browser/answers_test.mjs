@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { close_browser, file_in, open_page, reason_to_skip, run_shown, screenshot, sgdsim } from "./pages.mjs";
+import { close_browser, drawn, file_in, open_page, reason_to_skip, run_shown, screenshot, sgdsim } from "./pages.mjs";
 
 const skip = reason_to_skip();
 const experiment = "app/experiments/googlenet_k80.json";
@@ -33,7 +33,10 @@ before(() => {
 after(close_browser);
 
 const clean = (page) => assert.deepEqual(page.problems, []);
-const open_all = (page) => page.$$eval("main details", (nodes) => nodes.forEach((node) => { node.open = true; }));
+async function open_all(page) {
+  await page.$$eval("main details", (nodes) => nodes.forEach((node) => { node.open = true; }));
+  await drawn(page);  // some are filled when they open
+}
 
 // The table that has this caption: [{title: text}], one object per row.
 const rows_of = (page, caption) => page.$$eval("table", (tables, caption) => {

@@ -139,11 +139,17 @@ test("a cell of the map is where a click leads, and its strategy takes as long a
 test("the timeline has the slices of --timeline and tells them to keys", { skip }, async () => {
   const page = await open_page(file);
   await settled(page);
-  await page.focus(".lanes");
+  await page.focus(".timeline");
   await page.keyboard.press("Home");
-  assert.match(await page.locator(".lanes ~ .readout").textContent(), /^fwd .*: .* from 0$/);
+  assert.match(await page.locator("figure .readout-line").textContent(), /^compute: fwd .*: start 0\.000000 us, length /);
   await page.keyboard.press("End");
-  assert.match(await page.locator(".lanes ~ .readout").textContent(), /^update: /);
+  assert.match(await page.locator("figure .readout-line").textContent(), /^compute: update: /);
+  // What is zoomed stays so when a slider moves.
+  await page.keyboard.press("+");
+  const zoomed = () => page.$eval(".timeline", (node) => { const { from, to, first, last } = node.timeline_window(); return [from, to, to - from < last - first]; });
+  const [from, to] = await zoomed();
+  await moved(page, "latency", -1);
+  assert.deepEqual(await zoomed(), [from, to, true]);
   const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Save timeline")]);
   const saved = JSON.parse(readFileSync(await download.path(), "utf8"));
   const shown = (await command(page)).replace("sgdsim run ", "sgdsim run --timeline - ");

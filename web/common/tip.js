@@ -83,3 +83,9 @@ export function mixed(from, to, part) {
   const [a, b] = [channels(from), channels(to)];
   return "#" + a.map((value, index) => Math.round(value + (b[index] - value) * part).toString(16).padStart(2, "0")).join("");
 }
+
+// Whether white letters are read better on it than black ones.
+export function is_dark(fill) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(fill.slice(at, at + 2), 16) / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.18;
+}

@@ -2,12 +2,13 @@
 import { clipped, command_block, element, shell_word, table } from "../common/dom.js";
 import { exact_figure, short_figure, short_size, words_of } from "../common/figures.js";
 import { iteration_parts } from "../common/parts.js";
+import { timeline_view } from "../common/timeline.js";
 import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
 import { fit_sections } from "./fit.js";
 import { json_tree, save_button } from "./json_view.js";
 import { setting_of } from "./readout.js";
-import { timeline_of_messages, timeline_view } from "./timeline.js";
+import { timeline_of_messages } from "./timeline.js";
 import { validation_sections } from "./validation.js";
 
 // `document`: {file, schema, value, id}; `asked`: files of experiments that were given.
@@ -70,10 +71,10 @@ function result_sections(document, _asked, timelines) {
     Object.keys(values).length > 1 && stacked_bars("What an iteration consists of", iteration_parts, [{ label: "iteration", values, total: iterations.mean }], { total_key: "iteration_us" }),
     critical_bars(result), workers_bars(result), busiest_links(result));
   const own = timelines.filter((timeline) => timeline.config === result.id);
-  const lines = own.map((timeline) => timeline_view(timeline, `Timeline of ${clipped(result.name || "the run", 60)}`));
+  const lines = own.map((timeline) => timeline_view(timeline, `Timeline of ${clipped(result.name || "the run", 60)}`).node);
   if (lines.length === 0 && result.messages.length > 0) {
     lines.push(element("p", { class: "small muted" }, "The gradient messages of the last iteration. For compute too, run with --timeline FILE and give that file to sgdsim report."),
-      timeline_view(timeline_of_messages(result.messages), "Gradient messages of the last iteration"));
+      timeline_view(timeline_of_messages(result.messages), "Gradient messages of the last iteration").node);
   }
   const again = section(document, "inputs", "Inputs", element("p", {}, "The experiment as it was played, complete. Saved, it gives the same result again, with the same id:"),
     element("div", { class: "row" }, save_button("Save experiment.json", "experiment.json", result.inputs)),
@@ -140,7 +141,7 @@ function plan_readout(plan, name) {
     tiles([{ name: "iteration", value: plan.iteration_us, key: "iteration_us" }, { name: "exposed", value: plan.exposed_us, key: "exposed_us" }, { name: "speed-up", value: plan.speedup, key: "speedup" }]),
   ];
   if (plan.command) parts.push(element("h3", { class: "label" }, "This line"), command_block(plan.command));
-  if (plan.groups?.length) parts.push(timeline_view(timeline_of_messages(plan.groups), `Gradient messages under ${name}`));
+  if (plan.groups?.length) parts.push(timeline_view(timeline_of_messages(plan.groups), `Gradient messages under ${name}`).node);
   return parts;
 }
 

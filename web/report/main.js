@@ -1,11 +1,12 @@
 // The report: reads the data that stands in the page and puts its parts together.
 import { clipped, command_block, element } from "../common/dom.js";
 import { theme_switch } from "../common/theme.js";
+import { timeline_view } from "../common/timeline.js";
 import { Table, breathe, read_data, unpacked } from "./data.js";
 import { document_sections } from "./documents.js";
 import { explore_sections } from "./explore.js";
 import { json_tree } from "./json_view.js";
-import { read_timeline, timeline_view } from "./timeline.js";
+import { read_timeline } from "./timeline.js";
 
 const kinds = {
   points: "Sweep", results: "Results side by side", collectives: "Collectives", "sgdsim/result/1": "Result", "sgdsim/plan/1": "Plan", "sgdsim/best/1": "Best points", "sgdsim/tune/1": "Tuned values",
@@ -78,7 +79,7 @@ async function show() {
   for (const one of documents) add(document_sections(one, data.asked, timelines));
   for (const timeline of timelines.filter((one) => !documents.some((other) => other.value.id === one.config))) {
     const place = timelines.indexOf(timeline);
-    add([element("section", { class: "card", id: `timeline-${place}` }, element("h2", {}, "Timeline"), timeline_view(timeline, `Timeline of ${timeline.file}`))]);
+    add([element("section", { class: "card", id: `timeline-${place}` }, element("h2", {}, "Timeline"), timeline_view(timeline, `Timeline of ${timeline.file}`).node)]);
   }
   add([end_card(data)]);
   fill_navigation(groups);

@@ -3,7 +3,7 @@
 // Drawn on a canvas, because a sweep may have a hundred thousand cells; arrow keys walk over the cells,
 // and what is chosen is told in the readout.
 import { element, walkable } from "../common/dom.js";
-import { canvas_font, canvas_in, fitting_text, mixed, tip_in } from "../common/tip.js";
+import { canvas_font, canvas_in, fitting_text, is_dark, mixed, tip_in } from "../common/tip.js";
 import { colour, series_colour } from "../common/theme.js";
 
 const margin = { left: 84, right: 8, top: 8, bottom: 48 };
@@ -143,8 +143,3 @@ export function map_plot({ x, y, label, cell, tip_of, on_pick }) {
 }
 
 const clamp = (value, count) => Math.max(0, Math.min(count - 1, value));
-
-export function is_dark(fill) {
-  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(fill.slice(at, at + 2), 16) / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.18;
-}

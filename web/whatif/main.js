@@ -9,7 +9,7 @@ import { plan_view } from "./plan.js";
 import { reproduce_view } from "./reproduce.js";
 import { problem, result_view } from "./result.js";
 import { fragment_of, input_of, shipped, state_from } from "./state.js";
-import { timeline_view } from "./timeline.js";
+import { iteration_view } from "./timeline.js";
 
 // The strategies of the map and the curves: those of app/sweeps/nodes_bandwidth.json.
 const compared = ["wfbp", "sync_easgd", "mg_wfbp", "optimal", "ddp", "horovod", "bytescheduler", "p3"];
@@ -58,7 +58,7 @@ async function page_of(engine, catalogue, from_link) {
   const more = element("textarea", { id: "more", rows: 2, spellcheck: "false", maxlength: 4000, placeholder: "cluster.nic.efficiency=0.9", on: { change: () => change("more", more.value) } });
 
   const result = result_view();
-  const lanes = timeline_view();
+  const lanes = iteration_view();
   const map = map_view(compared, (chosen) => change_all(chosen));
   const curves = curves_view(compared);
   const plan = plan_view((name) => change("strategy", name));
