@@ -134,6 +134,11 @@ test("a plan: each strategy shows its own figures and the command of its line", 
     await page.keyboard.press("Enter");
     const command = await page.textContent("#answer-0-winners .readout pre.command");
     assert.equal(command, plan.command);
+    // The two parts of the bar, in the words for screen readers: they add up, without noise of adding.
+    const [, total, rest, exposed] = /: ([\d.]+) us: compute and the rest ([\d.]+) us(?:; exposed communication ([\d.]+) us)?$/.exec(await page.locator("#answer-0-winners .bar-row").nth(index).getAttribute("aria-label"));
+    const ps = (text) => Math.round(Number(text ?? 0) * 1e6);
+    assert.equal(ps(total), ps(rest) + ps(exposed));
+    assert.match(rest, /^\d+(\.\d{1,6})?$/);
     assert.ok((await page.locator("#answer-0-winners .bar-row").nth(index).getAttribute("title")).endsWith(`\n${plan.command}`));
     assert.equal(await page.getAttribute("#answer-0-winners .readout [data-key=iteration_us]", "data-exact"), String(plan.iteration_us));
     if (index % 5 === 0) assert.equal(JSON.parse(run_shown(command, "run")).iteration_ps, plan.iteration_ps);

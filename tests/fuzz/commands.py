@@ -12,7 +12,10 @@ repeated and hostile options. Every command has to end by itself with
 
 in --most-seconds and 2 GB. The program under test should be built with sanitizers; what is slow or
 large with them is judged by `--fast`, a program without. Everything is decided by --seed: a failure is run
-again with --only NUMBER.
+again with --only NUMBER, and --kind tries one command alone.
+
+A page of `sgdsim report` must have the markup of its template, and JSON as its data, whatever names the
+answers hold.
 """
 
 import argparse

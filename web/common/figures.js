@@ -42,6 +42,9 @@ export function short_duration(us, digits = 3) {
   return rounded(us / 1e6, digits) + " s";
 }
 
+// A sum or difference of times, without what adding doubles leaves behind: whole picoseconds.
+export const to_ps = (us) => Math.round(us * 1e6) / 1e6;
+
 export function short_size(size_B) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;

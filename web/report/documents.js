@@ -1,6 +1,6 @@
 // The parts of the page for single answers: a function per kind, each giving sections.
 import { clipped, command_block, element, shell_word, table } from "../common/dom.js";
-import { exact_figure, short_figure, short_size, words_of } from "../common/figures.js";
+import { exact_figure, short_figure, short_size, to_ps, words_of } from "../common/figures.js";
 import { iteration_parts } from "../common/parts.js";
 import { timeline_view } from "../common/timeline.js";
 import { stacked_bars } from "./bars.js";
@@ -87,7 +87,7 @@ function critical_bars(result) {
   if (!result.critical) return null;
   const colours = { forward: "var(--forward)", backward: "var(--backward)", update: "var(--update)", encoding: "var(--compression)", decoding: "var(--compression)", messages: "var(--message)", broadcasts: "var(--message)", waiting: "var(--waiting)" };
   const sums = new Map();
-  for (const part of result.critical.parts) sums.set(part.what, (sums.get(part.what) ?? 0) + part.length_us);
+  for (const part of result.critical.parts) sums.set(part.what, to_ps((sums.get(part.what) ?? 0) + part.length_us));
   const parts = [...sums.keys()].map((what) => ({ key: `${what}_us`, name: what, colour: colours[what] ?? "var(--series-8)" }));
   return element("div", { class: "part" }, element("h3", {}, "Critical path"),
     element("p", { class: "small muted" }, `The chain that decides when ${result.critical.iterations === 1 ? "the iteration ends" : `${result.critical.iterations} iterations end`}: nothing else would let it end sooner.`),
@@ -98,7 +98,7 @@ function workers_bars(result) {
   if (!result.per_worker?.length) return null;
   const rows = result.per_worker.map((worker, index) => {
     const values = Object.fromEntries(iteration_parts.map(({ key }) => [key, worker[key] ?? 0]));
-    return { label: `worker ${index}`, values, total: Object.values(values).reduce((sum, value) => sum + value, 0) };
+    return { label: `worker ${index}`, values, total: to_ps(Object.values(values).reduce((sum, value) => sum + value, 0)) };
   });
   return element("details", {}, element("summary", {}, `Each of ${rows.length} workers`), stacked_bars("Breakdown by worker", iteration_parts, rows.slice(0, 128), { total_key: "iteration_us" }), rows.length > 128 && element("p", { class: "muted small" }, "The first 128 are drawn."));
 }
@@ -117,7 +117,7 @@ function plan_sections(document, asked) {
   const label = (plan) => plan.strategy + (plan.with ? `, ${plan.with}` : "");
   const best = known[0];
   const parts = [{ key: "rest_us", name: "compute and the rest", colour: "var(--backward)" }, { key: "exposed_us", name: "exposed communication", colour: "var(--exposed)" }];
-  const rows = known.map((plan) => ({ label: label(plan), values: { exposed_us: plan.exposed_us ?? 0, rest_us: plan.iteration_us - (plan.exposed_us ?? 0) }, total: plan.iteration_us, command: plan.command }));
+  const rows = known.map((plan) => ({ label: label(plan), values: { exposed_us: plan.exposed_us ?? 0, rest_us: to_ps(plan.iteration_us - (plan.exposed_us ?? 0)) }, total: plan.iteration_us, command: plan.command }));
   const failed = plans.filter((plan) => plan.iteration_us === undefined);
   const chosen = element("div", { class: "readout", role: "status", "aria-live": "polite" });
   const choose = (plan) => chosen.replaceChildren(...plan_readout(plan, clipped(label(plan), 80)));

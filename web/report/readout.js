@@ -1,7 +1,7 @@
 // One row of a table in full: what was varied, every figure with all its digits, and the commands that
 // give it again.
 import { clipped, command_block, element, replace_children, shell_word } from "../common/dom.js";
-import { exact_figure, short_figure, words_of } from "../common/figures.js";
+import { exact_figure, short_figure, to_ps, words_of } from "../common/figures.js";
 import { iteration_parts } from "../common/parts.js";
 import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
@@ -96,6 +96,6 @@ function breakdown_of(table, values) {
     if (column) parts[key] = Number(values.get(column));
   }
   if (Object.keys(parts).length < 2) return null;
-  const total = Object.values(parts).reduce((sum, value) => sum + (value || 0), 0);
+  const total = to_ps(Object.values(parts).reduce((sum, value) => sum + (value || 0), 0));
   return stacked_bars("Breakdown of this iteration", iteration_parts, [{ label: "iteration", values: parts, total }], { total_key: "iteration_us", with_table: false });
 }
