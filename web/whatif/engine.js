@@ -10,6 +10,7 @@ class Stopped extends Error {
   }
 }
 
+const stopped = { error: "stopped before it was done", exit: 130 };
 const most_ms = 1000;  // that a newer question waits for an older one
 
 async function unpacked(id) {
@@ -17,8 +18,8 @@ async function unpacked(id) {
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-// `ask(question)` and `add_file(name, bytes)` give {answer, milliseconds}; `stop()` ends what runs;
-// `make_room()` does if it has run for a second.
+// `ask(question)` gives {answer, milliseconds}; `insist(question)` and `add_file(name, bytes)` give the answer, and are
+// not given up to make room. `stop()` ends what runs; `make_room()` ends a question that has run for a second.
 export async function start_engine() {
   const source = URL.createObjectURL(new Blob([await unpacked("worker")], { type: "text/javascript" }));
   const module = await WebAssembly.compile(await unpacked("program"));
@@ -32,7 +33,7 @@ export async function start_engine() {
     return new Promise((resolve, reject) => {
       const number = ++last;
       if (waiting.size === 0) since = performance.now();
-      waiting.set(number, { resolve, reject });
+      waiting.set(number, { resolve, reject, is_question: message.question !== undefined });
       worker.postMessage({ ...message, number }, transfer);
     });
   }
@@ -47,8 +48,20 @@ export async function start_engine() {
       if (data.is_broken) restart(true);
     };
     worker.onerror = () => restart(true);
-    send({ module });
-    for (const [name, bytes] of files) send({ name, bytes });
+    // The next thread gets them again, if this one is ended.
+    const given = [send({ module }), ...[...files].map(([name, bytes]) => send({ name, bytes }))];
+    for (const reply of given) reply.catch(() => {});
+  }
+
+  async function insist(message) {
+    for (;;) {
+      try {
+        return (await send(message)).answer;
+      } catch (problem) {
+        if (!(problem instanceof Stopped)) throw problem;
+        if (problem.by_reader) return stopped;
+      }
+    }
   }
 
   function restart(by_reader) {
@@ -62,13 +75,17 @@ export async function start_engine() {
   begin();
   return {
     ask: (question) => send({ question }),
+    insist: (question) => insist({ question }),
     async add_file(name, bytes) {
-      const { answer } = await send({ name, bytes });
+      const answer = await insist({ name, bytes });
       if (!answer.error) files.set(name, bytes);
       return answer;
     },
     stop: () => restart(true),
-    make_room() { if (waiting.size > 0 && performance.now() - since > most_ms) restart(false); },
+    make_room() {
+      const [running] = waiting.values();
+      if (running?.is_question && performance.now() - since > most_ms) restart(false);
+    },
   };
 }
 
@@ -85,7 +102,7 @@ export function newest(engine, use, on_change) {
       return await engine.ask(question);
     } catch (problem) {
       if (!(problem instanceof Stopped)) throw problem;
-      return problem.by_reader ? { answer: { error: "stopped before it was done", exit: 130 }, milliseconds: 0 } : null;
+      return problem.by_reader ? { answer: stopped, milliseconds: 0 } : null;
     }
   }
 

@@ -63,7 +63,7 @@ async function page_of(engine, catalogue, from_link) {
   const curves = curves_view(compared);
   const plan = plan_view((name) => change("strategy", name));
   const reproduce = reproduce_view({
-    save: async () => (await engine.ask({ ask: "save", input: input_of(state, imports) })).answer,
+    save: () => engine.insist({ ask: "save", input: input_of(state, imports) }),
     files: () => [...dropped],
     timeline: () => timeline,
   });
