@@ -27,6 +27,9 @@ struct StepCase {
     return play(chosen, fidelity);
   }
   StepResult play(const Strategy& chosen, Fidelity fidelity) const {
+    return simulate_step(question(chosen, fidelity));
+  }
+  StepQuestion question(const Strategy& chosen, Fidelity fidelity) const {
     StepQuestion question;
     question.trace = &trace;
     question.cluster = &cluster;
@@ -41,7 +44,7 @@ struct StepCase {
     question.seed = seed;
     question.interference = interference;
     question.channels = channels;
-    return simulate_step(question);
+    return question;
   }
 };
 

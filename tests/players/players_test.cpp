@@ -1,0 +1,226 @@
+// 10,000 random small steps through both players and both networks.
+//
+// The players: in dependence, collective by collective, as a step is played where it can be; and in
+// time, message by message, as jobs that share a cluster are (models/step/jobs_in_time.h). The
+// networks: ports, and the wires of a cluster. It is a program of its own because it needs only the
+// rooms that simulate, so that it is cheap to build with sanitizers.
+#include <doctest/doctest.h>
+
+#include "models/collective/registry.h"
+#include "models/step/jobs_in_time.h"
+#include "sim/core/error.h"
+#include "sim/net/port_resources.h"
+#include "tests/step_cases.h"
+#include "topologies/cluster_file.h"
+
+using namespace sgdsim;
+
+namespace {
+
+constexpr int experiments = 10'000;
+
+enum class Shape : uint8_t { one_switch, racks, fat_tree };
+
+struct Drawn {
+  std::string text;
+  StepCase step;
+  std::string strategy;
+  const Algorithm* algorithm = nullptr;
+  Shape shape = Shape::one_switch;
+  bool alpha_on_wire = true;
+  bool equal_chunks = true;
+};
+
+Cluster draw_cluster(Random& random, Shape shape, int nodes) {
+  const auto below = [&](uint64_t limit) { return static_cast<int64_t>(random.below(limit)); };
+  const auto link = [&] {
+    return Json{{"latency", std::to_string(1 + below(4000)) + " ns"},
+                {"per_byte", std::to_string(1 + below(1000)) + " ps/B"}};
+  };
+  Json json = {{"nodes", nodes}, {"nic", link()}};
+  json["nic"]["reduce"] = std::to_string(below(2) * below(500)) + " ps/B";
+  switch (shape) {
+    case Shape::one_switch:
+      json["shape"] = "single_switch";
+      break;
+    case Shape::racks:
+      json["shape"] = "leaf_spine";
+      json["nodes_per_leaf"] = 1 + below(4);
+      json["spines"] = 1 + below(3);
+      json["uplink"] = link();
+      break;
+    case Shape::fat_tree:
+      json["shape"] = "fat_tree";
+      json["k"] = 4;
+      json["uplink"] = link();
+      break;
+  }
+  return read_cluster(Value(json, "drawn", "")).cluster;
+}
+
+Trace draw_trace(Random& random) {
+  Trace trace;
+  const auto layers = 1 + random.below(4);
+  for (uint64_t l = 0; l < layers; ++l) {
+    Layer layer;
+    layer.name = std::to_string(l);
+    layer.parameters = static_cast<int64_t>(random.below(5'000));
+    layer.gradient = Bytes(4 * layer.parameters);
+    layer.forward = Duration::ns(static_cast<int64_t>(random.below(4'000)));
+    layer.backward = Duration::ns(static_cast<int64_t>(random.below(8'000)));
+    trace.layers.push_back(layer);
+  }
+  trace.update = Duration::ns(static_cast<int64_t>(random.below(2) * random.below(3'000)));
+  return trace;
+}
+
+// False if the algorithm refuses.
+bool draw(Random& random, Drawn& drawn) {
+  drawn.algorithm = &algorithms()[random.below(algorithms().size())];
+  drawn.shape = static_cast<Shape>(random.below(3));
+  const int nodes = 2 + static_cast<int>(random.below(7));
+  StepCase& step = drawn.step;
+  step.cluster = draw_cluster(random, drawn.shape, nodes);
+  step.trace = draw_trace(random);
+  step.iterations = 2;
+  step.warm_up = static_cast<int>(random.below(2));
+  step.seed = random.below(1'000'000);
+  drawn.strategy = std::vector<std::string>{"naive", "wfbp", "sync_easgd", "mg_wfbp",
+                                            "optimal"}[random.below(5)];
+  if (random.below(2) == 0) step.workers.slowness = {{0, 1.3}};
+  if (random.below(3) == 0) step.workers.jitter = {FactorDistribution::Kind::lognormal, 0.2};
+  drawn.alpha_on_wire = random.below(2) == 0;
+  CollectiveJob job;
+  job.team = {.size = nodes, .stride = 1};
+  drawn.equal_chunks = random.below(2) == 0;
+  job.share = {.total = Bytes(1), .fractional = drawn.equal_chunks, .split = {}};
+  job.options.fractional_chunks = drawn.equal_chunks;
+  job.options.alpha = drawn.alpha_on_wire ? AlphaRule::wire : AlphaRule::port;
+  if (drawn.algorithm->takes_block)
+    job.block = Bytes(500 + static_cast<int64_t>(random.below(5'000)));
+  job.workers_per_node = step.cluster.workers_per_node;
+  job.grid = step.cluster.grid;
+  job.network = &step.cluster.network;
+  drawn.text = std::string(drawn.algorithm->name) + " " + drawn.strategy + " on shape " +
+               std::to_string(static_cast<int>(drawn.shape)) + ", " + std::to_string(nodes) +
+               " nodes, seed " + std::to_string(step.seed);
+  try {
+    job.cost = worst_of_job(*drawn.algorithm, job);
+    schedule_of(*drawn.algorithm, job);
+    step.cost = MessageCost::of_algorithm(*drawn.algorithm, job);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+// Message by message, over these.
+std::vector<Duration> in_time(const Drawn& drawn, Resources& shared) {
+  const Strategy strategy = strategy_named(drawn.strategy, "test");
+  StepQuestion question = drawn.step.question(strategy, Fidelity::flow);
+  TrainingJob job{&question, {}, Time()};
+  for (int i = 0; i < question.cluster->network.workers(); ++i) job.places.push_back(i);
+  JobsInTime jobs({.jobs = {job}, .network = &question.cluster->network, .wires = &shared});
+  StepQuestion accounted = question;
+  accounted.played = [&](int iteration) { return jobs.times_of(0, iteration); };
+  return simulate_step(accounted).iterations;
+}
+
+bool are_within(const std::vector<Duration>& a, const std::vector<Duration>& b, int64_t off_ps) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::abs((a[i] - b[i]).ps()) > off_ps) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("players: random steps in dependence and in time, on ports and on wires") {
+  Random random(41);
+  int played = 0;
+  int in_dependence = 0;  // on wires
+  int on_ports = 0;
+  int without_contention = 0;
+  while (played < experiments) {
+    Drawn drawn;
+    if (!draw(random, drawn)) continue;
+    CAPTURE(drawn.text);
+    StepResult ports;
+    try {
+      ports = drawn.step.play(drawn.strategy, Fidelity::message);
+    } catch (const InputError&) {
+      continue;  // a strategy that needs a closed form where there is none
+    }
+    ++played;
+    const StepResult wires = drawn.step.play(drawn.strategy, Fidelity::flow);
+    const int64_t off_ps = 2 * ports.message_count;  // one for a start, one for an end
+    REQUIRE(wires.message_count == ports.message_count);
+    const auto own_wires = drawn.step.cluster.wires({});
+    const std::vector<Duration> wires_in_time = in_time(drawn, *own_wires);
+    REQUIRE(are_within(wires_in_time, wires.iterations, off_ps));
+    in_dependence += wires.path != "events" ? 1 : 0;
+    PortResources own_ports(drawn.step.cluster.network);
+    const std::vector<Duration> ports_in_time = in_time(drawn, own_ports);
+    // At one switch, the links of workers are their ports.
+    if (drawn.shape == Shape::one_switch && drawn.alpha_on_wire) {
+      REQUIRE(are_within(ports_in_time, wires_in_time, off_ps));
+      ++on_ports;
+    }
+    // At ports, a message waits for its receiver and takes its turn. Where all go in step and each
+    // sends to one worker, nobody waits.
+    const std::string name(drawn.algorithm->name);
+    const int workers = drawn.step.cluster.network.workers();
+    const bool in_pairs = (workers & (workers - 1)) == 0 &&
+                          (name == "recursive_doubling" || name == "halving_doubling");
+    const bool nobody_waits = drawn.shape == Shape::one_switch && drawn.equal_chunks &&
+                              drawn.step.workers.all_alike() && (name == "ring" || in_pairs);
+    if (!nobody_waits) continue;
+    REQUIRE(are_within(ports_in_time, ports.iterations, off_ps));
+    REQUIRE(are_within(wires.iterations, ports.iterations, off_ps));
+    ++without_contention;
+  }
+  CHECK(in_dependence >= experiments / 10);
+  CHECK(on_ports >= experiments / 10);
+  CHECK(without_contention >= experiments / 100);
+}
+
+// Workers that do not wait for each other, all of them at the ports of a few servers.
+TEST_CASE("players: random asynchronous steps, on ports and on wires") {
+  Random random(43);
+  for (int played = 0; played < experiments / 10; ++played) {
+    const int workers = 1 + static_cast<int>(random.below(6));
+    const int servers = 1 + static_cast<int>(random.below(3));
+    StepCase step;
+    Cluster all = draw_cluster(random, static_cast<Shape>(random.below(3)), workers + servers);
+    step.cluster = all;
+    step.cluster.network = all.network.first(workers);
+    step.trace = draw_trace(random);
+    step.iterations = 1 + static_cast<int>(random.below(4));
+    step.warm_up = static_cast<int>(random.below(2));
+    if (random.below(2) == 0) step.workers.jitter = {FactorDistribution::Kind::lognormal, 0.3};
+    const Json json = {{"servers", servers}, {"alpha", random.below(2) == 0 ? "port" : "wire"}};
+    step.cost = MessageCost::of_servers(
+        read_parameter_servers(Value(json, "drawn", ""), step.cluster.network));
+    const int bound = static_cast<int>(random.below(4)) - 1;  // -1: none
+    const Synchronization synchronization{.name = "drawn", .rule = AsynchronousRule{bound}};
+    const Strategy strategy = strategy_named("wfbp", "test");
+    StepQuestion question = step.question(strategy, Fidelity::message);
+    question.synchronization = &synchronization;
+    CAPTURE(played);
+    const StepResult ports = simulate_step(question);
+    question.fidelity = Fidelity::flow;
+    const auto wires = all.wires({});
+    TrainingJob job{&question, {}, Time() + Duration::us(5)};
+    for (int i = 0; i < workers + servers; ++i)
+      (i < workers ? job.places : job.server_places).push_back(i);
+    JobsInTime jobs({.jobs = {job}, .network = &all.network, .wires = wires.get()});
+    const AsynchronousWorkers& flows = jobs.asynchronous(0);
+    REQUIRE(flows.result().iterations.size() == ports.iterations.size());
+    // No wire has carried more than it can, but for what times are rounded by.
+    const int messages = 2 * workers * servers * (step.iterations + step.warm_up + 1);
+    const auto capacities = wires->capacities();
+    const auto length_ps = static_cast<double>((jobs.end() - flows.start()).ps());
+    for (std::size_t way = 0; way < capacities.size(); ++way)
+      CHECK(jobs.carried_B()[way] <= capacities[way] * (length_ps + messages));
+  }
+}
