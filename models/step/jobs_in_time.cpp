@@ -76,8 +76,7 @@ class JobsInTime::Player {
       start_iteration(workers_[worker]);
       advance(worker, jobs_[workers_[worker].job].job->start);
     }
-    for (const auto& job : asynchronous_)
-      if (job) job->begin();
+    for (const auto& [job, workers] : asynchronous_) workers->begin();
   }
 
   IterationTimes times_of(std::size_t job, int iteration) {
@@ -92,8 +91,9 @@ class JobsInTime::Player {
   }
 
   const AsynchronousWorkers& asynchronous(std::size_t job) {
-    while (!asynchronous_[job]->is_done()) go_on();
-    return *asynchronous_[job];
+    const AsynchronousWorkers& workers = *asynchronous_.at(job);
+    while (!workers.is_done()) go_on();
+    return workers;
   }
 
   const std::vector<double>& carried_B() const { return carrier_->carried_B(); }
@@ -174,11 +174,11 @@ class JobsInTime::Player {
   void end_message(CallOfJob& call, int worker, Time now);
   std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
   std::vector<CallOfJob> by_number_;
-  std::vector<CallOfJob> by_push_;                                  // of parameter servers
-  std::vector<Played> played_;                                      // of each job
-  std::vector<std::unique_ptr<AsynchronousWorkers>> asynchronous_;  // of each that is
-  std::vector<AsynchronousWorkers*> by_worker_;                     // of those
-  double kept_ = 0;                                                 // times
+  std::vector<CallOfJob> by_push_;  // of parameter servers
+  std::vector<Played> played_;      // of each job
+  std::map<std::size_t, std::unique_ptr<AsynchronousWorkers>> asynchronous_;  // by their jobs
+  std::vector<AsynchronousWorkers*> by_worker_;                               // of all of them
+  double kept_ = 0;                                                           // times
   uint64_t moment_ = 0;
   Time end_;
 };
@@ -226,7 +226,6 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
   job.job = &training;
   job.places = places_of(training);
   played_.emplace_back();
-  asynchronous_.emplace_back();
   if (const AsynchronousRule* rule = asynchronous_rule(question))
     return prepare_asynchronous(job, *rule);
   job.traced = backward_work(*question.trace);
@@ -261,14 +260,14 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
 
 void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule) {
   const StepQuestion& question = *job.job->question;
-  asynchronous_.back() = std::make_unique<AsynchronousWorkers>(
+  auto workers = std::make_unique<AsynchronousWorkers>(
       question, rule.bound, asynchronous_cycle(question, question_.network, &job.places),
       AsynchronousWorkers::Setting{.agenda = agenda_,
                                    .carrier = carrier_.get(),
                                    .first_number = static_cast<uint32_t>(by_worker_.size()),
                                    .start = job.job->start});
-  by_worker_.resize(by_worker_.size() + static_cast<std::size_t>(job.workers()),
-                    asynchronous_.back().get());
+  by_worker_.resize(by_worker_.size() + static_cast<std::size_t>(job.workers()), workers.get());
+  asynchronous_.emplace(jobs_.size() - 1, std::move(workers));
 }
 
 void JobsInTime::Player::happen(const Event& event, Time now) {
@@ -285,8 +284,8 @@ void JobsInTime::Player::happen(const Event& event, Time now) {
 // Whose message it is.
 void JobsInTime::Player::hear(const Carrier::Report& report, Time now) {
   if (pushes_.hear(report, now)) return;
-  for (const auto& job : asynchronous_)
-    if (job && job->hear(report, now)) {
+  for (const auto& [job, workers] : asynchronous_)
+    if (workers->hear(report, now)) {
       end_ = now;
       return;
     }
