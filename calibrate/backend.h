@@ -59,8 +59,11 @@ class Backend {
   // Plays it once, for its results; streams begin when they can.
   virtual void play() = 0;
   // Plays it, all streams from one moment on; the time until the last one is done, of one time if
-  // it is played several times. NaN if they did not begin together.
-  virtual double run_us() = 0;
+  // it is played several times. NaN if they did not begin together. `rounds`: as often, one run
+  // after the other between the two looks at the clock, each from its start to its end.
+  virtual double run_us(int rounds) = 0;
+  // Of that clock, where it is coarse.
+  virtual double resolution_us() const { return 0; }
   // Touches enough memory that nothing of the data is left in a cache.
   virtual void flush_caches() = 0;
   // Several processes measure together: which ranks of a plan this one has, and what all of them

@@ -77,9 +77,9 @@ class HostBackend : public Backend {
     used_threads_ = static_cast<std::size_t>(plan.streams());
   }
 
-  void play() override { run_us(); }
+  void play() override { run_us(1); }
 
-  double run_us() override {
+  double run_us(int) override {  // its clock is fine enough for one
     done_.store(0);
     at_gate_.store(0);
     const uint64_t run = ++run_;

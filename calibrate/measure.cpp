@@ -15,6 +15,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int warm_ups = 2;
 constexpr int samples_a_visit = 5;
+constexpr double resolutions_a_sample = 50;  // then a step of the clock is 2 % at most
+constexpr double most_rounds = 50;
 // Queueing so many steps takes a second at most: a gate that was not open within five seconds
 // tells of something else.
 constexpr std::size_t steps_queued_in_time = 100'000;
@@ -110,10 +112,18 @@ class Group {
     for (int i = 0; i < warm_ups + samples_a_visit; ++i) {
       if (backend_.any(watcher_.is_interrupted())) return;
       if (options_.cold && i >= warm_ups) backend_.flush_caches();
-      const double us = backend_.run_us();
+      const double us = backend_.run_us(std::max(point.rounds, 1));
       if (std::isnan(us)) return miss(task, point);
+      if (i + 1 == warm_ups && point.rounds == 0) point.rounds = rounds_for(us);
       if (i >= warm_ups) point.samples_us.push_back(us / task.repeats);
     }
+  }
+
+  // Caches are cold for one run only.
+  int rounds_for(double us) const {
+    const double least_us = resolutions_a_sample * backend_.resolution_us();
+    if (options_.cold || us >= least_us) return 1;
+    return static_cast<int>(std::min(std::ceil(least_us / std::max(us, 1e-9)), most_rounds));
   }
 
   // Streams that do not begin together give no time, and every try takes as long as the gate waits.

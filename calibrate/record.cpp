@@ -26,7 +26,7 @@ Json series_of(const Backend& backend, const Task& task) {
 
 Json point_of(const Task& task, const Measured& measured) {
   // Clocks have a nanosecond and no more.
-  const double digits = task.repeats > 1 ? 1e6 : 1e3;
+  const double digits = task.repeats > 1 || measured.rounds > 1 ? 1e6 : 1e3;
   const auto rounded_us = [digits](double us) { return std::round(us * digits) / digits; };
   Json point = {{"size_B", task.bytes}, {"time_us", rounded_us(median(measured.samples_us))}};
   for (const double sample : measured.samples_us) point["samples_us"].push_back(rounded_us(sample));
@@ -35,6 +35,7 @@ Json point_of(const Task& task, const Measured& measured) {
   const double error = relative_error(measured.samples_us);
   if (std::isfinite(error)) point["relative_error"] = std::round(error * 1e4) / 1e4;
   if (const auto moved_B = task.plan.moved_B()) point["moved_B"] = *moved_B;
+  if (measured.rounds > 1) point["rounds"] = measured.rounds;
   point["verified"] = measured.verified;
   return point;
 }

@@ -73,7 +73,7 @@ class HostProcess : public Backend {
         "the messages of a plan");
   }
 
-  double run_us() override {
+  double run_us(int) override {
     const Clock::time_point start = Clock::now();
     play();
     return std::chrono::duration<double, std::micro>(Clock::now() - start).count();

@@ -51,10 +51,14 @@ class InStep : public Backend {
     return first_of(own_->why_no_room(ranks, room));
   }
 
+  double resolution_us() const override { return own_->resolution_us(); }
+
   void prepare(int ranks, const Room& room) override { own_->prepare(ranks, room); }
   void write(int rank, const std::vector<std::byte>& data) override { own_->write(rank, data); }
   std::vector<std::byte> read(int rank, int64_t bytes) override { return own_->read(rank, bytes); }
-  void load(const Plan& plan, Type type) override { own_->load(plan, type); }
+  void load(const Plan& plan, Type type) override {
+    with_news([&] { own_->load(plan, type); });
+  }
   void flush_caches() override { own_->flush_caches(); }
   void set_interrupt(const std::function<bool()>& is_interrupted) override {
     processes_.set_interrupt(is_interrupted);
@@ -65,12 +69,13 @@ class InStep : public Backend {
   // What ranks write before a run must not meet what others still do.
   void play() override {
     processes_.meet();
-    own_->play();
+    with_news([&] { own_->play(); });
   }
 
-  double run_us() override {
+  double run_us(int rounds) override {
     processes_.meet();
-    const double own_us = own_->run_us();
+    double own_us = 0;
+    with_news([&] { own_us = own_->run_us(rounds); });
     const double us =
         processes_.most(std::isnan(own_us) ? std::numeric_limits<double>::infinity() : own_us);
     return std::isinf(us) ? std::numeric_limits<double>::quiet_NaN() : us;
@@ -95,6 +100,17 @@ class InStep : public Backend {
   }
 
  private:
+  // What fails here because another process has failed, ends with the sentence of that one.
+  template <class F>
+  void with_news(const F& call) {
+    try {
+      call();
+    } catch (const std::exception&) {
+      processes_.hear_who_ended();
+      throw;
+    }
+  }
+
   // The reason of the first process that has one.
   std::string first_of(const std::string& reason) const {
     if (!processes_.any(!reason.empty())) return "";

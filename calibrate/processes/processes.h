@@ -81,6 +81,8 @@ class Processes {
 
   // Whether another process has told that it failed.
   bool has_news() { return messenger_->sender_of(tag_ended).has_value(); }
+  // EndedElsewhere, if so.
+  void hear_who_ended();
   // To the others, from the process that fails.
   void tell(const Ended& ended);
   // The end of a process: the first one lets the others go when it has written what there is to
@@ -102,7 +104,6 @@ class Processes {
   std::string wait_for_letter(Letters::iterator letter, const std::string& what);
   void send_text(int to, const std::string& text);
   std::string text_from(int process);
-  void hear_who_ended();
 
   std::unique_ptr<Messenger> messenger_;
   double patience_s_;

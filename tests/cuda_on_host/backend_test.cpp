@@ -132,6 +132,32 @@ TEST_CASE("cuda on host: times, caches, other GPUs than the first, GPUs that are
   CHECK(backend->placement(5) == "5 virtual ranks on 2 GPUs");
 }
 
+// Work on the stand-in takes a microsecond a piece, and its clock steps by half of one, as CUDA's.
+TEST_CASE("cuda on host: short runs are repeated between two looks at the clock") {
+  cuda_on_host::restart(2);
+  const auto backend = cuda_backend({});
+  const auto many = [](int kernels) {
+    Task task = start_task(2);
+    for (int i = 1; i < kernels; ++i) task.plan.steps.push_back(task.plan.steps.front());
+    return task;
+  };
+  MeasureOptions options;
+  options.rule = {1, 6, 6};
+  const Watcher undisturbed{[] { return false; }, [](const std::string&) {}};
+  const std::vector<Task> tasks = {many(1), many(30)};
+  const Outcome outcome = measure(*backend, tasks, options, undisturbed);
+  const double short_us = median(outcome.points[0].samples_us);
+  const double long_us = median(outcome.points[1].samples_us);
+  CHECK(outcome.points[0].rounds > 1);
+  CHECK(outcome.points[0].rounds * short_us > 0.8 * 25);
+  CHECK(outcome.points[1].rounds == 1);
+  // 29 kernels more in one stream; a start is in both.
+  CHECK(long_us - short_us == doctest::Approx(29).epsilon(0.05));
+  // A cache is cold for one run only.
+  options.cold = true;
+  CHECK(measure(*backend, tasks, options, undisturbed).points[0].rounds == 1);
+}
+
 TEST_CASE("cuda on host: GPUs that are not there are a clear sentence") {
   const auto sentence_of = [](const std::vector<int>& devices) -> std::string {
     try {

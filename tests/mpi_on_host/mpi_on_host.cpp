@@ -9,7 +9,6 @@
 #include <deque>
 #include <filesystem>
 #include <map>
-#include <mpi.h>
 #include <sstream>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@
 
 #include "calibrate/command.h"
 #include "sim/core/random.h"
+#include "tests/mpi_on_host/mpi.h"
 #include "tests/mpi_on_host/processes_on_host.h"
 
 using namespace sgdsim;
