@@ -61,6 +61,7 @@ struct NcclMeeting {
   static constexpr int most_ranks = 8;
   static constexpr std::size_t most_B = 1 << 16;
   int processes = 0;
+  int patience_ms = 0;  // then it hangs
   std::atomic<unsigned> arrived = 0;
   char name[128] = {};  // that the first process made up
   std::byte given[most_ranks][most_B];

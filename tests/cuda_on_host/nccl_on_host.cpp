@@ -121,7 +121,9 @@ bool meet() {
   const unsigned round = nccl_meeting->arrived.fetch_add(1) / count;
   const auto start = std::chrono::steady_clock::now();
   while (nccl_meeting->arrived.load() / count == round) {
-    if (std::chrono::steady_clock::now() - start > std::chrono::milliseconds(300)) return false;
+    if (std::chrono::steady_clock::now() - start >
+        std::chrono::milliseconds(nccl_meeting->patience_ms))
+      return false;
     std::this_thread::yield();
   }
   return true;

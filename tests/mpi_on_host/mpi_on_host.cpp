@@ -302,7 +302,7 @@ Ran sgdsim::mpi_on_host::run_processes(const std::vector<Behaviour>& behaviours,
     children.push_back(child);
   }
   Ran ran;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string log_file = stem + "." + std::to_string(i);
     Answered one;

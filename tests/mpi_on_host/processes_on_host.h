@@ -38,7 +38,7 @@ struct Ran {
 };
 
 // sgdsim-calibrate with these words and --mpi in as many processes as there are behaviours;
-// `before` is called in each. A process that does not end within 20 s is killed.
+// `before` is called in each. A process that does not end within 120 s is killed.
 Ran run_processes(
     const std::vector<Behaviour>& behaviours, std::vector<std::string> words,
     const std::function<void(int process)>& before = [](int) {});

@@ -14,10 +14,17 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-const Words small = {"--backend",    "host",      "--ranks",    "3",      "-a",      "ring",
-                     "--op",         "allreduce", "--from",     "1 KiB",  "--to",    "2 KiB",
-                     "--least",      "5",         "--most",     "5",      "--error", "100",
-                     "--time-limit", "1000 s",    "--patience", "300 ms", "-q"};
+const Words small = {"--backend",    "host",      "--ranks",    "3",     "-a",      "ring",
+                     "--op",         "allreduce", "--from",     "1 KiB", "--to",    "2 KiB",
+                     "--least",      "5",         "--most",     "5",     "--error", "100",
+                     "--time-limit", "1000 s",    "--patience", "20 s",  "-q"};
+
+// Where something fails, nobody waits for long; where nothing does, the machine may be slow.
+Words hasty() {
+  Words words = small;
+  *(std::find(words.begin(), words.end(), "--patience") + 1) = "300 ms";
+  return words;
+}
 
 // A record of something that failed reads, says so, and holds only times above 0.
 void check_partial(const Ran& ran) {
@@ -89,7 +96,7 @@ TEST_CASE("mpi on host: whichever call fails, there is a sentence and what was m
       CAPTURE(number);
       std::vector<Behaviour> behaviours(3);
       behaviours[static_cast<std::size_t>(process)].fails_at = number;
-      const Ran ran = run_processes(behaviours, small);
+      const Ran ran = run_processes(behaviours, hasty());
       bool says_why = false;
       bool has_failed = false;
       for (const Answered& one : ran.processes) {
@@ -118,7 +125,7 @@ TEST_CASE("mpi on host: a process that hangs or dies is given up, and the others
         std::vector<Behaviour> behaviours(3);
         (dies ? behaviours[static_cast<std::size_t>(process)].dies_at
               : behaviours[static_cast<std::size_t>(process)].hangs_at) = number;
-        const Ran ran = run_processes(behaviours, small);
+        const Ran ran = run_processes(behaviours, hasty());
         for (int i = 0; i < 3; ++i) {
           const Answered& one = ran.processes[static_cast<std::size_t>(i)];
           CHECK(one.exit_code == (dies && i == process ? 128 + SIGKILL : 1));
@@ -137,7 +144,8 @@ TEST_CASE("mpi on host: a signal to one process ends all, with what was measured
     words[17] = "0.01";  // --error
     words[15] = words[13] = "100000";
     const Ran ran = run_processes(behaviours, words);
-    for (const Answered& one : ran.processes) CHECK(one.exit_code == 130);
+    for (const Answered& one : ran.processes) CHECK(one.exit_code > 0);
+    CHECK(ran.processes[static_cast<std::size_t>(process)].exit_code == 130);
     check_partial(ran);
     CHECK_FALSE(ran.record->at("series").empty());
   }
