@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int looks_before_yield = 64;
+constexpr unsigned looks_before_yield = 64;
 
 // What fits into one message, so that nobody waits for its length first.
 struct Report {
@@ -58,7 +58,7 @@ void Processes::wait_for(const std::function<bool()>& is_done, const std::string
   const Clock::time_point start = Clock::now();
   double limit_s = patience_s_;
   bool was_interrupted = false;
-  for (int looks = 1; !is_done(); ++looks) {
+  for (unsigned looks = 1; !is_done(); ++looks) {
     if (looks % looks_before_yield != 0) continue;
     hear_who_ended();
     const double waited_s = std::chrono::duration<double>(Clock::now() - start).count();
