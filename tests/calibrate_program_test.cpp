@@ -1,4 +1,5 @@
 // sgdsim-calibrate from end to end, on the threads of this machine.
+#include <array>
 #include <doctest/doctest.h>
 #include <sstream>
 
@@ -46,6 +47,27 @@ TEST_CASE("calibrate: what it writes fits its schema, is read, and is fitted") {
   CHECK(fit.exit_code == 0);
   CHECK(faults_of_value(embedded_shelf(), "sgdsim/fit/1", Json::parse(fit.out)) ==
         std::vector<std::string>{});
+}
+
+// What GPUs and several processes add to a record: the schema and the reader agree about it.
+TEST_CASE("calibrate: rounds, processes and nodes are read, and checked") {
+  const auto record = [](int rounds, int processes, int nodes) {
+    const Json point = {{"size_B", 8}, {"time_us", 3}, {"rounds", rounds}};
+    const Json series = {{"operation", "broadcast"}, {"ranks", 4},
+                         {"processes", processes},   {"nodes", nodes},
+                         {"points", {point}},        {"placement", "4 processes on 2 nodes"}};
+    return Json({{"schema", "sgdsim/measurement/1"}, {"series", {series}}});
+  };
+  const auto faults = [](const Json& json) {
+    return faults_of_value(embedded_shelf(), "sgdsim/measurement/1", json).size();
+  };
+  CHECK(faults(record(9, 4, 2)) == 0);
+  CHECK(read_measurement({record(9, 4, 2).dump(), "m.json", {}, ""}).series.size() == 1);
+  for (const auto& [rounds, processes, nodes] : {std::array{0, 4, 2}, {9, 0, 2}, {9, 4, 0}}) {
+    const Json json = record(rounds, processes, nodes);
+    CHECK(faults(json) == 1);
+    CHECK_THROWS_AS(read_measurement({json.dump(), "m.json", {}, ""}), InputError);
+  }
 }
 
 // A copy through host memory is slower than the link: only where it is asked for is it one.
