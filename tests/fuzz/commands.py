@@ -69,7 +69,7 @@ def nudged(dice, value):
     if isinstance(value, bool):
         return not value
     if isinstance(value, (int, float)):
-        return dice.choice([value * 2, value / 2, value + 1, value - 1, -value, value * 1000, int(value), 1, 0, str(value)])
+        return dice.choice([value * 2, value / 2, value + 1, value - 1, -value, value * 1000, int(value) if math.isfinite(value) else 0, 1, 0, str(value)])
     if isinstance(value, str):
         number = re.match(r"^\s*([0-9.eE+-]+)(.*)$", value)
         if number and dice.random() < 0.8:

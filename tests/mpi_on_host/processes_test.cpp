@@ -169,16 +169,16 @@ TEST_CASE("mpi on host: a time limit holds for all, and bad input is one sentenc
   const Ran limited = run_processes({{}, {}}, words);
   for (const Answered& one : limited.processes) CHECK(one.exit_code == 0);
   check_partial(limited);
-  for (const auto& [word, sentence] : std::map<std::string, std::string>{
+  for (const auto& row : std::map<std::string, std::string>{
            {"--ranks=1", "--ranks: expected whole numbers"},
            {"--sizes", "see: sgdsim-calibrate --help"},
            {"--type=float64", "float32"},
            {"--algorithm=nccl", "cannot run: NCCL runs on GPUs only"},
            {"--patience=5", "--patience"}}) {
-    CAPTURE(word);
-    const Ran ran = run_processes({{}, {}, {}}, {"--backend", "host", word, "--verify-only"});
+    CAPTURE(row.first);
+    const Ran ran = run_processes({{}, {}, {}}, {"--backend", "host", row.first, "--verify-only"});
     for (const Answered& one : ran.processes) CHECK(one.exit_code == 2);
-    CHECK(holds(ran.processes[0].log, sentence));
+    CHECK(holds(ran.processes[0].log, row.second));
     for (int i : {1, 2}) CHECK(ran.processes[static_cast<std::size_t>(i)].log.empty());
   }
 }
