@@ -65,6 +65,17 @@ TEST_CASE("layout sweep: points without an answer say why, and the others are gi
   CHECK(table.out.find("tp8 pp1 cp1 vp1 ep1 dp4") != std::string::npos);
 }
 
+TEST_CASE("layout sweep: a warning of several points is said once") {
+  const Ran ran = with({"--gpu", "h100", "--axis", "memory=200GB,300GB", "--gpus", "16", "--layout",
+                        "--tensor-model-parallel-size 2"});
+  CAPTURE(ran.log);
+  CHECK(ran.exit_code == 0);
+  const std::size_t first = ran.log.find("sgdsim: warning: ");
+  REQUIRE(first != std::string::npos);
+  const std::string line = ran.log.substr(first, ran.log.find('\n', first) - first);
+  CHECK(ran.log.find(line, first + 1) == std::string::npos);
+}
+
 TEST_CASE("layout sweep: what is refused") {
   const std::vector<std::pair<std::vector<std::string>, const char*>> rows = {
       {{"--axis", "nodes=4"}, "--axis nodes: unknown field \"nodes\" (did you mean \"model\"?)"},

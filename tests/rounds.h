@@ -6,12 +6,7 @@
 
 namespace sgdsim {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SGDSIM_FEWER_ROUNDS
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SGDSIM_FEWER_ROUNDS)
+#ifdef SGDSIM_SANITIZED
 inline constexpr int round_divisor = 5;
 #else
 inline constexpr int round_divisor = 1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "app/layout/layout_files.h"
 #include "app/step/override.h"
@@ -108,6 +109,7 @@ int sweep_layouts(const LayoutArguments& arguments, Streams streams,
   const int64_t points = points_of(axes);
   titles.insert(titles.end(), {"fastest layout", "step", "MFU", "memory", "largest part"});
   Table table(titles);
+  std::set<std::string> warned;  // each once
   int64_t failed = 0;
   for (int64_t point = 0; point < points; ++point) {
     pause();
@@ -119,6 +121,9 @@ int sweep_layouts(const LayoutArguments& arguments, Streams streams,
       for (const Axis& axis : axes) set_field(one, axis.field(), values[axis.field()]);
       const AnsweredLayouts answered = answer(one);
       line["answer"] = to_json(answered.question, answered.answer);
+      for (const std::string& warning : warnings_of(answered.question))
+        if (warned.insert(warning).second)
+          streams.log << "sgdsim: warning: " << printable(warning) << '\n';
       const LayoutLine& best = answered.answer.best.front();
       cells.insert(cells.end(),
                    {to_text(best.found.layout), short_duration(best.found.time.us(), 5),

@@ -34,6 +34,9 @@ class StageCosts {
   // The layout must fit the model; `groups` has as many GPUs as it.
   StageCosts(const TrainingStep& step, GroupTimes& groups);
 
+  // One micro-batch through a layer, and through what is behind the last one.
+  const LayerTimes& layer(bool has_experts) const { return has_experts ? with_experts_ : dense_; }
+  const LayerTimes& head() const { return head_; }
   // One micro-batch through some layers.
   LayerTimes times_of(const StageLayers& layers) const;
   // Everything that a rank of the pipeline computes and exchanges inside of its passes.

@@ -15,10 +15,7 @@ PassTimes minus(const PassTimes& times, const PassTimes& other) {
 }  // namespace
 
 StagePlans::StagePlans(const TrainingStep& step, GroupTimes& groups)
-    : step_(step), costs_(step, groups), head_(head_times(step)) {
-  if (step.model.dense_layers() > 0) dense_ = layer_times(step, groups, false);
-  if (step.model.experts) with_experts_ = layer_times(step, groups, true);
-}
+    : step_(step), costs_(step, groups) {}
 
 StagePlan StagePlans::stage(int64_t number) {
   const Layout& layout = step_.layout;
@@ -46,9 +43,9 @@ std::vector<StagePlan::Item> StagePlans::items_of(const StageLayers& layers) con
   const auto add = [&](int64_t count, Kind kind, const LayerTimes& times) {
     items.insert(items.end(), at(count), item_of(kind, times));
   };
-  add(layers.dense, Kind::dense, dense_);
-  add(layers.with_experts, Kind::experts, with_experts_);
-  add(layers.has_head ? 1 : 0, Kind::head, head_);
+  add(layers.dense, Kind::dense, costs_.layer(false));
+  add(layers.with_experts, Kind::experts, costs_.layer(true));
+  add(layers.has_head ? 1 : 0, Kind::head, costs_.head());
   return items;
 }
 

@@ -27,7 +27,7 @@ struct StagePlan {
   double optimizer_s = 0;
 };
 
-// Prices layers once, and puts stages together. The layout must fit the model; `groups` has as many
+// Puts stages together. The layout must fit the model; `groups` has as many
 // GPUs as it.
 class StagePlans {
  public:
@@ -41,9 +41,6 @@ class StagePlans {
 
   const TrainingStep& step_;
   StageCosts costs_;
-  LayerTimes head_;
-  LayerTimes dense_;
-  LayerTimes with_experts_;
 };
 
 }  // namespace sgdsim
