@@ -2,69 +2,15 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 
-#include "app/jobs/jobs_file.h"
-#include "models/step/jobs_in_time.h"
 #include "sim/core/error.h"
+#include "tests/jobs_cases.h"
 #include "tests/rounds.h"
-#include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
 using namespace sgdsim;
 
 namespace {
 
-// Two racks of two workers with one spine; a byte takes 1 ns everywhere, a route between racks 4
-// us.
-const Json racks = {{"shape", "leaf_spine"},
-                    {"nodes", 4},
-                    {"nodes_per_leaf", 2},
-                    {"spines", 1},
-                    {"nic", {{"latency", "1 us"}, {"per_byte", "1 ns/B"}}},
-                    {"uplink", {{"latency", "1 us"}, {"per_byte", "1 ns/B"}}}};
-// 100 us forward, 200 us backward, then 1 MB: two rounds of half of it.
-const Json one_layer = {
-    {"trace",
-     {{"layers",
-       {{{"name", "l"}, {"parameters", 250'000}, {"forward", "100 us"}, {"backward", "200 us"}}}}}},
-    {"collective", {{"algorithm", "ring"}}},
-    {"strategy", "wfbp"},
-    {"iterations", 3},
-    {"warm_up", 0}};
-
-Json job(const Json& placement, const std::string& start = "0 us") {
-  return {{"experiment", one_layer}, {"placement", placement}, {"start", start}};
-}
-
-// Iterations of all jobs.
-std::vector<std::vector<Duration>> iterations_of(const Json& json) {
-  const Temporary file(Temporary::Kind::file, json.dump());
-  const JobsFile jobs = read_jobs(file.name(), {});
-  const auto wires = jobs.cluster.wires(jobs.routes);
-  std::vector<StepQuestion> questions;
-  for (const JobOfFile& one : jobs.jobs) questions.push_back(one.experiment.question());
-  JobsQuestion question;
-  question.network = &jobs.cluster.network;
-  question.wires = wires.get();
-  question.traffic = jobs.traffic;
-  question.changes = jobs.changes;
-  for (std::size_t i = 0; i < questions.size(); ++i)
-    question.jobs.push_back(
-        {&questions[i], jobs.jobs[i].places, jobs.jobs[i].start, jobs.jobs[i].server_places});
-  JobsInTime together(question);
-  std::vector<std::vector<Duration>> iterations;
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    StepQuestion accounted = questions[i];
-    accounted.played = [&](int iteration) { return together.times_of(i, iteration); };
-    iterations.push_back(simulate_step(accounted).iterations);
-  }
-  return iterations;
-}
-using Lengths = std::vector<std::vector<Duration>>;
-std::vector<Duration> us(const std::vector<int64_t>& list) {
-  std::vector<Duration> lengths;
-  for (const int64_t one : list) lengths.push_back(Duration::us(one));
-  return lengths;
-}
 std::string refusal_of(const Json& json) {
   const Temporary file(Temporary::Kind::file, json.dump());
   try {
@@ -116,7 +62,13 @@ TEST_CASE("jobs: traffic of others, and wires that change") {
 TEST_CASE("jobs: one alone is a step") {
   Random random(71);
   int compared = 0;
-  for (int round = 0; round < rounds(200); ++round)
+  const std::vector<Json> strategies = {
+      "wfbp",
+      "mg_wfbp",
+      {{"name", "p3"}, {"slice", "9 KB"}},
+      {{"name", "bytescheduler"}, {"partition", "20 KB"}, {"credit", "30 KB"}},
+      {{"name", "bsp_lp"}, {"drain", false}}};
+  for (int round = 0; round < rounds(230); ++round)
     for (const char* algorithm : {"ring", "recursive_doubling", "direct", "double_binary_tree"}) {
       const bool has_blocks = std::string(algorithm) == "double_binary_tree";  // thousands
       if (has_blocks && round % 20 != 0) continue;
@@ -132,7 +84,7 @@ TEST_CASE("jobs: one alone is a step") {
       Json experiment = {{"trace", {{"update", "3 us"}, {"layers", layers}}},
                          {"cluster", cluster},
                          {"collective", {{"algorithm", algorithm}}},
-                         {"strategy", random.below(2) == 0 ? "wfbp" : "mg_wfbp"},
+                         {"strategy", strategies[random.below(strategies.size())]},
                          {"fidelity", "flow"},
                          {"iterations", 2},
                          {"warm_up", 1}};
@@ -140,8 +92,12 @@ TEST_CASE("jobs: one alone is a step") {
         experiment["workers"] = {{"slow", {{{"worker", 0}, {"factor", 1.4}}}}};
       if (random.below(3) == 0) experiment["workers"]["jitter"] = 0.2;
       if (random.below(2) == 0) experiment["collective"]["options"]["alpha"] = "wire";
-      if (random.below(3) == 0) experiment["channels"] = 2;
-      if (random.below(3) == 0) experiment["compression"] = "truncate16";
+      const bool in_order = experiment["strategy"].is_string();
+      if (in_order && random.below(3) == 0) experiment["channels"] = 2;
+      const bool is_late = !in_order && experiment["strategy"]["name"] != "bsp_lp";
+      if ((in_order || is_late) && random.below(3) == 0) experiment["compression"] = "truncate16";
+      if (in_order && !experiment.contains("channels") && random.below(3) == 0)
+        experiment["synchronization"] = "pipe_sgd";
       if (random.below(4) == 0) experiment["trace"]["load"] = "90 us";
       CAPTURE(experiment.dump());
       try {
@@ -205,12 +161,10 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
     return run_sgdsim({"jobs", file.name()}).log;
   };
   const std::string refused = "sgdsim: jobs that share a network are played without ";
-  CHECK(log_of("synchronization", "pipe_sgd") == refused + "the synchronization pipe_sgd\n");
   Json packets = with(Json::array({job("0,2")}));
   packets["transport"] = "ndp";
   packets["jobs"][0]["experiment"]["transport"] = "mlt";
   CHECK(refusal_of(packets).ends_with("the transport of all jobs is that of the jobs file"));
-  CHECK(log_of("strategy", "p3") == refused + "strategies that go by priority\n");
   CHECK(log_of("strategy", "horovod") ==
         refused + "strategies that plan anew in every iteration\n");
   CHECK(log_of("collective", {{"start_up", "1 us"}, {"per_byte", "1 ns/B"}}) ==

@@ -5,10 +5,9 @@
 #include <deque>
 #include <map>
 
-#include "models/step/compute.h"
-#include "models/step/step_graph.h"
+#include "models/step/priority.h"
+#include "models/step/step_in_time.h"
 #include "sim/core/error.h"
-#include "sim/core/scaled.h"
 #include "sim/net/flows.h"
 #include "sim/play/calls_in_time.h"
 
@@ -20,37 +19,24 @@ constexpr double most_times = 1 << 28;  // kept, of eight bytes
 // What is the same for all iterations of a job.
 struct JobInPlay {
   const TrainingJob* job = nullptr;
-  std::vector<Duration> traced;  // of the backward pass
-  std::vector<double> fixed;     // factors of its workers
-  GradientPlan plan;
-  std::vector<Encoded> encoded;
+  std::optional<StepInTime> step;         // unless it has no common iterations
   std::optional<Exchange> exchange;       // keeps what is sent
-  std::vector<JoinedTransfers> messages;  // of the plan
-  std::vector<Freight> freight;           // of each of them
+  std::vector<JoinedTransfers> messages;  // of the step
   ServerPlaces places;                    // where there are parameter servers
-  StepGraph step;
-  int iterations = 0;
-  std::size_t first_worker = 0;  // among those of all jobs
+  std::optional<UrgentMessages> urgent;   // if messages go by priority
+  int urgent_iteration = 0;
+  std::map<std::pair<int, std::size_t>, int> not_ready;  // workers, by iteration and message
+  std::size_t first_worker = 0;                          // among those of all jobs
   int workers() const { return job->question->cluster->network.workers(); }
+  std::size_t worker(int number) const { return first_worker + static_cast<std::size_t>(number); }
 };
 
 struct WorkerInJob {
   std::size_t job = 0;
   int number = 0;  // in its job
-  int iteration = 0;
-  std::size_t next = 0;  // action
-  Time computed;         // until then
-  Time sent;             // until then
-  Time loaded;           // the next batch
-  int messages = 0;      // that it waits for
-  int under_way = 0;     // of those
-  WorkerWork work;
-  struct Waiting {
-    std::size_t message = 0;
-    int iteration = 0;
-    Time ready;
-  };
-  std::deque<Waiting> waiting;  // messages to enter, in order
+  WorkerInTime way;
+  std::deque<MessagesToSend> to_enter;  // in order, one by one
+  int under_way = 0;                    // of its messages
 };
 
 }  // namespace
@@ -72,10 +58,8 @@ class JobsInTime::Player {
     jobs_.reserve(question.jobs.size());
     for (const TrainingJob& job : question_.jobs) prepare(job);
     traffic_.begin();
-    for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
-      start_iteration(workers_[worker]);
+    for (std::size_t worker = 0; worker < workers_.size(); ++worker)
       advance(worker, jobs_[workers_[worker].job].job->start);
-    }
     for (const auto& [job, workers] : asynchronous_) workers->begin();
   }
 
@@ -84,7 +68,7 @@ class JobsInTime::Player {
     while (kept(job, iteration).left > 0) go_on();
     IterationTimes times = std::move(kept(job, iteration).times);
     for (; played.asked_for <= iteration; ++played.asked_for) {
-      kept_ -= times_in(jobs_[job]);
+      kept_ -= times_in(jobs_[job], played.asked_for);
       played.iterations.pop_front();
     }
     return times;
@@ -144,16 +128,16 @@ class JobsInTime::Player {
   void prepare(const TrainingJob& training);
   void prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule);
   void go_on();
-  static double times_in(const JobInPlay& job) {
-    return 2.0 * job.workers() * static_cast<double>(job.plan.messages.size());
+  static double times_in(const JobInPlay& job, int iteration) {
+    return 2.0 * job.workers() * static_cast<double>(job.step->messages_in(iteration));
   }
   Kept& kept(std::size_t job, int iteration);
   void happen(const Event& event, Time now);
   void hear(const Carrier::Report& report, Time now);
-  void start_iteration(WorkerInJob& worker);
   void advance(std::size_t number, Time now);
-  Duration work_of(const JobInPlay& job, const WorkerInJob& worker, const Action& action) const;
   void enter_messages(std::size_t number, Time now);
+  void make_ready(WorkerInJob& worker, Time now);
+  bool commit_urgent(Time now);
 
   JobsQuestion question_;
   Agenda agenda_;
@@ -168,14 +152,19 @@ class JobsInTime::Player {
     std::size_t job = 0;
     int iteration = 0;
     std::size_t message = 0;
-    int left = 0;  // workers that have not ended it
+    int left = 0;     // workers that have not ended it
+    int missing = 0;  // workers that have not entered it
   };
+  void enter(JobInPlay& job, std::size_t number, const MessagesToSend& next, Time now);
+  void play_message(const CallOfJob& what, uint32_t number, int worker, Time now);
   uint32_t begin_message(const CallOfJob& what);
   void end_message(CallOfJob& call, int worker, Time now);
+  void end_on(const CallOfJob& what, int worker, Time now);
   std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
   std::vector<CallOfJob> by_number_;
-  std::vector<CallOfJob> by_push_;  // of parameter servers
-  std::vector<Played> played_;      // of each job
+  std::vector<CallOfJob> by_push_;      // of parameter servers
+  std::vector<std::size_t> undecided_;  // jobs where another message may go
+  std::vector<Played> played_;          // of each job
   std::map<std::size_t, std::unique_ptr<AsynchronousWorkers>> asynchronous_;  // by their jobs
   std::vector<AsynchronousWorkers*> by_worker_;                               // of all of them
   double kept_ = 0;                                                           // times
@@ -197,7 +186,9 @@ void JobsInTime::Player::go_on() {
   }
   const auto first = agenda_.pop();
   happen(first.payload, first.time);
-  while (agenda_.another_now()) happen(agenda_.pop().payload, first.time);
+  do {
+    while (agenda_.another_now()) happen(agenda_.pop().payload, first.time);
+  } while (commit_urgent(first.time));
   carrier_->settle(first.time);
 }
 
@@ -207,13 +198,14 @@ JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteratio
   while (played.iterations.size() <= place) {
     const auto workers = static_cast<std::size_t>(jobs_[job].workers());
     Kept& next = played.iterations.emplace_back();
-    next.times.resize(jobs_[job].plan.messages.size());
+    const int number = played.asked_for + static_cast<int>(played.iterations.size()) - 1;
+    next.times.resize(jobs_[job].step->messages_in(number));
     for (ExchangeTimes& times : next.times) {
       times.starts.resize(workers);
       times.ends.resize(workers);
     }
     next.left = static_cast<int64_t>(workers * next.times.size());
-    kept_ += times_in(jobs_[job]);
+    kept_ += times_in(jobs_[job], number);
     if (kept_ > most_times)
       throw InputError("", "too many iterations, messages and workers of other jobs to keep");
   }
@@ -228,34 +220,14 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
   played_.emplace_back();
   if (const AsynchronousRule* rule = asynchronous_rule(question))
     return prepare_asynchronous(job, *rule);
-  job.traced = backward_work(*question.trace);
-  job.fixed = fixed_factors(question.workers, job.workers());
-  job.iterations = question.warm_up + question.iterations;
-  job.plan =
-      question.strategy->plan({*question.trace, question.cost, ready_as_profiled(*question.trace)});
-  if (const std::string why = why_not(question, job.plan); !why.empty())
-    throw InputError("", "jobs that share a network are played without " + why);
+  const StepInTime& step = job.step.emplace(question);
+  if (step.goes_by_priority()) job.urgent.emplace(step.plan());
   job.exchange.emplace(question.cluster->network);
-  for (const PlannedMessage& message : job.plan.messages) {
-    job.encoded.push_back(question.cost.encoded(message.group()));
-    if (question.cost.servers() == nullptr)
-      job.messages.push_back(job.exchange->joined(question.cost, job.encoded.back()));
-    job.freight.push_back({.depth = static_cast<double>(message.first_layer) /
-                                    static_cast<double>(question.trace->layers.size()),
-                           .cargo = Cargo::gradients});
-  }
-  make_step_graph({.trace = question.trace,
-                   .plan = &job.plan,
-                   .compressed = question.cost.compression() != nullptr,
-                   .together = true},
-                  job.step);
+  for (std::size_t m = 0; question.cost.servers() == nullptr && m < step.messages(); ++m)
+    job.messages.push_back(job.exchange->joined(step.cost_of(m), step.encoded(m)));
   job.first_worker = workers_.size();
-  for (int i = 0; i < job.workers(); ++i) {
-    WorkerInJob& worker = workers_.emplace_back();
-    worker.job = jobs_.size() - 1;
-    worker.number = i;
-    worker.computed = worker.sent = worker.loaded = training.start;
-  }
+  for (int i = 0; i < job.workers(); ++i)
+    workers_.push_back({jobs_.size() - 1, i, WorkerInTime(step, i, training.start), {}});
 }
 
 void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule) {
@@ -295,112 +267,103 @@ void JobsInTime::Player::hear(const Carrier::Report& report, Time now) {
     traffic_.forget(report.message);
 }
 
-void JobsInTime::Player::start_iteration(WorkerInJob& worker) {
-  const JobInPlay& job = jobs_[worker.job];
-  const StepQuestion& question = *job.job->question;
-  worker.next = 0;
-  if (!worker.work.forward.empty() && !question.workers.is_random()) return;
-  worker.work = draw_work(*question.trace, job.traced, question.workers,
-                          job.fixed[static_cast<std::size_t>(worker.number)],
-                          {question.seed, worker.number, worker.iteration});
-}
-
-// Plays actions until one waits for messages that have not ended. What is computed is known ahead
-// of time.
 void JobsInTime::Player::advance(std::size_t number, Time now) {
   WorkerInJob& worker = workers_[number];
-  const JobInPlay& job = jobs_[worker.job];
-  const std::span<const Action> actions = job.step.graph.actions();
-  while (worker.iteration < job.iterations) {
-    if (worker.next == actions.size()) {
-      ++worker.iteration;
-      start_iteration(worker);
-      continue;
-    }
-    const Action& action = actions[worker.next];
-    if (action.activity == Activity::message) {
-      worker.waiting.push_back(
-          {static_cast<std::size_t>(action.first), worker.iteration, worker.computed});
-      ++worker.messages;
-      agenda_.push(std::max(now, worker.computed), Event(ready, static_cast<uint32_t>(number)));
-    } else if (action.activity == Activity::load) {
-      worker.loaded = std::max(worker.loaded, worker.computed) + job.job->question->trace->load;
-    } else {
-      if (action.follows == network_stream) {
-        if (worker.messages > 0) return;
-        worker.computed = std::max(worker.computed, worker.sent);
-      }
-      // The batch was loaded while the iteration before was worked on.
-      if (action.activity == Activity::begin && worker.iteration > 0)
-        worker.computed = std::max(worker.computed, worker.loaded);
-      worker.computed += work_of(job, worker, action);
-    }
-    ++worker.next;
-  }
-}
-
-Duration JobsInTime::Player::work_of(const JobInPlay& job, const WorkerInJob& worker,
-                                     const Action& action) const {
-  const WorkerWork& work = worker.work;
-  Duration length;
-  switch (action.activity) {
-    case Activity::forward:
-      for (int l = action.first; l <= action.last; ++l)
-        length += work.forward[static_cast<std::size_t>(l)];
-      return length;
-    case Activity::backward:
-      for (int l = action.first; l <= action.last; ++l)
-        length += work.backward[static_cast<std::size_t>(l)];
-      return length;
-    case Activity::compress:
-      return scaled(job.encoded[static_cast<std::size_t>(action.first)].compress, work.factor);
-    case Activity::decompress:
-      for (const Encoded& encoded : job.encoded) length += scaled(encoded.decompress, work.factor);
-      return length;
-    case Activity::update:
-      return scaled(job.job->question->trace->update, work.factor);
-    default:
-      return length;
-  }
+  const std::deque<MessagesToSend>& sends = worker.way.to_send;
+  for (std::size_t more = worker.way.go_on(); more > 0; --more)
+    agenda_.push(std::max(now, sends[sends.size() - more].ready),
+                 Event(ready, static_cast<uint32_t>(number)));
 }
 
 // In order; one that is not ready holds up those behind it.
 void JobsInTime::Player::enter_messages(std::size_t number, Time now) {
   WorkerInJob& worker = workers_[number];
   JobInPlay& job = jobs_[worker.job];
-  const StepQuestion& question = *job.job->question;
-  while (!worker.waiting.empty() && worker.under_way < question.channels) {
-    const WorkerInJob::Waiting next = worker.waiting.front();
+  if (job.urgent) make_ready(worker, now);
+  std::deque<MessagesToSend>& sends = job.urgent ? worker.to_enter : worker.way.to_send;
+  while (!sends.empty() && worker.under_way < job.step->question().channels) {
+    const MessagesToSend next = sends.front();
     if (next.ready > now) return;
-    worker.waiting.pop_front();
+    sends.pop_front();
     ++worker.under_way;
-    kept(worker.job, next.iteration)
-        .times[next.message]
-        .starts[static_cast<std::size_t>(worker.number)] = now - (job.job->start - Time());
-    const auto [place, is_new] =
-        numbers_.try_emplace({worker.job, next.iteration, next.message}, 0);
-    if (is_new)
-      place->second = begin_message({worker.job, next.iteration, next.message, job.workers()});
-    const Duration first = job.encoded[next.message].local;
-    if (question.cost.servers() != nullptr)
-      pushes_.enter(place->second, worker.number, first, now);
-    else
-      calls_.enter(place->second, worker.number, first, now);
+    enter(job, number, next, now);
   }
+}
+
+// Who goes next is decided when the moment is over, of all that are ready everywhere by then.
+void JobsInTime::Player::make_ready(WorkerInJob& worker, Time now) {
+  JobInPlay& job = jobs_[worker.job];
+  std::deque<MessagesToSend>& sends = worker.way.to_send;
+  for (; !sends.empty() && sends.front().ready <= now; sends.pop_front()) {
+    const MessagesToSend& pieces = sends.front();
+    const std::pair<int, std::size_t> key{pieces.iteration, pieces.first};
+    if (--job.not_ready.try_emplace(key, job.workers()).first->second > 0) continue;
+    job.not_ready.erase(key);
+    // All workers have ended all messages of the iterations before.
+    job.urgent_iteration = pieces.iteration;
+    job.urgent->add({now, pieces.first, pieces.last}, 0);
+    undecided_.push_back(worker.job);
+  }
+}
+
+// One coordinator of each job decides for all its workers. False if nothing has changed.
+bool JobsInTime::Player::commit_urgent(Time now) {
+  if (undecided_.empty()) return false;
+  bool has_changed = false;
+  for (const std::size_t number : std::exchange(undecided_, {})) {
+    JobInPlay& job = jobs_[number];
+    while (job.urgent->may_send()) {
+      has_changed = true;
+      const std::size_t message = job.urgent->take().message;
+      for (int i = 0; i < job.workers(); ++i) {
+        workers_[job.worker(i)].to_enter.push_back({message, message, job.urgent_iteration, now});
+        enter_messages(job.worker(i), now);
+      }
+    }
+  }
+  return has_changed;
+}
+
+void JobsInTime::Player::enter(JobInPlay& job, std::size_t number, const MessagesToSend& next,
+                               Time now) {
+  const WorkerInJob& worker = workers_[number];
+  kept(worker.job, next.iteration)
+      .times[next.first]
+      .starts[static_cast<std::size_t>(worker.number)] = now - (job.job->start - Time());
+  const auto [place, is_new] = numbers_.try_emplace({worker.job, next.iteration, next.first}, 0);
+  if (is_new)
+    place->second =
+        begin_message({worker.job, next.iteration, next.first, job.workers(), job.workers()});
+  const uint32_t call = place->second;
+  CallOfJob& what = (job.job->question->cost.servers() != nullptr ? by_push_ : by_number_)[call];
+  --what.missing;
+  const CallOfJob it = what;
+  if (!job.step->drains()) return play_message(it, call, worker.number, now);
+  for (int i = 0; it.missing == 0 && i < job.workers(); ++i) play_message(it, call, i, now);
+}
+
+void JobsInTime::Player::play_message(const CallOfJob& what, uint32_t number, int worker,
+                                      Time now) {
+  const StepInTime& step = *jobs_[what.job].step;
+  const Duration first = step.encoded(what.message).local;
+  if (step.question().cost.servers() != nullptr)
+    pushes_.enter(number, worker, first, now);
+  else
+    calls_.enter(number, worker, first, now);
 }
 
 // Returns its number, among those of collectives or of parameter servers.
 uint32_t JobsInTime::Player::begin_message(const CallOfJob& what) {
   const JobInPlay& job = jobs_[what.job];
   const ParameterServers* servers = job.job->question->cost.servers();
+  const Freight freight = job.step->freight_of(what.message);
   uint32_t number = 0;
   if (servers != nullptr) {
-    const Transfer& transfer = job.encoded[what.message].transfers[0];
-    number = pushes_.add(*servers, job.places, transfer.size, transfer.part,
-                         job.freight[what.message].depth);
+    const Transfer& transfer = job.step->encoded(what.message).transfers[0];
+    number = pushes_.add(*servers, job.places, transfer.size, transfer.part, freight.depth);
   } else {
     const JoinedTransfers& sent = job.messages[what.message];
-    number = calls_.add(*sent.program, *sent.network, &job.job->places, job.freight[what.message]);
+    number = calls_.add(*sent.program, *sent.network, &job.job->places, freight);
   }
   std::vector<CallOfJob>& list = servers != nullptr ? by_push_ : by_number_;
   if (number >= list.size()) list.resize(number + 1);
@@ -408,18 +371,31 @@ uint32_t JobsInTime::Player::begin_message(const CallOfJob& what) {
   return number;
 }
 
-void JobsInTime::Player::end_message(CallOfJob& it, int in_job, Time now) {
-  const std::size_t number = jobs_[it.job].first_worker + static_cast<std::size_t>(in_job);
-  Kept& iteration = kept(it.job, it.iteration);
-  iteration.times[it.message].ends[static_cast<std::size_t>(in_job)] =
-      now - (jobs_[it.job].job->start - Time());
-  --iteration.left;
-  if (--it.left == 0) numbers_.erase({it.job, it.iteration, it.message});
-  WorkerInJob& worker = workers_[number];
-  worker.sent = now;
-  --worker.messages;
-  --worker.under_way;
+void JobsInTime::Player::end_message(CallOfJob& call, int in_job, Time now) {
+  --call.left;
+  const CallOfJob it = call;  // its number may be used again
+  JobInPlay& job = jobs_[it.job];
+  if (it.left == 0) {
+    numbers_.erase({it.job, it.iteration, it.message});
+    if (job.urgent) {
+      job.urgent->landed(it.message);
+      undecided_.push_back(it.job);
+    }
+  }
   end_ = now;
+  if (!job.step->drains()) return end_on(it, in_job, now);
+  for (int i = 0; it.left == 0 && i < job.workers(); ++i) end_on(it, i, now);
+}
+
+void JobsInTime::Player::end_on(const CallOfJob& what, int in_job, Time now) {
+  const JobInPlay& job = jobs_[what.job];
+  Kept& iteration = kept(what.job, what.iteration);
+  iteration.times[what.message].ends[static_cast<std::size_t>(in_job)] =
+      now - (job.job->start - Time());
+  --iteration.left;
+  const std::size_t number = job.worker(in_job);
+  --workers_[number].under_way;
+  workers_[number].way.end(what.message, what.iteration, now);
   enter_messages(number, now);
   advance(number, now);
 }

@@ -8,18 +8,14 @@ namespace sgdsim {
 
 std::string JobsInTime::why_not(const StepQuestion& question, const GradientPlan& plan) {
   const Compression* compression = question.cost.compression();
-  if (question.synchronization != nullptr)
-    return "the synchronization " + question.synchronization->name;
-  if (question.strategy->replans) return "strategies that plan anew in every iteration";
+  if (question.strategy->replans && pipeline_rule(question) == nullptr)
+    return "strategies that plan anew in every iteration";
   if (question.interference != 1) return "interference";
   if (!question.cost.is_algorithm() && question.cost.servers() == nullptr)
     return "costs without messages";
   if (question.cost.servers() != nullptr && compression != nullptr)
     return "compression for parameter servers";
   if (compression != nullptr && !compression->densities.empty()) return "densities that change";
-  if (plan.order == Order::priority || plan.gate == Gate::per_layer)
-    return "strategies that go by priority";
-  if (plan.bsp != BspForm::none) return "bsp_lp";
   for (const PlannedMessage& message : plan.messages)
     if (message.not_before > Duration()) return "messages that wait for a cycle";
   return "";

@@ -3,6 +3,7 @@
 
 #include "models/step/asynchronous.h"
 #include "models/step/asynchronous_workers.h"
+#include "models/step/compute.h"
 #include "models/step/step_player.h"
 #include "sim/core/error.h"
 
@@ -55,23 +56,38 @@ StepResult simulate_step(const StepQuestion& question) {
     throw InputError("",
                      "no closed form is known for these parameter servers where ports differ; use "
                      "fidelity message");
-  const Synchronization* synchronization = question.synchronization;
-  if (synchronization == nullptr) return play(question, nullptr);
-  StepResult result;
-  if (const AsynchronousRule* rule = asynchronous_rule(question)) {
-    result = play_asynchronous(question, *rule);
-  } else {
-    const auto& pipeline = std::get<PipelineRule>(synchronization->rule);
-    check(question, pipeline);
-    result = play(question, &pipeline);
-  }
-  for (std::string& problem : synchronization->problems_of(question.warm_up, question.iterations))
-    result.warnings.push_back(std::move(problem));
+  const AsynchronousRule* asynchronous = asynchronous_rule(question);
+  const PipelineRule* pipeline = pipeline_rule(question);
+  if (pipeline != nullptr) check(question, *pipeline);
+  StepResult result = asynchronous != nullptr ? play_asynchronous(question, *asynchronous)
+                                              : play(question, pipeline);
+  if (const Synchronization* synchronization = question.synchronization)
+    for (std::string& problem : synchronization->problems_of(question.warm_up, question.iterations))
+      result.warnings.push_back(std::move(problem));
   return result;
+}
+
+const PipelineRule* pipeline_rule(const StepQuestion& question) {
+  const Synchronization* synchronization = question.synchronization;
+  return synchronization == nullptr ? nullptr : std::get_if<PipelineRule>(&synchronization->rule);
+}
+
+GradientPlan profiled_plan(const StepQuestion& question, const MessageCost& cost) {
+  const PipelineRule* pipeline = pipeline_rule(question);
+  if (pipeline == nullptr || pipeline->layerwise)
+    return question.strategy->plan({*question.trace, cost, ready_as_profiled(*question.trace)});
+  GradientPlan plan;
+  plan.messages = all_in_one(*question.trace);
+  plan.after_backward = true;
+  return plan;
 }
 
 void check_plan(const StepQuestion& question, const GradientPlan& plan) {
   const bool bsp = plan.bsp != BspForm::none;
+  if (pipeline_rule(question) != nullptr && (bsp || plan.order == Order::priority))
+    throw InputError("",
+                     "this synchronization sends messages in order: no strategy by priority, and "
+                     "no bsp_lp");
   if (bsp && plan.bsp_broadcasts && (!question.broadcast.is_known() || !question.reduce.is_known()))
     throw InputError("",
                      "bsp_lp with broadcast_reduce needs a collective algorithm that has both "

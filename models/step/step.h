@@ -47,6 +47,12 @@ struct StepQuestion {
 // state; at closed form one is played without being asked for.
 StepResult simulate_step(const StepQuestion& question);
 
+// What its synchronization says of iterations that overlap; null: every iteration waits for its
+// sums, or nobody does.
+const PipelineRule* pipeline_rule(const StepQuestion& question);
+
+// The plan where gradients are ready as in the trace.
+GradientPlan profiled_plan(const StepQuestion& question, const MessageCost& cost);
 // InputError where the plan asks for what the question does not allow.
 void check_plan(const StepQuestion& question, const GradientPlan& plan);
 

@@ -16,6 +16,14 @@ void raise(Clocks& clocks, Time least) {
   for (Time& clock : clocks) clock = std::max(clock, least);
 }
 
+template <class Clock>
+Clock clock_of(Clocks times) {
+  if constexpr (std::is_same_v<Clock, Time>)
+    return last_of(times);
+  else
+    return times;
+}
+
 }  // namespace
 
 template <class Clock>
@@ -34,20 +42,34 @@ void StepMessages<Clock>::start_iteration() {
   player_.traffic = {};
   records_.clear();
   records_.reserve(step_.plan.messages.size());
+  if (step_.played && !step_.together) played_ = step_.played(step_.iteration);
+}
+
+// Sums, and parameters that are broadcast.
+template <class Clock>
+template <class Do>
+void StepMessages<Clock>::for_each_sent(const Do& act) {
+  for (const Encoded& encoded : step_.encoded) act(cost_of_sums(), encoded);
+  for (std::size_t l = 0; step_.plan.bsp_broadcasts && l < step_.question.trace->layers.size(); ++l)
+    act(step_.question.broadcast, parameters_of(static_cast<int>(l)));
 }
 
 template <class Clock>
 bool StepMessages<Clock>::are_apart() {
   const bool in_step = step_.question.workers.all_alike();
-  for (const Encoded& encoded : step_.encoded)
-    if (!player_.is_apart(*step_.cost, encoded, in_step)) return false;
-  return true;
+  bool all = true;
+  for_each_sent([&](const MessageCost& cost, const Encoded& encoded) {
+    all = all && player_.is_apart(cost, encoded, in_step);
+  });
+  return all;
 }
 
 template <class Clock>
 std::vector<double> StepMessages<Clock>::carried_in_step() {
   std::vector<double> carried_B;
-  for (const Encoded& encoded : step_.encoded) player_.add_carried(*step_.cost, encoded, carried_B);
+  for_each_sent([&](const MessageCost& cost, const Encoded& encoded) {
+    player_.add_carried(cost, encoded, carried_B);
+  });
   const double per_step = step_.pipeline == nullptr ? 1.0 : 1.0 / step_.pipeline->every;
   for (double& bytes : carried_B) bytes *= per_step;
   return carried_B;
@@ -85,23 +107,33 @@ Clock StepMessages<Clock>::send(std::size_t index, Clock starts, Time ready, Dur
     ends += price.after(step_.pipeline == nullptr ? spread : price.spread);
     last_spread_ = price.spread;
   } else {
-    const bool drains = step_.plan.bsp != BspForm::none && step_.plan.bsp_drains;
-    ends = play(step_.plan.bsp_broadcasts ? step_.question.reduce : *step_.cost,
-                step_.encoded[index], std::move(ends), drains);
+    ends = play(cost_of_sums(), step_.encoded[index], std::move(ends), index);
   }
   keep(index, 0, starts, ends, ready);
   return ends;
 }
 
-// One collective that every worker enters at its start. `drains`: starts and ends for all at once.
+// One collective that every worker enters at its start, or that has been played: `number` is its
+// place among those. Where they drain, it starts and ends for all at once.
 template <class Clock>
 Clocks StepMessages<Clock>::play(const MessageCost& cost, const Encoded& encoded, Clocks starts,
-                                 bool drains) {
+                                 std::size_t number) {
   if (step_.question.pause) step_.question.pause();
+  if (step_.played) {
+    player_.count(cost, {encoded});
+    return std::move(played_[number].ends);
+  }
+  const bool drains = step_.plan.bsp != BspForm::none && step_.plan.bsp_drains;
   if (drains) starts.assign(starts.size(), last_of(starts));
   Clocks ends = player_.play(cost, encoded, std::move(starts));
   if (drains) ends.assign(1, last_of(ends));
   return ends;
+}
+
+template <class Clock>
+Encoded StepMessages<Clock>::parameters_of(int layer) const {
+  const Bytes size = step_.question.trace->layers[static_cast<std::size_t>(layer)].gradient;
+  return step_.question.broadcast.encoded({size, layer, layer});
 }
 
 template <class Clock>
@@ -112,7 +144,8 @@ Clock StepMessages<Clock>::broadcast(int layer, Clock starts) {
   if constexpr (one_for_all)
     ends += cost.of(size);
   else
-    ends = play(cost, cost.encoded({size, layer, layer}), std::move(ends), step_.plan.bsp_drains);
+    ends = play(cost, parameters_of(layer), std::move(ends),
+                step_.plan.messages.size() + static_cast<std::size_t>(layer));
   workers_.account({.activity = Activity::broadcast,
                     .index = layer,
                     .first_layer = layer,
@@ -141,10 +174,14 @@ void StepMessages<Clock>::keep(std::size_t index, int channel, const Clock& star
 
 template <class Clock>
 void StepMessages<Clock>::hand_over(const Ended& ended) {
-  if (step_.plan.order == Order::priority)
+  if (step_.played) {
+    player_.count(*step_.cost, step_.encoded);
+    keep_played(step_.played(step_.iteration), ended);
+  } else if (step_.plan.order == Order::priority) {
     send_by_priority(ended);
-  else
+  } else {
     send_on_channels(ended);
+  }
   entered_.clear();
   pieces_.clear();
 }
@@ -189,7 +226,8 @@ void StepMessages<Clock>::send_by_priority(const Ended& ended) {
 // Several messages in flight: those that are played meet at the ports.
 template <class Clock>
 bool StepMessages<Clock>::meets_at_ports() const {
-  if (one_for_all || step_.played) return !one_for_all;
+  if (one_for_all) return false;
+  if (step_.played) return true;
   return step_.cost->is_algorithm() && step_.question.cluster->network.workers() > 1;
 }
 
@@ -217,40 +255,53 @@ void StepMessages<Clock>::enter(const Action& action, Clock ready) {
 template <class Clock>
 void StepMessages<Clock>::send_on_channels(const Ended& ended) {
   std::vector<ExchangeTimes> played;
-  std::vector<Duration> ends;
-  if constexpr (!one_for_all) {
-    if (step_.played) {
-      played = step_.played(step_.iteration);
-      player_.count(*step_.cost, step_.encoded);
-    } else if (meets_at_ports()) {
+  if constexpr (!one_for_all)
+    if (meets_at_ports())
       played = player_.play_together(*step_.cost, step_.encoded, entered_, step_.question.channels,
                                      step_.question.pause);
-    }
+  if (played.empty()) {
+    const std::vector<Duration> ends = channels_->ends();
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      played.push_back({{begun_[i]}, {step_.origin + ends[i]}});
+    begun_.clear();
   }
-  if (played.empty()) ends = channels_->ends();
+  keep_played(std::move(played), ended);
+}
+
+// In the order in which they start, on the last worker.
+template <class Clock>
+void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const Ended& ended) {
+  struct Going {
+    std::size_t place = 0;  // of its pieces
+    std::size_t message = 0;
+    Time starts;
+  };
+  std::vector<Going> order;
+  for (std::size_t i = 0; i < pieces_.size(); ++i)
+    for (std::size_t m = pieces_[i].first; m <= pieces_[i].last; ++m)
+      order.push_back({i, m, last_of(played[m].starts)});
+  if (step_.plan.order == Order::priority)
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Going& a, const Going& b) { return a.starts < b.starts; });
   ChannelNumbers numbers;
   std::map<Time, std::size_t> by_end;
-  for (std::size_t i = 0; i < entered_.size(); ++i) {
-    Clock start{};
-    Clock end{};
-    if (played.empty()) {
-      raise(start, begun_[i]);
-      raise(end, step_.origin + ends[i]);
-    } else if constexpr (!one_for_all) {
-      start = std::move(played[i].starts);
-      end = std::move(played[i].ends);
-    }
-    const int channel = numbers.next(first_of(start) - step_.origin, last_of(end) - step_.origin);
-    keep(i, channel, start, end, pieces_[i].ready);
+  for (const Going& it : order) {
+    Clock start = clock_of<Clock>(std::move(played[it.message].starts));
+    Clock end = clock_of<Clock>(std::move(played[it.message].ends));
+    const ReadyPieces& pieces = pieces_[it.place];
+    int channel = 0;
+    if (step_.question.channels > 1)
+      channel = numbers.next(first_of(start) - step_.origin, last_of(end) - step_.origin);
+    keep(it.message, channel, start, end, pieces.ready);
     // It came behind the one that left it its channel.
-    const auto left =
-        last_of(start) > pieces_[i].ready ? by_end.find(last_of(start)) : by_end.end();
-    ended(i, end,
-          left == by_end.end() ? HandedOverCause{i, false} : HandedOverCause{left->second, true});
-    by_end.emplace(last_of(end), i);
+    const auto left = it.starts > pieces.ready ? by_end.find(it.starts) : by_end.end();
+    if (it.message == pieces.last)
+      ended(it.place, end,
+            left == by_end.end() ? HandedOverCause{it.place, false}
+                                 : HandedOverCause{left->second, true});
+    by_end.emplace(last_of(end), it.place);
   }
-  begun_.clear();
-  workers_.count_busy_once();
+  if (step_.is_plain) workers_.count_busy_once();
 }
 
 template class StepMessages<Time>;

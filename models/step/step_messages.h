@@ -49,23 +49,31 @@ class StepMessages {
 
   Clock broadcast(int layer, Clock starts);
   Clock send(std::size_t message, Clock starts, Time ready, Duration spread);
-  Clocks play(const MessageCost& cost, const Encoded& encoded, Clocks starts, bool drains);
+  Clocks play(const MessageCost& cost, const Encoded& encoded, Clocks starts, std::size_t number);
   void keep(std::size_t message, int channel, const Clock& starts, Clock& ends, Time ready);
   bool meets_at_ports() const;
   void send_by_priority(const Ended& ended);
   void send_on_channels(const Ended& ended);
+  void keep_played(std::vector<ExchangeTimes> played, const Ended& ended);
+  template <class Do>
+  void for_each_sent(const Do& act);
+  const MessageCost& cost_of_sums() const {
+    return step_.plan.bsp_broadcasts ? step_.question.reduce : *step_.cost;
+  }
+  Encoded parameters_of(int layer) const;
 
   const StepNow& step_;
   StepWorkers<Clock>& workers_;
   Exchange player_;
   std::vector<MessageRecord> records_;  // of the last iteration that sent something
   Sparsity sparsity_;
-  bool is_first_ = true;             // no message of this iteration has gone yet
-  Duration first_spread_;            // of workers, by the last exchange of the iteration before
-  Duration last_spread_;             // by the last exchange
-  std::vector<Clock> entered_;       // when messages that go together may start
-  std::vector<ReadyPieces> pieces_;  // and are ready everywhere
-  std::vector<Time> begun_;          // when they start, if they only have a time
+  bool is_first_ = true;               // no message of this iteration has gone yet
+  Duration first_spread_;              // of workers, by the last exchange of the iteration before
+  Duration last_spread_;               // by the last exchange
+  std::vector<ExchangeTimes> played_;  // of this iteration, where messages go in turn
+  std::vector<Clock> entered_;         // when messages that go together may start
+  std::vector<ReadyPieces> pieces_;    // and are ready everywhere
+  std::vector<Time> begun_;            // when they start, if they only have a time
   std::optional<Channels> channels_;
   MessageCost without_folds_;
 };

@@ -51,7 +51,9 @@ WireUse StepPlayer<Clock>::use_of_wires() {
   std::vector<double> carried_B;
   if (in_time_ && (question_.carrier || question_.cost.servers() != nullptr)) {
     carried_B = in_time_->carried_B();
-    for (double& bytes : carried_B) bytes /= question_.warm_up + question_.iterations;
+    const int every = step_.pipeline == nullptr ? 1 : step_.pipeline->every;
+    const int exchanges = (question_.warm_up + question_.iterations) / every;
+    for (double& bytes : carried_B) bytes /= static_cast<double>(every) * std::max(1, exchanges);
   } else {
     carried_B = messages_.carried_in_step();
   }
@@ -128,26 +130,14 @@ bool StepPlayer<Clock>::choose_density(int measured) {
 
 template <class Clock>
 GradientPlan StepPlayer<Clock>::plan() {
-  const PipelineRule* pipeline = step_.pipeline;
-  GradientPlan plan;
-  if (pipeline != nullptr && !pipeline->layerwise) {
-    plan.messages = all_in_one(*question_.trace);
-    plan.after_backward = true;
-    return plan;
-  }
   const bool as_played = replans() || step_.is_steady(one_for_all);
-  plan = question_.strategy->plan(
-      {*question_.trace, *step_.cost,
-       as_played ? workers_.ready_as_played(starts_) : ready_as_profiled(*question_.trace),
-       replans() ? wakes_ - step_.origin : Duration()});
+  GradientPlan plan = as_played
+                          ? question_.strategy->plan(
+                                {*question_.trace, *step_.cost, workers_.ready_as_played(starts_),
+                                 replans() ? wakes_ - step_.origin : Duration()})
+                          : profiled_plan(question_, *step_.cost);
   wakes_ = step_.origin + plan.wakes;
-  if (pipeline == nullptr) {
-    check_plan(question_, plan);
-  } else if (plan.bsp != BspForm::none || plan.order == Order::priority) {
-    throw InputError("",
-                     "this synchronization sends messages in order: no strategy by priority, and "
-                     "no bsp_lp");
-  }
+  check_plan(question_, plan);
   return plan;
 }
 
@@ -168,22 +158,22 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
     for (const PlannedMessage& message : messages)
       step_.encoded.push_back(step_.cost->encoded(message.group()));
   }
-  step_.together = step_.plan.order == Order::priority || question_.channels > 1;
+  const bool in_turn = step_.plan.bsp != BspForm::none;
+  step_.together = !in_turn && (step_.plan.order == Order::priority || question_.channels > 1 ||
+                                question_.played);
   messages_.take_plan();
-  if (step_.played)
-    step_.together = true;
-  else if (question_.wires != nullptr &&
-           (question_.carrier || question_.cost.servers() != nullptr || !messages_.are_apart()))
-    meet_on_wires();
+  if (question_.played) return;
+  if (question_.wires == nullptr) return;
+  // A collective that drains is alone.
+  const bool is_known = !question_.carrier && question_.cost.servers() == nullptr;
+  if (is_known && ((in_turn && step_.plan.bsp_drains) || messages_.are_apart())) return;
+  meet_on_wires();
 }
 
 // Messages meet on wires: those of a worker one after the other, but not those of several workers.
 template <class Clock>
 void StepPlayer<Clock>::meet_on_wires() {
-  const bool reach_further = step_.plan.order == Order::priority ||
-                             step_.plan.bsp != BspForm::none || step_.pipeline != nullptr ||
-                             step_.is_late();
-  step_.together = !reach_further || step_.together;
+  const bool in_turn = step_.plan.bsp != BspForm::none;
   const std::string why_not = JobsInTime::why_not(question_, step_.plan);
   if (!why_not.empty() && (question_.carrier || question_.cost.servers() != nullptr))
     throw InputError("", "fidelity " + std::string(name_of(question_.fidelity)) +
@@ -191,7 +181,12 @@ void StepPlayer<Clock>::meet_on_wires() {
   if (why_not.empty()) {
     in_time_ = std::make_unique<JobsInTime>(alone_on_wires(question_));
     step_.played = [this](int iteration) { return in_time_->times_of(0, iteration); };
+    step_.together = !in_turn;
+    return;
   }
+  const bool reach_further = step_.plan.order == Order::priority || in_turn ||
+                             step_.pipeline != nullptr || step_.is_late();
+  step_.together = step_.together || !reach_further;
   if (!reach_further || !result_.warnings.empty()) return;
   result_.warnings.emplace_back(
       "messages share wires within a collective, but not with those of the next one that workers "
