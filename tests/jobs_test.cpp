@@ -90,7 +90,8 @@ TEST_CASE("jobs: one alone is a step") {
                          {"warm_up", 1}};
       if (random.below(2) == 0)
         experiment["workers"] = {{"slow", {{{"worker", 0}, {"factor", 1.4}}}}};
-      if (random.below(3) == 0) experiment["workers"]["jitter"] = 0.2;
+      if (random.below(3) == 0)
+        experiment["workers"]["jitter"] = {{"distribution", "lognormal"}, {"sigma", 0.2}};
       if (random.below(2) == 0) experiment["collective"]["options"]["alpha"] = "wire";
       const bool in_order = experiment["strategy"].is_string();
       if (in_order && random.below(3) == 0) experiment["channels"] = 2;
