@@ -226,7 +226,8 @@ TEST_CASE("jobs: the command, and the file that ships") {
 TEST_CASE("jobs: parameter servers on wires") {
   int compared = 0;
   for (const int nodes : {2, 3, 4, 6, 8})
-    for (const int servers : {1, nodes})
+    for (const auto& [servers, dedicated] :
+         {std::pair(1, false), std::pair(nodes, false), std::pair(1, true)})
       for (const int layers : {1, 3}) {
         Json experiment = one_layer;
         for (int layer = 1; layer < layers; ++layer)
@@ -234,9 +235,10 @@ TEST_CASE("jobs: parameter servers on wires") {
                                                    {"parameters", 100'000 * layer},
                                                    {"forward", "30 us"},
                                                    {"backward", "70 us"}});
-        experiment["collective"] = {
-            {"parameter_server",
-             {{"servers", servers}, {"placement", "co_located"}, {"alpha", "wire"}}}};
+        experiment["collective"] = {{"parameter_server",
+                                     {{"servers", servers},
+                                      {"placement", dedicated ? "dedicated" : "co_located"},
+                                      {"alpha", "wire"}}}};
         experiment["cluster"] = {{"shape", "single_switch"},
                                  {"nodes", nodes},
                                  {"nic",
@@ -255,7 +257,7 @@ TEST_CASE("jobs: parameter servers on wires") {
         CHECK(flows.message_count == ports.message_count);
         CHECK(flows.wire_B == doctest::Approx(ports.wire_B));
         // With one server its worker's port carries pulls beside pushes of the next layer.
-        if (layers > 1 && servers == 1) continue;
+        if (layers > 1 && servers == 1 && !dedicated) continue;
         // A server's port folds before it takes the next gradient; on wires the next one comes
         // meanwhile, so that all folds but the last are hidden where gradients come one by one:
         // with as many servers as workers, and from the second iteration on.
@@ -273,7 +275,7 @@ TEST_CASE("jobs: parameter servers on wires") {
         CHECK(packets.total().us() <= flows.total().us() * 1.05 + 3 * 20 * 4.096);
         ++compared;
       }
-  CHECK(compared >= 15);
+  CHECK(compared >= 25);
 }
 
 // One dedicated server for two workers, by hand: 1 MB each into its link, and twice out of it.
@@ -287,6 +289,43 @@ TEST_CASE("jobs: dedicated servers have places of their own") {
   // latency are paid twice.
   const Lengths lengths = iterations_of({{"cluster", racks}, {"jobs", Json::array({one})}});
   CHECK(lengths[0] == us({300 + 2000 + 2000 + 8}));
+  // `run` has further nodes behind those of its workers.
+  const auto step_on = [&](const Json& cluster, int servers) {
+    Json experiment = one["experiment"];
+    experiment["cluster"] = cluster;
+    experiment["fidelity"] = "flow";
+    experiment["collective"]["parameter_server"]["servers"] = servers;
+    return simulate_step(
+        read_experiment(resolve_experiment(Value(experiment, "t", ""), {})).question());
+  };
+  const auto refusal_on = [&](const Json& cluster) {
+    try {
+      step_on(cluster, 1);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  Json cluster = racks;
+  cluster["nodes"] = 2;
+  CHECK(step_on(cluster, 1).iterations == lengths[0]);
+  CHECK(step_on(cluster, 1).wires.busiest.front().carried_B == 2e6);
+  // Two GPUs of one node, and two servers with a node each in the other rack: halves of 1 MB of
+  // both pass the card of the GPUs, then one uplink to each server's port.
+  cluster["nodes"] = 1;
+  cluster["nodes_per_leaf"] = 1;
+  cluster["gpus_per_node"] = 2;
+  cluster["gpu_link"] = {{"latency", "0 us"}, {"per_byte", "0 ns/B"}};
+  CHECK(step_on(cluster, 2).iterations == us({300 + 2000 + 2000 + 8}));
+  cluster =
+      Json::parse(R"({"shape": "fat_tree", "k": 2, "nic": {"latency": "1 us", "per_byte": "1 ns/B"},
+                            "uplink": {"latency": "1 us", "per_byte": "1 ns/B"}})");
+  CHECK(refusal_on(cluster) ==
+        "dedicated servers need a node each behind those of the workers: t: /cluster/nodes: a fat "
+        "tree of k = 2 has room for 2 nodes, got 3");
+  cluster = Json::parse(
+      R"({"shape": "ring", "nodes": 3, "link": {"latency": "1 us", "per_byte": "1 ns/B"}})");
+  CHECK(refusal_on(cluster).starts_with("dedicated servers have nodes of their own, which this"));
   one["servers"] = "1";
   CHECK(refusal_of({{"cluster", racks}, {"jobs", Json::array({one})}}) ==
         "/jobs/0/servers: worker 1 is taken, by an earlier job or twice");

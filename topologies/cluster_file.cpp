@@ -46,6 +46,19 @@ std::vector<std::string> notes_of(const Shape& shape, int nodes) {
           " network is not modelled: each message has its route to itself"};
 }
 
+// Where the nodes that there are do not notice further ones. (In a ring they do.)
+std::function<Cluster(int)> growing(const Value& value, const Shape& shape, int nodes) {
+  constexpr std::array<std::string_view, 6> alike = {
+      "single_switch", "chain", "fully_connected", "nvlink_box", "leaf_spine", "fat_tree"};
+  if (std::find(alike.begin(), alike.end(), shape.name) == alike.end()) return {};
+  return [json = std::make_shared<const Json>(value.json()), file = value.file(),
+          path = value.path(), nodes](int more) {
+    Json larger = *json;
+    larger["nodes"] = nodes + more;
+    return read_cluster(Value(larger, file, path)).cluster;
+  };
+}
+
 Graph graph_of(int64_t connections, const std::function<Graph()>& build, const std::string& where) {
   if (connections > most_connections)
     throw InputError(where, "the graph would have " + std::to_string(connections) +
@@ -101,6 +114,7 @@ ClusterFile read_cluster(const Value& value) {
     for (const std::function<Graph()>& band : bands) wires->widen(band());
     return wires;
   };
+  file.cluster.with_more = growing(value, shape, file.nodes);
   return file;
 }
 

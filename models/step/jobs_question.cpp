@@ -27,8 +27,8 @@ ServerPlaces places_of(const TrainingJob& job) {
   if (servers == nullptr || !servers->dedicated) return places;
   if (places.servers.empty())
     throw InputError("",
-                     "dedicated servers have no place on the wires: a job of `sgdsim jobs` names "
-                     "the places of its `servers`; placement co_located has them");
+                     "dedicated servers have no place on the wires: the job names the places of "
+                     "its `servers`; placement co_located has them");
   if (static_cast<int>(places.servers.size()) != servers->servers)
     throw InputError("", "there are " + std::to_string(servers->servers) + " servers, and " +
                              std::to_string(places.servers.size()) + " places for them");
@@ -39,8 +39,12 @@ JobsQuestion alone_on_wires(const StepQuestion& question) {
   TrainingJob job{&question, {}, Time()};
   job.places.resize(static_cast<std::size_t>(question.cluster->network.workers()));
   std::iota(job.places.begin(), job.places.end(), 0);
+  const Cluster& cluster = question.with_servers ? *question.with_servers : *question.cluster;
+  for (int place = question.cluster->network.workers(); place < cluster.network.workers();
+       place += cluster.workers_per_node)
+    job.server_places.push_back(place);
   return {.jobs = {std::move(job)},
-          .network = &question.cluster->network,
+          .network = &cluster.network,
           .wires = question.wires.get(),
           .carrier = question.carrier,
           .pause = question.pause};

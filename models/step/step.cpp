@@ -28,8 +28,26 @@ std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
     throw InputError("", "fidelity " + fidelity + " plays messages: no costs without messages");
   if (question.interference != 1)
     throw InputError("", "interference is not defined at fidelity " + fidelity);
-  return wires_of(*question.cluster,
+  return wires_of(question.with_servers ? *question.with_servers : *question.cluster,
                   has_servers ? CollectiveOptions() : question.cost.job().options, question.seed);
+}
+
+// Every dedicated server has a node of its own; null: there are none.
+std::shared_ptr<const Cluster> cluster_with_servers(const StepQuestion& question) {
+  const ParameterServers* servers = question.cost.servers();
+  if (servers == nullptr || !servers->dedicated) return nullptr;
+  if (!question.cluster->with_more)
+    throw InputError("",
+                     "dedicated servers have nodes of their own, which this cluster has no places "
+                     "for: `sgdsim jobs` names the places of its `servers`; placement co_located "
+                     "has them on workers");
+  try {
+    return std::make_shared<Cluster>(question.cluster->with_more(servers->servers));
+  } catch (const InputError& error) {
+    throw InputError("", std::string("dedicated servers need a node each behind those of the "
+                                     "workers: ") +
+                             error.what());
+  }
 }
 
 StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
@@ -43,7 +61,8 @@ StepResult simulate_step(const StepQuestion& question) {
   if (question.cost.is_algorithm()) check_sharing(question.fidelity, question.cost.job().options);
   if (is_on_wires(question.fidelity) && question.wires == nullptr && !question.played) {
     StepQuestion on_wires = question;
-    on_wires.wires = wires_of(question);
+    on_wires.with_servers = cluster_with_servers(question);
+    on_wires.wires = wires_of(on_wires);
     return simulate_step(on_wires);
   }
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");

@@ -35,7 +35,10 @@ struct StepQuestion {
   // Messages have been played: when those of an iteration start and end on each worker, together
   // with what else is on the network.
   std::function<std::vector<ExchangeTimes>(int iteration)> played;
-  std::shared_ptr<Resources> wires;  // that messages share: simulate_step() finds them
+  // Found by simulate_step(): what messages share, and where dedicated servers have nodes behind
+  // the workers', the cluster with them.
+  std::shared_ptr<Resources> wires;
+  std::shared_ptr<const Cluster> with_servers;
   // Called between messages, or iterations where no messages are played. What it throws ends the
   // simulation.
   std::function<void()> pause;

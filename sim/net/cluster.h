@@ -31,6 +31,9 @@ struct Cluster {
   // Its wires, for messages that share them. Built anew by each call; InputError if there are too
   // many.
   std::function<std::unique_ptr<Resources>(const RouteChoice&)> wires = {};
+  // The same with so many nodes behind its own. Null where others would not leave these as they
+  // are; InputError if there is no room for them.
+  std::function<Cluster(int more_nodes)> with_more = {};
 
   // Network cards of a node, as far as workers share them; otherwise each has its own.
   int cards_per_node() const {
