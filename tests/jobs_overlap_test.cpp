@@ -81,3 +81,44 @@ TEST_CASE("jobs: messages by priority and in turn share wires with another job")
   CHECK(played({one})[0] == us({400 + 2016, 400 + 2016, 400 + 2016}));
   CHECK(played({one, other})[0] == us({400 + 4016, 400 + 4016, 400 + 4016}));
 }
+
+// One dedicated server, whose port serves one message at a time: pushes that share it are all there
+// when pushes that take turns are, and answers leave one by one.
+TEST_CASE("steps: with one server, what overlaps takes on wires what it takes on ports") {
+  const std::vector<Json> kinds = {
+      {{"synchronization", "pipe_sgd"}},
+      {{"synchronization", {{"name", "pipe_sgd"}, {"communication", "layerwise"}, {"width", 3}}}},
+      {{"synchronization", {{"name", "local_sgd"}, {"steps", 2}}}},
+      {{"strategy", {{"name", "p3"}, {"slice", "200 KB"}}}},
+      {{"strategy", {{"name", "bytescheduler"}, {"partition", "200 KB"}, {"credit", "500 KB"}}}},
+      {{"strategy", "bsp_lp"}},
+      {{"strategy", {{"name", "bsp_lp"}, {"drain", false}, {"form", "lockstep"}}}}};
+  for (const int nodes : {2, 3, 5, 8})
+    for (const Json& kind : kinds) {
+      Json experiment = one_layer;
+      for (int layer = 1; layer < 4; ++layer)
+        experiment["trace"]["layers"].push_back({{"name", std::to_string(layer)},
+                                                 {"parameters", 90'000 * layer},
+                                                 {"forward", "50 us"},
+                                                 {"backward", "83 us"}});
+      experiment["iterations"] = experiment["warm_up"] = 4;
+      experiment["cluster"] = {{"shape", "single_switch"},
+                               {"nodes", nodes},
+                               {"nic", {{"latency", "1 us"}, {"per_byte", "1 ns/B"}}}};
+      experiment["collective"] = {
+          {"parameter_server", {{"servers", 1}, {"placement", "dedicated"}, {"alpha", "wire"}}}};
+      experiment.update(kind);
+      CAPTURE(experiment.dump());
+      const auto step_at = [&](const char* fidelity) {
+        experiment["fidelity"] = fidelity;
+        return simulate_step(
+            read_experiment(resolve_experiment(Value(experiment, "t", ""), {})).question());
+      };
+      const StepResult ports = step_at("message");
+      const StepResult flows = step_at("flow");
+      REQUIRE(flows.iterations.size() == ports.iterations.size());
+      CHECK(flows.message_count == ports.message_count);
+      for (std::size_t i = 0; i < flows.iterations.size(); ++i)
+        CHECK(std::abs((flows.iterations[i] - ports.iterations[i]).ps()) <= ports.message_count);
+    }
+}
