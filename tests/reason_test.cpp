@@ -114,6 +114,46 @@ TEST_CASE("reason: the parts add up to the iterations that they span") {
   CHECK(unsettled < 10);
 }
 
+// Recursive doubling over one uplink: collectives and iterations share wires. Times of flows are
+// rounded to picoseconds.
+TEST_CASE("reason: the parts add up where messages share wires") {
+  Random random(43);
+  const Json link = {{"latency", "10 us"}, {"bandwidth", "25 Gbit/s"}};
+  const Json in_turn = {{"name", "bsp_lp"}, {"drain", false}};
+  const Json layerwise = {{"name", "pipe_sgd"}, {"communication", "layerwise"}};
+  const Json local = {{"name", "local_sgd"}, {"steps", 3}};
+  int checked = 0;
+  for (int round = 0; round < 8; ++round)
+    for (const auto& [strategy, synchronization] :
+         std::vector<std::pair<Json, Json>>{{"p3", "none"},
+                                            {"bytescheduler", "none"},
+                                            {in_turn, "none"},
+                                            {"wfbp", "none"},
+                                            {"wfbp", "pipe_sgd"},
+                                            {"wfbp", layerwise},
+                                            {"wfbp", local}}) {
+      Json json = experiment_of(random_layers(random), strategy, "flow");
+      json["cluster"] = {{"shape", "leaf_spine"}, {"nodes", 4},  {"nodes_per_leaf", 2},
+                         {"spines", 1},           {"nic", link}, {"uplink", link}};
+      json["collective"]["algorithm"] = "recursive_doubling";
+      json["synchronization"] = synchronization;
+      json["iterations"] = 6;
+      json["warm_up"] = 60;
+      CAPTURE(json.dump());
+      const StepResult result = play(json);
+      CHECK(result.path == "events");
+      CHECK(result.warnings.empty());
+      REQUIRE(result.critical_iterations >= 1);
+      const Duration first = result.iterations.front();
+      const bool settled = std::abs((first - result.iterations.back()).ps()) <= 6 * 1000;
+      if (!settled && synchronization != local) continue;
+      ++checked;
+      const Duration off = sum_of(result) * 6 - result.total() * result.critical_iterations;
+      CHECK(std::abs(off.ps()) <= 6 * 6 * 1000);
+    }
+  CHECK(checked >= 50);
+}
+
 // What a picosecond more for one layer does: the step is longer by it where that layer is a part of
 // the reason, and no longer where it is not.
 TEST_CASE("reason: a layer matters if and only if it is a part") {

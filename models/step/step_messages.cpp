@@ -16,6 +16,31 @@ void raise(Clocks& clocks, Time least) {
   for (Time& clock : clocks) clock = std::max(clock, least);
 }
 
+// What messages that go one after the other wait for: pieces of a place share what the first of
+// them waited for, since others may go between them.
+class Turns {
+ public:
+  explicit Turns(std::size_t places) : causes_(places), before_(places) {}
+
+  // `had_to_wait`: until the message before it had ended.
+  HandedOverCause next(std::size_t place, bool is_last, bool had_to_wait) {
+    if (place != before_) {
+      if (!had_to_wait)
+        causes_[place] = {place, false};
+      else
+        causes_[place] = is_whole_ ? HandedOverCause{before_, true} : causes_[before_];
+    }
+    before_ = place;
+    is_whole_ = is_last;
+    return causes_[place];
+  }
+
+ private:
+  std::vector<HandedOverCause> causes_;
+  std::size_t before_;     // whose message went last
+  bool is_whole_ = false;  // and was it the last of its pieces
+};
+
 template <class Clock>
 Clock clock_of(Clocks times) {
   if constexpr (std::is_same_v<Clock, Time>)
@@ -201,24 +226,17 @@ void StepMessages<Clock>::shift(Duration later) {
 template <class Clock>
 void StepMessages<Clock>::send_by_priority(const Ended& ended) {
   Clock free{};
-  std::vector<HandedOverCause> causes(pieces_.size());
-  std::size_t before = pieces_.size();  // whose message went last
-  bool is_whole = false;                // and was it the last of its pieces
+  Turns turns(pieces_.size());
   sgdsim::send_by_priority(
       step_.plan, pieces_, [&](std::size_t place, std::size_t message, Time now) {
-        if (place != before) {
-          if (pieces_[place].ready >= last_of(free))
-            causes[place] = {place, false};
-          else
-            causes[place] = is_whole ? HandedOverCause{before, true} : causes[before];
-        }
+        const bool is_last = message == pieces_[place].last;
+        const HandedOverCause cause =
+            turns.next(place, is_last, pieces_[place].ready < last_of(free));
         const Duration spread = now < last_of(free) ? last_spread_ : Duration();
         Clock starts = latest(entered_[place], free);
         raise(starts, now);
         free = send(message, std::move(starts), pieces_[place].ready, spread);
-        before = place;
-        is_whole = message == pieces_[place].last;
-        if (is_whole) ended(place, free, causes[place]);
+        if (is_last) ended(place, free, cause);
         return last_of(free);
       });
 }
@@ -285,21 +303,26 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
                      [](const Going& a, const Going& b) { return a.starts < b.starts; });
   ChannelNumbers numbers;
   std::map<Time, std::size_t> by_end;
+  Turns turns(pieces_.size());
+  Time free;
   for (const Going& it : order) {
     Clock start = clock_of<Clock>(std::move(played[it.message].starts));
     Clock end = clock_of<Clock>(std::move(played[it.message].ends));
     const ReadyPieces& pieces = pieces_[it.place];
+    const bool is_last = it.message == pieces.last;
+    HandedOverCause cause = turns.next(it.place, is_last, pieces.ready < free);
+    free = last_of(end);
     int channel = 0;
-    if (step_.question.channels > 1)
+    if (step_.question.channels > 1) {
       channel = numbers.next(first_of(start) - step_.origin, last_of(end) - step_.origin);
+      // It came behind the one that left it its channel.
+      const auto left = it.starts > pieces.ready ? by_end.find(it.starts) : by_end.end();
+      cause = left == by_end.end() ? HandedOverCause{it.place, false}
+                                   : HandedOverCause{left->second, true};
+      by_end.emplace(last_of(end), it.place);
+    }
     keep(it.message, channel, start, end, pieces.ready);
-    // It came behind the one that left it its channel.
-    const auto left = it.starts > pieces.ready ? by_end.find(it.starts) : by_end.end();
-    if (it.message == pieces.last)
-      ended(it.place, end,
-            left == by_end.end() ? HandedOverCause{it.place, false}
-                                 : HandedOverCause{left->second, true});
-    by_end.emplace(last_of(end), it.place);
+    if (is_last) ended(it.place, end, cause);
   }
   if (step_.is_plain) workers_.count_busy_once();
 }
