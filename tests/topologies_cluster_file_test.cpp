@@ -253,5 +253,50 @@ TEST_CASE("cluster files: the schema lists the fields of every shape, and descri
   CHECK(strings_of(schema.child("properties").child("shape").child("enum")) == shape_names);
 }
 
+// Capacities of what a message takes on its way, in order, each with its share.
+std::vector<std::pair<double, double>> way(Resources& wires, int from, int to) {
+  std::vector<ResourceUse> uses;
+  REQUIRE(wires.find({.from = from, .to = to}, Resources::Part::whole, uses));
+  std::vector<std::pair<double, double>> way;
+  for (const ResourceUse& use : uses) way.emplace_back(wires.capacities()[use.resource], use.share);
+  return way;
+}
+
+TEST_CASE("cluster files: further nodes leave the others as they are") {
+  const std::string link = R"({"latency": "1 us", "per_byte": "3 ns/B"})";
+  const std::string links = R"("nic": )" + link + R"(, "uplink": )" + link + "}";
+  int grown = 0;
+  for (const std::string& text :
+       {R"({"shape": "single_switch", "nodes": 5, )" + links.substr(0, links.find(", \"up")) + "}",
+        R"({"shape": "leaf_spine", "nodes": 7, "nodes_per_leaf": 3, "spines": 2, )" + links,
+        R"({"shape": "fat_tree", "k": 4, "nodes": 9, )" + links,
+        R"({"shape": "chain", "nodes": 4, "link": )" + link + "}",
+        R"({"shape": "fully_connected", "nodes": 4, "link": )" + link + "}",
+        R"({"shape": "nvlink_box", "nodes": 2, "gpus_per_node": 3, "gpu_link": )" + link +
+            R"(, "nic": )" + link + "}"}) {
+    CAPTURE(text);
+    const Cluster small = cluster_of(text).cluster;
+    REQUIRE(small.with_more);
+    const Cluster large = small.with_more(3);
+    const int workers = small.network.workers();
+    CHECK(large.network.workers() == workers + 3 * small.workers_per_node);
+    CHECK(large.workers_per_node == small.workers_per_node);
+    const auto before = small.wires({});
+    const auto after = large.wires({});
+    for (int from = 0; from < workers; ++from)
+      for (int to = 0; to < workers; ++to) {
+        if (from == to) continue;
+        CHECK(large.network.between(from, to) == small.network.between(from, to));
+        CHECK(way(*after, from, to) == way(*before, from, to));
+      }
+    ++grown;
+  }
+  CHECK(grown == 6);
+  for (const std::string& text :
+       {R"({"shape": "ring", "nodes": 4, "link": )" + link + "}",
+        R"({"shape": "torus", "dimensions": [2, 2], "link": )" + link + "}"})
+    CHECK_FALSE(cluster_of(text).cluster.with_more);
+}
+
 }  // namespace
 }  // namespace sgdsim

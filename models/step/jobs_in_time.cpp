@@ -2,8 +2,11 @@
 #include "models/step/jobs_in_time.h"
 
 #include <algorithm>
+#include <cassert>
 #include <deque>
 #include <map>
+#include <optional>
+#include <tuple>
 
 #include "models/step/priority.h"
 #include "models/step/step_in_time.h"
@@ -300,6 +303,8 @@ void JobsInTime::Player::make_ready(WorkerInJob& worker, Time now) {
     if (--job.not_ready.try_emplace(key, job.workers()).first->second > 0) continue;
     job.not_ready.erase(key);
     // All workers have ended all messages of the iterations before.
+    assert(job.urgent_iteration == pieces.iteration ||
+           (job.urgent->is_empty() && job.urgent->is_network_free()));
     job.urgent_iteration = pieces.iteration;
     job.urgent->add({now, pieces.first, pieces.last}, 0);
     undecided_.push_back(worker.job);

@@ -1,9 +1,11 @@
 // Several training jobs, and traffic of others, on the same wires: when each message of each
 // iteration starts and ends on every worker of its job.
 //
-// Every worker plays the graph of its step by itself: computation as it is drawn, messages in order
-// as they meet on the network. What that makes of its time, StepPlayer accounts for afterwards, job
-// by job, from the times of the messages. Jobs without a common iteration account for themselves.
+// Every worker plays the graphs of its iterations by itself (models/step/step_in_time.h):
+// computation as it is drawn, messages as they meet on the network, in order, or as one coordinator
+// of its job says where they go by priority. What that makes of its time, StepPlayer accounts for
+// afterwards, job by job, from the times of the messages. Jobs without a common iteration account
+// for themselves.
 #pragma once
 
 #include <functional>
@@ -52,7 +54,7 @@ struct NetworkStuck : std::runtime_error {
 
 class JobsInTime {
  public:
-  // InputError for what cannot be played together: no priorities, no pipelines.
+  // InputError for what cannot be played together: why_not().
   explicit JobsInTime(const JobsQuestion& question);
   JobsInTime(const JobsInTime&) = delete;
   JobsInTime& operator=(const JobsInTime&) = delete;

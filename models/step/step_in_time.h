@@ -6,13 +6,13 @@
 // says when they have ended.
 #pragma once
 
-#include <array>
 #include <deque>
 #include <vector>
 
 #include "models/step/compute.h"
 #include "models/step/step.h"
 #include "models/step/step_graph.h"
+#include "sim/net/resources.h"
 
 namespace sgdsim {
 
