@@ -80,6 +80,41 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
        "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero1 hsdp2"},
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 3, "mics_shard_size": 4}})",
        "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp4"}};
+  // Of 32 layers in two stages, some are computed again.
+  const std::string stages =
+      "--pipeline-model-parallel-size 2 --overlap-grad-reduce "
+      "--recompute-granularity full --recompute-method ";
+  const std::string of_two = "tp1 pp2 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 recompute=";
+  const std::string some =
+      "[parallelism]\npipeline_parallel_degree = 2\n"
+      "pipeline_parallel_schedule = \"";
+  const std::string every =
+      "\"\n[activation_checkpoint]\nmode = \"selective\"\n"
+      "selective_ac_option = \"";
+  const std::string sharded = "tp1 pp2 cp1 vp1 ep1 dp8 mbs1 ga1 zero3";
+  const std::vector<Row> recomputed = {
+      {stages + "block --recompute-num-layers 3", of_two + "block:3"},
+      {stages + "block --recompute-num-layers 16", of_two + "full"},
+      {stages + "block --recompute-num-layers 99", of_two + "full"},
+      {stages + "uniform --recompute-num-layers 4", of_two + "uniform:4"},
+      {stages + "uniform --recompute-num-layers 99", of_two + "uniform:16"},
+      {stages + "uniform --recompute-num-layers 1", of_two + "full"},
+      {"model:\n  micro_batch_size: 1\n  pipeline_model_parallel_size: 4\n"
+       "  activations_checkpoint_granularity: full\n  activations_checkpoint_method: block\n"
+       "  activations_checkpoint_num_layers: 2\n",
+       "tp1 pp4 cp1 vp1 ep1 dp4 mbs1 ga1 zero0 recompute=block:2"},
+      {some + "1F1B" + every + "4", sharded + " recompute=block:4"},
+      {some + "1F1B" + every + "3", sharded + " recompute=block:5"},
+      {some + "1F1B" + every + "1", sharded + " recompute=full"},
+      {some + "1F1B" + every + "17", sharded},
+      {some + "1F1B" + every + "op", sharded},
+      {some + "InterleavedZeroBubble\"\npipeline_parallel_layers_per_stage = 16\nx = \"",
+       sharded + " schedule=zb1p"}};
+  for (const Row& row : recomputed) {
+    INFO(row.flags);
+    CHECK(to_text(of_text(row.flags + (row.flags.starts_with("[") ? "\"" : ""), 16, "llama3.1_8b")
+                      .layout) == row.layout);
+  }
   for (const Row& row : copied) {
     INFO(row.flags);
     CHECK(to_text(of_text(row.flags, 16, "llama3.1_8b").layout) == row.layout);
@@ -116,9 +151,15 @@ TEST_CASE("foreign layouts: what is refused") {
        "experts that are split themselves"},
       {"--micro-batch-size 1 --use-torch-fsdp2 --data-parallel-sharding-strategy all",
        "unknown strategy \"all\""},
-      {"--micro-batch-size 1 --recompute-granularity full --recompute-method block "
-       "--recompute-num-layers 1",
-       "some layers of a stage only"},
+      {"--micro-batch-size 1 --recompute-granularity full --recompute-method blocks",
+       "--recompute-method: unknown method \"blocks\""},
+      {"--micro-batch-size 1 --recompute-granularity full --recompute-num-layers 0",
+       "--recompute-num-layers: expected a whole number from 1 to"},
+      {"model:\n  micro_batch_size: 1\n  activations_checkpoint_layers_per_pipeline: 2\n",
+       "activations_checkpoint_layers_per_pipeline: is not modelled"},
+      {"[training]\nseq_len = 1\n[activation_checkpoint]\nmode = \"selective\"\n"
+       "selective_ac_option = \"some\"",
+       "selective_ac_option: expected a whole number from 1 to"},
       {R"({"train_batch_size": "auto"})", "is \"auto\"; say the number"},
       {R"({"train_batch_size": 32.5})", "expected a whole number"},
       {R"({"zero_optimization": {"stage": 4}})", "from 0 to 3"},
@@ -126,7 +167,11 @@ TEST_CASE("foreign layouts: what is refused") {
       {R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1,
            "gradient_accumulation_steps": 2})",
        "train_batch_size: is 64, but 16 replicas with these micro-batches have 32"},
-      {pp + "pipeline_parallel_schedule = \"ZBVZeroBubble\"", "unknown schedule"},
+      {pp + "pipeline_parallel_schedule = \"ZBVZeroBubble\"", "ZBVZeroBubble is not modelled"},
+      {pp + "pipeline_parallel_schedule = \"ZB\"", "unknown schedule"},
+      {pp + "pipeline_parallel_schedule = \"InterleavedZeroBubble\"",
+       "with 2 virtual stages is not modelled; with one "
+       "(parallelism.pipeline_parallel_layers_per_stage = 16) it is zb1p"},
       {pp + "data_parallel_shard_degree = 4", "there are 8 GPUs, but --gpus is 16"},
       {"[parallelism]\ntensor_parallel_degree = \"two\"", "got \"two\""},
       {"[training]\nseq_len = 1\n[activation_checkpoint]\nmode = \"some\"", "unknown mode"},

@@ -124,7 +124,8 @@ TEST_CASE("closed form: bytes of every collective, for layouts at random") {
     if (!misfit_of(model, layout, 2048).empty()) continue;
     ++seen;
     const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
-    const LayerTraffic traffic = layer_traffic(step, has_experts);
+    const LayerTraffic traffic =
+        layer_traffic(step, has_experts, layout.recompute == Recompute::full);
     auto real = [](int64_t value) { return static_cast<double>(value); };
     const double t = real(layout.tensor);
     const double c = real(layout.context);

@@ -190,7 +190,8 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
     layout.micro_batches = power(4);
     layout.zero = static_cast<int>(random.below(4));
     layout.sequence_parallel = layout.tensor > 1 && random.below(2) == 0;
-    layout.recompute = random.below(3) == 0 ? Recompute::full : Recompute::none;
+    layout.recompute = recompute_names[random.below(5)].second;
+    if (layout.recompute >= Recompute::block) layout.recompute_layers = power(2);
     layout.schedule = pipeline_schedules[random.below(3)].second;
     if (layout.context > 1) layout.context_by = context_names[random.below(3)].second;
     if (layout.zero > 0) layout.shard_copies = power(3);
@@ -206,13 +207,18 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
     const double batches = static_cast<double>(layout.micro_batches);
     for (int64_t stage = 0; stage < layout.pipeline; ++stage) {
       const StageLayers layers = layers_of_stage(model, layout, stage);
-      const LayerTraffic traffic = layer_traffic(step, has_experts);
-      const double of_layer = traffic.tensor_forward_B + traffic.tensor_backward_B +
-                              traffic.context_forward_B + traffic.context_backward_B +
-                              traffic.expert_forward_B + traffic.expert_backward_B;
+      const auto of_layers = [&](int64_t count, bool is_recomputed) {
+        const LayerTraffic traffic = layer_traffic(step, has_experts, is_recomputed);
+        return static_cast<double>(count) *
+               (traffic.tensor_forward_B + traffic.tensor_backward_B + traffic.context_forward_B +
+                traffic.context_backward_B + traffic.expert_forward_B + traffic.expert_backward_B);
+      };
+      const int64_t again = layers.count_again(has_experts);
       REQUIRE(layers.layers() == (has_experts ? layers.with_experts : layers.dense));
-      expected_B += of_stage * (batches * static_cast<double>(layers.layers()) * of_layer +
-                                data_traffic_B(step, stage));
+      expected_B +=
+          of_stage *
+          (batches * (of_layers(layers.layers() - again, false) + of_layers(again, true)) +
+           data_traffic_B(step, stage));
     }
     if (layout.pipeline > 1)
       expected_B += of_stage * batches * 2 * static_cast<double>(layout.chunks_in_all() - 1) *

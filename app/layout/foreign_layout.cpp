@@ -65,6 +65,7 @@ class Reader {
     const auto gradients =
         settings_.find_any({"model.optim.grad_sync_dtype", "optim.grad_sync_dtype"});
     layout.half_gradients = gradients && gradients->find("16") != std::string::npos;
+    refuse(in_nemo("activations_checkpoint_layers_per_pipeline"));
     recompute(in_nemo("activations_checkpoint_granularity"),
               in_nemo("activations_checkpoint_num_layers"),
               in_nemo("activations_checkpoint_method"));
@@ -128,7 +129,7 @@ class Reader {
     schedule(schedule_names, all + "pipeline_parallel_layers_per_stage");
     shard({all + "data_parallel_shard_degree", "training.data_parallel_shard_degree"},
           {all + "data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
-    checkpoint("activation_checkpoint.mode");
+    checkpoint("activation_checkpoint.");
     found_.sequence = whole({"training.seq_len"});
     const Names per_replica = {"training.local_batch_size", "training.batch_size"};
     const int64_t local = whole(per_replica).value_or(1);
@@ -248,11 +249,26 @@ class Reader {
     if (*value != "full")
       settings_.fail(name_of(granularity),
                      unknown_name("granularity", *value, {"full", "selective"}));
-    const auto count = whole(layers);
-    const auto how = settings_.find_any(method);
-    if (how && *how == "block" && count && *count < model_.layers / found_.layout.chunks_in_all())
-      settings_.fail(name_of(layers), "recomputing some layers of a stage only is not modelled");
-    found_.layout.recompute = Recompute::full;
+    const int64_t count = whole(layers).value_or(1);
+    const std::string how = settings_.find_any(method).value_or("uniform");
+    if (how == "block")
+      recompute_layers(Recompute::block, count);
+    else if (how == "uniform")
+      recompute_layers(count > 1 ? Recompute::uniform : Recompute::full, count);
+    else
+      settings_.fail(name_of(method), unknown_name("method", how, {"uniform", "block"}));
+  }
+  // Of each chunk; no more than it has.
+  void recompute_layers(Recompute how, int64_t count) {
+    Layout& layout = found_.layout;
+    const int64_t of_chunk = layers_of_chunks();
+    const bool is_all = how == Recompute::full || (how == Recompute::block && count >= of_chunk);
+    layout.recompute = is_all ? Recompute::full : how;
+    layout.recompute_layers = is_all ? 0 : std::min(count, of_chunk);
+  }
+  int64_t layers_of_chunks() const {
+    const int64_t units = model_.layers + (found_.layout.ends_are_layers ? 2 : 0);
+    return std::max<int64_t>(1, units / found_.layout.chunks_in_all());
   }
   void schedule(const Names& names, const std::string& per_stage) {
     Layout& layout = found_.layout;
@@ -262,14 +278,25 @@ class Reader {
     if (layers)
       layout.chunks =
           quotient(per_stage, quotient(per_stage, model_.layers, layout.pipeline), *layers);
-    if (name == "1F1B") {
-    } else if (name == "GPipe") {
+    const bool is_looped = name == "Interleaved1F1B" || name == "InterleavedZeroBubble";
+    if (is_looped && !layers) layout.chunks = 2;
+    if (name == "GPipe") {
       layout.schedule = PipelineSchedule::gpipe;
-    } else if (name == "Interleaved1F1B") {
-      if (!layers) layout.chunks = 2;
-    } else {
-      settings_.fail(name_of(names), unknown_name("schedule that is modelled", name,
-                                                  {"1F1B", "GPipe", "Interleaved1F1B"}));
+    } else if (name == "InterleavedZeroBubble") {
+      if (layout.chunks > 1)
+        settings_.fail(name_of(names),
+                       "InterleavedZeroBubble with " + std::to_string(layout.chunks) +
+                           " virtual stages is not modelled; with one (" + per_stage + " = " +
+                           std::to_string(model_.layers / layout.pipeline) + ") it is zb1p");
+      layout.schedule = PipelineSchedule::zb1p;
+    } else if (name == "ZBVZeroBubble" || name == "DualPipeV" || name == "LoopedBFS") {
+      settings_.fail(name_of(names), name +
+                                         " is not modelled; 1F1B, GPipe, Interleaved1F1B, and "
+                                         "InterleavedZeroBubble with one stage a rank are");
+    } else if (name != "1F1B" && name != "Interleaved1F1B") {
+      settings_.fail(name_of(names),
+                     unknown_name("schedule that is modelled", name,
+                                  {"1F1B", "GPipe", "Interleaved1F1B", "InterleavedZeroBubble"}));
     }
   }
   void shard(const Names& shards, const Names& copies) {
@@ -289,14 +316,31 @@ class Reader {
     if (is_sharded) layout.shard_copies = copied;
   }
   void checkpoint(const std::string& name) {
-    const std::string mode = settings_.find(name).value_or("none");
-    if (mode == "full") found_.layout.recompute = Recompute::full;
-    if (mode == "selective")
+    const std::string mode = settings_.find(name + "mode").value_or("none");
+    if (mode == "full")
+      found_.layout.recompute = Recompute::full;
+    else if (mode == "selective")
+      checkpoint_some(name + "selective_ac_option");
+    else if (mode != "none")
+      settings_.fail(name + "mode", unknown_name("mode", mode, {"none", "selective", "full"}));
+  }
+  // Every so many layers, or single operations.
+  void checkpoint_some(const std::string& name) {
+    const std::string option = settings_.find(name).value_or("op");
+    if (option == "op") {
       found_.notes.emplace_back(
           "selective checkpointing by operations is not modelled: nothing is computed again, and "
           "memory is overestimated");
-    else if (mode != "full" && mode != "none")
-      settings_.fail(name, unknown_name("mode", mode, {"none", "selective", "full"}));
+      return;
+    }
+    const int64_t every = settings_.whole(name, option, 1, 100'000);
+    const int64_t of_chunk = layers_of_chunks();
+    if (every > 1 && of_chunk % every != 0)
+      found_.notes.push_back("every " + std::to_string(every) + " layers of the " +
+                             std::to_string(of_chunk) +
+                             " of a stage are computed again: taken as " +
+                             std::to_string(of_chunk / every) + " of each stage");
+    if (of_chunk >= every) recompute_layers(Recompute::block, of_chunk / every);
   }
 
   const FlatSettings& settings_;

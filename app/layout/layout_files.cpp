@@ -75,7 +75,10 @@ std::vector<Saving> possible_savings(const Layout& layout) {
       l.keeps_scores = false;
       if (l.recompute == Recompute::selective) l.recompute = Recompute::none;
     });
-  add("recompute=full", [](Layout& l) { l.recompute = Recompute::full; });
+  add("recompute=full", [](Layout& l) {
+    l.recompute = Recompute::full;
+    l.recompute_layers = 0;
+  });
   add("sp", [](Layout& l) { l.sequence_parallel = true; });
   if (layout.chunks > 1) add("vp1", [](Layout& l) { l.chunks = 1; });
   if (layout.micro_batch > 1)

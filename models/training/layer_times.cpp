@@ -245,7 +245,7 @@ double boundary_B(const TrainingStep& step) {
   return activation_B(step) / (step.layout.sequence_parallel ? real(step.layout.tensor) : 1);
 }
 
-LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts) {
+LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts, bool is_recomputed) {
   const Layout& layout = step.layout;
   LayerTraffic traffic;
   const double t = real(layout.tensor);
@@ -265,7 +265,7 @@ LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts) {
     traffic.expert_forward_B = both;
     traffic.expert_backward_B = both;
   }
-  if (layout.recompute == Recompute::full) {
+  if (is_recomputed) {
     traffic.tensor_backward_B += pass;
     traffic.context_backward_B += traffic.context_forward_B;
     traffic.expert_backward_B += traffic.expert_forward_B;
@@ -285,9 +285,13 @@ LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, bool has_ex
   add_attention_core(step, times);
   add_element_wise(step, has_experts, times);
   add_communication(step, groups, has_experts, times);
-  if (step.layout.recompute == Recompute::full) times.backward += times.forward;
   if (step.layout.recompute == Recompute::selective)
     times.backward.attention += times.forward.attention;
+  return times;
+}
+
+LayerTimes recomputed(LayerTimes times) {
+  times.backward += times.forward;
   return times;
 }
 

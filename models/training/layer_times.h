@@ -35,7 +35,7 @@ PassTimes operator*(double factor, const PassTimes& times);
 
 struct LayerTimes {
   PassTimes forward;
-  PassTimes backward;  // with what is computed again
+  PassTimes backward;
 };
 
 // Bytes that a rank sends on behalf of one layer and micro-batch.
@@ -47,9 +47,11 @@ struct LayerTraffic {
   double expert_forward_B = 0;
   double expert_backward_B = 0;
 };
-LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts);
+LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts, bool is_recomputed);
 
+// Without computing the layer again.
 LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, bool has_experts);
+LayerTimes recomputed(LayerTimes times);
 // The last norm, logits and loss.
 LayerTimes head_times(const TrainingStep& step);
 

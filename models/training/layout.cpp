@@ -29,6 +29,12 @@ constexpr std::array<Size, 9> sizes{{
     {"hsdp", &Layout::shard_copies, most_gpus, "copies of the shards"},
 }};
 
+constexpr int64_t most_layers = 100'000;  // of a chunk
+
+bool counts_layers(Recompute recompute) {
+  return recompute == Recompute::block || recompute == Recompute::uniform;
+}
+
 constexpr Named<bool, 2> attentions{{{"flash", false}, {"unfused", true}}};
 constexpr Named<bool, 2> ends_names{{{"apart", false}, {"layers", true}}};
 constexpr Named<bool, 2> gradient_names{{{"fp32", false}, {"bf16", true}}};
@@ -48,11 +54,43 @@ const std::vector<std::string>& layout_words() {
   return words;
 }
 
+int64_t number_in(const std::string& word, std::size_t from, int64_t least, int64_t most,
+                  const std::string& where) {
+  int64_t value = 0;
+  const char* end = word.data() + word.size();
+  const auto [stopped, problem] = std::from_chars(word.data() + from, end, value);
+  if (problem != std::errc() || stopped != end || value < least || value > most)
+    throw InputError(where, "\"" + word.substr(0, 40) + "\": expected a whole number from " +
+                                std::to_string(least) + " to " + std::to_string(most) +
+                                " after \"" + word.substr(0, from) + "\"");
+  return value;
+}
+
+// "full", or "block:4".
+void set_recompute(Layout& layout, const std::string& value, const std::string& where) {
+  const std::size_t colon = value.find(':');
+  layout.recompute = named_in(recompute_names, "recompute", value.substr(0, colon), where);
+  layout.recompute_layers = 0;
+  const bool counts = counts_layers(layout.recompute);
+  if (counts != (colon != std::string::npos))
+    throw InputError(
+        where, counts ? "recompute=" + value + " needs a number of layers, as in " + value + ":4"
+                      : "recompute=" + value.substr(0, colon) +
+                            " takes no number; block:N computes N layers of each "
+                            "chunk again, uniform:N all of them in units of N");
+  if (counts) layout.recompute_layers = number_in(value, colon + 1, 1, most_layers, where);
+}
+std::string recompute_text(const Layout& layout) {
+  std::string text(name_in(recompute_names, layout.recompute));
+  if (counts_layers(layout.recompute)) text += ":" + std::to_string(layout.recompute_layers);
+  return text;
+}
+
 // Of a word with "=". Whether it is one.
 bool set_choice(Layout& layout, const std::string& name, const std::string& value,
                 const std::string& where) {
   if (name == "recompute")
-    layout.recompute = named_in(recompute_names, name, value, where);
+    set_recompute(layout, value, where);
   else if (name == "schedule")
     layout.schedule = named_in(pipeline_schedules, name, value, where);
   else if (name == "context")
@@ -70,18 +108,6 @@ bool set_choice(Layout& layout, const std::string& name, const std::string& valu
   else
     return false;
   return true;
-}
-
-int64_t number_in(const std::string& word, std::size_t from, int64_t least, int64_t most,
-                  const std::string& where) {
-  int64_t value = 0;
-  const char* end = word.data() + word.size();
-  const auto [stopped, problem] = std::from_chars(word.data() + from, end, value);
-  if (problem != std::errc() || stopped != end || value < least || value > most)
-    throw InputError(where, "\"" + word.substr(0, 40) + "\": expected a whole number from " +
-                                std::to_string(least) + " to " + std::to_string(most) +
-                                " after \"" + word.substr(0, from) + "\"");
-  return value;
 }
 
 // What the word sets, for finding repetitions.
@@ -207,11 +233,30 @@ std::string shards_misfit(const Layout& layout) {
   return "";
 }
 
-std::string recompute_misfit(const Layout& layout) {
+std::string recompute_misfit(const Layout& layout, int64_t units) {
+  const int64_t of_chunk = units / layout.chunks_in_all();
+  if (counts_layers(layout.recompute) && layout.recompute_layers > of_chunk)
+    return "recompute=" + recompute_text(layout) + " is more than the " + std::to_string(of_chunk) +
+           " layers of a chunk; recompute=full computes all of them";
   if (layout.recompute == Recompute::selective && !layout.keeps_scores)
     return "recompute=selective drops the scores of attention, which attention=flash never keeps; "
            "leave it out, or say attention=unfused";
   return "";
+}
+
+// Of so many layers of a chunk.
+int64_t layers_again(const Layout& layout, int64_t layers) {
+  switch (layout.recompute) {
+    case Recompute::none:
+    case Recompute::selective:
+      return 0;
+    case Recompute::block:
+      return std::min(layout.recompute_layers, layers);
+    case Recompute::full:
+    case Recompute::uniform:
+      return layers;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -244,8 +289,7 @@ std::string to_text(const Layout& layout) {
   auto add = [&](const char* name, std::string_view value) {
     text += " " + std::string(name) + "=" + std::string(value);
   };
-  if (layout.recompute != usual.recompute)
-    add("recompute", name_in(recompute_names, layout.recompute));
+  if (layout.recompute != usual.recompute) add("recompute", recompute_text(layout));
   if (layout.schedule != usual.schedule)
     add("schedule", name_in(pipeline_schedules, layout.schedule));
   if (layout.context_by != usual.context_by)
@@ -283,7 +327,7 @@ Json to_json(const Layout& layout) {
   for (const Size& size : sizes) json[size.name] = layout.*size.member;
   json["zero"] = layout.zero;
   json["sp"] = layout.sequence_parallel;
-  json["recompute"] = name_in(recompute_names, layout.recompute);
+  json["recompute"] = recompute_text(layout);
   json["schedule"] = name_in(pipeline_schedules, layout.schedule);
   json["context"] = name_in(context_names, layout.context_by);
   json["reshard"] = name_in(reshard_names, layout.keeps_weights);
@@ -301,21 +345,33 @@ StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int6
   const int64_t from = std::max<int64_t>(position * units - first, 0);
   const int64_t to = std::min((position + 1) * units - first, model.layers);
   const int64_t dense = std::clamp<int64_t>(model.dense_layers() - from, 0, to - from);
-  return {.dense = dense,
-          .with_experts = to - from - dense,
-          .embeds = position == 0,
-          .has_head = position == chunks - 1};
+  StageLayers held{.dense = dense,
+                   .with_experts = to - from - dense,
+                   .embeds = position == 0,
+                   .has_head = position == chunks - 1};
+  const int64_t again = layers_again(layout, to - from);
+  held.dense_again = std::min(again, dense);
+  held.with_experts_again = again - held.dense_again;
+  const int64_t unit = layout.recompute == Recompute::uniform ? layout.recompute_layers : 1;
+  held.kept_inputs = (again + unit - 1) / unit;
+  return held;
+}
+
+StageLayers& StageLayers::operator+=(const StageLayers& other) {
+  dense += other.dense;
+  with_experts += other.with_experts;
+  dense_again += other.dense_again;
+  with_experts_again += other.with_experts_again;
+  kept_inputs += other.kept_inputs;
+  embeds = embeds || other.embeds;
+  has_head = has_head || other.has_head;
+  return *this;
 }
 
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage) {
   StageLayers held;
-  for (int64_t chunk = stage; chunk < layout.chunks_in_all(); chunk += layout.pipeline) {
-    const StageLayers one = layers_of_chunk(model, layout, chunk);
-    held.dense += one.dense;
-    held.with_experts += one.with_experts;
-    held.embeds = held.embeds || one.embeds;
-    held.has_head = held.has_head || one.has_head;
-  }
+  for (int64_t chunk = stage; chunk < layout.chunks_in_all(); chunk += layout.pipeline)
+    held += layers_of_chunk(model, layout, chunk);
   return held;
 }
 
@@ -342,7 +398,7 @@ std::string misfit_of(const Transformer& model, const Layout& layout, int64_t se
   const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
   for (const std::string& sentence :
        {stage_misfit(model, layout, units), schedule_misfit(layout), expert_misfit(model, layout),
-        context_misfit(model, layout), shards_misfit(layout), recompute_misfit(layout)})
+        context_misfit(model, layout), shards_misfit(layout), recompute_misfit(layout, units)})
     if (!sentence.empty()) return sentence;
   return "";
 }

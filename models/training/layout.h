@@ -12,9 +12,15 @@
 
 namespace sgdsim {
 
-enum class Recompute : uint8_t { none, selective, full };
-inline constexpr Named<Recompute, 3> recompute_names{
-    {{"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}}};
+// What a backward pass computes again: nothing; the scores of attention; every layer from its
+// input; some layers of each chunk from their inputs; every layer, from the inputs of units of so
+// many layers.
+enum class Recompute : uint8_t { none, selective, full, block, uniform };
+inline constexpr Named<Recompute, 5> recompute_names{{{"none", Recompute::none},
+                                                      {"selective", Recompute::selective},
+                                                      {"full", Recompute::full},
+                                                      {"block", Recompute::block},
+                                                      {"uniform", Recompute::uniform}}};
 
 enum class PipelineSchedule : uint8_t { one_f_one_b, gpipe, zb1p, dualpipe };
 inline constexpr Named<PipelineSchedule, 4> pipeline_schedules{
@@ -42,6 +48,7 @@ struct Layout {
   int zero = 0;               // stage: what data-parallel ranks do not keep twice
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
+  int64_t recompute_layers = 0;  // block: of each chunk, the first ones; uniform: of a unit
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   ContextBy context_by = ContextBy::ring;
   bool keeps_weights = false;  // reshard=off: from a forward pass to its backward pass, with zero3
@@ -80,9 +87,17 @@ Json to_json(const Layout& layout);
 struct StageLayers {
   int64_t dense = 0;
   int64_t with_experts = 0;
+  int64_t dense_again = 0;  // of these, layers that the backward pass computes again
+  int64_t with_experts_again = 0;
+  int64_t kept_inputs = 0;  // from which they are
   bool embeds = false;
   bool has_head = false;
   int64_t layers() const { return dense + with_experts; }
+  int64_t count(bool has_experts) const { return has_experts ? with_experts : dense; }
+  int64_t count_again(bool has_experts) const {
+    return has_experts ? with_experts_again : dense_again;
+  }
+  StageLayers& operator+=(const StageLayers& other);
 };
 // Of the chunks of the whole pipeline, which hold the layers in order. The layout must fit the
 // model.

@@ -167,16 +167,9 @@ StateBytes state_bytes(const Layout& layout, int64_t shards) {
 
 double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
                            bool has_experts) {
-  switch (layout.recompute) {
-    case Recompute::full:
-      return layer_inputs_B(model, layout, sequence);
-    case Recompute::selective:
-      return kept_B(model, layout, sequence, has_experts);
-    case Recompute::none:
-      return kept_B(model, layout, sequence, has_experts) +
-             (layout.keeps_scores ? scores_B(model, layout, sequence) : 0);
-  }
-  return 0;
+  const bool keeps_scores = layout.keeps_scores && layout.recompute != Recompute::selective;
+  return kept_B(model, layout, sequence, has_experts) +
+         (keeps_scores ? scores_B(model, layout, sequence) : 0);
 }
 
 StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t sequence,
@@ -185,27 +178,28 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
   StageLayers held = layers_of_stage(model, layout, stage);
   double stages = 1;
   if (layout.schedule == PipelineSchedule::dualpipe) {
-    const StageLayers other = layers_of_stage(model, layout, layout.pipeline - 1 - stage);
-    held = {held.dense + other.dense, held.with_experts + other.with_experts,
-            held.embeds || other.embeds, held.has_head || other.has_head};
+    held += layers_of_stage(model, layout, layout.pipeline - 1 - stage);
     stages = 2;
   }
   add_states(model, layout, held, memory);
   memory.in_flight = most_in_flight(layout, stage);
   set_moment(layout, memory);
-  double layers_B = 0;
-  double largest_B = 0;  // of one layer, were nothing computed again
+  const double input_B = layer_inputs_B(model, layout, sequence);
+  double layers_B = real(held.kept_inputs) * input_B;
   for (const bool has_experts : {false, true}) {
-    const int64_t layers = has_experts ? held.with_experts : held.dense;
+    const int64_t layers = held.count(has_experts);
     if (layers == 0) continue;
-    const double one = layer_activations_B(model, layout, sequence, has_experts);
-    layers_B += real(layers) * one;
-    const double whole = kept_B(model, layout, sequence, has_experts) +
-                         (layout.keeps_scores ? scores_B(model, layout, sequence) : 0);
-    largest_B = std::max(largest_B, whole - one);
+    const int64_t again = held.count_again(has_experts);
+    const double one_B = layer_activations_B(model, layout, sequence, has_experts);
+    layers_B += real(layers - again) * one_B;
+    // While it is computed again, a layer or unit is as if nothing were.
+    const int64_t unit = layout.recompute == Recompute::uniform ? layout.recompute_layers : 1;
+    if (again > 0)
+      memory.recomputed_B = std::max(memory.recomputed_B, real(unit) * one_B - input_B);
+    if (layout.recompute == Recompute::selective && layout.keeps_scores)
+      memory.recomputed_B = scores_B(model, layout, sequence);
   }
   memory.activations_B = real(memory.in_flight) * layers_B / (stages * real(layout.chunks));
-  if (layout.recompute != Recompute::none) memory.recomputed_B = largest_B;
   if (held.embeds)
     memory.ends_B += real(first_chunks_in_flight(layout, memory.in_flight)) *
                      layer_inputs_B(model, layout, sequence) / stages;

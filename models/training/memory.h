@@ -35,7 +35,7 @@ struct StageMemory {
   double optimizer_B = 0;
   double gathered_B = 0;     // zero2, zero3: layers that are whole for a moment, or all of them
   double activations_B = 0;  // of layers, all that is in flight
-  double recomputed_B = 0;   // of the one layer that is computed again
+  double recomputed_B = 0;   // of the one layer, or unit, that is computed again
   double ends_B = 0;         // outputs of the embedding; logits
   // The moment of the peak: the end of this forward pass.
   int64_t in_flight = 0;    // forward passes of chunks without their backward passes
@@ -52,7 +52,8 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
 // The stage that needs most; of equal ones the first.
 StageMemory largest_memory(const Transformer& model, const Layout& layout, int64_t sequence);
 
-// Activations of one layer and micro-batch that stay until its backward pass.
+// Activations of one layer and micro-batch that stay until its backward pass, unless it is computed
+// again.
 double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
                            bool has_experts);
 // Bytes of a parameter: weights, gradient, optimizer.

@@ -35,6 +35,8 @@ StageCosts::StageCosts(const TrainingStep& step, GroupTimes& groups)
     : step_(step), groups_(groups), head_(head_times(step)) {
   if (step.model.dense_layers() > 0) dense_ = layer_times(step, groups, false);
   if (step.model.experts) with_experts_ = layer_times(step, groups, true);
+  dense_again_ = recomputed(dense_);
+  with_experts_again_ = recomputed(with_experts_);
 }
 
 LayerTimes StageCosts::times_of(const StageLayers& layers) const {
@@ -43,8 +45,10 @@ LayerTimes StageCosts::times_of(const StageLayers& layers) const {
     all.forward += count * times.forward;
     all.backward += count * times.backward;
   };
-  add(real(layers.dense), dense_);
-  add(real(layers.with_experts), with_experts_);
+  add(real(layers.dense - layers.dense_again), dense_);
+  add(real(layers.dense_again), dense_again_);
+  add(real(layers.with_experts - layers.with_experts_again), with_experts_);
+  add(real(layers.with_experts_again), with_experts_again_);
   if (layers.has_head) add(1, head_);
   return all;
 }

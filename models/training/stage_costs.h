@@ -61,6 +61,8 @@ class StageCosts {
   GroupTimes& groups_;
   LayerTimes dense_;
   LayerTimes with_experts_;
+  LayerTimes dense_again_;  // those that are computed again
+  LayerTimes with_experts_again_;
   LayerTimes head_;
 };
 

@@ -6,12 +6,6 @@ namespace {
 
 std::size_t at(int64_t number) { return static_cast<std::size_t>(number); }
 
-PassTimes minus(const PassTimes& times, const PassTimes& other) {
-  PassTimes rest = times;
-  rest += -1 * other;
-  return rest;
-}
-
 }  // namespace
 
 StagePlans::StagePlans(const TrainingStep& step, GroupTimes& groups)
@@ -40,19 +34,17 @@ StagePlan StagePlans::stage(int64_t number) {
 
 std::vector<StagePlan::Item> StagePlans::items_of(const StageLayers& layers) const {
   std::vector<StagePlan::Item> items;
-  const auto add = [&](int64_t count, Kind kind, const LayerTimes& times) {
-    items.insert(items.end(), at(count), item_of(kind, times));
+  const auto add = [&](int64_t count, Kind kind, const LayerTimes& times, bool is_recomputed) {
+    items.insert(items.end(), at(count), {kind, times.forward, times.backward, is_recomputed});
   };
-  add(layers.dense, Kind::dense, costs_.layer(false));
-  add(layers.with_experts, Kind::experts, costs_.layer(true));
-  add(layers.has_head ? 1 : 0, Kind::head, costs_.head());
+  for (const bool has_experts : {false, true}) {
+    const Kind kind = has_experts ? Kind::experts : Kind::dense;
+    const int64_t again = layers.count_again(has_experts);
+    add(again, kind, costs_.layer(has_experts), true);
+    add(layers.count(has_experts) - again, kind, costs_.layer(has_experts), false);
+  }
+  add(layers.has_head ? 1 : 0, Kind::head, costs_.head(), false);
   return items;
-}
-
-StagePlan::Item StagePlans::item_of(Kind kind, const LayerTimes& times) const {
-  const bool is_recomputed = kind != Kind::head && step_.layout.recompute == Recompute::full;
-  return {kind, times.forward,
-          is_recomputed ? minus(times.backward, times.forward) : times.backward, is_recomputed};
 }
 
 }  // namespace sgdsim

@@ -14,8 +14,8 @@ struct StagePlan {
     enum class Kind : uint8_t { dense, experts, head };
     Kind kind = Kind::dense;
     PassTimes forward;
-    PassTimes backward;  // without what is computed again
-    bool is_recomputed = false;
+    PassTimes backward;
+    bool is_recomputed = false;  // in the backward pass
   };
   std::vector<std::vector<Item>> chunks;
   std::vector<PassSlot> slots;
@@ -37,7 +37,6 @@ class StagePlans {
  private:
   using Kind = StagePlan::Item::Kind;
   std::vector<StagePlan::Item> items_of(const StageLayers& layers) const;
-  StagePlan::Item item_of(Kind kind, const LayerTimes& times) const;
 
   const TrainingStep& step_;
   StageCosts costs_;
