@@ -37,6 +37,11 @@ Json transport_in(const std::string& text) {
 
 void check_transport(const Value& transport) { read_transport(transport, {}, 1); }
 
+double payload_B_of(const Value& transport) {
+  const PacketSetup setup = read_transport(transport, {}, 1);
+  return static_cast<double>(setup.packet_B - setup.header_B);
+}
+
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed) {
   // Read once, so that what is wrong is known before anything is played.
   const PacketSetup known = read_transport(transport, sizes_B, seed);

@@ -20,6 +20,8 @@ Json transport_in(const std::string& text);
 // InputError if it is none.
 void check_transport(const Value& transport);
 // Packets of a transport. `value`: its name, or an object; `sizes_B`: of messages, as far as known.
+// What a packet of it carries at most.
+double payload_B_of(const Value& transport);
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed);
 
 }  // namespace sgdsim

@@ -6,17 +6,20 @@
 
 #include "app/commands.h"
 #include "app/interrupt.h"
+#include "app/layout/gpu_picture.h"
 #include "app/layout/layout_files.h"
 #include "app/layout/layout_output.h"
 #include "app/layout/layout_sweep.h"
 #include "app/layout/pipeline_picture.h"
 #include "app/step/override.h"
 #include "app/trace_events.h"
+#include "app/transport_choice.h"
 #include "app/usage.h"
 #include "app/wire_use.h"
 #include "app/write_text.h"
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
+#include "models/transport/transport.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 
@@ -81,15 +84,18 @@ LayoutQuestion question_of(const LayoutArguments& arguments, const Transformer& 
 }
 
 LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout,
-                   bool wants_slices) {
+                   Fidelity fidelity, bool wants_slices) {
   const int64_t sequence = question.space.sequence;
   const TrainingStep step{question.model, layout, sequence, question.gpu, question.precision};
   LayoutLine line;
-  if (question.fidelity == Fidelity::flow) {
-    line.on_wires =
-        play_on_wires(step, question.cluster.cluster, groups, question.routes, question.play);
+  if (is_on_wires(fidelity)) {
+    StepWires wires = question.wires;
+    wires.traffic = question.traffic.flows;
+    wires.changes = question.traffic.changes;
+    wires.wants_slices = wants_slices;
+    line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, question.play);
     line.step = line.on_wires->step;
-  } else if (question.plays()) {
+  } else if (fidelity == Fidelity::message) {
     line.played = play_step(step, groups, question.play, wants_slices);
     line.step = line.played->step;
   } else {
@@ -108,9 +114,50 @@ LayoutAnswer price(const LayoutQuestion& question, const Layout& layout, bool wa
   check_workers(question.play.workers, layout, "--workers");
   GroupTimes groups(question.cluster.cluster, space.gpus);
   LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
-  answer.best.push_back(line_of(question, groups, layout, wants_slices));
+  answer.best.push_back(line_of(question, groups, layout, question.fidelity, wants_slices));
   answer.played = question.plays() ? 1 : 0;
   return answer;
+}
+
+template <class T>
+void keep_first(std::vector<T>& list, int64_t most) {
+  if (static_cast<int64_t>(list.size()) > most) list.resize(static_cast<std::size_t>(most));
+}
+
+// The fastest first, and so many of them.
+void rank(std::vector<LayoutLine>& lines, int64_t most) {
+  std::stable_sort(lines.begin(), lines.end(), [](const LayoutLine& a, const LayoutLine& b) {
+    return a.found.time < b.found.time;
+  });
+  keep_first(lines, most);
+}
+
+// Those that were found by their passes, once more.
+void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAnswer& answer) {
+  answer.by_passes = answer.played;
+  std::vector<LayoutLine> lines;
+  double effort = 0;
+  for (const LayoutLine& one : answer.best) {
+    if (effort >= 1) {
+      answer.notes.push_back("only " + std::to_string(lines.size()) +
+                             " layouts were played on wires, because these took as many messages "
+                             "as are played in one search");
+      break;
+    }
+    try {
+      lines.push_back(line_of(question, groups, one.found.layout, question.fidelity, false));
+      effort += lines.back().on_wires->effort;
+    } catch (const StuckStep&) {
+      throw;
+    } catch (const InputError& error) {
+      if (answer.best.size() == 1) throw;
+      answer.notes.push_back(to_text(one.found.layout) + " was not played: " + error.what());
+    }
+  }
+  if (lines.empty()) throw InputError("layout", answer.notes.front());
+  answer.best = std::move(lines);
+  answer.played = static_cast<int64_t>(answer.best.size());
+  rank(answer.best, answer.played);
 }
 
 LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& question) {
@@ -134,57 +181,64 @@ LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& ques
   LayoutAnswer answer{.candidates = found.candidates,
                       .fitting = static_cast<int64_t>(found.fitting.size()),
                       .best = {}};
-  const int64_t wanted =
-      question.plays() ? std::max(lines_of(arguments), played_layouts) : lines_of(arguments);
-  if (answer.fitting > wanted) found.fitting.resize(static_cast<std::size_t>(wanted));
+  const int64_t lines = lines_of(arguments);
   GroupTimes groups(question.cluster.cluster, space.gpus);
+  if (!question.plays()) {
+    keep_first(found.fitting, lines);
+    for (const FoundLayout& one : found.fitting)
+      answer.best.push_back(line_of(question, groups, one.layout, Fidelity::closed_form, false));
+    return answer;
+  }
+  keep_first(found.fitting, std::max(lines, played_layouts));
   for (const FoundLayout& one : found.fitting)
-    answer.best.push_back(line_of(question, groups, one.layout, false));
-  if (!question.plays()) return answer;
+    answer.best.push_back(line_of(question, groups, one.layout, Fidelity::message, false));
   answer.played = static_cast<int64_t>(answer.best.size());
-  std::stable_sort(
-      answer.best.begin(), answer.best.end(),
-      [](const LayoutLine& a, const LayoutLine& b) { return a.found.time < b.found.time; });
-  if (answer.played > lines_of(arguments))
-    answer.best.resize(static_cast<std::size_t>(lines_of(arguments)));
+  rank(answer.best, lines);
+  if (is_on_wires(question.fidelity)) play_on_wires(question, groups, answer);
   return answer;
 }
 
 // What only a played step can show.
 void check_play(const LayoutArguments& arguments) {
   const bool plays = arguments.fidelity != "closed_form";
-  const bool is_flow = arguments.fidelity == "flow";
+  const bool is_packets = arguments.fidelity == "packet";
+  const bool on_wires = is_packets || arguments.fidelity == "flow";
   const bool is_given = !arguments.layout.empty();
+  const bool shows = arguments.gantt || !arguments.timeline.empty();
+  const char* show = arguments.gantt ? "--gantt" : "--timeline";
   auto refuse = [](const char* option, const char* why) { throw InputError(option, why); };
   constexpr const char* no_play = "has no effect without --fidelity message";
-  constexpr const char* no_passes = "shows the passes that --fidelity message plays";
-  constexpr const char* no_layout = "needs the one --layout to show";
   if (!plays && !arguments.workers.empty()) refuse("--workers", no_play);
   if (!plays && arguments.iterations > 0) refuse("--iterations", no_play);
   if (!plays && arguments.seed) refuse("--seed", no_play);
-  if (!plays && arguments.gantt) refuse("--gantt", no_play);
-  if (!plays && !arguments.timeline.empty()) refuse("--timeline", no_play);
-  if (is_flow && arguments.gantt) refuse("--gantt", no_passes);
-  if (is_flow && !arguments.timeline.empty()) refuse("--timeline", no_passes);
-  if (is_flow && arguments.interval)
-    refuse("--interval", "is not known at fidelity flow: no published step was compared with it");
-  if (is_flow && !is_given)
-    refuse("--fidelity", "flow plays every GPU of one layout: give it with --layout");
-  if (!is_flow && !arguments.routing.empty())
-    refuse("--routing", "has no effect without --fidelity flow");
-  if (!is_given && arguments.gantt) refuse("--gantt", no_layout);
-  if (!is_given && !arguments.timeline.empty()) refuse("--timeline", no_layout);
+  if (!plays && shows) refuse(show, no_play);
+  if (on_wires && arguments.interval)
+    refuse("--interval", "is not known on shared wires: no published step was compared with them");
+  if (arguments.fidelity != "flow" && !arguments.routing.empty())
+    refuse("--routing", is_packets ? "packets go as their transport says: spray=per_flow, ..."
+                                   : "has no effect without --fidelity flow");
+  if (!is_packets && !arguments.transport.empty())
+    refuse("--transport", "has no effect without --fidelity packet");
+  if (!on_wires && !arguments.traffic.empty())
+    refuse("--traffic", "needs wires that are shared: --fidelity flow or packet");
+  if (!is_given && shows) refuse(show, "needs the one --layout to show");
   if (!is_given && !arguments.workers.empty())
     refuse("--workers", "numbers GPUs of one layout: give it with --layout");
   if (arguments.gantt && arguments.format != "table")
     throw InputError("--gantt", "is for people; it does not go with --format json");
 }
 
+// Whether wires draw something.
+bool draws_routes(const LayoutArguments& arguments) {
+  return arguments.fidelity == "packet" || arguments.routing == "hashed";
+}
+
 LayoutPlay play_options(const LayoutArguments& arguments) {
   LayoutPlay options;
   constexpr const char* no_dice = "has no effect without random --workers";
+  const bool no_seed = arguments.seed && !draws_routes(arguments);
   if (arguments.workers.empty()) {
-    if (arguments.seed) throw InputError("--seed", no_dice);
+    if (no_seed) throw InputError("--seed", no_dice);
     if (arguments.iterations > 1)
       throw InputError("--iterations", "all iterations are alike without random --workers");
     return options;
@@ -194,13 +248,33 @@ LayoutPlay play_options(const LayoutArguments& arguments) {
                                 : Document::read(arguments.workers);
   options.workers = read_workers(document.root());
   const bool is_random = options.workers.is_random();
-  if (!is_random && arguments.seed) throw InputError("--seed", no_dice);
+  if (!is_random && no_seed) throw InputError("--seed", no_dice);
   options.seed = arguments.seed.value_or(0);
   if (!is_random && arguments.iterations > 1)
     throw InputError("--iterations", "all iterations are alike: --workers says nothing random");
   if (is_random)
     options.iterations = arguments.iterations > 0 ? arguments.iterations : usual_iterations;
   return options;
+}
+
+// How messages go, and what else is on the wires.
+void read_wires(const LayoutArguments& arguments, LayoutQuestion& question) {
+  if (!is_on_wires(question.fidelity)) return;
+  StepWires& wires = question.wires;
+  if (arguments.seed) wires.routes.seed = *arguments.seed;
+  if (!arguments.routing.empty())
+    wires.routes.routing = routing_named(arguments.routing, "--routing");
+  if (question.fidelity == Fidelity::packet) {
+    const Json json = transport_in(arguments.transport);
+    const Value transport(json, "--transport", "");
+    wires.carrier = carrier_of(transport, {}, wires.routes.seed);
+    wires.payload_B = payload_B_of(transport);
+    question.transport = name_of_transport(transport);
+  }
+  if (arguments.traffic.empty()) return;
+  const Cluster& cluster = question.cluster.cluster;
+  question.traffic =
+      read_meanwhile(arguments.traffic, "--traffic", cluster, *cluster.wires(wires.routes));
 }
 
 ForeignLayout given_layout(const LayoutArguments& arguments, const Transformer& model) {
@@ -220,8 +294,7 @@ AnsweredLayouts answer_of(const LayoutArguments& arguments, const std::function<
   const ForeignLayout given = given_layout(arguments, model);
   LayoutQuestion question = question_of(arguments, model, is_given ? &given : nullptr);
   question.fidelity = fidelity_named(arguments.fidelity, "--fidelity");
-  if (!arguments.routing.empty())
-    question.routes.routing = routing_named(arguments.routing, "--routing");
+  read_wires(arguments, question);
   question.wants_interval = arguments.interval;
   question.play = play_options(arguments);
   question.play.pause = pause;
@@ -247,16 +320,20 @@ void answer_layout(const LayoutArguments& arguments, Streams streams, int& exit_
   const auto [question, answer] = answer_of(arguments, pause);
   const LayoutLine& best = answer.best.front();
   if (!arguments.timeline.empty())
-    write_text(pipeline_timeline(best.found.layout, best.played->slices), arguments.timeline,
-               streams.out);
-  for (const std::string& warning : warnings_of(question))
+    write_text(best.on_wires ? gpu_timeline(best.found.layout, best.on_wires->slices)
+                             : pipeline_timeline(best.found.layout, best.played->slices),
+               arguments.timeline, streams.out);
+  for (const std::string& warning : warnings_of(question, answer))
     streams.log << "sgdsim: warning: " << printable(warning) << '\n';
   if (arguments.format == "json")
     streams.out << to_json(question, answer).dump(1) << '\n';
   else
     print(streams.out, question, answer);
   if (arguments.gantt)
-    streams.out << '\n' << pipeline_gantt(best.played->slices, standard_output());
+    streams.out << '\n'
+                << (best.on_wires
+                        ? gpu_gantt(best.found.layout, best.on_wires->slices, standard_output())
+                        : pipeline_gantt(best.played->slices, standard_output()));
 }
 
 void add_options(CLI::App& command, LayoutArguments& arguments) {
@@ -312,12 +389,16 @@ void add_play_options(CLI::App& command, LayoutArguments& arguments) {
   command
       .add_option("--fidelity", arguments.fidelity,
                   "closed_form (default); message: passes and sends of every rank are played; "
-                  "flow: every message of every GPU, on wires that they share")
-      ->check(one_of("fidelity", {"closed_form", "message", "flow"}));
+                  "flow: every message of every GPU, on wires that they share; packet: and every "
+                  "packet of it")
+      ->check(one_of("fidelity", {"closed_form", "message", "flow", "packet"}));
   add_routing_option(command, arguments.routing);
+  add_transport_option(command, arguments.transport);
+  add_traffic_option(command, arguments.traffic);
   command.add_option("--workers", arguments.workers,
                      "slow or jittering GPUs, as `workers` of an experiment: JSON or a file");
-  command.add_option("--seed", arguments.seed, "of random workers (default: 0)");
+  command.add_option("--seed", arguments.seed,
+                     "of random workers (default: 0), and of what packets and routes draw");
   command
       .add_option("--iterations", arguments.iterations,
                   "steps to play where workers are random (default: 20)")
@@ -326,7 +407,7 @@ void add_play_options(CLI::App& command, LayoutArguments& arguments) {
                    "where a published step would be, by those that ship as cases");
   command.add_option("--timeline", arguments.timeline,
                      "write the timeline as a Chrome trace, for Perfetto");
-  command.add_flag("--gantt", arguments.gantt, "print the passes of every rank as text");
+  command.add_flag("--gantt", arguments.gantt, "print what every rank, or every GPU, does as text");
   add_force_option(command, arguments.force);
 }
 
@@ -341,8 +422,14 @@ void add_layout_command(CLI::App& program, Streams streams, int& exit_code) {
   command->footer(
       "Example:\n  sgdsim layout llama3.1_70b -c topologies/data/dgx_h100_4.json --gpus 64 "
       "--global-batch 256");
-  command->callback(
-      [arguments, streams, &exit_code] { answer_layout(*arguments, streams, exit_code); });
+  command->callback([arguments, streams, &exit_code] {
+    try {
+      answer_layout(*arguments, streams, exit_code);
+    } catch (const StuckStep& stuck) {
+      streams.log << "sgdsim: " << stuck.what() << '\n';
+      exit_code = exit_stuck;
+    }
+  });
 }
 
 }  // namespace sgdsim

@@ -27,6 +27,8 @@ struct LayoutArguments {
   std::string format = "table";
   std::string fidelity = "closed_form";
   std::string routing;
+  std::string transport;
+  std::string traffic;
   std::string workers;
   std::optional<uint64_t> seed;
   int iterations = 0;

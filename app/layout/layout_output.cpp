@@ -91,6 +91,8 @@ const char* what_is_played(Fidelity fidelity) {
       return "Passes and sends are played; collectives are of the closed form";
     case Fidelity::flow:
       return "Every GPU is played; all messages share the wires";
+    case Fidelity::packet:
+      return "Every GPU is played; all messages go as packets";
     default:
       return "Times are of the closed form";
   }
@@ -118,8 +120,9 @@ void print_ranks(std::ostream& out, const PlayedStep& played) {
 
 }  // namespace
 
-std::vector<std::string> warnings_of(const LayoutQuestion& question) {
+std::vector<std::string> warnings_of(const LayoutQuestion& question, const LayoutAnswer& answer) {
   std::vector<std::string> all = question.notes;
+  all.insert(all.end(), answer.notes.begin(), answer.notes.end());
   const auto& of_model = question.model.notes;
   all.insert(all.end(), of_model.begin(), of_model.end());
   const auto& notes = question.cluster.cluster.notes;
@@ -146,8 +149,10 @@ Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
                {"layouts", Json::array()}};
   if (question.wants_interval) json["interval_of"] = text_of(residuals_of(question));
   if (question.plays()) json["played"] = answer.played;
+  if (!question.transport.empty()) json["transport"] = question.transport;
   for (const LayoutLine& line : answer.best) json["layouts"].push_back(line_json(question, line));
-  if (const auto warnings = warnings_of(question); !warnings.empty()) json["warnings"] = warnings;
+  if (const auto warnings = warnings_of(question, answer); !warnings.empty())
+    json["warnings"] = warnings;
   return json;
 }
 
@@ -160,7 +165,10 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
   if (!answer.is_given)
     out << answer.candidates << " layouts divide, " << answer.fitting << " of them fit into "
         << to_text(space.memory) << " less " << to_text(space.reserve) << '\n';
-  if (!answer.is_given && answer.played > 0)
+  if (!answer.is_given && answer.by_passes > 0)
+    out << "The " << answer.by_passes << " that are fastest in closed form were played by passes, "
+        << "and " << answer.played << " of them on wires\n";
+  else if (!answer.is_given && answer.played > 0)
     out << "The " << answer.played << " that are fastest in closed form were played\n";
   out << '\n';
   Table table({"layout", "step", "MFU", "memory", "largest part"});

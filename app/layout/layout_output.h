@@ -3,6 +3,7 @@
 
 #include <iosfwd>
 
+#include "app/traffic/traffic_file.h"
 #include "models/collective/simulate.h"
 #include "models/training/layout_search.h"
 #include "models/training/played_step.h"
@@ -18,11 +19,13 @@ struct LayoutQuestion {
   Gpu gpu;
   Precision precision = Precision::bf16;
   LayoutSpace space = {};
-  std::vector<std::string> notes = {};        // of reading the layout
-  Fidelity fidelity = Fidelity::closed_form;  // or message, or flow
+  std::vector<std::string> notes = {};  // of reading the layout
+  Fidelity fidelity = Fidelity::closed_form;
   bool wants_interval = false;
   LayoutPlay play = {};
-  RouteChoice routes = {};  // fidelity flow
+  StepWires wires = {};  // fidelities flow and packet
+  TrafficFile traffic = {};
+  std::string transport = {};  // fidelity packet
   bool plays() const { return fidelity != Fidelity::closed_form; }
 };
 
@@ -30,18 +33,20 @@ struct LayoutLine {
   FoundLayout found;
   HybridStep step;
   std::optional<PlayedStep> played = {};     // fidelity message
-  std::optional<StepOnWires> on_wires = {};  // fidelity flow
+  std::optional<StepOnWires> on_wires = {};  // fidelities flow and packet
 };
 
 struct LayoutAnswer {
   int64_t candidates = 0;
   int64_t fitting = 0;
+  int64_t by_passes = 0;  // played at fidelity message, before some were played on wires
   int64_t played = 0;
-  bool is_given = false;  // the layout was; else it was looked for
+  std::vector<std::string> notes = {};  // of layouts that could not be played
+  bool is_given = false;                // the layout was; else it was looked for
   std::vector<LayoutLine> best;
 };
 
-std::vector<std::string> warnings_of(const LayoutQuestion& question);
+std::vector<std::string> warnings_of(const LayoutQuestion& question, const LayoutAnswer& answer);
 Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer);
 void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer);
 

@@ -121,7 +121,7 @@ int sweep_layouts(const LayoutArguments& arguments, Streams streams,
       for (const Axis& axis : axes) set_field(one, axis.field(), values[axis.field()]);
       const AnsweredLayouts answered = answer(one);
       line["answer"] = to_json(answered.question, answered.answer);
-      for (const std::string& warning : warnings_of(answered.question))
+      for (const std::string& warning : warnings_of(answered.question, answered.answer))
         if (warned.insert(warning).second)
           streams.log << "sgdsim: warning: " << printable(warning) << '\n';
       const LayoutLine& best = answered.answer.best.front();

@@ -41,28 +41,12 @@ const char* name_of(int thread) {
   }
 }
 
-const char* name_of(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
-      return "forward";
-    case Pass::backward:
-      return "backward";
-    case Pass::inputs:
-      return "backward, inputs";
-    case Pass::weights:
-      return "backward, weights";
-    case Pass::both:
-      return "forward and backward";
-  }
-  return "";
-}
-
 std::string name_of(const PassSlice& slice) {
   const std::string which =
       " " + std::to_string(slice.micro_batch) + " chunk " + std::to_string(slice.chunk);
   switch (slice.kind) {
     case PassSlice::Kind::pass:
-      return name_of(slice.pass) + which;
+      return pass_name(slice.pass) + which;
     case PassSlice::Kind::send:
       return "send" + which;
     case PassSlice::Kind::gather:
@@ -105,6 +89,22 @@ std::size_t kind_of(const PassSlice& slice) {
 }
 
 }  // namespace
+
+const char* pass_name(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return "forward";
+    case Pass::backward:
+      return "backward";
+    case Pass::inputs:
+      return "backward, inputs";
+    case Pass::weights:
+      return "backward, weights";
+    case Pass::both:
+      return "forward and backward";
+  }
+  return "";
+}
 
 std::string pipeline_timeline(const Layout& layout, const std::vector<PassSlice>& slices) {
   TraceEvents events(to_text(layout));

@@ -8,6 +8,8 @@
 
 namespace sgdsim {
 
+const char* pass_name(Pass pass);
+
 // One process per rank and replica; threads for passes, sends and exchanges with replicas.
 std::string pipeline_timeline(const Layout& layout, const std::vector<PassSlice>& slices);
 // The first replica's ranks, at most `most_ranks_shown`.

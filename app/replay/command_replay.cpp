@@ -8,10 +8,15 @@
 #include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/replay/chakra_schedule.h"
+#include "app/replay/rank_picture.h"
+#include "app/replay/replay_wires.h"
 #include "app/step/override.h"
 #include "app/table.h"
+#include "app/trace_events.h"
+#include "app/transport_choice.h"
 #include "app/usage.h"
 #include "app/wire_use.h"
+#include "app/write_text.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
@@ -21,29 +26,6 @@
 
 namespace sgdsim {
 namespace {
-
-struct ReplayArguments {
-  std::vector<std::string> files;
-  std::string groups;
-  std::vector<std::string> algorithms;
-  std::string flops;
-  std::string cluster;
-  std::vector<std::string> settings;
-  std::string fidelity = "message";
-  std::string routing;
-  std::string alpha;  // as given
-  std::string ports = "turns";
-  std::string send_buffer;
-  std::string flight;
-  std::string overhead;
-  std::string overhead_per_byte;
-  std::string gap;
-  std::string per_byte;
-  std::string eager;
-  std::string max_events;
-  std::string max_sim_time;
-  std::string format = "table";
-};
 
 // LogGOPS writes bare numbers; they are nanoseconds.
 bool is_bare(const std::string& text) {
@@ -94,21 +76,11 @@ std::optional<Cluster> cluster_of(const ReplayArguments& arguments, uint32_t ran
                                       arguments.cluster + ", which has " + std::to_string(workers) +
                                       " workers; --set nodes=N makes it larger");
   if (!cluster.network.shared_ways().empty() && arguments.ports == "turns" &&
-      arguments.fidelity != "flow")
+      arguments.fidelity == "message")
     throw InputError("--cluster", arguments.cluster +
                                       " has cards or uplinks that workers share: add --ports "
                                       "shared");
   return cluster;
-}
-
-std::unique_ptr<Resources> wires_for(const ReplayArguments& arguments,
-                                     const std::optional<Cluster>& cluster) {
-  if (!cluster) throw InputError("--fidelity", "flow needs a --cluster, whose wires are shared");
-  if (arguments.ports == "shared")
-    throw InputError("--ports", "shared has no effect at --fidelity flow");
-  RouteChoice routes;
-  if (!arguments.routing.empty()) routes.routing = routing_named(arguments.routing, "--routing");
-  return cluster->wires(routes);
 }
 
 std::string name_of(uint32_t rank) {
@@ -152,7 +124,8 @@ std::string counted(uint64_t count, const std::string& what) {
 }
 
 bool is_stuck(const Replayed& played) {
-  return !played.waiting.empty() || !played.not_received.empty() || played.not_begun > 0;
+  return !played.waiting.empty() || !played.not_received.empty() || !played.stranded.empty() ||
+         played.not_begun > 0;
 }
 
 void explain(std::ostream& log, const ReplayedFile& file, const Replayed& played) {
@@ -162,8 +135,12 @@ void explain(std::ostream& log, const ReplayedFile& file, const Replayed& played
     return;
   }
   log << "sgdsim: the schedule is stuck: " << counted(played.waiting.size(), "operation")
-      << " waiting, " << counted(played.not_received.size(), "message") << " not received, "
+      << " waiting, "
+      << (played.stranded.empty() ? ""
+                                  : counted(played.stranded.size(), "message") + " without a way, ")
+      << counted(played.not_received.size(), "message") << " not received, "
       << counted(played.not_begun, "operation") << " behind them not begun\n";
+  list(log, file, played.stranded, ": its message has no way, or is lost");
   list(log, file, played.waiting, ": still waiting");
   list(log, file, played.not_received, ": nobody receives it");
 }
@@ -204,10 +181,11 @@ void print(std::ostream& out, const RankSchedule& schedule, const Replayed& play
       << first - played.ends.begin() << ")\n";
 }
 
-// What the options say about messages. The wires are kept where they are asked for.
+// What the options say about messages.
 void set_messages(const ReplayArguments& arguments, const std::optional<Cluster>& cluster,
-                  std::unique_ptr<Resources>& wires, Replay& question) {
+                  ReplayWires& wires, Replay& question) {
   if (cluster) question.network = &cluster->network;
+  set_wires(arguments, cluster, wires, question);
   question.shares_ports = arguments.ports == "shared";
   if (question.shares_ports && !cluster)
     throw InputError("--ports", "are shared on a --cluster only");
@@ -217,14 +195,6 @@ void set_messages(const ReplayArguments& arguments, const std::optional<Cluster>
     if (!question.shares_ports) throw InputError("--send-buffer", "needs --ports shared");
     question.send_buffer_B =
         static_cast<double>(parse_bytes(arguments.send_buffer, "--send-buffer").count());
-  }
-  if (arguments.fidelity == "flow") {
-    wires = wires_for(arguments, cluster);
-    question.resources = wires.get();
-    if (question.costs.gap > Duration())
-      throw InputError("--g", "keeps messages of a card apart, which --fidelity flow does not");
-  } else if (!arguments.routing.empty()) {
-    throw InputError("--routing", "has no effect without --fidelity flow");
   }
   question.alpha = arguments.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
 }
@@ -290,6 +260,12 @@ bool is_playable(const ReplayedFile& file, Streams streams) {
 }
 
 void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
+  if (arguments.gantt && arguments.format != "table")
+    throw InputError("--gantt", "is for people; it does not go with --format json");
+  std::vector<std::string> inputs = arguments.files;
+  inputs.insert(inputs.end(), {arguments.cluster, arguments.groups, arguments.traffic});
+  OutputGuard guard(inputs, arguments.force);
+  guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
   const bool is_chakra = arguments.files.size() > 1 || looks_like_chakra(arguments.files.front());
   ReplayedFile file;
   file.name = arguments.files.front();
@@ -303,7 +279,7 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   Replay question;
   question.costs = costs_of(arguments);
   const std::optional<Cluster> cluster = cluster_of(arguments, ranks);
-  std::unique_ptr<Resources> wires;
+  ReplayWires wires;
   set_messages(arguments, cluster, wires, question);
   set_limits(arguments, question.limits);
   const Network by_parameters = Network::uniform(
@@ -316,6 +292,8 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
     file.chakra.emplace(chakra);
   }
   question.schedule = &file.schedule();
+  question.records = arguments.gantt || !arguments.timeline.empty();
+  if (question.records) check_shown(*question.schedule);
   if (!is_playable(file, streams)) {
     exit_code = exit_stuck;
     return;
@@ -323,10 +301,15 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   Interrupt interrupt;
   question.pause = [&] { interrupt.throw_if_asked(); };
   const Replayed played = play(question);
+  if (!arguments.timeline.empty())
+    write_text(rank_timeline(file.name, *question.schedule, played), arguments.timeline,
+               streams.out);
   if (arguments.format == "json")
     streams.out << to_json(file, played).dump(1) << '\n';
   else
     print(streams.out, file.schedule(), played);
+  if (arguments.gantt)
+    streams.out << '\n' << rank_gantt(*question.schedule, played, standard_output());
   if (played.stopped_by.empty() && !is_stuck(played)) return;
   explain(streams.log, file, played);
   exit_code = exit_stuck;
@@ -354,9 +337,12 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
                       "Chakra: JSON file with the ranks of each group (default: all ranks)");
   command->add_option("--flops", arguments->flops,
                       "Chakra: operations a second, for nodes with num_ops and no duration");
-  command->add_option("--fidelity", arguments->fidelity, "message (default) or flow")
-      ->check(one_of("fidelity", {"message", "flow"}));
+  command->add_option("--fidelity", arguments->fidelity, "message (default), flow or packet")
+      ->check(one_of("fidelity", {"message", "flow", "packet"}));
   add_routing_option(*command, arguments->routing);
+  add_transport_option(*command, arguments->transport);
+  add_traffic_option(*command, arguments->traffic);
+  command->add_option("--seed", arguments->seed, "of what packets and routes draw (default: 1)");
   command
       ->add_option("--alpha", arguments->alpha,
                    "latency on the cluster: port (keeps both ports) or wire (default: port)")
@@ -380,6 +366,10 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("--max-sim-time", arguments->max_sim_time, "stop at this simulated time");
   command->add_option("--format", arguments->format, "table or json (default: table)")
       ->check(one_of("format", {"table", "json"}));
+  command->add_option("--timeline", arguments->timeline,
+                      "write the timeline as a Chrome trace, for Perfetto");
+  command->add_flag("--gantt", arguments->gantt, "print what every rank does as text");
+  add_force_option(*command, arguments->force);
   command->footer(
       "Examples:\n"
       "  sgdsim replay app/schedules/two_processors.goal --L 2000 --G 1\n"

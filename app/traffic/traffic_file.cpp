@@ -1,6 +1,7 @@
 // JSON or a table, by its first letter.
 #include "app/traffic/traffic_file.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -79,22 +80,25 @@ WireChange read_change(const Value& value, const NamedWays& names) {
   return change;
 }
 
+// JSON or a table.
+TrafficFile traffic_in(const std::string& text, const std::string& where, const Cluster& cluster,
+                       const Resources& wires, std::optional<uint64_t> seed) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '{')
+    return read_traffic(Document::parse(text, where).root(), cluster, wires, seed);
+  const int workers = cluster.network.workers();
+  TrafficFile traffic;
+  traffic.flows = is_htsim_matrix(text) ? parse_htsim_matrix(text, where, workers)
+                                        : parse_flows_csv(text, where, workers);
+  return traffic;
+}
+
 }  // namespace
 
 TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const Resources& wires,
                          std::optional<uint64_t> seed) {
-  TrafficFile traffic;
-  const std::string text = read_text(file);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '{') {
-    const Document document = Document::parse(text, file);
-    traffic = read_traffic(document.root(), cluster, wires, seed);
-    if (traffic.flows.empty()) throw InputError(file + ": /", "the field \"flows\" is missing");
-  } else if (is_htsim_matrix(text)) {
-    traffic.flows = parse_htsim_matrix(text, file, cluster.network.workers());
-  } else {
-    traffic.flows = parse_flows_csv(text, file, cluster.network.workers());
-  }
+  TrafficFile traffic = traffic_in(read_text(file), file, cluster, wires, seed);
+  if (traffic.flows.empty()) throw InputError(file + ": /", "the field \"flows\" is missing");
   if (traffic.name.empty())
     traffic.name = file == "-" ? "traffic" : std::filesystem::path(file).stem().string();
   return traffic;
@@ -124,6 +128,18 @@ TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resou
   }
   fields.done();
   return traffic;
+}
+
+TrafficFile read_meanwhile(const std::string& traffic, const std::string& option,
+                           const Cluster& cluster, const Resources& wires) {
+  if (traffic.starts_with('{')) return traffic_in(traffic, option, cluster, wires, std::nullopt);
+  return traffic_in(read_text(traffic), traffic, cluster, wires, std::nullopt);
+}
+
+void add_traffic_option(CLI::App& command, std::string& traffic) {
+  command.add_option("--traffic", traffic,
+                     "fidelities flow and packet: what else is on the wires, and links that fail: "
+                     "a traffic file, or JSON itself: {\"changes\": [...]}");
 }
 
 }  // namespace sgdsim

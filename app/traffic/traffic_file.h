@@ -9,6 +9,10 @@
 #include "sim/net/cluster.h"
 #include "sim/play/play_flows.h"
 
+namespace CLI {
+class App;
+}
+
 namespace sgdsim {
 
 struct TrafficFile {
@@ -23,5 +27,9 @@ TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const 
 // The same inside another file, where there may be changes without flows.
 TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resources& wires,
                          std::optional<uint64_t> seed);
+// The same beside something else that is played: a file, or JSON itself.
+TrafficFile read_meanwhile(const std::string& traffic, const std::string& option,
+                           const Cluster& cluster, const Resources& wires);
+void add_traffic_option(CLI::App& command, std::string& traffic);
 
 }  // namespace sgdsim

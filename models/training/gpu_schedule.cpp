@@ -18,37 +18,43 @@ constexpr uint32_t joins = 2;  // a processor besides those of RankWriter, for w
 constexpr std::size_t most_ends = 4;
 
 double real(int64_t value) { return static_cast<double>(value); }
+std::size_t most_operations(bool wants_parts) {
+  return wants_parts ? most_shown_operations : most_gpu_operations;
+}
 std::size_t at(int64_t number) { return static_cast<std::size_t>(number); }
 
 class GpuWriter {
  public:
   GpuWriter(const TrainingStep& step, int workers_per_node, GroupPrograms& programs,
-            const StagePlan& plan, int64_t gpu, const GpuSlowness& slowness)
+            const StagePlan& plan, int64_t gpu, const GpuScheduleOptions& options)
       : step_(step),
         layout_(step.layout),
         programs_(programs),
         plan_(plan),
-        slowness_(slowness),
+        options_(options),
         groups_(step.layout, workers_per_node, gpu),
         of_stage_(layout_.gpus() / layout_.pipeline),
         gpu_(gpu),
         stage_(gpu / of_stage_),
         writer_(work_),
+        parts_(options.wants_parts),
         gathered_(plan.chunks.size()),
         gradients_of_(plan.chunks.size()) {}
 
   Duration computed() const { return computed_; }
+  std::vector<GpuPart> take_parts(uint32_t others) { return parts_.take(others); }
   // All operations of the GPU; no more than `most`.
   RankWork& write(std::size_t most) {
     if (layout_.zero == 1 || layout_.zero == 2) gather_all();
     for (place_ = 0; place_ < plan_.slots.size(); ++place_) {
-      factor_ = slowness_ ? slowness_(gpu_) : 1;
+      factor_ = options_.slowness ? options_.slowness(gpu_) : 1;
       write_slot(plan_.slots[place_]);
       if (work_.operations.size() > most)
-        throw InputError("layout", "its messages are more than " +
-                                       std::to_string(most_gpu_operations) +
-                                       " operations, the most that are played; fewer GPUs or "
-                                       "micro-batches, or fidelity message, would fit");
+        throw InputError(
+            "layout",
+            "its messages are more than " + std::to_string(most_operations(options_.wants_parts)) +
+                " operations, the most that are " + (options_.wants_parts ? "shown" : "played") +
+                "; fewer GPUs or micro-batches, or fidelity message, would fit");
     }
     factor_ = 1;
     finish();
@@ -75,6 +81,7 @@ class GpuWriter {
     computed_ += length;
     const uint32_t computed = writer_.calc(RankWriter::computes, length);
     writer_.require(computed, chain);
+    parts_.add(computing_, computed, work_.operations.size());
     chain = {computed};
   }
   // Tags of one kind follow each other; all members of a group take as many.
@@ -92,6 +99,7 @@ class GpuWriter {
     const int64_t part_B = Bytes::nearest(whole_B / real(static_cast<int64_t>(used))).count();
     const Program& program = programs_.of(operation, groups_.size(kind), part_B);
     uint64_t& next = next_tag_[static_cast<std::size_t>(kind)];
+    const std::size_t begin = work_.operations.size();
     Ends ends;
     for (std::size_t i = 0; i < used; ++i) {
       Ends last = chain;
@@ -102,6 +110,7 @@ class GpuWriter {
       next += *rounds_of(program);
       add(ends, last);
     }
+    parts_.add(part_of(kind, operation), begin, work_.operations.size());
     chain = ends;
   }
   void message(Ends& chain, RankVerb verb, int64_t peer, double size_B, uint32_t tag) {
@@ -160,10 +169,12 @@ class GpuWriter {
       if (block + 1 < blocks) {
         const uint32_t round =
             tag(GroupKind::context, next_tag_[static_cast<std::size_t>(GroupKind::context)]++);
+        const std::size_t first = work_.operations.size();
         Ends sent = held;
         message(sent, RankVerb::send, ranks[at((number + 1) % blocks)], sent_B, round);
         message(next, RankVerb::receive, ranks[at((number + blocks - 1) % blocks)], sent_B, round);
         add(next, sent);
+        parts_.add(GpuPart::Kind::context, first, work_.operations.size());
       }
       add(chain, held);
       compute(chain, seconds / blocks);
@@ -264,6 +275,7 @@ class GpuWriter {
     Ends received = chain;
     message(received, RankVerb::receive, partner(place), boundary_B(step_),
             tag_to(kind, here, micro_batch));
+    parts_.add(GpuPart::Kind::receive, received.front(), work_.operations.size());
     add(chain, received);
   }
   void send(Ends& chain, GroupKind kind, int64_t chunk, int64_t micro_batch) {
@@ -277,6 +289,7 @@ class GpuWriter {
     join(sent);
     message(sent, RankVerb::send, partner(place), boundary_B(step_),
             tag_to(kind, {here.way, to}, micro_batch));
+    parts_.add(GpuPart::Kind::send, sent.front(), work_.operations.size());
     if (sends_keep_rank(layout_)) add(chain, sent);
   }
 
@@ -295,6 +308,7 @@ class GpuWriter {
   }
   Ends write_pass(const PassSlot& slot, Pass pass) {
     Ends chain = now_;
+    parts_.begin_pass(pass, slot.chunk, slot.micro_batch);
     const bool is_forward = pass == Pass::forward;
     if (pass != Pass::weights)
       receive(chain, is_forward ? GroupKind::forward : GroupKind::backward, slot.chunk,
@@ -355,6 +369,7 @@ class GpuWriter {
     collective(end, GroupKind::ends, Operation::allreduce, plan_.tied_B);
     for (const double bytes : plan_.copies_B)
       collective(end, GroupKind::copies, Operation::allreduce, bytes);
+    computing_ = GpuPart::Kind::optimizer;
     compute(end, plan_.optimizer_s);
   }
 
@@ -362,7 +377,7 @@ class GpuWriter {
   const Layout& layout_;
   GroupPrograms& programs_;
   const StagePlan& plan_;
-  const GpuSlowness& slowness_;
+  const GpuScheduleOptions& options_;
   GpuGroups groups_;
   int64_t of_stage_;
   int64_t gpu_;
@@ -372,6 +387,8 @@ class GpuWriter {
   std::size_t place_ = 0;  // of the present slot
   double factor_ = 1;
   Duration computed_;
+  GpuPart::Kind computing_ = GpuPart::Kind::compute;
+  GpuParts parts_;
   Ends now_;     // of the last pass
   Ends stream_;  // of the last exchange between replicas
   std::array<Ends, 2> sent_;
@@ -386,25 +403,28 @@ class GpuWriter {
 }  // namespace
 
 GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
-                         const GpuSlowness& slowness, const std::function<void()>& pause) {
+                         const GpuScheduleOptions& options) {
   const Layout& layout = step.layout;
   if (layout.schedule == PipelineSchedule::dualpipe && layout.zero >= 2)
     throw InputError("layout", "fidelity flow is not defined for dualpipe with zero2 or zero3");
   const int64_t of_stage = layout.gpus() / layout.pipeline;
   StagePlans plans(step, groups);
   GroupPrograms programs(cluster.network);
-  GpuSchedule all{RankSchedule(static_cast<uint32_t>(layout.gpus())), {}};
+  GpuSchedule all{RankSchedule(static_cast<uint32_t>(layout.gpus())), {}, {}};
+  const std::size_t most = most_operations(options.wants_parts);
   RankSchedule& schedule = all.schedule;
   std::optional<StagePlan> plan;
   for (int64_t gpu = 0; gpu < layout.gpus(); ++gpu) {
-    if (pause) pause();
+    if (options.pause) options.pause();
     if (gpu % of_stage == 0) plan = plans.stage(gpu / of_stage);
-    GpuWriter writer(step, cluster.workers_per_node, programs, *plan, gpu, slowness);
+    GpuWriter writer(step, cluster.workers_per_node, programs, *plan, gpu, options);
     // All GPUs of a stage have about as many.
     const auto left = static_cast<std::size_t>(of_stage - gpu % of_stage);
-    RankWork& work = writer.write((most_gpu_operations - schedule.operations().size()) / left);
+    const auto before = static_cast<uint32_t>(schedule.operations().size());
+    RankWork& work = writer.write((most - before) / left);
     schedule.write(static_cast<uint32_t>(gpu), work.operations, work.requirements);
     all.computed.push_back(writer.computed());
+    if (options.wants_parts) all.parts.push_back(writer.take_parts(before));
   }
   return all;
 }

@@ -10,6 +10,7 @@
 
 #include <functional>
 
+#include "models/training/gpu_parts.h"
 #include "models/training/group_times.h"
 #include "models/training/layer_times.h"
 #include "sim/work/rank_schedule.h"
@@ -21,15 +22,23 @@ using GpuSlowness = std::function<double(int64_t gpu)>;
 
 struct GpuSchedule {
   RankSchedule schedule;
-  std::vector<Duration> computed;  // by each GPU
+  std::vector<Duration> computed;           // by each GPU
+  std::vector<std::vector<GpuPart>> parts;  // of each GPU, where asked for
 };
 
-// Operations of all GPUs at most.
+// Operations of all GPUs at most, and where their parts are asked for.
 inline constexpr std::size_t most_gpu_operations = 20'000'000;
+inline constexpr std::size_t most_shown_operations = 2'000'000;
+
+struct GpuScheduleOptions {
+  GpuSlowness slowness = {};
+  bool wants_parts = false;
+  std::function<void()> pause = {};
+};
 
 // The layout must fit the model, and the cluster must have its GPUs; `groups` likewise. InputError
-// beyond `most_gpu_operations`, and for what is not defined (dualpipe with zero2 or zero3).
+// beyond so many operations, and for what is not defined (dualpipe with zero2 or zero3).
 GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
-                         const GpuSlowness& slowness = {}, const std::function<void()>& pause = {});
+                         const GpuScheduleOptions& options = {});
 
 }  // namespace sgdsim

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
-#include "models/training/gpu_schedule.h"
 #include "models/training/stage_costs.h"
 #include "sim/play/replay.h"
 
@@ -49,24 +49,80 @@ StepParts parts_of(const PassTimes& times, double computed_s, double optimizer_s
   return parts;
 }
 
+std::vector<GpuSlice> slices_of(const GpuSchedule& gpus, const Replayed& replayed) {
+  std::vector<GpuSlice> slices;
+  for (std::size_t gpu = 0; gpu < gpus.parts.size(); ++gpu)
+    for (const GpuPart& part : gpus.parts[gpu]) {
+      GpuSlice slice{static_cast<int64_t>(gpu), part, Time::last(), Time()};
+      for (uint32_t one = part.first; one < part.end; ++one) {
+        slice.start = std::min(slice.start, replayed.began[one]);
+        slice.end = std::max(slice.end, replayed.ended[one]);
+      }
+      if (slice.end > slice.start) slices.push_back(slice);
+    }
+  return slices;
+}
+
+// Operations or packets, in parts of as many as are played.
+double effort_of(const RankSchedule& schedule, double payload_B) {
+  const double operations =
+      static_cast<double>(schedule.operations().size()) / static_cast<double>(most_gpu_operations);
+  if (payload_B <= 0) return operations;
+  double packets = 0;
+  for (const RankOperation& one : schedule.operations())
+    if (one.verb == RankVerb::send)
+      packets += std::max(1.0, std::ceil(static_cast<double>(one.amount) / payload_B));
+  if (packets <= most_step_packets) return std::max(operations, packets / most_step_packets);
+  throw InputError("layout",
+                   "its messages are more than 100 million packets, the most that are "
+                   "played; larger packets "
+                   "(\"ideal packet=1MiB\"), fewer GPUs, micro-batches or tokens, "
+                   "or fidelity flow, would fit");
+}
+
+void check_arrived(const RankSchedule& schedule, const Replayed& replayed, bool sends_packets) {
+  const std::vector<uint32_t>& stranded = replayed.stranded;
+  if (stranded.empty()) return;
+  constexpr std::size_t shown = 10;
+  std::string text = "the step is stuck, because these messages have no way";
+  if (sends_packets) text += ", or because what they lost is not sent again by their transport";
+  text += ":";
+  for (std::size_t i = 0; i < std::min(shown, stranded.size()); ++i) {
+    const RankOperation& one = schedule.operations()[stranded[i]];
+    text += "\n  " + std::to_string(one.amount) + " B from GPU " +
+            std::to_string(schedule.rank_of(stranded[i])) + " to GPU " + std::to_string(one.peer);
+  }
+  if (stranded.size() > shown)
+    text += "\n  and " + std::to_string(stranded.size() - shown) + " more";
+  throw StuckStep("layout", text);
+}
+
 }  // namespace
 
 StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
-                          const RouteChoice& routes, const LayoutPlay& options) {
+                          const StepWires& how, const LayoutPlay& options) {
   const Layout& layout = step.layout;
-  const std::unique_ptr<Resources> wires = cluster.wires(routes);
   StageCosts costs(step, groups);
   GpuFactors factors(options, layout.gpus());
   StepOnWires played;
   played.fastest = Duration::longest();
   double sum_s = 0;
   for (int i = 0; i < options.iterations; ++i) {
-    const GpuSchedule gpus = gpu_schedule(step, cluster, groups, factors.start(i), options.pause);
+    const bool wants_slices = how.wants_slices && i + 1 == options.iterations;
+    const GpuSchedule gpus =
+        gpu_schedule(step, cluster, groups, {factors.start(i), wants_slices, options.pause});
+    played.effort += effort_of(gpus.schedule, how.payload_B);
+    const std::unique_ptr<Resources> wires = cluster.wires(how.routes);  // none is closed yet
     const Replayed replayed = play(Replay{.schedule = &gpus.schedule,
                                           .costs = {},
                                           .network = &cluster.network,
                                           .resources = wires.get(),
+                                          .carrier = how.carrier,
+                                          .traffic = how.traffic,
+                                          .changes = how.changes,
+                                          .records = wants_slices,
                                           .pause = options.pause});
+    check_arrived(gpus.schedule, replayed, how.payload_B > 0);
     assert(replayed.operations == gpus.schedule.operations().size());
     const auto last = std::max_element(replayed.ends.begin(), replayed.ends.end());
     const Duration time = last->since_start();
@@ -76,6 +132,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     played.last_gpu = last - replayed.ends.begin();
     played.messages = replayed.messages;
     played.wire_B = replayed.wire_B;
+    if (wants_slices) played.slices = slices_of(gpus, replayed);
     played.wires = use_of(*wires, replayed.carried_B, time, shown_links);
     const int64_t stage = played.last_gpu / (layout.gpus() / layout.pipeline);
     const StepParts parts = parts_of(

@@ -1,12 +1,33 @@
 // A training step of a layout on the wires of a cluster: every GPU plays its own operations, and
-// all messages share links max-min fairly (sim/net/flows.h).
+// all messages share links, max-min fairly (sim/net/flows.h) or as packets (sim/net/packets.h).
 #pragma once
 
+#include "models/training/gpu_schedule.h"
 #include "models/training/hybrid_step.h"
 #include "models/training/played_step.h"
+#include "sim/core/error.h"
 #include "sim/net/link_use.h"
+#include "sim/play/traffic_in_time.h"
 
 namespace sgdsim {
+
+// How messages go, and what they meet.
+struct StepWires {
+  RouteChoice routes = {};
+  MakeCarrier carrier = {};  // none: flows
+  double payload_B = 0;      // of a packet, where there are packets
+  std::span<const PlainFlow> traffic = {};
+  std::span<const WireChange> changes = {};
+  bool wants_slices = false;
+};
+
+// What a GPU did when.
+struct GpuSlice {
+  int64_t gpu = 0;
+  GpuPart part;
+  Time start;
+  Time end;
+};
 
 struct StepOnWires {
   HybridStep step;  // the mean; parts are those of the GPU that ends last
@@ -17,9 +38,21 @@ struct StepOnWires {
   double wire_B = 0;
   int64_t last_gpu = 0;
   WireUse wires;
+  std::vector<GpuSlice> slices;  // GPU by GPU, if wanted
+  double effort = 0;             // of all iterations; 1: as much as one may take
 };
 
+// Messages that never arrive, by their names.
+class StuckStep : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+// Packets of all messages at most.
+inline constexpr double most_step_packets = 1e8;
+
+// StuckStep where wires that are closed, or packets that are lost, let a step wait for ever.
 StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
-                          const RouteChoice& routes, const LayoutPlay& options = {});
+                          const StepWires& how, const LayoutPlay& options = {});
 
 }  // namespace sgdsim

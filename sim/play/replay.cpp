@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <queue>
 
 #include "sim/core/agenda.h"
+#include "sim/core/error.h"
 #include "sim/net/flows.h"
 #include "sim/net/port_resources.h"
 #include "sim/play/matching.h"
@@ -23,23 +25,24 @@ class RankPlayer {
         first_cards_(2 * std::size_t{schedule_.ranks()}),
         arrived_(schedule_.ranks()),
         asked_(schedule_.ranks()) {
-    if (replay.shares_ports || replay.resources != nullptr) {
-      if (replay.resources == nullptr) ports_.emplace(*replay.network);
-      flows_.emplace(replay.resources != nullptr ? *replay.resources : *ports_,
-                     Flows::Options{.alpha = replay.alpha, .send_buffer_B = replay.send_buffer_B},
-                     agenda_);
-    }
+    if (replay.shares_ports || replay.resources != nullptr) carrier_ = make_carrier();
     if (replay.network != nullptr)
-      wires_.emplace(*replay.network, flows_ ? flows_->alpha_of_legs() : replay.alpha);
+      wires_.emplace(*replay.network, carrier_ ? carrier_->alpha_of_legs() : replay.alpha);
+    if (!replay.traffic.empty() || !replay.changes.empty())
+      traffic_.emplace(agenda_, *carrier_, *replay.network, replay.traffic, replay.changes);
     waits_.reserve(schedule_.operations().size());
     for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
     result_.ends.resize(schedule_.ranks());
+    if (!replay.records) return;
+    result_.began.assign(waits_.size(), Time::last());
+    result_.ended.assign(waits_.size(), Time::last());
   }
 
   Replayed play() {
+    if (traffic_) traffic_->begin();
     for (uint32_t i = 0; i < waits_.size(); ++i)
       if (waits_[i] == 0) become_ready(i, Time());
-    for (Time now; !agenda_.empty(); ++result_.events) {
+    for (Time now; !agenda_.empty() && !is_over(); ++result_.events) {
       if (result_.events % 65536 == 0 && replay_.pause) replay_.pause();
       if (result_.events == replay_.limits.events) {
         result_.stopped_by = "--max-events";
@@ -52,15 +55,16 @@ class RankPlayer {
         return std::move(result_);
       }
       happen(event.payload, now);
-      if (flows_ && !agenda_.another_now()) flows_->settle(now);
+      if (carrier_ && !agenda_.another_now()) carrier_->settle(now);
     }
     name_what_waits();
-    if (replay_.resources != nullptr) result_.carried_B = flows_->carried_B();
+    if (replay_.resources != nullptr) result_.carried_B = carrier_->carried_B();
     return std::move(result_);
   }
 
  private:
-  enum Kind : uint8_t { ended = Flows::kind_count, look, comes, announced, answered };
+  enum Kind : uint8_t { ended = Carrier::kind_count, look, comes, announced, answered, handed };
+  static_assert(handed < int{TrafficInTime::starts});
   static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
 
   struct Task {
@@ -82,6 +86,17 @@ class RankPlayer {
     uint32_t receive = RankOperation::any;
     bool is_eager = true;
   };
+
+  std::unique_ptr<Carrier> make_carrier() {
+    if (replay_.resources == nullptr) ports_.emplace(*replay_.network);
+    Resources& resources = replay_.resources != nullptr ? *replay_.resources : *ports_;
+    if (replay_.carrier) return replay_.carrier(resources, agenda_, nullptr);
+    return std::make_unique<Flows>(
+        resources, Flows::Options{.alpha = replay_.alpha, .send_buffer_B = replay_.send_buffer_B},
+        agenda_);
+  }
+  // Others may go on.
+  bool is_over() const { return traffic_ && result_.operations == waits_.size(); }
 
   const RankOperation& operation(uint32_t place) const { return schedule_.operations()[place]; }
   bool has_ended(uint32_t place) const { return waits_[place] == over; }
@@ -131,49 +146,71 @@ class RankPlayer {
         return announce(subject, now);
       case answered:
         return send_announced(subject, now);
+      case handed:
+        return hand_over(subject, now);
+      case TrafficInTime::starts:
+      case TrafficInTime::changes:
+        return traffic_->happen(event, now);
       default:
-        return hear_from_ports(event, now);
+        return hear_from_carrier(event, now);
     }
   }
 
-  // Ports that are shared say when a sender is free, and when the last byte is there.
-  void hear_from_ports(const Event& event, Time now) {
-    const Carrier::Report report = flows_->happen(event, now);
+  // It says when a sender is free, and when the last byte is there.
+  void hear_from_carrier(const Event& event, Time now) {
+    const Carrier::Report report = carrier_->happen(event, now);
     const Carrier::News news = report.news;
     const uint32_t number = report.message;
-    if (news == Flows::News::nothing) return;
-    const OnTheWay& what = on_the_way_[number];
-    if (news == Flows::News::sender_free)
-      plan(ended, what.send, std::max(now, what.processor_free));
-    else
-      take(what.message, now);
+    if (news == Carrier::News::nothing) return;
+    if (traffic_ && traffic_->flow_of(number) != TrafficInTime::none) {
+      if (news == Carrier::News::arrived) traffic_->forget(number);
+      return;
+    }
+    OnTheWay& what = on_the_way_[number];
+    if (news == Carrier::News::sender_free)
+      return plan(ended, what.send, std::max(now, what.processor_free));
+    what.has_arrived = true;
+    take(what.message, now);
+  }
+  // Packets do not look at the leg of a message: they begin when the processor has done its part.
+  void hand_over(uint32_t number, Time now) {
+    const uint32_t place = messages_[number].send;
+    const Time begun = now - costs_.overhead;
+    send_over_ports(number, {}, begun + overhead(operation(place).amount), now);
   }
   void send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
     const uint32_t place = messages_[number].send;
     const RankOperation& one = operation(place);
-    const uint32_t flow = flows_->send({.from = static_cast<int>(schedule_.rank_of(place)),
-                                        .to = static_cast<int>(one.peer),
-                                        .size_B = static_cast<double>(one.amount),
-                                        .leg = leg},
-                                       now);
+    const uint32_t flow = carrier_->send({.from = static_cast<int>(schedule_.rank_of(place)),
+                                          .to = static_cast<int>(one.peer),
+                                          .size_B = static_cast<double>(one.amount),
+                                          .leg = leg},
+                                         now);
     if (flow >= on_the_way_.size()) on_the_way_.resize(flow + 1);
-    on_the_way_[flow] = {number, place, processor_free};
+    on_the_way_[flow] = {number, place, processor_free, false};
   }
   // A message to oneself meets no port.
-  bool meets_ports(uint32_t from, uint32_t to) const { return flows_ && from != to; }
+  bool meets_ports(uint32_t from, uint32_t to) const { return carrier_ && from != to; }
 
   void name_what_waits() {
+    for (const OnTheWay& one : on_the_way_)
+      if (!one.has_arrived) result_.stranded.push_back(one.send);
+    std::sort(result_.stranded.begin(), result_.stranded.end());
+    if (!result_.stranded.empty() && carrier_->stranded().empty()) throw InputError("", never_ends);
     for (uint32_t i = 0; i < waits_.size(); ++i) {
       if (has_ended(i)) continue;
-      if (waits_[i] == 0)
-        result_.waiting.push_back(i);
-      else
+      if (waits_[i] > 0)
         ++result_.not_begun;
+      else if (!std::binary_search(result_.stranded.begin(), result_.stranded.end(), i))
+        result_.waiting.push_back(i);
     }
     arrived_.for_each([&](uint32_t number) {
       if (messages_[number].is_eager) result_.not_received.push_back(messages_[number].send);
     });
     std::sort(result_.not_received.begin(), result_.not_received.end());
+  }
+  void note_begin(uint32_t place, Time now) {
+    if (replay_.records) result_.began[place] = now;
   }
 
   void release(uint32_t place, bool at_start, Time now) {
@@ -200,6 +237,7 @@ class RankPlayer {
   void end(uint32_t place, Time now) {
     waits_[place] = over;
     ++result_.operations;
+    if (replay_.records) result_.ended[place] = now;
     Time& last = result_.ends[schedule_.rank_of(place)];
     last = std::max(last, now);
     release(place, false, now);
@@ -241,6 +279,7 @@ class RankPlayer {
 
   void begin(uint32_t place, Processor& processor, Time now) {
     const RankOperation& one = operation(place);
+    if (one.verb != RankVerb::receive) note_begin(place, now);
     switch (one.verb) {
       case RankVerb::compute:
         processor.free = now + Duration::ps(one.amount);
@@ -276,6 +315,10 @@ class RankPlayer {
     }
     messages_[number] = {.send = place, .is_eager = is_eager};
     if (is_eager && meets_ports(rank, one.peer)) {
+      if (replay_.carrier && costs_.overhead > Duration()) {
+        plan(handed, number, now + costs_.overhead);
+        return false;
+      }
       send_over_ports(number, leg, processor_free, now);
       return false;
     }
@@ -308,6 +351,7 @@ class RankPlayer {
 
   void ask(uint32_t place, Time now) {
     const RankOperation& one = operation(place);
+    note_begin(place, now);
     release(place, true, now);
     const uint32_t rank = schedule_.rank_of(place);
     const auto arrived = arrived_.take(rank, one.peer, one.tag, false);
@@ -365,6 +409,7 @@ class RankPlayer {
     uint32_t message = 0;
     uint32_t send = 0;
     Time processor_free;  // of the sender
+    bool has_arrived = true;
   };
 
   const Replay& replay_;
@@ -373,8 +418,9 @@ class RankPlayer {
   std::optional<Wires> wires_;
   Agenda agenda_;
   std::optional<PortResources> ports_;
-  std::optional<Flows> flows_;
-  std::vector<OnTheWay> on_the_way_;  // by their numbers at the ports
+  std::unique_ptr<Carrier> carrier_;
+  std::optional<TrafficInTime> traffic_;
+  std::vector<OnTheWay> on_the_way_;  // by the carrier's numbers
   Time leaves_;                       // the card, of the last message sent at once
   std::vector<uint32_t> waits_;
   std::vector<Processor> processors_;

@@ -9,6 +9,9 @@
 // rates are those of its ports, and a sending ends when its port is free. Messages of more than S
 // bytes wait for their receiver: they are announced, answered after L, and keep the sender until
 // the last byte has left.
+//
+// Where messages share wires, others may be on them, too, and wires may close: what has no way
+// then waits, for ever if none opens again.
 #pragma once
 
 #include <functional>
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "sim/net/resources.h"
+#include "sim/play/traffic_in_time.h"
 #include "sim/work/rank_schedule.h"
 
 namespace sgdsim {
@@ -48,7 +52,12 @@ struct Replayed {
   std::vector<uint32_t> waiting;
   std::vector<uint32_t> not_received;
   uint64_t not_begun = 0;
-  std::string stopped_by;  // a limit; empty: none
+  std::vector<uint32_t> stranded;  // sends whose messages have no way, or are lost
+  std::string stopped_by;          // a limit; empty: none
+  // Of each operation, where asked for: when it began (a receive: when it was asked for), and its
+  // end. Time::last(): it never did.
+  std::vector<Time> began;
+  std::vector<Time> ended;
 };
 
 struct Replay {
@@ -58,8 +67,13 @@ struct Replay {
   AlphaRule alpha = AlphaRule::port;
   bool shares_ports = false;       // messages in progress share them (sim/net/flows.h)
   Resources* resources = nullptr;  // or wires of routes
-  double send_buffer_B = 0;        // what the system takes off a sender's hands
+  MakeCarrier carrier = {};        // of messages on them; none: flows
+  // What else is on the wires, and what happens to them, in the order of time.
+  std::span<const PlainFlow> traffic = {};
+  std::span<const WireChange> changes = {};
+  double send_buffer_B = 0;  // what the system takes off a sender's hands
   ReplayLimits limits = {};
+  bool records = false;              // when operations began and ended
   std::function<void()> pause = {};  // called now and then; what it throws ends it
 };
 Replayed play(const Replay& replay);

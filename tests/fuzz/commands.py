@@ -397,9 +397,16 @@ class Input:
                   "parts=A", "important=0", "timeout=10us", "least_timeout=20us", "mark_above=0", "pause=false", "window=3", "thresholds=[\"1KB\",\"9KB\"]"]
         return " ".join([name] + self.dice.sample(fields, self.dice.choice([0, 0, 1, 2])))
 
+    def meanwhile(self):
+        dice = self.dice
+        ends = dice.choice(['"vertex": "node0"', '"link": ["node0/nic0", "switch"]', '"link": ["leaf0", "spine1"]', '"vertex": "gpu0"'])
+        what = dice.choice(['"bandwidth": 0', '"bandwidth": 0.5', '"loss": 0.1', '"bandwidth": 1e300', '"loss": 2'])
+        flows = dice.choice(["", '"flows": [{"generator": "incast", "to": 0, "from": "1-3", "size": "1 MB"}], '])
+        return "{" + flows + '"changes": [{"at": "%s", %s, %s}]}' % (dice.choice(["0 s", "1 ms", "-1 s"]), ends, what)
+
     def layout(self):
         sizes = ["tp2", "tp8", "pp2", "pp4", "cp2", "vp2", "ep4", "dp2", "dp16", "mbs2", "ga8", "zero1", "zero3", "sp"]
-        words = ["recompute=full", "recompute=selective", "schedule=gpipe", "schedule=zb1p", "schedule=dualpipe", "attention=unfused",
+        words = ["recompute=full", "recompute=selective", "recompute=block:2", "recompute=uniform:3", "recompute=block:99999", "schedule=gpipe", "schedule=zb1p", "schedule=dualpipe", "attention=unfused",
                  "ends=layers", "gradients=bf16", "overlap=off", "tp0", "ga9999999"]
         chosen = self.dice.sample(sizes, self.dice.randrange(1, 6)) + self.dice.sample(words, self.dice.choice([0, 0, 1, 2]))
         return " ".join(chosen)
@@ -428,6 +435,7 @@ class Input:
             "--groups": lambda: str(ROOT / "tests/data/chakra/four.groups.json"), "--flops": lambda: dice.choice(["1e12", "0", "5"]),
             "--L": lambda: dice.choice(["2000", "1 us", "0"]), "--o": lambda: dice.choice(["10", "0.5"]), "--g": lambda: "7", "--S": lambda: dice.choice(["0", "64 KiB"]),
             "--transport": self.transport, "--routing": lambda: dice.choice(["by_destination", "hashed", "split"]), "--bins": lambda: dice.choice(["1", "30"]),
+            "--traffic": self.meanwhile,
             "--links": lambda: dice.choice(["0", "3", "1000"]), "--seed": lambda: "5", "--G": lambda: dice.choice(["1", "0.08", "1 ns/B"]), "--O": lambda: "0.01", "--max-events": lambda: dice.choice(["1", "100"]),
             "--gpus": lambda: dice.choice(["1", "7", "16", "96", "1024"]), "--gpu": lambda: self.json_file("gpu") if dice.random() < 0.7 else "a100",
             "--layout": self.layout, "--memory": lambda: dice.choice(["80GB", "1 KB", "10 TB"]), "--reserve": lambda: dice.choice(["0B", "2 GiB"]),
@@ -617,7 +625,9 @@ def judge(words, code, out, err):
 
 
 def asks_much(folder, words):
-    """Whether many thousands of nodes or hundreds of iterations are to be simulated, which may take its time."""
+    """Whether many thousands of nodes, hundreds of iterations or the packets of a large model are to be simulated, which may take its time."""
+    if words and words[0] == b"layout" and b"packet" in words:
+        return True
     texts = [path.read_bytes() for path in folder.iterdir() if path.is_file()] + words
     asked = [found for text in texts for found in re.findall(rb"(nodes|ranks|iterations)[^0-9]{1,6}([0-9]{1,9})", text)]
     shape = rb'"(groups|routers_per_group|nodes_per_router|nodes|gpus_per_node)": *([0-9]{1,9})'

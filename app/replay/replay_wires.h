@@ -1,0 +1,54 @@
+// The wires of a replay: how messages go, and what they meet.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/traffic/traffic_file.h"
+#include "sim/net/cluster.h"
+#include "sim/play/replay.h"
+
+namespace sgdsim {
+
+struct ReplayArguments {
+  std::vector<std::string> files;
+  std::string groups;
+  std::vector<std::string> algorithms;
+  std::string flops;
+  std::string cluster;
+  std::vector<std::string> settings;
+  std::string fidelity = "message";
+  std::string routing;
+  std::string transport;
+  std::string traffic;
+  std::string seed;
+  std::string alpha;  // as given
+  std::string ports = "turns";
+  std::string send_buffer;
+  std::string flight;
+  std::string overhead;
+  std::string overhead_per_byte;
+  std::string gap;
+  std::string per_byte;
+  std::string eager;
+  std::string max_events;
+  std::string max_sim_time;
+  std::string format = "table";
+  std::string timeline;
+  bool gantt = false;
+  bool force = false;
+};
+
+struct ReplayWires {
+  std::unique_ptr<Resources> wires;  // null: messages do not share any
+  TrafficFile traffic;
+};
+
+// What the options of fidelities flow and packet say; InputError where one has no effect. The costs
+// of messages are in `question` already, which then refers to `wires`.
+void set_wires(const ReplayArguments& arguments, const std::optional<Cluster>& cluster,
+               ReplayWires& wires, Replay& question);
+
+}  // namespace sgdsim
