@@ -89,11 +89,10 @@ void check_arrived(const RankSchedule& schedule, const Replayed& replayed, bool 
   text += ":";
   for (std::size_t i = 0; i < std::min(shown, stranded.size()); ++i) {
     const RankOperation& one = schedule.operations()[stranded[i]];
-    text += "\n  " + std::to_string(one.amount) + " B from GPU " +
+    text += (i == 0 ? " " : ", ") + std::to_string(one.amount) + " B from GPU " +
             std::to_string(schedule.rank_of(stranded[i])) + " to GPU " + std::to_string(one.peer);
   }
-  if (stranded.size() > shown)
-    text += "\n  and " + std::to_string(stranded.size() - shown) + " more";
+  if (stranded.size() > shown) text += ", and " + std::to_string(stranded.size() - shown) + " more";
   throw StuckStep("layout", text);
 }
 
