@@ -184,7 +184,7 @@ void add_options(CLI::App& program, Arguments& arguments) {
                    "this is one of several processes that mpirun or srun has started");
   program.add_option("--probe", arguments.probes,
                      "what to measure: collectives (default), gtopk, copy, pairs, fold, top_k, "
-                     "compress, overhead");
+                     "compress, overhead, product");
   program.add_option("-a,--algorithm", arguments.algorithms,
                      "ring, mst, be, lp, direct, nccl (default: all that can run here)");
   program.add_option("--operation,--op", arguments.operations,

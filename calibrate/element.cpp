@@ -1,6 +1,7 @@
 // float16 has 5 bits of exponent and 10 of mantissa, bfloat16 the upper half of a float's bits.
 #include "calibrate/element.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -122,6 +123,29 @@ void sum(Type type, std::byte* to, const std::byte* from, const std::byte* with,
   }
   for (int64_t at = 0; at + step <= bytes; at += step)
     store(type, to + at, load(type, from + at) + load(type, with + at));
+}
+
+void multiply(Type type, std::byte* to, const std::byte* from, const std::byte* with,
+              int64_t rows) {
+  const auto n = static_cast<std::size_t>(rows);
+  const auto step = static_cast<std::size_t>(size_of(type));
+  const auto as_floats = [&](const std::byte* matrix) {
+    std::vector<float> all(n * n);
+    for (std::size_t i = 0; i < n * n; ++i) all[i] = load(type, matrix + i * step);
+    return all;
+  };
+  const std::vector<float> left = as_floats(from);
+  const std::vector<float> right = as_floats(with);
+  std::vector<float> sums(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::fill(sums.begin(), sums.end(), 0.F);
+    for (std::size_t k = 0; k < n; ++k) {
+      const float factor = left[i * n + k];
+      const float* const row = right.data() + k * n;
+      for (std::size_t j = 0; j < n; ++j) sums[j] += factor * row[j];
+    }
+    for (std::size_t j = 0; j < n; ++j) store(type, to + (i * n + j) * step, sums[j]);
+  }
 }
 
 }  // namespace sgdsim::calibrate

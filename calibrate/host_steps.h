@@ -32,6 +32,9 @@ void play_in_memory(const Step& step, Type type, const F& at) {
     case Act::narrow8:
       narrow_to_8(type, at(step.to), at(step.from), step.bytes);
       return;
+    case Act::product:
+      multiply(type, at(step.to), at(step.from), at(step.with), step.count);
+      return;
     case Act::library:  // refused by why_not()
     case Act::nothing:
     case Act::mark:

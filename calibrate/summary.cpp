@@ -39,7 +39,10 @@ std::string line_of(const Task& task, const Measured& measured, double memory_ra
   const double time_us = median(measured.samples_us);
   std::string line = padded(number(time_us) + " us", 16);
   const double rate = static_cast<double>(task.bytes) / time_us / 1e3;
-  line += padded(task.bytes > 0 ? number(rate) + " GB/s" : "", 16);
+  const std::string speed = task.plan.flop() > 0
+                                ? " " + number(task.plan.flop() / time_us / 1e6) + " TFLOP/s"
+                                : number(rate) + " GB/s";
+  line += padded(task.bytes > 0 ? speed : "", 16);
   const auto moved_B = static_cast<double>(task.plan.moved_B().value_or(0));
   if (memory_rate > 0 && moved_B > 0)
     line += padded(number(time_us / (moved_B / memory_rate)), 8) + " x memory traffic";

@@ -38,6 +38,8 @@ class Player {
         sum(task_.type, at(step.to), at(step.from), at(step.with), step.bytes);
       if (step.act == Act::select)
         select(task_.type, at(step.to), at(step.from), step.bytes, step.count);
+      if (step.act == Act::product)
+        multiply(task_.type, at(step.to), at(step.from), at(step.with), step.count);
       if (step.act == Act::merge) merge(task_.type, at(step.to), at(step.from), step.count);
     }
     return in_order;
@@ -108,6 +110,36 @@ TEST_CASE("calibrate: the check sees every step that is left out") {
       CHECK(player.first_wrong() >= 0);
     }
   }
+}
+
+// 3 x 64 x 64 elements of 2 bytes are 24 KiB.
+TEST_CASE("calibrate: products of matrices are right, and mistakes in them are seen") {
+  CHECK(product_rows(1, Type::bfloat16) == 64);
+  CHECK(product_rows(24 << 10, Type::bfloat16) == 64);
+  CHECK(product_rows(4 * (24 << 10) - 1, Type::bfloat16) == 64);
+  CHECK(product_rows(4 * (24 << 10), Type::bfloat16) == 128);
+  CHECK(product_rows(4 * (24 << 10), Type::float32) == 64);
+  for (const Type type : {Type::float32, Type::float16, Type::bfloat16})
+    for (const int64_t rows : {64, 192}) {
+      Task task = product_task(rows, type);
+      CHECK(task.bytes == 3 * rows * rows * size_of(type));
+      CHECK(task.plan.flop() == 2.0 * 64 * 64 * 64 * (rows == 64 ? 1 : 27));
+      Player right(task);
+      CHECK(right.first_wrong() >= 0);
+      CHECK(right.play());
+      CHECK(right.first_wrong() == -1);
+      // The other way round, and one row less.
+      const Step step = task.plan.steps.front();
+      std::swap(task.plan.steps.front().from, task.plan.steps.front().with);
+      Player swapped(task);
+      swapped.play();
+      CHECK(swapped.first_wrong() >= 0);
+      task.plan.steps.front() = step;
+      task.plan.steps.front().count = rows - 1;
+      Player smaller(task);
+      smaller.play();
+      CHECK(smaller.first_wrong() >= 0);
+    }
 }
 
 // What is sent is what the simulator's schedule of the same name sends.

@@ -7,6 +7,7 @@
 
 #include "app/commands.h"
 #include "app/fit/fit_files.h"
+#include "app/fit/fit_gpu.h"
 #include "app/fit/fit_replay.h"
 #include "app/fit/fit_report.h"
 #include "app/write_text.h"
@@ -67,7 +68,24 @@ FitAnswer fit_inside(FitArguments& arguments) {
   return answer;
 }
 
+void answer_gpu(const FitArguments& arguments, Streams streams) {
+  std::vector<std::string> inputs = arguments.files;
+  inputs.push_back(arguments.gpu);
+  OutputGuard guard(inputs, arguments.force);
+  guard.claim("--out", arguments.out, {.schema = gpu_schema, .beginning = {}});
+  const GpuFit fit = fit_gpu(arguments);
+  for (const std::string& note : fit.notes) streams.log << "sgdsim: warning: " << note << '\n';
+  const std::string text = fit.file.dump(2) + "\n";
+  if (!arguments.out.empty()) write_text(text, arguments.out, streams.out);
+  if (arguments.out == "-") return;
+  if (arguments.format == "json")
+    streams.out << text;
+  else
+    print(streams.out, fit);
+}
+
 void answer(FitArguments arguments, Streams streams) {
+  if (!arguments.gpu.empty()) return answer_gpu(arguments, streams);
   check_outputs(arguments);
   std::optional<FitAnswer> inside;
   if (!arguments.inside.empty()) inside = fit_inside(arguments);

@@ -169,10 +169,13 @@ void add_options(CLI::App& command, FitArguments& arguments) {
       .add_option("--crossings", arguments.crossings,
                   "times that a message crosses this link between two ranks (default: 1)")
       ->check(CLI::Range(1, 1000).description(""));
+  command.add_option("--gpu", arguments.gpu,
+                     "a GPU of `sgdsim list gpus`, or a GPU file: write it with the products, "
+                     "memory and kernels that sgdsim-calibrate measured");
   command.add_option(
       "-o,--out", arguments.out,
-      "write the fitted link as a cluster file, or the curve as the \"collective\" of "
-      "an experiment; - is standard output");
+      "write the fitted link as a cluster file, the curve as the \"collective\" of an "
+      "experiment, or the GPU file; - is standard output");
   command.add_option("--case", arguments.case_file,
                      "write a case file for sgdsim validate: the held-out rows, on the link fitted "
                      "without them");

@@ -44,6 +44,7 @@ struct FitArguments {
   bool on_cluster = false;          // rows are read off the cluster, of whatever algorithm
   std::string link;
   int crossings = 1;
+  std::string gpu;  // a GPU whose figures are replaced by measured ones
   std::string out;
   std::string case_file;
   std::string report;

@@ -12,14 +12,6 @@
 namespace sgdsim {
 namespace {
 
-std::vector<MeasuredFiles> read_files(const FitArguments& arguments) {
-  std::vector<MeasuredText> texts;
-  for (const std::string& file : arguments.files)
-    texts.push_back(
-        {read_text(file), file, ranks_of(arguments.ranks, "--ranks"), arguments.operation});
-  return read_measurements(std::move(texts), arguments.input);
-}
-
 // Whether this is the name of the group, or words of it: "dp" or "0x7f" of "dp 0x7f, 2 nodes".
 bool names_group(const std::string& asked, const std::string& group) {
   const auto ends_word = [](char letter) { return letter == ' ' || letter == ','; };
@@ -44,6 +36,14 @@ bool is_asked_for(const FitArguments& arguments, const Series& series) {
 }
 
 }  // namespace
+
+std::vector<MeasuredFiles> read_files(const FitArguments& arguments) {
+  std::vector<MeasuredText> texts;
+  for (const std::string& file : arguments.files)
+    texts.push_back(
+        {read_text(file), file, ranks_of(arguments.ranks, "--ranks"), arguments.operation});
+  return read_measurements(std::move(texts), arguments.input);
+}
 
 std::string kinds_of(const std::vector<Series>& all) {
   std::string text;
@@ -78,7 +78,9 @@ ReadSeries read_series(const FitArguments& arguments, FitAnswer& answer) {
       const bool is_placed_so =
           arguments.placement.empty() || placement_kind(series) == arguments.placement;
       if (series.operation == "overhead" && is_placed_so) overheads.push_back(series);
-      if (is_asked_for(arguments, series)) chosen.push_back(series);
+      // Times of products are no lines over their size: --gpu takes them.
+      if (series.operation != "product" && is_asked_for(arguments, series))
+        chosen.push_back(series);
       all.push_back(std::move(series));
     }
   }

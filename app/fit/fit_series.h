@@ -14,6 +14,7 @@ struct ReadSeries {
   std::vector<Series> overheads;  // of whatever operation was asked for
 };
 
+std::vector<MeasuredFiles> read_files(const FitArguments& arguments);
 // InputError if nothing is left.
 ReadSeries read_series(const FitArguments& arguments, FitAnswer& answer);
 

@@ -109,6 +109,8 @@ Gpu load_gpu(const std::string& name) {
   return read_gpu(document.root());
 }
 
+Json gpu_json(const std::string& name) { return load("GPU", name, shipped_gpus()).root().json(); }
+
 Transformer model_in(const Value& value) {
   if (!value.json().is_string()) return read_transformer(value);
   const Document document = load_beside(value, "model", shipped_models());

@@ -13,6 +13,7 @@ namespace sgdsim {
 // The name of one that ships, or a file.
 Transformer load_model(const std::string& name);
 Gpu load_gpu(const std::string& name);
+Json gpu_json(const std::string& name);  // as the file has it
 // In a case file: a name, a path beside the file, or the object itself.
 Transformer model_in(const Value& value);
 Gpu gpu_in(const Value& value);

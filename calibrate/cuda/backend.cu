@@ -20,6 +20,7 @@
 #include "calibrate/cuda/devices.cuh"
 #include "calibrate/cuda/kernels.cuh"
 #include "calibrate/cuda/nccl.cuh"
+#include "calibrate/cuda/products.cuh"
 #include "calibrate/cuda/sparse.cuh"
 #include "calibrate/cuda/values.cuh"
 #include "calibrate/cuda/wait.cuh"
@@ -67,6 +68,7 @@ class CudaBackend : public Backend {
   bool is_slowed_by_numbers() const override { return false; }
 
   std::string why_not(const Plan& plan) const override {
+    if (plan.flop() > 0 && !why_no_products().empty()) return why_no_products();
     if (!plan.has_calls()) {
       const bool is_here = processes_ == nullptr || is_apart(plan, processes_->division());
       return is_here ? "" : "between GPUs of different processes only NCCL is measured";
@@ -146,6 +148,7 @@ class CudaBackend : public Backend {
       return;
     }
     if (is_idle()) return;
+    if (plan.flop() > 0 && !products_) products_ = make_products(devices_.front());
     SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
     fork(plan);
     queue_steps(plan, type);
@@ -382,6 +385,9 @@ class CudaBackend : public Backend {
       case Act::narrow8:
         launch_narrow8(type, at(step.to), at(step.from), step.bytes, queue);
         return;
+      case Act::product:
+        products_->multiply(type, at(step.to), at(step.from), at(step.with), step.count, queue);
+        return;
       case Act::library:
         library_->call({step.call, type, step.to.rank, at(step.to), step.bytes}, queue);
         return;
@@ -422,8 +428,9 @@ class CudaBackend : public Backend {
   std::vector<Event> ends_;
   std::vector<SortRoom> rooms_;  // by stream
   std::unique_ptr<NcclRanks> library_;
-  GraphExec graph_;  // none where the plan calls NCCL
-  Plan called_;      // that one
+  std::unique_ptr<Products> products_;  // of rank 0
+  GraphExec graph_;                     // none where the plan calls NCCL
+  Plan called_;                         // that one
   Type called_type_ = Type::float32;
 };
 

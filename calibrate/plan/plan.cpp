@@ -24,6 +24,15 @@ std::optional<int64_t> Plan::moved_B() const {
   return moved;
 }
 
+double Plan::flop() const {
+  double flop = 0;
+  for (const Step& step : steps) {
+    const auto rows = static_cast<double>(step.count);
+    if (step.act == Act::product) flop += 2 * rows * rows * rows;
+  }
+  return flop;
+}
+
 bool Plan::has_calls() const {
   return std::any_of(steps.begin(), steps.end(),
                      [](const Step& step) { return step.act == Act::library; });
@@ -55,6 +64,11 @@ void PlanWriter::merge(int stream, const Place& to, const Place& from, int64_t c
 
 void PlanWriter::narrow(Act act, int stream, const Place& to, const Place& from, int64_t bytes) {
   add({.act = act, .stream = stream, .bytes = bytes, .to = to, .from = from});
+}
+
+void PlanWriter::product(int stream, const Place& to, const Place& from, const Place& with,
+                         int64_t rows) {
+  add({.act = Act::product, .stream = stream, .count = rows, .to = to, .from = from, .with = with});
 }
 
 void PlanWriter::call(LibraryCall call, int stream, const Place& to, int64_t bytes) {

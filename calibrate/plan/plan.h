@@ -34,6 +34,7 @@ enum class Act : uint8_t {
   merge,     // to = the `count` largest of the sum of the pairs in to and in from
   narrow16,  // float32 to float16
   narrow8,   // to whole numbers from -127 to 127, behind a float32 that scales them
+  product,   // to = from x with: square matrices with `count` rows of `count` numbers
   library,   // one rank's part of a collective of the machine's own library, in place at `to`
   nothing,   // an empty kernel
   mark,
@@ -54,7 +55,7 @@ struct Step {
   int stream = 0;
   int event = -1;  // mark, await
   int64_t bytes = 0;
-  int64_t count = 0;  // of pairs
+  int64_t count = 0;  // of pairs, or rows
   LibraryCall call = LibraryCall::allreduce;
   Place to = {};
   Place from = {};
@@ -84,7 +85,9 @@ struct Plan {
   // What copies and sums read and write: 2 bytes for each that is copied, 3 for each summed.
   // Nothing where the plan does anything else, or goes through the host's memory.
   std::optional<int64_t> moved_B() const;
-  // Whether it calls the machine's own library.
+  // Multiplications and additions of its products of matrices.
+  double flop() const;
+  // Whether it calls the machine's own library of collectives.
   bool has_calls() const;
 };
 
@@ -105,6 +108,7 @@ class PlanWriter {
   void select(int stream, const Place& to, const Place& from, int64_t bytes, int64_t count);
   void merge(int stream, const Place& to, const Place& from, int64_t count);
   void narrow(Act act, int stream, const Place& to, const Place& from, int64_t bytes);
+  void product(int stream, const Place& to, const Place& from, const Place& with, int64_t rows);
   void call(LibraryCall call, int stream, const Place& to, int64_t bytes);
   void nothing(int stream);
   // An event that has passed when all steps of the stream so far have.

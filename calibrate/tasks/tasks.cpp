@@ -73,6 +73,12 @@ void add_compressions(const Request& request, Type type, std::vector<Task>& task
       if (bits < 8 * size_of(type)) tasks.push_back(compress_task(type, bytes, bits));
 }
 
+void add_products(const Request& request, Type type, std::vector<Task>& tasks) {
+  std::set<int64_t> rows;
+  for (const int64_t bytes : request.sizes_B) rows.insert(product_rows(bytes, type));
+  for (const int64_t one : rows) tasks.push_back(product_task(one, type));
+}
+
 // What takes part without regard to the number of ranks.
 void add_parts(const Request& request, Type type, std::vector<Task>& tasks) {
   if (wants(request.probes, "copy")) add_copies(request, type, tasks);
@@ -82,6 +88,7 @@ void add_parts(const Request& request, Type type, std::vector<Task>& tasks) {
   if (wants(request.probes, "top_k"))
     for (const int64_t bytes : sizes_B)
       tasks.push_back(top_k_task(type, bytes, pairs_of(request, bytes / size_of(type))));
+  if (wants(request.probes, "product")) add_products(request, type, tasks);
   if (wants(request.probes, "compress")) add_compressions(request, type, tasks);
 }
 
@@ -93,8 +100,8 @@ void add_gtopk(const Request& request, int ranks, Type type, std::vector<Task>& 
 }  // namespace
 
 const std::vector<std::string>& probe_names() {
-  static const std::vector<std::string> names = {"collectives", "gtopk", "copy",     "pairs",
-                                                 "fold",        "top_k", "compress", "overhead"};
+  static const std::vector<std::string> names = {
+      "collectives", "gtopk", "copy", "pairs", "fold", "top_k", "compress", "overhead", "product"};
   return names;
 }
 
@@ -138,7 +145,7 @@ std::vector<Task> tasks_of(const Request& request) {
     if (has_collectives || wants(request.probes, "overhead"))
       tasks.insert(tasks.begin() + static_cast<std::ptrdiff_t>(before), start_task(ranks));
   }
-  if (!tasks.empty()) tasks.push_back(launch_task());
+  if (!tasks.empty() || wants(request.probes, "product")) tasks.push_back(launch_task());
   if (wants(request.probes, "overhead")) tasks.push_back(handover_task());
   for (const Type type : request.types) add_parts(request, type, tasks);
   if (tasks.empty())

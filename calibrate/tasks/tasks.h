@@ -46,6 +46,10 @@ Task handover_task();
 
 Task gtopk_task(int ranks, Type type, int64_t data_B, int64_t count);  // the size: of the pairs
 Task top_k_task(Type type, int64_t data_B, int64_t count);             // the size: of the data
+// Square matrices with so many rows; as many as three of them fit into the bytes, in whole units.
+inline constexpr int64_t row_unit = 64;
+int64_t product_rows(int64_t bytes, Type type);
+Task product_task(int64_t rows, Type type);
 Task compress_task(Type type, int64_t bytes, int bits);
 
 }  // namespace sgdsim::calibrate

@@ -70,8 +70,9 @@ const MeasurementFormat& format_of(const MeasuredText& text, std::string_view fo
 
 const std::vector<std::string>& measured_operations() {
   static const std::vector<std::string> names = {
-      "broadcast", "reduce", "allreduce", "reduce_scatter", "allgather", "alltoall", "gather",
-      "scatter",   "copy",   "fold",      "gtopk",          "top_k",     "compress", "overhead"};
+      "broadcast", "reduce", "allreduce", "reduce_scatter", "allgather",
+      "alltoall",  "gather", "scatter",   "copy",           "fold",
+      "gtopk",     "top_k",  "compress",  "overhead",       "product"};
   return names;
 }
 
