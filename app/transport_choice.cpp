@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "app/step/override.h"
+#include "app/table.h"
 #include "models/transport/transport.h"
 
 namespace sgdsim {
@@ -40,6 +41,12 @@ void check_transport(const Value& transport) { read_transport(transport, {}, 1);
 double payload_B_of(const Value& transport) {
   const PacketSetup setup = read_transport(transport, {}, 1);
   return static_cast<double>(setup.packet_B - setup.header_B);
+}
+
+std::string delivered_warning(double least_delivered) {
+  if (least_delivered >= 1) return "";
+  return "the transport does not send everything again: of one message only " +
+         rounded(100 * least_delivered, 4) + " % arrived";
 }
 
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed) {

@@ -22,6 +22,8 @@ void check_transport(const Value& transport);
 // Packets of a transport. `value`: its name, or an object; `sizes_B`: of messages, as far as known.
 // What a packet of it carries at most.
 double payload_B_of(const Value& transport);
+// What to say where a transport leaves out what it may lose; empty where everything arrived.
+std::string delivered_warning(double least_delivered);
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed);
 
 }  // namespace sgdsim

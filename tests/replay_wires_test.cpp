@@ -89,6 +89,20 @@ TEST_CASE("replay on wires: a link that closes delays the ring, or stops it") {
   }
 }
 
+// Half of every message may stay away.
+TEST_CASE("replay on wires: what a transport leaves out is said") {
+  const std::string loses = R"({"changes": [{"at": "0 s", "vertex": "node1", "loss": 0.3}]})";
+  const Ran some = replayed({"--fidelity", "packet", "--transport", "mlt loss_bound=0.5",
+                             "--traffic", loses, "--format", "json"});
+  CHECK(some.exit_code == 0);
+  CHECK(some.log.find("of one message only ") != std::string::npos);
+  CHECK(Json::parse(some.out)["warnings"].size() == 1);
+  const Ran all = replayed({"--fidelity", "packet", "--transport", "mlt loss_bound=0", "--traffic",
+                            loses, "--format", "json"});
+  CHECK(all.exit_code == 0);
+  CHECK(all.log.empty());
+}
+
 TEST_CASE("replay on wires: timelines show what every rank did") {
   const Temporary folder(Temporary::Kind::folder);
   for (const char* fidelity : {"message", "flow", "packet"}) {

@@ -295,6 +295,10 @@ TEST_CASE("sgdsim layout: wires on the command line") {
     CHECK(stuck.log.find("B from GPU 8 to GPU 0") != std::string::npos);
   }
   CHECK(with({"--fidelity", "flow", "--traffic", rail(R"("bandwidth": 0.5)")}).exit_code == 0);
+  const Ran lossy = with({"--fidelity", "packet", "--transport", "mlt packet=64KiB loss_bound=0.5",
+                          "--traffic", rail(R"("loss": 0.2)")});
+  CHECK(lossy.exit_code == 0);
+  CHECK(lossy.log.find("of one message only ") != std::string::npos);
   struct Row {
     std::vector<std::string> more;
     const char* sentence;

@@ -150,11 +150,10 @@ void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAns
     } catch (const StuckStep&) {
       throw;
     } catch (const InputError& error) {
-      if (answer.best.size() == 1) throw;
+      if (&one == &answer.best.back() && lines.empty()) throw;
       answer.notes.push_back(to_text(one.found.layout) + " was not played: " + error.what());
     }
   }
-  if (lines.empty()) throw InputError("layout", answer.notes.front());
   answer.best = std::move(lines);
   answer.played = static_cast<int64_t>(answer.best.size());
   rank(answer.best, answer.played);

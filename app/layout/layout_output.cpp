@@ -4,6 +4,7 @@
 #include "app/layout/layout_files.h"
 #include "app/layout/step_residuals.h"
 #include "app/table.h"
+#include "app/transport_choice.h"
 #include "app/wire_use.h"
 #include "sim/core/quantity.h"
 
@@ -123,6 +124,10 @@ void print_ranks(std::ostream& out, const PlayedStep& played) {
 std::vector<std::string> warnings_of(const LayoutQuestion& question, const LayoutAnswer& answer) {
   std::vector<std::string> all = question.notes;
   all.insert(all.end(), answer.notes.begin(), answer.notes.end());
+  for (const LayoutLine& line : answer.best)
+    if (line.on_wires && line.on_wires->least_delivered < 1)
+      all.push_back(to_text(line.found.layout) + ": " +
+                    delivered_warning(line.on_wires->least_delivered));
   const auto& of_model = question.model.notes;
   all.insert(all.end(), of_model.begin(), of_model.end());
   const auto& notes = question.cluster.cluster.notes;

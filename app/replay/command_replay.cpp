@@ -165,8 +165,11 @@ Json to_json(const ReplayedFile& file, const Replayed& played) {
                {"messages", played.messages},
                {"wire_B", played.wire_B},
                {"events", played.events}};
-  if (file.chakra)
-    if (const auto notes = file.chakra->notes(); !notes.empty()) json["warnings"] = notes;
+  std::vector<std::string> warnings;
+  if (file.chakra) warnings = file.chakra->notes();
+  if (const std::string lost = delivered_warning(played.least_delivered); !lost.empty())
+    warnings.push_back(lost);
+  if (!warnings.empty()) json["warnings"] = warnings;
   return json;
 }
 
@@ -304,6 +307,8 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   if (!arguments.timeline.empty())
     write_text(rank_timeline(file.name, *question.schedule, played), arguments.timeline,
                streams.out);
+  if (const std::string lost = delivered_warning(played.least_delivered); !lost.empty())
+    streams.log << "sgdsim: warning: " << lost << '\n';
   if (arguments.format == "json")
     streams.out << to_json(file, played).dump(1) << '\n';
   else

@@ -121,6 +121,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
                                           .changes = how.changes,
                                           .records = wants_slices,
                                           .pause = options.pause});
+    played.least_delivered = std::min(played.least_delivered, replayed.least_delivered);
     check_arrived(gpus.schedule, replayed, how.payload_B > 0);
     assert(replayed.operations == gpus.schedule.operations().size());
     const auto last = std::max_element(replayed.ends.begin(), replayed.ends.end());

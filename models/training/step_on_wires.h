@@ -39,6 +39,7 @@ struct StepOnWires {
   int64_t last_gpu = 0;
   WireUse wires;
   std::vector<GpuSlice> slices;  // GPU by GPU, if wanted
+  double least_delivered = 1;    // of a message, of all iterations
   double effort = 0;             // of all iterations; 1: as much as one may take
 };
 

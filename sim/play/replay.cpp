@@ -170,6 +170,7 @@ class RankPlayer {
     if (news == Carrier::News::sender_free)
       return plan(ended, what.send, std::max(now, what.processor_free));
     what.has_arrived = true;
+    result_.least_delivered = std::min(result_.least_delivered, report.delivered);
     take(what.message, now);
   }
   // Packets do not look at the leg of a message: they begin when the processor has done its part.

@@ -53,6 +53,7 @@ struct Replayed {
   std::vector<uint32_t> not_received;
   uint64_t not_begun = 0;
   std::vector<uint32_t> stranded;  // sends whose messages have no way, or are lost
+  double least_delivered = 1;      // of a message, where packets may be lost for good
   std::string stopped_by;          // a limit; empty: none
   // Of each operation, where asked for: when it began (a receive: when it was asked for), and its
   // end. Time::last(): it never did.
