@@ -119,6 +119,7 @@ TEST_CASE("foreign layouts: what is computed again, and zero bubble") {
       {some + "1F1B" + every + "1", sharded + " recompute=full"},
       {some + "1F1B" + every + "17", sharded},
       {some + "1F1B" + every + "op", sharded},
+      {some + "ZBVZeroBubble\"\nx = \"", "tp1 pp2 cp1 vp2 ep1 dp8 mbs1 ga1 zero3 schedule=zbv"},
       {some + "InterleavedZeroBubble\"\npipeline_parallel_layers_per_stage = 16\nx = \"",
        sharded + " schedule=zb1p"}};
   for (const Row& row : recomputed) {
@@ -174,7 +175,7 @@ TEST_CASE("foreign layouts: what is refused") {
       {R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1,
            "gradient_accumulation_steps": 2})",
        "train_batch_size: is 64, but 16 replicas with these micro-batches have 32"},
-      {pp + "pipeline_parallel_schedule = \"ZBVZeroBubble\"", "ZBVZeroBubble is not modelled"},
+      {pp + "pipeline_parallel_schedule = \"DualPipeV\"", "DualPipeV is not modelled"},
       {pp + "pipeline_parallel_schedule = \"ZB\"", "unknown schedule"},
       {pp + "pipeline_parallel_schedule = \"InterleavedZeroBubble\"",
        "with 2 virtual stages is not modelled; with one "

@@ -34,6 +34,11 @@ TEST_CASE("closed form: the bubbles of all schedules, without communication") {
       const BubbleTimes times{f, b, w, f + b};
       CHECK(bubble_s(layout, times) ==
             doctest::Approx((stages - 1) * (f + b) / static_cast<double>(v)));
+      if (v == 2) {
+        layout.schedule = PipelineSchedule::zbv;
+        CHECK(bubble_s(layout, times) == doctest::Approx((stages - 1) * (b - 2 * w)));
+        CHECK(bubble_s(layout, {f, b, f, f + b}) == doctest::Approx((stages - 1) * (b - f) / 2));
+      }
       if (v > 1) continue;
       layout.schedule = PipelineSchedule::gpipe;
       CHECK(bubble_s(layout, times) == doctest::Approx((stages - 1) * (f + b)));

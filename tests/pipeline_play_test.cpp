@@ -44,7 +44,11 @@ PipelineWork alike(const Layout& layout, const ChunkWork& work) {
 
 constexpr PipelineSchedule every_schedule[] = {PipelineSchedule::one_f_one_b,
                                                PipelineSchedule::gpipe, PipelineSchedule::zb1p,
-                                               PipelineSchedule::dualpipe};
+                                               PipelineSchedule::dualpipe, PipelineSchedule::zbv};
+bool takes_chunks(PipelineSchedule schedule, int64_t v) {
+  if (schedule == PipelineSchedule::zbv) return v == 2;
+  return v == 1 || schedule == PipelineSchedule::one_f_one_b;
+}
 
 }  // namespace
 
@@ -53,7 +57,7 @@ TEST_CASE("passes: every schedule does everything once, and forwards first") {
     for (int64_t p = 2; p <= 8; p += 2)
       for (const int64_t v : {1, 2, 3})
         for (int64_t m = 2 * p; m <= 4 * p; m += p) {
-          if (v > 1 && schedule != PipelineSchedule::one_f_one_b) continue;
+          if (!takes_chunks(schedule, v)) continue;
           const Layout layout = pipeline(schedule, p, v, m);
           for (int64_t rank = 0; rank < p; ++rank) {
             // By chunk and micro-batch: forward, inputs, weights.
@@ -73,7 +77,9 @@ TEST_CASE("passes: every schedule does everything once, and forwards first") {
 }
 
 // (p - 1)(F + B) / v (arXiv 2104.04473), (p - 1)(F + B - 2W) with equal thirds (arXiv 2401.10241),
-// (p / 2 - 1)(F&B + B - 3W) (DeepSeek-V3), where F and B are those of a stage.
+// (p / 2 - 1)(F&B + B - 3W) (DeepSeek-V3), where F and B are those of a stage. ZB-V: by a drawing
+// of the critical path, (p - 1) times the larger of a chunk's inputs, and of twice what they are
+// longer than its weights, where weights take no longer than a forward pass, and that than inputs.
 TEST_CASE("passes: bubbles are those of the formulas") {
   for (int64_t p = 1; p <= 16; ++p)
     for (int64_t v = 1; v <= 4; ++v)
@@ -87,6 +93,11 @@ TEST_CASE("passes: bubbles are those of the formulas") {
         CHECK(play(alike(pipeline(PipelineSchedule::one_f_one_b, p, v, m), work)).time ==
               slots + Duration::us(10 * (p - 1)));
         if (v > 1) continue;
+        if (p > 1 && m >= 2 * p - 1)
+          for (const auto& [f, i, w] :
+               std::vector<std::array<int64_t, 3>>{{5, 5, 5}, {3, 4, 2}, {3, 9, 2}, {4, 4, 1}})
+            CHECK(play(alike(pipeline(PipelineSchedule::zbv, p, 2, m), chunk(f, i, w))).time ==
+                  Duration::us(2 * m * (f + i + w) + (p - 1) * std::max(i, 2 * (i - w))));
         CHECK(play(alike(pipeline(PipelineSchedule::gpipe, p, 1, m), work)).time ==
               slots + Duration::us(10 * (p - 1)));
         if (p == 1 || m < p) continue;
@@ -104,7 +115,7 @@ TEST_CASE("passes: what is in flight is what the memory is computed for") {
     for (const int64_t p : {2, 4, 8})
       for (const int64_t v : {1, 2, 3})
         for (const int64_t m : {2 * p, 3 * p, 6 * p}) {
-          if (v > 1 && schedule != PipelineSchedule::one_f_one_b) continue;
+          if (!takes_chunks(schedule, v)) continue;
           const Layout layout = pipeline(schedule, p, v, m);
           const PipelinePlayed played = play(alike(layout, chunk(5, 5, 5)));
           for (int64_t rank = 0; rank < p; ++rank) {
@@ -155,9 +166,11 @@ class Relaxed {
           const int64_t next = position + (is_backward ? -1 : 1);
           Time there = end;
           if (next >= 0 && next < way_length(layout_)) {
-            there = std::max(out[is_backward ? 1 : 0], end) + work_.send;
-            out[is_backward ? 1 : 0] = there;
-            if (work_.sends_keep_rank) free = std::max(free, there);
+            if (place_on_way(layout_, way, next).rank != rank) {
+              there = std::max(out[is_backward ? 1 : 0], end) + work_.send;
+              out[is_backward ? 1 : 0] = there;
+              if (work_.sends_keep_rank) free = std::max(free, there);
+            }
           }
           if (next == way_length(layout_))
             came_[{way, position, micro_batch, true}] = there;
@@ -209,14 +222,16 @@ PipelineWork random_work(Random& random) {
   const auto draw = [&](int64_t least, int64_t most) {
     return least + static_cast<int64_t>(random.uniform() * static_cast<double>(most - least + 1));
   };
-  const PipelineSchedule schedule = every_schedule[draw(0, 3)];
+  const PipelineSchedule schedule = every_schedule[draw(0, 4)];
   const bool is_interleaved = schedule == PipelineSchedule::one_f_one_b && draw(0, 1) == 1;
   int64_t p = draw(1, 6);
   if (is_interleaved || schedule != PipelineSchedule::one_f_one_b) p = std::max<int64_t>(2, p);
   if (schedule == PipelineSchedule::dualpipe) p += p % 2;
-  const int64_t v = is_interleaved ? draw(2, 4) : 1;
+  const bool is_v = schedule == PipelineSchedule::zbv;
+  const int64_t v = is_interleaved ? draw(2, 4) : is_v ? 2 : 1;
   int64_t m = is_interleaved ? p * draw(1, 4) : draw(1, 20);
   if (schedule == PipelineSchedule::dualpipe) m = 2 * p + 2 * draw(0, 5);
+  if (is_v) m += 2 * p - 1;
   PipelineWork work = alike(pipeline(schedule, p, v, m), {});
   for (ChunkWork& one : work.chunks) one = chunk(draw(0, 9), draw(0, 9), draw(0, 9));
   work.send = Duration::us(draw(0, 4));

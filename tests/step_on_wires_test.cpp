@@ -100,7 +100,8 @@ TEST_CASE("steps on wires: weights that are kept are gathered once") {
 // A rank may receive from both sides at once: with ports this fast that is 0.1 us a message.
 TEST_CASE("steps on wires: pipelines with hardly a wire are the played ones") {
   for (const std::string text :
-       {"pp2 ga4", "pp4 ga8", "pp2 vp2 ga4", "pp4 ga8 schedule=zb1p", "pp2 ga6 schedule=zb1p"}) {
+       {"pp2 ga4", "pp4 ga8", "pp2 vp2 ga4", "pp4 ga8 schedule=zb1p", "pp2 ga6 schedule=zb1p",
+        "pp2 vp2 ga3 schedule=zbv", "pp2 vp2 ga5 schedule=zbv"}) {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
     const Asked asked(tiny_model(), text, flat(layout.gpus(), "1000 Tbps"));

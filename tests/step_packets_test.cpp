@@ -114,8 +114,8 @@ TEST_CASE("steps as packets: more packets than are played are refused") {
 TEST_CASE("steps on wires: slices are what was played") {
   for (const std::string text :
        {"tp2 sp ga2", "pp2 ga4 schedule=zb1p", "pp2 vp2 ga4", "dp4 zero3 ga2", "cp4 overlap=off",
-        "tp2 pp2 dp2 ga4 zero1 recompute=full", "pp2 ga4 schedule=dualpipe", "cp2 context=gather",
-        "dp4 zero1 hsdp2"}) {
+        "tp2 pp2 dp2 ga4 zero1 recompute=full", "pp2 ga4 schedule=dualpipe",
+        "pp2 vp2 ga3 schedule=zbv", "cp2 context=gather", "dp4 zero1 hsdp2"}) {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
     const StepCase asked(text, cluster_of(rack_of(static_cast<int>(layout.gpus()))));

@@ -278,7 +278,8 @@ class Reader {
     if (layers)
       layout.chunks =
           quotient(per_stage, quotient(per_stage, model_.layers, layout.pipeline), *layers);
-    const bool is_looped = name == "Interleaved1F1B" || name == "InterleavedZeroBubble";
+    const bool is_looped =
+        name == "Interleaved1F1B" || name == "InterleavedZeroBubble" || name == "ZBVZeroBubble";
     if (is_looped && !layers) layout.chunks = 2;
     if (name == "GPipe") {
       layout.schedule = PipelineSchedule::gpipe;
@@ -289,14 +290,17 @@ class Reader {
                            " virtual stages is not modelled; with one (" + per_stage + " = " +
                            std::to_string(model_.layers / layout.pipeline) + ") it is zb1p");
       layout.schedule = PipelineSchedule::zb1p;
-    } else if (name == "ZBVZeroBubble" || name == "DualPipeV" || name == "LoopedBFS") {
+    } else if (name == "ZBVZeroBubble") {
+      layout.schedule = PipelineSchedule::zbv;
+    } else if (name == "DualPipeV" || name == "LoopedBFS") {
       settings_.fail(name_of(names), name +
-                                         " is not modelled; 1F1B, GPipe, Interleaved1F1B, and "
-                                         "InterleavedZeroBubble with one stage a rank are");
+                                         " is not modelled; 1F1B, GPipe, Interleaved1F1B, "
+                                         "ZBVZeroBubble, and InterleavedZeroBubble with one stage "
+                                         "a rank are");
     } else if (name != "1F1B" && name != "Interleaved1F1B") {
-      settings_.fail(name_of(names),
-                     unknown_name("schedule that is modelled", name,
-                                  {"1F1B", "GPipe", "Interleaved1F1B", "InterleavedZeroBubble"}));
+      settings_.fail(name_of(names), unknown_name("schedule that is modelled", name,
+                                                  {"1F1B", "GPipe", "Interleaved1F1B",
+                                                   "InterleavedZeroBubble", "ZBVZeroBubble"}));
     }
   }
   void shard(const Names& shards, const Names& copies) {

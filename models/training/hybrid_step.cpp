@@ -128,6 +128,9 @@ double bubble_s(const Layout& layout, const BubbleTimes& times) {
       return waits * both / real(layout.chunks);
     case PipelineSchedule::zb1p:
       return waits * std::max(0.0, both - 2 * times.weight_s);
+    case PipelineSchedule::zbv:
+      return waits * std::max((times.backward_s - times.weight_s) / 2,
+                              times.backward_s - 2 * times.weight_s);
     case PipelineSchedule::dualpipe:
       return (real(layout.pipeline) / 2 - 1) *
              std::max(0.0, times.overlapped_s + times.backward_s - 3 * times.weight_s);

@@ -172,10 +172,19 @@ std::string schedule_misfit(const Layout& layout) {
   const auto pp = std::to_string(layout.pipeline);
   if (layout.schedule != PipelineSchedule::one_f_one_b) {
     const std::string name(name_in(pipeline_schedules, layout.schedule));
-    if (layout.chunks > 1) return "virtual stages (vp) belong to schedule=1f1b, not to " + name;
+    const bool is_v = layout.schedule == PipelineSchedule::zbv;
+    if (is_v && layout.chunks != 2) return "schedule=zbv has two virtual stages on a rank; say vp2";
+    if (layout.chunks > 1 && !is_v)
+      return "virtual stages (vp) belong to schedule=1f1b, not to " + name;
     if (layout.pipeline == 1) return "schedule=" + name + " needs stages; give pp2 or more";
   }
   if (layout.chunks > 1 && layout.pipeline == 1) return "virtual stages (vp) need pp2 or more";
+  if (layout.schedule == PipelineSchedule::zbv) {
+    const int64_t least = 2 * layout.pipeline - 1;
+    if (layout.micro_batches >= least) return "";
+    return "zbv with pp" + pp + " needs at least " + std::to_string(least) +
+           " micro-batches, not ga" + std::to_string(layout.micro_batches);
+  }
   if (layout.chunks > 1 && layout.micro_batches % layout.pipeline != 0)
     return "with virtual stages the micro-batches go in groups of pp" + pp + ", but ga" +
            std::to_string(layout.micro_batches) + " does not divide by it";
@@ -368,10 +377,16 @@ StageLayers& StageLayers::operator+=(const StageLayers& other) {
   return *this;
 }
 
+int64_t chunk_position(const Layout& layout, int64_t stage, int64_t chunk) {
+  if (layout.schedule == PipelineSchedule::zbv && chunk == 1)
+    return 2 * layout.pipeline - 1 - stage;
+  return chunk * layout.pipeline + stage;
+}
+
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage) {
   StageLayers held;
-  for (int64_t chunk = stage; chunk < layout.chunks_in_all(); chunk += layout.pipeline)
-    held += layers_of_chunk(model, layout, chunk);
+  for (int64_t chunk = 0; chunk < layout.chunks; ++chunk)
+    held += layers_of_chunk(model, layout, chunk_position(layout, stage, chunk));
   return held;
 }
 

@@ -22,12 +22,13 @@ inline constexpr Named<Recompute, 5> recompute_names{{{"none", Recompute::none},
                                                       {"block", Recompute::block},
                                                       {"uniform", Recompute::uniform}}};
 
-enum class PipelineSchedule : uint8_t { one_f_one_b, gpipe, zb1p, dualpipe };
-inline constexpr Named<PipelineSchedule, 4> pipeline_schedules{
+enum class PipelineSchedule : uint8_t { one_f_one_b, gpipe, zb1p, dualpipe, zbv };
+inline constexpr Named<PipelineSchedule, 5> pipeline_schedules{
     {{"1f1b", PipelineSchedule::one_f_one_b},
      {"gpipe", PipelineSchedule::gpipe},
      {"zb1p", PipelineSchedule::zb1p},
-     {"dualpipe", PipelineSchedule::dualpipe}}};
+     {"dualpipe", PipelineSchedule::dualpipe},
+     {"zbv", PipelineSchedule::zbv}}};
 
 // How ranks of a sequence come by the keys and values of the others: block by block around a ring,
 // all at once, or by taking all positions of some heads.
@@ -39,7 +40,7 @@ struct Layout {
   int64_t tensor = 1;
   int64_t pipeline = 1;
   int64_t context = 1;
-  int64_t chunks = 1;  // virtual stages of a rank; above 1 the schedule is interleaved 1F1B
+  int64_t chunks = 1;  // virtual stages of a rank; with 1f1b, above 1 it is interleaved
   int64_t expert = 1;
   int64_t replicas = 1;       // data parallel
   int64_t shard_copies = 1;   // hsdp: groups of which each has all shards
@@ -102,7 +103,9 @@ struct StageLayers {
 // Of the chunks of the whole pipeline, which hold the layers in order. The layout must fit the
 // model.
 StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int64_t position);
-// Chunk j is on stage j mod pp.
+// Where a chunk of a stage stands among all of the pipeline: chunk j is on stage j mod pp, or with
+// zbv the second half of them comes back from the last stage to the first.
+int64_t chunk_position(const Layout& layout, int64_t stage, int64_t chunk);
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage);
 
 // Why the model cannot be laid out so, in a sentence; empty if it can.

@@ -54,6 +54,7 @@ double layer_inputs_B(const Transformer& model, const Layout& layout, int64_t se
 int64_t most_in_flight(const Layout& layout, int64_t stage) {
   const int64_t behind = layout.pipeline - stage;
   const int64_t micro_batches = layout.micro_batches;
+  if (layout.schedule == PipelineSchedule::zbv) return 2 * layout.pipeline;  // on every stage
   if (layout.chunks > 1)
     return std::min(2 * (behind - 1) + (layout.chunks - 1) * layout.pipeline + 1,
                     micro_batches * layout.chunks);
@@ -66,6 +67,8 @@ int64_t most_in_flight(const Layout& layout, int64_t stage) {
       return micro_batches;
     case PipelineSchedule::dualpipe:
       return layout.pipeline + 1;
+    case PipelineSchedule::zbv:
+      break;
   }
   return 0;
 }
@@ -77,6 +80,11 @@ void set_moment(const Layout& layout, StageMemory& memory) {
     memory.micro_batch = last;
     return;
   }
+  if (layout.schedule == PipelineSchedule::zbv) {  // the first that comes back and stays
+    memory.chunk = 1;
+    memory.micro_batch = memory.stage;
+    return;
+  }
   const int64_t round = p * layout.chunks;
   memory.chunk = last % round / p;
   memory.micro_batch = last / round * p + last % p;
@@ -85,6 +93,7 @@ void set_moment(const Layout& layout, StageMemory& memory) {
 // Of the forward passes in flight, those of the first chunk.
 int64_t first_chunks_in_flight(const Layout& layout, int64_t in_flight) {
   if (layout.chunks == 1) return in_flight;
+  if (layout.schedule == PipelineSchedule::zbv) return std::min(in_flight, layout.micro_batches);
   const int64_t round = layout.pipeline * layout.chunks;
   return in_flight / round * layout.pipeline + std::min(in_flight % round, layout.pipeline);
 }

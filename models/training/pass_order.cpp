@@ -80,6 +80,69 @@ void add_zb1p(const Layout& layout, int64_t rank, std::vector<PassSlot>& slots) 
   for (; kept > 0; --kept) way.weights();
 }
 
+// ---- there and back: two chunks of a rank
+
+class ThereAndBack {
+ public:
+  ThereAndBack(const Layout& layout, int64_t rank, std::vector<PassSlot>& slots)
+      : rank_(rank),
+        behind_(layout.pipeline - rank),
+        all_(static_cast<int32_t>(layout.micro_batches)),
+        slots_(slots) {
+    slots_.reserve(static_cast<std::size_t>(6 * all_));
+  }
+
+  // In the middle each forward pass is followed by a whole backward pass of the same chunk, and at
+  // the end gradients of weights fill what would be waits.
+  void add_all() {
+    for (int64_t i = 0; i < 2 * behind_ - 1; ++i) forward(0);
+    for (int64_t i = 0; i < rank_; ++i) {
+      forward(1);
+      forward(0);
+    }
+    for (int64_t i = 0; i < behind_; ++i) {
+      forward(1);
+      backward(1);
+    }
+    while (forwards_[1] < all_) {
+      if (forwards_[0] < all_) forward(0);
+      backward(0);
+      forward(1);
+      backward(1);
+    }
+    for (int64_t i = 0; i < rank_; ++i) {
+      inputs(0);
+      inputs(1);
+    }
+    for (int64_t i = 0; i < behind_; ++i) backward(0);
+    while (weights_[1] < all_) weights(1);
+    while (weights_[0] < all_) weights(0);
+  }
+
+ private:
+  using Counts = std::array<int32_t, 2>;  // by chunk
+
+  void add(Pass pass, int32_t chunk, Counts& counts) {
+    slots_.push_back({pass, chunk, counts[static_cast<std::size_t>(chunk)]++});
+  }
+  void forward(int32_t chunk) { add(Pass::forward, chunk, forwards_); }
+  void inputs(int32_t chunk) { add(Pass::inputs, chunk, inputs_); }
+  void weights(int32_t chunk) { add(Pass::weights, chunk, weights_); }
+  // In two passes: the rank before goes on after the first one.
+  void backward(int32_t chunk) {
+    inputs(chunk);
+    weights(chunk);
+  }
+
+  int64_t rank_;
+  int64_t behind_;  // this rank and those behind it
+  int32_t all_ = 0;
+  std::vector<PassSlot>& slots_;
+  Counts forwards_{};
+  Counts inputs_{};
+  Counts weights_{};
+};
+
 // ---- two ways: `near` begins at this rank's half of the pipeline, `far` at the other one
 
 class TwoWays {
@@ -179,13 +242,16 @@ int64_t chunks_of_rank(const Layout& layout) { return is_two_way(layout) ? 2 : l
 
 PassPlace place_on_way(const Layout& layout, int64_t way, int64_t position) {
   if (is_two_way(layout)) return {way == 0 ? position : layout.pipeline - 1 - position, way};
-  return {position % layout.pipeline, position / layout.pipeline};
+  const PassPlace place{position % layout.pipeline, position / layout.pipeline};
+  if (layout.schedule == PipelineSchedule::zbv && place.chunk == 1)
+    return {layout.pipeline - 1 - place.rank, 1};
+  return place;
 }
 
 WayPosition position_of(const Layout& layout, PassPlace place) {
   if (is_two_way(layout))
     return {place.chunk, place.chunk == 0 ? place.rank : layout.pipeline - 1 - place.rank};
-  return {0, place.chunk * layout.pipeline + place.rank};
+  return {0, chunk_position(layout, place.rank, place.chunk)};
 }
 
 bool sends_keep_rank(const Layout& layout) {
@@ -207,6 +273,9 @@ std::vector<PassSlot> pass_order(const Layout& layout, int64_t rank) {
       break;
     case PipelineSchedule::dualpipe:
       TwoWays(layout, rank, slots).add_all();
+      break;
+    case PipelineSchedule::zbv:
+      ThereAndBack(layout, rank, slots).add_all();
       break;
   }
   return slots;

@@ -1,7 +1,9 @@
 // In which order a rank of a pipeline does its passes, schedule by schedule.
 //
 // 1F1B and the interleaved order are those of Megatron-LM (arXiv 2104.04473), ZB1P is ZB-H1 of Qi
-// et al. (arXiv 2401.10241), DualPipe that of DeepSeek-V3 (arXiv 2412.19437).
+// et al. (arXiv 2401.10241), DualPipe that of DeepSeek-V3 (arXiv 2412.19437). ZB-V is that of
+// torchtitan (PyTorch's ZBVZeroBubble; Qi et al., arXiv 2405.15362): a rank has two chunks, and
+// micro-batches come back by the ranks by which they went.
 #pragma once
 
 #include <vector>
@@ -41,7 +43,7 @@ struct PassSlot {
 };
 
 // The way of a micro-batch through the ranks. With dualpipe there are two, each with half of the
-// micro-batches; otherwise one, which passes every rank `chunks` times.
+// micro-batches; otherwise one, which passes every rank `chunks` times, with zbv there and back.
 struct PassPlace {
   int64_t rank = 0;
   int64_t chunk = 0;

@@ -307,6 +307,11 @@ class Player {
         backward_ready_[place(here, micro_batch) + d] = end;
         continue;
       }
+      if (place_on_way(layout_, here.way, next).rank == r) {
+        auto& own = is_backward ? backward_ready_ : forward_ready_;
+        own[place({here.way, next}, micro_batch) + d] = end;
+        continue;
+      }
       Time& way = (is_backward ? rank.sent_backward : rank.sent_forward)[d];
       const Time start = std::max(way, end);
       way = start + work_.send;

@@ -133,7 +133,8 @@ double StageCosts::tied_s() {
 
 double StageCosts::tied_B() const {
   const Layout& layout = step_.layout;
-  if (!step_.model.tied || layout.pipeline == 1) return 0;
+  const bool are_together = layout.pipeline == 1 || layout.schedule == PipelineSchedule::zbv;
+  if (!step_.model.tied || are_together) return 0;
   return real(step_.model.vocabulary) * real(step_.model.hidden) / real(layout.tensor) *
          layout.gradient_B();
 }

@@ -46,7 +46,7 @@ class StageCosts {
   // With dualpipe every stage is held twice; the copies agree after the replicas have.
   double copies_s(const RankParameters& parameters);
   double optimizer_s(const RankParameters& parameters) const;
-  // First and last stage agree on the embedding, if they share it.
+  // First and last stage agree on the embedding, if they share it and are not one.
   double tied_s();
   double tied_B() const;
   // Bytes that both copies of a stage agree on.
