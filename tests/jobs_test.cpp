@@ -326,6 +326,11 @@ TEST_CASE("jobs: dedicated servers have places of their own") {
   cluster = Json::parse(
       R"({"shape": "ring", "nodes": 3, "link": {"latency": "1 us", "per_byte": "1 ns/B"}})");
   CHECK(refusal_on(cluster).starts_with("dedicated servers have nodes of their own, which this"));
+  one["servers"] = 1;  // of those that are left
+  CHECK(iterations_of({{"cluster", racks}, {"jobs", Json::array({one})}}) == lengths);
+  one["servers"] = 3;
+  CHECK(refusal_of({{"cluster", racks}, {"jobs", Json::array({one})}}) ==
+        "/jobs/0/servers: 3 workers do not fit: 2 are left");
   one["servers"] = "1";
   CHECK(refusal_of({{"cluster", racks}, {"jobs", Json::array({one})}}) ==
         "/jobs/0/servers: worker 1 is taken, by an earlier job or twice");

@@ -343,28 +343,6 @@ TEST_CASE("packets: the commands") {
         "2 sgdsim: collective: option routing has no effect without fidelity flow\n");
 }
 
-// MLT's simulation (NSDI 2024, section 5.3) at an eighth of its size: ahead of DCTCP in the mean
-// and in the tail. Its rates fall and rise between an empty port (24 us) and a full one (66 us).
-TEST_CASE("packets: MLT is ahead of DCTCP in a step with servers") {
-  const auto taken = [](const std::string& transport) {
-    const Ran ran = run_sgdsim({"run", "app/experiments/resnet50_servers_18.json", "--transport",
-                                transport, "--format", "json"});
-    REQUIRE(ran.exit_code == 0);
-    const Json result = Json::parse(ran.out);
-    std::pair<double, double> mean_and_most;
-    for (const Json& message : result["messages"]) {
-      const double us = message["end_us"].get<double>() - message["ready_us"].get<double>();
-      mean_and_most.first += us / static_cast<double>(result["messages"].size());
-      mean_and_most.second = std::max(mean_and_most.second, us);
-    }
-    return mean_and_most;
-  };
-  const auto mlt = taken("mlt long_trip=50us short_trip=40us step=1Gbps");
-  const auto dctcp = taken("dctcp");
-  CHECK(mlt.first < dctcp.first);
-  CHECK(mlt.second < dctcp.second);
-}
-
 TEST_CASE("packets: links with segments are refused wherever packets are asked for") {
   const Json cluster = {
       {"shape", "single_switch"},

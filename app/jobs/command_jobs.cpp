@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/jobs/jobs_file.h"
+#include "app/packet_use.h"
 #include "app/table.h"
 #include "app/usage.h"
 #include "app/wire_use.h"
@@ -132,7 +133,10 @@ void play(const JobsArguments& arguments, Streams streams) {
   std::vector<JobTogether> results(file.jobs.size());
   for (std::size_t i = 0; i < results.size(); ++i)
     results[i].together = account(questions[i], together, i, results[i].end);
-  for (std::size_t i = 0; i < results.size(); ++i) {
+  // A job that nothing can disturb is alone.
+  const bool is_alone = results.size() == 1 && file.traffic.empty() && file.changes.empty();
+  if (is_alone) results.front().alone = results.front().together;
+  for (std::size_t i = 0; i < results.size() && !is_alone; ++i) {
     const auto own_wires = file.cluster.wires(file.routes);
     JobsInTime alone(
         {.jobs = {{&questions[i], file.jobs[i].places, Time(), file.jobs[i].server_places}},
@@ -145,7 +149,12 @@ void play(const JobsArguments& arguments, Streams streams) {
   }
   const Duration end = together.end() - Time();
   const WireUse use = use_of(*wires, together.carried_B(), end, shown_links);
-  if (arguments.format == "table") return print(streams.out, file, results, use);
+  const auto packets = together.packets();
+  if (arguments.format == "table") {
+    print(streams.out, file, results, use);
+    if (packets) print_packets(streams.out << '\n', *packets);
+    return;
+  }
   Json json = {
       {"schema", "sgdsim/jobs-result/1"},
       {"name", file.name},
@@ -159,6 +168,11 @@ void play(const JobsArguments& arguments, Streams streams) {
   for (std::size_t i = 0; i < results.size(); ++i)
     json["jobs"].push_back(job_json(file.jobs[i], results[i]));
   add_use(json, use);
+  if (packets) {
+    json["message_us"] = to_json(spread_of_us(packets->took));
+    json["packets"] = counts_json(*packets);
+    json["queues"] = queues_json(longest_queues(*packets, *wires, shown_links));
+  }
   if (bins > 0 && !use.busiest.empty())
     add_over_time(json,
                   watch(question, questions, *file.cluster.wires(file.routes), use, end, bins));

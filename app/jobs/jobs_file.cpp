@@ -70,8 +70,9 @@ class FreeWorkers {
   explicit FreeWorkers(int workers) : last_(workers - 1) {
     for (int worker = 0; worker < workers; ++worker) free_.insert(worker);
   }
-  // "36-47", or a list.
-  std::vector<int> take_named(const Value& value) {
+  // "36-47", a list, or so many, evenly among those that are left.
+  std::vector<int> take_servers(const Value& value) {
+    if (value.json().is_number()) return spread(counted(value));
     if (value.json().is_array()) return named(value, std::nullopt);
     return checked(parse_numbers(value.text(), last_ + 1, value.where(), "worker"), value,
                    std::nullopt);
@@ -86,17 +87,12 @@ class FreeWorkers {
       return checked(places, *placement, count);
     }
     if (!count) fields.at("workers");
-    const int64_t wanted = count->whole(1, int64_t{1} << 24);
-    if (wanted > static_cast<int64_t>(free_.size()))
-      count->fail(std::to_string(wanted) + " workers do not fit: " + std::to_string(free_.size()) +
-                  " are left");
-    const auto size = static_cast<std::size_t>(wanted);
+    const std::size_t size = counted(*count);
+    if (how == "spread") return spread(size);
     std::vector<int> all(free_.begin(), free_.end());
     std::vector<int> places;
     if (how == "packed") {
-      places.assign(all.begin(), all.begin() + wanted);
-    } else if (how == "spread") {
-      for (std::size_t i = 0; i < size; ++i) places.push_back(all[i * all.size() / size]);
+      places.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size));
     } else if (how == "random") {
       for (std::size_t i = 0; i < size; ++i) {
         std::swap(all[i], all[i + random.below(all.size() - i)]);
@@ -111,6 +107,20 @@ class FreeWorkers {
   }
 
  private:
+  std::size_t counted(const Value& count) const {
+    const int64_t wanted = count.whole(1, int64_t{1} << 24);
+    if (wanted > static_cast<int64_t>(free_.size()))
+      count.fail(std::to_string(wanted) + " workers do not fit: " + std::to_string(free_.size()) +
+                 " are left");
+    return static_cast<std::size_t>(wanted);
+  }
+  std::vector<int> spread(std::size_t size) {
+    const std::vector<int> all(free_.begin(), free_.end());
+    std::vector<int> places;
+    for (std::size_t i = 0; i < size; ++i) places.push_back(all[i * all.size() / size]);
+    for (const int place : places) free_.erase(place);
+    return places;
+  }
   std::vector<int> named(const Value& placement, const std::optional<Value>& count) {
     std::vector<int> places;
     for (const Value& item : placement.items())
@@ -155,7 +165,7 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     }
   const Value experiment = fields.at("experiment");
   job.places = free.take(fields, Random(seed).stream(number));
-  if (const auto servers = fields.find("servers")) job.server_places = free.take_named(*servers);
+  if (const auto servers = fields.find("servers")) job.server_places = free.take_servers(*servers);
   fields.done();
   std::string file;
   Json json = inline_or_file(experiment, file);

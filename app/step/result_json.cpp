@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/packet_use.h"
 #include "app/step/reason.h"
 #include "app/step/warnings.h"
 #include "app/table.h"
@@ -95,6 +96,10 @@ Json summary_json(const Experiment& experiment, const StepResult& result) {
   values["efficiency"] = metrics.efficiency;
   values["messages"] = result.message_count;
   values["wire_B"] = result.wire_B;
+  if (result.packets) {
+    values["message_us"] = to_json(spread_of_us(result.packets->took));
+    json["packets"] = counts_json(*result.packets);
+  }
   if (experiment.convergence) {
     const double iterations = experiment.convergence->iterations_at(result.quality);
     json["convergence"] = {{"iterations", iterations},
@@ -117,6 +122,12 @@ Json result_json(const Experiment& experiment, const StepResult& result) {
   json["messages"] = messages_json(result);
   if (!result.critical.empty()) json["critical"] = reason_json(result);
   if (!result.wires.kinds.empty()) add_use(json, result.wires);
+  if (result.packets) {
+    constexpr std::size_t shown = 10;
+    json["queues"] =
+        queues_json(longest_queues(*result.packets, *experiment.cluster.wires({}), shown));
+    json["delivery"] = delivery_json(*result.packets, experiment.trace.layers.size());
+  }
   if (result.workers.size() > 1 && result.workers.size() <= 1024) {
     json["per_worker"] = Json::array();
     for (const Breakdown& worker : result.workers)
@@ -165,8 +176,9 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   if (!result.wires.busiest.empty()) {
     out << "the busiest link is " << link_text(result.wires.busiest.front()) << '\n';
   }
+  if (result.packets) print_packets(out, *result.packets);
   const Quality& quality = result.quality;
-  if (quality.density < 1 || quality.staleness_max > 0)
+  if (quality.density < 1 || quality.delivered < 1 || quality.staleness_max > 0)
     out << "density " << rounded(quality.density) << ", delivered fraction "
         << rounded(quality.delivered) << ", staleness " << rounded(quality.staleness_mean)
         << " (at most " << rounded(quality.staleness_max) << ")\n";

@@ -4,22 +4,9 @@
 #include <algorithm>
 
 #include "app/table.h"
-#include "sim/core/nearest_rank.h"
 
 namespace sgdsim {
 namespace {
-
-Spread spread_of(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return {.mean = sum / static_cast<double>(values.size()),
-          .p50 = nearest_rank(values, 0.5),
-          .p99 = nearest_rank(values, 0.99),
-          .p999 = nearest_rank(values, 0.999),
-          .max = values.back()};
-}
 
 void add_packets(Completion& completion, const TrafficFile& traffic, const FlowsPlayed& played,
                  const Resources& wires, std::size_t links) {
@@ -30,20 +17,7 @@ void add_packets(Completion& completion, const TrafficFile& traffic, const Flows
   if (!delivered.empty())
     completion.least_delivered = *std::min_element(delivered.begin(), delivered.end());
   completion.delivered = spread_of(std::move(delivered)).mean;
-  std::vector<QueueUse> queues = played.packets->queues;
-  std::stable_sort(queues.begin(), queues.end(),
-                   [](const QueueUse& a, const QueueUse& b) { return a.most_B > b.most_B; });
-  queues.resize(std::min(queues.size(), links));
-  for (const QueueUse& queue : queues)
-    completion.queues.emplace_back(wires.name_of(queue.resource), queue);
-}
-
-Json to_json(const Spread& spread) {
-  return {{"mean", spread.mean},
-          {"p50", spread.p50},
-          {"p99", spread.p99},
-          {"p999", spread.p999},
-          {"max", spread.max}};
+  completion.queues = longest_queues(*played.packets, wires, links);
 }
 
 }  // namespace
@@ -90,31 +64,9 @@ Json flows_json(const TrafficFile& traffic, const FlowsPlayed& played) {
 }
 
 void add_packets(Json& json, const Completion& completion) {
-  const PacketCounts& counts = completion.packets->counts;
   json["delivered"] = {{"mean", completion.delivered}, {"least", completion.least_delivered}};
-  json["packets"] = {{"sent", counts.sent},
-                     {"sent_again", counts.sent_again},
-                     {"answers", counts.answers},
-                     {"delivered", counts.delivered},
-                     {"arrived", counts.ended},
-                     {"in_network", completion.packets->in_network},
-                     {"dropped", counts.dropped},
-                     {"selected", counts.selected},
-                     {"pushed_out", counts.pushed_out},
-                     {"lost", counts.lost},
-                     {"unrouted", counts.unrouted},
-                     {"trimmed", counts.trimmed},
-                     {"returned", counts.returned},
-                     {"marked", counts.marked},
-                     {"timeouts", counts.timeouts},
-                     {"pauses", counts.pauses}};
-  json["queues"] = Json::array();
-  for (const auto& [name, queue] : completion.queues)
-    json["queues"].push_back({{"kind", name.kind},
-                              {"from", name.from},
-                              {"to", name.to},
-                              {"most_B", queue.most_B},
-                              {"mean_B", queue.mean_B}});
+  json["packets"] = counts_json(*completion.packets);
+  json["queues"] = queues_json(completion.queues);
 }
 
 Json to_json(const Completion& completion) {
@@ -131,12 +83,8 @@ Json to_json(const Completion& completion) {
 }
 
 void print_packets(std::ostream& out, const Completion& completion) {
-  const PacketCounts& counts = completion.packets->counts;
-  out << "\npackets: " << counts.sent << " sent, " << counts.sent_again << " of them again; "
-      << counts.marked << " marked, " << counts.trimmed << " trimmed, " << counts.gone()
-      << " lost (" << counts.dropped << " dropped, " << counts.selected << " selected, "
-      << counts.pushed_out << " pushed out, " << counts.lost << " on the way, " << counts.unrouted
-      << " without a way); " << counts.timeouts << " timeouts\n";
+  out << '\n';
+  print_counts(out, *completion.packets);
   if (completion.least_delivered < 1)
     out << "delivered: " << rounded(100 * completion.delivered) << " % on average, at least "
         << rounded(100 * completion.least_delivered) << " %\n";

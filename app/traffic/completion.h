@@ -4,19 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "app/packet_use.h"
 #include "app/traffic/traffic_file.h"
 #include "app/wire_use.h"
-#include "sim/net/packet_report.h"
 
 namespace sgdsim {
-
-struct Spread {
-  double mean = 0;
-  double p50 = 0;
-  double p99 = 0;
-  double p999 = 0;
-  double max = 0;
-};
 
 struct Completion {
   Time makespan;
@@ -30,7 +22,7 @@ struct Completion {
   double delivered = 1;  // of flows, on average
   double least_delivered = 1;
   std::shared_ptr<const PacketReport> packets;
-  std::vector<std::pair<ResourceName, QueueUse>> queues;  // the longest ones
+  NamedQueues queues;  // the longest ones
 };
 
 Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,

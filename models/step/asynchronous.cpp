@@ -91,6 +91,8 @@ StepResult on_wires(const StepQuestion& question) {
   const Duration all = std::max(in_time.end(), workers.end()) - Time();
   constexpr std::size_t shown = 10;
   result.wires = use_of(*question.wires, carried_B, scaled(all, 1 / iterations), shown);
+  result.packets = in_time.packets();
+  if (result.packets) result.quality.delivered *= result.packets->of_gradients().part();
   return result;
 }
 

@@ -85,6 +85,7 @@ class JobsInTime::Player {
 
   const std::vector<double>& carried_B() const { return carrier_->carried_B(); }
   Time end() const { return end_; }
+  std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end_); }
 
  private:
   enum Kind : uint8_t { ready = CallsInTime::kind_count };
@@ -416,5 +417,6 @@ const AsynchronousWorkers& JobsInTime::asynchronous(std::size_t job) {
 }
 const std::vector<double>& JobsInTime::carried_B() const { return player_->carried_B(); }
 Time JobsInTime::end() const { return player_->end(); }
+std::shared_ptr<const PacketReport> JobsInTime::packets() const { return player_->packets(); }
 
 }  // namespace sgdsim

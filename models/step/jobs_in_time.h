@@ -66,8 +66,9 @@ class JobsInTime {
   // Likewise for a job that is asynchronous: plays until it has nothing more to do.
   const AsynchronousWorkers& asynchronous(std::size_t job);
 
-  const std::vector<double>& carried_B() const;  // by each resource, so far
-  Time end() const;                              // of the last message so far
+  const std::vector<double>& carried_B() const;         // by each resource, so far
+  Time end() const;                                     // of the last message so far
+  std::shared_ptr<const PacketReport> packets() const;  // so far; null if there are none
 
   // Why a step with common iterations cannot be played like that; empty if it can.
   static std::string why_not(const StepQuestion& question, const GradientPlan& plan);

@@ -6,7 +6,7 @@ namespace {
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
   MltRules rules;
-  rules.pull_loss_bound = 0.05;
+  rules.pull_loss_bound = {0.05};
   rules.falls_by_marks = true;
   read_mlt(fields, rules, setup);
 }

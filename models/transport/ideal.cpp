@@ -21,7 +21,7 @@ class IdealConversation final : public Conversation {
     packets_.count_delivered();
     received_.add(packet.number);
     if (!received_.has_all()) return;
-    packets_.complete(*this);
+    packets_.complete(*this, now);
     packets_.finish(*this, now);
   }
   void at_sender(const Packet&, Time) override {}

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "sim/core/random.h"
@@ -14,52 +16,96 @@ namespace {
 
 enum Says : uint8_t { got_ten, missing_some, stop };
 
+class MltConversation;
+
+// All messages from one worker to another in one queue: they share a rate, and go one after the
+// other. Round trips through another queue say nothing about this one.
+struct MltConnection {
+  // The sender's.
+  int messages = 0;    // that have begun, and have not heard that it is enough
+  uint32_t begun = 0;  // ever
+  std::map<uint32_t, MltConversation*> senders;  // with packets to send, as they began
+  double rate = 0;                               // bytes a picosecond
+  double alpha = 0;
+  Time next;  // packet
+  Duration last_trip;
+  bool has_heard = false;
+  // The receiver's, since its last answer.
+  uint32_t got = 0;
+  uint32_t marked = 0;
+};
+using MltConnections = std::map<std::tuple<int, int, uint8_t>, MltConnection>;
+
+// Which of so many equal parts of a model comes at this depth.
+std::size_t place_at(double depth, std::size_t parts) {
+  // A layer's depth is its number over that of all: not to fall below it when multiplied again.
+  const auto place = static_cast<std::size_t>(depth * static_cast<double>(parts) + 1e-9);
+  return std::min(place, parts - 1);
+}
+double part_at(const PartsByDepth& parts, double depth) {
+  return parts[place_at(depth, parts.size())];
+}
+
 class MltConversation final : public Conversation {
  public:
-  MltConversation(Packets& packets, uint32_t number, const Parcel& parcel,
-                  std::shared_ptr<const MltRules> rules)
+  MltConversation(Packets& packets, uint32_t number, const Parcel& parcel, const MltRules& rules,
+                  std::shared_ptr<MltConnections> connections)
       : Conversation(packets, number, parcel),
-        rules_(std::move(rules)),
+        rules_(rules),
+        connections_(std::move(connections)),
         line_rate_(line_rate()),
-        rate_(line_rate_),
         received_(count()) {
-    const double depth = std::clamp(parcel.freight.depth, 0.0, 0.999999);
-    if (rules_->goes_by_depth)
-      queue = static_cast<uint8_t>(
-          1 + static_cast<int>(depth * static_cast<double>(packet_queues - 1)));
+    const Freight& freight = parcel.freight;
+    if (rules_.goes_by_depth) {
+      queue = static_cast<uint8_t>(1 + place_at(freight.depth, packet_queues - 1));
+      important_ = part_at(rules_.important, freight.depth);
+    }
+    connection_ = &(*connections_)[{parcel.from, parcel.to, queue}];
+    const bool is_pulled = freight.cargo == Cargo::parameters;
     const double bound =
-        parcel.freight.cargo == Cargo::parameters ? rules_->pull_loss_bound : rules_->loss_bound;
+        part_at(is_pulled ? rules_.pull_loss_bound : rules_.loss_bound, freight.depth);
     wanted_B_ = std::ceil((1 - bound) * parcel.size_B);
-    // Drawn once for each packet, so that it is the same when it is sent again.
-    if (rules_->goes_by_depth && rules_->important < 1)
-      draws_ = Random(rules_->seed)
-                   .stream(static_cast<uint64_t>(parcel.from))
-                   .stream(static_cast<uint64_t>(parcel.to))
-                   .stream(parcel.flow)
-                   .bits();
   }
 
-  void begin(Time now) override { packets_.ready(*this, now); }
+  void begin(Time now) override {
+    if (connection_->messages++ == 0) {
+      connection_->rate = line_rate_;
+      connection_->alpha = 0;
+      connection_->has_heard = false;
+    }
+    order_ = connection_->begun++;
+    // Drawn once for each packet, so that it is the same when it is sent again.
+    if (important_ < 1)
+      draws_ = Random(rules_.seed)
+                   .stream(static_cast<uint64_t>(parcel().from))
+                   .stream(static_cast<uint64_t>(parcel().to))
+                   .stream(parcel().flow)
+                   .stream(order_)
+                   .bits();
+    get_in_line(now);
+  }
 
   Offer next(Packet& packet, Time now) override {
+    if (connection_->senders.empty() || connection_->senders.begin()->second != this)
+      return Offer::nothing;
+    const bool is_paced = connection_->rate < line_rate_;
+    if (is_paced && connection_->next > now) {
+      packets_.set_timer(*this, connection_->next);
+      return Offer::nothing;
+    }
     if (next_ < count()) {
       packet.number = next_++;
-    } else if (!again_.empty()) {
+    } else {
       packet.number = again_.back();
       packet.is_again = true;
       again_.pop_back();
-    } else {
-      return Offer::nothing;
     }
     packet.may_be_marked = is_important(packet.number);
+    connection_->next = after(packet, now);
     asks_ = next_ == count() && again_.empty();
-    if (asks_) {
-      packets_.set_timer(*this, after(packet, now));
-      return Offer::last;
-    }
-    if (rate_ >= line_rate_) return Offer::more;
-    packets_.set_timer(*this, after(packet, now));
-    return Offer::last;
+    if (asks_) leave_line(now);
+    if (asks_ || is_paced) packets_.set_timer(*this, connection_->next);
+    return asks_ || is_paced ? Offer::last : Offer::more;
   }
 
   void at_receiver(const Packet& packet, Time now) override {
@@ -68,110 +114,137 @@ class MltConversation final : public Conversation {
       packets_.count_delivered();
       delivered_B_ += payload_B(packet.number);
     }
-    ++got_;
-    marked_ += packet.is_marked ? 1 : 0;
+    ++connection_->got;
+    connection_->marked += packet.is_marked ? 1 : 0;
     if (!is_done_ && (delivered_B_ >= wanted_B_ || received_.has_all())) {
       is_done_ = true;
-      packets_.complete(*this);
+      packets_.complete(*this, now);
       return reply(stop, packet, now);
     }
-    if (got_ % rules_->answer_every == 0 && !is_done_) reply(got_ten, packet, now);
+    if (connection_->got >= rules_.answer_every) reply(got_ten, packet, now);
   }
 
   void at_sender(const Packet& packet, Time now) override {
     timeouts_ = 0;
-    if (packet.says == stop) return packets_.finish(*this, now);
+    if (packet.says == stop) return finish(now);
     if (packet.says == got_ten) return adapt(packet, now);
-    if (!waits_) return;  // an answer to a question that was asked twice
+    if (!waits_ || is_over_) return;  // an answer to a question that was asked twice
     waits_ = false;
     again_ = std::exchange(told_missing_, {});
     // What was missing has come meanwhile, and stop with it.
-    if (again_.empty()) return packets_.set_timer(*this, now + rules_->question_timeout);
+    asks_ = again_.empty();
+    if (asks_) return packets_.set_timer(*this, now + rules_.question_timeout);
     packets_.stop_timer(*this);
-    packets_.ready(*this, now);
+    get_in_line(now);
   }
 
   void on_timer(Time now) override {
     if (!asks_) return packets_.ready(*this, now);
     if (waits_) {
       packets_.count_timeout();
-      if (++timeouts_ > most_doubled_timeouts) return packets_.finish(*this, now);
+      if (++timeouts_ > most_doubled_timeouts) return finish(now);
     }
     waits_ = true;
     packets_.ask(*this, {}, now);
-    packets_.set_timer(*this, now + rules_->question_timeout * (int64_t{1} << timeouts_));
+    packets_.set_timer(*this, now + rules_.question_timeout * (int64_t{1} << timeouts_));
   }
 
-  double delivered_part() const override {
-    return parcel().size_B > 0 ? std::min(1.0, delivered_B_ / parcel().size_B) : 1;
+  Delivery delivery() const override {
+    Delivery delivery;
+    for (uint32_t one = 0; one < count(); ++one) {
+      const std::size_t kind = is_important(one) ? 1 : 0;
+      delivery.size_B[kind] += payload_B(one);
+      if (received_.has(one)) delivery.delivered_B[kind] += payload_B(one);
+    }
+    return delivery;
   }
 
  private:
   bool is_important(uint32_t number) const {
-    if (!rules_->goes_by_depth || rules_->important >= 1) return true;
+    if (important_ >= 1) return true;
     const uint64_t bits = (draws_ + number) * 0x9e3779b97f4a7c15U;
-    return static_cast<double>((bits ^ (bits >> 29U)) >> 32U) < rules_->important * 4294967296.0;
+    return static_cast<double>((bits ^ (bits >> 29U)) >> 32U) < important_ * 4294967296.0;
+  }
+
+  void get_in_line(Time now) {
+    connection_->senders[order_] = this;
+    packets_.ready(*connection_->senders.begin()->second, now);
+  }
+  void leave_line(Time now) {
+    if (connection_->senders.erase(order_) > 0 && !connection_->senders.empty())
+      packets_.ready(*connection_->senders.begin()->second, now);
+  }
+  void finish(Time now) {
+    if (is_over_) return;
+    is_over_ = true;
+    --connection_->messages;
+    packets_.finish(*this, now);
+    leave_line(now);
   }
 
   Time after(const Packet& packet, Time now) const {
     const double size_B = packets_.setup().header_B + payload_B(packet.number);
-    return now + Duration::nearest_ps(size_B / std::min(rate_, line_rate_));
+    return now + Duration::nearest_ps(size_B / connection_->rate);
   }
 
   // The bits of what is missing travel with the answer.
   void reply(Says what, const Packet& packet, Time now) {
     Packet answer;
-    answer.says = is_done_ ? stop : what;
+    answer.says = what;
     answer.sent = packet.sent;
-    answer.value = marked_;
-    if (answer.says == missing_some) {
+    if (what == got_ten) {
+      answer.value = std::exchange(connection_->marked, 0);
+      connection_->got = 0;
+    } else if (is_done_) {
+      answer.says = stop;
+    } else {
       answer.size_B = std::max(packets_.setup().answer_B, (count() + 7) / 8);
       told_missing_.clear();
       for (uint32_t one = count(); one-- > 0;)
         if (!received_.has(one)) told_missing_.push_back(one);
     }
-    marked_ = 0;
     packets_.answer(*this, answer, now);
   }
 
   void adapt(const Packet& packet, Time now) {
+    MltConnection& its = *connection_;
     const Duration trip = now - packet.sent;
-    const bool shrinks = heard_ && trip < last_trip_;
-    last_trip_ = trip;
-    heard_ = true;
-    if (rules_->falls_by_marks) {
-      const double part = std::min(1.0, static_cast<double>(packet.value) / rules_->answer_every);
-      alpha_ += rules_->gain * (part - alpha_);
-      rate_ = packet.value > 0 ? rate_ * (1 - alpha_ / 2) : rate_ + rules_->step_Bps * 1e-12;
-    } else if (trip < rules_->short_trip) {
-      rate_ += rules_->step_Bps * 1e-12;
-    } else if (trip > rules_->long_trip) {
-      rate_ *= 1 - rules_->fall * (1 - rules_->long_trip / trip);
+    const bool shrinks = its.has_heard && trip < its.last_trip;
+    its.last_trip = trip;
+    its.has_heard = true;
+    if (rules_.falls_by_marks) {
+      const double part = std::min(1.0, static_cast<double>(packet.value) / rules_.answer_every);
+      its.alpha += rules_.gain * (part - its.alpha);
+      its.rate = packet.value > 0 ? its.rate * (1 - its.alpha / 2) : its.rate + step();
+    } else if (trip < rules_.short_trip) {
+      its.rate += step();
+    } else if (trip > rules_.long_trip) {
+      its.rate *= 1 - rules_.fall * (1 - rules_.long_trip / trip);
     } else if (shrinks) {
-      rate_ += rules_->step_Bps * 1e-12;
+      its.rate += step();
     }
-    rate_ = std::clamp(rate_, rules_->least_rate * line_rate_, line_rate_);
+    its.rate = std::clamp(its.rate, rules_.least_rate * line_rate_, line_rate_);
   }
+  double step() const { return rules_.step_Bps * 1e-12; }
 
-  std::shared_ptr<const MltRules> rules_;
+  const MltRules& rules_;
+  std::shared_ptr<MltConnections> connections_;
+  MltConnection* connection_;
+  double important_ = 1;
   uint64_t draws_ = 0;
   double wanted_B_ = 0;
   // The sender's.
-  double line_rate_;  // bytes a picosecond
-  double rate_;
-  double alpha_ = 0;
+  double line_rate_;    // bytes a picosecond
+  uint32_t order_ = 0;  // among those of its connection
   uint32_t next_ = 0;
   std::vector<uint32_t> again_;  // last one first
   bool asks_ = false;            // what is missing, as soon as the last packet has left
   bool waits_ = false;           // for the answer
+  bool is_over_ = false;         // it has heard that it is enough, or gave up
   int timeouts_ = 0;
-  Duration last_trip_;
-  bool heard_ = false;
   // The receiver's.
   Received received_;
   double delivered_B_ = 0;
-  uint32_t got_ = 0;
-  uint32_t marked_ = 0;
   bool is_done_ = false;
   std::vector<uint32_t> told_missing_;  // in its last answer, which is on its way
 };
@@ -202,7 +275,7 @@ void read_parts(Object& fields, MltRules& rules, PacketSetup& setup) {
   };
   if (!take('A')) {
     for (const char* name : {"loss_bound", "pull_loss_bound"}) refuse('A', name);
-    rules.loss_bound = rules.pull_loss_bound = 0;
+    rules.loss_bound = rules.pull_loss_bound = {0.0};
   }
   rules.goes_by_depth = take('B');
   if (!rules.goes_by_depth)
@@ -236,11 +309,23 @@ void set_thresholds(Object& fields, PacketSetup& setup) {
   }
 }
 
+// A part, or a list of them.
+PartsByDepth read_by_depth(Object& fields, const std::string& name, PartsByDepth otherwise) {
+  const auto field = fields.find(name);
+  if (!field) return otherwise;
+  if (!field->json().is_array()) return {field->number(0, 1)};
+  PartsByDepth parts;
+  for (const Value& item : field->items()) parts.push_back(item.number(0, 1));
+  if (parts.empty()) field->fail("expected at least one part");
+  return parts;
+}
+
 void read_mlt(Object& fields, MltRules rules, PacketSetup& setup) {
-  rules.loss_bound = read_part(fields, "loss_bound", rules.loss_bound);
-  rules.pull_loss_bound =
-      read_part(fields, "pull_loss_bound", std::min(rules.pull_loss_bound, rules.loss_bound));
-  rules.important = read_part(fields, "important", rules.important);
+  rules.loss_bound = read_by_depth(fields, "loss_bound", rules.loss_bound);
+  PartsByDepth pulls = rules.loss_bound;
+  for (double& bound : pulls) bound = std::min(bound, rules.pull_loss_bound.front());
+  rules.pull_loss_bound = read_by_depth(fields, "pull_loss_bound", std::move(pulls));
+  rules.important = read_by_depth(fields, "important", rules.important);
   rules.answer_every = read_count(fields, "answer_every", 1, rules.answer_every);
   rules.question_timeout = read_length(fields, "question_timeout", rules.question_timeout);
   rules.short_trip = read_length(fields, "short_trip", rules.short_trip);
@@ -257,7 +342,13 @@ void read_mlt(Object& fields, MltRules rules, PacketSetup& setup) {
     setup.queues.selects = false;
     setup.queues.mark_above_B = QueueRules::filled(QueueRules::no_limit);
   }
-  use<MltConversation>(setup, std::move(rules));
+  const auto shared = std::make_shared<const MltRules>(std::move(rules));
+  setup.transport = [shared]() -> PacketSetup::Connect {
+    const auto connections = std::make_shared<MltConnections>();
+    return [shared, connections](Packets& packets, uint32_t number, const Parcel& parcel) {
+      return std::make_unique<MltConversation>(packets, number, parcel, *shared, connections);
+    };
+  };
 }
 
 namespace transport::mlt {

@@ -9,13 +9,15 @@
 
 namespace sgdsim {
 
+// Parts by layer: each for as many layers as any other, front layers first.
+using PartsByDepth = std::vector<double>;
+
 struct MltRules {
-  double loss_bound = 0.1;       // of gradients, and of what is neither
-  double pull_loss_bound = 0.1;  // of parameters
-  double important = 0.5;        // so much of the packets
-  bool goes_by_depth = true;     // queues by layer, and importance
-  std::vector<std::size_t> data_queues;
-  uint32_t answer_every = 10;  // packets
+  PartsByDepth loss_bound = {0.1};       // of gradients, and of what is neither
+  PartsByDepth pull_loss_bound = {0.1};  // of parameters
+  PartsByDepth important = {0.5};        // so much of the packets
+  bool goes_by_depth = true;             // queues by layer, and importance
+  uint32_t answer_every = 10;            // packets
   Duration question_timeout = Duration::ms(1);
   // Rates: rise by a step, or fall by how far a round trip is too long.
   Duration short_trip = Duration::nearest_ps(12.5e6);

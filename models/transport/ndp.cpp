@@ -87,7 +87,7 @@ class NdpConversation final : public Conversation {
     answer.says = packet.is_trimmed ? cut : acknowledged;
     if (received_.has_all()) {
       pulls_waiting = 0;
-      packets_.complete(*this);
+      packets_.complete(*this, now);
     } else if (pacer_->ask(*this, now)) {
       ++pulls_;
     }

@@ -68,7 +68,7 @@ class DcqcnConversation final : public Conversation {
       packets_.count_delivered();
       ++expected_;
       has_complained_ = false;
-      if (expected_ == count()) packets_.complete(*this);
+      if (expected_ == count()) packets_.complete(*this, now);
       if (expected_ == count() || expected_ % answer_every == 0) reply(have_until, now);
     } else if (packet.number > expected_ && !has_complained_) {
       has_complained_ = true;

@@ -61,7 +61,7 @@ void WindowConversation::at_receiver(const Packet& packet, Time now) {
   answer.sent = packet.sent;
   answer.says = packet.is_marked ? 1 : 0;
   packets_.answer(*this, answer, now);
-  if (received_.has_all()) packets_.complete(*this);
+  if (received_.has_all()) packets_.complete(*this, now);
 }
 
 Duration WindowConversation::timeout() const {

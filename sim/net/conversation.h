@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/net/packet.h"
+#include "sim/net/packet_report.h"
 #include "sim/net/resources.h"
 
 namespace sgdsim {
@@ -44,7 +45,10 @@ class Conversation {
   virtual void at_receiver(const Packet& packet, Time now) = 0;
   virtual void at_sender(const Packet& packet, Time now) = 0;
   virtual void on_timer(Time now) = 0;
-  virtual double delivered_part() const { return 1; }  // of the message
+  // What has come by now. Everything is important if nothing else is said.
+  virtual Delivery delivery() const {
+    return {.size_B = {0, parcel_.size_B}, .delivered_B = {0, parcel_.size_B}};
+  }
 
   uint32_t number() const { return number_; }
   const Parcel& parcel() const { return parcel_; }
@@ -80,6 +84,7 @@ class Conversation {
   bool is_ready_ = false;
   bool is_unrouted_ = false;  // it would be ready if there were a way
   bool has_begun_ = false;
+  Time begun_;
   bool is_complete_ = false;  // the receiver has what it wants
   bool is_finished_ = false;  // the sender knows, or gave up
   bool has_left_ = false;     // the sender is free

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "sim/core/error.h"
-#include "sim/net/packet_report.h"
 
 namespace sgdsim {
 namespace {
@@ -103,6 +102,7 @@ void Packets::want(uint32_t message, Time now) {
 
 void Packets::start(Conversation& conversation, Time now) {
   conversation.has_begun_ = true;
+  conversation.begun_ = now;
   const Parcel& parcel = conversation.parcel_;
   if (setup_.spray == Spray::per_flow)
     conversation.own_way_ = static_cast<uint32_t>(Random(setup_.seed)
@@ -116,10 +116,18 @@ void Packets::start(Conversation& conversation, Time now) {
   set_timer(conversation, now);
 }
 
-void Packets::complete(Conversation& conversation) {
+void Packets::complete(Conversation& conversation, Time now) {
   if (conversation.is_complete_) return;
   conversation.is_complete_ = true;
-  report_ = {News::arrived, conversation.number_, conversation.delivered_part()};
+  const Parcel& parcel = conversation.parcel_;
+  double part = 1;
+  if (parcel.from != parcel.to) {
+    const Delivery delivery = conversation.delivery();
+    part = delivery.part();
+    delivery_[parcel.freight] += delivery;
+    took_.push_back(now - conversation.begun_);
+  }
+  report_ = {News::arrived, conversation.number_, part};
   maybe_over_.push_back(conversation.number_);
 }
 
@@ -205,7 +213,7 @@ void Packets::happen_timer(uint32_t number, Time now) {
   if (conversation.timer_ > now) return set_timer(conversation, conversation.timer_);
   conversation.timer_ = Time::last();
   if (!conversation.has_begun_) return start(conversation, now);
-  if (conversation.parcel_.from == conversation.parcel_.to) return complete(conversation);
+  if (conversation.parcel_.from == conversation.parcel_.to) return complete(conversation, now);
   conversation.on_timer(now);
 }
 
@@ -348,6 +356,8 @@ std::shared_ptr<const PacketReport> Packets::report(Time end) const {
   auto report = std::make_shared<PacketReport>();
   report->counts = counts_;
   report->in_network = pool_.in_use();
+  report->took = took_;
+  report->delivery = delivery_;
   for (uint32_t number = 0; number < ports_.count(); ++number) {
     const PacketPort& port = ports_[number];
     if (port.most_B == 0) continue;

@@ -14,6 +14,7 @@
 #include "sim/net/carrier.h"
 #include "sim/net/conversation.h"
 #include "sim/net/packet_ports.h"
+#include "sim/net/packet_report.h"
 
 namespace sgdsim {
 
@@ -70,7 +71,7 @@ class Packets final : public Carrier {
   void answer(Conversation& conversation, const Packet& packet, Time now);
   void ask(Conversation& conversation, const Packet& packet, Time now);
   // The receiver has what it wants; the sender has nothing to do any more.
-  void complete(Conversation& conversation);
+  void complete(Conversation& conversation, Time now);
   void finish(Conversation& conversation, Time now);
   void count_timeout() { ++counts_.timeouts; }
   void count_delivered() { ++counts_.delivered; }
@@ -174,6 +175,8 @@ class Packets final : public Carrier {
   Random ways_random_;
   Random loss_random_;
   PacketCounts counts_;
+  std::vector<Duration> took_;
+  std::map<Freight, Delivery> delivery_;
   std::vector<double> carried_B_;
   Pull pull_;
   Report report_;

@@ -19,6 +19,7 @@ enum class Cargo : uint8_t { any, gradients, parameters };
 struct Freight {
   double depth = 0;
   Cargo cargo = Cargo::any;
+  auto operator<=>(const Freight&) const = default;
 };
 
 // A message that is handed to the network.

@@ -1,0 +1,155 @@
+// MLT: rates, connections, bounds by layer, and its simulation of a training step at a smaller
+// size.
+#include <cmath>
+
+#include "sim/core/random.h"
+#include "tests/packet_cases.h"
+#include "tests/run_program.h"
+
+using namespace sgdsim;
+using namespace sgdsim::packet_cases;
+
+namespace {
+
+// When the last of so many packets is sent: every tenth one is answered after a round trip, and
+// each answer makes the rate `ratio` of what it was.
+double last_sent_ps(int packets, double packet_ps, double trip_ps, double ratio, double least) {
+  std::vector<double> answers;
+  std::size_t heard = 0;
+  double rate = 1;
+  double now = 0;
+  for (int i = 1; i < packets; ++i) {
+    for (; heard < answers.size() && answers[heard] <= now; ++heard)
+      rate = std::max(least, rate * ratio);
+    if (i % 10 == 0) answers.push_back(now + trip_ps);
+    now += packet_ps / rate;
+  }
+  return now;
+}
+
+Json jobs_of(const std::string& transport, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {"jobs", "app/job_files/mlt_simulation.json", "--format",
+                                    "json"};
+  // Twelve workers and four servers, in four racks.
+  for (const std::string& set : {std::string("cluster.nodes=16"), std::string("jobs.0.workers=12"),
+                                 std::string("jobs.0.servers=4"),
+                                 std::string("jobs.0.set.1=collective.parameter_server.servers=4"),
+                                 "transport=" + transport_in(transport).dump()})
+    words.insert(words.end(), {"--set", set});
+  words.insert(words.end(), more.begin(), more.end());
+  const Ran ran = run_sgdsim(words);
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  return Json::parse(ran.out);
+}
+
+// Rates for 100 Gbit/s: see docs/packets.md.
+const std::string mlt = "mlt long_trip=40us step=2Gbps";
+
+}  // namespace
+
+// A constant round trip T above the longer threshold of 125 us: each answer makes the rate
+// 1 - 0.8 (1 - 125 us / T) of what it was, down to a hundredth of the line's.
+TEST_CASE("mlt: rates fall by how far a round trip is too long") {
+  for (const auto& published : {std::pair(250.0, 0.6), std::pair(500.0, 0.4)}) {
+    const double trip_us = published.first;
+    const double ratio = published.second;
+    CAPTURE(trip_us);
+    // 96 B there and 64 B back at 10 Gbps take 2 (0.0768 us + 0.0512 us); the rest is the wires'.
+    const std::string latency = std::to_string((trip_us - 0.256) / 4 * 1e6);
+    const Cluster rack =
+        cluster_of(rack_of(2, "10 Gbps", latency.substr(0, latency.find('.')) + " ps"));
+    constexpr int packets = 10'000;
+    const std::vector<PlainFlow> flows = {flow({}, 0, 1, 96 * packets)};
+    const std::string options = "mlt loss_bound=0 packet=96B header=0B";
+    const double sent_ps = last_sent_ps(packets, 76'800, trip_us * 1e6, ratio, 0.01);
+    CHECK(took(played(rack, flows, options), flows, 0).us() ==
+          doctest::Approx((sent_ps + 153'600) * 1e-6 + (trip_us - 0.256) / 2).epsilon(1e-6));
+    // Below the threshold it stays at the line's.
+    CHECK(took(played(rack, flows, options + " long_trip=1ms"), flows, 0).us() ==
+          doctest::Approx(packets * 0.0768 + 0.0768 + (trip_us - 0.256) / 2).epsilon(1e-6));
+  }
+}
+
+// Three messages between the same two: each as if the next ones were not there, but for a question
+// of 64 B behind each.
+TEST_CASE("mlt: messages of a connection go one after the other") {
+  const Cluster rack = cluster_of(rack_of(2));
+  const std::vector<PlainFlow> flows(3, flow({}, 0, 1, 1'456'000));
+  const FlowsPlayed all = played(rack, flows, "mlt loss_bound=0");
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    const double expected_us = 120 * static_cast<double>(i + 1) + 0.12 + 2;
+    CHECK(took(all, flows, i).us() >= doctest::Approx(expected_us));
+    CHECK(took(all, flows, i).us() <= expected_us + 3 * 0.00512 + 1e-6);
+  }
+  CHECK(all.packets->counts.sent_again == 0);
+}
+
+// A link that loses 3 % of the packets: of each layer what its bound allows is lost for good.
+TEST_CASE("mlt: bounds and importance by layer") {
+  const Cluster rack = cluster_of(rack_of(2));
+  const auto wires = rack.wires({});
+  Agenda agenda;
+  const Json json = transport_in("mlt loss_bound=[0.2,0.01,0] important=[0,0.25,1]");
+  const auto carrier = carrier_of(Value(json, "test", ""), {}, 1)(*wires, agenda, nullptr);
+  std::vector<uint32_t> all(wires->capacities().size());
+  for (uint32_t way = 0; way < all.size(); ++way) all[way] = way;
+  carrier->lose(all, 0.03);
+  constexpr int layers = 6;
+  for (int layer = 0; layer < layers; ++layer)
+    carrier->send(
+        {.from = 0,
+         .to = 1,
+         .size_B = 14'560'000,
+         .leg = {},
+         .tells_when_free = false,
+         .freight = {.depth = static_cast<double>(layer) / layers, .cargo = Cargo::gradients}},
+        Time());
+  while (!agenda.empty()) {
+    const auto event = agenda.pop();
+    carrier->happen(event.payload, event.time);
+  }
+  const auto report = carrier->report(Time());
+  REQUIRE(report->delivery.size() == layers);
+  CHECK(report->took.size() == layers);
+  int layer = 0;
+  for (const auto& [freight, delivery] : report->delivery) {
+    CAPTURE(layer);
+    const std::vector<double> bounds = {0.2, 0.01, 0};
+    const std::vector<double> important = {0, 0.25, 1};
+    const auto third = static_cast<std::size_t>(layer / 2);
+    CHECK(delivery.part() >= 1 - bounds[third] - 1e-12);
+    // 3 % at each of two links; whoever accepts more than that goes on as soon as it has enough.
+    CHECK(delivery.part() == doctest::Approx(1 - bounds[third]).epsilon(0.001));
+    // 10,000 packets: four deviations.
+    CHECK(delivery.size_B[1] / 14'560'000 == doctest::Approx(important[third]).epsilon(0.08));
+    ++layer;
+  }
+  CHECK(report->of_gradients().part() < 1);
+}
+
+// MLT's simulation (NSDI 2024, section 5.3) with 16 hosts of its 36 to 144: MLT sends a tenth less,
+// so messages take less than under NDP and DCTCP on average.
+TEST_CASE("mlt: ahead of NDP and DCTCP in a step with servers") {
+  const auto mean_us = [](const Json& json) { return json["message_us"]["mean"].get<double>(); };
+  const Json ours = jobs_of(mlt + " parts=AC");
+  const Json ndp = jobs_of("ndp");
+  const Json dctcp = jobs_of("dctcp");
+  CHECK(mean_us(ours) < mean_us(ndp));
+  CHECK(mean_us(ours) < mean_us(dctcp));
+  // Whoever waits for everything waits for what is lost, too.
+  CHECK(mean_us(ours) < mean_us(jobs_of(mlt + " parts=C")));
+}
+
+// A link of one worker loses packets: MLT does not mind, DCTCP does.
+TEST_CASE("mlt: a link that loses packets does not slow it down") {
+  const auto iteration_us = [](const std::string& transport, double loss) {
+    const Json traffic = {
+        {"changes", {{{"at", "0 us"}, {"link", {"leaf0", "node0"}}, {"loss", loss}}}}};
+    return jobs_of(transport, {"--set", "traffic=" + traffic.dump()})["jobs"][0]["iteration_us"]
+        .get<double>();
+  };
+  const double whole = iteration_us(mlt + " parts=AC", 0);
+  CHECK(iteration_us(mlt + " parts=AC", 0.01) == doctest::Approx(whole).epsilon(0.01));
+  CHECK(iteration_us("dctcp", 0.01) > 1.1 * iteration_us("dctcp", 0));
+}
