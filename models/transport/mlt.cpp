@@ -55,6 +55,7 @@ class MltConversation final : public Conversation {
         connections_(std::move(connections)),
         line_rate_(line_rate()),
         received_(count()) {
+    holds_sender = true;  // what is missing may be asked for until the end
     const Freight& freight = parcel.freight;
     if (rules_.goes_by_depth) {
       queue = static_cast<uint8_t>(1 + place_at(freight.depth, packet_queues - 1));

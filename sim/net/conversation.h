@@ -57,6 +57,9 @@ class Conversation {
   uint32_t payload_B(uint32_t packet) const { return packet + 1 < count_ ? payload_B_ : last_B_; }
   // Its place among the eight queues, for data that is ready.
   uint8_t queue = 1;
+  // Its sender is free when it is finished, and not when its last packet has left for the first
+  // time.
+  bool holds_sender = false;
 
  protected:
   // Bytes a picosecond of the sender's card; so many that it takes no time if it costs nothing.

@@ -69,7 +69,7 @@ void Packets::ask_conversation(uint32_t number, Time now) {
   ++conversation.in_network_;
   transmit(number, pool_.add(packet), now);
   if (!packet.is_again && ++conversation.first_sent_ == conversation.count_ &&
-      !conversation.has_left_)
+      !conversation.has_left_ && !conversation.holds_sender)
     plan(left, conversation.number_, ports_[number].busy_until);
   if (offer == Conversation::Offer::more) put_in_line(conversation, now);
 }

@@ -135,7 +135,8 @@ void Packets::finish(Conversation& conversation, Time now) {
   if (conversation.is_finished_) return;
   conversation.is_finished_ = true;
   stop_timer(conversation);
-  if (!conversation.has_left_ && conversation.first_sent_ < conversation.count_)
+  if (!conversation.has_left_ &&
+      (conversation.holds_sender || conversation.first_sent_ < conversation.count_))
     plan(left, conversation.number_, now);
   maybe_over_.push_back(conversation.number_);
 }
