@@ -365,6 +365,30 @@ def use_over_time(path):
     return _frame(rows, ["link", "kind", "start_us", "interval_us", "used_percent"])
 
 
+def flows(path):
+    """The flows of `sgdsim traffic --format json` that ended, the quickest first; ended_percent: how many of all had
+    ended by then."""
+    found = _object(path, "sgdsim/completion/1").get("flows", [])
+    rows = [{"from": flow["from"], "to": flow["to"], "size_B": flow["size_B"],
+             "took_us": (flow["end_ps"] - flow["start_ps"]) / 1e6, "delivered": flow.get("delivered")}
+            for flow in found if flow["end_ps"] is not None]
+    rows.sort(key=lambda row: row["took_us"])
+    for place, row in enumerate(rows):
+        row["ended_percent"] = 100 * (place + 1) / len(found)
+    return _frame(rows, ["from", "to", "size_B", "took_us", "delivered", "ended_percent"])
+
+
+def delivery(path):
+    """Which part of each layer had arrived in `sgdsim run --fidelity packet`: a row for the important packets of a
+    layer, and one for the others."""
+    rows = [{"layer": one["layer"], "cargo": one["cargo"], "size_B": one["size_B"], "packets": packets,
+             "delivered_percent": 100 * one[key]}
+            for one in _object(path, "sgdsim/result/1").get("delivery", [])
+            for packets, key in (("important", "part_of_important"), ("others", "part_of_others"))
+            if one[key] is not None]
+    return _frame(rows, ["layer", "cargo", "size_B", "packets", "delivered_percent"])
+
+
 def cases_in(folder):
     """The measured cases (sgdsim/case/1) of a folder of the repository, as words of a command."""
     files = sorted((root / folder).glob("*.json"))

@@ -536,9 +536,29 @@ def sharing_numbers(test, page):
             test.assertAlmostEqual(edges[-1], count * found["interval_us"] / 1000)
 
 
+def packets_numbers(test, page):
+    for place, line in enumerate(page.figures["packets_tails"].axes[0].lines):
+        flows = page.json(f"packets_{place}.json")["flows"]
+        took = sorted((flow["end_ps"] - flow["start_ps"]) / 1e6 for flow in flows)
+        test.assertEqual(len(took), 36)
+        for x, y in line.get_xydata():
+            test.assertIn(x, took)
+            # The median of flows that take the same.
+            ended = [100 * (n + 1) / 36 for n, time in enumerate(took) if time == x]
+            test.assertAlmostEqual(y, numpy.median(ended))
+    for axes, cargo in zip(page.figures["packets_layers"].axes, ("gradients", "parameters")):
+        found = page.json("packets_step.json")["delivery"]
+        least_B = max(one["size_B"] for one in found) / 100
+        found = [one for one in found if one["cargo"] == cargo and one["size_B"] >= least_B]
+        by_name = {line.get_label(): line for line in axes.lines}
+        for name, key in (("important", "part_of_important"), ("others", "part_of_others")):
+            expected = [(one["layer"], 100 * one[key]) for one in found if one[key] is not None]
+            numpy.testing.assert_allclose(by_name[name].get_xydata(), expected)
+
+
 numbers = {"breakdown": breakdown_numbers, "buckets": buckets_numbers, "stragglers": stragglers_numbers,
            "collectives": collectives_numbers, "crossover": crossover_numbers, "fit": fit_numbers,
-           "heatmap": heatmap_numbers, "scaling": scaling_numbers, "sharing": sharing_numbers,
+           "heatmap": heatmap_numbers, "packets": packets_numbers, "scaling": scaling_numbers, "sharing": sharing_numbers,
            "timeline": timeline_numbers, "validation": validation_numbers}
 
 if __name__ == "__main__":
