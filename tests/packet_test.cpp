@@ -1,4 +1,5 @@
 // Packets: what formulas and drawings say of stores, queues and ways.
+#include <array>
 #include <cmath>
 
 #include "models/collective/simulate.h"
@@ -65,6 +66,50 @@ TEST_CASE("packets: the wait in a queue is that of M/D/1") {
       if (rack.wires({})->name_of(queue.resource).to == "node0")
         CHECK(queue.mean_B == doctest::Approx(1000 * load * expected / service_us).epsilon(0.03));
   }
+}
+
+// Two classes of Poisson arrivals of one size at one port, each at a load of 0.3. Strict priority
+// without interruption makes them wait W_k = W_0 / ((1 - s_{k-1}) (1 - s_k)), with W_0 = 0.3 S and
+// s_k the load of the classes up to k: 0.4286 and 1.0714 times the time S of a packet (Cobham).
+TEST_CASE("packets: waits of two classes under strict priority") {
+  PacketPool pool;
+  PacketPorts ports({}, pool, 1);
+  ports.add({});
+  PacketPort& port = ports[0];
+  PacketCounts counts;
+  const Duration service = Duration::ns(80);
+  Random random(5);
+  constexpr int packets = 400'000;
+  std::array<double, 3> wait = {};
+  std::array<int, 3> count = {};
+  Time now;
+  Time free;
+  const auto serve = [&](const Packet& packet, Time start) {
+    wait[packet.queue] += (start - packet.sent) / service;
+    ++count[packet.queue];
+    free = start + service;
+  };
+  for (int i = 0; i < packets; ++i) {
+    now = now + Duration::nearest_ps(random.exponential(80e3 / 0.6));
+    while (free <= now && port.filled != 0) {
+      const uint32_t first = ports.take(port, ports.next_queue(port), free);
+      serve(pool[first], free);
+      pool.remove(first);
+    }
+    Packet packet;
+    packet.queue = static_cast<uint8_t>(1 + random.below(2));
+    packet.size_B = 1000;
+    packet.sent = now;
+    if (free <= now) {
+      serve(packet, now);
+      continue;
+    }
+    uint32_t victim = Packet::none;
+    REQUIRE(ports.admit(port, pool.add(packet), now, victim, counts) == Admission::queued);
+  }
+  // As many waits that hang together leave 2 %.
+  CHECK(wait[1] / count[1] == doctest::Approx(0.3 / 0.7).epsilon(0.02));
+  CHECK(wait[2] / count[2] == doctest::Approx(0.3 / (0.7 * 0.4)).epsilon(0.02));
 }
 
 // The flow that was sent to first: N packets of each sender, all at line rate. The receiver's link
