@@ -13,6 +13,7 @@
 #include "app/version.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/stopper.h"
 
 namespace sgdsim {
 namespace {
@@ -83,6 +84,9 @@ int run_program(const std::vector<std::string>& arguments, Streams streams) {
   } catch (const InputError& error) {
     streams.log << "sgdsim: " << printable(error.what()) << '\n';
     return exit_bad_input;
+  } catch (const LimitReached& limit) {
+    streams.log << "sgdsim: " << limit.what() << '\n';
+    return exit_stuck;
   } catch (const Interrupted& interrupted) {
     streams.log << "sgdsim: " << interrupted.what() << '\n';
     return exit_interrupted;

@@ -232,6 +232,13 @@ void recursive_doubling_rounds(benchmark::State& state) {
           ends(bench, PathChoice::rounds) == bare_doubling(bench, 100'000));
 }
 
+void recursive_doubling_events(benchmark::State& state) {
+  const Bench bench = bench_of("recursive_doubling", Operation::allreduce,
+                               static_cast<int>(state.range(0)), Bytes(100'000));
+  time_it(state, bench, PathChoice::events,
+          ends(bench, PathChoice::events) == bare_doubling(bench, 100'000));
+}
+
 void mst_rounds(benchmark::State& state) {
   const Bench bench =
       bench_of("mst", Operation::broadcast, static_cast<int>(state.range(0)), Bytes(100'000));
@@ -266,6 +273,7 @@ BENCHMARK(ring_events)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_shared)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_symmetric)->Arg(1 << 20)->Unit(benchmark::kMillisecond);
 BENCHMARK(recursive_doubling_rounds)->Arg(1 << 16)->Unit(benchmark::kMillisecond);
+BENCHMARK(recursive_doubling_events)->Arg(1 << 16)->Unit(benchmark::kMillisecond);
 BENCHMARK(mst_rounds)->Arg(1 << 20)->Unit(benchmark::kMillisecond);
 BENCHMARK(lp_chain)->Arg(1024)->Unit(benchmark::kMillisecond);
 

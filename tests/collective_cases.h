@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "sim/core/random.h"
 
@@ -26,6 +27,9 @@ struct CollectiveCase {
   MessageJitter jitter;
 
   int ranks() const { return network.workers(); }
+  void set(const std::string& key, const std::string& value) {
+    set_option(options, key, value, "test");
+  }
   CollectiveJob job() const;
   Program program() const { return schedule_of(*algorithm, job()); }
   std::optional<Duration> closed_form() const { return closed_form_of(*algorithm, job()); }
@@ -34,6 +38,14 @@ struct CollectiveCase {
   // What doctest prints when a check of this case fails.
   std::string text() const;
 };
+
+// Whether the second of an option's two values was given; the algorithm that one names.
+inline bool is_chosen(const CollectiveOptions& options, std::string_view name) {
+  return options.of(FlagOption{{name, "", ""}});
+}
+inline std::string part_of(const CollectiveOptions& options, std::string_view name) {
+  return options.of(OptionOf<std::string>{{name, "", ""}, "ring"});
+}
 
 struct CaseLimits {
   int least_ranks = 1;

@@ -21,7 +21,7 @@ namespace {
 bool is_a_limit(const CollectiveCase& one) {
   auto names_it = [](std::string_view name) { return name == "double_binary_tree"; };
   if (one.algorithm->name == "hierarchical")
-    return names_it(one.options.inner) || names_it(one.options.outer);
+    return names_it(part_of(one.options, "inner")) || names_it(part_of(one.options, "outer"));
   return names_it(one.algorithm->name);
 }
 
@@ -252,7 +252,7 @@ TEST_CASE("LP with any list of blocks: the sum of all and P - 2 times the longes
         CollectiveCase one;
         one.algorithm = &algorithm_named("lp", "");
         one.operation = operation;
-        one.options.lp_drains = false;
+        one.set("lp_drain", "off");
         one.network = Network::uniform(ranks, {Duration::ps(a), PerByte::ps(static_cast<double>(b)),
                                                PerByte::ps(static_cast<double>(g))});
         int64_t sum = 0;

@@ -228,8 +228,8 @@ TEST_CASE("the step table of the LP paper's figure") {
   REQUIRE(program.stages.size() == 1);
   std::vector<Time> clocks(3);
   std::vector<BlockTransfer> log;
-  play_pipeline_by_events(std::get<TreePipeline>(program.stages.front()), 1,
-                          Wires(network, AlphaRule::port), {}, clocks, &log);
+  play_trees(std::get<TreePipeline>(program.stages.front()), 1, Wires(network, AlphaRule::port), {},
+             clocks, &log);
   REQUIRE(log.size() == 8);
   const Duration step = Duration::us(160);  // 10 + 100 + 50
   for (const BlockTransfer& transfer : log) {

@@ -118,7 +118,7 @@ void check_growth(Random& random, const Pair& pair) {
 double least_port_B(const CollectiveCase& one) {
   const auto n = static_cast<double>(one.size.count());
   const double P = one.ranks();
-  if (one.options.link_duplex) return n / 2 * (P - 1) / P;
+  if (one.options.of(duplex_of_links)) return n / 2 * (P - 1) / P;
   return n * bus_factor(one.operation, one.ranks());
 }
 
@@ -126,7 +126,8 @@ double least_port_B(const CollectiveCase& one) {
 // overlap, and links of a worker's own can be used at once; then one alpha is certain.
 Duration least_latency(const CollectiveCase& one) {
   const Duration alpha = one.network.worst().latency;
-  const bool one_at_a_time = one.options.alpha == AlphaRule::port && !one.options.link_duplex;
+  const bool one_at_a_time =
+      one.options.alpha == AlphaRule::port && !one.options.of(duplex_of_links);
   return alpha * (one_at_a_time ? log2_up(one.ranks()) : 1);
 }
 
@@ -154,7 +155,7 @@ void check_bounds(const CollectiveCase& one) {
   const double rounding_ps = 0.5 * static_cast<double>(answer.traffic.messages);
   CHECK(static_cast<double>(answer.time.ps()) + rounding_ps >= least_port_B(one) * beta_ps);
   CHECK(answer.time >= least_latency(one));
-  if (beta_ps == 0 || one.options.link_duplex) return;
+  if (beta_ps == 0 || one.options.of(duplex_of_links)) return;
   const double longest_ps = static_cast<double>(answer.time.ps()) + rounding_ps;
   const double rounded_up =
       longest_ps / static_cast<double>(std::max<int64_t>(1, answer.time.ps()));

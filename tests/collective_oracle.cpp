@@ -45,7 +45,7 @@ void Oracle::play(const Program& program) {
 
 int Oracle::root() const {
   if (one_.root) return *one_.root;
-  if (one_.algorithm->name == "lp" && !one_.options.lp_root_first) return workers_ - 1;
+  if (one_.algorithm->name == "lp" && !is_chosen(one_.options, "lp_root")) return workers_ - 1;
   return 0;
 }
 

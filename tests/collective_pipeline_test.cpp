@@ -215,7 +215,7 @@ TEST_CASE("pipelines are played as the plain list schedule would") {
           if (pipeline == nullptr) continue;
           const std::vector<Time> plain = plainly_played(*pipeline, wires, starts);
           std::vector<Time> clocks = starts;
-          play_pipeline_by_events(*pipeline, 1, wires, {}, clocks);
+          play_trees(*pipeline, 1, wires, {}, clocks);
           CHECK(clocks == plain);
           if (is_plain_chain(*pipeline)) {
             clocks = starts;

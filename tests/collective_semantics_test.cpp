@@ -61,26 +61,29 @@ double Moved::bytes(std::string_view name, Operation operation, int64_t P, int64
 double Moved::torus(Operation operation, int64_t P, double n) const {
   double sum = 0;
   int64_t blocks = P;
-  for (const int d : options.dims) sum += static_cast<double>((blocks /= d) * (d - 1)) * n;
+  for (const int d : options.of(OptionOf<std::vector<int>>{{"dims", "", ""}}))
+    sum += static_cast<double>((blocks /= d) * (d - 1)) * n;
   return sum * (operation == Operation::allreduce ? 2 : 1);
 }
 
 double Moved::hierarchical(Operation operation, int64_t P, int64_t n) const {
-  const int64_t group = options.group;
+  const int64_t group = options.of(OptionOf<int>{{"group", "", ""}});
   const int64_t nodes = P / group;
   auto inner = [&](Operation part) {
-    return static_cast<double>(nodes) * bytes(options.inner, part, group, n);
+    return static_cast<double>(nodes) * bytes(part_of(options, "inner"), part, group, n);
   };
   auto shards = [&](Operation part) {
     double sum = 0;
-    const bool pipelines = options.outer == "lp" || options.outer == "double_binary_tree";
+    const bool pipelines =
+        part_of(options, "outer") == "lp" || part_of(options, "outer") == "double_binary_tree";
     for (int64_t lane = 0; lane < group; ++lane)  // pipelines of all lanes are cut like the first
-      sum +=
-          bytes(options.outer, part, nodes, chunk_of({0, n}, group, pipelines ? 0 : lane).length());
+      sum += bytes(part_of(options, "outer"), part, nodes,
+                   chunk_of({0, n}, group, pipelines ? 0 : lane).length());
     return sum;
   };
-  const Algorithm& parts = algorithm_named(options.inner, "");
-  const bool sharded = !options.hierarchical_by_leader && parts.offers(Operation::reduce_scatter) &&
+  const Algorithm& parts = algorithm_named(part_of(options, "inner"), "");
+  const bool sharded = !is_chosen(options, "hierarchical") &&
+                       parts.offers(Operation::reduce_scatter) &&
                        parts.offers(Operation::allgather);
   switch (operation) {
     case Operation::reduce_scatter:
@@ -91,9 +94,9 @@ double Moved::hierarchical(Operation operation, int64_t P, int64_t n) const {
         return inner(Operation::reduce_scatter) + shards(Operation::allreduce) +
                inner(Operation::allgather);
       return inner(Operation::reduce) + inner(Operation::broadcast) +
-             bytes(options.outer, Operation::allreduce, nodes, n);
+             bytes(part_of(options, "outer"), Operation::allreduce, nodes, n);
     default:
-      return inner(operation) + bytes(options.outer, operation, nodes, n);
+      return inner(operation) + bytes(part_of(options, "outer"), operation, nodes, n);
   }
 }
 

@@ -98,10 +98,10 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
        "--path: unknown path \"event\" (did you mean \"events\"?); known: fastest, rounds, events"},
       {"option of a model", with(ring, {"--option", "chunk=whole"}),
        "--option: unknown option \"chunk\" (did you mean \"chunks\"?); known: alpha, ports, "
-       "send_buffer, routing, chunks, duplex, gamma, lp_steps, lp_allreduce, lp_arbitration, "
-       "lp_root, "
-       "lp_drain, mst_reduce, "
-       "be_allgather, be_barrier, inner, outer, hierarchical, group, direct, dims"},
+       "send_buffer, routing, chunks, mst_reduce, be_allgather, be_barrier, duplex, gamma, "
+       "lp_steps, lp_allreduce, lp_arbitration, lp_root, "
+       "lp_drain, "
+       "inner, outer, hierarchical, group, dims, direct"},
       {"value of an option", with(ring, {"--option", "chunks=halves"}),
        "--option chunks: unknown value \"halves\"; known: whole, fractional"},
       {"option without a value", with(ring, {"--option", "chunks"}),

@@ -157,7 +157,7 @@ TEST_CASE("flow: at one switch, flows are messages that share ports") {
       CollectiveCase one =
           draw_case(random, algorithm, operation,
                     {.most_ranks = 12, .most_messages = 2'000, .uniform_network = true});
-      if (one.ranks() < 2 || one.options.link_duplex) return;
+      if (one.ranks() < 2 || one.options.of(duplex_of_links)) return;
       const Network network =
           Network::uniform(one.ranks(), {Duration::us(1), PerByte::ps(800), PerByte::ps(100)});
       one.network = network;

@@ -66,7 +66,7 @@ TEST_CASE("shared ports: direct sends to all at once") {
     CollectiveCase one = case_of("direct", Operation::allreduce, uniform(4), Bytes(4'000'000));
     one.options.alpha = alpha;
     one.options.shares_ports = false;
-    one.options.direct_at_once = true;
+    one.set("direct", "at_once");
     CHECK(time_of(one) == Duration::us(us));
     CHECK(time_of(one, 0, PathChoice::fastest) == Duration::us(us));
     CHECK(closed_form_of(*one.algorithm, one.job()) == Duration::us(us));
@@ -150,8 +150,8 @@ TEST_CASE("shared ports: the blocks of a chain share nothing either") {
         Bytes(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(one.size.count()))));
     if (one.size.count() / one.block->count() > 200) one.block = one.size;
     if (i % 3 == 0) one.options.alpha = AlphaRule::port;
-    one.options.gamma_overlaps = i % 5 == 0;
-    one.options.link_duplex = i % 7 == 0;
+    if (i % 5 == 0) one.set("gamma", "overlap");
+    if (i % 7 == 0) one.set("duplex", "link");
     one.starts.assign(static_cast<std::size_t>(ranks), Time());
     INFO(one.text());
     const Duration shared = time_of(one);
@@ -233,7 +233,7 @@ TEST_CASE("shared ports: an all-to-all over unlike ports is the fluid of brute f
     }
     CollectiveCase one = case_of("direct", Operation::alltoall, unlike(rates, Duration()),
                                  Bytes(ranks * static_cast<int64_t>(chunk_B)));
-    one.options.direct_at_once = true;
+    one.set("direct", "at_once");
     CAPTURE(ranks);
     CHECK(static_cast<double>(time_of(one).ps()) == doctest::Approx(now_ps).epsilon(1e-6));
   }

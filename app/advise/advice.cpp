@@ -25,7 +25,7 @@ class Adviser {
     advice_.experiment = read_experiment(advice_.base);
     StepQuestion step = advice_.experiment.question();
     step.wants_reason = true;
-    step.pause = question.pause;
+    step.stopper = question.stopper;
     const auto begun = std::chrono::steady_clock::now();
     try {
       advice_.now = simulate_step(step);
@@ -77,12 +77,12 @@ class Adviser {
   }
 
   std::optional<AdviceLine> play(const Change& change, std::string& why_not) {
-    if (question_.pause) question_.pause();
+    look(question_.stopper);
     ++advice_.tried;
     try {
       const Experiment experiment = read_experiment(with_settings(advice_.base, change.settings));
       StepQuestion step = experiment.question();
-      step.pause = question_.pause;
+      step.stopper = question_.stopper;
       const StepResult result = simulate_step(step);
       AdviceLine line;
       line.change = change;
@@ -165,7 +165,7 @@ class Adviser {
       Experiment wired = experiment;
       wired.fidelity = Fidelity::flow;
       StepQuestion step = wired.question();
-      step.pause = question_.pause;
+      step.stopper = question_.stopper;
       set_busiest(simulate_step(step).wires);
     } catch (const InputError&) {
       // Costs without messages and some strategies are not played on wires.

@@ -16,7 +16,7 @@ struct AdviceQuestion {
   std::string cluster;
   std::vector<std::string> settings;
   std::vector<Change> own;  // to be tried, too
-  std::function<void()> pause;
+  Stopper* stopper = nullptr;
   // Told, before it begins, how many changes will be played and how long the step took to play.
   std::function<void(std::size_t changes, double seconds)> tell;
 };

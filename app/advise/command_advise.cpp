@@ -203,7 +203,8 @@ void advise(const AdviseArguments& arguments, Streams streams) {
   if (arguments.out == "-") throw InputError("--out", "commands name the file: expected one");
   Interrupt interrupt;
   AdviceQuestion question = question_of(arguments);
-  question.pause = [&] { interrupt.throw_if_asked(); };
+  Stopper stopper([&] { interrupt.throw_if_asked(); });
+  question.stopper = &stopper;
   question.tell = [&](std::size_t changes, double seconds) {
     constexpr double long_s = 10;
     if (static_cast<double>(changes) * seconds > long_s)

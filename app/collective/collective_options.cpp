@@ -75,6 +75,8 @@ void check_message_only(const CollectiveArguments& arguments) {
     throw InputError("--seed", "has no effect without --jitter");
   if (!arguments.path.empty() && arguments.fidelity == "closed_form")
     throw InputError("--path", "has no effect at closed_form fidelity");
+  if (arguments.limits.any() && arguments.fidelity == "closed_form")
+    throw InputError("--max-events", "and --max-sim-time have no effect at closed_form fidelity");
 }
 
 }  // namespace
@@ -118,6 +120,7 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
   command.add_option("--jitter", arguments.jitter,
                      "sigma of a lognormal factor of mean 1 on every message");
   command.add_option("--seed", arguments.seed, "seed for --jitter (default: 1)");
+  add_limit_options(command, arguments.limits);
   command.add_flag("--sweep", arguments.sweep,
                    "--ranks, --bytes and --algorithm are lists or ranges (2..64 doubles; all: "
                    "every algorithm)");

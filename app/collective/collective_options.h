@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/collective/option_words.h"
+#include "app/limits.h"
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
 #include "sim/core/json.h"
@@ -38,6 +39,7 @@ struct CollectiveArguments {
   std::string starts;
   std::string jitter;
   std::string seed;
+  LimitArguments limits;
   bool sweep = false;
   std::string format = "table";
 

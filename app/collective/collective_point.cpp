@@ -26,7 +26,9 @@ void answer(CollectivePoint& point, const CollectiveArguments& arguments, const 
     point.nccl = nccl.table;
     return;
   }
-  const CollectiveQuestion question = question_of(arguments, point.algorithm, point.sizes);
+  CollectiveQuestion question = question_of(arguments, point.algorithm, point.sizes);
+  Stopper stopper([] {}, limits_of(arguments.limits));
+  question.stopper = &stopper;
   point.answer = simulate_collective(question, cluster, where);
 }
 

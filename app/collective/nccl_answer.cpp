@@ -82,6 +82,8 @@ void check_no_choices(const CollectiveArguments& arguments) {
         Choice{"--path", !arguments.path.empty()}, Choice{"--start", !arguments.starts.empty()},
         Choice{"--jitter", !arguments.jitter.empty()}, Choice{"--seed", !arguments.seed.empty()},
         Choice{"--fidelity", !arguments.fidelity.empty() && arguments.fidelity != "closed_form"},
+        Choice{"--max-events", !arguments.limits.events.empty()},
+        Choice{"--max-sim-time", !arguments.limits.sim_time.empty()},
         Choice{"--transport", !arguments.transport.empty()}})
     if (choice.given) throw InputError(choice.option, "has no effect on NCCL's model, a formula");
 }

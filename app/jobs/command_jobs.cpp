@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/jobs/jobs_file.h"
+#include "app/limits.h"
 #include "app/packet_use.h"
 #include "app/table.h"
 #include "app/usage.h"
@@ -20,6 +21,7 @@ struct JobsArguments {
   std::string file;
   std::vector<std::string> settings;
   std::string bins;
+  LimitArguments limits;
   std::string format = "table";
 };
 constexpr std::size_t shown_links = 10;
@@ -61,6 +63,7 @@ UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps,
   LinkWatch watched(links, interval);
   question.wires = &wires;
   question.watch = &watched;
+  question.stopper->restart();
   JobsInTime again(question);
   for (std::size_t job = 0; job < steps.size(); ++job) {
     Duration end_of_job;
@@ -117,6 +120,7 @@ void play(const JobsArguments& arguments, Streams streams) {
   const int64_t bins = bins_named(arguments.bins, shown_links, arguments.format);
   const JobsFile file = read_jobs(arguments.file, arguments.settings);
   Interrupt interrupt;
+  Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(arguments.limits));
   const auto wires = file.cluster.wires(file.routes);
   std::vector<StepQuestion> questions;
   for (const JobOfFile& job : file.jobs) questions.push_back(job.experiment.question());
@@ -125,7 +129,7 @@ void play(const JobsArguments& arguments, Streams streams) {
                         .carrier = file.carrier,
                         .traffic = file.traffic,
                         .changes = file.changes,
-                        .pause = [&] { interrupt.throw_if_asked(); }};
+                        .stopper = &stopper};
   for (std::size_t i = 0; i < file.jobs.size(); ++i)
     question.jobs.push_back(
         {&questions[i], file.jobs[i].places, file.jobs[i].start, file.jobs[i].server_places});
@@ -138,12 +142,13 @@ void play(const JobsArguments& arguments, Streams streams) {
   if (is_alone) results.front().alone = results.front().together;
   for (std::size_t i = 0; i < results.size() && !is_alone; ++i) {
     const auto own_wires = file.cluster.wires(file.routes);
+    stopper.restart();
     JobsInTime alone(
         {.jobs = {{&questions[i], file.jobs[i].places, Time(), file.jobs[i].server_places}},
          .network = question.network,
          .wires = own_wires.get(),
          .carrier = file.carrier,
-         .pause = question.pause});
+         .stopper = &stopper});
     Duration end;
     results[i].alone = account(questions[i], alone, 0, end);
   }
@@ -190,6 +195,7 @@ void add_jobs_command(CLI::App& program, Streams streams, int& exit_code) {
                                       "change a field of the file: jobs.0.placement=spread"));
   command->add_option("--bins", arguments->bins,
                       "JSON: the use of the busiest links over time, in so many intervals");
+  add_limit_options(*command, arguments->limits);
   command->add_option("--format", arguments->format, "table or json (default: table)")
       ->check(one_of("format", {"table", "json"}));
   command->footer(

@@ -49,7 +49,7 @@ Json catalogue(Object&) {
 Json run(Object& fields) {
   const PageInput input = read_page_input(fields.at("input"));
   const Experiment experiment = read_experiment(resolved_of(input));
-  const StepResult result = simulated(experiment, nullptr, {});
+  const StepResult result = simulated(experiment, nullptr, nullptr);
   return {{"result", result_json(experiment, result)},
           {"command", command_of(input, "run --format json")}};
 }
@@ -59,7 +59,7 @@ Json timeline(Object& fields) {
   const PageInput input = read_page_input(fields.at("input"));
   const Experiment experiment = read_experiment(resolved_of(input));
   Timeline timeline = timeline_of(experiment, "0", "");
-  simulated(experiment, &timeline, {});
+  simulated(experiment, &timeline, nullptr);
   return {{"timeline", Json::parse(timeline_json(experiment, timeline))},
           {"command", command_of(input, "run --timeline=timeline.json")}};
 }

@@ -7,6 +7,7 @@
 #include "app/collective/ranges.h"
 #include "app/commands.h"
 #include "app/interrupt.h"
+#include "app/limits.h"
 #include "app/replay/chakra_schedule.h"
 #include "app/replay/rank_picture.h"
 #include "app/replay/replay_wires.h"
@@ -202,14 +203,6 @@ void set_messages(const ReplayArguments& arguments, const std::optional<Cluster>
   question.alpha = arguments.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
 }
 
-void set_limits(const ReplayArguments& arguments, ReplayLimits& limits) {
-  if (!arguments.max_events.empty())
-    limits.events = static_cast<uint64_t>(
-        parse_whole(arguments.max_events, 1, std::numeric_limits<int64_t>::max(), "--max-events"));
-  if (!arguments.max_sim_time.empty())
-    limits.end = Time() + parse_duration(arguments.max_sim_time, "--max-sim-time");
-}
-
 // Operations a second, a number such as 312e12.
 double flops_of(const std::string& text) {
   if (text.empty()) return 0;
@@ -284,7 +277,7 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   const std::optional<Cluster> cluster = cluster_of(arguments, ranks);
   ReplayWires wires;
   set_messages(arguments, cluster, wires, question);
-  set_limits(arguments, question.limits);
+  question.limits = limits_of(arguments.limits);
   const Network by_parameters = Network::uniform(
       static_cast<int>(ranks), {question.costs.flight, question.costs.per_byte, {}});
   ChakraQuestion chakra;
@@ -367,8 +360,7 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("--S", arguments->eager,
                       "larger messages wait for their receiver, as 64 KiB; bare: bytes "
                       "(default: none does)");
-  command->add_option("--max-events", arguments->max_events, "stop after so many events");
-  command->add_option("--max-sim-time", arguments->max_sim_time, "stop at this simulated time");
+  add_limit_options(*command, arguments->limits);
   command->add_option("--format", arguments->format, "table or json (default: table)")
       ->check(one_of("format", {"table", "json"}));
   command->add_option("--timeline", arguments->timeline,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/limits.h"
 #include "app/traffic/traffic_file.h"
 #include "sim/net/cluster.h"
 #include "sim/play/replay.h"
@@ -33,8 +34,7 @@ struct ReplayArguments {
   std::string gap;
   std::string per_byte;
   std::string eager;
-  std::string max_events;
-  std::string max_sim_time;
+  LimitArguments limits;
   std::string format = "table";
   std::string timeline;
   bool gantt = false;

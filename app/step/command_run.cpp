@@ -5,6 +5,7 @@
 
 #include "app/commands.h"
 #include "app/interrupt.h"
+#include "app/limits.h"
 #include "app/step/experiment.h"
 #include "app/step/gantt.h"
 #include "app/step/plan.h"
@@ -36,6 +37,7 @@ struct RunArguments {
   std::string timeline_workers = "0";
   std::string timeline_iterations;
   bool gantt = false;
+  LimitArguments limits;
   std::vector<std::string> also;  // plan
 };
 
@@ -50,6 +52,7 @@ void add_common_options(CLI::App& command, RunArguments& arguments) {
                                      "change a field: cluster.nodes=128, strategy=optimal"));
   command.add_option("--fidelity", arguments.fidelity, "closed_form, message, flow or packet");
   add_transport_option(command, arguments.transport);
+  add_limit_options(command, arguments.limits);
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
 }
@@ -83,9 +86,11 @@ void check_outputs(const RunArguments& arguments, const std::vector<std::string>
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
 }
 
-StepResult simulated_or_interrupted(const Experiment& experiment, Timeline* timeline) {
+StepResult simulated_or_stopped(const Experiment& experiment, Timeline* timeline,
+                                const LimitArguments& limits) {
   Interrupt interrupt;
-  return simulated(experiment, timeline, [&] { interrupt.throw_if_asked(); });
+  Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(limits));
+  return simulated(experiment, timeline, &stopper);
 }
 
 void run(const RunArguments& arguments, Streams streams) {
@@ -99,7 +104,7 @@ void run(const RunArguments& arguments, Streams streams) {
   if (wants_timeline)
     timeline = timeline_of(experiment, arguments.timeline_workers, arguments.timeline_iterations);
   const StepResult result =
-      simulated_or_interrupted(experiment, wants_timeline ? &timeline : nullptr);
+      simulated_or_stopped(experiment, wants_timeline ? &timeline : nullptr, arguments.limits);
   if (!arguments.timeline.empty())
     write_text(timeline_json(experiment, timeline), arguments.timeline, streams.out);
   for (const std::string& warning : warnings_of(experiment, result))
@@ -119,11 +124,12 @@ void run(const RunArguments& arguments, Streams streams) {
 std::vector<StrategyPlan> plans_of(const RunArguments& arguments) {
   std::vector<StrategyPlan> plans;
   Interrupt interrupt;
+  Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(arguments.limits));
   auto add = [&](const std::string& with) {
     RunArguments changed = arguments;
     if (!with.empty()) changed.settings.push_back(with);
     std::vector<StrategyPlan> more =
-        plans_of(read_experiment(resolved_of(changed)), with, [&] { interrupt.throw_if_asked(); });
+        plans_of(read_experiment(resolved_of(changed)), with, &stopper);
     name_commands(more, arguments.experiment, arguments.cluster, settings_of(changed));
     std::move(more.begin(), more.end(), std::back_inserter(plans));
   };

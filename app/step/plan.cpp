@@ -31,7 +31,7 @@ Json plan_json(const StrategyPlan& plan) {
 }  // namespace
 
 std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& with,
-                                   const std::function<void()>& pause) {
+                                   Stopper* stopper) {
   std::vector<StrategyPlan> plans;
   const Strategy own = experiment.strategy;
   for (const StrategyKind& kind : strategies()) {
@@ -45,12 +45,15 @@ std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& wit
     if (!is_own) plan.settings.push_back("strategy=" + plan.strategy);
     try {
       StepQuestion question = experiment.question();
-      question.pause = pause;
+      question.stopper = stopper;
+      if (stopper != nullptr) stopper->restart();
       plan.result = simulate_step(question);
       plan.metrics = metrics_of(experiment, plan.result);
       plan.warnings = warnings_of(experiment, plan.result);
     } catch (const InputError& error) {
       plan.why_not = error.what();
+    } catch (const LimitReached& limit) {
+      throw limit.with(", with strategy " + plan.strategy);
     }
     plans.push_back(std::move(plan));
   }

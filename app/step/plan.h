@@ -22,9 +22,9 @@ struct StrategyPlan {
 
 // Every strategy, in the order of the registry. Where iterations are pipelined or workers do not
 // wait for each other, messages are not scheduled within an iteration: under another setting
-// (`with`) the own strategy has to do. `pause` as in StepQuestion.
+// (`with`) the own strategy has to do.
 std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& with,
-                                   const std::function<void()>& pause);
+                                   Stopper* stopper);
 
 // The fastest first; what cannot be simulated last.
 void sort_plans(std::vector<StrategyPlan>& plans);

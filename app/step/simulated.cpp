@@ -6,13 +6,12 @@
 
 namespace sgdsim {
 
-StepResult simulated(const Experiment& experiment, Timeline* timeline,
-                     const std::function<void()>& pause) {
+StepResult simulated(const Experiment& experiment, Timeline* timeline, Stopper* stopper) {
   try {
     StepQuestion question = experiment.question();
     question.timeline = timeline;
     question.wants_reason = true;
-    question.pause = pause;
+    question.stopper = stopper;
     return simulate_step(question);
   } catch (const InputError& error) {
     throw InputError(experiment.file, error.what());

@@ -6,6 +6,7 @@
 #include "app/collective/ranges.h"
 #include "app/commands.h"
 #include "app/interrupt.h"
+#include "app/limits.h"
 #include "app/step/override.h"
 #include "app/table.h"
 #include "app/traffic/completion.h"
@@ -32,6 +33,7 @@ struct TrafficArguments {
   std::string links = "10";
   std::string bins;
   bool flows = true;
+  LimitArguments limits;
   std::string format = "table";
 };
 
@@ -60,6 +62,7 @@ void watch(Completion& completion, FlowsQuestion question, Resources& wires, int
   for (const LinkUse& link : completion.wires.busiest) question.watched.push_back(link.resource);
   question.interval = Duration::ps((completion.makespan.ps() + bins - 1) / bins);
   question.resources = &wires;
+  question.stopper->restart();
   completion.over_time = {question.interval, play_flows(question).watched};
 }
 
@@ -89,6 +92,7 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
     carrier = carrier_of(Value(transport, "--transport", ""), sizes_of(file.flows), routes.seed);
   }
   Interrupt interrupt;
+  Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(arguments.limits));
   const FlowsQuestion question{.flows = file.flows,
                                .network = &cluster.network,
                                .resources = wires.get(),
@@ -96,7 +100,7 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
                                .changes = file.changes,
                                .watched = {},
                                .interval = {},
-                               .pause = [&] { interrupt.throw_if_asked(); }};
+                               .stopper = &stopper};
   const FlowsPlayed played = play_flows(question);
   Completion completion =
       completion_of(file, played, cluster, *wires, static_cast<std::size_t>(links));
@@ -148,6 +152,7 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("--links", arguments->links, "so many of the busiest links (default: 10)");
   command->add_option("--bins", arguments->bins,
                       "JSON: the use of the busiest links over time, in so many intervals");
+  add_limit_options(*command, arguments->limits);
   command->add_flag("--flows,!--no-flows", arguments->flows,
                     "JSON: every flow with its start and end (default: yes)");
   command->add_option("--format", arguments->format, "table or json (default: table)")

@@ -6,9 +6,15 @@
 // unfold. Reduce: the fold goes the other way, and a binomial gather ends it. Broadcast: binomial
 // scatter, then an all-gather around a ring (any P) or by recursive doubling (powers of two).
 #include "models/collective/registry.h"
+#include "sim/core/error.h"
 
 namespace sgdsim::collective::be {
 namespace {
+
+constexpr FlagOption doubling{
+    {"be_allgather", "ring|recursive-doubling", "the second half of a broadcast"}};
+constexpr FlagOption no_barrier{
+    {"be_barrier", "on|off", "the all-gather waits for the whole scatter, or for neighbours"}};
 
 Phase halve(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::exchange, Load::half, log2_down(job.size()));
@@ -49,8 +55,8 @@ Program broadcast(const CollectiveJob& job) {
   scatter.padded_chunks = true;  // MPICH scatters slots of ceil(n/P) bytes
   Program program;
   program.then(scatter);
-  if (job.options.be_barrier) program.then(Barrier{job.team});
-  if (job.options.be_recursive_doubling)
+  if (!job.options.of(no_barrier)) program.then(Barrier{job.team});
+  if (job.options.of(doubling))
     return program.then(job.phase(Talk::exchange, Load::window, log2_down(job.size())));
   Phase ring = job.phase(Talk::shift, Load::chunk, job.size() - 1);
   ring.chunk_slope = -1;
@@ -94,14 +100,14 @@ bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
 // (ceil(lg P) + P - 1) alpha + 2 ((P-1)/P) n beta with the ring, 2 lg P alpha + the same with
 // recursive doubling. The root's sends are the longest way through the scatter.
 std::optional<Duration> broadcast_time(const CollectiveJob& job) {
-  if (!job.options.be_barrier) return std::nullopt;  // at most the closed form
+  if (job.options.of(no_barrier)) return std::nullopt;  // at most the closed form
   const int size = job.size();
   const double chunk_B = job.first_chunks(1, size);
   if (job.wire() && !is_power_of_two(size)) return std::nullopt;  // the root's sends overlap
   Duration sum;
   for (int mask = 1 << (log2_up(size) - 1); mask >= 1; mask /= 2)
     sum += job.message(chunk_B * std::min(mask, size - mask));
-  if (!job.options.be_recursive_doubling) return sum + job.message(chunk_B) * (size - 1);
+  if (!job.options.of(doubling)) return sum + job.message(chunk_B) * (size - 1);
   for (int held = 1; held < size; held *= 2) sum += job.message(job.first_chunks(held, size));
   return sum;
 }
@@ -125,15 +131,23 @@ std::optional<Duration> closed_form(const CollectiveJob& job) {
   }
 }
 
+void check(const CollectiveJob& job) {
+  if (job.options.of(doubling) && job.operation == Operation::broadcast &&
+      !is_power_of_two(job.size()))
+    throw InputError("", "be_allgather=recursive-doubling needs a power of two of ranks, got " +
+                             std::to_string(job.size()));
+}
+
 }  // namespace
 
 Algorithm describe() {
   return {.name = "be",
           .summary = "bidirectional exchange in MPICH's order (Rabenseifner; scatter + all-gather)",
           .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce},
-          .options = {"be_allgather", "be_barrier"},
+          .options = {doubling, no_barrier},
           .schedule = schedule,
-          .closed_form = closed_form};
+          .closed_form = closed_form,
+          .check = check};
 }
 
 }  // namespace sgdsim::collective::be

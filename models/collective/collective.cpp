@@ -12,8 +12,6 @@
 namespace sgdsim {
 namespace {
 
-bool is_power_of_two(int n) { return (n & (n - 1)) == 0; }
-
 std::string algorithms_that_offer(Operation operation) {
   std::string list;
   for (const Algorithm& algorithm : algorithms())
@@ -36,15 +34,12 @@ void check(const Algorithm& algorithm, const CollectiveJob& job) {
                              std::to_string(job.size() - 1));
   if (job.block && job.block->count() == 0)
     throw InputError("", "a block of 0 bytes never ends; expected at least 1 B");
-  if (job.options.be_recursive_doubling && algorithm.name == "be" &&
-      job.operation == Operation::broadcast && !is_power_of_two(job.size()))
-    throw InputError("", "be_allgather=recursive-doubling needs a power of two of ranks, got " +
-                             std::to_string(job.size()));
+  if (algorithm.check != nullptr) algorithm.check(job);
 }
 
 // The job of each message of a sequence that is not streamed.
 std::vector<CollectiveJob> one_by_one(const Algorithm& algorithm, const CollectiveJob& job) {
-  if (algorithm.name == "lp" && !job.options.lp_drains) return {job};
+  if (algorithm.streams != nullptr && algorithm.streams(job.options)) return {job};
   std::vector<CollectiveJob> jobs{job};
   jobs.front().following.clear();
   for (const Bytes size : job.following) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/collective/option_values.h"
 #include "sim/play/play.h"
 #include "sim/work/schedule.h"
 
@@ -37,23 +38,13 @@ struct CollectiveOptions {
   bool shares_ports = false;                  // ports=turns|shared
   Bytes send_buffer;                          // send_buffer=SIZE, where ports are shared
   Routing routing = Routing::by_destination;  // routing=by_destination|hashed|split
-  bool link_duplex = false;                   // duplex=port|link
-  bool gamma_overlaps = false;                // gamma=serial|overlap
   bool fractional_chunks = false;             // chunks=whole|fractional
-  bool lp_paper_steps = false;                // lp_steps=exact|paper (closed form only)
-  bool lp_allreduce_overlaps = true;          // lp_allreduce=overlapped|sequential
-  bool lp_broadcast_first = false;            // lp_arbitration=reduce-first|broadcast-first
-  bool lp_root_first = false;                 // lp_root=last|first
-  bool lp_drains = true;                      // lp_drain=on|off
-  bool mst_eager = false;                     // mst_reduce=rendezvous|eager
-  bool be_recursive_doubling = false;         // be_allgather=ring|recursive-doubling
-  bool be_barrier = true;                     // be_barrier=on|off
-  std::string inner = "ring";                 // hierarchical
-  std::string outer = "ring";                 // hierarchical
-  bool hierarchical_by_leader = false;        // hierarchical=sharded|leader
-  int group = 0;                              // hierarchical; 0: the workers of a node
-  bool direct_at_once = false;                // direct=rounds|at_once
-  std::vector<int> dims;                      // torus_ring; empty: the cluster's grid
+  OptionValues own;                           // of algorithms, which declare them
+
+  template <class T>
+  T of(const OptionOf<T>& option) const {
+    return own.of(option);
+  }
 };
 
 // What the options say about playing.
@@ -141,13 +132,19 @@ struct Algorithm {
   std::string_view name;
   std::string_view summary;
   std::vector<Operation> operations;
-  std::vector<std::string_view> options;  // those that it reads, besides alpha and chunks
+  std::vector<AlgorithmOption> options;  // those that it reads, besides the general ones
   // Called with two members or more and at least one byte. InputError if the job does not fit.
   Program (*schedule)(const CollectiveJob& job);
   // Empty where no closed form is known for these options.
   std::optional<Duration> (*closed_form)(const CollectiveJob& job);
   std::string_view closed_form_note = {};  // if it is more than a matter of rounding
   bool takes_block = false;
+  // InputError if the options do not fit the job; null: there is nothing to check.
+  void (*check)(const CollectiveJob& job) = nullptr;
+  // The algorithms that it plays, whose options it takes as well; null: none.
+  std::vector<std::string> (*parts)(const CollectiveOptions& options) = nullptr;
+  // Whether messages that follow one another are one schedule; null: never.
+  bool (*streams)(const CollectiveOptions& options) = nullptr;
 
   bool offers(Operation operation) const;
 };

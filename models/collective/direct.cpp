@@ -12,7 +12,7 @@ namespace {
 Phase shifts(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::shift, Load::chunk, job.size() - 1);
   phase.distance_step = 1;
-  phase.at_once = job.options.direct_at_once;
+  phase.at_once = job.options.of(sends_at_once);
   return phase;
 }
 
@@ -43,9 +43,9 @@ Program schedule(const CollectiveJob& job) {
 // only.
 std::optional<Duration> closed_form(const CollectiveJob& job) {
   const int size = job.size();
-  if ((job.wire() || job.options.direct_at_once) && !job.share.even(size)) return std::nullopt;
+  if ((job.wire() || job.options.of(sends_at_once)) && !job.share.even(size)) return std::nullopt;
   const double chunk_B = job.first_chunks(1, size);
-  const bool start_up_once = job.options.direct_at_once && job.wire();
+  const bool start_up_once = job.options.of(sends_at_once) && job.wire();
   const Duration spread = start_up_once ? job.latency(chunk_B) + job.transfer(chunk_B) * (size - 1)
                                         : job.message(chunk_B) * (size - 1);
   const Duration folded = spread + job.fold(chunk_B) * (size - 1);
@@ -66,7 +66,7 @@ Algorithm describe() {
           .summary = "every pair by itself, in P - 1 rotated rounds",
           .operations = {Operation::alltoall, Operation::reduce_scatter, Operation::allgather,
                          Operation::allreduce},
-          .options = {"direct"},
+          .options = {sends_at_once},
           .schedule = schedule,
           .closed_form = closed_form};
 }

@@ -66,8 +66,8 @@ Program schedule(const CollectiveJob& job) {
   TreePipeline trees;
   trees.team = job.rooted();
   trees.reduces = true;
-  trees.reduce_overlaps = job.options.gamma_overlaps;
-  trees.link_duplex = job.options.link_duplex;
+  trees.reduce_overlaps = job.options.of(folds_beside);
+  trees.link_duplex = job.options.of(duplex_of_links);
   const double first_half_B = std::ceil(job.bytes() / 2);
   auto add = [&](bool to_root) {
     for (int tree = 0; tree < 2; ++tree) {
@@ -106,7 +106,7 @@ Algorithm describe() {
   return {.name = "double_binary_tree",
           .summary = "two complementary trees of blocks, half of the message each",
           .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce},
-          .options = {"duplex", "gamma"},
+          .options = {duplex_of_links, folds_beside},
           .schedule = schedule,
           .closed_form = closed_form,
           .closed_form_note =

@@ -12,13 +12,21 @@
 namespace sgdsim::collective::hierarchical {
 namespace {
 
+const OptionOf<std::string> inside{{"inner", "ALGORITHM", "hierarchical: inside a group"}, "ring"};
+const OptionOf<std::string> across{{"outer", "ALGORITHM", "hierarchical: across groups"}, "ring"};
+constexpr FlagOption by_leader{
+    {"hierarchical", "sharded|leader", "all members of a group talk outside, or one"}};
+constexpr OptionOf<int> ranks_in_group{
+    {"group", "N", "hierarchical: ranks per group; default: the GPUs of a node"}};
+
 struct Part {
   const Algorithm* algorithm;
   CollectiveJob job;
 };
 
 int group_size(const CollectiveJob& job) {
-  const int group = job.options.group > 0 ? job.options.group : job.workers_per_node;
+  const int given = job.options.of(ranks_in_group);
+  const int group = given > 0 ? given : job.workers_per_node;
   if (group < 1 || job.size() % group != 0)
     throw InputError("", "hierarchical needs ranks in whole groups: " + std::to_string(job.size()) +
                              " ranks do not divide into groups of " + std::to_string(group));
@@ -38,7 +46,7 @@ const Algorithm& offering(Operation operation, const Algorithm& part) {
 }
 
 bool is_sharded(const CollectiveJob& job, const Algorithm& inner) {
-  return !job.options.hierarchical_by_leader && inner.offers(Operation::reduce_scatter) &&
+  return !job.options.of(by_leader) && inner.offers(Operation::reduce_scatter) &&
          inner.offers(Operation::allgather);
 }
 
@@ -47,8 +55,8 @@ class Parts {
   explicit Parts(const CollectiveJob& job)
       : job_(job),
         group_(group_size(job)),
-        inner_(part_named(job.options.inner, "inner")),
-        outer_(part_named(job.options.outer, "outer")),
+        inner_(part_named(job.options.of(inside), "inner")),
+        outer_(part_named(job.options.of(across), "outer")),
         root_(job.root.value_or(0)) {}
 
   std::vector<Part> list() const {
@@ -132,10 +140,13 @@ Algorithm describe() {
           .summary = "one algorithm inside the nodes, another across them",
           .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce,
                          Operation::reduce_scatter, Operation::allgather},
-          .options = {"inner", "outer", "group", "hierarchical"},
+          .options = {inside, across, by_leader, ranks_in_group},
           .schedule = schedule,
           .closed_form = closed_form,
-          .takes_block = true};
+          .takes_block = true,
+          .parts = [](const CollectiveOptions& options) {
+            return std::vector{options.of(inside), options.of(across)};
+          }};
 }
 
 }  // namespace sgdsim::collective::hierarchical

@@ -16,8 +16,16 @@
 namespace sgdsim::collective::lp {
 namespace {
 
+constexpr FlagOption sequential{
+    {"lp_allreduce", "overlapped|sequential", "finished blocks are sent back at once, or after"}};
+constexpr FlagOption broadcast_first{
+    {"lp_arbitration", "reduce-first|broadcast-first", "who wins a port (duplex=port)"}};
+constexpr FlagOption root_first{{"lp_root", "last|first", "the chain's end that holds the result"}};
+constexpr FlagOption streams{
+    {"lp_drain", "on|off", "the chain empties between messages, or they stream"}};
+
 int root_of(const CollectiveJob& job) {
-  return job.root.value_or(job.options.lp_root_first ? 0 : job.size() - 1);
+  return job.root.value_or(job.options.of(root_first) ? 0 : job.size() - 1);
 }
 
 // Never more than a million blocks: the rest of the gain is below (P - 2) / 2^20 of the time. Where
@@ -35,13 +43,13 @@ struct BlockCost {
   BlockCost(const CollectiveJob& job, const PairCost& cost)
       : startups(job.wire() ? 0 : static_cast<double>(cost.latency.ps())),
         rate(cost.per_byte.ps()),
-        filled(job.options.lp_paper_steps ? job.size() - 1 : job.size() - 2) {
+        filled(job.options.of(paper_steps) ? job.size() - 1 : job.size() - 2) {
     const double beta = rate;
     const double gamma = cost.reduce.ps();
     if (job.operation == Operation::reduce) rate = beta + gamma;
     if (job.operation != Operation::allreduce) return;
     rate = 2 * beta + gamma;
-    if (job.options.lp_allreduce_overlaps && job.options.link_duplex)
+    if (!job.options.of(sequential) && job.options.of(duplex_of_links))
       filled = job.size() - 1 - (beta + gamma) / rate;  // (P-1)(tau_r + tau_c) + (m-1) tau_r
     else
       startups *= 2;
@@ -91,7 +99,7 @@ std::vector<BlockRun> blocks_of(const CollectiveJob& job) {
     if (n > full * block_B) runs.push_back({n - full * block_B, 1});
   };
   cut(job.bytes());
-  if (!job.options.lp_drains)
+  if (job.options.of(streams))
     for (const Bytes size : job.following) cut(static_cast<double>(size.count()));
   return runs;
 }
@@ -102,9 +110,9 @@ TreeFlow chain(const CollectiveJob& job, bool to_root) {
   TreeFlow flow;
   const int size = job.size();
   flow.parents.assign(static_cast<std::size_t>(size), -1);
-  const bool root_first = job.options.lp_root_first;
+  const bool is_first = job.options.of(root_first);
   for (int v = 1; v < size; ++v)
-    flow.parents[static_cast<std::size_t>(v)] = root_first ? v - 1 : (v + 1) % size;
+    flow.parents[static_cast<std::size_t>(v)] = is_first ? v - 1 : (v + 1) % size;
   flow.to_root = to_root;
   flow.blocks = blocks_of(job);
   return flow;
@@ -115,8 +123,8 @@ TreePipeline pipeline(const CollectiveJob& job) {
   line.team = job.team;
   line.team.root = root_of(job);
   line.reduces = true;
-  line.reduce_overlaps = job.options.gamma_overlaps;
-  line.link_duplex = job.options.link_duplex;
+  line.reduce_overlaps = job.options.of(folds_beside);
+  line.link_duplex = job.options.of(duplex_of_links);
   return line;
 }
 
@@ -127,11 +135,11 @@ Program schedule(const CollectiveJob& job) {
   broadcast.flows = {chain(job, false)};
   if (job.operation == Operation::reduce) return Program().then(reduce);
   if (job.operation == Operation::broadcast) return Program().then(broadcast);
-  if (!job.options.lp_allreduce_overlaps) return Program().then(reduce).then(broadcast);
+  if (job.options.of(sequential)) return Program().then(reduce).then(broadcast);
   TreePipeline both = pipeline(job);
   both.flows = {chain(job, true), chain(job, false)};
-  both.flows[0].priority_class = job.options.lp_broadcast_first ? 1 : 0;
-  both.flows[1].priority_class = job.options.lp_broadcast_first ? 0 : 1;
+  both.flows[0].priority_class = job.options.of(broadcast_first) ? 1 : 0;
+  both.flows[1].priority_class = job.options.of(broadcast_first) ? 0 : 1;
   both.flows[1].released_by = 0;
   return Program().then(both);
 }
@@ -194,7 +202,8 @@ Duration paper_form(const Stages& stages, const CollectiveJob& job) {
 }
 
 std::optional<Duration> reduce_form(const Stages& stages, const CollectiveJob& job) {
-  if (!job.options.gamma_overlaps) return filled(stages, [&](double b) { return stages.both(b); });
+  if (!job.options.of(folds_beside))
+    return filled(stages, [&](double b) { return stages.both(b); });
   if (!stages.equal()) return std::nullopt;
   const double b = stages.block_B();
   return stages.both(b) * (job.size() - 1) +
@@ -208,12 +217,12 @@ std::optional<Duration> overlapped_form(const Stages& stages, const CollectiveJo
   const Duration transfer = stages.transfer(b);
   const Duration way = (stages.both(b) + transfer) * hops + 2 * stages.flights();
   // Two members use each port for one flow only, as if every link were a resource of its own.
-  if (job.options.link_duplex || job.size() == 2) {
+  if (job.options.of(duplex_of_links) || job.size() == 2) {
     const Duration step =
-        job.options.gamma_overlaps ? std::max(transfer, job.fold(b)) : stages.both(b);
+        job.options.of(folds_beside) ? std::max(transfer, job.fold(b)) : stages.both(b);
     return way + step * (stages.count() - 1);
   }
-  const bool known = job.fold(b) == Duration() && !job.options.lp_broadcast_first && !job.wire() &&
+  const bool known = job.fold(b) == Duration() && !job.options.of(broadcast_first) && !job.wire() &&
                      stages.count() >= 2;
   if (!known) return std::nullopt;
   return transfer * (2 * (job.size() + stages.count() - 2) - 1);
@@ -221,15 +230,15 @@ std::optional<Duration> overlapped_form(const Stages& stages, const CollectiveJo
 
 std::optional<Duration> closed_form(const CollectiveJob& job) {
   const Stages stages{blocks_of(job), job};
-  if (job.options.lp_paper_steps) {  // for one message; streams of several have the other form
+  if (job.options.of(paper_steps)) {  // for one message; streams of several have the other form
     if (job.wire() || !job.following.empty() ||
-        (job.operation != Operation::broadcast && job.options.gamma_overlaps))
+        (job.operation != Operation::broadcast && job.options.of(folds_beside)))
       return std::nullopt;
     return paper_form(stages, job);
   }
   const auto broadcast = filled(stages, [&](double b) { return stages.transfer(b); });
   if (job.operation == Operation::broadcast) return broadcast;
-  if (job.operation == Operation::allreduce && job.options.lp_allreduce_overlaps)
+  if (job.operation == Operation::allreduce && !job.options.of(sequential))
     return overlapped_form(stages, job);
   const auto reduce = reduce_form(stages, job);
   if (job.operation == Operation::reduce || !reduce) return reduce;
@@ -242,11 +251,12 @@ Algorithm describe() {
   return {.name = "lp",
           .summary = "linear pipeline of blocks along a chain; cost independent of P when long",
           .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce},
-          .options = {"duplex", "gamma", "lp_steps", "lp_allreduce", "lp_arbitration", "lp_root",
-                      "lp_drain"},
+          .options = {duplex_of_links, folds_beside, paper_steps, sequential, broadcast_first,
+                      root_first, streams},
           .schedule = schedule,
           .closed_form = closed_form,
-          .takes_block = true};
+          .takes_block = true,
+          .streams = [](const CollectiveOptions& options) { return options.of(streams); }};
 }
 
 }  // namespace sgdsim::collective::lp

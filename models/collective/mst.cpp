@@ -11,6 +11,9 @@
 namespace sgdsim::collective::mst {
 namespace {
 
+constexpr FlagOption eager{
+    {"mst_reduce", "rendezvous|eager", "children one by one, or into private buffers"}};
+
 Phase down(const CollectiveJob& job) {
   return job.phase(Talk::tree_down, Load::whole, log2_up(job.size()));
 }
@@ -18,7 +21,7 @@ Phase down(const CollectiveJob& job) {
 Phase up(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::tree_up, Load::whole, log2_up(job.size()));
   phase.folds = true;
-  phase.handshake = job.options.mst_eager ? Handshake::eager : Handshake::rendezvous;
+  phase.handshake = job.options.of(eager) ? Handshake::eager : Handshake::rendezvous;
   return phase;
 }
 
@@ -66,7 +69,7 @@ Duration subtree_time(const CollectiveJob& job, int size, const std::vector<Dura
     const int rest = size - (1 << level);
     const Duration child =
         rest >= 1 << level ? full[static_cast<std::size_t>(level)] : subtree_time(job, rest, full);
-    if (job.options.mst_eager) {
+    if (job.options.of(eager)) {
       in_port = std::max(child + flight, in_port) + transit;
       done = std::max(done, in_port) + fold;
     } else {
@@ -79,7 +82,7 @@ Duration subtree_time(const CollectiveJob& job, int size, const std::vector<Dura
 Duration reduce_time(const CollectiveJob& job, int size) {
   const int levels = log2_up(size);
   // At rendezvous, with alpha at the ports, no child is later than the one before is folded.
-  if (!job.wire() && !job.options.mst_eager)
+  if (!job.wire() && !job.options.of(eager))
     return levels * (job.message(job.bytes()) + job.fold(job.bytes()));
   std::vector<Duration> full;
   for (int level = 0; level < levels; ++level) full.push_back(subtree_time(job, 1 << level, full));
@@ -103,7 +106,7 @@ Algorithm describe() {
   return {.name = "mst",
           .summary = "binomial tree, the whole message on every edge",
           .operations = {Operation::broadcast, Operation::reduce, Operation::allreduce},
-          .options = {"mst_reduce"},
+          .options = {eager},
           .schedule = schedule,
           .closed_form = closed_form};
 }

@@ -1,10 +1,8 @@
-// The option table. A closed set of values is a list of pairs {text, what it sets}.
+// The general options, and how the values of any option are read.
 #include "models/collective/options.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <functional>
 
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -16,16 +14,19 @@ namespace {
 
 using Setter = void (*)(CollectiveOptions&, const std::string& value, const std::string& where);
 
-struct Row {
+// Of every algorithm.
+struct General {
   OptionKey key;
   Setter set;
 };
 
-// Sets `flag` to whether the second of the two accepted values was given.
-void choose(bool& flag, const std::string& value, const std::string& no, const std::string& yes,
-            const std::string& where) {
+// Whether the second of "no|yes" was given.
+bool is_second(std::string_view values, const std::string& value, const std::string& where) {
+  const std::size_t bar = values.find('|');
+  const std::string no(values.substr(0, bar));
+  const std::string yes(values.substr(bar + 1));
   if (value != no && value != yes) throw InputError(where, unknown_name("value", value, {no, yes}));
-  flag = value == yes;
+  return value == yes;
 }
 
 int whole_number(std::string_view text, const std::string& where) {
@@ -46,21 +47,16 @@ std::vector<int> dimensions(std::string_view text, const std::string& where) {
   }
 }
 
-#define SGDSIM_FLAG(field, no, yes)                                      \
-  [](CollectiveOptions& o, const std::string& v, const std::string& w) { \
-    choose(o.field, v, no, yes, w);                                      \
-  }
-
-const std::vector<Row>& rows() {
-  static const std::vector<Row> table = {
+const std::vector<General>& general_options() {
+  static const std::vector<General> table = {
       {{"alpha", "port|wire", "alpha occupies both ports, or is flight time"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
-         bool wire = false;
-         choose(wire, v, "port", "wire", w);
-         o.alpha = wire ? AlphaRule::wire : AlphaRule::port;
+         o.alpha = is_second("port|wire", v, w) ? AlphaRule::wire : AlphaRule::port;
        }},
       {{"ports", "turns|shared", "messages in progress take turns at a port, or share it"},
-       SGDSIM_FLAG(shares_ports, "turns", "shared")},
+       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
+         o.shares_ports = is_second("turns|shared", v, w);
+       }},
       {{"send_buffer", "SIZE", "ports=shared: what a sender can hand over of each message"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.send_buffer = parse_bytes(v, w);
@@ -71,75 +67,33 @@ const std::vector<Row>& rows() {
          o.routing = routing_named(v, w);
        }},
       {{"chunks", "whole|fractional", "chunks of whole bytes, or of exactly n/P"},
-       SGDSIM_FLAG(fractional_chunks, "whole", "fractional")},
-      {{"duplex", "port|link", "one port per direction, or every directed link by itself"},
-       SGDSIM_FLAG(link_duplex, "port", "link")},
-      {{"gamma", "serial|overlap", "a fold extends the stage, or has an engine of its own"},
-       SGDSIM_FLAG(gamma_overlaps, "serial", "overlap")},
-      {{"lp_steps", "exact|paper", "P-2+m steps, or the paper's P-1+n/b (closed form only)"},
-       SGDSIM_FLAG(lp_paper_steps, "exact", "paper")},
-      {{"lp_allreduce", "overlapped|sequential", "finished blocks are sent back at once, or after"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
-         bool sequential = false;
-         choose(sequential, v, "overlapped", "sequential", w);
-         o.lp_allreduce_overlaps = !sequential;
-       }},
-      {{"lp_arbitration", "reduce-first|broadcast-first", "who wins a port (duplex=port)"},
-       SGDSIM_FLAG(lp_broadcast_first, "reduce-first", "broadcast-first")},
-      {{"lp_root", "last|first", "the chain's end that holds the result"},
-       SGDSIM_FLAG(lp_root_first, "last", "first")},
-      {{"lp_drain", "on|off", "the chain empties between messages, or they stream"},
-       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
-         bool off = false;
-         choose(off, v, "on", "off", w);
-         o.lp_drains = !off;
-       }},
-      {{"mst_reduce", "rendezvous|eager", "children one by one, or into private buffers"},
-       SGDSIM_FLAG(mst_eager, "rendezvous", "eager")},
-      {{"be_allgather", "ring|recursive-doubling", "the second half of a broadcast"},
-       SGDSIM_FLAG(be_recursive_doubling, "ring", "recursive-doubling")},
-      {{"be_barrier", "on|off", "the all-gather waits for the whole scatter, or for neighbours"},
-       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
-         bool off = false;
-         choose(off, v, "on", "off", w);
-         o.be_barrier = !off;
-       }},
-      {{"inner", "ALGORITHM", "hierarchical: inside a group"},
-       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
-         o.inner = algorithm_named(v, w).name;
-       }},
-      {{"outer", "ALGORITHM", "hierarchical: across groups"},
-       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
-         o.outer = algorithm_named(v, w).name;
-       }},
-      {{"hierarchical", "sharded|leader", "all members of a group talk outside, or one"},
-       SGDSIM_FLAG(hierarchical_by_leader, "sharded", "leader")},
-      {{"group", "N", "hierarchical: ranks per group; default: the GPUs of a node"},
-       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
-         o.group = whole_number(v, w);
-       }},
-      {{"direct", "rounds|at_once", "one message after another, or all pairs at the same time"},
-       SGDSIM_FLAG(direct_at_once, "rounds", "at_once")},
-      {{"dims", "AxB[xC]", "torus_ring: ranks per dimension; default: the cluster's"},
-       [](CollectiveOptions& o, const std::string& v, const std::string& w) {
-         o.dims = dimensions(v, w);
+         o.fractional_chunks = is_second("whole|fractional", v, w);
        }},
   };
   return table;
 }
-#undef SGDSIM_FLAG
 
-// Those that concern every algorithm.
-constexpr std::array<std::string_view, 5> general_options = {"alpha", "ports", "send_buffer",
-                                                             "routing", "chunks"};
-
-bool is_general(const std::string& key) {
-  return std::find(general_options.begin(), general_options.end(), key) != general_options.end();
+// The type of an option says how its values are read.
+OptionValue value_of(const AlgorithmOption& option, const std::string& text,
+                     const std::string& where) {
+  if (std::holds_alternative<bool>(option.otherwise))
+    return is_second(option.key.values, text, where);
+  if (std::holds_alternative<int>(option.otherwise)) return whole_number(text, where);
+  if (std::holds_alternative<std::string>(option.otherwise))
+    return std::string(algorithm_named(text, where).name);
+  return dimensions(text, where);
 }
 
-bool reads(const Algorithm& algorithm, const std::string& key) {
-  return std::find(algorithm.options.begin(), algorithm.options.end(), key) !=
-         algorithm.options.end();
+const AlgorithmOption* option_of(const Algorithm& algorithm, const std::string& key) {
+  for (const AlgorithmOption& option : algorithm.options)
+    if (option.key.name == key) return &option;
+  return nullptr;
+}
+
+bool is_general(const std::string& key) {
+  return std::any_of(general_options().begin(), general_options().end(),
+                     [&](const General& option) { return option.key.name == key; });
 }
 
 }  // namespace
@@ -147,7 +101,12 @@ bool reads(const Algorithm& algorithm, const std::string& key) {
 const std::vector<OptionKey>& option_keys() {
   static const std::vector<OptionKey> keys = [] {
     std::vector<OptionKey> list;
-    for (const Row& row : rows()) list.push_back(row.key);
+    for (const General& option : general_options()) list.push_back(option.key);
+    for (const Algorithm& algorithm : algorithms())
+      for (const AlgorithmOption& option : algorithm.options)
+        if (std::none_of(list.begin(), list.end(),
+                         [&](const OptionKey& one) { return one.name == option.key.name; }))
+          list.push_back(option.key);
     return list;
   }();
   return keys;
@@ -155,27 +114,30 @@ const std::vector<OptionKey>& option_keys() {
 
 void set_option(CollectiveOptions& options, const std::string& key, const std::string& value,
                 const std::string& where) {
-  std::vector<std::string> known;
   const std::string place = where + " " + key;
-  for (const Row& row : rows()) {
-    if (row.key.name == key) return row.set(options, value, place);
-    known.emplace_back(row.key.name);
-  }
+  for (const General& option : general_options())
+    if (option.key.name == key) return option.set(options, value, place);
+  for (const Algorithm& algorithm : algorithms())
+    if (const AlgorithmOption* option = option_of(algorithm, key))
+      return options.own.set(*option, value_of(*option, value, place));
+  std::vector<std::string> known;
+  for (const OptionKey& option : option_keys()) known.emplace_back(option.name);
   throw InputError(where, unknown_name("option", key, known));
 }
 
 void check_option_applies(const Algorithm& algorithm, const CollectiveOptions& options,
                           const std::string& key, const std::string& where) {
-  if (key == "send_buffer" && !options.shares_ports && !options.direct_at_once)
+  if (key == "send_buffer" && !options.shares_ports && !options.of(sends_at_once))
     throw InputError(where, "option send_buffer has no effect without ports=shared");
-  if (is_general(key) || reads(algorithm, key)) return;
-  if (algorithm.name == "hierarchical" && (reads(algorithm_named(options.inner, where), key) ||
-                                           reads(algorithm_named(options.outer, where), key)))
-    return;
-  std::vector<std::string> known(std::begin(general_options), std::end(general_options));
-  for (const std::string_view option : algorithm.options) known.emplace_back(option);
+  if (is_general(key) || option_of(algorithm, key) != nullptr) return;
+  if (algorithm.parts != nullptr)
+    for (const std::string& part : algorithm.parts(options))
+      if (option_of(algorithm_named(part, where), key) != nullptr) return;
   std::string list;
-  for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+  for (const General& option : general_options())
+    list += (list.empty() ? "" : ", ") + std::string(option.key.name);
+  for (const AlgorithmOption& option : algorithm.options)
+    list += ", " + std::string(option.key.name);
   throw InputError(where, "option " + key + " has no effect on " + std::string(algorithm.name) +
                               "; its options: " + list);
 }

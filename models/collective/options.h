@@ -1,4 +1,4 @@
-// `--option key=value` and the "options" object of files: one table of keys and values.
+// `--option key=value` and the "options" object of files.
 #pragma once
 
 #include <string>
@@ -9,11 +9,7 @@
 
 namespace sgdsim {
 
-struct OptionKey {
-  std::string_view name;
-  std::string_view values;  // for people: "port|link"
-  std::string_view meaning;
-};
+// The general ones, and those of all algorithms.
 const std::vector<OptionKey>& option_keys();
 
 // Sets one option; errors list the known keys, or the accepted values.

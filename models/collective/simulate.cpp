@@ -57,7 +57,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   CollectiveAnswer answer;
   answer.algorithm = algorithm.name;
   answer.fidelity = question.fidelity;
-  check_sharing(question.fidelity, job.options);
+  check_fidelity(question.fidelity, job.options);
   if (!is_on_wires(question.fidelity)) answer.warnings = cluster.notes;
   if (std::string why = beyond_valid(program, cluster); !why.empty())
     answer.warnings.push_back(std::move(why));
@@ -84,12 +84,11 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   }
   std::unique_ptr<Resources> wires;
   if (is_on_wires(question.fidelity)) wires = wires_of(cluster, job.options, question.jitter.seed);
-  if (job.options.lp_paper_steps)
-    throw InputError("", "lp_steps=paper is a formula, not a schedule; use --fidelity closed_form");
   PlayOptions options = to_play(question.options);
   options.jitter = question.jitter;
   options.path = question.path;
   options.resources = wires.get();
+  options.stopper = question.stopper;
   if (question.fidelity == Fidelity::packet) options.carrier = question.carrier;
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
@@ -137,7 +136,9 @@ Fidelity fidelity_named(const std::string& name, const std::string& where) {
   return named_in(fidelities, "fidelity", name, where);
 }
 
-void check_sharing(Fidelity fidelity, const CollectiveOptions& options) {
+void check_fidelity(Fidelity fidelity, const CollectiveOptions& options) {
+  if (fidelity != Fidelity::closed_form && options.of(paper_steps))
+    throw InputError("", "lp_steps=paper is a formula, not a schedule; use --fidelity closed_form");
   if (fidelity != Fidelity::flow && options.routing != Routing::by_destination)
     throw InputError("", "option routing has no effect without fidelity flow");
   if (is_on_wires(fidelity) && options.shares_ports)

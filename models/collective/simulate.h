@@ -18,7 +18,7 @@ std::string_view name_of(Fidelity fidelity);
 Fidelity fidelity_named(const std::string& name, const std::string& where);
 
 // InputError if an option has no effect at this fidelity.
-void check_sharing(Fidelity fidelity, const CollectiveOptions& options);
+void check_fidelity(Fidelity fidelity, const CollectiveOptions& options);
 // What messages share at fidelity flow.
 std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,
                                     uint64_t seed);
@@ -35,6 +35,7 @@ struct CollectiveQuestion {
   PathChoice path = PathChoice::fastest;
   MessageJitter jitter;
   std::vector<Time> starts;  // per worker; empty: all at 0
+  Stopper* stopper = nullptr;
 };
 
 struct Candidate {

@@ -9,8 +9,12 @@
 namespace sgdsim::collective::torus_ring {
 namespace {
 
+const OptionOf<std::vector<int>> dimensions_given{
+    {"dims", "AxB[xC]", "torus_ring: ranks per dimension; default: the cluster's"}};
+
 std::vector<int> dimensions(const CollectiveJob& job) {
-  const std::vector<int>& dims = job.options.dims.empty() ? job.grid : job.options.dims;
+  std::vector<int> dims = job.options.of(dimensions_given);
+  if (dims.empty()) dims = job.grid;
   if (dims.empty())
     throw InputError("", "torus_ring needs the option dims=AxB[xC], or a torus cluster");
   int64_t product = 1;
@@ -75,7 +79,7 @@ Algorithm describe() {
   return {.name = "torus_ring",
           .summary = "rings along each dimension of a torus, one after another",
           .operations = {Operation::allreduce, Operation::reduce_scatter, Operation::allgather},
-          .options = {"dims"},
+          .options = {dimensions_given},
           .schedule = schedule,
           .closed_form = closed_form};
 }

@@ -49,6 +49,8 @@ StepResult by_formula(const StepQuestion& question, int bound) {
     if (limit > Duration()) rate = std::min(rate, workers / static_cast<double>(limit.ps()));
   StepResult result;
   const Duration iteration = Duration::nearest_ps(workers / rate);
+  count(question.stopper, Time() + iteration * question.iterations,
+        factors.size() * static_cast<uint64_t>(question.iterations));
   result.iterations.assign(static_cast<std::size_t>(question.iterations), iteration);
   Account account;
   account.parts.forward = scaled(trace.forward(), factor);
@@ -75,6 +77,7 @@ StepResult at_ports(const StepQuestion& question, int bound) {
   workers.begin();
   while (!workers.is_over()) {
     const auto event = agenda.pop();
+    count(question.stopper, event.time);
     workers.happen(event.payload, event.time);
   }
   return workers.result();

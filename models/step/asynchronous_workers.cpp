@@ -141,7 +141,7 @@ void AsynchronousWorkers::compute(int worker, Time now) {
   for (const Duration forward : my.work.forward) one.forward += forward;
   for (const Duration backward : my.work.backward) one.backward += backward;
   one.compression = scaled(cycle_.encoded.compress + cycle_.encoded.decompress, my.work.factor);
-  if (question_.pause) question_.pause();
+  look(question_.stopper);
   my.started = now;
   my.computed = now + one.forward + one.backward + one.compression;
   my.is_computing = true;

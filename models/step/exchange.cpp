@@ -58,6 +58,7 @@ Played Exchange::collective(const MessageCost& cost, const Transfer& transfer, C
   const Prepared& one = prepared(cost, transfer);
   PlayOptions options = to_play(cost.job().options);
   options.resources = wires_;
+  options.stopper = stopper_;
   return sgdsim::play(one.program, one.network ? *one.network : *network_, options,
                       std::move(starts));
 }
@@ -73,8 +74,7 @@ Played Exchange::push_and_pull(const MessageCost& cost, const Transfer& transfer
 
 std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
                                                    const std::vector<Encoded>& encoded,
-                                                   const std::vector<Clocks>& ready, int at_once,
-                                                   const std::function<void()>& pause) {
+                                                   const std::vector<Clocks>& ready, int at_once) {
   const auto workers = static_cast<std::size_t>(network_->workers());
   std::vector<Call> calls(encoded.size());
   for (std::size_t i = 0; i < encoded.size(); ++i) {
@@ -94,7 +94,7 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
                            .jitter = {},
                            .send_buffer_B = static_cast<double>(options.send_buffer.count()),
                            .at_once = at_once,
-                           .pause = pause}))
+                           .stopper = stopper_}))
     times.push_back({std::move(one.starts), std::move(one.ends)});
   return times;
 }

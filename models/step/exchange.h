@@ -23,8 +23,8 @@ struct JoinedTransfers {
 class Exchange {
  public:
   // `wires`: what messages share; null: they have the network to themselves, or share ports.
-  explicit Exchange(const Network& network, Resources* wires = nullptr)
-      : network_(&network), wires_(wires) {}
+  explicit Exchange(const Network& network, Resources* wires = nullptr, Stopper* stopper = nullptr)
+      : network_(&network), wires_(wires), stopper_(stopper) {}
 
   // When each worker has the result, given when each is ready. A single start stands for all
   // workers, and so does a single end. Where the cost is a constant or a curve, a message takes it
@@ -35,8 +35,7 @@ class Exchange {
   // For costs of algorithms.
   std::vector<ExchangeTimes> play_together(const MessageCost& cost,
                                            const std::vector<Encoded>& encoded,
-                                           const std::vector<Clocks>& ready, int at_once,
-                                           const std::function<void()>& pause);
+                                           const std::vector<Clocks>& ready, int at_once);
 
   // For somebody else to play. InputError if transfers fold differently.
   JoinedTransfers joined(const MessageCost& cost, const Encoded& encoded);
@@ -69,6 +68,7 @@ class Exchange {
 
   const Network* network_;
   Resources* wires_;
+  Stopper* stopper_;
   std::map<Key, Prepared> programs_;
   std::map<JoinedKey, Program> joined_;  // of two transfers
 };

@@ -132,6 +132,7 @@ class JobsInTime::Player {
   void prepare(const TrainingJob& training);
   void prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule);
   void go_on();
+  Time next_event();
   static double times_in(const JobInPlay& job, int iteration) {
     return 2.0 * job.workers() * static_cast<double>(job.step->messages_in(iteration));
   }
@@ -172,13 +173,11 @@ class JobsInTime::Player {
   std::map<std::size_t, std::unique_ptr<AsynchronousWorkers>> asynchronous_;  // by their jobs
   std::vector<AsynchronousWorkers*> by_worker_;                               // of all of them
   double kept_ = 0;                                                           // times
-  uint64_t moment_ = 0;
   Time end_;
 };
 
 // One moment.
 void JobsInTime::Player::go_on() {
-  if (moment_++ % 4096 == 0 && question_.pause) question_.pause();
   if (agenda_.empty()) {
     std::vector<Parcel> stranded;
     stranded = carrier_->stranded();
@@ -188,12 +187,18 @@ void JobsInTime::Player::go_on() {
     });
     throw NetworkStuck(std::move(stranded));
   }
-  const auto first = agenda_.pop();
-  happen(first.payload, first.time);
+  const Time now = next_event();
   do {
-    while (agenda_.another_now()) happen(agenda_.pop().payload, first.time);
-  } while (commit_urgent(first.time));
-  carrier_->settle(first.time);
+    while (agenda_.another_now()) next_event();
+  } while (commit_urgent(now));
+  carrier_->settle(now);
+}
+
+Time JobsInTime::Player::next_event() {
+  const auto event = agenda_.pop();
+  count(question_.stopper, event.time);
+  happen(event.payload, event.time);
+  return event.time;
 }
 
 JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteration) {

@@ -39,7 +39,7 @@ struct JobsQuestion {
   LinkWatch* watch = nullptr;  // hears how much of its wires is in use
   std::span<const PlainFlow> traffic = {};
   std::span<const WireChange> changes = {};
-  std::function<void()> pause = {};
+  Stopper* stopper = nullptr;
 };
 
 // Message by message; times count from the start of the job.

@@ -47,7 +47,7 @@ JobsQuestion alone_on_wires(const StepQuestion& question) {
           .network = &cluster.network,
           .wires = question.wires.get(),
           .carrier = question.carrier,
-          .pause = question.pause};
+          .stopper = question.stopper};
 }
 
 }  // namespace sgdsim

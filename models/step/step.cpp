@@ -58,7 +58,7 @@ StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
 }  // namespace
 
 StepResult simulate_step(const StepQuestion& question) {
-  if (question.cost.is_algorithm()) check_sharing(question.fidelity, question.cost.job().options);
+  if (question.cost.is_algorithm()) check_fidelity(question.fidelity, question.cost.job().options);
   if (is_on_wires(question.fidelity) && question.wires == nullptr && !question.played) {
     StepQuestion on_wires = question;
     on_wires.with_servers = cluster_with_servers(question);

@@ -39,9 +39,7 @@ struct StepQuestion {
   // the workers', the cluster with them.
   std::shared_ptr<Resources> wires;
   std::shared_ptr<const Cluster> with_servers;
-  // Called between messages, or iterations where no messages are played. What it throws ends the
-  // simulation.
-  std::function<void()> pause;
+  Stopper* stopper = nullptr;
 };
 
 // At closed form one worker, the slowest, stands for all; at message fidelity every worker has its

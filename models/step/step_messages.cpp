@@ -132,6 +132,7 @@ Clock StepMessages<Clock>::send(std::size_t index, Clock starts, Time ready, Dur
     const ExchangeTime& price = step_.prices.of(index);
     ends += price.after(step_.pipeline == nullptr ? spread : price.spread);
     last_spread_ = price.spread;
+    count(step_.question.stopper, ends);
   } else {
     ends = play(cost_of_sums(), step_.encoded[index], std::move(ends), index);
   }
@@ -144,7 +145,6 @@ Clock StepMessages<Clock>::send(std::size_t index, Clock starts, Time ready, Dur
 template <class Clock>
 Clocks StepMessages<Clock>::play(const MessageCost& cost, const Encoded& encoded, Clocks starts,
                                  std::size_t number) {
-  if (step_.question.pause) step_.question.pause();
   if (step_.played) {
     player_.count(cost, {encoded});
     return std::move(played_[number].ends);
@@ -152,6 +152,7 @@ Clocks StepMessages<Clock>::play(const MessageCost& cost, const Encoded& encoded
   const bool drains = step_.plan.bsp != BspForm::none && step_.plan.bsp_drains;
   if (drains) starts.assign(starts.size(), last_of(starts));
   Clocks ends = player_.play(cost, encoded, std::move(starts));
+  count(step_.question.stopper, last_of(ends));
   if (drains) ends.assign(1, last_of(ends));
   return ends;
 }
@@ -276,8 +277,7 @@ void StepMessages<Clock>::send_on_channels(const Ended& ended) {
   std::vector<ExchangeTimes> played;
   if constexpr (!one_for_all)
     if (meets_at_ports())
-      played = player_.play_together(*step_.cost, step_.encoded, entered_, step_.question.channels,
-                                     step_.question.pause);
+      played = player_.play_together(*step_.cost, step_.encoded, entered_, step_.question.channels);
   if (played.empty()) {
     const std::vector<Duration> ends = channels_->ends();
     for (std::size_t i = 0; i < ends.size(); ++i)

@@ -20,7 +20,7 @@ class StepMessages {
   StepMessages(const StepNow& step, StepWorkers<Clock>& workers)
       : step_(step),
         workers_(workers),
-        player_(step.question.cluster->network, step.question.wires.get()) {}
+        player_(step.question.cluster->network, step.question.wires.get(), step.question.stopper) {}
 
   // There is another plan; an iteration that sends something starts.
   void take_plan();

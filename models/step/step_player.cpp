@@ -25,10 +25,15 @@ StepPlayer<Clock>::StepPlayer(const StepQuestion& question, const PipelineRule* 
 
 template <class Clock>
 StepResult StepPlayer<Clock>::run() {
-  if (step_.is_steady(one_for_all))
-    run_steady();
-  else
-    run_each();
+  try {
+    if (step_.is_steady(one_for_all))
+      run_steady();
+    else
+      run_each();
+  } catch (const LimitReached& limit) {
+    throw limit.with(", in iteration " + std::to_string(result_.iterations.size() + 1) + " of " +
+                     std::to_string(question_.iterations) + " after the warm-up");
+  }
   if (causes_) find_reason();
   const Exchange& played = messages_.player();
   result_.messages = std::move(messages_.records());
@@ -83,6 +88,7 @@ void StepPlayer<Clock>::run_steady() {
     result_.mean += alike == question_.iterations ? parts : parts * alike;
     sparsity_.add(step_.prices.sparsity(), alike);
     done += alike;
+    count(question_.stopper, Time() + result_.total());
     if (alike < done && done == question_.iterations) result_.mean = result_.mean / done;
   }
   result_.workers = {result_.mean};
@@ -106,7 +112,7 @@ void StepPlayer<Clock>::run_each() {
 // Draws what layers take, and plans.
 template <class Clock>
 void StepPlayer<Clock>::begin_iteration(int iteration, int measured) {
-  if (question_.pause) question_.pause();
+  look(question_.stopper);
   const PipelineRule* pipeline = step_.pipeline;
   step_.iteration = iteration;
   exchanges_ = pipeline == nullptr || (iteration + 1) % pipeline->every == 0;

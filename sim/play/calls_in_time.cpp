@@ -128,7 +128,7 @@ bool CallsInTime::enter_round(std::size_t c, const Phase& phase, Time now) {
   const int v = phase.team.relative(cursors_[c].worker);
   my.to_send = my.to_get = 0;
   my.fold = Duration();
-  my.folded_until = now;
+  my.folded_until = my.sent = now;
   if (phase.at_once) {
     if (my.round > 0) return false;
     my.round = phase.rounds;  // all of them
@@ -137,7 +137,7 @@ bool CallsInTime::enter_round(std::size_t c, const Phase& phase, Time now) {
       my.to_get += phase.sender(round, v) >= 0 ? 1 : 0;
     }
     for (int round = 0; round < phase.rounds; ++round)
-      if (const int to = phase.receiver(round, v); to >= 0) send(c, phase, round, to, now);
+      if (const int to = phase.receiver(round, v); to >= 0) send(c, phase, v, round, to, now);
     get_early(c, now);
     return my.to_send + my.to_get > 0;
   }
@@ -147,16 +147,17 @@ bool CallsInTime::enter_round(std::size_t c, const Phase& phase, Time now) {
     if (to < 0 && from < 0) continue;
     my.to_send = to >= 0 ? 1 : 0;
     my.to_get = from >= 0 ? 1 : 0;
-    if (to >= 0) send(c, phase, my.round, to, now);
+    if (to >= 0) send(c, phase, v, my.round, to, now);
     get_early(c, now);
+    if (from < 0 && my.to_send == 0) leave(c, now);
     return true;
   }
   return false;
 }
 
-void CallsInTime::send(std::size_t c, const Phase& phase, int round, int receiver, Time now) {
+void CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int receiver,
+                       Time now) {
   const auto me = cursors_[c].worker;
-  const int v = phase.team.relative(me);
   const int to = phase.team.colleague(me, v, receiver);
   const CallInPlay& call = call_of(c);
   Parcel what{.from = call.place_of(me),
@@ -165,23 +166,32 @@ void CallsInTime::send(std::size_t c, const Phase& phase, int round, int receive
               .leg = {},
               .waits_for_receiver = phase.handshake == Handshake::rendezvous,
               .freight = call.freight};
-  what.leg = Wires(*call.network, carrier_.alpha_of_legs()).leg(me, to, what.size_B, phase.folds);
+  Wires wires(*call.network, alpha_);
+  const bool is_offered = what.waits_for_receiver || takes_at_receiver_;
+  if (takes_at_receiver_ && !call.network->shared_ways().empty())
+    wires = wires.sharing(loads_.try_emplace(&phase, *call.network, phase).first->second.at(round));
+  what.leg = wires.leg(me, to, what.size_B, phase.folds);
   if (jitter_.on())
     what.leg = Wires::scaled(
         what.leg, jitter_.factor(static_cast<uint64_t>(cursors_[c].stage) + 1,
                                  static_cast<uint64_t>(round), static_cast<uint64_t>(me)));
+  if (takes_at_receiver_ && !what.waits_for_receiver) {
+    what.tells_when_free = false;
+    cursors_[c].sent = now + what.leg.out_busy;
+    --cursors_[c].to_send;
+  }
   const uint32_t message = carrier_.send(what, now);
   if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
   const std::size_t theirs = cursor_of(cursors_[c].call, to);
   on_the_way_[message] = {
       c, theirs, -1, cursors_[c].stage, round, what.leg.fold, what.waits_for_receiver};
-  if (!what.waits_for_receiver) return;
+  if (!is_offered) return;
   Cursor& their = cursors_[theirs];
   const Time told = now + carrier_.notice(what.leg);
   const bool is_there = their.stage == cursors_[c].stage && their.to_get > 0 &&
                         (phase.at_once || their.round == round);
   if (is_there)
-    carrier_.want(message, told);
+    be_there(theirs, message, told);
   else
     their.early.push_back({cursors_[c].stage, round, {}, true, message, told});
 }
@@ -195,16 +205,29 @@ void CallsInTime::get_early(std::size_t c, Time now) {
   const auto is_due = [&](const Early& one) {
     return one.stage == stage && (any_round || one.round == round);
   };
-  const auto due = std::stable_partition(my.early.begin(), my.early.end(),
-                                         [&](const Early& one) { return !is_due(one); });
-  const std::vector<Early> come(due, my.early.end());
-  my.early.erase(due, my.early.end());
-  for (const Early& one : come) {
-    if (one.is_offer)
-      carrier_.want(one.message, std::max(now, one.told));
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < my.early.size(); ++i) {
+    const Early one = my.early[i];
+    if (!is_due(one))
+      my.early[kept++] = one;
+    else if (one.is_offer)
+      be_there(c, one.message, std::max(now, one.told));
     else
       arrive(c, one.stage, one.round, one.fold, now);
   }
+  my.early.resize(kept);
+}
+
+// The receiver of a message that waits for it.
+void CallsInTime::be_there(std::size_t c, uint32_t message, Time now) {
+  if (!takes_at_receiver_) return carrier_.want(message, now);
+  const Time taken = carrier_.take(message, now);
+  const OnTheWay& it = on_the_way_[message];
+  if (it.frees_sender) {
+    --cursors_[it.from].to_send;
+    leave_if_done(it.from, taken);
+  }
+  arrive(c, it.stage, it.round, it.fold, taken);
 }
 
 void CallsInTime::arrive(std::size_t c, int stage, int round, Duration fold, Time now) {
@@ -228,11 +251,15 @@ void CallsInTime::arrive(std::size_t c, int stage, int round, Duration fold, Tim
 }
 
 void CallsInTime::leave_if_done(std::size_t c, Time now) {
+  if (cursors_[c].to_send == 0 && cursors_[c].to_get == 0) leave(c, now);
+}
+
+void CallsInTime::leave(std::size_t c, Time now) {
   Cursor& my = cursors_[c];
-  if (my.to_send > 0 || my.to_get > 0) return;
   const auto& phase = std::get<Phase>(program(c).stages[place(my.stage)]);
   if (!phase.at_once) ++my.round;
-  plan(on, c, std::max(now + my.fold, my.folded_until));
+  const Time next = std::max(std::max(now, my.sent) + my.fold, my.folded_until);
+  plan(on, c, next);
 }
 
 void CallsInTime::wait_for_all(std::size_t c, const Barrier& barrier, Time now) {

@@ -15,6 +15,7 @@
 
 #include "sim/core/agenda.h"
 #include "sim/net/carrier.h"
+#include "sim/play/sharing.h"
 #include "sim/work/schedule.h"
 #include "sim/work/tree_edges.h"
 
@@ -40,6 +41,7 @@ struct Cursor {
   int to_get = 0;
   Duration fold;      // of what came in this round
   Time folded_until;  // where several messages come in a round
+  Time sent;          // of this round, where that is known before
   std::vector<Early> early;
 };
 
@@ -82,7 +84,12 @@ class CallsInTime {
   using Ended = std::function<void(uint32_t call, int worker, Time now)>;
 
   CallsInTime(Agenda& agenda, Carrier& carrier, const MessageJitter& jitter, Ended ended)
-      : agenda_(agenda), carrier_(carrier), jitter_(jitter), ended_(std::move(ended)) {}
+      : agenda_(agenda),
+        carrier_(carrier),
+        alpha_(carrier.alpha_of_legs()),
+        takes_at_receiver_(carrier.takes_at_receiver()),
+        jitter_(jitter),
+        ended_(std::move(ended)) {}
 
   // A collective of all workers of a network, by its number until all have ended it. `places`:
   // where they are on what is shared; null: worker i is at place i. What it points to must stay
@@ -128,10 +135,13 @@ class CallsInTime {
   void forget(uint32_t call);
   void go_on(std::size_t c, Time now);
   bool enter_round(std::size_t c, const Phase& phase, Time now);
-  void send(std::size_t c, const Phase& phase, int round, int receiver, Time now);
+  // `v`: its relative number.
+  void send(std::size_t c, const Phase& phase, int v, int round, int receiver, Time now);
   void get_early(std::size_t c, Time now);
+  void be_there(std::size_t c, uint32_t message, Time now);
   void arrive(std::size_t c, int stage, int round, Duration fold, Time now);
   void leave_if_done(std::size_t c, Time now);
+  void leave(std::size_t c, Time now);
   void wait_for_all(std::size_t c, const Barrier& barrier, Time now);
 
   // Blocks of pipelines (trees_in_time.cpp).
@@ -146,6 +156,8 @@ class CallsInTime {
 
   Agenda& agenda_;
   Carrier& carrier_;
+  AlphaRule alpha_;
+  bool takes_at_receiver_;  // messages
   MessageJitter jitter_;
   Ended ended_;
   std::vector<CallInPlay> calls_;
@@ -156,6 +168,7 @@ class CallsInTime {
   std::map<std::tuple<std::size_t, int, int>, int> at_barrier_;     // call, stage, first member
   std::map<std::tuple<std::size_t, int, int>, std::size_t> trees_at_;  // likewise
   std::map<const TreePipeline*, TreeEdges> edges_of_;
+  std::map<const Phase*, PhaseLoads> loads_;  // where messages have ports to themselves
   std::vector<TreesInPlay> trees_;
   std::vector<EdgeInPlay> edges_;
 };

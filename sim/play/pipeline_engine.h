@@ -25,8 +25,8 @@ struct BlockTransfer {
   Time end;  // including a fold in series
 };
 
-void play_pipeline_by_events(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                             const MessageJitter& jitter, std::vector<Time>& clocks,
-                             std::vector<BlockTransfer>* log = nullptr);
+void play_trees(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
+                const MessageJitter& jitter, std::vector<Time>& clocks,
+                std::vector<BlockTransfer>* log = nullptr);
 
 }  // namespace sgdsim

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sim/core/error.h"
-#include "sim/play/event_engine.h"
+#include "sim/net/ports.h"
 #include "sim/play/pipeline_engine.h"
 #include "sim/play/play_in_time.h"
 #include "sim/play/quiet.h"
@@ -84,7 +84,15 @@ void wait_for_all(const Team& team, std::vector<Time>& clocks) {
   });
 }
 
-bool needs_events(const Program& program) {
+// A list schedule knows when everybody comes; and eager children's messages take turns at a port
+// of their own. Neither is played in time.
+bool is_played_whole(const Stage& stage) {
+  const auto* phase = std::get_if<Phase>(&stage);
+  return std::holds_alternative<TreePipeline>(stage) ||
+         (phase != nullptr && phase->handshake == Handshake::eager);
+}
+
+bool has_list_schedule(const Program& program) {
   return std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
     const auto* pipeline = std::get_if<TreePipeline>(&stage);
     return pipeline != nullptr && !is_plain_chain(*pipeline);
@@ -146,6 +154,54 @@ void check_length(const TreePipeline& pipeline) {
                              " is too long to play; larger blocks or the closed form are not");
 }
 
+// In order of dependence: a stage as a whole, after the one before.
+void play_stages(const Program& program, const Wires& wires, const PlayOptions& options,
+                 Played& played) {
+  count(options.stopper, played.ends.front(), static_cast<uint64_t>(played.traffic.messages));
+  const bool events = options.path == PathChoice::events;
+  uint64_t number = 0;
+  for (const Stage& stage : program.stages) {
+    ++number;
+    std::visit(Cases{[&](const Phase& phase) {
+                       play_in_rounds(phase, number, wires, options.jitter, played.ends);
+                     },
+                     [&](const TreePipeline& pipeline) {
+                       check_length(pipeline);
+                       const WayLoads loads = loads_of(wires.network(), pipeline);
+                       const Wires shared = loads.empty() ? wires : wires.sharing(loads);
+                       if (events || !is_plain_chain(pipeline))
+                         play_trees(pipeline, number, shared, options.jitter, played.ends);
+                       else
+                         play_chain(pipeline, number, shared, options.jitter, played.ends);
+                     },
+                     [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); },
+                     [&](const Launch& launch) {
+                       for (Time& end : played.ends) end += launch.length;
+                     }},
+               stage);
+    count(options.stopper, played.last_end(), 0);
+  }
+  played.path = has_list_schedule(program) ? PathTaken::events : PathTaken::rounds;
+}
+
+// Message by message.
+Played play_messages(const Program& program, const Network& network, const PlayOptions& options,
+                     std::vector<Time> starts, const MakeCarrier& carrier) {
+  Played played{.ends = {}, .traffic = traffic_of(program, network.workers())};
+  const Call call{&program, &network, std::move(starts), {}};
+  played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
+                                          .resources = options.resources,
+                                          .carrier = carrier,
+                                          .carried_B = carrier ? &played.carried_B : nullptr,
+                                          .jitter = options.jitter,
+                                          .send_buffer_B = options.send_buffer_B,
+                                          .stopper = options.stopper})
+                    .front()
+                    .ends;
+  played.path = PathTaken::events;
+  return played;
+}
+
 }  // namespace
 
 Time Played::last_end() const { return *std::max_element(ends.begin(), ends.end()); }
@@ -155,6 +211,10 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   const Wires wires(network, options.alpha);
   Played played;
   played.traffic = traffic_of(program, network.workers());
+  const auto counted = [&](Played&& whole) {
+    count(options.stopper, whole.last_end(), static_cast<uint64_t>(whole.traffic.messages));
+    return std::move(whole);
+  };
   const bool together = std::all_of(starts.begin(), starts.end(),
                                     [&](Time start) { return start == starts.front(); });
   const bool may_choose =
@@ -167,7 +227,7 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
         (options.resources == nullptr || is_quiet_in_step(program, network, *options.resources))) {
       played.ends = {*end};
       played.path = program.stages.empty() ? PathTaken::none : PathTaken::symmetric;
-      return played;
+      return counted(std::move(played));
     }
   }
   starts.resize(static_cast<std::size_t>(network.workers()));
@@ -176,51 +236,21 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
     if (ends) {
       played.ends = std::move(*ends);
       played.path = PathTaken::rounds;
-      return played;
+      return counted(std::move(played));
     }
   }
   if (options.shares_ports || options.resources != nullptr || has_phase_at_once(program)) {
     if (options.path == PathChoice::rounds)
       throw InputError("", "messages that share ports are not played in rounds");
-    const Call call{&program, &network, std::move(starts), {}};
-    played.ends =
-        play_in_time({&call, 1}, {.alpha = options.alpha,
-                                  .resources = options.resources,
-                                  .carrier = options.carrier,
-                                  .carried_B = options.carrier ? &played.carried_B : nullptr,
-                                  .jitter = options.jitter,
-                                  .send_buffer_B = options.send_buffer_B})
-            .front()
-            .ends;
-    played.path = PathTaken::events;
-    return played;
+    return play_messages(program, network, options, std::move(starts), options.carrier);
   }
+  if (options.path == PathChoice::events &&
+      std::none_of(program.stages.begin(), program.stages.end(), is_played_whole))
+    return play_messages(
+        program, network, options, std::move(starts),
+        [&](Resources&, Agenda&, LinkWatch*) { return std::make_unique<Ports>(options.alpha); });
   played.ends = std::move(starts);
-  const bool events = options.path == PathChoice::events;
-  uint64_t number = 0;
-  for (const Stage& stage : program.stages) {
-    ++number;
-    std::visit(Cases{[&](const Phase& phase) {
-                       (events ? play_by_events : play_in_rounds)(phase, number, wires,
-                                                                  options.jitter, played.ends);
-                     },
-                     [&](const TreePipeline& pipeline) {
-                       check_length(pipeline);
-                       const WayLoads loads = loads_of(network, pipeline);
-                       const Wires shared = loads.empty() ? wires : wires.sharing(loads);
-                       if (events || !is_plain_chain(pipeline))
-                         play_pipeline_by_events(pipeline, number, shared, options.jitter,
-                                                 played.ends);
-                       else
-                         play_chain(pipeline, number, shared, options.jitter, played.ends);
-                     },
-                     [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); },
-                     [&](const Launch& launch) {
-                       for (Time& end : played.ends) end += launch.length;
-                     }},
-               stage);
-  }
-  played.path = events || needs_events(program) ? PathTaken::events : PathTaken::rounds;
+  play_stages(program, wires, options, played);
   return played;
 }
 

@@ -12,14 +12,15 @@
 // Where ports or wires are shared, or a phase sends all its messages at once, a message is taken as
 // it comes, whether or not the receiver is there (play_in_time.h); for the rest, three paths give
 // the answer. `rounds` passes once over the arrays of clocks in each round. `events` plays message
-// by message through an event queue, and serves where ports are contended. `symmetric` lets one
-// worker stand for all when all are alike. The caller does not choose, but a test may.
+// by message in time, over ports that nobody shares (sim/net/ports.h). `symmetric` lets one worker
+// stand for all when all are alike. The caller does not choose, but a test may.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "sim/core/stopper.h"
 #include "sim/net/carrier.h"
 #include "sim/work/schedule.h"
 
@@ -36,6 +37,7 @@ struct PlayOptions {
   double send_buffer_B = 0;        // of each message, where they do
   Resources* resources = nullptr;  // messages in progress share these wires
   MakeCarrier carrier = {};        // as this carries them; none: flows
+  Stopper* stopper = nullptr;
 };
 
 struct Traffic {

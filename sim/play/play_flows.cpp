@@ -24,9 +24,9 @@ class FlowsPlayer {
     traffic_.begin();
     Time now;
     for (; !agenda_.empty() && ended_ < question_.flows.size(); ++played_.events) {
-      if (played_.events % 4096 == 0 && question_.pause) question_.pause();
       const auto event = agenda_.pop();
       now = event.time;
+      count(question_.stopper, now);
       happen(event.payload, now);
       if (!agenda_.another_now()) carrier_->settle(now);
     }

@@ -1,10 +1,10 @@
 // Plays plain flows over what they share, and what happens to wires meanwhile.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
+#include "sim/core/stopper.h"
 #include "sim/play/traffic_in_time.h"
 
 namespace sgdsim {
@@ -18,7 +18,7 @@ struct FlowsQuestion {
   // How much of these was in use, interval by interval.
   std::vector<uint32_t> watched = {};
   Duration interval;
-  std::function<void()> pause = {};  // called now and then; what it throws ends it
+  Stopper* stopper = nullptr;
 };
 
 struct FlowsPlayed {

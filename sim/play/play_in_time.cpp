@@ -36,12 +36,11 @@ class CallListPlayer {
     for (const Call& call : calls_)
       for (std::size_t worker = 0; worker < workers_; ++worker)
         agenda_.push(call.ready[worker], Event(ready, static_cast<uint32_t>(worker)));
-    for (uint64_t moment = 0; !agenda_.empty(); ++moment) {
-      if (moment % 4096 == 0 && options_.pause) options_.pause();
-      const auto first = agenda_.pop();
-      happen(first.payload, first.time);
-      while (agenda_.another_now()) happen(agenda_.pop().payload, first.time);
-      carrier_->settle(first.time);
+    while (!agenda_.empty()) {
+      const auto event = agenda_.pop();
+      count(options_.stopper, event.time);
+      happen(event.payload, event.time);
+      if (!agenda_.another_now()) carrier_->settle(event.time);
     }
     if (ended_ < calls_.size() * workers_) throw InputError("", never_ends);
     if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B();

@@ -5,7 +5,6 @@
 // its own are under way.
 #pragma once
 
-#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -35,7 +34,7 @@ struct SharingOptions {
   MessageJitter jitter = {};
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker
-  std::function<void()> pause = {};               // called now and then; what it throws ends it
+  Stopper* stopper = nullptr;
 };
 
 std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options);

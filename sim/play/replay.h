@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/stopper.h"
 #include "sim/net/resources.h"
 #include "sim/play/traffic_in_time.h"
 #include "sim/work/rank_schedule.h"
@@ -33,11 +34,6 @@ struct MessageCosts {
   Duration flight;                                        // L
   PerByte per_byte;                                       // G
   int64_t eager_B = std::numeric_limits<int64_t>::max();  // S
-};
-
-struct ReplayLimits {
-  uint64_t events = std::numeric_limits<uint64_t>::max();
-  Time end = Time::last();
 };
 
 struct Replayed {
@@ -73,7 +69,7 @@ struct Replay {
   std::span<const PlainFlow> traffic = {};
   std::span<const WireChange> changes = {};
   double send_buffer_B = 0;  // what the system takes off a sender's hands
-  ReplayLimits limits = {};
+  SimulationLimits limits = {};
   bool records = false;              // when operations began and ended
   std::function<void()> pause = {};  // called now and then; what it throws ends it
 };

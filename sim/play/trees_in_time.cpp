@@ -78,7 +78,7 @@ void CallsInTime::try_edge(int number, Time now) {
   what.size_B = trees.edges->block_B(at.flow, edge.sent);
   what.has_own_link = pipeline.link_duplex;
   what.leg =
-      Wires(*call.network, carrier_.alpha_of_legs())
+      Wires(*call.network, alpha_)
           .leg(from, to, what.size_B, pipeline.reduces && pipeline.flows[place(at.flow)].to_root);
   if (jitter_.on())
     what.leg = Wires::scaled(what.leg, jitter_.factor(static_cast<uint64_t>(trees.stage) + 1,

@@ -216,9 +216,9 @@ void PipelinePlayer::finish() {
 
 }  // namespace
 
-void play_pipeline_by_events(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                             const MessageJitter& jitter, std::vector<Time>& clocks,
-                             std::vector<BlockTransfer>* log) {
+void play_trees(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
+                const MessageJitter& jitter, std::vector<Time>& clocks,
+                std::vector<BlockTransfer>* log) {
   PipelinePlayer player(pipeline, stage, wires, jitter, clocks, log);
   for (int base = 0; base < wires.network().workers(); ++base)
     if (base / pipeline.team.stride % pipeline.team.size == 0 && pipeline.team.takes_part(base))

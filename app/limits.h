@@ -1,0 +1,23 @@
+// `--max-events`, `--max-sim-time`: where a simulation ends at the latest.
+#pragma once
+
+#include <string>
+
+#include "sim/core/stopper.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sgdsim {
+
+struct LimitArguments {
+  std::string events;
+  std::string sim_time;
+  bool any() const { return !events.empty() || !sim_time.empty(); }
+};
+
+void add_limit_options(CLI::App& command, LimitArguments& arguments);
+SimulationLimits limits_of(const LimitArguments& arguments);
+
+}  // namespace sgdsim

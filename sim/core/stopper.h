@@ -1,0 +1,78 @@
+// What may stop a simulation that goes on: people, and limits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "sim/core/units.h"
+
+namespace sgdsim {
+
+struct SimulationLimits {
+  uint64_t events = std::numeric_limits<uint64_t>::max();
+  Time end = Time::last();
+};
+
+// Which limit stopped a simulation, and what was reached.
+struct LimitReached : std::runtime_error {
+  using std::runtime_error::runtime_error;
+  LimitReached with(const std::string& more) const { return LimitReached(what() + more); }
+};
+
+class Stopper {
+ public:
+  // `look`: called now and then; what it throws ends the simulation.
+  explicit Stopper(std::function<void()> look, const SimulationLimits& limits = {})
+      : look_(std::move(look)), limits_(limits) {}
+
+  // For another simulation.
+  void restart() {
+    events_ = next_look_ = 0;
+    reached_ = Time();
+  }
+  // Before what may take long.
+  void look() const { look_(); }
+  // So many more events happen, the last of them now: messages that are played, or what is taken
+  // from an agenda.
+  void count(Time now, uint64_t events = 1) {
+    if (events > limits_.events - events_) stop("--max-events", events);
+    if (now > limits_.end) stop("--max-sim-time", events);
+    events_ += events;
+    reached_ = now;
+    if (events_ < next_look_) return;
+    next_look_ = events_ + between_looks;
+    look_();
+  }
+
+ private:
+  static constexpr uint64_t between_looks = 4096;
+
+  [[noreturn]] void stop(const std::string& limit, uint64_t next) const {
+    const std::string ns = std::to_string(1000 + reached_.since_start().ps() / 1000 % 1000);
+    throw LimitReached(
+        "stopped by " + limit + " after " + std::to_string(events_) + " events, at " +
+        std::to_string(reached_.since_start().ps() / 1'000'000) + "." + ns.substr(1) +
+        " us of simulated time" +
+        (next > 1 ? "; the next " + std::to_string(next) + " are played as one" : ""));
+  }
+
+  std::function<void()> look_;
+  SimulationLimits limits_;
+  uint64_t events_ = 0;
+  uint64_t next_look_ = 0;
+  Time reached_;
+};
+
+// Where there may be nobody to ask.
+inline void look(const Stopper* stopper) {
+  if (stopper != nullptr) stopper->look();
+}
+inline void count(Stopper* stopper, Time now, uint64_t events = 1) {
+  if (stopper != nullptr) stopper->count(now, events);
+}
+
+}  // namespace sgdsim
