@@ -78,7 +78,7 @@ Duration least_of(const std::vector<Line>& lines, Bytes size) {
 
 MessageCost MessageCost::of_algorithm(const Algorithm& algorithm, const CollectiveJob& job) {
   MessageCost cost;
-  cost.algorithm_ = &algorithm;
+  cost.exchange_ = &algorithm;
   cost.job_ = job;
   const auto line = at_longest([&](int64_t long_B) { return line_of(algorithm, job, long_B); });
   cost.lines_ = {line.value_or(Line())};
@@ -88,6 +88,7 @@ MessageCost MessageCost::of_algorithm(const Algorithm& algorithm, const Collecti
 
 MessageCost MessageCost::of_lines(std::vector<Line> lines) {
   MessageCost cost;
+  cost.exchange_ = lines;
   cost.lines_ = std::move(lines);
   cost.is_line_ = true;
   return cost;
@@ -95,20 +96,20 @@ MessageCost MessageCost::of_lines(std::vector<Line> lines) {
 
 MessageCost MessageCost::of_curve(Curve curve) {
   MessageCost cost;
-  cost.curve_ = std::move(curve);
+  cost.exchange_ = std::move(curve);
   return cost;
 }
 
 MessageCost MessageCost::of_servers(const ParameterServers& servers) {
   MessageCost cost;
-  cost.servers_ = std::make_shared<const ParameterServers>(servers);
+  cost.exchange_ = std::make_shared<const ParameterServers>(servers);
   cost.fit_line();
   return cost;
 }
 
 MessageCost MessageCost::of_formula(std::function<Duration(Bytes)> formula) {
   MessageCost cost;
-  cost.formula_ = std::move(formula);
+  cost.exchange_ = std::move(formula);
   cost.fit_line();
   return cost;
 }
@@ -116,17 +117,17 @@ MessageCost MessageCost::of_formula(std::function<Duration(Bytes)> formula) {
 MessageCost MessageCost::cheapest(std::vector<MessageCost> algorithms) {
   MessageCost cost;
   cost.job_ = algorithms.front().job_;
-  cost.candidates_ = std::move(algorithms);
+  cost.exchange_ = std::move(algorithms);
   cost.fit_line();
   return cost;
 }
 
 MessageCost MessageCost::compressed(const MessageCost& exchange, Compression compression) {
   MessageCost cost = exchange;
-  cost.exchange_lines_ = exchange.lines_;
   cost.density_ = density_at(compression.densities, 0);
   cost.compression_ = std::make_shared<const Compression>(std::move(compression));
-  for (MessageCost& candidate : cost.candidates_) candidate.compression_ = cost.compression_;
+  if (Candidates* candidates = std::get_if<Candidates>(&cost.exchange_))
+    for (MessageCost& candidate : *candidates) candidate.compression_ = cost.compression_;
   cost.fit_line();
   return cost;
 }
@@ -140,9 +141,15 @@ MessageCost MessageCost::at_density(double density) const {
 
 MessageCost MessageCost::on(const Network& network) const {
   MessageCost cost = *this;
-  cost.job_.network = &network;
-  for (MessageCost& candidate : cost.candidates_) candidate.job_.network = &network;
+  cost.for_each_job([&](CollectiveJob& job) { job.network = &network; });
   return cost;
+}
+
+template <class Change>
+void MessageCost::for_each_job(const Change& change) {
+  change(job_);
+  if (Candidates* candidates = std::get_if<Candidates>(&exchange_))
+    for (MessageCost& candidate : *candidates) change(candidate.job_);
 }
 
 // Through the times of a single byte and of a message so long that whole entries do not matter. The
@@ -175,7 +182,7 @@ void MessageCost::check_line() {
   const Line line = lines_.front();
   is_line_ = false;
   if (job_.network != nullptr && job_.network->has_bands()) return;
-  const double workers = servers_ != nullptr ? servers_->workers : job_.size();
+  const double workers = servers() != nullptr ? servers()->workers : job_.size();
   const double rounding_ps = 8 * workers * (line.per_byte_ps + 1);
   CollectiveJob job = job_;
   is_line_ = at_longest([&](int64_t long_B) {
@@ -258,36 +265,35 @@ ExchangeTime MessageCost::exchange(const Encoded& encoded, CollectiveJob& scratc
 }
 
 ExchangeTime MessageCost::exchange(const Transfer& transfer, CollectiveJob& scratch) const {
-  if (servers_ != nullptr && transfer.size.count() > 0) {
-    ParameterServers servers = *servers_;
+  if (servers() != nullptr && transfer.size.count() > 0) {
+    ParameterServers servers = *this->servers();
     servers.cost = servers.cost.with(transfer.folding);
     return push_pull_time(servers, transfer.size, transfer.part);
   }
   if (const auto time = known(transfer, scratch)) return {*time, {}, {}};
-  throw InputError("", "no closed form is known for " + std::string(algorithm_->name) +
+  throw InputError("", "no closed form is known for " +
+                           std::string(std::get<const Algorithm*>(exchange_)->name) +
                            " with these options; use fidelity message");
 }
 
 std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJob& scratch) const {
   if (transfer.size.count() == 0) return Duration();
-  if (algorithm_ != nullptr) {
+  if (const auto* algorithm = std::get_if<const Algorithm*>(&exchange_)) {
     std::optional<Network> network;
     prepare(scratch, transfer, network);
-    std::optional<Duration> time = algorithm_->closed_form(scratch);
+    std::optional<Duration> time = (*algorithm)->closed_form(scratch);
     if (time) *time += scratch.start();
     return time;
   }
-  if (servers_ != nullptr) {
-    return exchange(transfer, scratch).steady();
-  }
-  if (!candidates_.empty()) {
+  if (servers() != nullptr) return exchange(transfer, scratch).steady();
+  if (std::holds_alternative<Candidates>(exchange_)) {
     const MessageCost& best = cheapest_for(transfer);
     CollectiveJob job = best.job_;
     return best.known(transfer, job);
   }
-  if (formula_) return formula_(transfer.size);
-  const std::vector<Line>& lines = compression_ == nullptr ? lines_ : exchange_lines_;
-  return lines.empty() ? curve_.at(transfer.size) : least_of(lines, transfer.size);
+  if (const Formula* formula = std::get_if<Formula>(&exchange_)) return (*formula)(transfer.size);
+  if (const Lines* lines = std::get_if<Lines>(&exchange_)) return least_of(*lines, transfer.size);
+  return std::get<Curve>(exchange_).at(transfer.size);
 }
 
 void MessageCost::prepare(CollectiveJob& job, const Transfer& transfer,
@@ -304,9 +310,10 @@ void MessageCost::prepare(CollectiveJob& job, const Transfer& transfer,
 
 // The first of equals.
 const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
-  const MessageCost* best = &candidates_.front();
+  const Candidates& candidates = std::get<Candidates>(exchange_);
+  const MessageCost* best = &candidates.front();
   std::optional<Duration> least;
-  for (const MessageCost& candidate : candidates_) {
+  for (const MessageCost& candidate : candidates) {
     CollectiveJob job = candidate.job_;
     const auto time = candidate.known(transfer, job);
     if (!time || (least && *least <= *time)) continue;
@@ -317,10 +324,11 @@ const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
 }
 
 Program MessageCost::program_of(const Transfer& transfer, std::optional<Network>& network) const {
-  if (!candidates_.empty()) return cheapest_for(transfer).program_of(transfer, network);
+  if (std::holds_alternative<Candidates>(exchange_))
+    return cheapest_for(transfer).program_of(transfer, network);
   CollectiveJob job = job_;
   prepare(job, transfer, network);
-  return schedule_of(*algorithm_, job);
+  return schedule_of(*std::get<const Algorithm*>(exchange_), job);
 }
 
 MessageCost MessageCost::without_folds() const {
@@ -328,17 +336,15 @@ MessageCost MessageCost::without_folds() const {
   const Folding nothing{0, {}};
   if (is_algorithm() && job_.network != nullptr)
     cost.kept_network_ = std::make_shared<const Network>(job_.network->with(nothing));
-  const auto change = [&](CollectiveJob& job) {
+  cost.for_each_job([&](CollectiveJob& job) {
     job.cost = job.cost.with(nothing);
     if (cost.kept_network_) job.network = cost.kept_network_.get();
-  };
-  change(cost.job_);
-  for (MessageCost& candidate : cost.candidates_) change(candidate.job_);
+  });
   return cost;
 }
 
 Duration MessageCost::network_free(Bytes size, const MessageCost& without) const {
-  if (lines_.empty()) return curve_.samples().front().time;
+  if (lines_.empty()) return curve()->samples().front().time;
   const auto size_B = static_cast<double>(size.count());
   const Line& cheapest =
       *std::min_element(lines_.begin(), lines_.end(),
@@ -351,8 +357,7 @@ Duration MessageCost::network_free(Bytes size, const MessageCost& without) const
 }
 
 Line MessageCost::line() const {
-  if (!lines_.empty()) return lines_.front();
-  return least_squares(curve_.samples());
+  return lines_.empty() ? least_squares(curve()->samples()) : lines_.front();
 }
 
 }  // namespace sgdsim

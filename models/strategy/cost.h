@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "models/collective/collective.h"
@@ -66,14 +67,20 @@ class MessageCost {
   MessageCost without_folds() const;
   // The line that rules based on a and b use: for curves, the least squares fit.
   Line line() const;
-  bool is_known() const { return plays() || !lines_.empty() || !curve_.empty(); }
+  bool is_known() const { return !std::holds_alternative<Unknown>(exchange_); }
   // Curves: was it measured, or between two that were?
-  bool covers(Bytes size) const { return curve_.empty() || curve_.covers(size); }
-  bool is_algorithm() const { return algorithm_ != nullptr || !candidates_.empty(); }
+  bool covers(Bytes size) const { return curve() == nullptr || curve()->covers(size); }
+  bool is_algorithm() const {
+    return std::holds_alternative<const Algorithm*>(exchange_) ||
+           std::holds_alternative<Candidates>(exchange_);
+  }
   // Whether there are messages to play, or only a time.
-  bool plays() const { return is_algorithm() || servers_ != nullptr; }
+  bool plays() const { return is_algorithm() || servers() != nullptr; }
   const CollectiveJob& job() const { return job_; }
-  const ParameterServers* servers() const { return servers_.get(); }
+  const ParameterServers* servers() const {
+    const Servers* servers = std::get_if<Servers>(&exchange_);
+    return servers == nullptr ? nullptr : servers->get();
+  }
   const Compression* compression() const { return compression_.get(); }
   // The same at another density, where the compression has a choice.
   MessageCost at_density(double density) const;
@@ -83,6 +90,16 @@ class MessageCost {
   Program program_of(const Transfer& transfer, std::optional<Network>& network) const;
 
  private:
+  using Unknown = std::monostate;
+  using Candidates = std::vector<MessageCost>;
+  using Formula = std::function<Duration(Bytes)>;
+  using Lines = std::vector<Line>;
+  using Servers = std::shared_ptr<const ParameterServers>;
+  using Way = std::variant<Unknown, const Algorithm*, Candidates, Formula, Lines, Curve, Servers>;
+
+  const Curve* curve() const { return std::get_if<Curve>(&exchange_); }
+  template <class Change>
+  void for_each_job(const Change& change);
   ExchangeTime exchange(const Transfer& transfer, CollectiveJob& scratch) const;
   std::optional<Duration> known(const Transfer& transfer, CollectiveJob& scratch) const;
   void prepare(CollectiveJob& job, const Transfer& transfer, std::optional<Network>& network) const;
@@ -91,17 +108,12 @@ class MessageCost {
   static const std::vector<Line>& no_lines();
   const MessageCost& cheapest_for(const Transfer& transfer) const;
 
-  const Algorithm* algorithm_ = nullptr;
-  std::vector<MessageCost> candidates_;
-  std::function<Duration(Bytes)> formula_;
-  CollectiveJob job_;
-  std::vector<Line> lines_;
-  bool is_line_ = false;
-  Curve curve_;
-  std::shared_ptr<const ParameterServers> servers_;
+  Way exchange_;       // of what travels
+  CollectiveJob job_;  // of algorithms
   std::shared_ptr<const Compression> compression_;
   double density_ = 1;
-  std::vector<Line> exchange_lines_;             // of the exchange behind a compression
+  std::vector<Line> lines_;                      // that are planned by; empty for curves
+  bool is_line_ = false;                         // and they are the cost
   std::shared_ptr<const Network> kept_network_;  // what the jobs point to, if it was changed
 };
 
