@@ -14,6 +14,8 @@ namespace sgdsim {
 struct LimitArguments {
   std::string events;
   std::string sim_time;
+  // The name of one that is given.
+  const char* given() const { return events.empty() ? "--max-sim-time" : "--max-events"; }
   bool any() const { return !events.empty() || !sim_time.empty(); }
 };
 

@@ -116,7 +116,10 @@ TEST_CASE("fit gpu: what is refused") {
             {},
             "less than a hundredth of the memory_bandwidth"},
            {kernels(), {}, "neither products nor copies within a rank were measured"},
-           {products(), {"--type", "float32"}, "neither products nor copies"},
+           {products(), {"--type", "float32"}, "--type: no products of \"float32\" were measured"},
+           {products(),
+            {"--type", "bfloat61"},
+            "--type: no products of \"bfloat61\" were measured"},
            {products(), {"--segments", "2"}, "--segments: has no effect with --gpu"},
            {products(), {"--from-collective", "ring"}, "--from-collective: has no effect"},
            {products(), {"--case", "x.json"}, "--case: has no effect with --gpu"}}) {
@@ -127,6 +130,21 @@ TEST_CASE("fit gpu: what is refused") {
     CHECK(ran.exit_code == 2);
     CHECK(ran.log.find(row.sentence) != std::string::npos);
   }
+  // Of several files, all are named, and of one device only.
+  const Temporary other(Temporary::Kind::file);
+  const auto write = [&](const char* device) {
+    write_file(
+        Json{{"schema", "sgdsim/measurement/1"}, {"device", device}, {"series", {copies()}}}.dump(),
+        other.name());
+  };
+  write("a GPU");
+  const Ran both = fitted({products()}, {other.name(), "--gpu", "h100", "--format", "json"});
+  CHECK(both.exit_code == 0);
+  CHECK(both.out.find(", " + other.name() + ", on a GPU") != std::string::npos);
+  write("another GPU");
+  const Ran mixed = fitted({products()}, {other.name(), "--gpu", "h100"});
+  CHECK(mixed.exit_code == 2);
+  CHECK(mixed.log.find("a GPU file is of one device") != std::string::npos);
   const Ran unknown = fitted({products()}, {"--gpu", "h1000"});
   CHECK(unknown.exit_code == 2);
   CHECK(unknown.log.find("unknown GPU \"h1000\"") != std::string::npos);

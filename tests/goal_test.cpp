@@ -196,7 +196,7 @@ TEST_CASE("goal: circles and missing partners are named, with exit code 4") {
 
   const Ran few = run(meeting, {"--max-events", "3", "--format", "json"});
   CHECK(few.exit_code == 4);
-  CHECK(few.log.find("stopped by --max-events with ") != std::string::npos);
+  CHECK(few.log.find("stopped by --max-events after 3 events, at ") != std::string::npos);
   CHECK(Json::parse(few.out)["events"] == 3);
   const Ran early = run(meeting, {"--max-sim-time", "1 us", "--format", "json"});
   CHECK(early.exit_code == 4);

@@ -334,6 +334,11 @@ TEST_CASE("jobs: dedicated servers have places of their own") {
   one["servers"] = "1";
   CHECK(refusal_of({{"cluster", racks}, {"jobs", Json::array({one})}}) ==
         "/jobs/0/servers: worker 1 is taken, by an earlier job or twice");
+  one["servers"] = 1;
+  one["experiment"].erase("collective");
+  CHECK(refusal_of({{"cluster", racks}, {"jobs", Json::array({one})}}) ==
+        "/jobs/0: `servers` are places of dedicated parameter servers, which its experiment has "
+        "not");
 }
 
 // Packets that may be lost for good: an answer may be complete before its first packets have all

@@ -36,7 +36,27 @@ TEST_CASE("limits: a collective ends at its last message, and not before") {
   CHECK(late.log.find("stopped by --max-sim-time") != std::string::npos);
   CHECK(run_sgdsim(ring + Words{"--max-events", "23", "--path", "events"}).exit_code == 4);
   CHECK(run_sgdsim(ring + Words{"--max-sim-time", "6006 us", "--path", "events"}).exit_code == 0);
-  CHECK(run_sgdsim(ring + Words{"--max-sim-time", "6005 us", "--path", "rounds"}).exit_code == 4);
+  const Ran whole = run_sgdsim(ring + Words{"--max-sim-time", "6005 us", "--path", "rounds"});
+  CHECK(whole.exit_code == 4);
+  CHECK(whole.log.find(" after 0 events, ") != std::string::npos);
+}
+
+TEST_CASE(
+    "limits: what is far away changes nothing, and what is too large to multiply is refused") {
+  const Words sweep = {
+      "collective", "--sweep", "-a",  "ring,nccl", "-p",
+      "32",         "-n",      "1KB", "-c",        "topologies/data/dgx_h100_4.json"};
+  const Ran free = run_sgdsim(sweep);
+  REQUIRE(free.exit_code == 0);
+  CHECK(run_sgdsim(sweep + Words{"--max-sim-time", "10 s"}).out == free.out);
+  for (const char* dims :
+       {"8x5x5581x8681x49477x384773", "2147483647x2147483647x2147483647x2147483647x2"}) {
+    const Ran ran =
+        run_sgdsim({"collective", "-a", "torus_ring", "-p", "8", "-n", "1MB", "--alpha", "10us",
+                    "--beta", "1ns/B", "--option", std::string("dims=") + dims});
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find(" hold too many ranks, not 8") != std::string::npos);
+  }
 }
 
 TEST_CASE("limits: messages that share ports are counted one by one") {
@@ -53,8 +73,8 @@ TEST_CASE("limits: messages that share ports are counted one by one") {
 TEST_CASE("limits: a step stops in every fidelity, and says in which iteration") {
   for (const char* fidelity : {"closed_form", "message", "flow", "packet"}) {
     CAPTURE(fidelity);
-    const Words asked =
-        step + Words{"--fidelity", fidelity, "--set", "iterations=3", "--set", "cluster.nodes=4"};
+    const Words asked = step + Words{"--fidelity", fidelity,    "--set", "iterations=3",
+                                     "--set",      "warm_up=2", "--set", "cluster.nodes=4"};
     const Ran free = run_sgdsim(asked);
     REQUIRE(free.exit_code == 0);
     const Ran ample =
@@ -63,13 +83,18 @@ TEST_CASE("limits: a step stops in every fidelity, and says in which iteration")
     const Ran few = run_sgdsim(asked + Words{"--max-events", "2"});
     CHECK(few.exit_code == 4);
     CHECK(few.out.empty());
-    CHECK(few.log.find(", in iteration 1 of 3 after the warm-up") != std::string::npos);
-    // The third iteration has not ended when two have.
+    CHECK(few.log.find(", in iteration 1 of ") != std::string::npos);
+    // The third iteration has not ended when two have; only messages that are played have a
+    // warm-up.
+    const int warm_up = std::string(fidelity) == "closed_form" ? 0 : 2;
     const int64_t mean_ps = Json::parse(free.out)["iteration_ps"];
     const Ran third = run_sgdsim(
-        asked + Words{"--max-sim-time", std::to_string(mean_ps * 5 / 2 / 1'000'000) + " us"});
+        asked + Words{"--max-sim-time",
+                      std::to_string(mean_ps * (warm_up * 2 + 5) / 2 / 1'000'000) + " us"});
     CHECK(third.exit_code == 4);
-    CHECK(third.log.find("--max-sim-time") != std::string::npos);
+    CHECK(third.log.find("stopped by --max-sim-time after ") != std::string::npos);
+    CHECK(third.log.ends_with(", in iteration " + std::to_string(3 + warm_up) + " of " +
+                              std::to_string(3 + warm_up) + "\n"));
   }
 }
 
@@ -91,6 +116,29 @@ TEST_CASE("limits: plans, jobs, flows and asynchronous workers stop as well") {
       CHECK(ran.log.find("stopped by " + limit.front() + " after ") != std::string::npos);
     }
   }
+}
+
+TEST_CASE("limits: a layout stops in every fidelity that plays, and so does a point of a sweep") {
+  const Words layout = {"layout", "llama3.1_8b", "-c",       "topologies/data/dgx_h100_4.json",
+                        "--gpus", "8",           "--layout", "tp2 pp2 dp2 ga4 zero1"};
+  for (const char* fidelity : {"message", "flow"}) {
+    CAPTURE(fidelity);
+    const Words asked = layout + Words{"--memory", "192 GiB", "--fidelity", fidelity};
+    CHECK(run_sgdsim(asked + Words{"--max-events", "1000000000"}).exit_code == 0);
+    for (const Words& limit : {Words{"--max-events", "3"}, Words{"--max-sim-time", "1 us"}}) {
+      const Ran ran = run_sgdsim(asked + limit);
+      CHECK(ran.exit_code == 4);
+      CHECK(ran.out.empty());
+      CHECK(ran.log.starts_with("sgdsim: stopped by " + limit.front() + " after "));
+    }
+  }
+  const Words sweep =
+      layout + Words{"--axis", "memory=190GiB,192GiB", "--fidelity", "message", "--format", "json"};
+  CHECK(run_sgdsim(sweep).exit_code == 0);
+  const Ran ran = run_sgdsim(sweep + Words{"--max-events", "3"});
+  CHECK(ran.exit_code == 1);
+  CHECK(ran.out.find("stopped by --max-events after 3 events") != std::string::npos);
+  CHECK(run_sgdsim(layout + Words{"--memory", "192 GiB", "--max-events", "3"}).exit_code == 2);
 }
 
 TEST_CASE("limits: what is no limit is refused") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/core/json.h"
+#include "sim/core/output.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -52,6 +53,28 @@ TEST_CASE("replay on wires: packets store one packet a round") {
                   "--fidelity", "packet", "--format", "json"});
   CHECK(chakra.exit_code == 0);
   CHECK(Json::parse(chakra.out)["complete"] == true);
+}
+
+// All operations have ended while its message, which nobody receives, is still under way.
+TEST_CASE("replay on wires: traffic that touches nothing changes no reason") {
+  const Temporary schedule(Temporary::Kind::file);
+  write_file("num_ranks 2\nrank 0 {\nl1: send 10000b to 1 tag 0\n}\nrank 1 {\nl1: calc 10\n}\n",
+             schedule.name());
+  for (const std::string fidelity : {"flow", "packet"}) {
+    std::vector<std::string> words = {
+        "replay", schedule.name(), "-c", "topologies/data/10gbe_16.json", "--fidelity", fidelity};
+    if (fidelity == "flow") words.insert(words.end(), {"--alpha", "wire"});
+    const Ran alone = run_sgdsim(words);
+    words.insert(words.end(), {"--traffic", closed("5 s", "")});
+    const Ran beside = run_sgdsim(words);
+    CHECK(alone.exit_code == 4);
+    CHECK(alone.log.find("1 message not received") != std::string::npos);
+    CHECK(beside.exit_code == 4);
+    CHECK(beside.log == alone.log);
+  }
+  const Ran nothing = replayed({"--fidelity", "flow", "--traffic", "{}"});
+  CHECK(nothing.exit_code == 2);
+  CHECK(nothing.log.find("has neither `flows` nor `changes`") != std::string::npos);
 }
 
 TEST_CASE("replay on wires: the same seed gives the same picoseconds") {

@@ -76,7 +76,7 @@ void check_message_only(const CollectiveArguments& arguments) {
   if (!arguments.path.empty() && arguments.fidelity == "closed_form")
     throw InputError("--path", "has no effect at closed_form fidelity");
   if (arguments.limits.any() && arguments.fidelity == "closed_form")
-    throw InputError("--max-events", "and --max-sim-time have no effect at closed_form fidelity");
+    throw InputError(arguments.limits.given(), "has no effect at closed_form fidelity");
 }
 
 }  // namespace

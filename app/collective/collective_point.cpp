@@ -87,6 +87,7 @@ CollectiveArguments arguments_for(const CollectiveArguments& arguments,
     return !has_effect(arguments, algorithm, option_key(option));
   });
   if (!takes_block(algorithm)) mine.block.clear();
+  if (algorithm == "nccl") mine.limits = {};  // a formula, which the others are compared with
   return mine;
 }
 

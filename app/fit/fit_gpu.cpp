@@ -54,7 +54,12 @@ class Measured {
  public:
   Measured(const FitArguments& arguments, const std::vector<MeasuredFiles>& files) {
     for (const MeasuredFiles& file : files) {
-      if (!file.measurement.device.empty()) device_ = file.measurement.device;
+      const std::string& device = file.measurement.device;
+      if (!device_.empty() && !device.empty() && device != device_)
+        throw InputError(file.files, "was measured on " + device + ", and another file on " +
+                                         device_ + "; a GPU file is of one device");
+      if (device_.empty()) device_ = device;
+      files_ += (files_.empty() ? "" : ", ") + file.files;
       for (const Series& series : file.measurement.series)
         if ((arguments.placement.empty() || series.placement == arguments.placement) &&
             !series.points.empty())
@@ -62,6 +67,7 @@ class Measured {
     }
   }
   const std::string& device() const { return device_; }
+  const std::string& files() const { return files_; }
   // Of the given type, or of the first of these that was measured.
   const Series* products(const std::string& type) const {
     constexpr std::array types = {"bfloat16", "float16", "float32"};
@@ -69,6 +75,10 @@ class Measured {
       if (type.empty() || type == one)
         if (const auto found = of("product", "", one); !found.empty())
           return only(found, "products of " + std::string(one));
+    if (!type.empty())
+      throw InputError("--type", "no products of \"" + type +
+                                     "\" were measured; those of GPU files are bfloat16, float16 "
+                                     "and float32");
     return nullptr;
   }
   // The largest copy within a rank tells the rate of memory, since caches hold smaller ones.
@@ -93,6 +103,7 @@ class Measured {
   }
 
   std::vector<const Series*> all_;
+  std::string files_;
   std::string device_;
 };
 
@@ -179,7 +190,7 @@ GpuFit fit_gpu(const FitArguments& arguments) {
       fit.notes.push_back(std::string(name) + ": not measured, and taken from " + base.name);
   }
   fit.file["name"] = arguments.name.empty() ? base.name + "_measured" : arguments.name;
-  fit.file["source"] = "Measured (" + what + "): " + files.front().files +
+  fit.file["source"] = "Measured (" + what + "): " + measured.files() +
                        (measured.device().empty() ? "" : ", on " + measured.device()) +
                        ". Everything else as " + base.name + ": " + base.source;
   read_gpu(Value(fit.file, "--gpu", ""));

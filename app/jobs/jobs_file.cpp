@@ -185,6 +185,9 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     experiment.fail("the routing of all jobs is that of the jobs file, which says " +
                     std::string(name_of(jobs.routes.routing)));
   job.experiment.inputs = resolved.json;
+  const ParameterServers* servers = job.experiment.cost.servers();
+  if (!job.server_places.empty() && (servers == nullptr || !servers->dedicated))
+    value.fail("`servers` are places of dedicated parameter servers, which its experiment has not");
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAns
 LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& question) {
   const LayoutSpace& space = question.space;
   LayoutSearch found = search_layouts(question.model, question.gpu, question.precision,
-                                      question.cluster.cluster, space, question.play.pause);
+                                      question.cluster.cluster, space, question.play.stopper);
   if (found.candidates == 0)
     throw InputError("layout", "no layout of " + question.model.name + " divides by " +
                                    std::to_string(space.gpus) + " GPUs and a global batch of " +
@@ -211,6 +211,7 @@ void check_play(const LayoutArguments& arguments) {
   if (!plays && arguments.iterations > 0) refuse("--iterations", no_play);
   if (!plays && arguments.seed) refuse("--seed", no_play);
   if (!plays && shows) refuse(show, no_play);
+  if (!plays && arguments.limits.any()) refuse(arguments.limits.given(), no_play);
   if (on_wires && arguments.interval)
     refuse("--interval", "is not known on shared wires: no published step was compared with them");
   if (arguments.fidelity != "flow" && !arguments.routing.empty())
@@ -286,7 +287,7 @@ ForeignLayout given_layout(const LayoutArguments& arguments, const Transformer& 
   return given;
 }
 
-AnsweredLayouts answer_of(const LayoutArguments& arguments, const std::function<void()>& pause) {
+AnsweredLayouts answer_of(const LayoutArguments& arguments, Stopper& stopper) {
   check_play(arguments);
   const bool is_given = !arguments.layout.empty();
   const Transformer model = load_model(arguments.model);
@@ -296,7 +297,7 @@ AnsweredLayouts answer_of(const LayoutArguments& arguments, const std::function<
   read_wires(arguments, question);
   question.wants_interval = arguments.interval;
   question.play = play_options(arguments);
-  question.play.pause = pause;
+  question.play.stopper = &stopper;
   const bool wants_slices = arguments.gantt || !arguments.timeline.empty();
   LayoutAnswer answer =
       is_given ? price(question, given.layout, wants_slices) : search(arguments, question);
@@ -307,16 +308,16 @@ void answer_layout(const LayoutArguments& arguments, Streams streams, int& exit_
   OutputGuard guard({arguments.cluster}, arguments.force);
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
   Interrupt interrupt;
-  const auto pause = [&] { interrupt.throw_if_asked(); };
+  Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(arguments.limits));
   if (!arguments.axes.empty()) {
     for (const auto& [option, is_there] :
          {std::pair{"--gantt", arguments.gantt}, {"--timeline", !arguments.timeline.empty()}})
       if (is_there) throw InputError(option, "shows one step; it does not go with --axis");
     exit_code = sweep_layouts(
-        arguments, streams, [&](const auto& one) { return answer_of(one, pause); }, pause);
+        arguments, streams, [&](const auto& one) { return answer_of(one, stopper); }, stopper);
     return;
   }
-  const auto [question, answer] = answer_of(arguments, pause);
+  const auto [question, answer] = answer_of(arguments, stopper);
   const LayoutLine& best = answer.best.front();
   if (!arguments.timeline.empty())
     write_text(best.on_wires ? gpu_timeline(best.found.layout, best.on_wires->slices)
@@ -407,6 +408,7 @@ void add_play_options(CLI::App& command, LayoutArguments& arguments) {
   command.add_option("--timeline", arguments.timeline,
                      "write the timeline as a Chrome trace, for Perfetto");
   command.add_flag("--gantt", arguments.gantt, "print what every rank, or every GPU, does as text");
+  add_limit_options(command, arguments.limits);
   add_force_option(command, arguments.force);
 }
 

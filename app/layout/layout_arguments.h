@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "app/limits.h"
+
 namespace sgdsim {
 
 inline constexpr int64_t most_global_batch = 100'000'000;
@@ -31,6 +33,7 @@ struct LayoutArguments {
   std::string traffic;
   std::string workers;
   std::optional<uint64_t> seed;
+  LimitArguments limits;
   int iterations = 0;
   std::string timeline;
   bool gantt = false;

@@ -98,7 +98,7 @@ std::vector<std::string> cells_of(const std::vector<Axis>& axes, const Json& val
 
 int sweep_layouts(const LayoutArguments& arguments, Streams streams,
                   const std::function<AnsweredLayouts(const LayoutArguments&)>& answer,
-                  const std::function<void()>& pause) {
+                  const Stopper& stopper) {
   std::vector<Axis> axes;
   add_axes(axes, arguments.axes);
   std::vector<std::string> titles;
@@ -112,10 +112,15 @@ int sweep_layouts(const LayoutArguments& arguments, Streams streams,
   std::set<std::string> warned;  // each once
   int64_t failed = 0;
   for (int64_t point = 0; point < points; ++point) {
-    pause();
+    stopper.look();
     const Json values = values_at(axes, point);
     Json line = {{"schema", "sgdsim/layout-point/1"}, {"axes", values}};
     std::vector<std::string> cells = cells_of(axes, values);
+    const auto fail = [&](const std::string& why) {
+      ++failed;
+      line["error"] = why;
+      cells.insert(cells.end(), {printable(why), "", "", "", ""});
+    };
     try {
       LayoutArguments one = arguments;
       for (const Axis& axis : axes) set_field(one, axis.field(), values[axis.field()]);
@@ -130,9 +135,9 @@ int sweep_layouts(const LayoutArguments& arguments, Streams streams,
                     rounded(100 * best.found.mfu, 3) + " %", gib_text(best.found.memory_B),
                     best.found.limit});
     } catch (const InputError& error) {
-      ++failed;
-      line["error"] = error.what();
-      cells.insert(cells.end(), {printable(error.what()), "", "", "", ""});
+      fail(error.what());
+    } catch (const LimitReached& limit) {
+      fail(limit.what());
     }
     if (arguments.format == "json")
       streams.out << line.dump() << '\n';

@@ -15,9 +15,9 @@ struct AnsweredLayouts {
 };
 
 // Prints a line for each point, in order: the first axis is the slowest. A point that cannot be
-// answered has the reason. Returns the exit code; `pause` is called before every point.
+// answered has the reason. Returns the exit code; `stopper` is asked before every point.
 int sweep_layouts(const LayoutArguments& arguments, Streams streams,
                   const std::function<AnsweredLayouts(const LayoutArguments&)>& answer,
-                  const std::function<void()>& pause);
+                  const Stopper& stopper);
 
 }  // namespace sgdsim

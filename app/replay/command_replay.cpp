@@ -131,7 +131,7 @@ bool is_stuck(const Replayed& played) {
 
 void explain(std::ostream& log, const ReplayedFile& file, const Replayed& played) {
   if (!played.stopped_by.empty()) {
-    log << "sgdsim: stopped by " << played.stopped_by << " with " << played.operations << " of "
+    log << "sgdsim: " << played.stopped_by << ", with " << played.operations << " of "
         << file.schedule().operations().size() << " operations done\n";
     return;
   }
@@ -277,7 +277,6 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   const std::optional<Cluster> cluster = cluster_of(arguments, ranks);
   ReplayWires wires;
   set_messages(arguments, cluster, wires, question);
-  question.limits = limits_of(arguments.limits);
   const Network by_parameters = Network::uniform(
       static_cast<int>(ranks), {question.costs.flight, question.costs.per_byte, {}});
   ChakraQuestion chakra;
@@ -295,7 +294,8 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
     return;
   }
   Interrupt interrupt;
-  question.pause = [&] { interrupt.throw_if_asked(); };
+  Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(arguments.limits));
+  question.stopper = &stopper;
   const Replayed played = play(question);
   if (!arguments.timeline.empty())
     write_text(rank_timeline(file.name, *question.schedule, played), arguments.timeline,

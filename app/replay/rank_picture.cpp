@@ -40,9 +40,9 @@ std::string name_of(const RankOperation& one) {
 
 void check_shown(const RankSchedule& schedule) {
   if (schedule.operations().size() > most_operations_shown)
-    throw InputError("--timeline", "and --gantt show at most " +
-                                       std::to_string(most_operations_shown) + " operations, not " +
-                                       std::to_string(schedule.operations().size()));
+    throw InputError("", "--timeline and --gantt show at most " +
+                             std::to_string(most_operations_shown) + " operations, not " +
+                             std::to_string(schedule.operations().size()));
 }
 
 std::string rank_timeline(const std::string& name, const RankSchedule& schedule,

@@ -46,7 +46,7 @@ std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& wit
     try {
       StepQuestion question = experiment.question();
       question.stopper = stopper;
-      if (stopper != nullptr) stopper->restart();
+      restart(stopper);
       plan.result = simulate_step(question);
       plan.metrics = metrics_of(experiment, plan.result);
       plan.warnings = warnings_of(experiment, plan.result);

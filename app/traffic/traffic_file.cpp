@@ -117,9 +117,11 @@ TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resou
   uint64_t own = 1;
   if (const auto field = fields.find("seed"))
     own = static_cast<uint64_t>(field->whole(0, int64_t{1} << 62));
-  if (const auto flows = fields.find("flows"))
-    traffic.flows = read_flows(*flows, cluster.network, seed.value_or(own));
-  if (const auto changes = fields.find("changes")) {
+  const auto flows = fields.find("flows");
+  const auto changes = fields.find("changes");
+  if (!flows && !changes) value.fail("has neither `flows` nor `changes`");
+  if (flows) traffic.flows = read_flows(*flows, cluster.network, seed.value_or(own));
+  if (changes) {
     const NamedWays names(wires);
     for (const Value& change : changes->items())
       traffic.changes.push_back(read_change(change, names));

@@ -3,6 +3,9 @@
 // Reduce-scatter along the first dimension, then along the next one on the chunk that is left, and
 // so on; all-gather in the reverse order. Neighbours talk to neighbours only, in
 // sum(2 (d_i - 1)) steps instead of 2 (P - 1), with the bytes of one ring.
+#include <algorithm>
+#include <climits>
+
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 
@@ -20,11 +23,12 @@ std::vector<int> dimensions(const CollectiveJob& job) {
   int64_t product = 1;
   std::string text;
   for (const int d : dims) {
-    product *= d;
+    product = std::min<int64_t>(product * d, INT_MAX);  // more than there are ranks
     text += (text.empty() ? "" : "x") + std::to_string(d);
   }
   if (product != job.size())
-    throw InputError("", "torus_ring: dims " + text + " hold " + std::to_string(product) +
+    throw InputError("", "torus_ring: dims " + text + " hold " +
+                             (product == INT_MAX ? "too many" : std::to_string(product)) +
                              " ranks, not " + std::to_string(job.size()));
   return dims;
 }

@@ -31,8 +31,9 @@ StepResult StepPlayer<Clock>::run() {
     else
       run_each();
   } catch (const LimitReached& limit) {
-    throw limit.with(", in iteration " + std::to_string(result_.iterations.size() + 1) + " of " +
-                     std::to_string(question_.iterations) + " after the warm-up");
+    const int warm_up = step_.is_steady(one_for_all) ? 0 : question_.warm_up;
+    throw limit.with(", in iteration " + std::to_string(playing_) + " of " +
+                     std::to_string(warm_up + question_.iterations));
   }
   if (causes_) find_reason();
   const Exchange& played = messages_.player();
@@ -73,6 +74,7 @@ WireUse StepPlayer<Clock>::use_of_wires() {
 // are waited for, that is so one iteration later.
 template <class Clock>
 void StepPlayer<Clock>::run_steady() {
+  Time end;
   for (int done = 0; done < question_.iterations;) {
     begin_iteration(done, done);
     if (step_.is_late()) play_iteration(false);
@@ -84,11 +86,14 @@ void StepPlayer<Clock>::run_steady() {
     const Breakdown parts = workers_.sums().front().settled(1, iteration);
     const int alike =
         iterations_alike(question_.cost.compression(), done, question_.iterations - done);
-    result_.iterations.insert(result_.iterations.end(), static_cast<std::size_t>(alike), iteration);
+    for (int one = 0; one < alike; ++one) {
+      playing_ = done + one + 1;
+      result_.iterations.push_back(iteration);
+      count(question_.stopper, end += iteration);
+    }
     result_.mean += alike == question_.iterations ? parts : parts * alike;
     sparsity_.add(step_.prices.sparsity(), alike);
     done += alike;
-    count(question_.stopper, Time() + result_.total());
     if (alike < done && done == question_.iterations) result_.mean = result_.mean / done;
   }
   result_.workers = {result_.mean};
@@ -115,6 +120,7 @@ void StepPlayer<Clock>::begin_iteration(int iteration, int measured) {
   look(question_.stopper);
   const PipelineRule* pipeline = step_.pipeline;
   step_.iteration = iteration;
+  playing_ = iteration + 1;
   exchanges_ = pipeline == nullptr || (iteration + 1) % pipeline->every == 0;
   workers_.draw_work();
   const bool other_density = choose_density(measured);

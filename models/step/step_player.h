@@ -61,6 +61,7 @@ class StepPlayer {
   StepGraph graph_;
   Dataflow<Clock> flow_;
   std::optional<Causes> causes_;
+  int playing_ = 0;  // iteration, from 1 on
   bool is_planned_ = false;
   Clock starts_{};         // of the iteration
   Time last_end_;          // of the iteration before, on the last worker

@@ -415,7 +415,7 @@ GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, Group
   RankSchedule& schedule = all.schedule;
   std::optional<StagePlan> plan;
   for (int64_t gpu = 0; gpu < layout.gpus(); ++gpu) {
-    if (options.pause) options.pause();
+    look(options.stopper);
     if (gpu % of_stage == 0) plan = plans.stage(gpu / of_stage);
     GpuWriter writer(step, cluster.workers_per_node, programs, *plan, gpu, options);
     // All GPUs of a stage have about as many.

@@ -13,6 +13,7 @@
 #include "models/training/gpu_parts.h"
 #include "models/training/group_times.h"
 #include "models/training/layer_times.h"
+#include "sim/core/stopper.h"
 #include "sim/work/rank_schedule.h"
 
 namespace sgdsim {
@@ -33,7 +34,7 @@ inline constexpr std::size_t most_shown_operations = 2'000'000;
 struct GpuScheduleOptions {
   GpuSlowness slowness = {};
   bool wants_parts = false;
-  std::function<void()> pause = {};
+  Stopper* stopper = nullptr;
 };
 
 // The layout must fit the model, and the cluster must have its GPUs; `groups` likewise. InputError

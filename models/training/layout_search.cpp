@@ -82,14 +82,14 @@ void for_each_layout(const Transformer& model, const LayoutSpace& space,
 
 LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision precision,
                             const Cluster& cluster, const LayoutSpace& space,
-                            const std::function<void()>& pause) {
-  constexpr int64_t between_pauses = 1024;
+                            const Stopper* stopper) {
+  constexpr int64_t between_looks = 1024;
   const double room_B =
       static_cast<double>(space.memory.count()) - static_cast<double>(space.reserve.count());
   GroupTimes groups(cluster, space.gpus);
   LayoutSearch search;
   for_each_layout(model, space, [&](const Layout& layout) {
-    if (search.candidates++ % between_pauses == 0 && pause) pause();
+    if (search.candidates++ % between_looks == 0) look(stopper);
     const double memory_B = largest_memory(model, layout, space.sequence).total_B();
     if (memory_B > room_B) {
       if (search.smallest_B == 0 || memory_B < search.smallest_B) {

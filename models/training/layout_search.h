@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/training/hybrid_step.h"
+#include "sim/core/stopper.h"
 
 namespace sgdsim {
 
@@ -44,6 +45,6 @@ void for_each_layout(const Transformer& model, const LayoutSpace& space,
 
 LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision precision,
                             const Cluster& cluster, const LayoutSpace& space,
-                            const std::function<void()>& pause = {});
+                            const Stopper* stopper = nullptr);
 
 }  // namespace sgdsim

@@ -55,7 +55,7 @@ class Player {
         for (std::size_t d = 0; d < replicas_; ++d) forward_ready_[place({way, 0}, m) + d] = Time();
   }
 
-  PipelinePlayed play(const std::function<void()>& pause) {
+  PipelinePlayed play(Stopper* stopper) {
     std::vector<int64_t> can_go_on;
     for (int64_t r = layout_.pipeline; r-- > 0;) can_go_on.push_back(r);
     while (!can_go_on.empty()) {
@@ -68,7 +68,7 @@ class Player {
           if (is_backward ? slot.has_backward() : slot.has_forward())
             if (const int64_t woken = neighbour(r, slot, is_backward); woken >= 0 && woken != r)
               can_go_on.push_back(woken);
-        if (++passes_ % 65'536 == 0 && pause) pause();
+        count(stopper, latest(ranks_[at(r)].free));
       }
     }
     for ([[maybe_unused]] const RankState& rank : ranks_) assert(rank.next == rank.slots.size());
@@ -391,8 +391,7 @@ class Player {
 
 }  // namespace
 
-PipelinePlayed play(const PipelineWork& work, std::vector<PassSlice>* slices,
-                    const std::function<void()>& pause) {
+PipelinePlayed play(const PipelineWork& work, std::vector<PassSlice>* slices, Stopper* stopper) {
   const Layout& layout = work.layout;
   const double passes = 2.0 * static_cast<double>(layout.micro_batches) *
                         static_cast<double>(layout.chunks_in_all()) *
@@ -403,7 +402,7 @@ PipelinePlayed play(const PipelineWork& work, std::vector<PassSlice>* slices,
                                    " passes, and at most " + std::to_string(most) + " are " +
                                    (slices ? "shown" : "played") +
                                    "; fewer micro-batches or replicas would fit");
-  return Player(work, slices).play(pause);
+  return Player(work, slices).play(stopper);
 }
 
 }  // namespace sgdsim

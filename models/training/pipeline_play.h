@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "models/training/pass_order.h"
+#include "sim/core/stopper.h"
 #include "sim/core/units.h"
 
 namespace sgdsim {
@@ -89,6 +90,6 @@ inline constexpr int64_t most_shown_passes = 2'000'000;
 // InputError beyond `most_passes`, or with slices beyond `most_shown_passes`. `slices`: if not
 // null, all that happened.
 PipelinePlayed play(const PipelineWork& work, std::vector<PassSlice>* slices = nullptr,
-                    const std::function<void()>& pause = {});
+                    Stopper* stopper = nullptr);
 
 }  // namespace sgdsim

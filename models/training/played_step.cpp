@@ -168,7 +168,8 @@ PlayedStep play_step(const TrainingStep& step, GroupTimes& groups, const LayoutP
   for (int i = 0; i < options.iterations; ++i) {
     slow.start(i);
     const bool is_last = i + 1 == options.iterations;
-    played.pipeline = play(work, wants_slices && is_last ? &played.slices : nullptr, options.pause);
+    played.pipeline =
+        play(work, wants_slices && is_last ? &played.slices : nullptr, options.stopper);
     const Duration time = played.pipeline.time;
     sum_s += time.s();
     played.fastest = std::min(played.fastest, time);

@@ -16,7 +16,7 @@ struct LayoutPlay {
   WorkerModel workers;  // of GPUs, numbered tp-cp-dp-pp; "per layer" is per pass
   uint64_t seed = 0;
   int iterations = 1;  // more than 1 only where GPUs are random
-  std::function<void()> pause = {};
+  Stopper* stopper = nullptr;
 };
 
 struct PlayedStep {

@@ -101,6 +101,7 @@ void check_arrived(const RankSchedule& schedule, const Replayed& replayed, bool 
 StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
                           const StepWires& how, const LayoutPlay& options) {
   const Layout& layout = step.layout;
+  restart(options.stopper);
   StageCosts costs(step, groups);
   GpuFactors factors(options, layout.gpus());
   StepOnWires played;
@@ -109,7 +110,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
   for (int i = 0; i < options.iterations; ++i) {
     const bool wants_slices = how.wants_slices && i + 1 == options.iterations;
     const GpuSchedule gpus =
-        gpu_schedule(step, cluster, groups, {factors.start(i), wants_slices, options.pause});
+        gpu_schedule(step, cluster, groups, {factors.start(i), wants_slices, options.stopper});
     played.effort += effort_of(gpus.schedule, how.payload_B);
     const std::unique_ptr<Resources> wires = cluster.wires(how.routes);  // none is closed yet
     const Replayed replayed = play(Replay{.schedule = &gpus.schedule,
@@ -120,8 +121,11 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
                                           .traffic = how.traffic,
                                           .changes = how.changes,
                                           .records = wants_slices,
-                                          .pause = options.pause});
+                                          .stopper = options.stopper});
     played.least_delivered = std::min(played.least_delivered, replayed.least_delivered);
+    if (!replayed.stopped_by.empty())
+      throw LimitReached(replayed.stopped_by + ", in step " + std::to_string(i + 1) + " of " +
+                         std::to_string(options.iterations));
     check_arrived(gpus.schedule, replayed, how.payload_B > 0);
     assert(replayed.operations == gpus.schedule.operations().size());
     const auto last = std::max_element(replayed.ends.begin(), replayed.ends.end());

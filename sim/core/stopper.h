@@ -36,6 +36,10 @@ class Stopper {
   }
   // Before what may take long.
   void look() const { look_(); }
+  // Before so many are played as one, and counted afterwards.
+  void expect(uint64_t events) const {
+    if (events > limits_.events - events_) stop("--max-events", events);
+  }
   // So many more events happen, the last of them now: messages that are played, or what is taken
   // from an agenda.
   void count(Time now, uint64_t events = 1) {
@@ -68,6 +72,9 @@ class Stopper {
 };
 
 // Where there may be nobody to ask.
+inline void restart(Stopper* stopper) {
+  if (stopper != nullptr) stopper->restart();
+}
 inline void look(const Stopper* stopper) {
   if (stopper != nullptr) stopper->look();
 }

@@ -157,7 +157,8 @@ void check_length(const TreePipeline& pipeline) {
 // In order of dependence: a stage as a whole, after the one before.
 void play_stages(const Program& program, const Wires& wires, const PlayOptions& options,
                  Played& played) {
-  count(options.stopper, played.ends.front(), static_cast<uint64_t>(played.traffic.messages));
+  const auto messages = static_cast<uint64_t>(played.traffic.messages);
+  if (options.stopper != nullptr) options.stopper->expect(messages);
   const bool events = options.path == PathChoice::events;
   uint64_t number = 0;
   for (const Stage& stage : program.stages) {
@@ -181,6 +182,7 @@ void play_stages(const Program& program, const Wires& wires, const PlayOptions& 
                stage);
     count(options.stopper, played.last_end(), 0);
   }
+  count(options.stopper, played.last_end(), messages);
   played.path = has_list_schedule(program) ? PathTaken::events : PathTaken::rounds;
 }
 

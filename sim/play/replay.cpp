@@ -39,30 +39,30 @@ class RankPlayer {
   }
 
   Replayed play() {
+    try {
+      play_all();
+    } catch (const LimitReached& limit) {
+      result_.stopped_by = limit.what();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void play_all() {
     if (traffic_) traffic_->begin();
     for (uint32_t i = 0; i < waits_.size(); ++i)
       if (waits_[i] == 0) become_ready(i, Time());
     for (Time now; !agenda_.empty() && !is_over(); ++result_.events) {
-      if (result_.events % 65536 == 0 && replay_.pause) replay_.pause();
-      if (result_.events == replay_.limits.events) {
-        result_.stopped_by = "--max-events";
-        return std::move(result_);
-      }
       const auto event = agenda_.pop();
       now = event.time;
-      if (now > replay_.limits.end) {
-        result_.stopped_by = "--max-sim-time";
-        return std::move(result_);
-      }
+      count(replay_.stopper, now);
       happen(event.payload, now);
       if (carrier_ && !agenda_.another_now()) carrier_->settle(now);
     }
     name_what_waits();
     if (replay_.resources != nullptr) result_.carried_B = carrier_->carried_B();
-    return std::move(result_);
   }
 
- private:
   enum Kind : uint8_t { ended = Carrier::kind_count, look, comes, announced, answered, handed };
   static_assert(handed < int{TrafficInTime::starts});
   static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
@@ -96,7 +96,9 @@ class RankPlayer {
         agenda_);
   }
   // Others may go on.
-  bool is_over() const { return traffic_ && result_.operations == waits_.size(); }
+  bool is_over() const {
+    return traffic_ && result_.operations == waits_.size() && on_the_way_count_ == 0;
+  }
 
   const RankOperation& operation(uint32_t place) const { return schedule_.operations()[place]; }
   bool has_ended(uint32_t place) const { return waits_[place] == over; }
@@ -170,6 +172,7 @@ class RankPlayer {
     if (news == Carrier::News::sender_free)
       return plan(ended, what.send, std::max(now, what.processor_free));
     what.has_arrived = true;
+    --on_the_way_count_;
     result_.least_delivered = std::min(result_.least_delivered, report.delivered);
     take(what.message, now);
   }
@@ -189,6 +192,7 @@ class RankPlayer {
                                          now);
     if (flow >= on_the_way_.size()) on_the_way_.resize(flow + 1);
     on_the_way_[flow] = {number, place, processor_free, false};
+    ++on_the_way_count_;
   }
   // A message to oneself meets no port.
   bool meets_ports(uint32_t from, uint32_t to) const { return carrier_ && from != to; }
@@ -422,7 +426,8 @@ class RankPlayer {
   std::unique_ptr<Carrier> carrier_;
   std::optional<TrafficInTime> traffic_;
   std::vector<OnTheWay> on_the_way_;  // by the carrier's numbers
-  Time leaves_;                       // the card, of the last message sent at once
+  std::size_t on_the_way_count_ = 0;
+  Time leaves_;  // the card, of the last message sent at once
   std::vector<uint32_t> waits_;
   std::vector<Processor> processors_;
   std::vector<Time> first_cards_;   // of each rank, in and out

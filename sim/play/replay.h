@@ -14,7 +14,6 @@
 // then waits, for ever if none opens again.
 #pragma once
 
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -50,7 +49,7 @@ struct Replayed {
   uint64_t not_begun = 0;
   std::vector<uint32_t> stranded;  // sends whose messages have no way, or are lost
   double least_delivered = 1;      // of a message, where packets may be lost for good
-  std::string stopped_by;          // a limit; empty: none
+  std::string stopped_by;          // which limit, and what was reached; empty: none
   // Of each operation, where asked for: when it began (a receive: when it was asked for), and its
   // end. Time::last(): it never did.
   std::vector<Time> began;
@@ -69,9 +68,8 @@ struct Replay {
   std::span<const PlainFlow> traffic = {};
   std::span<const WireChange> changes = {};
   double send_buffer_B = 0;  // what the system takes off a sender's hands
-  SimulationLimits limits = {};
-  bool records = false;              // when operations began and ended
-  std::function<void()> pause = {};  // called now and then; what it throws ends it
+  bool records = false;      // when operations began and ended
+  Stopper* stopper = nullptr;
 };
 Replayed play(const Replay& replay);
 
