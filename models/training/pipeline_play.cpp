@@ -68,7 +68,8 @@ class Player {
           if (is_backward ? slot.has_backward() : slot.has_forward())
             if (const int64_t woken = neighbour(r, slot, is_backward); woken >= 0 && woken != r)
               can_go_on.push_back(woken);
-        count(stopper, latest(ranks_[at(r)].free));
+        ++passes_;
+        if (stopper != nullptr) stopper->count(latest(ranks_[at(r)].free));
       }
     }
     for ([[maybe_unused]] const RankState& rank : ranks_) assert(rank.next == rank.slots.size());
