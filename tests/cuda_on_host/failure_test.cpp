@@ -104,7 +104,7 @@ TEST_CASE("cuda on host: whichever call fails, there is a sentence and what was 
 
 TEST_CASE("cuda on host: a GPU that hangs is given up, and no call waits for it") {
   Words words = small;
-  words.insert(words.end(), {"--patience", "2 ms"});
+  words.insert(words.end(), {"--patience", "20 ms"});
   const Run whole = run_on(
       2, [] {}, words);
   REQUIRE(whole.exit_code == 0);
