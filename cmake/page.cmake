@@ -19,7 +19,7 @@ file(GLOB sources CONFIGURE_DEPENDS sim/*/*.cpp models/*/*.cpp topologies/*.cpp 
 list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|flows|goal|htsim|protobuf)|/kineto/name_pattern|/models/(training|traffic)/|/sim/core/decimal|/step/digest|/traces/unpacker")
 list(APPEND sources app/collective/nccl_answer.cpp app/collective/option_words.cpp app/collective/ranges.cpp app/import/profile_trace.cpp
      app/sweep/amount.cpp app/sweep/axis.cpp app/sweep/sweep_file.cpp app/sweep/sweep_point.cpp app/sweep/where.cpp
-     app/shell_word.cpp app/table.cpp app/trace_events.cpp app/transport_choice.cpp app/wire_use.cpp traces/measurement/words.cpp)
+     app/packet_use.cpp app/shell_word.cpp app/table.cpp app/trace_events.cpp app/transport_choice.cpp app/wire_use.cpp traces/measurement/words.cpp)
 
 add_executable(sgdsim_app ${sources})
 set_target_properties(sgdsim_app PROPERTIES OUTPUT_NAME whatif RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
