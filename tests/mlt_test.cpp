@@ -186,3 +186,20 @@ TEST_CASE("mlt: a link that loses packets does not slow it down") {
   CHECK(slowdown(mlt + " parts=AC") == doctest::Approx(1).epsilon(0.01));
   CHECK(slowdown("dctcp") > 1.1);
 }
+
+// Servers of `run` have nodes that the experiment's cluster has not: their queues have names, too.
+TEST_CASE("packets: queues of dedicated servers are named") {
+  const Ran ran = run_sgdsim(
+      {"run", "app/experiments/resnet50_servers_18.json", "--fidelity", "packet", "--set",
+       R"(collective={"parameter_server":{"servers":3,"placement":"dedicated"}})", "--format",
+       "json"});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  bool has_server = false;  // the workers are node0 to node17
+  for (const Json& queue : json["queues"])
+    for (const char* end : {"from", "to"})
+      for (const char* server : {"node18", "node19", "node20"})
+        has_server = has_server || queue[end] == server;
+  CHECK(has_server);
+}

@@ -124,8 +124,7 @@ Json result_json(const Experiment& experiment, const StepResult& result) {
   if (!result.wires.kinds.empty()) add_use(json, result.wires);
   if (result.packets) {
     constexpr std::size_t shown = 10;
-    json["queues"] =
-        queues_json(longest_queues(*result.packets, *experiment.cluster.wires({}), shown));
+    json["queues"] = queues_json(longest_queues(*result.packets, *result.packet_wires, shown));
     json["delivery"] = delivery_json(*result.packets, experiment.trace.layers.size());
   }
   if (result.workers.size() > 1 && result.workers.size() <= 1024) {

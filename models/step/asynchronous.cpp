@@ -95,6 +95,7 @@ StepResult on_wires(const StepQuestion& question) {
   constexpr std::size_t shown = 10;
   result.wires = use_of(*question.wires, carried_B, scaled(all, 1 / iterations), shown);
   result.packets = in_time.packets();
+  result.packet_wires = question.wires;
   if (result.packets) result.quality.delivered *= result.packets->of_gradients().part();
   return result;
 }

@@ -91,11 +91,12 @@ struct StepResult {
   std::vector<MessageRecord> messages;  // of the last iteration
   int64_t message_count = 0;  // point-to-point, per iteration; 0 where costs are not played
   double wire_B = 0;          // per iteration
-  std::vector<CriticalPart> critical;           // if it was asked for: of the last iterations
-  int critical_iterations = 0;                  // that they span
-  WireUse wires;                                // at fidelity flow
-  std::shared_ptr<const PacketReport> packets;  // at fidelity packet: of all iterations
-  Quality quality;                              // means over measured iterations
+  std::vector<CriticalPart> critical;             // if it was asked for: of the last iterations
+  int critical_iterations = 0;                    // that they span
+  WireUse wires;                                  // at fidelity flow
+  std::shared_ptr<const PacketReport> packets;    // at fidelity packet: of all iterations
+  std::shared_ptr<const Resources> packet_wires;  // likewise: where they were
+  Quality quality;                                // means over measured iterations
   std::string path;
   std::vector<std::string> warnings;
 
