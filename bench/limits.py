@@ -21,7 +21,7 @@ LIMITS = {
     ("replay_bench", "ring_turns/512"): 45,
     ("replay_bench", "ring_shared/512"): 60,
     ("traffic_bench", "poisson/16/50"): 22,
-    ("traffic_bench", "poisson/8/80"): 95,
+    ("traffic_bench", "poisson/8/80"): 46,
     ("packet_bench", "ndp/8"): 45,
     ("step_bench", "closed_form/wfbp"): 0.0065,
     ("step_bench", "closed_form/mg_wfbp"): 0.002,

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "sim/core/random.h"
 #include "tests/rounds.h"
@@ -94,58 +95,110 @@ TEST_CASE("max-min: one bottleneck, and two that have nothing to do with each ot
   CHECK(rates_of({6, 1}, {{0, 1}, {0}}) == std::vector{1.0, 5.0});
 }
 
+namespace {
+
 // Flows come and go, resources give more or less or nothing; after each change all rates are those
 // of filling from scratch, no resource gives more than it has, and what did not change is not told.
+void change_at_random(Random& random, uint64_t most_resources, int steps) {
+  PlainNetwork plain;
+  const auto resources = 1 + random.below(most_resources);
+  const bool alike = random.below(3) == 0;  // ties
+  for (uint64_t r = 0; r < resources; ++r)
+    plain.capacities.push_back(alike ? 1.0 : random.uniform(0.1, 10));
+  MaxMin network(plain.capacities);
+  std::map<uint32_t, double> told;
+  for (int step = 0; step < steps; ++step) {
+    const uint64_t changes = 1 + random.below(3);
+    for (uint64_t c = 0; c < changes; ++c) {
+      const uint64_t what = random.below(10);
+      if (what < 6 || plain.flows.empty()) {
+        uint32_t number = 0;
+        while (plain.flows.contains(number)) ++number;
+        PlainNetwork::PlainFlow flow;
+        for (uint32_t r = 0; r < resources; ++r)
+          if (random.below(3) == 0)
+            flow.uses.push_back({r, alike || random.below(2) == 0 ? 1.0 : random.uniform()});
+        if (flow.uses.empty()) flow.uses.push_back({0, 1});
+        if (random.below(3) == 0) flow.cap = alike ? 0.5 : random.uniform(0.01, 3);
+        network.add(number, flow.uses, flow.cap);
+        plain.flows[number] = std::move(flow);
+        told[number] = 0;
+      } else if (what < 9) {
+        auto gone = plain.flows.begin();
+        std::advance(gone, static_cast<std::ptrdiff_t>(random.below(plain.flows.size())));
+        network.remove(gone->first);
+        told.erase(gone->first);
+        plain.flows.erase(gone);
+      } else {
+        const auto resource = static_cast<uint32_t>(random.below(resources));
+        plain.capacities[resource] = random.below(4) == 0 ? 0 : random.uniform(0.1, 10);
+        network.set_capacity(resource, plain.capacities[resource]);
+      }
+    }
+    network.settle([&](uint32_t flow, double rate) { told[flow] = rate; });
+    const std::map<uint32_t, double> expected = filled_from_scratch(plain);
+    CAPTURE(step);
+    for (const auto& [number, rate] : expected) {
+      REQUIRE(is_near(network.rate(number), rate));
+      REQUIRE(is_near(told[number], rate));
+    }
+    for (uint32_t r = 0; r < resources; ++r)
+      REQUIRE(network.used(r) <= plain.capacities[r] * (1 + 1e-9));
+  }
+}
+
+}  // namespace
+
 TEST_CASE("max-min: random changes of random networks, against filling from scratch") {
   Random random(17);
-  int networks = 0;
-  for (int round = 0; round < rounds(5'000); ++round, ++networks) {
-    PlainNetwork plain;
-    const auto resources = 1 + random.below(12);
-    const bool alike = random.below(3) == 0;  // ties
-    for (uint64_t r = 0; r < resources; ++r)
-      plain.capacities.push_back(alike ? 1.0 : random.uniform(0.1, 10));
-    MaxMin network(plain.capacities);
-    std::map<uint32_t, double> told;
-    for (int step = 0; step < 20; ++step) {
-      const uint64_t changes = 1 + random.below(3);
-      for (uint64_t c = 0; c < changes; ++c) {
-        const uint64_t what = random.below(10);
-        if (what < 6 || plain.flows.empty()) {
-          uint32_t number = 0;
-          while (plain.flows.contains(number)) ++number;
-          PlainNetwork::PlainFlow flow;
-          for (uint32_t r = 0; r < resources; ++r)
-            if (random.below(3) == 0)
-              flow.uses.push_back({r, alike || random.below(2) == 0 ? 1.0 : random.uniform()});
-          if (flow.uses.empty()) flow.uses.push_back({0, 1});
-          if (random.below(3) == 0) flow.cap = alike ? 0.5 : random.uniform(0.01, 3);
-          network.add(number, flow.uses, flow.cap);
-          plain.flows[number] = std::move(flow);
-          told[number] = 0;
-        } else if (what < 9) {
-          auto gone = plain.flows.begin();
-          std::advance(gone, static_cast<std::ptrdiff_t>(random.below(plain.flows.size())));
-          network.remove(gone->first);
-          told.erase(gone->first);
-          plain.flows.erase(gone);
-        } else {
-          const auto resource = static_cast<uint32_t>(random.below(resources));
-          plain.capacities[resource] = random.below(4) == 0 ? 0 : random.uniform(0.1, 10);
-          network.set_capacity(resource, plain.capacities[resource]);
-        }
-      }
-      network.settle([&](uint32_t flow, double rate) { told[flow] = rate; });
-      const std::map<uint32_t, double> expected = filled_from_scratch(plain);
-      CAPTURE(round);
-      CAPTURE(step);
-      for (const auto& [number, rate] : expected) {
-        REQUIRE(is_near(network.rate(number), rate));
-        REQUIRE(is_near(told[number], rate));
-      }
-      for (uint32_t r = 0; r < resources; ++r)
-        REQUIRE(network.used(r) <= plain.capacities[r] * (1 + 1e-9));
-    }
+  for (int round = 0; round < rounds(5'000); ++round) {
+    CAPTURE(round);
+    change_at_random(random, 12, 20);
   }
-  CHECK(networks == rounds(5'000));
+  for (int round = 0; round < rounds(300); ++round) {
+    CAPTURE(round);
+    change_at_random(random, 40, 60);
+  }
+}
+
+TEST_CASE("max-min: thousands of resources at one level, and levels beyond any network's") {
+  // All links of 3,000 pairs fill up at once; then one flow leaves each, and the others have all.
+  constexpr uint32_t pairs = 3000;
+  for (const double capacity : {1.0, 1e-30, 1e30}) {
+    MaxMin network(std::vector<double>(pairs, capacity));
+    for (uint32_t flow = 0; flow < 2 * pairs; ++flow) {
+      const std::vector<ResourceUse> uses = {{flow / 2, 1}};
+      network.add(flow, uses, no_cap * capacity);
+    }
+    const auto ignored = [](uint32_t, double) {};
+    network.settle(ignored);
+    for (uint32_t flow = 0; flow < 2 * pairs; ++flow)
+      REQUIRE(is_near(network.rate(flow), capacity / 2));
+    for (uint32_t flow = 0; flow < 2 * pairs; flow += 2) network.remove(flow);
+    network.settle(ignored);
+    for (uint32_t flow = 1; flow < 2 * pairs; flow += 2)
+      REQUIRE(is_near(network.rate(flow), capacity));
+  }
+}
+
+TEST_CASE("max-min: levels leave their queue in order") {
+  Random random(3);
+  for (int round = 0; round < rounds(300); ++round) {
+    LevelQueue queue;
+    std::multiset<double> expected;
+    double least = 0;
+    const double spread = std::pow(10, random.uniform(-12, 12));
+    for (int step = 0; step < 400; ++step) {
+      if (expected.empty() || random.below(5) < 3) {
+        const double level = random.below(4) == 0 ? least : least + spread * random.uniform();
+        queue.push(level, 0);
+        expected.insert(level);
+        continue;
+      }
+      least = queue.pop().level;
+      REQUIRE(least == *expected.begin());
+      expected.erase(expected.begin());
+    }
+    CHECK(queue.empty() == expected.empty());
+  }
 }

@@ -5,19 +5,30 @@
 // that is used up, at which no flow has a higher rate (Bertsekas and Gallager, Data Networks,
 // 1992).
 //
-// After a change, rates are found anew in one sweep from low to high. A resource comes up at the
-// level at which its open flows use it up, or at which those whose bottleneck it was stand,
-// whichever is lower. In the first case whoever has more here is opened as well; in the second, if
-// there is room, they are. What is opened stood above the level of the sweep, and gets a rate above
-// it: so nothing is done twice, and whoever stands below the change is never looked at.
+// After a change, rates are found anew in one sweep from low to high, and only where the change is
+// felt. Mostly a change moves the rates of some groups of flows that have the same bottleneck, and
+// is passed on by what it takes or leaves elsewhere (max_min_moves.cpp): a bottleneck with room
+// comes up at the rate of its group and gives the room to it; a resource of which too much is used
+// comes up at the level at which it is not, and takes what is above from those who have most. New
+// flows have no rate yet: they are open until the first of their resources comes up at which they
+// use it up. Groups are opened, too, where moving them is not so simple.
+//
+// Whoever stands below the level of the sweep is right already and is not looked at again; at the
+// end nobody is left who could have more, which is what makes rates max-min fair, however they were
+// found. Moves that go on for too long are given up, and what is left is opened: that ends, because
+// nothing is opened twice.
 #pragma once
 
+#include <cmath>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "sim/core/event_queue.h"
+#include "sim/net/level_queue.h"
 #include "sim/net/resources.h"
 
 namespace sgdsim {
@@ -35,9 +46,9 @@ class MaxMin {
   template <class Changed>
   void settle(const Changed& changed) {
     sweep();
-    for (const uint32_t flow : opened_)
+    for (const uint32_t flow : noted_)
       if (is_other_rate(flow)) changed(flow, flows_[flow].rate);
-    opened_.clear();
+    noted_.clear();
   }
 
   template <class F>
@@ -54,6 +65,11 @@ class MaxMin {
 
  private:
   static constexpr uint32_t none = UINT32_MAX;
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  // Sums of some thousand rates are not rounded worse than that.
+  static constexpr double near_enough = 1e-11;
+  // After so many, what a resource has left is added up anew.
+  static constexpr uint32_t most_changes = 1024;
 
   struct UseAt {
     uint32_t resource = 0;
@@ -64,6 +80,7 @@ class MaxMin {
     double rate = 0;
     uint32_t bottleneck = none;
     bool is_here = false;
+    bool is_noted = false;   // in noted_
     bool is_opened = false;  // by this sweep
     bool is_open = false;    // its rate is not found yet
     double cap = 0;
@@ -74,52 +91,87 @@ class MaxMin {
     uint32_t flow = 0;
     uint32_t use = 0;  // of the flow
   };
-  struct Resource {
+  // In one line of the cache. Its group is whoever has it as bottleneck and is not opened.
+  struct alignas(64) Resource {
     double capacity = 0;
-    double room = 0;       // that is not used
-    double asked = 0;      // by open flows, for each unit of rate
-    double held_rate = 0;  // of those whose bottleneck it is: nobody here has more
-    uint32_t held = 0;     // how many those are
-    uint32_t open = 0;
-    double no_more_than = 0;  // a rate that nobody has more of who is not opened
-    double comes_up = 0;      // when the sweep will look at it
-    uint32_t changes = 0;     // of `room` since it was added up
-    bool is_dirty = false;
-    bool has_other_capacity = false;
-    bool is_touched = false;  // by this sweep
-    bool is_changed = false;  // flows have been opened here
-    std::vector<Member> members;
+    double room = 0;            // that is not used; below 0: too much is
+    double asked = 0;           // by open flows, for each unit of rate
+    double group_asked = 0;     // by its group
+    double group_rate = 0;      // of each of the group: nobody here has more
+    double comes_up = never;    // when the sweep will look at it
+    uint32_t group = 0;         // how many those are
+    uint32_t open = 0;          // flows
+    uint32_t members = 0;       // all of them
+    uint32_t changes : 30 = 0;  // of `room` since it was added up
+    bool is_dirty : 1 = false;
+    bool is_changed : 1 = false;  // flows have been opened here
   };
   using Cap = std::pair<double, uint32_t>;  // and the flow
+  // Who has more than others at a resource.
+  struct Above {
+    double rate = 0;
+    uint32_t flow = 0;
+    double share = 1;
+    auto operator<=>(const Above&) const = default;
+  };
 
+  static bool is_above(double one, double other) { return one > other * (1 + near_enough); }
+  static bool is_much(const Resource& resource, double room) {
+    return std::abs(room) > resource.capacity * near_enough;
+  }
   void mark(uint32_t resource);
-  void touch(uint32_t resource);
-  void open(uint32_t flow);
-  void open_held(uint32_t resource);
-  bool open_above(uint32_t resource, double rate);
+  void count_change(uint32_t resource);
+  void note(uint32_t flow);
+
+  // max_min.cpp: the sweep.
   void start_sweep();
   void sweep();
-  void look_at(uint32_t resource);
+  void end_sweep();
   double next_level(const Resource& resource) const;
   void come_up(uint32_t resource);
+  void come_up_at(uint32_t resource, double level);
   void come_up_where_opened();
-  void fix_capped();
+  void look_at(uint32_t resource);
+  void open(uint32_t flow);
+  void open_found();
   void fix(uint32_t flow, double rate, uint32_t bottleneck);
-  void end_sweep();
+  void fix_open(uint32_t resource, double rate);
+  void fix_capped();
   bool is_other_rate(uint32_t flow);
+
+  // max_min_moves.cpp: groups whose rate changes.
+  void join_group(uint32_t flow, uint32_t resource);
+  void leave_group(uint32_t flow);
+  void find_members(uint32_t resource, double rate);
+  static double level_of(std::vector<Above>& above, double room, double asked);
+  bool raise(uint32_t resource);
+  void find_met(uint32_t resource);
+  double limit(uint32_t resource, uint32_t riser, double rate, double most);
+  void move_up(uint32_t resource, double rate);
+  void move_to(uint32_t resource, double rate);
+  void lower(uint32_t resource);
+  bool may_move(uint32_t resource);
 
   std::vector<FlowAtRate> flows_;
   std::vector<Resource> resources_;
+  std::vector<std::vector<Member>> members_;  // of each
   std::vector<uint32_t> new_;
   std::vector<uint32_t> dirty_;
+  std::vector<uint32_t> noted_;  // flows that may have another rate
   std::vector<uint32_t> opened_;
-  std::vector<uint32_t> touched_;
   std::vector<uint32_t> changed_;
-  EventQueue<uint32_t> levels_;  // of resources, by when they come up
+  std::vector<uint32_t> worn_;   // resources whose room is to be added up
+  LevelQueue levels_;            // of resources, by when they come up
   double level_ = 0;             // of the sweep
   std::vector<Cap> caps_;        // a heap, of caps of opened flows
   double most_cap_ = 0;          // of opened flows
   std::size_t open_ = 0;         // flows
+  std::size_t moves_ = 0;        // of this sweep
+  std::vector<uint32_t> found_;  // the group of one resource
+  std::vector<Above> above_;     // and those who have more there
+  std::vector<Above> others_;
+  std::vector<uint32_t> met_;   // resources that a group uses
+  std::vector<double> rising_;  // what it asks there, of all resources
   double work_ = 0;
 };
 
