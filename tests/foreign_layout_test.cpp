@@ -52,6 +52,8 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
       {two, "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 overlap=off"},
       {two + "--micro-batch-size 2 --global-batch-size 64 --overlap-grad-reduce",
        "tp2 pp1 cp1 vp1 ep1 dp8 mbs2 ga4 zero0"},
+      {two + "--overlap-grad-reduce --no-gradient-accumulation-fusion",
+       "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 accumulate=apart"},
       {two + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads",
        "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero2"},
       {two + "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1 "
@@ -118,7 +120,7 @@ TEST_CASE("foreign layouts: what is computed again, and zero bubble") {
       {some + "1F1B" + every + "3", sharded + " recompute=block:5"},
       {some + "1F1B" + every + "1", sharded + " recompute=full"},
       {some + "1F1B" + every + "17", sharded},
-      {some + "1F1B" + every + "op", sharded},
+      {some + "1F1B" + every + "op", sharded + " recompute=operations"},
       {some + "ZBVZeroBubble\"\nx = \"", "tp1 pp2 cp1 vp2 ep1 dp8 mbs1 ga1 zero3 schedule=zbv"},
       {some + "InterleavedZeroBubble\"\npipeline_parallel_layers_per_stage = 16\nx = \"",
        sharded + " schedule=zb1p"}};

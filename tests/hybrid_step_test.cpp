@@ -6,6 +6,7 @@
 
 #include "app/layout/layout_files.h"
 #include "models/training/memory.h"
+#include "models/training/played_step.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/random.h"
 #include "tests/training_cases.h"
@@ -50,9 +51,7 @@ TEST_CASE("closed form: the bubbles of all schedules, without communication") {
 }
 
 TEST_CASE("closed form: the law of the pipeline for many p, v and m, without communication") {
-  // No head to speak of, so that all stages are equal.
-  Transformer model = small_model();
-  model.vocabulary = 1;
+  const Transformer model = small_model();
   const Gpu gpu = load_gpu("h100");
   for (const int64_t p : {1, 2, 4, 8})
     for (const int64_t v : {1, 2, 3})
@@ -66,12 +65,141 @@ TEST_CASE("closed form: the law of the pipeline for many p, v and m, without com
         const Cluster cluster = free_cluster(static_cast<int>(p));
         GroupTimes groups(cluster, p);
         const HybridStep step = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
-        const double rounds =
-            static_cast<double>(m) + static_cast<double>(p - 1) / static_cast<double>(v);
+        // The last stage has the head as well.
+        const TrainingStep asked{model, layout, 2048, gpu, Precision::bf16};
+        const LayerTimes layer = layer_times(asked, groups, false);
+        const LayerTimes head = head_times(asked);
+        const double others_s =
+            48 / static_cast<double>(p) * (layer.forward.all() + layer.backward.all());
+        const double last_s = others_s + head.forward.all() + head.backward.all();
         CHECK(step.parts.all() - step.parts.optimizer ==
-              doctest::Approx(rounds * (step.forward_s + step.backward_s)).epsilon(1e-9));
+              doctest::Approx(static_cast<double>(m) * last_s +
+                              static_cast<double>(p - 1) / static_cast<double>(v) * others_s)
+                  .epsilon(1e-9));
         CHECK(step.time.s() == doctest::Approx(step.parts.all()).epsilon(1e-9));
       }
+}
+
+// Every micro-batch passes through the last stage, which has the head as well, and one of them
+// through the others while it waits.
+TEST_CASE("closed form: with the slowest stage last, 1F1B and GPipe are the played ones") {
+  const Transformer model = small_model();
+  const Gpu gpu = load_gpu("h100");
+  for (const std::string text : {"pp8 ga8", "pp8 ga40", "pp2 ga3", "pp8 ga8 schedule=gpipe"}) {
+    CAPTURE(text);
+    const Layout layout = parse_layout(text, "");
+    const Cluster cluster = free_cluster(8);
+    GroupTimes groups(cluster, layout.gpus());
+    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    const HybridStep closed = hybrid_step(step, groups);
+    const HybridStep played = play_step(step, groups).step;
+    CHECK(played.parts.all() - played.parts.optimizer ==
+          doctest::Approx(closed.parts.all() - closed.parts.optimizer).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("closed form: adding gradients apart, the cost of a layer, and sends in parts, by hand") {
+  Transformer model = small_model();
+  Gpu gpu = load_gpu("h100");
+  gpu.memory_rate = Bandwidth::Bps(1e12);
+  gpu.memory_part = 0.5;
+  const Cluster cluster = boxes(2);
+  GroupTimes groups(cluster, 8);
+  const auto times_of = [&](const char* text) {
+    const Layout layout = parse_layout(text, "");
+    REQUIRE(misfit_of(model, layout, 2048).empty());
+    return layer_times({model, layout, 2048, gpu, Precision::bf16}, groups, false);
+  };
+  // Matrices of 1024 x (1024 + 2 x 256 + 1024) and 3 x 1024 x 4096 by two ranks, and two norms of
+  // 1024 on each; 2 bytes of the new gradient, and twice 4 or 2 of the kept one, at 500 GB/s.
+  const double parameters = 1024 * (2560 + 3 * 4096) / 2.0 + 2048;
+  const PassTimes forward = times_of("tp2").forward;
+  const PassTimes fused = times_of("tp2").backward;
+  CHECK(times_of("tp2 accumulate=apart").backward.all() - fused.all() ==
+        doctest::Approx(parameters * 10 / 5e11));
+  CHECK(times_of("tp2 accumulate=apart gradients=bf16").backward.all() - fused.all() ==
+        doctest::Approx(parameters * 6 / 5e11));
+  CHECK(times_of("tp2 accumulate=apart").forward.all() == forward.all());
+  gpu.layer = Duration::us(50);
+  CHECK(times_of("tp2").forward.all() - forward.all() == doctest::Approx(50e-6));
+  CHECK(times_of("tp2").backward.all() - fused.all() == doctest::Approx(50e-6));
+  // 4 MiB: each of four ranks sends a quarter, and gathers the whole in three steps of a quarter.
+  const Layout whole = parse_layout("tp4 pp2 ga4", "");
+  const Layout split = parse_layout("tp4 pp2 ga4 sends=split", "");
+  const HybridStep sent_whole = hybrid_step({model, whole, 2048, gpu, Precision::bf16}, groups);
+  const HybridStep sent_split = hybrid_step({model, split, 2048, gpu, Precision::bf16}, groups);
+  const double quarter_B = 1024 * 1024;
+  CHECK(sent_whole.send_s == doctest::Approx(8e-6 + 4 * quarter_B / 1e10));
+  CHECK(sent_split.send_s == doctest::Approx(8e-6 + quarter_B / 1e10));
+  const double gather_s = 3 * (2e-6 + quarter_B / 1e11);
+  // The first stage gathers gradients, the last one activations.
+  CHECK(sent_split.forward_s - sent_whole.forward_s == doctest::Approx(gather_s));
+  CHECK(sent_split.backward_s == doctest::Approx(sent_whole.backward_s));
+}
+
+TEST_CASE("closed form: operations that are kernels of their own, or done again, by hand") {
+  Transformer model = small_model();
+  Gpu gpu;  // half of 100 TFLOP/s at every size
+  gpu.bf16_flops = 1e14;
+  gpu.gemm = {{1e-6, 0.5}};
+  gpu.start_gflop = 0;
+  gpu.memory_rate = Bandwidth::Bps(1e15);  // so that no product waits for its matrices
+  gpu.memory_part = 0.5;
+  gpu.attention_forward = 0.5;
+  gpu.attention_backward = 0.5;
+  gpu.kernel = Duration::us(1);
+  const Cluster cluster = free_cluster(1);
+  GroupTimes groups(cluster, 1);
+  const auto times_of = [&](const char* text) {
+    const Layout layout = parse_layout(text, "");
+    REQUIRE(misfit_of(model, layout, 2048).empty());
+    return layer_times({model, layout, 2048, gpu, Precision::bf16}, groups, false);
+  };
+  // 2,048 tokens; 1,024 values for queries and for what comes out, 256 for keys and for values, and
+  // 4,096 in the MLP. Norms 36, sums 6, rotation 20, repeated keys and values, heads, 4 + 6 of the
+  // MLP; 25 kernels.
+  const double bytes = 2048.0 * (2 * (36 + 6) * 1024 + 20 * (1024 + 256) + 2 * 512 + 4 * 1024 +
+                                 4 * 1024 + 10 * 4096);
+  const LayerTimes eager = times_of("mbs1 kernels=eager");
+  CHECK(eager.forward.element_wise == doctest::Approx(bytes / 5e14 + 25e-6));
+  CHECK(eager.backward.element_wise == doctest::Approx(2 * bytes / 5e14 + 25e-6));
+  // Done again: keys, what attention hands on, and the second matrix of the MLP.
+  const double flop = 2 * 2048.0 * 1024 * (256 + 1024 + 4096);
+  const LayerTimes none = times_of("mbs1");
+  const LayerTimes again = times_of("mbs1 recompute=operations");
+  CHECK(again.forward.all() == none.forward.all());
+  CHECK(again.backward.products - none.backward.products == doctest::Approx(flop / 5e13));
+  CHECK(again.backward.element_wise ==
+        doctest::Approx(none.backward.element_wise + none.forward.element_wise));
+  CHECK(again.backward.attention == none.backward.attention);
+  // Kept: the input, queries, values, what attention gives, the first matrix, and the output.
+  const Layout layout = parse_layout("mbs1 recompute=operations", "");
+  CHECK(layer_activations_B(model, layout, 2048, false) ==
+        2 * 2048 * (1024 + 1024 + 256 + 1024 + 4096 + 1024));
+  // GPT: LayerNorm is one kernel, dropout another; nothing is rotated or repeated; one matrix less.
+  model.layer_norm = model.dropout = true;
+  model.positions = 2048;
+  model.kv_heads = 16;
+  model.gated = false;
+  const double of_gpt = 2048.0 * (2 * (4 + 6 + 5) * 1024 + 4 * 1024 + 4 * 4096);
+  CHECK(times_of("mbs1 kernels=eager").forward.element_wise ==
+        doctest::Approx(of_gpt / 5e14 + 25e-6));
+  // The loss: 14 and 22 bytes a logit, and four kernels.
+  const TrainingStep step{model, parse_layout("kernels=eager", ""), 2048, gpu, Precision::bf16};
+  const LayerTimes head = head_times(step);
+  CHECK(head.forward.element_wise == doctest::Approx(14 * 2048 * 32000.0 / 5e14 + 4e-6));
+  CHECK(head.backward.element_wise == doctest::Approx(22 * 2048 * 32000.0 / 5e14 + 4e-6));
+}
+
+TEST_CASE("closed form: what does not overlap is one exchange") {
+  const Transformer model = small_model();
+  const Gpu gpu = load_gpu("h100");
+  const Cluster cluster = boxes(4);
+  GroupTimes groups(cluster, 4);
+  const Layout layout = parse_layout("dp4 gradients=bf16 overlap=off", "");
+  const HybridStep step = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
+  const double gradients_B = 2 * rank_parameters(model, layout, 0).all();
+  CHECK(step.parts.data == doctest::Approx(6 * (2e-6 + gradients_B / 4 / 1e11)));
 }
 
 TEST_CASE("closed form: one GPU is its roofline") {

@@ -100,8 +100,9 @@ TEST_CASE("steps on wires: weights that are kept are gathered once") {
 // A rank may receive from both sides at once: with ports this fast that is 0.1 us a message.
 TEST_CASE("steps on wires: pipelines with hardly a wire are the played ones") {
   for (const std::string text :
-       {"pp2 ga4", "pp4 ga8", "pp2 vp2 ga4", "pp4 ga8 schedule=zb1p", "pp2 ga6 schedule=zb1p",
-        "pp2 vp2 ga3 schedule=zbv", "pp2 vp2 ga5 schedule=zbv"}) {
+       {"pp2 ga4", "pp4 ga8", "pp2 vp2 ga4", "pp4 ga8 schedule=zb1p", "tp2 pp2 ga4 sends=split",
+        "tp2 pp2 vp2 ga4 sends=split", "tp4 pp2 vp2 ga3 sends=split schedule=zbv",
+        "pp2 ga6 schedule=zb1p", "pp2 vp2 ga3 schedule=zbv", "pp2 vp2 ga5 schedule=zbv"}) {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
     const Asked asked(tiny_model(), text, flat(layout.gpus(), "1000 Tbps"));
@@ -175,6 +176,7 @@ TEST_CASE("steps on wires: a slow GPU keeps those that wait for it") {
 // What GPUs send is what the formulas of layers, replicas and stages say, layout by layout.
 TEST_CASE("steps on wires: bytes of layouts at random") {
   Random random(5);
+  Random splits(6);
   int seen = 0;
   for (int round = 0; round < 60'000 && seen < 300; ++round) {
     Transformer model = tiny_model();
@@ -194,6 +196,8 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
     layout.recompute = recompute_names[random.below(5)].second;
     if (layout.recompute >= Recompute::block) layout.recompute_layers = power(2);
     layout.schedule = pipeline_schedules[random.below(3)].second;
+    layout.splits_sends = layout.tensor > 1 && layout.pipeline > 1 && !layout.sequence_parallel &&
+                          splits.below(2) == 0;
     if (layout.context > 1) layout.context_by = context_names[random.below(3)].second;
     if (layout.zero > 0) layout.shard_copies = power(3);
     layout.keeps_weights = layout.zero == 3 && random.below(2) == 0;
@@ -221,9 +225,12 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
           (batches * (of_layers(layers.layers() - again, false) + of_layers(again, true)) +
            data_traffic_B(step, stage));
     }
+    // What arrives in parts, each of a group gathers.
+    const double t = static_cast<double>(layout.tensor);
+    const double gathered_B = activation_B(step) * (t - 1) / t;
     if (layout.pipeline > 1)
       expected_B += of_stage * batches * 2 * static_cast<double>(layout.chunks_in_all() - 1) *
-                    boundary_B(step);
+                    (boundary_B(step) + (layout.splits_sends ? gathered_B : 0));
     const StepOnWires played = asked.on_wires();
     REQUIRE(played.wire_B == doctest::Approx(expected_B).epsilon(1e-5));
     // What shares ports, and goes out layer by layer, takes no less time.

@@ -34,7 +34,9 @@ TEST_CASE("layouts: the short text is read and written") {
        {"tp1 pp1 cp1 vp1 ep1 dp1 mbs1 ga1 zero0",
         "tp2 pp4 cp1 vp1 ep2 dp4 mbs2 ga8 zero3 sp recompute=selective schedule=zb1p "
         "attention=unfused ends=layers gradients=bf16",
-        "tp2 pp1 cp4 vp1 ep1 dp8 mbs1 ga1 zero3 hsdp4 context=ulysses reshard=off"}) {
+        "tp2 pp1 cp4 vp1 ep1 dp8 mbs1 ga1 zero3 hsdp4 context=ulysses reshard=off",
+        "tp2 pp2 cp1 vp1 ep1 dp2 mbs1 ga2 zero1 overlap=off sends=split accumulate=apart "
+        "kernels=eager"}) {
     CHECK(to_text(parse_layout(text, "")) == text);
     const Json json = to_json(parse_layout(text, ""));
     CHECK(read_layout(Value(json, "layout.json", "")) == parse_layout(text, ""));
@@ -55,6 +57,7 @@ TEST_CASE("layouts: words that are none are refused") {
       {"recompute=some", "unknown recompute \"some\""},
       {"hsdp0", "expected a whole number from 1"},
       {"context=mesh", "unknown context \"mesh\""},
+      {"sends=half", "unknown sends \"half\""},
       {"tp1024 pp2048", "above 1048576 GPUs"},
       {"tensor=8", "unknown word of a layout"},
   };
@@ -83,6 +86,16 @@ TEST_CASE("layouts: what does not divide is a sentence") {
       {"llama3.1_405b", "sp", "no effect with tp1"},
       {"llama3.1_405b", "ep2", "has no experts"},
       {"llama3.1_405b", "recompute=selective", "never keeps"},
+      {"llama3.1_405b", "tp2 pp2 sends=split", ""},
+      {"llama3.1_405b", "tp2 pp2 sp sends=split", "with sp, which splits sends already"},
+      {"llama3.1_405b", "tp2 sends=split", "no effect with pp1"},
+      {"llama3.1_405b", "pp2 sends=split", "no effect with tp1"},
+      {"llama3.1_405b", "dp8 zero2 accumulate=apart", "zero3 keep no whole gradients"},
+      {"llama3.1_405b", "dp8 zero1 accumulate=apart", ""},
+      {"llama3.1_405b", "dp8 recompute=operations kernels=eager", ""},
+      {"llama3.1_405b", "tp2 recompute=operations", "modelled for tp1 and cp1"},
+      {"mixtral_8x7b", "dp8 recompute=operations", "without latent attention and experts"},
+      {"mixtral_8x7b", "dp8 kernels=eager", "not modelled for latent attention and experts"},
       {"llama3.1_405b", "cp3", "positions of a sequence do not divide"},
       {"llama3.1_405b", "schedule=zb1p", "needs stages"},
       {"llama3.1_405b", "pp9 ga18 schedule=dualpipe", "even number of stages"},

@@ -42,6 +42,7 @@ class Reader {
                              flag({"account-for-embedding-in-pipeline-split"}) &&
                              flag({"account-for-loss-in-pipeline-split"});
     layout.half_gradients = flag({"grad-reduce-in-bf16"});
+    layout.adds_apart = layout.zero <= 1 && flag({"no-gradient-accumulation-fusion"});
     recompute({"recompute-granularity"}, {"recompute-num-layers"}, {"recompute-method"});
     found_.sequence = whole({"seq-length"});
     batches({"micro-batch-size"}, {"global-batch-size"}, named_gpus());
@@ -332,9 +333,12 @@ class Reader {
   void checkpoint_some(const std::string& name) {
     const std::string option = settings_.find(name).value_or("op");
     if (option == "op") {
-      found_.notes.emplace_back(
-          "selective checkpointing by operations is not modelled: nothing is computed again, and "
-          "memory is overestimated");
+      if (knows_operations(model_, found_.layout))
+        found_.layout.recompute = Recompute::operations;
+      else
+        found_.notes.emplace_back(
+            "selective checkpointing by operations is modelled for tp1 and cp1, without latent "
+            "attention and experts: nothing is computed again, and memory is overestimated");
       return;
     }
     const int64_t every = settings_.whole(name, option, 1, 100'000);

@@ -79,7 +79,10 @@ std::vector<Saving> possible_savings(const Layout& layout) {
     l.recompute = Recompute::full;
     l.recompute_layers = 0;
   });
-  add("sp", [](Layout& l) { l.sequence_parallel = true; });
+  add("sp", [](Layout& l) {
+    l.sequence_parallel = true;
+    l.splits_sends = false;  // sp does
+  });
   if (layout.chunks > 1) add("vp1", [](Layout& l) { l.chunks = 1; });
   if (layout.micro_batch > 1)
     add("mbs1", [](Layout& l) {

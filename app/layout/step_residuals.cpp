@@ -7,10 +7,10 @@
 namespace sgdsim {
 
 const StepResiduals& step_residuals(bool plays, int64_t parameters) {
-  static constexpr std::array<StepResiduals, 4> all{{{false, false, 13, 1.0216, 1.9190},
-                                                     {false, true, 30, 0.9261, 1.1381},
-                                                     {true, false, 13, 1.0216, 1.9210},
-                                                     {true, true, 30, 0.9627, 1.1595}}};
+  static constexpr std::array<StepResiduals, 4> all{{{false, false, 10, 1.0071, 1.2272},
+                                                     {false, true, 24, 0.9620, 1.0876},
+                                                     {true, false, 10, 1.0071, 1.2285},
+                                                     {true, true, 24, 0.9632, 1.0906}}};
   return all[(plays ? 2U : 0U) + (parameters >= large_model ? 1U : 0U)];
 }
 

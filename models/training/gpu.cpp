@@ -73,6 +73,7 @@ Gpu read_gpu(const Value& value) {
   if (const auto field = fields.find("fp8_part")) gpu.fp8_part = field->number(0.01, 2);
   if (const auto field = fields.find("memory_part")) gpu.memory_part = field->number(0.01, 1);
   gpu.kernel = fields.at("kernel").duration();
+  if (const auto field = fields.find("layer")) gpu.layer = field->duration();
   gpu.attention_forward = fields.at("attention_forward").number(0.01, 1);
   gpu.attention_backward = fields.at("attention_backward").number(0.01, 1);
   fields.done();

@@ -37,7 +37,8 @@ struct Gpu {
   double fp8_part = 1;                // of what BF16 reaches of its peak, FP8 reaches of its own
   double memory_part = 0.8;           // of the memory's rate
   Duration kernel;                    // that starting an element-wise kernel costs
-  double attention_forward = 0;       // part of the peak, of the FLOP that the mask leaves
+  Duration layer;                // of each layer and pass, besides its kernels: the host, and gaps
+  double attention_forward = 0;  // part of the peak, of the FLOP that the mask leaves
   double attention_backward = 0;
 
   double peak(Precision precision) const {

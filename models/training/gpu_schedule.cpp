@@ -277,6 +277,8 @@ class GpuWriter {
             tag_to(kind, here, micro_batch));
     parts_.add(GpuPart::Kind::receive, received.front(), work_.operations.size());
     add(chain, received);
+    if (layout_.splits_sends)
+      collective(chain, GroupKind::tensor, Operation::allgather, activation_B(step_));
   }
   void send(Ends& chain, GroupKind kind, int64_t chunk, int64_t micro_batch) {
     const WayPosition here = position_of(layout_, {stage_, chunk});

@@ -53,9 +53,28 @@ double overlapped_expert_s(const Stage& stage) {
   return std::max(0.0, stage.times.forward.expert + stage.times.backward.expert - compute);
 }
 
-// Fills the parts that the micro-batches and the pipeline take.
+// While the pipeline fills and drains, the slowest stage waits for each of the others once. With
+// dualpipe a rank has layers of two stages, and the slowest stands for all.
+BubbleTimes waited_for(const Layout& layout, const LayerTimes& slowest, const LayerTimes& all,
+                       double overlapped_s) {
+  LayerTimes mean = slowest;
+  if (layout.schedule != PipelineSchedule::dualpipe) {
+    const double others = real(layout.pipeline - 1);
+    mean.forward = 1 / others * all.forward;
+    mean.forward += -1 / others * slowest.forward;
+    mean.backward = 1 / others * all.backward;
+    mean.backward += -1 / others * slowest.backward;
+  }
+  return {.forward_s = mean.forward.all(),
+          .backward_s = mean.backward.all(),
+          .weight_s = mean.backward.weight_products,
+          .overlapped_s = overlapped_s};
+}
+
+// Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
+// stages.
 void add_pipeline(const TrainingStep& step, StageCosts& costs, const Stage& stage,
-                  HybridStep& result) {
+                  const LayerTimes& all, HybridStep& result) {
   const Layout& layout = step.layout;
   const double count = real(layout.micro_batches);
   PassTimes both = stage.times.forward;
@@ -84,10 +103,7 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const Stage& stag
   } else {
     parts.sends = count * 2 * result.send_s + fill;
   }
-  parts.bubble = bubble_s(layout, {.forward_s = result.forward_s,
-                                   .backward_s = result.backward_s,
-                                   .weight_s = result.weight_s,
-                                   .overlapped_s = both.all()});
+  parts.bubble = bubble_s(layout, waited_for(layout, stage.times, all, both.all()));
 }
 
 }  // namespace
@@ -173,10 +189,13 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   StageCosts costs(step, groups);
   HybridStep result;
   Stage slowest;
+  LayerTimes all;
   double ends = -1;  // what the stage with most to exchange takes after its last micro-batch
   for (int64_t number = 0; number < layout.pipeline; ++number) {
     const StageLayers held = layers_of_stage(step.model, layout, number);
     const Stage stage{costs.times_of(held), held.layers()};
+    all.forward += stage.times.forward;
+    all.backward += stage.times.backward;
     if (number == 0 || stage.slot_s() > slowest.slot_s()) {
       slowest = stage;
       result.slowest_stage = number;
@@ -190,7 +209,7 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     result.parts.data = data;
     result.parts.optimizer = optimizer;
   }
-  add_pipeline(step, costs, slowest, result);
+  add_pipeline(step, costs, slowest, all, result);
   result.parts.data += costs.tied_s();
   const double seconds = result.parts.all();
   result.time = Duration::nearest_ps(seconds * 1e12);

@@ -3,8 +3,8 @@
 //   step = micro-batches x slowest stage (forward + backward) + bubble + what data parallelism does
 //          not hide + optimizer
 //
-// It is wrong where stages differ much (every one is charged as the slowest), where collectives and
-// kernels slow each other down (NCCL's kernels take some of the GPU), and by what nobody counts:
+// It is wrong where other stages than the slowest hold it up, where collectives and kernels slow
+// each other down (NCCL's kernels take some of the GPU), and by what nobody counts:
 // gaps between kernels, the host, stragglers. docs/layouts.md compares it with published steps.
 #pragma once
 

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 
+#include "models/training/memory.h"
+
 namespace sgdsim {
 namespace {
 
 constexpr double bytes_per_value = 2;
 constexpr double flash_backward = 2.5;
-constexpr int kernels_of_layer = 6;            // two norms, two residuals, activation, rotation
+constexpr int kernels_of_layer = 6;  // two norms, two residuals, activation, rotation
+constexpr int kernels_of_eager_layer = 25;
 constexpr int kernels_of_experts = 6;          // routing, sorting and merging tokens
 constexpr double fp8_token_B = 1 + 4.0 / 128;  // a value, and a scale for 128 of them
 
@@ -111,7 +114,53 @@ void add_attention_core(const TrainingStep& step, LayerTimes& times) {
       4 * gpu.product_s(flop / 2, 0, Precision::bf16) + gpu.bytes_s(backward_B);
 }
 
+// What the kernels of a token read and write where each operation is one, as in PyTorch.
+struct EagerBytes {
+  double norms;  // and sums with residuals
+  double rest;   // what tensor parallelism divides
+};
+EagerBytes eager_bytes(const Transformer& model) {
+  const double queries = real(model.query_width());
+  const double keys = real(model.key_width());
+  const double values = real(model.value_width());
+  // RMS: to 4 bytes (6), square (8), mean (4), scale (8), to 2 bytes (6), weight (4). LayerNorm is
+  // one kernel (4). Each sum (6), and the dropout before it (5).
+  const double norm = model.layer_norm ? 4 : 36;
+  EagerBytes bytes{2 * (norm + 6 + (model.dropout ? 5 : 0)) * real(model.hidden), 0};
+  // Rotation: to 4 bytes (6), product (8), to 2 bytes (6).
+  if (model.positions == 0) bytes.rest += 20 * (queries + keys);
+  if (model.kv_heads < model.heads) bytes.rest += 2 * (keys + values) + 4 * queries;  // repeated
+  bytes.rest += 4 * real(model.attention_output_width());  // heads are put beside each other
+  bytes.rest += (model.gated ? 10 : 4) * real(model.mlp_width);
+  return bytes;
+}
+
+void add_eager(const TrainingStep& step, LayerTimes& times) {
+  const double t = real(step.layout.tensor);
+  const EagerBytes of_token = eager_bytes(step.model);
+  const double norms = of_token.norms / (step.layout.sequence_parallel ? t : 1);
+  const double bytes = rank_tokens(step) * (norms + of_token.rest / t);
+  const double starts = kernels_of_eager_layer * step.gpu.kernel.s() + step.gpu.layer.s();
+  times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
+  times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
+}
+
+// Of the products in order, q k v o gate up down, the second, fourth and sixth; attention stays.
+void add_operations_again(const TrainingStep& step, LayerTimes& times) {
+  const Transformer& model = step.model;
+  const double tokens = rank_tokens(step);
+  const double h = real(model.hidden);
+  LayerTimes again;
+  Products products(step, again);
+  products.add(tokens, real(model.key_width()), h);
+  products.add(tokens, h, real(model.attention_output_width()));
+  products.add(tokens, real(model.mlp_width), h);  // up, or without a gate down
+  times.backward.products += again.forward.products;
+  times.backward.element_wise += times.forward.element_wise;
+}
+
 void add_element_wise(const TrainingStep& step, bool has_experts, LayerTimes& times) {
+  if (step.layout.is_eager) return add_eager(step, times);
   const Transformer& model = step.model;
   const double t = real(step.layout.tensor);
   const double tokens = rank_tokens(step);
@@ -128,9 +177,16 @@ void add_element_wise(const TrainingStep& step, bool has_experts, LayerTimes& ti
   const double norms = 10 * h / (step.layout.sequence_parallel ? t : 1);
   const double heads = 2 * real(model.query_width() + model.key_width() + model.value_width()) / t;
   const double bytes = bytes_per_value * tokens * (norms + width + heads);
-  const double starts = kernels * step.gpu.kernel.s();
+  const double starts = kernels * step.gpu.kernel.s() + step.gpu.layer.s();
   times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
   times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
+}
+
+// Kernels of their own read a new gradient of each parameter, and the one that is kept, and write
+// the sum. Fused, the product adds to what is kept while it computes.
+double adding_s(const TrainingStep& step, double parameters) {
+  if (!step.layout.adds_apart) return 0;
+  return step.gpu.bytes_s(parameters * (bytes_per_value + 2 * step.layout.gradient_B()));
 }
 
 double visits_B(const TrainingStep& step, double value_B) {
@@ -242,7 +298,8 @@ double activation_B(const TrainingStep& step) {
 }
 
 double boundary_B(const TrainingStep& step) {
-  return activation_B(step) / (step.layout.sequence_parallel ? real(step.layout.tensor) : 1);
+  const bool is_split = step.layout.sequence_parallel || step.layout.splits_sends;
+  return activation_B(step) / (is_split ? real(step.layout.tensor) : 1);
 }
 
 LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts, bool is_recomputed) {
@@ -284,9 +341,12 @@ LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, bool has_ex
             real(step.model.mlp_width) / real(step.layout.tensor));
   add_attention_core(step, times);
   add_element_wise(step, has_experts, times);
+  times.backward.element_wise +=
+      adding_s(step, rank_layer_parameters(step.model, step.layout, has_experts).all());
   add_communication(step, groups, has_experts, times);
   if (step.layout.recompute == Recompute::selective)
     times.backward.attention += times.forward.attention;
+  if (step.layout.recompute == Recompute::operations) add_operations_again(step, times);
   return times;
 }
 
@@ -304,8 +364,11 @@ LayerTimes head_times(const TrainingStep& step) {
   products.add(rows, vocabulary / t, real(step.model.hidden), Precision::bf16);
   const double logits = rows * vocabulary / t;
   const double starts = 4 * step.gpu.kernel.s();
-  times.forward.element_wise += step.gpu.bytes_s(10 * logits) + starts;
-  times.backward.element_wise += step.gpu.bytes_s(6 * logits) + starts;
+  // Eager: to 4 bytes (6), softmax (8); gradients of the loss (4) and softmax (12), to 2 bytes (6).
+  const bool is_eager = step.layout.is_eager;
+  times.forward.element_wise += step.gpu.bytes_s((is_eager ? 14 : 10) * logits) + starts;
+  times.backward.element_wise += step.gpu.bytes_s((is_eager ? 22 : 6) * logits) + starts +
+                                 adding_s(step, vocabulary / t * real(step.model.hidden));
   return times;
 }
 

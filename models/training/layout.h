@@ -14,13 +14,14 @@ namespace sgdsim {
 
 // What a backward pass computes again: nothing; the scores of attention; every layer from its
 // input; some layers of each chunk from their inputs; every layer, from the inputs of units of so
-// many layers.
-enum class Recompute : uint8_t { none, selective, full, block, uniform };
-inline constexpr Named<Recompute, 5> recompute_names{{{"none", Recompute::none},
+// many layers; of each layer every second product and all that is element-wise.
+enum class Recompute : uint8_t { none, selective, full, block, uniform, operations };
+inline constexpr Named<Recompute, 6> recompute_names{{{"none", Recompute::none},
                                                       {"selective", Recompute::selective},
                                                       {"full", Recompute::full},
                                                       {"block", Recompute::block},
-                                                      {"uniform", Recompute::uniform}}};
+                                                      {"uniform", Recompute::uniform},
+                                                      {"operations", Recompute::operations}}};
 
 enum class PipelineSchedule : uint8_t { one_f_one_b, gpipe, zb1p, dualpipe, zbv };
 inline constexpr Named<PipelineSchedule, 5> pipeline_schedules{
@@ -57,6 +58,12 @@ struct Layout {
   bool ends_are_layers = false;  // ends=layers: embedding and loss count as a layer each
   bool half_gradients = false;   // gradients=bf16: exchanged and kept with 2 bytes, not 4
   bool overlaps = true;  // overlap=off: replicas exchange before the first pass and after the last
+  // sends=split: without sp, too, each tensor-parallel rank sends its part to the next stage,
+  // where they gather it.
+  bool splits_sends = false;
+  // accumulate=apart: kernels of their own add the gradients of a micro-batch to those kept.
+  bool adds_apart = false;
+  bool is_eager = false;  // kernels=eager: each element-wise operation is a kernel of its own
 
   bool operator==(const Layout&) const = default;
 
@@ -75,11 +82,12 @@ inline constexpr int64_t most_gpus = 1'048'576;
 inline constexpr int64_t most_micro_batches = 1'000'000;
 
 // "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp hsdp1 recompute=none schedule=1f1b context=ring
-//  reshard=on attention=flash ends=apart gradients=fp32 overlap=on"; what is not named is 1, zero0,
-//  or as here.
+//  reshard=on attention=flash ends=apart gradients=fp32 overlap=on sends=whole accumulate=fused
+//  kernels=fused"; what is not named is 1, zero0, or as here.
 Layout parse_layout(const std::string& text, const std::string& where);
 // All sizes, and the words that differ from their defaults.
 std::string to_text(const Layout& layout);
+std::string recompute_text(const Layout& layout);  // "full", "block:4"
 
 Layout read_layout(const Value& value);
 Json to_json(const Layout& layout);
@@ -91,6 +99,8 @@ struct StageLayers {
   int64_t dense_again = 0;  // of these, layers that the backward pass computes again
   int64_t with_experts_again = 0;
   int64_t kept_inputs = 0;  // from which they are
+  int64_t from_before = 0;  // chunks whose forward pass waits for another stage
+  int64_t from_behind = 0;  // and whose backward pass does
   bool embeds = false;
   bool has_head = false;
   int64_t layers() const { return dense + with_experts; }
@@ -108,6 +118,8 @@ StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int6
 int64_t chunk_position(const Layout& layout, int64_t stage, int64_t chunk);
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage);
 
+// Whether recompute=operations is known for it: operations were counted for layers of one kind.
+bool knows_operations(const Transformer& model, const Layout& layout);
 // Why the model cannot be laid out so, in a sentence; empty if it can.
 std::string misfit_of(const Transformer& model, const Layout& layout, int64_t sequence);
 

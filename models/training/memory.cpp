@@ -46,6 +46,13 @@ double kept_B(const Transformer& model, const Layout& layout, int64_t sequence, 
   return tokens * (repeated * over_sequence(layout) + split / real(layout.tensor));
 }
 
+// With recompute=operations: its input, outputs of every second product, and attention's.
+double operations_B(const Transformer& model, const Layout& layout, int64_t sequence) {
+  const int64_t widths = (model.gated ? 2 : 1) * model.hidden + model.query_width() +
+                         model.value_width() + model.attention_output_width() + model.mlp_width;
+  return 2 * micro_batch_tokens(layout, sequence) * real(widths);
+}
+
 double layer_inputs_B(const Transformer& model, const Layout& layout, int64_t sequence) {
   return 2 * micro_batch_tokens(layout, sequence) * real(model.hidden) * over_sequence(layout);
 }
@@ -177,8 +184,10 @@ StateBytes state_bytes(const Layout& layout, int64_t shards) {
 double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
                            bool has_experts) {
   const bool keeps_scores = layout.keeps_scores && layout.recompute != Recompute::selective;
-  return kept_B(model, layout, sequence, has_experts) +
-         (keeps_scores ? scores_B(model, layout, sequence) : 0);
+  const double rest_B = layout.recompute == Recompute::operations
+                            ? operations_B(model, layout, sequence)
+                            : kept_B(model, layout, sequence, has_experts);
+  return rest_B + (keeps_scores ? scores_B(model, layout, sequence) : 0);
 }
 
 StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t sequence,
@@ -207,6 +216,9 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
       memory.recomputed_B = std::max(memory.recomputed_B, real(unit) * one_B - input_B);
     if (layout.recompute == Recompute::selective && layout.keeps_scores)
       memory.recomputed_B = scores_B(model, layout, sequence);
+    if (layout.recompute == Recompute::operations)
+      memory.recomputed_B =
+          kept_B(model, layout, sequence, false) - operations_B(model, layout, sequence);
   }
   memory.activations_B = real(memory.in_flight) * layers_B / (stages * real(layout.chunks));
   if (held.embeds)

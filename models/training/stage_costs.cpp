@@ -37,6 +37,8 @@ StageCosts::StageCosts(const TrainingStep& step, GroupTimes& groups)
   if (step.model.experts) with_experts_ = layer_times(step, groups, true);
   dense_again_ = recomputed(dense_);
   with_experts_again_ = recomputed(with_experts_);
+  if (step.layout.splits_sends)
+    arrival_s_ = groups.all_gather_s({1, step.layout.tensor}, activation_B(step));
 }
 
 LayerTimes StageCosts::times_of(const StageLayers& layers) const {
@@ -50,6 +52,8 @@ LayerTimes StageCosts::times_of(const StageLayers& layers) const {
   add(real(layers.with_experts - layers.with_experts_again), with_experts_);
   add(real(layers.with_experts_again), with_experts_again_);
   if (layers.has_head) add(1, head_);
+  all.forward.tensor += real(layers.from_before) * arrival_s_;
+  all.backward.tensor += real(layers.from_behind) * arrival_s_;
   return all;
 }
 
@@ -72,12 +76,12 @@ StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) 
   if (all <= 1 || replicas.parameters <= 0) return exchange;
   const double gradients_B = replicas.parameters * layout.gradient_B();
   const double size = real(replicas.group.size);
-  double pieces = 1;
+  double pieces = 1;  // without overlapping: no part of a chunk has to go out before the others
   if (layout.zero == 3)
-    pieces = std::max(1.0, real(layers));
-  else if (layout.zero > 0)
+    pieces = real(layers);
+  else if (layout.overlaps && layout.zero > 0)
     pieces = std::ceil(replicas.parameters / std::max(least_bucket, bucket_of_replica * size));
-  else
+  else if (layout.overlaps)
     pieces = std::ceil(gradients_B / ddp_bucket_B);
   exchange.pieces = pieces = std::max(pieces, real(layout.chunks));
   if (layout.zero == 0) {

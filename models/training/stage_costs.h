@@ -64,6 +64,7 @@ class StageCosts {
   LayerTimes dense_again_;  // those that are computed again
   LayerTimes with_experts_again_;
   LayerTimes head_;
+  double arrival_s_ = 0;  // that parts of an activation cost until all of a group have the whole
 };
 
 }  // namespace sgdsim

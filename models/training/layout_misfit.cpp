@@ -1,0 +1,173 @@
+// What must divide what, and which words of a layout go together.
+#include <algorithm>
+
+#include "models/training/layout.h"
+
+namespace sgdsim {
+namespace {
+
+// "126 layers do not divide by 8 ranks" with a value that would.
+std::string no_divisor(const std::string& what, int64_t whole, const std::string& by,
+                       int64_t divisor) {
+  int64_t near = std::min(divisor, whole);
+  while (near > 1 && whole % near != 0) --near;
+  return "the " + std::to_string(whole) + " " + what + " do not divide by " + by +
+         std::to_string(divisor) + "; the next smaller divisor is " + std::to_string(near);
+}
+
+std::string stage_misfit(const Transformer& model, const Layout& layout, int64_t units) {
+  const int64_t chunks = layout.chunks_in_all();
+  const std::string layers = layout.ends_are_layers ? "layers with both ends" : "layers";
+  if (chunks > units)
+    return "there are more stages than layers: pp x vp is " + std::to_string(chunks) + ", and " +
+           std::to_string(units) + " " + layers + " are to be spread";
+  if (units % chunks != 0) {
+    const bool ends_fit = !layout.ends_are_layers && (model.layers + 2) % chunks == 0;
+    return no_divisor(layers, units, "pp x vp = ", chunks) +
+           (ends_fit ? "; ends=layers, where embedding and loss count as a layer each, would fit"
+                     : "");
+  }
+  return "";
+}
+
+std::string schedule_misfit(const Layout& layout) {
+  const auto pp = std::to_string(layout.pipeline);
+  if (layout.schedule != PipelineSchedule::one_f_one_b) {
+    const std::string name(name_in(pipeline_schedules, layout.schedule));
+    const bool is_v = layout.schedule == PipelineSchedule::zbv;
+    if (is_v && layout.chunks != 2) return "schedule=zbv has two virtual stages on a rank; say vp2";
+    if (layout.chunks > 1 && !is_v)
+      return "virtual stages (vp) belong to schedule=1f1b, not to " + name;
+    if (layout.pipeline == 1) return "schedule=" + name + " needs stages; give pp2 or more";
+  }
+  if (layout.chunks > 1 && layout.pipeline == 1) return "virtual stages (vp) need pp2 or more";
+  if (layout.schedule == PipelineSchedule::zbv) {
+    const int64_t least = 2 * layout.pipeline - 1;
+    if (layout.micro_batches >= least) return "";
+    return "zbv with pp" + pp + " needs at least " + std::to_string(least) +
+           " micro-batches, not ga" + std::to_string(layout.micro_batches);
+  }
+  if (layout.chunks > 1 && layout.micro_batches % layout.pipeline != 0)
+    return "with virtual stages the micro-batches go in groups of pp" + pp + ", but ga" +
+           std::to_string(layout.micro_batches) + " does not divide by it";
+  if (layout.schedule == PipelineSchedule::dualpipe) {
+    if (layout.pipeline % 2 != 0) return "dualpipe needs an even number of stages, not pp" + pp;
+    if (layout.micro_batches % 2 != 0 || layout.micro_batches < 2 * layout.pipeline)
+      return "dualpipe needs an even number of micro-batches, at least twice pp" + pp + ", not ga" +
+             std::to_string(layout.micro_batches);
+  }
+  return "";
+}
+
+std::string expert_misfit(const Transformer& model, const Layout& layout) {
+  const std::string ep = "ep" + std::to_string(layout.expert);
+  if (!model.experts) return layout.expert > 1 ? "the model has no experts to spread by " + ep : "";
+  if (model.experts->count % layout.expert != 0)
+    return no_divisor("experts", model.experts->count, "ep", layout.expert);
+  const int64_t ranks = layout.tensor * layout.context * layout.replicas;
+  if (ranks % layout.expert != 0)
+    return no_divisor("ranks tp x cp x dp", ranks, "ep", layout.expert);
+  if (layout.tensor > 1 && !layout.sequence_parallel)
+    return "experts with tensor parallelism need sp: otherwise every rank would send the same "
+           "tokens";
+  return "";
+}
+
+std::string context_misfit(const Transformer& model, const Layout& layout) {
+  if (layout.context_by == ContextBy::ring) return "";
+  const std::string name = "context=" + std::string(name_in(context_names, layout.context_by));
+  if (layout.context == 1) return name + " has no effect with cp1; leave it out";
+  if (layout.context_by == ContextBy::gather) return "";
+  if (model.latent)
+    return name + " is not modelled for latent attention, whose keys all heads share";
+  const int64_t ranks = layout.tensor * layout.context;
+  for (const int64_t heads : {model.heads, model.kv_heads})
+    if (heads % ranks != 0)
+      return no_divisor(heads == model.heads ? "heads" : "heads of keys and values", heads,
+                        name + " with tp x cp = ", ranks);
+  return "";
+}
+
+std::string shards_misfit(const Layout& layout) {
+  if (layout.keeps_weights && layout.zero != 3)
+    return "reshard=off belongs to zero3, which alone gathers weights in every pass";
+  if (layout.shard_copies == 1) return "";
+  const std::string name = "hsdp" + std::to_string(layout.shard_copies);
+  if (layout.zero == 0) return name + " copies shards, and zero0 has none; leave it out";
+  const int64_t ranks = layout.context * layout.replicas;
+  if (ranks % layout.shard_copies != 0)
+    return no_divisor("ranks cp x dp", ranks, "hsdp", layout.shard_copies);
+  if (ranks == layout.shard_copies) return name + " leaves one rank for all shards: that is zero0";
+  const int64_t of_experts = layout.tensor * ranks / layout.expert;
+  if (layout.expert > 1 && of_experts % layout.shard_copies != 0)
+    return no_divisor("ranks with the same experts", of_experts, "hsdp", layout.shard_copies);
+  return "";
+}
+
+std::string recompute_misfit(const Layout& layout, int64_t units) {
+  const int64_t of_chunk = units / layout.chunks_in_all();
+  if (layout.recompute_layers > of_chunk)
+    return "recompute=" + recompute_text(layout) + " is more than the " + std::to_string(of_chunk) +
+           " layers of a chunk; recompute=full computes all of them";
+  if (layout.recompute == Recompute::selective && !layout.keeps_scores)
+    return "recompute=selective drops the scores of attention, which attention=flash never keeps; "
+           "leave it out, or say attention=unfused";
+  return "";
+}
+
+std::string operations_misfit(const Transformer& model, const Layout& layout) {
+  if (layout.recompute == Recompute::operations && !knows_operations(model, layout))
+    return "recompute=operations is modelled for tp1 and cp1, without latent attention and experts";
+  if (layout.is_eager && (model.latent || model.experts))
+    return "kernels=eager is not modelled for latent attention and experts";
+  return "";
+}
+
+std::string exchange_misfit(const Layout& layout) {
+  if (!layout.overlaps && layout.zero >= 2)
+    return "overlap=off belongs to zero0 and zero1; zero2 and zero3 exchange layer by layer";
+  if (layout.adds_apart && layout.zero >= 2)
+    return "accumulate=apart belongs to zero0 and zero1; zero2 and zero3 keep no whole gradients "
+           "to add to";
+  if (!layout.splits_sends) return "";
+  if (layout.pipeline == 1) return "sends=split has no effect with pp1; leave it out";
+  if (layout.tensor == 1) return "sends=split has no effect with tp1; leave it out";
+  if (layout.sequence_parallel)
+    return "sends=split has no effect with sp, which splits sends already; leave it out";
+  return "";
+}
+
+}  // namespace
+
+bool knows_operations(const Transformer& model, const Layout& layout) {
+  return layout.tensor == 1 && layout.context == 1 && !model.latent && !model.experts;
+}
+
+std::string misfit_of(const Transformer& model, const Layout& layout, int64_t sequence) {
+  const int64_t tp = layout.tensor;
+  if (model.heads % tp != 0) return no_divisor("heads", model.heads, "tp", tp);
+  if (!model.latent && model.kv_heads % tp != 0)
+    return no_divisor("heads of keys and values", model.kv_heads, "tp", tp);
+  if (model.dense_layers() > 0 && model.mlp_width % tp != 0)
+    return no_divisor("columns of the MLP", model.mlp_width, "tp", tp);
+  if (model.experts && model.experts->shared > 0 &&
+      model.experts->shared * model.experts->width % tp != 0)
+    return no_divisor("columns of the shared experts", model.experts->shared * model.experts->width,
+                      "tp", tp);
+  if (layout.context > 1 && sequence % (2 * layout.context) != 0)
+    return no_divisor("positions of a sequence", sequence, "2 x cp = ", 2 * layout.context);
+  if (layout.sequence_parallel && tp == 1) return "sp has no effect with tp1; leave it out";
+  if (layout.sequence_parallel && sequence / layout.context % tp != 0)
+    return no_divisor("positions of a rank", sequence / layout.context, "tp", tp);
+  if (layout.ends_are_layers && layout.pipeline == 1)
+    return "ends=layers has no effect with pp1; leave it out";
+  const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
+  for (const std::string& sentence :
+       {stage_misfit(model, layout, units), schedule_misfit(layout), expert_misfit(model, layout),
+        context_misfit(model, layout), shards_misfit(layout), recompute_misfit(layout, units),
+        exchange_misfit(layout), operations_misfit(model, layout)})
+    if (!sentence.empty()) return sentence;
+  return "";
+}
+
+}  // namespace sgdsim
