@@ -189,6 +189,11 @@ TEST_CASE("closed form: operations that are kernels of their own, or done again,
   const LayerTimes head = head_times(step);
   CHECK(head.forward.element_wise == doctest::Approx(14 * 2048 * 32000.0 / 5e14 + 4e-6));
   CHECK(head.backward.element_wise == doctest::Approx(22 * 2048 * 32000.0 / 5e14 + 4e-6));
+  // Where layers are compiled, the loss stays as it is.
+  const Layout compiled = parse_layout("kernels=compiled", "");
+  const TrainingStep other{model, compiled, 2048, gpu, Precision::bf16};
+  CHECK(head_times(other).backward.all() == head.backward.all());
+  CHECK(layer_times(other, groups, false).backward.all() == times_of("mbs1").backward.all());
 }
 
 TEST_CASE("closed form: what does not overlap is one exchange") {

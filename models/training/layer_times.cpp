@@ -160,7 +160,7 @@ void add_operations_again(const TrainingStep& step, LayerTimes& times) {
 }
 
 void add_element_wise(const TrainingStep& step, bool has_experts, LayerTimes& times) {
-  if (step.layout.is_eager) return add_eager(step, times);
+  if (step.layout.kernels == Kernels::eager) return add_eager(step, times);
   const Transformer& model = step.model;
   const double t = real(step.layout.tensor);
   const double tokens = rank_tokens(step);
@@ -365,7 +365,7 @@ LayerTimes head_times(const TrainingStep& step) {
   const double logits = rows * vocabulary / t;
   const double starts = 4 * step.gpu.kernel.s();
   // Eager: to 4 bytes (6), softmax (8); gradients of the loss (4) and softmax (12), to 2 bytes (6).
-  const bool is_eager = step.layout.is_eager;
+  const bool is_eager = step.layout.kernels != Kernels::fused;
   times.forward.element_wise += step.gpu.bytes_s((is_eager ? 14 : 10) * logits) + starts;
   times.backward.element_wise += step.gpu.bytes_s((is_eager ? 22 : 6) * logits) + starts +
                                  adding_s(step, vocabulary / t * real(step.model.hidden));

@@ -41,7 +41,6 @@ constexpr Named<bool, 2> gradient_names{{{"fp32", false}, {"bf16", true}}};
 constexpr Named<bool, 2> overlap_names{{{"on", true}, {"off", false}}};
 constexpr Named<bool, 2> reshard_names{{{"on", false}, {"off", true}}};
 constexpr Named<bool, 2> send_names{{{"whole", false}, {"split", true}}};
-constexpr Named<bool, 2> kernel_names{{{"fused", false}, {"eager", true}}};
 constexpr Named<bool, 2> accumulate_names{{{"fused", false}, {"apart", true}}};
 constexpr std::array choice_names = {"recompute", "schedule",   "context",   "reshard",
                                      "attention", "ends",       "gradients", "overlap",
@@ -107,7 +106,7 @@ bool set_choice(Layout& layout, const std::string& name, const std::string& valu
   else if (name == "sends")
     layout.splits_sends = named_in(send_names, name, value, where);
   else if (name == "kernels")
-    layout.is_eager = named_in(kernel_names, name, value, where);
+    layout.kernels = named_in(kernel_names, name, value, where);
   else if (name == "accumulate")
     layout.adds_apart = named_in(accumulate_names, name, value, where);
   else
@@ -213,7 +212,7 @@ std::string to_text(const Layout& layout) {
   if (!layout.overlaps) add("overlap", name_in(overlap_names, false));
   if (layout.splits_sends) add("sends", name_in(send_names, true));
   if (layout.adds_apart) add("accumulate", name_in(accumulate_names, true));
-  if (layout.is_eager) add("kernels", name_in(kernel_names, true));
+  if (layout.kernels != usual.kernels) add("kernels", name_in(kernel_names, layout.kernels));
   return text;
 }
 
@@ -252,7 +251,7 @@ Json to_json(const Layout& layout) {
   json["overlap"] = name_in(overlap_names, layout.overlaps);
   json["sends"] = name_in(send_names, layout.splits_sends);
   json["accumulate"] = name_in(accumulate_names, layout.adds_apart);
-  json["kernels"] = name_in(kernel_names, layout.is_eager);
+  json["kernels"] = name_in(kernel_names, layout.kernels);
   return json;
 }
 

@@ -37,6 +37,12 @@ enum class ContextBy : uint8_t { ring, gather, ulysses };
 inline constexpr Named<ContextBy, 3> context_names{
     {{"ring", ContextBy::ring}, {"gather", ContextBy::gather}, {"ulysses", ContextBy::ulysses}}};
 
+// Which element-wise operations are kernels of their own: none; those of the loss, as where PyTorch
+// compiles each layer; all.
+enum class Kernels : uint8_t { fused, compiled, eager };
+inline constexpr Named<Kernels, 3> kernel_names{
+    {{"fused", Kernels::fused}, {"compiled", Kernels::compiled}, {"eager", Kernels::eager}}};
+
 struct Layout {
   int64_t tensor = 1;
   int64_t pipeline = 1;
@@ -63,7 +69,7 @@ struct Layout {
   bool splits_sends = false;
   // accumulate=apart: kernels of their own add the gradients of a micro-batch to those kept.
   bool adds_apart = false;
-  bool is_eager = false;  // kernels=eager: each element-wise operation is a kernel of its own
+  Kernels kernels = Kernels::fused;
 
   bool operator==(const Layout&) const = default;
 

@@ -118,7 +118,7 @@ std::string recompute_misfit(const Layout& layout, int64_t units) {
 std::string operations_misfit(const Transformer& model, const Layout& layout) {
   if (layout.recompute == Recompute::operations && !knows_operations(model, layout))
     return "recompute=operations is modelled for tp1 and cp1, without latent attention and experts";
-  if (layout.is_eager && (model.latent || model.experts))
+  if (layout.kernels == Kernels::eager && (model.latent || model.experts))
     return "kernels=eager is not modelled for latent attention and experts";
   return "";
 }

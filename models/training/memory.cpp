@@ -224,9 +224,11 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
   if (held.embeds)
     memory.ends_B += real(first_chunks_in_flight(layout, memory.in_flight)) *
                      layer_inputs_B(model, layout, sequence) / stages;
-  if (held.has_head && !model.patches)  // 4 bytes a logit, and 2 of its gradient
-    memory.ends_B +=
-        6 * micro_batch_tokens(layout, sequence) * real(model.vocabulary) / real(layout.tensor);
+  // 4 bytes a logit, and 2 of its gradient; not fused, softmax and two gradients of 4.
+  const double logit_B = layout.kernels == Kernels::fused ? 6 : 12;
+  if (held.has_head && !model.patches)
+    memory.ends_B += logit_B * micro_batch_tokens(layout, sequence) * real(model.vocabulary) /
+                     real(layout.tensor);
   return memory;
 }
 
