@@ -38,7 +38,8 @@ TEST_CASE("foreign layouts: one file of each program") {
         "tp1 pp1 cp1 vp1 ep1 dp16 mbs2 ga8 zero3");
   // Of 64 GPUs, 8 of a replica; sequences of a pipeline go one by one.
   const ForeignLayout titan = of_file("torchtitan.toml", 64, "llama3.1_8b");
-  CHECK(to_text(titan.layout) == "tp2 pp4 cp1 vp2 ep1 dp8 mbs1 ga8 zero3 sp recompute=full");
+  CHECK(to_text(titan.layout) ==
+        "tp2 pp4 cp1 vp2 ep1 dp8 mbs1 ga8 zero3 sp recompute=full kernels=eager");
   CHECK(titan.sequence == 4096);
 }
 
@@ -75,8 +76,11 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
   const std::string titan =
       "[parallelism]\ndata_parallel_shard_degree = 2\ndata_parallel_replicate_degree = ";
   const std::vector<Row> copied = {
-      {titan + "8", "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8"},
-      {titan + "1\ncontext_parallel_degree = 8", "tp1 pp1 cp8 vp1 ep1 dp2 mbs1 ga1 zero3"},
+      {titan + "8", "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8 kernels=eager"},
+      {titan + "8\n[compile]\nenable = true",
+       "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8 kernels=compiled"},
+      {titan + "1\ncontext_parallel_degree = 8",
+       "tp1 pp1 cp8 vp1 ep1 dp2 mbs1 ga1 zero3 kernels=eager"},
       {two + "--use-distributed-optimizer --num-distributed-optimizer-instances 2 "
              "--overlap-grad-reduce",
        "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero1 hsdp2"},
@@ -126,8 +130,10 @@ TEST_CASE("foreign layouts: what is computed again, and zero bubble") {
        sharded + " schedule=zb1p"}};
   for (const Row& row : recomputed) {
     INFO(row.flags);
-    CHECK(to_text(of_text(row.flags + (row.flags.starts_with("[") ? "\"" : ""), 16, "llama3.1_8b")
-                      .layout) == row.layout);
+    const bool is_titan = row.flags.starts_with("[");
+    const std::string text = row.flags + (is_titan ? "\"" : "");
+    CHECK(to_text(of_text(text, 16, "llama3.1_8b").layout) ==
+          row.layout + (is_titan ? " kernels=eager" : ""));
   }
 }
 

@@ -131,6 +131,10 @@ class Reader {
     shard({all + "data_parallel_shard_degree", "training.data_parallel_shard_degree"},
           {all + "data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
     checkpoint("activation_checkpoint.");
+    if (flag({"compile.enable", "training.compile"}))
+      layout.kernels = Kernels::compiled;
+    else if (!model_.latent && !model_.experts)
+      layout.kernels = Kernels::eager;
     found_.sequence = whole({"training.seq_len"});
     const Names per_replica = {"training.local_batch_size", "training.batch_size"};
     const int64_t local = whole(per_replica).value_or(1);
