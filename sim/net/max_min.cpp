@@ -19,15 +19,6 @@ void MaxMin::mark(uint32_t resource) {
   dirty_.push_back(resource);
 }
 
-void MaxMin::count_change(uint32_t resource) {
-  if (++resources_[resource].changes == most_changes) worn_.push_back(resource);
-}
-
-void MaxMin::note(uint32_t flow) {
-  if (std::exchange(flows_[flow].is_noted, true)) return;
-  noted_.push_back(flow);
-}
-
 void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
   if (flow >= flows_.size()) flows_.resize(flow + 1);
   FlowAtRate& it = flows_[flow];
@@ -146,8 +137,6 @@ double MaxMin::next_level(const Resource& resource) const {
   const double room = std::clamp(resource.room, 0.0, resource.capacity);
   return room >= resource.asked * most_cap_ ? never : room / resource.asked;
 }
-
-void MaxMin::come_up(uint32_t number) { come_up_at(number, next_level(resources_[number])); }
 
 void MaxMin::come_up_at(uint32_t number, double level) {
   Resource& resource = resources_[number];

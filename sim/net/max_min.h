@@ -20,7 +20,6 @@
 #pragma once
 
 #include <cmath>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -112,7 +111,6 @@ class MaxMin {
     double rate = 0;
     uint32_t flow = 0;
     double share = 1;
-    auto operator<=>(const Above&) const = default;
   };
 
   static bool is_above(double one, double other) { return one > other * (1 + near_enough); }
@@ -120,15 +118,23 @@ class MaxMin {
     return std::abs(room) > resource.capacity * near_enough;
   }
   void mark(uint32_t resource);
-  void count_change(uint32_t resource);
-  void note(uint32_t flow);
+  void count_change(uint32_t resource) {
+    if (++resources_[resource].changes == most_changes) worn_.push_back(resource);
+  }
+  void note(uint32_t flow) {
+    if (!std::exchange(flows_[flow].is_noted, true)) noted_.push_back(flow);
+  }
 
   // max_min.cpp: the sweep.
   void start_sweep();
   void sweep();
   void end_sweep();
   double next_level(const Resource& resource) const;
-  void come_up(uint32_t resource);
+  // Makes the sweep look at a resource, if there is anything to do.
+  void come_up(uint32_t resource) {
+    if (resources_[resource].comes_up > level_)
+      come_up_at(resource, next_level(resources_[resource]));
+  }
   void come_up_at(uint32_t resource, double level);
   void come_up_where_opened();
   void look_at(uint32_t resource);

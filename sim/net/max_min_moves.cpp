@@ -1,6 +1,5 @@
 // Groups of flows with the same bottleneck get another rate, all at once.
 #include <algorithm>
-#include <functional>
 
 #include "sim/net/max_min.h"
 
@@ -58,7 +57,9 @@ void MaxMin::find_members(uint32_t number, double rate) {
 // of the list.
 double MaxMin::level_of(std::vector<Above>& above, double room, double asked) {
   std::size_t count = 0;
-  if (!above.empty()) std::sort(above.begin(), above.end(), std::greater<>());
+  if (above.size() > 1)
+    std::sort(above.begin(), above.end(),
+              [](const Above& one, const Above& other) { return one.rate > other.rate; });
   for (; count < above.size(); ++count) {
     if (asked > 0 && !is_above(above[count].rate, room / asked)) break;
     room += above[count].rate * above[count].share;
