@@ -16,6 +16,7 @@ LIMITS = {
     ("collective_bench", "ring_events/1024"): 75,
     ("collective_bench", "ring_shared/1024"): 140,
     ("collective_bench", "recursive_doubling_rounds/65536"): 3,
+    ("collective_bench", "recursive_doubling_events/65536"): 90,
     ("collective_bench", "mst_rounds/1048576"): 6.5,
     ("collective_bench", "lp_chain/1024"): 1.8,
     ("replay_bench", "ring_turns/512"): 45,

@@ -57,6 +57,20 @@ TEST_CASE("rounds, events and the symmetric shortcut agree on random collectives
   CHECK(symmetric >= rounds(50));
 }
 
+// So many that the player in time fetches from memory ahead of time what events need.
+TEST_CASE("rounds and events agree where there are many workers") {
+  Random random(65);
+  constexpr std::array<std::pair<const char*, Operation>, 4> with_many = {
+      {{"recursive_doubling", Operation::allreduce},
+       {"halving_doubling", Operation::allreduce},
+       {"mst", Operation::reduce},
+       {"mst", Operation::allreduce}}};
+  for (const auto& [name, operation] : with_many)
+    check_paths(
+        draw_disturbed(random, algorithm_named(name, ""), operation,
+                       {.least_ranks = 8192, .most_ranks = 9000, .most_messages = 300'000}));
+}
+
 // Where all workers are alike the shortcut must be found, and it must be right about its end.
 TEST_CASE("the symmetric shortcut agrees on undisturbed collectives") {
   Random random(77);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <doctest/doctest.h>
+#include <span>
 
 #include "sim/core/random.h"
 
@@ -64,4 +65,41 @@ TEST_CASE("events leave by time, and by planning where times are equal") {
     }
     CHECK(queue.empty());
   }
+}
+
+// Those it hears of leave before all others that were planned by then.
+TEST_CASE("events that are heard of soon are the next ones") {
+  Random random(9);
+  EventQueue<int> queue;
+  std::vector<Time> times;  // by number
+  std::vector<bool> has_left;
+  Time now;
+  std::size_t heard = 0;
+  const auto plan = [&] {
+    times.push_back(now + draw_delay(random));
+    has_left.push_back(false);
+    queue.push(times.back(), static_cast<int>(times.size()) - 1);
+  };
+  for (int i = 0; i < 1000; ++i) plan();
+  while (!queue.empty()) {
+    const auto event = queue.pop([&](std::span<const EventQueue<int>::Event> soon) {
+      std::vector<bool> is_soon(times.size());
+      Time last;
+      for (const auto& one : soon) {
+        const auto number = static_cast<std::size_t>(one.payload);
+        REQUIRE(one.time == times[number]);
+        REQUIRE_FALSE(has_left[number]);
+        is_soon[number] = true;
+        last = std::max(last, one.time);
+      }
+      for (std::size_t i = 0; i < times.size(); ++i)
+        if (!has_left[i] && !is_soon[i]) REQUIRE(times[i] > last);
+      heard += soon.size();
+    });
+    now = event.time;
+    has_left[static_cast<std::size_t>(event.payload)] = true;
+    if (times.size() < 3000) plan();
+  }
+  // All but those that are planned for this moment, or with very many of one time.
+  CHECK(heard > times.size() / 2);
 }

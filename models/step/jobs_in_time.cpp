@@ -49,7 +49,7 @@ class JobsInTime::Player {
   explicit Player(const JobsQuestion& question)
       : question_(question),
         carrier_(make_carrier()),
-        calls_(agenda_, *carrier_, {},
+        calls_(agenda_, carrier_.get(), carrier_->alpha_of_legs(), {},
                [this](uint32_t call, int worker, Time now) {
                  end_message(by_number_[call], worker, now);
                }),

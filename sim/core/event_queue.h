@@ -15,6 +15,7 @@
 #include <cassert>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -40,8 +41,14 @@ class EventQueue {
   }
 
   Event pop() {
+    return pop([](std::span<const Event>) {});
+  }
+  // The same. soon(events) hears of some events, a few at a time, not long before they leave: time
+  // to fetch from memory what they need.
+  template <class Soon>
+  Event pop(const Soon& soon) {
     assert(size_ > 0);
-    if (taken_ == now_.size()) refill();
+    if (taken_ == now_.size()) refill(soon);
     --size_;
     return now_[taken_++];
   }
@@ -108,7 +115,8 @@ class EventQueue {
   }
 
   // Moves the clock to the earliest event and spreads its bucket over the lower ones.
-  void refill() {
+  template <class Soon>
+  void refill(const Soon& soon) {
     now_.clear();
     taken_ = 0;
     const auto level = static_cast<unsigned>(std::countr_zero(filled_levels_));
@@ -121,6 +129,8 @@ class EventQueue {
       for (const Chunk* chunk = source.first; chunk != nullptr; chunk = chunk->next)
         for (std::size_t i = 0; i < chunk->count; ++i)
           last_ = std::min(last_, chunk->events[i].time);
+    if (source.first == source.last)
+      soon(std::span<const Event>(source.first->events.data(), source.first->count));
     for (Chunk* chunk = source.first; chunk != nullptr;) {
       for (std::size_t i = 0; i < chunk->count; ++i) place(chunk->events[i]);
       Chunk* next = chunk->next;

@@ -43,12 +43,7 @@ class Carrier {
   // How long after it is sent the receiver of a message that waits for it knows of it; and then the
   // receiver is there.
   virtual Duration notice(const Leg& leg) const = 0;
-  // Whether a message arrives only when its receiver is there, though its sender does not wait.
-  virtual bool takes_at_receiver() const { return false; }
   virtual void want(uint32_t message, Time now) = 0;
-  // In place of want(), where messages are taken at the receiver: when it has all of it. Nothing
-  // more is heard of the message.
-  virtual Time take(uint32_t, Time) { return Time::last(); }
   virtual Report happen(const Event& event, Time now) = 0;
   // After all that happened at this moment.
   virtual void settle(Time now) = 0;

@@ -2,6 +2,7 @@
 #include "sim/play/calls_in_time.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 #include "sim/core/error.h"
@@ -9,7 +10,15 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t most_cursors = 1 << 24;  // of some 100 bytes
+constexpr std::size_t most_cursors = 1 << 24;    // of 56 bytes
+constexpr std::size_t cached_cursors = 1 << 13;  // so many stay in the cache
+
+template <class T>
+void prefetch(const T& what) {
+  // Both ends: it may lie in two lines of the cache.
+  __builtin_prefetch(&what);
+  __builtin_prefetch(reinterpret_cast<const char*>(&what + 1) - 1);
+}
 
 }  // namespace
 
@@ -46,8 +55,8 @@ uint32_t CallsInTime::add(const Program& program, const Network& network,
 
 void CallsInTime::end(std::size_t c, Time now) {
   const uint32_t call = cursors_[c].call;
-  cursors_[c].early = {};
   const int worker = cursors_[c].worker;
+  assert(calls_[call].left > 0);
   if (--calls_[call].left == 0) forget(call);
   ended_(call, worker, now);
 }
@@ -65,6 +74,33 @@ void CallsInTime::forget(uint32_t call) {
     edges_.clear();
   }
   unused_calls_.push_back(call);
+}
+
+// With 65,536 workers a message waits for memory three times as long as it is worked on. Cursors
+// first, all at once: they say what else is needed.
+void CallsInTime::fetch(std::span<const Agenda::Event> soon) const {
+  if (cursors_.size() < cached_cursors) return;
+  for (const Agenda::Event& event : soon)
+    if (event.payload.kind() == on) prefetch(cursors_[event.payload.subject()]);
+  for (const Agenda::Event& event : soon)
+    if (event.payload.kind() == on) fetch_for(cursors_[event.payload.subject()]);
+}
+
+void CallsInTime::fetch_for(const Cursor& cursor) const {
+  const CallInPlay& call = calls_[cursor.call];
+  if (place(cursor.stage) >= call.program->stages.size()) return;
+  const auto* phase = std::get_if<Phase>(&call.program->stages[place(cursor.stage)]);
+  if (phase == nullptr || cursor.round >= phase->rounds) return;
+  if (cursor.first_early != no_number) prefetch(early_[cursor.first_early]);
+  const int v = phase->team.relative(cursor.worker);
+  const int receiver = phase->receiver(cursor.round, v);
+  if (receiver < 0) return;
+  const int to = phase->team.colleague(cursor.worker, v, receiver);
+  prefetch(cursors_[cursor_of(cursor.call, to)]);
+  const std::vector<Port>& ports = call.network->ports();
+  if (ports.empty()) return;
+  prefetch(ports[place(cursor.worker)].out);
+  prefetch(ports[place(to)].in);
 }
 
 void CallsInTime::happen(const Event& event, Time now) {
@@ -96,8 +132,11 @@ void CallsInTime::hear(const Carrier::Report& report, Time now) {
     --cursors_[message.from].to_send;
     leave_if_done(message.from, now);
   }
-  if (news == Carrier::News::arrived)
-    arrive(message.to, message.stage, message.round, message.fold, now);
+  if (news != Carrier::News::arrived) return;
+  if (Cursor& receiver = cursors_[message.to]; is_due(receiver, message.stage, message.round))
+    get(message.to, message.fold, now);
+  else
+    keep(receiver, {message.stage, message.round, message.fold});
 }
 
 // From the start of a stage or round until something has to come.
@@ -128,7 +167,8 @@ bool CallsInTime::enter_round(std::size_t c, const Phase& phase, Time now) {
   const int v = phase.team.relative(cursors_[c].worker);
   my.to_send = my.to_get = 0;
   my.fold = Duration();
-  my.folded_until = my.sent = now;
+  my.busy_until = now;
+  my.at_once = phase.at_once;
   if (phase.at_once) {
     if (my.round > 0) return false;
     my.round = phase.rounds;  // all of them
@@ -147,53 +187,84 @@ bool CallsInTime::enter_round(std::size_t c, const Phase& phase, Time now) {
     if (to < 0 && from < 0) continue;
     my.to_send = to >= 0 ? 1 : 0;
     my.to_get = from >= 0 ? 1 : 0;
-    if (to >= 0) send(c, phase, v, my.round, to, now);
+    const bool has_sent = to >= 0 && send(c, phase, v, my.round, to, now);
     get_early(c, now);
-    if (from < 0 && my.to_send == 0) leave(c, now);
+    if (from < 0 && has_sent) leave(c, now);
     return true;
   }
   return false;
 }
 
-void CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int receiver,
+Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int to,
+                        double size_B) {
+  const Network& network = *calls_[sender.call].network;
+  Wires wires(network, alpha_);
+  if (carrier_ == nullptr && !network.shared_ways().empty())
+    wires = wires.sharing(loads_.try_emplace(&phase, network, phase).first->second.at(round));
+  const Leg leg = wires.leg(sender.worker, to, size_B, phase.folds);
+  if (!jitter_.on()) return leg;
+  return Wires::scaled(
+      leg, jitter_.factor(static_cast<uint64_t>(sender.stage) + 1, static_cast<uint64_t>(round),
+                          static_cast<uint64_t>(sender.worker)));
+}
+
+bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int receiver,
                        Time now) {
-  const auto me = cursors_[c].worker;
-  const int to = phase.team.colleague(me, v, receiver);
-  const CallInPlay& call = call_of(c);
-  Parcel what{.from = call.place_of(me),
-              .to = call.place_of(to),
-              .size_B = phase.sent_B(round, v, phase.team.lane(me)),
-              .leg = {},
-              .waits_for_receiver = phase.handshake == Handshake::rendezvous,
-              .freight = call.freight};
-  Wires wires(*call.network, alpha_);
-  const bool is_offered = what.waits_for_receiver || takes_at_receiver_;
-  if (takes_at_receiver_ && !call.network->shared_ways().empty())
-    wires = wires.sharing(loads_.try_emplace(&phase, *call.network, phase).first->second.at(round));
-  what.leg = wires.leg(me, to, what.size_B, phase.folds);
-  if (jitter_.on())
-    what.leg = Wires::scaled(
-        what.leg, jitter_.factor(static_cast<uint64_t>(cursors_[c].stage) + 1,
-                                 static_cast<uint64_t>(round), static_cast<uint64_t>(me)));
-  if (takes_at_receiver_ && !what.waits_for_receiver) {
-    what.tells_when_free = false;
-    cursors_[c].sent = now + what.leg.out_busy;
-    --cursors_[c].to_send;
+  Cursor& my = cursors_[c];
+  const int to = phase.team.colleague(my.worker, v, receiver);
+  const std::size_t theirs = cursor_of(my.call, to);
+  const double size_B = phase.sent_B(round, v, phase.team.lane(my.worker));
+  const Leg leg = leg_of(my, phase, round, to, size_B);
+  const bool waits = phase.handshake == Handshake::rendezvous;
+  Offer offer{.told = now + leg.flight, .transit = leg.transit};
+  if (carrier_ != nullptr) {
+    const CallInPlay& call = calls_[my.call];
+    offer.message = carrier_->send({.from = call.place_of(my.worker),
+                                    .to = call.place_of(to),
+                                    .size_B = size_B,
+                                    .leg = leg,
+                                    .waits_for_receiver = waits,
+                                    .freight = call.freight},
+                                   now);
+    if (offer.message >= on_the_way_.size()) on_the_way_.resize(offer.message + 1);
+    on_the_way_[offer.message] = {static_cast<uint32_t>(c),
+                                  static_cast<uint32_t>(theirs),
+                                  -1,
+                                  my.stage,
+                                  round,
+                                  leg.fold,
+                                  waits};
+    if (!waits) return false;
+    offer.told = now + carrier_->notice(leg);
+  } else if (waits) {
+    offer.held = static_cast<uint32_t>(c);
+  } else {
+    my.busy_until = now + leg.out_busy;
+    --my.to_send;
   }
-  const uint32_t message = carrier_.send(what, now);
-  if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
-  const std::size_t theirs = cursor_of(cursors_[c].call, to);
-  on_the_way_[message] = {
-      c, theirs, -1, cursors_[c].stage, round, what.leg.fold, what.waits_for_receiver};
-  if (!is_offered) return;
   Cursor& their = cursors_[theirs];
-  const Time told = now + carrier_.notice(what.leg);
-  const bool is_there = their.stage == cursors_[c].stage && their.to_get > 0 &&
-                        (phase.at_once || their.round == round);
-  if (is_there)
-    be_there(theirs, message, told);
+  if (is_due(their, my.stage, round))
+    be_there(theirs, offer, leg.fold, offer.told);
   else
-    their.early.push_back({cursors_[c].stage, round, {}, true, message, told});
+    keep(their, {my.stage, round, leg.fold, offer, true});
+  return carrier_ == nullptr && !waits;
+}
+
+void CallsInTime::keep(Cursor& cursor, const Early& early) {
+  uint32_t number = unused_early_;
+  if (number == no_number) {
+    number = static_cast<uint32_t>(early_.size());
+    early_.push_back(early);
+  } else {
+    unused_early_ = early_[number].next;
+    early_[number] = early;
+  }
+  early_[number].next = no_number;
+  if (cursor.first_early == no_number)
+    cursor.first_early = number;
+  else
+    early_[cursor.last_early].next = number;
+  cursor.last_early = number;
 }
 
 // What has come for this round, or these rounds, already.
@@ -201,50 +272,42 @@ void CallsInTime::get_early(std::size_t c, Time now) {
   Cursor& my = cursors_[c];
   const int stage = my.stage;
   const int round = my.round;
-  const bool any_round = std::get<Phase>(program(c).stages[place(stage)]).at_once;
-  const auto is_due = [&](const Early& one) {
-    return one.stage == stage && (any_round || one.round == round);
-  };
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < my.early.size(); ++i) {
-    const Early one = my.early[i];
-    if (!is_due(one))
-      my.early[kept++] = one;
-    else if (one.is_offer)
-      be_there(c, one.message, std::max(now, one.told));
+  const bool any_round = my.at_once;
+  uint32_t before = no_number;
+  for (uint32_t number = my.first_early; number != no_number;) {
+    const Early one = early_[number];
+    if (one.stage != stage || (!any_round && one.round != round)) {
+      before = std::exchange(number, one.next);
+      continue;
+    }
+    (before == no_number ? my.first_early : early_[before].next) = one.next;
+    if (my.last_early == number) my.last_early = before;
+    early_[number].next = std::exchange(unused_early_, number);
+    number = one.next;
+    if (one.is_offer)
+      be_there(c, one.offer, one.fold, std::max(now, one.offer.told));
     else
-      arrive(c, one.stage, one.round, one.fold, now);
+      get(c, one.fold, now);
+    if (!any_round) return;
   }
-  my.early.resize(kept);
 }
 
 // The receiver of a message that waits for it.
-void CallsInTime::be_there(std::size_t c, uint32_t message, Time now) {
-  if (!takes_at_receiver_) return carrier_.want(message, now);
-  const Time taken = carrier_.take(message, now);
-  const OnTheWay& it = on_the_way_[message];
-  if (it.frees_sender) {
-    --cursors_[it.from].to_send;
-    leave_if_done(it.from, taken);
+void CallsInTime::be_there(std::size_t c, const Offer& offer, Duration fold, Time now) {
+  if (carrier_ != nullptr) return carrier_->want(offer.message, now);
+  const Time taken = now + offer.transit;
+  if (offer.held != no_number) {
+    --cursors_[offer.held].to_send;
+    leave_if_done(offer.held, taken);
   }
-  arrive(c, it.stage, it.round, it.fold, taken);
+  get(c, fold, taken);
 }
 
-void CallsInTime::arrive(std::size_t c, int stage, int round, Duration fold, Time now) {
+void CallsInTime::get(std::size_t c, Duration fold, Time now) {
   Cursor& my = cursors_[c];
-  bool is_due = my.stage == stage && my.to_get > 0;
-  bool many = false;
-  if (is_due) {
-    many = std::get<Phase>(program(c).stages[place(stage)]).at_once;
-    is_due = many || my.round == round;
-  }
-  if (!is_due) {
-    my.early.push_back({stage, round, fold, false, 0, now});
-    return;
-  }
   --my.to_get;
-  if (many)
-    my.folded_until = std::max(my.folded_until, now) + fold;
+  if (my.at_once)
+    my.busy_until = std::max(my.busy_until, now) + fold;
   else
     my.fold = fold;
   leave_if_done(c, now);
@@ -256,10 +319,8 @@ void CallsInTime::leave_if_done(std::size_t c, Time now) {
 
 void CallsInTime::leave(std::size_t c, Time now) {
   Cursor& my = cursors_[c];
-  const auto& phase = std::get<Phase>(program(c).stages[place(my.stage)]);
-  if (!phase.at_once) ++my.round;
-  const Time next = std::max(std::max(now, my.sent) + my.fold, my.folded_until);
-  plan(on, c, next);
+  if (!my.at_once) ++my.round;
+  plan(on, c, std::max(now, my.busy_until) + my.fold);
 }
 
 void CallsInTime::wait_for_all(std::size_t c, const Barrier& barrier, Time now) {

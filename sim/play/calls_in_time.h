@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,17 +22,28 @@
 
 namespace sgdsim {
 
+inline constexpr uint32_t no_number = UINT32_MAX;
+
+// A message that waits for its receiver.
+struct Offer {
+  Time told;  // the receiver may know of it
+  Duration transit;
+  uint32_t message = 0;       // of the carrier
+  uint32_t held = no_number;  // the cursor of a sender that is not free before the message is
+};
+
 // What a worker has got in a round that it has not come to yet.
 struct Early {
   int stage = 0;
   int round = 0;
   Duration fold;
-  bool is_offer = false;  // rendezvous: the message waits for its receiver
-  uint32_t message = 0;
-  Time told;
+  Offer offer = {};
+  bool is_offer = false;
+  uint32_t next = no_number;  // of the same worker
 };
 
-// Where a worker stands in a collective.
+// Where a worker stands in a collective. Small: with many workers, waiting for memory is most of
+// the time.
 struct Cursor {
   uint32_t call = 0;
   int worker = 0;
@@ -39,15 +51,17 @@ struct Cursor {
   int round = 0;
   int to_send = 0;  // of this round, not off its hands yet
   int to_get = 0;
-  Duration fold;      // of what came in this round
-  Time folded_until;  // where several messages come in a round
-  Time sent;          // of this round, where that is known before
-  std::vector<Early> early;
+  uint32_t first_early = no_number;
+  uint32_t last_early = no_number;
+  bool at_once = false;  // all rounds of the phase
+  Duration fold;         // of what came in this round
+  Time busy_until;       // sending where that is known before, or folding several messages
 };
+static_assert(sizeof(Cursor) == 56);
 
 struct OnTheWay {
-  std::size_t from = 0;  // cursors
-  std::size_t to = 0;
+  uint32_t from = 0;  // cursors
+  uint32_t to = 0;
   int edge = -1;  // of trees, if it is a block
   int stage = 0;
   int round = 0;
@@ -83,11 +97,14 @@ class CallsInTime {
   enum Kind : uint8_t { on = Carrier::kind_count, opens, folded, kind_count };
   using Ended = std::function<void(uint32_t call, int worker, Time now)>;
 
-  CallsInTime(Agenda& agenda, Carrier& carrier, const MessageJitter& jitter, Ended ended)
+  // No carrier: messages have their ports to themselves. Then a sender is free when its port is,
+  // and the receiver takes a message from the later of its first byte and the moment when it is
+  // there, as in play.h; all of that is known when both are there.
+  CallsInTime(Agenda& agenda, Carrier* carrier, AlphaRule alpha, const MessageJitter& jitter,
+              Ended ended)
       : agenda_(agenda),
         carrier_(carrier),
-        alpha_(carrier.alpha_of_legs()),
-        takes_at_receiver_(carrier.takes_at_receiver()),
+        alpha_(alpha),
         jitter_(jitter),
         ended_(std::move(ended)) {}
 
@@ -103,6 +120,8 @@ class CallsInTime {
     if (first == Duration() && !is_empty) return go_on(cursor_of(call, worker), now);
     plan(on, cursor_of(call, worker), now + first);
   }
+  // What these events will touch, from memory.
+  void fetch(std::span<const Agenda::Event> soon) const;
   // One of the calls' own events; and what the network says about a message of theirs.
   void happen(const Event& event, Time now);
   void hear(const Carrier::Report& report, Time now);
@@ -131,15 +150,21 @@ class CallsInTime {
     agenda_.push(when, Event(kind, static_cast<uint32_t>(cursor)));
   }
 
+  void fetch_for(const Cursor& cursor) const;
   void end(std::size_t c, Time now);
   void forget(uint32_t call);
   void go_on(std::size_t c, Time now);
   bool enter_round(std::size_t c, const Phase& phase, Time now);
-  // `v`: its relative number.
-  void send(std::size_t c, const Phase& phase, int v, int round, int receiver, Time now);
+  // `v`: its relative number. True if the sender need not hear when it is free.
+  bool send(std::size_t c, const Phase& phase, int v, int round, int receiver, Time now);
   void get_early(std::size_t c, Time now);
-  void be_there(std::size_t c, uint32_t message, Time now);
-  void arrive(std::size_t c, int stage, int round, Duration fold, Time now);
+  Leg leg_of(const Cursor& sender, const Phase& phase, int round, int to, double size_B);
+  static bool is_due(const Cursor& cursor, int stage, int round) {
+    return cursor.stage == stage && cursor.to_get > 0 && (cursor.at_once || cursor.round == round);
+  }
+  void keep(Cursor& cursor, const Early& early);
+  void be_there(std::size_t c, const Offer& offer, Duration fold, Time now);
+  void get(std::size_t c, Duration fold, Time now);
   void leave_if_done(std::size_t c, Time now);
   void leave(std::size_t c, Time now);
   void wait_for_all(std::size_t c, const Barrier& barrier, Time now);
@@ -155,17 +180,18 @@ class CallsInTime {
   void done_with_block(TreesInPlay& trees, int member, Time now);
 
   Agenda& agenda_;
-  Carrier& carrier_;
+  Carrier* carrier_;
   AlphaRule alpha_;
-  bool takes_at_receiver_;  // messages
   MessageJitter jitter_;
   Ended ended_;
   std::vector<CallInPlay> calls_;
   std::vector<uint32_t> unused_calls_;
   std::vector<Cursor> cursors_;                                     // of every worker, call by call
   std::map<std::size_t, std::vector<std::size_t>> unused_cursors_;  // first ones, by their number
-  std::vector<OnTheWay> on_the_way_;                                // by the number of the message
-  std::map<std::tuple<std::size_t, int, int>, int> at_barrier_;     // call, stage, first member
+  std::vector<Early> early_;
+  uint32_t unused_early_ = no_number;                            // the first one
+  std::vector<OnTheWay> on_the_way_;                             // by the number of the message
+  std::map<std::tuple<std::size_t, int, int>, int> at_barrier_;  // call, stage, first member
   std::map<std::tuple<std::size_t, int, int>, std::size_t> trees_at_;  // likewise
   std::map<const TreePipeline*, TreeEdges> edges_of_;
   std::map<const Phase*, PhaseLoads> loads_;  // where messages have ports to themselves

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "sim/core/error.h"
-#include "sim/net/ports.h"
 #include "sim/play/pipeline_engine.h"
 #include "sim/play/play_in_time.h"
 #include "sim/play/quiet.h"
@@ -188,18 +187,20 @@ void play_stages(const Program& program, const Wires& wires, const PlayOptions& 
 
 // Message by message.
 Played play_messages(const Program& program, const Network& network, const PlayOptions& options,
-                     std::vector<Time> starts, const MakeCarrier& carrier) {
+                     std::vector<Time> starts, bool shares_nothing = false) {
   Played played{.ends = {}, .traffic = traffic_of(program, network.workers())};
   const Call call{&program, &network, std::move(starts), {}};
-  played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
-                                          .resources = options.resources,
-                                          .carrier = carrier,
-                                          .carried_B = carrier ? &played.carried_B : nullptr,
-                                          .jitter = options.jitter,
-                                          .send_buffer_B = options.send_buffer_B,
-                                          .stopper = options.stopper})
-                    .front()
-                    .ends;
+  played.ends =
+      play_in_time({&call, 1}, {.alpha = options.alpha,
+                                .shares_nothing = shares_nothing,
+                                .resources = options.resources,
+                                .carrier = options.carrier,
+                                .carried_B = options.carrier ? &played.carried_B : nullptr,
+                                .jitter = options.jitter,
+                                .send_buffer_B = options.send_buffer_B,
+                                .stopper = options.stopper})
+          .front()
+          .ends;
   played.path = PathTaken::events;
   return played;
 }
@@ -244,13 +245,11 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   if (options.shares_ports || options.resources != nullptr || has_phase_at_once(program)) {
     if (options.path == PathChoice::rounds)
       throw InputError("", "messages that share ports are not played in rounds");
-    return play_messages(program, network, options, std::move(starts), options.carrier);
+    return play_messages(program, network, options, std::move(starts));
   }
   if (options.path == PathChoice::events &&
       std::none_of(program.stages.begin(), program.stages.end(), is_played_whole))
-    return play_messages(
-        program, network, options, std::move(starts),
-        [&](Resources&, Agenda&, LinkWatch*) { return std::make_unique<Ports>(options.alpha); });
+    return play_messages(program, network, options, std::move(starts), true);
   played.ends = std::move(starts);
   play_stages(program, wires, options, played);
   return played;

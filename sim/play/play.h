@@ -12,8 +12,8 @@
 // Where ports or wires are shared, or a phase sends all its messages at once, a message is taken as
 // it comes, whether or not the receiver is there (play_in_time.h); for the rest, three paths give
 // the answer. `rounds` passes once over the arrays of clocks in each round. `events` plays message
-// by message in time, over ports that nobody shares (sim/net/ports.h). `symmetric` lets one worker
-// stand for all when all are alike. The caller does not choose, but a test may.
+// by message in time, each with its ports to itself. `symmetric` lets one worker stand for all when
+// all are alike. The caller does not choose, but a test may.
 #pragma once
 
 #include <cstdint>

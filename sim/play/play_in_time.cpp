@@ -19,7 +19,8 @@ class CallListPlayer {
         workers_(static_cast<std::size_t>(calls.front().network->workers())),
         ports_(*calls.front().network),
         carrier_(make_carrier()),
-        in_time_(agenda_, *carrier_, options.jitter,
+        in_time_(agenda_, carrier_.get(),
+                 carrier_ != nullptr ? carrier_->alpha_of_legs() : options.alpha, options.jitter,
                  [this](uint32_t call, int worker, Time now) {
                    end(call, static_cast<std::size_t>(worker), now);
                  }),
@@ -37,10 +38,11 @@ class CallListPlayer {
       for (std::size_t worker = 0; worker < workers_; ++worker)
         agenda_.push(call.ready[worker], Event(ready, static_cast<uint32_t>(worker)));
     while (!agenda_.empty()) {
-      const auto event = agenda_.pop();
+      const auto event =
+          agenda_.pop([this](std::span<const Agenda::Event> soon) { in_time_.fetch(soon); });
       count(options_.stopper, event.time);
       happen(event.payload, event.time);
-      if (!agenda_.another_now()) carrier_->settle(event.time);
+      if (carrier_ != nullptr && !agenda_.another_now()) carrier_->settle(event.time);
     }
     if (ended_ < calls_.size() * workers_) throw InputError("", never_ends);
     if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B();
@@ -51,6 +53,7 @@ class CallListPlayer {
   enum Kind : uint8_t { ready = CallsInTime::kind_count };
 
   std::unique_ptr<Carrier> make_carrier() {
+    if (options_.shares_nothing) return nullptr;
     Resources& resources = options_.resources != nullptr ? *options_.resources : ports_;
     if (options_.carrier) return options_.carrier(resources, agenda_, nullptr);
     return std::make_unique<Flows>(resources,

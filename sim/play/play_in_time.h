@@ -28,6 +28,7 @@ struct CallTimes {
 
 struct SharingOptions {
   AlphaRule alpha = AlphaRule::port;
+  bool shares_nothing = false;               // messages have their ports to themselves
   Resources* resources = nullptr;            // null: the ports of the workers
   MakeCarrier carrier = {};                  // of messages on them; none: flows
   std::vector<double>* carried_B = nullptr;  // filled in: by each resource
