@@ -52,16 +52,12 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   count(question.stopper, Time() + iteration * question.iterations,
         factors.size() * static_cast<uint64_t>(question.iterations));
   result.iterations.assign(static_cast<std::size_t>(question.iterations), iteration);
-  Account account;
-  account.parts.forward = scaled(trace.forward(), factor);
-  account.parts.backward = scaled(trace.backward(), factor);
-  account.parts.compression = scaled(cycle.encoded.compress + cycle.encoded.decompress, factor);
-  account.parts.communication = account.carried =
-      Duration::ps(exchange.ps() / static_cast<int64_t>(factors.size()));
-  account.parts = account.parts * question.iterations;
-  account.carried = account.carried * question.iterations;
-  account.parts.waiting = Duration::longest();
-  result.settle({account});
+  Breakdown computed;
+  computed.forward = scaled(trace.forward(), factor);
+  computed.backward = scaled(trace.backward(), factor);
+  computed.compression = scaled(cycle.encoded.compress + cycle.encoded.decompress, factor);
+  const Duration mean = Duration::ps(exchange.ps() / static_cast<int64_t>(factors.size()));
+  result.settle({Account::in_turns(computed * question.iterations, mean * question.iterations)});
   Sparsity sparsity;
   sparsity.add(cycle.encoded);
   result.quality = sparsity.quality();

@@ -268,12 +268,9 @@ Duration AsynchronousWorkers::alone() const {
 
 // Of one worker in the mean, for all measured iterations: an iteration is one update of each.
 Account AsynchronousWorkers::account() const {
-  Account account;
-  account.parts = computed_ / iterations_ * question_.iterations;
-  const Duration one = std::min(Duration::ps(exchanged_.ps() / iterations_), alone());
-  account.parts.communication = account.carried = one * question_.iterations;
-  account.parts.waiting = Duration::longest();  // all the rest, for servers or for the slowest
-  return account;
+  const Duration exchange = std::min(Duration::ps(exchanged_.ps() / iterations_), alone());
+  return Account::in_turns(computed_ / iterations_ * question_.iterations,
+                           exchange * question_.iterations);
 }
 
 StepResult AsynchronousWorkers::result() const {

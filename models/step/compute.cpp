@@ -50,40 +50,4 @@ WorkerWork draw_work(const Trace& trace, const std::vector<Duration>& backward_w
   return work;
 }
 
-void BusyTimes::add(Duration start, Duration end) {
-  if (end <= start) return;
-  if (!times_.empty() && start <= times_.back().end) {
-    times_.back().end = std::max(times_.back().end, end);
-    return;
-  }
-  times_.push_back({start, end});
-}
-
-Duration BusyTimes::finish(Duration now, Duration work, double slowdown) {
-  while (next_ < times_.size() && times_[next_].end <= now) ++next_;
-  for (std::size_t i = next_; i < times_.size() && work > Duration(); ++i) {
-    const Interval& busy = times_[i];
-    if (now < busy.start) {
-      const Duration quiet = std::min(work, busy.start - now);
-      now += quiet;
-      work -= quiet;
-    }
-    if (work == Duration()) return now;
-    const auto needed = Duration::nearest_ps(static_cast<double>(work.ps()) * slowdown);
-    if (now + needed <= busy.end) return now + needed;
-    const Duration slow = busy.end - now;
-    work -= Duration::nearest_ps(static_cast<double>(slow.ps()) / slowdown);
-    now = busy.end;
-  }
-  return now + std::max(Duration(), work);
-}
-
-Duration BusyTimes::within(Duration from, Duration to) const {
-  Duration sum;
-  for (const Interval& busy : times_)
-    if (busy.end > from && busy.start < to)
-      sum += std::min(busy.end, to) - std::max(busy.start, from);
-  return sum;
-}
-
 }  // namespace sgdsim

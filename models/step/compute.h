@@ -35,26 +35,4 @@ struct WorkerWork {
 WorkerWork draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
                      const WorkerModel& workers, double fixed, const Draw& draw);
 
-// When the worker communicates, in order; overlapping entries are merged.
-class BusyTimes {
- public:
-  void clear() {
-    times_.clear();
-    next_ = 0;
-  }
-  void add(Duration start, Duration end);
-  // The end of `work` that starts at `now`, taking `slowdown` times as long while busy. Calls must
-  // come with growing `now`.
-  Duration finish(Duration now, Duration work, double slowdown);
-  // How much of from .. to is busy.
-  Duration within(Duration from, Duration to) const;
-
- private:
-  struct Interval {
-    Duration start, end;
-  };
-  std::vector<Interval> times_;
-  std::size_t next_ = 0;  // the first interval that does not end before the last `now`
-};
-
 }  // namespace sgdsim

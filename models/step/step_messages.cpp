@@ -173,12 +173,12 @@ Clock StepMessages<Clock>::broadcast(int layer, Clock starts) {
   else
     ends = play(cost, parameters_of(layer), std::move(ends),
                 step_.plan.messages.size() + static_cast<std::size_t>(layer));
-  workers_.account({.activity = Activity::broadcast,
-                    .index = layer,
-                    .first_layer = layer,
-                    .last_layer = layer,
-                    .size = size},
-                   starts, ends);
+  workers_.record({.activity = Activity::broadcast,
+                   .index = layer,
+                   .first_layer = layer,
+                   .last_layer = layer,
+                   .size = size},
+                  starts, ends);
   return ends;
 }
 
@@ -188,13 +188,13 @@ void StepMessages<Clock>::keep(std::size_t index, int channel, const Clock& star
                                Time ready) {
   const PlannedMessage& message = step_.plan.messages[index];
   if (!one_for_all && step_.counts) sparsity_.add(step_.encoded[index]);
-  workers_.account({.activity = Activity::message,
-                    .channel = channel,
-                    .index = static_cast<int>(records_.size()),
-                    .first_layer = message.first_layer,
-                    .last_layer = message.last_layer,
-                    .size = message.size},
-                   starts, ends);
+  workers_.record({.activity = Activity::message,
+                   .channel = channel,
+                   .index = static_cast<int>(records_.size()),
+                   .first_layer = message.first_layer,
+                   .last_layer = message.last_layer,
+                   .size = message.size},
+                  starts, ends);
   records_.push_back({message.first_layer, message.last_layer, message.size, ready - step_.origin,
                       last_of(starts) - step_.origin, last_of(ends) - step_.origin});
 }
@@ -325,7 +325,7 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
     keep(it.message, channel, start, end, pieces.ready);
     if (is_last) ended(it.place, end, cause);
   }
-  if (step_.is_plain) workers_.count_busy_once();
+  workers_.count_busy_once();
 }
 
 template class StepMessages<Time>;

@@ -247,7 +247,7 @@ Duration StepPlayer<Clock>::repeat_iteration() {
     workers_.start_iteration(starts_);
     flow_.play(graph_.graph, *this, graph_.backward);
     const Duration later = workers_.repeat_backward(before);
-    messages_.shift(later - (starts_ - before.start));
+    messages_.shift(later - (starts_ - before.ledger.start()));
     workers_.finish_iteration();
     return finish_iteration(workers_.state().backward_end);
   } else {

@@ -49,11 +49,8 @@ void StepWorkers<Clock>::start_iteration(const Clock& starts) {
   gradient_ready_.resize(step_.plan.bsp == BspForm::none ? 0 : traced_.size());
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerInStep& state = states_[i];
-    state.start = at(starts, i);
-    state.parts = {};
+    state.ledger.open(at(starts, i), step_.is_plain);
     state.encoding = {};
-    state.busy.clear();
-    state.waits.clear();
   }
 }
 
@@ -63,7 +60,7 @@ void StepWorkers<Clock>::finish_iteration() {
   if (step_.counts) sums_.resize(states_.size(), sums_.empty() ? Account() : sums_.front());
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerInStep& state = states_[i];
-    if (step_.counts) sums_[i] += account_of(state);
+    if (step_.counts) sums_[i] += state.ledger.close(state.backward_end);
     if (!step_.is_late()) continue;
     state.left_decompress = decompress_of(i);
     state.left_update = scaled(trace_.update, work_of(i).factor);
@@ -92,13 +89,6 @@ void StepWorkers<Clock>::expand(std::size_t workers) {
   if (one_for_all || states_.size() >= workers) return;
   states_.resize(workers, states_.front());
   if (!sums_.empty()) sums_.resize(workers, sums_.front());
-}
-
-// The end of work of the backward pass, which is slower while messages travel.
-template <class Clock>
-Time StepWorkers<Clock>::slowed(WorkerInStep& state, Time begin, Duration work) const {
-  if (question_.interference == 1) return begin + work;
-  return Time() + state.busy.finish(begin - Time(), work, question_.interference);
 }
 
 // Of all messages of an iteration.
@@ -147,7 +137,7 @@ Time StepWorkers<Clock>::forward(const Action& action, std::size_t worker, Time 
     now += work.forward[static_cast<std::size_t>(l)];
     draw(worker, {.activity = Activity::forward, .index = l, .start = start, .end = now});
   }
-  states_[worker].parts.forward += now - begin;
+  states_[worker].ledger.compute(&Breakdown::forward, begin, now);
   return states_[worker].forward_end = now;
 }
 
@@ -159,14 +149,14 @@ Time StepWorkers<Clock>::backward(const Action& action, std::size_t worker, Time
   for (int l = action.last; l >= action.first; --l) {
     const auto layer = static_cast<std::size_t>(l);
     const Time start = now;
-    now = slowed(state, start, work.backward[layer]);
+    now = state.ledger.finish(start, work.backward[layer], question_.interference);
     draw(worker, {.activity = Activity::backward,
                   .index = l,
                   .size = trace_.layers[layer].gradient,
                   .start = start,
                   .end = now});
   }
-  state.parts.backward += now - begin;
+  state.ledger.compute(&Breakdown::backward, begin, now);
   return state.backward_end = now;
 }
 
@@ -176,8 +166,8 @@ Time StepWorkers<Clock>::compress(std::size_t message, std::size_t worker, Time 
   const Duration work = one_for_all
                             ? step_.prices.compress(message)
                             : scaled(step_.encoded[message].compress, work_of(worker).factor);
-  state.backward_end = slowed(state, start, work);
-  state.parts.compression += state.backward_end - start;
+  state.backward_end = state.ledger.finish(start, work, question_.interference);
+  state.ledger.compute(&Breakdown::compression, start, state.backward_end);
   state.encoding += state.backward_end - start;
   draw(worker, {.activity = Activity::compress,
                 .index = step_.plan.messages[message].first_layer,
@@ -192,7 +182,7 @@ Time StepWorkers<Clock>::decompress(std::size_t layer, std::size_t worker, Time 
   WorkerInStep& state = states_[worker];
   const Duration work =
       step_.is_late() ? scaled(state.left_decompress, shares_[layer]) : decompress_of(worker);
-  state.parts.compression += work;
+  state.ledger.compute(&Breakdown::compression, start, start + work);
   draw(worker, {.activity = Activity::decompress, .start = start, .end = start + work});
   return start + work;
 }
@@ -202,7 +192,7 @@ Time StepWorkers<Clock>::update(std::size_t layer, std::size_t worker, Time star
   WorkerInStep& state = states_[worker];
   const Duration work = step_.is_late() ? scaled(state.left_update, shares_[layer])
                                         : scaled(trace_.update, work_of(worker).factor);
-  state.parts.update += work;
+  state.ledger.compute(&Breakdown::update, start, start + work);
   draw(worker, {.activity = Activity::update,
                 .index = static_cast<int>(layer),
                 .start = start,
@@ -226,37 +216,16 @@ void StepWorkers<Clock>::draw_slice(std::size_t worker, Slice slice) {
   }
 }
 
-// Where the worker's time went in this iteration.
 template <class Clock>
-Account StepWorkers<Clock>::account_of(const WorkerInStep& state) const {
-  Account account;
-  account.parts = state.parts;
-  account.parts.overlapped = account.carried = state.parts.communication;
-  if (!step_.is_plain) return account;  // messages may go on in the next forward
-  const Duration backward_end = state.backward_end - Time();
-  account.carried = state.busy.within(backward_end, Duration::longest());
-  account.parts.overlapped = state.busy.within(state.start - Time(), backward_end);
-  account.parts.waiting = state.waits.within(backward_end, Duration::longest());
-  return account;
-}
-
-template <class Clock>
-void StepWorkers<Clock>::account(const Sending& what, Clock starts, Clock& ends) {
+void StepWorkers<Clock>::record(const Sending& what, Clock starts, Clock& ends) {
   const Time everybody = last_of(starts);
   if constexpr (!one_for_all) expand(ends.size());
   fit(starts);
   fit(ends);
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    WorkerInStep& state = states_[i];
     const Time start = at(starts, i);
     const Time end = at(ends, i);
-    const Time begin = std::min(everybody, end);
-    state.parts.waiting += begin - start;
-    state.parts.communication += end - begin;
-    if (step_.is_plain) {
-      state.busy.add(begin - Time(), end - Time());
-      state.waits.add(start - Time(), begin - Time());
-    }
+    const Time begin = states_[i].ledger.exchange(start, everybody, end);
     if (step_.draws) draw_message(what, i, start, begin, end);
   }
 }
@@ -281,13 +250,12 @@ void StepWorkers<Clock>::draw_message(const Sending& what, std::size_t worker, T
 
 template <class Clock>
 void StepWorkers<Clock>::keep_busy(Time from, Time to) {
-  for (WorkerInStep& state : states_) state.busy.add(from - Time(), to - Time());
+  for (WorkerInStep& state : states_) state.ledger.keep_busy(from, to);
 }
 
 template <class Clock>
 void StepWorkers<Clock>::count_busy_once() {
-  for (WorkerInStep& state : states_)
-    state.parts.communication = state.busy.within(Duration(), Duration::longest());
+  for (WorkerInStep& state : states_) state.ledger.count_busy_once();
 }
 
 template <class Clock>
@@ -295,9 +263,7 @@ Duration StepWorkers<Clock>::repeat_backward(const WorkerInStep& before) {
   WorkerInStep& state = states_.front();
   const Duration later = state.forward_end - before.forward_end;
   state.backward_end = before.backward_end + later;
-  state.parts.backward = before.parts.backward;
-  state.parts.communication = before.parts.communication;
-  state.parts.compression += before.encoding;
+  state.ledger.repeat_backward(before.ledger, before.encoding);
   return later;
 }
 

@@ -8,19 +8,17 @@
 #include "models/step/compute.h"
 #include "models/step/step_now.h"
 #include "sim/play/clocks.h"
+#include "sim/play/ledger.h"
 
 namespace sgdsim {
 
 struct WorkerInStep {
-  Time start;  // of the iteration
   Time forward_end;
   Time backward_end;
   Duration left_decompress;  // to the next forward, where that goes layer by layer
   Duration left_update;
-  Breakdown parts;    // of this iteration
+  Ledger ledger;      // of this iteration
   Duration encoding;  // of its compression
-  BusyTimes busy;
-  BusyTimes waits;
 };
 
 // One group of gradients, or the parameters of a layer, on its way.
@@ -46,7 +44,7 @@ class StepWorkers {
   // An action of the compute stream, or of the loader.
   void compute(const Action& action, Clock& now);
   // A message or a broadcast; there is an entry for each worker afterwards, if any ends differ.
-  void account(const Sending& what, Clock starts, Clock& ends);
+  void record(const Sending& what, Clock starts, Clock& ends);
   // Everybody is busy with a message whose time is known.
   void keep_busy(Time from, Time to);
   // Messages in flight together are communication once.
@@ -73,14 +71,12 @@ class StepWorkers {
   template <class End>
   void each(Clock& now, const End& end);
   void expand(std::size_t workers);
-  Time slowed(WorkerInStep& state, Time begin, Duration work) const;
   Duration decompress_of(std::size_t worker) const;
   Time forward(const Action& action, std::size_t worker, Time now);
   Time backward(const Action& action, std::size_t worker, Time now);
   Time compress(std::size_t message, std::size_t worker, Time start);
   Time decompress(std::size_t layer, std::size_t worker, Time start);
   Time update(std::size_t layer, std::size_t worker, Time start);
-  Account account_of(const WorkerInStep& state) const;
   void draw(std::size_t worker, const Slice& slice) {
     if (step_.draws) draw_slice(worker, slice);
   }

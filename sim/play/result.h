@@ -1,13 +1,4 @@
-// What a simulated training step took, and where the time went.
-//
-// compute = forward + backward + compression + update; exposed = iteration - compute, what
-// communication added to the iteration. Transferring and waiting are kept apart: a worker that is
-// ready waits until the last one is, and only then is it the network's time. So
-//
-//   exposed = (communication that no computation of the worker hides) + waiting + idle
-//
-// for every worker and every engine: engines report an Account, and Account::settled is the only
-// place where exposed and idle come from.
+// What a simulated training step took, and where the time went (ledger.h).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +9,7 @@
 #include "sim/core/units.h"
 #include "sim/net/link_use.h"
 #include "sim/net/packet_report.h"
+#include "sim/play/ledger.h"
 #include "sim/work/graph.h"
 
 namespace sgdsim {
@@ -32,36 +24,6 @@ struct MessageRecord {
   Duration ready;  // all gradients of it, on the last worker
   Duration start;  // on the wire, with everybody there
   Duration end;
-};
-
-// Means over workers and measured iterations.
-struct Breakdown {
-  Duration forward;
-  Duration backward;
-  Duration update;
-  Duration communication;  // while a message of the worker is being transferred
-  Duration waiting;        // the worker is ready and computes nothing, others are not
-  Duration compression;    // encoding and decoding of gradients
-  Duration exposed;        // iteration - forward - backward - compression - update
-  Duration overlapped;     // communication while the worker computes
-  Duration idle;           // neither computing, transferring nor waiting for others
-
-  Breakdown& operator+=(const Breakdown& other);
-  Breakdown operator*(int64_t times) const;
-  Breakdown operator/(int64_t parts) const;
-};
-
-// What an engine saw of a worker, summed over iterations.
-struct Account {
-  Breakdown parts;   // all but exposed and idle
-  Duration carried;  // communication that no computation of the worker hides
-
-  Account& operator+=(const Account& other);
-  // The mean of `count` iterations that took `total` together. A worker may have computed for
-  // longer than they took, because it began before the slowest one had ended what came before: its
-  // computation is then cut to their length, each part in proportion. Waiting and carried
-  // communication end where exposed does.
-  Breakdown settled(int64_t count, Duration total) const;
 };
 
 // What a user weighs against time: how much of the gradients arrives, and how old it is.

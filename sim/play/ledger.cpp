@@ -1,0 +1,142 @@
+// Sums and means part by part, and intervals.
+#include "sim/play/ledger.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sgdsim {
+namespace {
+
+constexpr std::array<Duration Breakdown::*, 9> parts = {
+    &Breakdown::forward,     &Breakdown::backward,   &Breakdown::update,
+    &Breakdown::compression, &Breakdown::waiting,    &Breakdown::communication,
+    &Breakdown::exposed,     &Breakdown::overlapped, &Breakdown::idle};
+
+}  // namespace
+
+Breakdown& Breakdown::operator+=(const Breakdown& other) {
+  for (const auto part : parts) this->*part += other.*part;
+  return *this;
+}
+
+Breakdown Breakdown::operator*(int64_t times) const {
+  Breakdown sum;
+  for (const auto part : parts) sum.*part = this->*part * times;
+  return sum;
+}
+
+Breakdown Breakdown::operator/(int64_t count) const {
+  Breakdown mean;
+  for (const auto part : parts) mean.*part = Duration::ps((this->*part).ps() / count);
+  return mean;
+}
+
+Account Account::in_turns(const Breakdown& computed, Duration communication) {
+  Account account{.parts = computed, .carried = communication};
+  account.parts.communication = communication;
+  account.parts.waiting = Duration::longest();
+  return account;
+}
+
+Account& Account::operator+=(const Account& other) {
+  parts += other.parts;
+  carried += other.carried;
+  return *this;
+}
+
+Breakdown Account::settled(int64_t count, Duration total) const {
+  Breakdown mean = parts / count;
+  const Duration iteration = Duration::ps(total.ps() / count);
+  const Duration compute = mean.computed();
+  if (compute > iteration)
+    for (const auto part :
+         {&Breakdown::forward, &Breakdown::backward, &Breakdown::update, &Breakdown::compression})
+      mean.*part = Duration::ps(static_cast<int64_t>(
+          std::floor(static_cast<double>((mean.*part).ps()) * (iteration / compute))));
+  mean.exposed = iteration - mean.computed();
+  const Duration outside =
+      std::min({Duration::ps(carried.ps() / count), mean.communication, mean.exposed});
+  mean.overlapped = std::min(mean.overlapped, mean.communication - outside);
+  mean.waiting = std::min(mean.waiting, mean.exposed - outside);
+  mean.idle = mean.exposed - outside - mean.waiting;
+  return mean;
+}
+
+void BusyTimes::add(Time start, Time end) {
+  if (end <= start) return;
+  if (!times_.empty() && start <= times_.back().end) {
+    times_.back().end = std::max(times_.back().end, end);
+    return;
+  }
+  times_.push_back({start, end});
+}
+
+Time BusyTimes::finish(Time now, Duration work, double slowdown) {
+  while (next_ < times_.size() && times_[next_].end <= now) ++next_;
+  for (std::size_t i = next_; i < times_.size() && work > Duration(); ++i) {
+    const Interval& busy = times_[i];
+    if (now < busy.start) {
+      const Duration quiet = std::min(work, busy.start - now);
+      now += quiet;
+      work -= quiet;
+    }
+    if (work == Duration()) return now;
+    const auto needed = Duration::nearest_ps(static_cast<double>(work.ps()) * slowdown);
+    if (now + needed <= busy.end) return now + needed;
+    const Duration slow = busy.end - now;
+    work -= Duration::nearest_ps(static_cast<double>(slow.ps()) / slowdown);
+    now = busy.end;
+  }
+  return now + std::max(Duration(), work);
+}
+
+Duration BusyTimes::within(Time from, Time to) const {
+  Duration sum;
+  for (const Interval& busy : times_)
+    if (busy.end > from && busy.start < to)
+      sum += std::min(busy.end, to) - std::max(busy.start, from);
+  return sum;
+}
+
+void Ledger::open(Time start, bool is_plain) {
+  start_ = start;
+  is_plain_ = is_plain;
+  parts_ = {};
+  busy_.clear();
+  waits_.clear();
+}
+
+Time Ledger::exchange(Time ready, Time everybody, Time end) {
+  const Time begin = std::min(everybody, end);
+  parts_.waiting += begin - ready;
+  parts_.communication += end - begin;
+  if (is_plain_) {
+    busy_.add(begin, end);
+    waits_.add(ready, begin);
+  }
+  return begin;
+}
+
+void Ledger::count_busy_once() {
+  if (is_plain_) parts_.communication = busy_.within(Time(), Time::last());
+}
+
+void Ledger::repeat_backward(const Ledger& before, Duration encoding) {
+  parts_.backward = before.parts_.backward;
+  parts_.communication = before.parts_.communication;
+  parts_.compression += encoding;
+}
+
+Account Ledger::close(Time backward_end) const {
+  Account account{.parts = parts_, .carried = {}};
+  account.parts.overlapped = account.carried = parts_.communication;
+  if (!is_plain_)
+    return account;  // messages may go on in the next forward: settled() finds how far
+  account.carried = busy_.within(backward_end, Time::last());
+  account.parts.overlapped = busy_.within(start_, backward_end);
+  account.parts.waiting = waits_.within(backward_end, Time::last());
+  return account;
+}
+
+}  // namespace sgdsim
