@@ -169,6 +169,54 @@ TEST_CASE("packets: random losses below the bound cost no round") {
   CHECK(all.delivered[0] == 1);
 }
 
+// Chance losses q beyond the bound p: rounds until q^r <= p. Whatever is sent is missing, so that
+// sends are tries until (1 - p) n have come: (1 - p) n / (1 - q), deviation sqrt((1 - p) n q) /
+// (1 - q), and what leaves within a round trip of the last of them.
+TEST_CASE("packets: random losses above the bound cost rounds") {
+  const Cluster rack = cluster_of(rack_of(2));
+  const auto wires = rack.wires({});
+  std::vector<uint32_t> first;
+  for (uint32_t way = 0; way < wires->capacities().size(); ++way)
+    if (wires->name_of(way).from == "node0") first.push_back(way);
+  constexpr double packets = 20'000;
+  const std::vector<PlainFlow> flows = {
+      flow(Duration::us(1), 0, 1, static_cast<int64_t>(packets) * 1456)};
+  struct Row {
+    double q;
+    double p;
+    int rounds;
+  };
+  for (const Row& row : std::vector<Row>{
+           {0.3, 0.4, 1}, {0.3, 0.2, 2}, {0.3, 0.05, 3}, {0.5, 0.1, 4}, {0.2, 0.01, 3}}) {
+    CAPTURE(row.q);
+    CAPTURE(row.p);
+    CHECK(std::pow(row.q, row.rounds) <= row.p);
+    CHECK((row.rounds == 1 || std::pow(row.q, row.rounds - 1) > row.p));
+    const std::vector<WireChange> lossy = {{Time(), first, 1, row.q}};
+    const FlowsPlayed bounded =
+        played(rack, flows, "mlt parts=AC loss_bound=" + std::to_string(row.p), lossy);
+    const auto sent = static_cast<double>(bounded.packets->counts.sent);
+    const double tries = (1 - row.p) * packets / (1 - row.q);
+    const double deviation = std::sqrt((1 - row.p) * packets * row.q) / (1 - row.q);
+    // Packets of 120 ns in 2 us there and 2 us back.
+    CHECK(std::abs(sent - tries) <= 4 * deviation + 4 / 0.12 + 2);
+    // All rounds but the last send everything that is missing.
+    double before = 0;
+    for (int round = 0; round + 1 < row.rounds; ++round) before += std::pow(row.q, round);
+    CHECK(sent > before * packets - 4 * deviation);
+    CHECK(sent <= (before + std::pow(row.q, row.rounds - 1)) * packets + 4 * deviation);
+    CHECK(bounded.delivered[0] >= 1 - row.p);
+    CHECK(bounded.delivered[0] <= 1 - row.p + 40 / packets);
+  }
+  // Without a bound it is a transport that loses nothing, and the same as one without that part.
+  const std::vector<WireChange> lossy = {{Time(), first, 1, 0.3}};
+  const FlowsPlayed all = played(rack, flows, "mlt parts=AC loss_bound=0", lossy);
+  CHECK(all.delivered[0] == 1);
+  CHECK(static_cast<double>(all.packets->counts.sent) ==
+        doctest::Approx(packets / 0.7).epsilon(0.02));  // four deviations are 440 of 28,571
+  CHECK(all.ends == played(rack, flows, "mlt parts=C", lossy).ends);
+}
+
 TEST_CASE("packets: each transport, on random networks, loses none and ends") {
   Random random(17);
   for (int round = 0; round < 24; ++round) {
