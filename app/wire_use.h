@@ -16,10 +16,12 @@ namespace sgdsim {
 
 // Adds `kinds` and `busiest`.
 void add_use(Json& json, const WireUse& use);
-// And how much of the busiest ones was in use in each interval.
+// And how much of the busiest ones was in use in each interval. Where packets wait, `queues` must
+// be there.
 struct UseOverTime {
   Duration interval;
-  std::vector<std::vector<double>> parts;  // of each link; empty: nobody asked
+  std::vector<std::vector<double>> parts;      // of each link; empty: nobody asked
+  std::vector<std::vector<double>> waiting_B;  // in each of the longest queues of packets
 };
 void add_over_time(Json& json, const UseOverTime& use);
 // --bins, of so many links; 0: none.

@@ -365,6 +365,18 @@ def use_over_time(path):
     return _frame(rows, ["link", "kind", "start_us", "interval_us", "used_percent"])
 
 
+def queues_over_time(path):
+    """What waited in the longest queues of packets, as `sgdsim jobs --bins` or `sgdsim traffic --bins` found it, the
+    longest queue first: a row per queue and interval, which starts at start_us."""
+    found = _object(path, "sgdsim/jobs-result/1", "sgdsim/completion/1")
+    interval_us, rows = found.get("interval_us"), []
+    for queue in found.get("queues", []):
+        name = f"{queue['from']} to {queue['to']}"
+        rows += [{"queue": name, "kind": queue["kind"], "start_us": interval_us and place * interval_us,
+                  "waiting_KB": waiting_B / 1000} for place, waiting_B in enumerate(queue.get("over_time_B", []))]
+    return _frame(rows, ["queue", "kind", "start_us", "waiting_KB"])
+
+
 def flows(path):
     """The flows of `sgdsim traffic --format json` that ended, the quickest first; ended_percent: how many of all had
     ended by then."""

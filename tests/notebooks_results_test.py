@@ -201,6 +201,11 @@ class Others(WithFiles):
                          [["a to b", 0, 50], ["a to b", 2, 100]])
         path = self.file({"schema": "sgdsim/completion/1"})
         self.assertEqual(len(sgdsim.use_over_time(path)), 0)
+        self.assertEqual(len(sgdsim.queues_over_time(path)), 0)
+        queue = {"kind": "nic", "from": "a", "to": "b", "most_B": 4000, "mean_B": 1000, "over_time_B": [500, 1500]}
+        path = self.file({"schema": "sgdsim/completion/1", "interval_us": 2.0, "queues": [queue]})
+        self.assertEqual(sgdsim.queues_over_time(path)[["queue", "start_us", "waiting_KB"]].values.tolist(),
+                         [["a to b", 0, 0.5], ["a to b", 2, 1.5]])
 
     def test_cases_of_a_folder(self):
         words = sgdsim.cases_in("models/strategy/data").split()

@@ -338,6 +338,43 @@ TEST_CASE("packets: queues of more than 4 GiB are counted") {
   CHECK(static_cast<double>(queue.most_B) == doctest::Approx(7.0 * 800e6).epsilon(0.01));
 }
 
+// Two senders fill the queue at the rate of one link for 800 us, and it drains for as long: in
+// quarters of that 2.5, 7.5, 7.5 and 2.5 MB wait on average.
+TEST_CASE("packets: queues over time") {
+  const Cluster rack = cluster_of(rack_of(3));
+  const std::vector<PlainFlow> flows = incast(2, 10'000'000);
+  const auto wires = rack.wires({});
+  const Json ideal = transport_in("ideal packet=1000B");
+  FlowsQuestion question;
+  question.flows = flows;
+  question.network = &rack.network;
+  question.resources = wires.get();
+  question.carrier = carrier_of(Value(ideal, "test", ""), {}, 1);
+  for (uint32_t way = 0; way < wires->capacities().size(); ++way) {
+    question.watched.push_back(way);
+    question.watched_queues.push_back(way);
+  }
+  question.interval = Duration::us(400);
+  const FlowsPlayed all = play_flows(question);
+  REQUIRE(all.packets->queues.size() == 1);
+  for (uint32_t way = 0; way < wires->capacities().size(); ++way) {
+    const std::vector<double>& waiting_B = all.waiting_B[way];
+    if (way != all.packets->queues[0].resource) {
+      CHECK(waiting_B.empty());
+      continue;
+    }
+    const std::vector<double> expected_B = {2.5e6, 7.5e6, 7.5e6, 2.5e6};
+    REQUIRE(waiting_B.size() == 5);  // the last 1.08 us come later
+    double sum_B = waiting_B[4];
+    for (std::size_t i = 0; i < 4; ++i) {
+      // All of it comes 1.08 us later, at 12.5 kB/us, and in packets.
+      CHECK(std::abs(waiting_B[i] - expected_B[i]) <= 1.08 * 12'500 + 2000);
+      sum_B += waiting_B[i];
+    }
+    CHECK(sum_B * 400 / last_of(all).us() == doctest::Approx(all.packets->queues[0].mean_B));
+  }
+}
+
 // Nothing in the way: packets take what messages take, but that the first one has to be stored in
 // every switch.
 TEST_CASE("packets: collectives without contention are messages, within their packets") {

@@ -352,6 +352,9 @@ TEST_CASE("packets: the commands") {
     double mean = 0;
     for (const Json& part : one["busiest"][0]["over_time"]) mean += part.get<double>() / 5;
     CHECK(mean == doctest::Approx(one["busiest"][0]["utilisation"].get<double>()).epsilon(1e-3));
+    double waiting_B = 0;
+    for (const Json& part : one["queues"][0]["over_time_B"]) waiting_B += part.get<double>() / 5;
+    CHECK(waiting_B == doctest::Approx(one["queues"][0]["mean_B"].get<double>()).epsilon(1e-3));
     most_us[transport] = one["completion_us"]["max"].get<double>();
   }
   // Timeouts of 10 ms make DCTCP's tail.

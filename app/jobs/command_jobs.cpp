@@ -56,11 +56,13 @@ StepResult account(const StepQuestion& question, JobsInTime& in_time, std::size_
 
 // Played once more, since only now the busiest links are known.
 UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps, Resources& wires,
-                  const WireUse& use, Duration end, int64_t bins) {
+                  const WireUse& use, const NamedQueues& longest, Duration end, int64_t bins) {
   std::vector<uint32_t> links;
   for (const LinkUse& link : use.busiest) links.push_back(link.resource);
+  std::vector<uint32_t> queues;
+  for (const auto& [name, queue] : longest) queues.push_back(queue.resource);
   const auto interval = Duration::ps((end.ps() + bins - 1) / bins);
-  LinkWatch watched(links, interval);
+  LinkWatch watched(links, interval, queues);
   question.wires = &wires;
   question.watch = &watched;
   question.stopper->restart();
@@ -69,7 +71,7 @@ UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps,
     Duration end_of_job;
     account(steps[job], again, job, end_of_job);
   }
-  return {interval, watched.take()};
+  return {interval, watched.take(), watched.take_waiting_B()};
 }
 
 void explain(std::ostream& log, const NetworkStuck& stuck) {
@@ -173,14 +175,16 @@ void play(const JobsArguments& arguments, Streams streams) {
   for (std::size_t i = 0; i < results.size(); ++i)
     json["jobs"].push_back(job_json(file.jobs[i], results[i]));
   add_use(json, use);
+  NamedQueues queues;
   if (packets) {
+    queues = longest_queues(*packets, *wires, shown_links);
     json["message_us"] = to_json(spread_of_us(packets->took));
     json["packets"] = counts_json(*packets);
-    json["queues"] = queues_json(longest_queues(*packets, *wires, shown_links));
+    json["queues"] = queues_json(queues);
   }
   if (bins > 0 && !use.busiest.empty())
-    add_over_time(json,
-                  watch(question, questions, *file.cluster.wires(file.routes), use, end, bins));
+    add_over_time(
+        json, watch(question, questions, *file.cluster.wires(file.routes), use, queues, end, bins));
   streams.out << json.dump(1) << '\n';
 }
 
@@ -193,8 +197,10 @@ void add_jobs_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("JOBS", arguments->file, "a jobs file; - is standard input")->required();
   make_repeatable(command->add_option("--set", arguments->settings,
                                       "change a field of the file: jobs.0.placement=spread"));
-  command->add_option("--bins", arguments->bins,
-                      "JSON: the use of the busiest links over time, in so many intervals");
+  command->add_option(
+      "--bins", arguments->bins,
+      "JSON: the use of the busiest links over time, in so many intervals, and what "
+      "waits in the longest queues of packets");
   add_limit_options(*command, arguments->limits);
   command->add_option("--format", arguments->format, "table or json (default: table)")
       ->check(one_of("format", {"table", "json"}));

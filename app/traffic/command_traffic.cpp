@@ -60,10 +60,13 @@ void explain(std::ostream& log, const TrafficFile& traffic, const FlowsPlayed& p
 // Played once more, since only now the busiest links are known.
 void watch(Completion& completion, FlowsQuestion question, Resources& wires, int64_t bins) {
   for (const LinkUse& link : completion.wires.busiest) question.watched.push_back(link.resource);
+  for (const auto& [name, queue] : completion.queues)
+    question.watched_queues.push_back(queue.resource);
   question.interval = Duration::ps((completion.makespan.ps() + bins - 1) / bins);
   question.resources = &wires;
   question.stopper->restart();
-  completion.over_time = {question.interval, play_flows(question).watched};
+  FlowsPlayed again = play_flows(question);
+  completion.over_time = {question.interval, std::move(again.watched), std::move(again.waiting_B)};
 }
 
 void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
@@ -99,6 +102,7 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
                                .carrier = carrier,
                                .changes = file.changes,
                                .watched = {},
+                               .watched_queues = {},
                                .interval = {},
                                .stopper = &stopper};
   const FlowsPlayed played = play_flows(question);
@@ -150,8 +154,10 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("--seed", arguments->seed,
                       "of what is drawn, in place of the file's (default: 1)");
   command->add_option("--links", arguments->links, "so many of the busiest links (default: 10)");
-  command->add_option("--bins", arguments->bins,
-                      "JSON: the use of the busiest links over time, in so many intervals");
+  command->add_option(
+      "--bins", arguments->bins,
+      "JSON: the use of the busiest links over time, in so many intervals, and what "
+      "waits in the longest queues of packets");
   add_limit_options(*command, arguments->limits);
   command->add_flag("--flows,!--no-flows", arguments->flows,
                     "JSON: every flow with its start and end (default: yes)");

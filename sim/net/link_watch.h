@@ -1,4 +1,4 @@
-// How much of some wires is in use, interval by interval.
+// How much of some wires is in use, and how much waits for some, interval by interval.
 #pragma once
 
 #include <algorithm>
@@ -12,27 +12,43 @@ namespace sgdsim {
 
 class LinkWatch {
  public:
-  LinkWatch(std::vector<uint32_t> resources, Duration interval)
-      : resources_(std::move(resources)), interval_(interval), lines_(resources_.size()) {}
+  LinkWatch(std::vector<uint32_t> resources, Duration interval, std::vector<uint32_t> queues = {})
+      : resources_(std::move(resources)),
+        queues_(std::move(queues)),
+        interval_(interval),
+        lines_(resources_.size()),
+        waiting_B_(queues_.size()) {}
 
   const std::vector<uint32_t>& resources() const { return resources_; }
+  const std::vector<uint32_t>& queues() const { return queues_; }
   // So much of a wire, by its place among those that are watched, was in use.
   void add(std::size_t place, Time from, Time to, double part) {
-    std::vector<double>& line = lines_[place];
+    add_to(lines_[place], from, to, part);
+  }
+  // So many bytes waited, by the place among the queues.
+  void add_waiting(std::size_t place, Time from, Time to, double size_B) {
+    add_to(waiting_B_[place], from, to, size_B);
+  }
+  std::vector<std::vector<double>> take() { return std::move(lines_); }
+  std::vector<std::vector<double>> take_waiting_B() { return std::move(waiting_B_); }
+
+ private:
+  // To the means of the intervals.
+  void add_to(std::vector<double>& line, Time from, Time to, double value) const {
     while (from < to) {
       const auto number = static_cast<std::size_t>(from.ps() / interval_.ps());
       const Time end = std::min(to, Time() + interval_ * static_cast<int64_t>(number + 1));
       if (line.size() <= number) line.resize(number + 1);
-      line[number] += part * ((end - from) / interval_);
+      line[number] += value * ((end - from) / interval_);
       from = end;
     }
   }
-  std::vector<std::vector<double>> take() { return std::move(lines_); }
 
- private:
   std::vector<uint32_t> resources_;
+  std::vector<uint32_t> queues_;
   Duration interval_;
   std::vector<std::vector<double>> lines_;
+  std::vector<std::vector<double>> waiting_B_;
 };
 
 }  // namespace sgdsim

@@ -21,6 +21,19 @@ void PacketPorts::add(const Road& road) {
   port.to = road.to;
 }
 
+void PacketPorts::tell(LinkWatch& watch) {
+  watch_ = &watch;
+  watched_.resize(ports_.size());
+  for (std::size_t place = 0; place < watch.queues().size(); ++place)
+    watched_[watch.queues()[place]] = static_cast<uint32_t>(place) + 1;
+}
+
+void PacketPorts::tell_what_waits(const PacketPort& port, Time now) {
+  const uint32_t watched = watched_[static_cast<std::size_t>(&port - ports_.data())];
+  if (watched > 0 && port.bytes > 0)
+    watch_->add_waiting(watched - 1, port.counted_until, now, static_cast<double>(port.bytes));
+}
+
 void PacketPorts::append(PacketPort& port, uint32_t number, Time now) {
   Packet& packet = pool_[number];
   PacketQueue& queue = port.queues[packet.queue];

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/core/random.h"
+#include "sim/net/link_watch.h"
 #include "sim/net/packet.h"
 #include "sim/net/roads.h"
 
@@ -99,6 +100,8 @@ class PacketPorts {
   // The queue that goes next; packet_queues if all are empty.
   std::size_t next_queue(const PacketPort& port) const;
   uint32_t take(PacketPort& port, std::size_t queue, Time now);
+  // Hears what waits at its queues.
+  void tell(LinkWatch& watch);
   bool draws(double chance) { return random_.uniform() < chance; }
 
  private:
@@ -110,16 +113,21 @@ class PacketPorts {
   Admission admit_or_push_out(PacketPort& port, uint32_t packet, Time now, uint32_t& victim);
   bool is_full_for(const PacketPort& port, const Packet& packet) const;
   bool marks(const PacketPort& port, const Packet& packet);
-  static void count(PacketPort& port, Time now) {
+  void count(PacketPort& port, Time now) {
+    if (watch_ != nullptr) tell_what_waits(port, now);
     port.byte_ps +=
         static_cast<double>(port.bytes) * static_cast<double>((now - port.counted_until).ps());
     port.counted_until = now;
   }
 
+  void tell_what_waits(const PacketPort& port, Time now);
+
   QueueRules rules_;
   PacketPool& pool_;
   Random random_;
   std::vector<PacketPort> ports_;
+  LinkWatch* watch_ = nullptr;
+  std::vector<uint32_t> watched_;  // by port: its place among the queues, and one more
 };
 
 }  // namespace sgdsim

@@ -57,6 +57,7 @@ Packets::Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch*
     cards_.emplace_back();
   }
   if (watch_ == nullptr) return;
+  if (!watch_->queues().empty()) ports_.tell(*watch_);
   watched_.resize(ports_.count());
   for (std::size_t place = 0; place < watch_->resources().size(); ++place)
     watched_[watch_->resources()[place]] = static_cast<uint32_t>(place) + 1;

@@ -13,7 +13,7 @@ class FlowsPlayer {
  public:
   explicit FlowsPlayer(const FlowsQuestion& question)
       : question_(question),
-        watch_(question.watched, question.interval),
+        watch_(question.watched, question.interval, question.watched_queues),
         carrier_(make_carrier()),
         traffic_(agenda_, *carrier_, *question.network, question.flows, question.changes) {
     played_.ends.assign(question.flows.size(), Time::last());
@@ -36,6 +36,7 @@ class FlowsPlayer {
     if (ended_ + played_.stranded.size() < question_.flows.size()) throw InputError("", never_ends);
     played_.carried_B = carrier_->carried_B();
     played_.watched = watch_.take();
+    played_.waiting_B = watch_.take_waiting_B();
     played_.packets = carrier_->report(now);
     return std::move(played_);
   }

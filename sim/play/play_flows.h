@@ -17,15 +17,17 @@ struct FlowsQuestion {
   std::span<const WireChange> changes = {};  // in the order of their times
   // How much of these was in use, interval by interval.
   std::vector<uint32_t> watched = {};
+  std::vector<uint32_t> watched_queues = {};  // fidelity packet: and how much waits for these
   Duration interval;
   Stopper* stopper = nullptr;
 };
 
 struct FlowsPlayed {
-  std::vector<Time> ends;                    // Time::last(): it never did
-  std::vector<double> carried_B;             // by each resource
-  std::vector<std::size_t> stranded;         // flows that have no way
-  std::vector<std::vector<double>> watched;  // parts of capacity, of each interval
+  std::vector<Time> ends;                      // Time::last(): it never did
+  std::vector<double> carried_B;               // by each resource
+  std::vector<std::size_t> stranded;           // flows that have no way
+  std::vector<std::vector<double>> watched;    // parts of capacity, of each interval
+  std::vector<std::vector<double>> waiting_B;  // in queues that are watched, likewise
   uint64_t events = 0;
   std::vector<double> delivered;  // parts of each, where packets may be lost for good
   std::shared_ptr<const PacketReport> packets;
