@@ -1,6 +1,7 @@
 // Fields of a trace file, read and written.
 #include "traces/trace_file.h"
 
+#include <cmath>
 #include <numeric>
 
 #include "sim/core/error.h"
@@ -67,7 +68,8 @@ class AllOrNone {
 
 struct LayerReader {
   int64_t bytes_per_parameter = usual_bytes_per_parameter;
-  double compute = 1;  // on a device that computes slower or faster
+  double compute = 1;    // on a device that computes slower or faster
+  double gradients = 1;  // as much of each as is sent
   AllOrNone forward{"forward"};
   AllOrNone ready{"ready"};
 
@@ -85,6 +87,11 @@ struct LayerReader {
       layer.ready = scaled(time->duration(), compute);
     if (const auto tensors = fields.find("tensors"))
       layer.tensors = read_tensors(*tensors, layer.parameters);
+    if (gradients < 1) {
+      layer.gradient =
+          Bytes::nearest(std::ceil(static_cast<double>(layer.gradient.count()) * gradients));
+      layer.tensors.clear();
+    }
     fields.done();
     return layer;
   }
@@ -152,6 +159,8 @@ Trace read_trace(const Value& value) {
     reader.bytes_per_parameter = size->whole(1, 16);
   if (const auto factor = fields.find("compute_scale"))
     reader.compute = factor->number(least_scale, most_scale);
+  if (const auto factor = fields.find("gradient_scale"))
+    reader.gradients = factor->number(least_scale, 1);
   trace.update = scaled(trace.update, reader.compute);
   const auto total = fields.find("forward");
   const Value list = fields.at("layers");

@@ -36,7 +36,8 @@ std::string put_in_place(ResolvedExperiment& resolved, const std::string& field)
   return found;
 }
 
-// The trace, which may be {"file": path, "compute_scale": 0.5}: its file with that scale.
+// The trace, which may be {"file": path, "compute_scale": 0.5}: its file with that scale, and
+// likewise "gradient_scale".
 std::string put_trace_in_place(ResolvedExperiment& resolved) {
   Json& json = resolved.json;
   if (!json.is_object() || !json.contains("trace") || !json["trace"].is_object() ||
@@ -45,10 +46,12 @@ std::string put_trace_in_place(ResolvedExperiment& resolved) {
   const Json given = std::move(json["trace"]);
   Object fields(Value(given, resolved.file, "/trace"));
   json["trace"] = fields.at("file").text();
-  const auto scale = fields.find("compute_scale");
+  Json scales = Json::object();
+  for (const char* name : {"compute_scale", "gradient_scale"})
+    if (const auto scale = fields.find(name)) scales[name] = scale->json();
   fields.done();
   const std::string found = put_in_place(resolved, "trace");
-  if (scale && json["trace"].is_object()) json["trace"]["compute_scale"] = scale->json();
+  if (json["trace"].is_object()) json["trace"].update(scales);
   return found;
 }
 
