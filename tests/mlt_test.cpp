@@ -105,6 +105,59 @@ TEST_CASE("mlt: a sender is free when it hears that it is enough") {
   CHECK(heard_us[Carrier::News::sender_free] == doctest::Approx(900 * 0.12 + 0.12 + 4 + 0.01024));
 }
 
+// Two senders into one link, whose queue is without end: the question goes before the data that
+// waits, which is then sent once more. Who asks when that has gone sends nothing twice.
+TEST_CASE("mlt: a question that comes too early costs packets") {
+  const Cluster rack = cluster_of(rack_of(3));
+  const std::vector<PlainFlow> flows = incast(2, 1'456'000);
+  const std::string options = "mlt loss_bound=0 parts=AC buffer=1GB fall=0";
+  const FlowsPlayed early = played(rack, flows, options);
+  // A queue that grows for 120 us takes as long to drain.
+  const FlowsPlayed late = played(rack, flows, options + " ask_after=130us");
+  CHECK(late.packets->counts.sent_again == 0);
+  CHECK(late.packets->counts.sent == 2000);
+  CHECK(last_of(late).us() == doctest::Approx(2000 * 0.12 + 0.12 + 2).epsilon(1e-3));
+  // When the first 1,000 of 2,000 have gone through, each of the two misses about 500.
+  CHECK(early.packets->counts.sent_again >= 900);
+  CHECK(early.packets->counts.dropped == 0);
+}
+
+// Strict priority: while front layers fill a port, the queue of the back gets no turn. It answers
+// nothing, so that its sender goes on at the rate that it has, and what the buffer cannot hold is
+// lost: of n packets that come meanwhile all but the buffer's.
+TEST_CASE("mlt: the sender for a queue that gets no turn sends for nothing") {
+  const Cluster rack = cluster_of(rack_of(3));
+  const auto counts_of = [&](bool has_front) {
+    const auto wires = rack.wires({});
+    Agenda agenda;
+    const Json json = transport_in("mlt loss_bound=0 important=1");
+    const auto carrier = carrier_of(Value(json, "test", ""), {}, 1)(*wires, agenda, nullptr);
+    const auto send = [&](int from, double depth) {
+      carrier->send({.from = from,
+                     .to = 0,
+                     .size_B = 14'560'000,
+                     .leg = {},
+                     .tells_when_free = false,
+                     .freight = {.depth = depth, .cargo = Cargo::gradients}},
+                    Time());
+    };
+    send(1, 0.9);
+    if (has_front) send(2, 0);
+    // 10,000 packets of 120 ns each: until the last of the first round has come.
+    for (Time now; !agenda.empty() && now < Time() + Duration::us(1202);) {
+      const auto event = agenda.pop();
+      now = event.time;
+      carrier->happen(event.payload, now);
+    }
+    return carrier->report(Time())->counts;
+  };
+  CHECK(counts_of(false).dropped == 0);
+  const PacketCounts both = counts_of(true);
+  CHECK(both.delivered >= 9'990);
+  // 512 kB are 341 packets; a few go through while the other sender begins.
+  CHECK(std::abs(static_cast<double>(both.dropped) - (10'000 - 341)) < 50);
+}
+
 // A link that loses 3 % of the packets: of each layer what its bound allows is lost for good.
 TEST_CASE("mlt: bounds and importance by layer") {
   const Cluster rack = cluster_of(rack_of(2));

@@ -546,6 +546,12 @@ def packets_numbers(test, page):
             # The median of flows that take the same.
             ended = [100 * (n + 1) / 36 for n, time in enumerate(took) if time == x]
             test.assertAlmostEqual(y, numpy.median(ended))
+    for place, line in enumerate(page.figures["packets_queues"].axes[0].lines):
+        found = page.json(f"packets_{place}.json")
+        test.assertEqual(found["queues"][0]["to"], "node0")
+        waiting_B, x_and_y = found["queues"][0]["over_time_B"], line.get_xydata()
+        numpy.testing.assert_allclose(x_and_y[:, 0], numpy.arange(len(waiting_B)) * found["interval_us"] / 1000)
+        numpy.testing.assert_allclose(x_and_y[:, 1], numpy.array(waiting_B) / 1000)
     for axes, cargo in zip(page.figures["packets_layers"].axes, ("gradients", "parameters")):
         found = page.json("packets_step.json")["delivery"]
         least_B = max(one["size_B"] for one in found) / 100

@@ -105,7 +105,10 @@ class MltConversation final : public Conversation {
     connection_->next = after(packet, now);
     asks_ = next_ == count() && again_.empty();
     if (asks_) leave_line(now);
-    if (asks_ || is_paced) packets_.set_timer(*this, connection_->next);
+    if (asks_)
+      packets_.set_timer(*this, connection_->next + rules_.ask_after);
+    else if (is_paced)
+      packets_.set_timer(*this, connection_->next);
     return asks_ || is_paced ? Offer::last : Offer::more;
   }
 
@@ -328,6 +331,7 @@ void read_mlt(Object& fields, MltRules rules, PacketSetup& setup) {
   rules.pull_loss_bound = read_by_depth(fields, "pull_loss_bound", std::move(pulls));
   rules.important = read_by_depth(fields, "important", rules.important);
   rules.answer_every = read_count(fields, "answer_every", 1, rules.answer_every);
+  rules.ask_after = read_length(fields, "ask_after", rules.ask_after);
   rules.question_timeout = read_length(fields, "question_timeout", rules.question_timeout);
   rules.short_trip = read_length(fields, "short_trip", rules.short_trip);
   rules.long_trip = read_length(fields, "long_trip", rules.long_trip);

@@ -18,6 +18,7 @@ struct MltRules {
   PartsByDepth important = {0.5};        // so much of the packets
   bool goes_by_depth = true;             // queues by layer, and importance
   uint32_t answer_every = 10;            // packets
+  Duration ask_after;                    // the last packet, for what is missing
   Duration question_timeout = Duration::ms(1);
   // Rates: rise by a step, or fall by how far a round trip is too long.
   Duration short_trip = Duration::nearest_ps(12.5e6);
