@@ -67,39 +67,51 @@ TEST_CASE("events leave by time, and by planning where times are equal") {
   }
 }
 
-// Those it hears of leave before all others that were planned by then.
-TEST_CASE("events that are heard of soon are the next ones") {
+TEST_CASE("what is shown ahead is still to come") {
   Random random(9);
-  EventQueue<int> queue;
-  std::vector<Time> times;  // by number
-  std::vector<bool> has_left;
-  Time now;
-  std::size_t heard = 0;
-  const auto plan = [&] {
-    times.push_back(now + draw_delay(random));
-    has_left.push_back(false);
-    queue.push(times.back(), static_cast<int>(times.size()) - 1);
-  };
-  for (int i = 0; i < 1000; ++i) plan();
-  while (!queue.empty()) {
-    const auto event = queue.pop([&](std::span<const EventQueue<int>::Event> soon) {
-      std::vector<bool> is_soon(times.size());
-      Time last;
-      for (const auto& one : soon) {
-        const auto number = static_cast<std::size_t>(one.payload);
-        REQUIRE(one.time == times[number]);
-        REQUIRE_FALSE(has_left[number]);
-        is_soon[number] = true;
-        last = std::max(last, one.time);
-      }
-      for (std::size_t i = 0; i < times.size(); ++i)
-        if (!has_left[i] && !is_soon[i]) REQUIRE(times[i] > last);
-      heard += soon.size();
-    });
-    now = event.time;
-    has_left[static_cast<std::size_t>(event.payload)] = true;
-    if (times.size() < 3000) plan();
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    EventQueue<int> queue;
+    std::vector<bool> is_to_come;
+    Time now;
+    auto plan = [&] {
+      queue.push(now + draw_delay(random), static_cast<int>(is_to_come.size()));
+      is_to_come.push_back(true);
+    };
+    for (int i = 0; i < 200; ++i) plan();
+    while (!queue.empty()) {
+      const auto event = queue.pop();
+      now = event.time;
+      is_to_come[static_cast<std::size_t>(event.payload)] = false;
+      auto see = [&](int number) { CHECK(is_to_come[static_cast<std::size_t>(number)]); };
+      queue.look_ahead(see, see);
+      if (is_to_come.size() < 2000 && random.below(2) == 0) plan();
+    }
   }
-  // All but those that are planned for this moment, or with very many of one time.
-  CHECK(heard > times.size() / 2);
+}
+
+TEST_CASE("events of one time are shown in turn, first from afar") {
+  constexpr int events = 1000;
+  EventQueue<int> queue;
+  for (int i = 0; i < events; ++i) queue.push(Time() + Duration::us(1), i);
+  int near = -1;
+  int far = -1;
+  int taken = 0;
+  for (; !queue.empty(); ++taken) {
+    CHECK(queue.pop().payload == taken);
+    queue.look_ahead(
+        [&](int number) {
+          CHECK(number > taken);
+          CHECK((near < 0 || number == near + 1));
+          near = number;
+        },
+        [&](int number) {
+          CHECK(number > taken);
+          CHECK((far < 0 || number == far + 1));
+          far = number;
+        });
+    CHECK((near < far || far == events - 1));
+  }
+  CHECK(taken == events);
+  CHECK(near == events - 1);
+  CHECK(far == events - 1);
 }

@@ -76,17 +76,18 @@ void CallsInTime::forget(uint32_t call) {
   unused_calls_.push_back(call);
 }
 
-// With 65,536 workers a message waits for memory three times as long as it is worked on. Cursors
-// first, all at once: they say what else is needed.
-void CallsInTime::fetch(std::span<const Agenda::Event> soon) const {
-  if (cursors_.size() < cached_cursors) return;
-  for (const Agenda::Event& event : soon)
-    if (event.payload.kind() == on) prefetch(cursors_[event.payload.subject()]);
-  for (const Agenda::Event& event : soon)
-    if (event.payload.kind() == on) fetch_for(cursors_[event.payload.subject()]);
+// With 65,536 workers a message waits for memory three times as long as it is worked on.
+bool CallsInTime::is_cached(const Event& next) const {
+  return cursors_.size() < cached_cursors || next.kind() != on;
 }
 
-void CallsInTime::fetch_for(const Cursor& cursor) const {
+void CallsInTime::fetch(const Event& next) const {
+  if (!is_cached(next)) prefetch(cursors_[next.subject()]);
+}
+
+void CallsInTime::fetch_for(const Event& next) const {
+  if (is_cached(next)) return;
+  const Cursor& cursor = cursors_[next.subject()];
   const CallInPlay& call = calls_[cursor.call];
   if (place(cursor.stage) >= call.program->stages.size()) return;
   const auto* phase = std::get_if<Phase>(&call.program->stages[place(cursor.stage)]);

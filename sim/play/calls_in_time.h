@@ -120,8 +120,10 @@ class CallsInTime {
     if (first == Duration() && !is_empty) return go_on(cursor_of(call, worker), now);
     plan(on, cursor_of(call, worker), now + first);
   }
-  // What these events will touch, from memory.
-  void fetch(std::span<const Agenda::Event> soon) const;
+  // From memory, if it may not be in the cache: the cursor of an event that comes soon; and what
+  // that cursor says is needed.
+  void fetch(const Event& next) const;
+  void fetch_for(const Event& next) const;
   // One of the calls' own events; and what the network says about a message of theirs.
   void happen(const Event& event, Time now);
   void hear(const Carrier::Report& report, Time now);
@@ -150,7 +152,7 @@ class CallsInTime {
     agenda_.push(when, Event(kind, static_cast<uint32_t>(cursor)));
   }
 
-  void fetch_for(const Cursor& cursor) const;
+  bool is_cached(const Event& next) const;
   void end(std::size_t c, Time now);
   void forget(uint32_t call);
   void go_on(std::size_t c, Time now);

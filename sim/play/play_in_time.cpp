@@ -38,8 +38,9 @@ class CallListPlayer {
       for (std::size_t worker = 0; worker < workers_; ++worker)
         agenda_.push(call.ready[worker], Event(ready, static_cast<uint32_t>(worker)));
     while (!agenda_.empty()) {
-      const auto event =
-          agenda_.pop([this](std::span<const Agenda::Event> soon) { in_time_.fetch(soon); });
+      const auto event = agenda_.pop();
+      agenda_.look_ahead([this](const Event& next) { in_time_.fetch_for(next); },
+                         [this](const Event& next) { in_time_.fetch(next); });
       count(options_.stopper, event.time);
       happen(event.payload, event.time);
       if (carrier_ != nullptr && !agenda_.another_now()) carrier_->settle(event.time);
