@@ -83,7 +83,7 @@ class JobsInTime::Player {
     return workers;
   }
 
-  const std::vector<double>& carried_B() const { return carrier_->carried_B(); }
+  std::vector<double> carried_B() const { return carrier_->carried_B(); }
   Time end() const { return end_; }
   std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end_); }
 
@@ -420,7 +420,7 @@ IterationTimes JobsInTime::times_of(std::size_t job, int iteration) {
 const AsynchronousWorkers& JobsInTime::asynchronous(std::size_t job) {
   return player_->asynchronous(job);
 }
-const std::vector<double>& JobsInTime::carried_B() const { return player_->carried_B(); }
+std::vector<double> JobsInTime::carried_B() const { return player_->carried_B(); }
 Time JobsInTime::end() const { return player_->end(); }
 std::shared_ptr<const PacketReport> JobsInTime::packets() const { return player_->packets(); }
 

@@ -66,7 +66,7 @@ class JobsInTime {
   // Likewise for a job that is asynchronous: plays until it has nothing more to do.
   const AsynchronousWorkers& asynchronous(std::size_t job);
 
-  const std::vector<double>& carried_B() const;         // by each resource, so far
+  std::vector<double> carried_B() const;                // by each resource, so far
   Time end() const;                                     // of the last message so far
   std::shared_ptr<const PacketReport> packets() const;  // so far; null if there are none
 

@@ -25,6 +25,7 @@ struct MltConnection {
   int messages = 0;    // that have begun, and have not heard that it is enough
   uint32_t begun = 0;  // ever
   std::map<uint32_t, MltConversation*> senders;  // with packets to send, as they began
+  MltConversation* first = nullptr;              // of those
   double rate = 0;                               // bytes a picosecond
   double alpha = 0;
   Time next;  // packet
@@ -87,8 +88,7 @@ class MltConversation final : public Conversation {
   }
 
   Offer next(Packet& packet, Time now) override {
-    if (connection_->senders.empty() || connection_->senders.begin()->second != this)
-      return Offer::nothing;
+    if (connection_->first != this) return Offer::nothing;
     const bool is_paced = connection_->rate < line_rate_;
     if (is_paced && connection_->next > now) {
       packets_.set_timer(*this, connection_->next);
@@ -172,11 +172,15 @@ class MltConversation final : public Conversation {
 
   void get_in_line(Time now) {
     connection_->senders[order_] = this;
-    packets_.ready(*connection_->senders.begin()->second, now);
+    let_first_go(now);
   }
   void leave_line(Time now) {
-    if (connection_->senders.erase(order_) > 0 && !connection_->senders.empty())
-      packets_.ready(*connection_->senders.begin()->second, now);
+    if (connection_->senders.erase(order_) > 0) let_first_go(now);
+  }
+  void let_first_go(Time now) {
+    const auto& senders = connection_->senders;
+    connection_->first = senders.empty() ? nullptr : senders.begin()->second;
+    if (connection_->first != nullptr) packets_.ready(*connection_->first, now);
   }
   void finish(Time now) {
     if (is_over_) return;

@@ -57,7 +57,7 @@ class Carrier {
   // Messages that have no route.
   virtual std::vector<Parcel> stranded() const = 0;
   // Bytes that have begun to use each resource.
-  virtual const std::vector<double>& carried_B() const = 0;
+  virtual std::vector<double> carried_B() const = 0;
   // From now on so much of what crosses these is lost, by chance. InputError where nothing is.
   virtual void lose(std::span<const uint32_t> resources, double chance) = 0;
   // What became of packets until then; null: there are none.

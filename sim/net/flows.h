@@ -51,7 +51,7 @@ class Flows final : public Carrier {
   void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
   std::vector<Parcel> stranded() const override;
   void lose(std::span<const uint32_t> resources, double chance) override;
-  const std::vector<double>& carried_B() const override { return carried_B_; }
+  std::vector<double> carried_B() const override { return carried_B_; }
 
  private:
   enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves };

@@ -19,6 +19,7 @@ struct Packet {
   uint32_t conversation = 0;
   uint32_t number = 0;  // among the data of its message; or of what it answers
   uint32_t way = 0;     // digits that choose between equal roads
+  uint32_t way_on = 0;  // what is left of them behind the road that follows
   uint32_t size_B = 0;  // on the wire
   uint32_t road = 0;    // the one it is on, or came by
   uint32_t value = 0;   // what the transport wants to say
@@ -59,6 +60,7 @@ struct PacketCounts {
 class PacketPool {
  public:
   Packet& operator[](uint32_t number) { return packets_[number]; }
+  const Packet& operator[](uint32_t number) const { return packets_[number]; }
   uint32_t add(const Packet& packet) {
     uint32_t number = unused_;
     if (number == Packet::none) {

@@ -8,7 +8,41 @@ namespace {
 
 std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
+template <std::size_t lines>
+void fetch(const void* what) {
+  constexpr std::size_t line_B = 64;
+  for (std::size_t i = 0; i < lines; ++i)
+    __builtin_prefetch(static_cast<const char*>(what) + i * line_B);
+  asm volatile("");  // GCC 12 leaves out calls of functions that do nothing but fetch
+}
+
 }  // namespace
+
+// ---- what is fetched into the cache before it happens
+
+void Packets::fetch_subject(const Event& event) const {
+  if (event.kind() == frees) return fetch<2>(&ports_[event.subject()]);
+  if (event.kind() != arrives) return;
+  fetch<1>(&pool_[event.subject()]);
+  if (event.version() < at_its_end) fetch<2>(&ports_[event.version()]);
+}
+
+// When its subject is there.
+void Packets::fetch_what_it_meets(const Event& event) const {
+  if (event.kind() == frees) {
+    const PacketPort& port = ports_[event.subject()];
+    if (port.filled != 0) {
+      const auto queue = static_cast<std::size_t>(std::countr_zero(port.filled));
+      return fetch<1>(&pool_[port.queues[queue].first]);
+    }
+    if (port.card < 0 || cards_[at(port.card)].filled == 0) return;
+    const Card& card = cards_[at(port.card)];
+    const auto queue = static_cast<std::size_t>(std::countr_zero(card.filled));
+    fetch<8>(conversations_[card.first[queue]].get());
+  } else if (event.kind() == arrives && event.version() == at_its_end) {
+    fetch<8>(conversations_[pool_[event.subject()].conversation].get());
+  }
+}
 
 // ---- cards
 
@@ -102,6 +136,20 @@ void Packets::dispatch(Conversation& conversation, const Packet& what, PacketKin
 
 // ---- ports
 
+uint32_t Packets::next_road(int vertex, int worker, uint32_t& digits) {
+  const Goal& goal = goals_[at(worker)];
+  uint32_t road = junctions_[at(vertex)].only_road;
+  if (vertex == goal.vertex && goal.last != no_road) road = goal.last;
+  if (road != no_road) return has_closed_ && !roads_.is_open(road) ? no_road : road;
+  const uint32_t entry = entry_at(vertex, goal);
+  if ((entry & is_road) != 0) return entry & ~is_road;
+  const Choice choice = choices_[entry];
+  if (choice.count == 0) return no_road;
+  const uint32_t chosen = digits % choice.count;
+  digits /= choice.count;
+  return choice_roads_[choice.first + chosen];
+}
+
 // The port may have something to do.
 void Packets::nudge(uint32_t number, Time now) {
   PacketPort& port = ports_[number];
@@ -139,19 +187,37 @@ void Packets::transmit(uint32_t number, uint32_t place, Time now) {
   Packet& packet = pool_[place];
   port.busy_until = now + Duration::nearest_ps(port.ps_per_B * packet.size_B);
   packet.road = number;
-  carried_B_[number] += packet.size_B;
+  port.carried_B += packet.size_B;
   if (watch_ != nullptr && watched_[number] > 0)
     watch_->add(watched_[number] - 1, now, port.busy_until, 1);
   Time there = port.busy_until + port.latency;
-  if (port.to != packet.end) there += port.passing;
-  plan(arrives, place, there);
+  uint32_t following = at_its_end;
+  if (port.to != packet.end) {
+    there += port.passing;
+    following = unknown_road;
+    // Known before it is there, it can be fetched before.
+    if (!has_closed_) {
+      packet.way_on = packet.way;
+      const uint32_t road = next_road(port.to, packet.to, packet.way_on);
+      if (road < at_its_end) following = road;
+    }
+  }
+  plan(arrives, place, there, following);
 }
 
-void Packets::arrive(uint32_t place, Time now) {
-  const RoadEnd& end = ends_[pool_[place].road];
-  if (end.loss > 0 && loss_random_.uniform() < static_cast<double>(end.loss))
-    return drop(place, counts_.lost);
-  if (end.vertex != pool_[place].end) return forward(place, end.vertex, now);
+void Packets::arrive(const Event& event, Time now) {
+  const uint32_t place = event.subject();
+  if (has_lost_) {
+    const float loss = losses_[pool_[place].road];
+    if (loss > 0 && loss_random_.uniform() < static_cast<double>(loss))
+      return drop(place, counts_.lost);
+  }
+  const uint32_t following = event.version();
+  if (following < at_its_end && !has_closed_) {
+    pool_[place].way = pool_[place].way_on;
+    return enter(following, place, now);
+  }
+  if (following != at_its_end) return forward(place, ports_[pool_[place].road].to, now);
   const Packet packet = pool_[place];
   Conversation& conversation = *conversations_[packet.conversation];
   pool_.remove(place);
@@ -167,10 +233,10 @@ void Packets::forward(uint32_t place, int vertex, Time now) {
   Packet& packet = pool_[place];
   const uint32_t number = next_road(vertex, packet.to, packet.way);
   if (number == no_road) return drop(place, counts_.unrouted);
-  enter(number, place, vertex, now);
+  enter(number, place, now);
 }
 
-void Packets::enter(uint32_t number, uint32_t place, int vertex, Time now) {
+void Packets::enter(uint32_t number, uint32_t place, Time now) {
   PacketPort& port = ports_[number];
   if (port.busy_until <= now && port.filled == 0 && !port.is_planned && !port.is_paused)
     return transmit(number, place, now);
@@ -186,14 +252,14 @@ void Packets::enter(uint32_t number, uint32_t place, int vertex, Time now) {
       drop(place, counts_.selected);
       break;
     case Admission::returned:
-      return send_back(place, vertex, now);
+      return send_back(place, start_of(number), now);
   }
   nudge(number, now);
   if (victim == Packet::none) return;
   if (setup_.queues.rule == QueueRule::push_out)
     drop(victim, counts_.pushed_out);
   else if (PacketPorts::may_return(pool_[victim]))
-    send_back(victim, vertex, now);
+    send_back(victim, start_of(number), now);
   else
     drop(victim, counts_.dropped);
 }
@@ -236,6 +302,42 @@ void Packets::let_go(const Packet& packet, Time now) {
   if (feeder.held_B > rules.resume_below_B || !feeder.has_told_to_wait) return;
   feeder.has_told_to_wait = false;
   plan(pauses, packet.road, now + feeder.latency, 0);
+}
+
+Carrier::Report Packets::happen(const Event& event, Time now) {
+  agenda_.look_ahead([this](const Event& next) { fetch_what_it_meets(next); },
+                     [this](const Event& later) { fetch_subject(later); });
+  report_ = {};
+  const uint32_t subject = event.subject();
+  switch (event.kind()) {
+    case arrives:
+      arrive(event, now);
+      break;
+    case frees:
+      ports_[subject].is_planned = false;
+      go_on(subject, now);
+      break;
+    case left:
+      conversations_[subject]->has_left_ = true;
+      maybe_over_.push_back(subject);
+      report_ = {News::sender_free, subject};
+      break;
+    case rings:
+      if (conversations_[subject] && event.is_of(conversations_[subject]->version_))
+        happen_timer(subject, now);
+      break;
+    case pauses:
+      ports_[subject].is_paused = event.is_of(1);
+      if (!ports_[subject].is_paused) nudge(subject, now);
+      break;
+    case pulls:
+      pull_(static_cast<int>(subject), now);
+      break;
+    default:
+      break;
+  }
+  if (!maybe_over_.empty()) forget_what_is_over();
+  return report_;
 }
 
 }  // namespace sgdsim

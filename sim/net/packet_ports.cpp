@@ -6,10 +6,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr uint32_t header_B = 64;   // of data that was cut down
-constexpr std::size_t answers = 0;  // have room of their own
-constexpr std::size_t headers = 0;
-constexpr std::size_t data = 1;
+constexpr uint32_t header_B = 64;  // of data that was cut down
 
 }  // namespace
 
@@ -32,39 +29,6 @@ void PacketPorts::tell_what_waits(const PacketPort& port, Time now) {
   const uint32_t watched = watched_[static_cast<std::size_t>(&port - ports_.data())];
   if (watched > 0 && port.bytes > 0)
     watch_->add_waiting(watched - 1, port.counted_until, now, static_cast<double>(port.bytes));
-}
-
-void PacketPorts::append(PacketPort& port, uint32_t number, Time now) {
-  Packet& packet = pool_[number];
-  PacketQueue& queue = port.queues[packet.queue];
-  count(port, now);
-  packet.next = Packet::none;
-  if (queue.last == Packet::none)
-    queue.first = number;
-  else
-    pool_[queue.last].next = number;
-  queue.last = number;
-  queue.bytes += packet.size_B;
-  ++queue.count;
-  port.bytes += packet.size_B;
-  port.most_B = std::max(port.most_B, port.bytes);
-  port.filled = static_cast<uint8_t>(port.filled | (1U << packet.queue));
-}
-
-void PacketPorts::remove(PacketPort& port, std::size_t place, uint32_t before, uint32_t number,
-                         Time now) {
-  const Packet& packet = pool_[number];
-  PacketQueue& queue = port.queues[place];
-  count(port, now);
-  if (before == Packet::none)
-    queue.first = packet.next;
-  else
-    pool_[before].next = packet.next;
-  if (queue.last == number) queue.last = before;
-  queue.bytes -= packet.size_B;
-  --queue.count;
-  port.bytes -= packet.size_B;
-  if (queue.first == Packet::none) port.filled = static_cast<uint8_t>(port.filled & ~(1U << place));
 }
 
 Admission PacketPorts::admit(PacketPort& port, uint32_t packet, Time now, uint32_t& victim,
@@ -119,12 +83,12 @@ Admission PacketPorts::admit_or_trim(PacketPort& port, uint32_t number, Time now
   Packet& packet = pool_[number];
   uint32_t cut = number;
   if (packet.queue == data) {
-    PacketQueue& queue = port.queues[data];
-    if (queue.count < rules_.trim_above) {
+    const PacketQueue& queue = port.queues[data];
+    if (port.data_waiting < rules_.trim_above) {
       append(port, number, now);
       return Admission::queued;
     }
-    if (queue.count > 0 && draws(0.5)) {
+    if (port.data_waiting > 0 && draws(0.5)) {
       cut = queue.last;
       uint32_t before = Packet::none;
       for (uint32_t one = queue.first; one != cut; one = pool_[one].next) before = one;
@@ -168,31 +132,14 @@ Admission PacketPorts::admit_or_push_out(PacketPort& port, uint32_t number, Time
   return Admission::queued;
 }
 
-std::size_t PacketPorts::next_queue(const PacketPort& port) const {
-  if (port.filled == 0) return packet_queues;
-  const auto first = static_cast<std::size_t>(std::countr_zero(port.filled));
-  const bool both = (port.filled & 3U) == 3U;
-  if (rules_.rule == QueueRule::trim && both && port.headers_sent >= rules_.headers_in_turn)
-    return data;
-  return first;
-}
-
-uint32_t PacketPorts::take(PacketPort& port, std::size_t queue, Time now) {
-  uint32_t chosen = port.queues[queue].first;
-  uint32_t before = Packet::none;
-  if (rules_.rule == QueueRule::push_out && queue == data) {
-    // The message with the least left, and of that the packet that came first.
-    uint32_t least = chosen;
-    for (uint32_t one = chosen; one != Packet::none; one = pool_[one].next)
-      if (pool_[one].value < pool_[least].value) least = one;
-    while (pool_[chosen].conversation != pool_[least].conversation) {
-      before = chosen;
-      chosen = pool_[chosen].next;
-    }
-  }
-  if (rules_.rule == QueueRule::trim)
-    port.headers_sent = queue == headers ? port.headers_sent + 1 : 0;
-  remove(port, queue, before, chosen, now);
+// Of the message with the least left the packet that came first.
+uint32_t PacketPorts::least_left(const PacketPort& port, uint32_t& before) const {
+  uint32_t chosen = port.queues[data].first;
+  uint32_t least = chosen;
+  for (uint32_t one = chosen; one != Packet::none; one = pool_[one].next)
+    if (pool_[one].value < pool_[least].value) least = one;
+  for (; pool_[chosen].conversation != pool_[least].conversation; chosen = pool_[chosen].next)
+    before = chosen;
   return chosen;
 }
 

@@ -6,6 +6,7 @@
 // one is dropped if `selects`. Answers and questions are neither.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -54,10 +55,10 @@ struct PacketQueue {
   uint32_t first = Packet::none;
   uint32_t last = Packet::none;
   uint64_t bytes = 0;
-  uint32_t count = 0;
 };
 
-// What every packet looks at comes first, for the cache.
+// What every packet looks at comes first, and then what those look at that wait in the first two
+// queues: a line of the cache each.
 struct PacketPort {
   alignas(64) Time busy_until;
   double ps_per_B = 0;
@@ -71,10 +72,12 @@ struct PacketPort {
   bool is_paused = false;
   bool has_told_to_wait = false;  // those who feed what this road brings
   uint32_t headers_sent = 0;      // since the last data
-  std::array<PacketQueue, packet_queues> queues;
-  double byte_ps = 0;  // bytes in queues, times how long
+  double carried_B = 0;
   Time counted_until;
-  uint64_t most_B = 0;  // in all queues, ever
+  double byte_ps = 0;         // bytes in queues, times how long
+  uint64_t most_B = 0;        // in all queues, ever
+  uint32_t data_waiting = 0;  // packets in the first queue of data
+  std::array<PacketQueue, packet_queues> queues;
   uint64_t held_B = 0;  // of what came by this road and waits behind it
 };
 
@@ -105,6 +108,11 @@ class PacketPorts {
   bool draws(double chance) { return random_.uniform() < chance; }
 
  private:
+  static constexpr std::size_t answers = 0;  // have room of their own
+  static constexpr std::size_t headers = 0;
+  static constexpr std::size_t data = 1;
+
+  uint32_t least_left(const PacketPort& port, uint32_t& before) const;
   void append(PacketPort& port, uint32_t packet, Time now);
   void remove(PacketPort& port, std::size_t queue, uint32_t before, uint32_t packet, Time now);
   Admission admit_by_priority(PacketPort& port, uint32_t packet, Time now, PacketCounts& counts);
@@ -129,5 +137,60 @@ class PacketPorts {
   LinkWatch* watch_ = nullptr;
   std::vector<uint32_t> watched_;  // by port: its place among the queues, and one more
 };
+
+// ---- what happens to every packet
+
+inline void PacketPorts::append(PacketPort& port, uint32_t number, Time now) {
+  Packet& packet = pool_[number];
+  PacketQueue& queue = port.queues[packet.queue];
+  count(port, now);
+  packet.next = Packet::none;
+  if (queue.last == Packet::none)
+    queue.first = number;
+  else
+    pool_[queue.last].next = number;
+  queue.last = number;
+  queue.bytes += packet.size_B;
+  port.data_waiting += packet.queue == data ? 1 : 0;
+  port.bytes += packet.size_B;
+  port.most_B = std::max(port.most_B, port.bytes);
+  port.filled = static_cast<uint8_t>(port.filled | (1U << packet.queue));
+}
+
+inline void PacketPorts::remove(PacketPort& port, std::size_t place, uint32_t before,
+                                uint32_t number, Time now) {
+  const Packet& packet = pool_[number];
+  PacketQueue& queue = port.queues[place];
+  count(port, now);
+  if (before == Packet::none)
+    queue.first = packet.next;
+  else
+    pool_[before].next = packet.next;
+  if (queue.last == number) queue.last = before;
+  queue.bytes -= packet.size_B;
+  port.data_waiting -= place == data ? 1 : 0;
+  port.bytes -= packet.size_B;
+  if (queue.first == Packet::none) port.filled = static_cast<uint8_t>(port.filled & ~(1U << place));
+}
+
+inline std::size_t PacketPorts::next_queue(const PacketPort& port) const {
+  if (port.filled == 0) return packet_queues;
+  const auto first = static_cast<std::size_t>(std::countr_zero(port.filled));
+  const bool both = (port.filled & 3U) == 3U;
+  if (rules_.rule == QueueRule::trim && both && port.headers_sent >= rules_.headers_in_turn)
+    return data;
+  return first;
+}
+
+inline uint32_t PacketPorts::take(PacketPort& port, std::size_t queue, Time now) {
+  uint32_t before = Packet::none;
+  const uint32_t chosen = rules_.rule == QueueRule::push_out && queue == data
+                              ? least_left(port, before)
+                              : port.queues[queue].first;
+  if (rules_.rule == QueueRule::trim)
+    port.headers_sent = queue == headers ? port.headers_sent + 1 : 0;
+  remove(port, queue, before, chosen, now);
+  return chosen;
+}
 
 }  // namespace sgdsim

@@ -40,13 +40,11 @@ Packets::Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch*
       loss_random_(Random(setup_.seed).stream(3)) {
   for (const Road& road : roads_.all()) {
     ports_.add(road);
-    ends_.push_back({road.to, 0});
+    losses_.push_back(0);
   }
-  carried_B_.resize(ports_.count());
   std::vector<int32_t> worker_at(at(roads_.vertices()), -1);
   for (int worker = 0; worker < roads_.workers(); ++worker) {
     vertex_of_.push_back(roads_.vertex_of(worker));
-    goals_.push_back(roads_.goal_of(worker));
     worker_at[at(vertex_of_.back())] = worker;
   }
   make_table();
@@ -163,40 +161,6 @@ std::vector<Parcel> Packets::stranded() const {
   return parcels;
 }
 
-Carrier::Report Packets::happen(const Event& event, Time now) {
-  report_ = {};
-  const uint32_t subject = event.subject();
-  switch (event.kind()) {
-    case arrives:
-      arrive(subject, now);
-      break;
-    case frees:
-      ports_[subject].is_planned = false;
-      go_on(subject, now);
-      break;
-    case left:
-      conversations_[subject]->has_left_ = true;
-      maybe_over_.push_back(subject);
-      report_ = {News::sender_free, subject};
-      break;
-    case rings:
-      if (conversations_[subject] && event.is_of(conversations_[subject]->version_))
-        happen_timer(subject, now);
-      break;
-    case pauses:
-      ports_[subject].is_paused = event.is_of(1);
-      if (!ports_[subject].is_paused) nudge(subject, now);
-      break;
-    case pulls:
-      pull_(static_cast<int>(subject), now);
-      break;
-    default:
-      break;
-  }
-  forget_what_is_over();
-  return report_;
-}
-
 // ---- timers
 
 void Packets::set_timer(Conversation& conversation, Time when) {
@@ -226,38 +190,46 @@ void Packets::plan_pull(int worker, Time when) { plan(pulls, static_cast<uint32_
 void Packets::make_table() {
   const std::size_t vertices = at(roads_.vertices());
   std::vector<uint32_t> count(vertices);
-  only_road_.assign(vertices, no_road);
-  row_of_.assign(vertices, 0);
+  junctions_.resize(vertices);
   for (uint32_t number = 0; number < ports_.count(); ++number) {
     if (!roads_.all()[number].is_there) continue;
-    const std::size_t from = at(ports_[number ^ 1U].to);
+    const std::size_t from = at(start_of(number));
     ++count[from];
-    only_road_[from] = number;
+    junctions_[from].only_road = number;
   }
+  std::vector<uint32_t> column_of(vertices, Packet::none);
+  for (int worker = 0; worker < roads_.workers(); ++worker) {
+    const Roads::Goal goal = roads_.goal_of(worker);
+    uint32_t& column = column_of[at(goal.vertex)];
+    if (column == Packet::none) column = static_cast<uint32_t>(columns_++);
+    goals_.push_back({goal.vertex, column, goal.is_own ? no_road : goal.last});
+  }
+  const std::size_t rows =
+      vertices - at(static_cast<int>(std::count(count.begin(), count.end(), 1)));
+  if (rows * columns_ > most_choices)
+    throw InputError("", "the cluster is too large for packets: " + std::to_string(rows) +
+                             " switches with routes to " + std::to_string(columns_) + " places");
+  table_.assign(rows * columns_, unknown_entry);
+  uint32_t row = 0;
   for (std::size_t vertex = 0; vertex < vertices; ++vertex) {
     if (count[vertex] == 1) continue;
-    only_road_[vertex] = no_road;
-    row_of_[vertex] = static_cast<uint32_t>(rows_++);
+    junctions_[vertex] = {no_road, row};
+    row += static_cast<uint32_t>(columns_);
   }
-  column_of_.assign(vertices, no_road);
-  for (const Roads::Goal& goal : goals_)
-    if (column_of_[at(goal.vertex)] == no_road)
-      column_of_[at(goal.vertex)] = static_cast<uint32_t>(columns_++);
-  if (rows_ * columns_ > most_choices)
-    throw InputError("", "the cluster is too large for packets: " + std::to_string(rows_) +
-                             " switches with routes to " + std::to_string(columns_) + " places");
-  table_.resize(rows_ * columns_);
-  is_known_.resize(columns_);
 }
 
 // The column of a goal.
-void Packets::find_choices(int goal) {
-  const std::size_t column = column_of_[at(goal)];
+void Packets::find_choices(const Goal& goal) {
   std::vector<uint32_t> found;
   for (int vertex = 0; vertex < roads_.vertices(); ++vertex) {
-    if (only_road_[at(vertex)] != no_road) continue;
+    if (junctions_[at(vertex)].only_road != no_road) continue;
     found.clear();
-    roads_.next_roads(vertex, goal, found);
+    roads_.next_roads(vertex, goal.vertex, found);
+    uint32_t& entry = table_[junctions_[at(vertex)].row + goal.column];
+    if (found.size() == 1) {
+      entry = is_road | found.front();
+      continue;
+    }
     const auto [place, is_new] =
         known_choices_.try_emplace(found, static_cast<uint32_t>(choices_.size()));
     if (is_new) {
@@ -265,38 +237,19 @@ void Packets::find_choices(int goal) {
           {static_cast<uint32_t>(choice_roads_.size()), static_cast<uint32_t>(found.size())});
       choice_roads_.insert(choice_roads_.end(), found.begin(), found.end());
     }
-    table_[row_of_[at(vertex)] * columns_ + column] = place->second;
+    entry = place->second;
   }
-  is_known_[column] = true;
-}
-
-Packets::Choice Packets::choice_at(int vertex, int goal) {
-  const std::size_t column = column_of_[at(goal)];
-  if (!is_known_[column]) find_choices(goal);
-  return choices_[table_[row_of_[at(vertex)] * columns_ + column]];
-}
-
-uint32_t Packets::next_road(int vertex, int worker, uint32_t& digits) {
-  const Roads::Goal& goal = goals_[at(worker)];
-  uint32_t road = only_road_[at(vertex)];
-  if (vertex == goal.vertex && !goal.is_own) road = goal.last;
-  if (road != no_road) return has_closed_ && !roads_.is_open(road) ? no_road : road;
-  const Choice choice = choice_at(vertex, goal.vertex);
-  if (choice.count == 0) return no_road;
-  if (choice.count == 1) return choice_roads_[choice.first];
-  const uint32_t chosen = digits % choice.count;
-  digits /= choice.count;
-  return choice_roads_[choice.first + chosen];
 }
 
 RouteFacts Packets::route(int from, int to) {
   RouteFacts facts;
   const int end = vertex_of_[at(to)];
   for (int vertex = vertex_of_[at(from)]; vertex != end;) {
-    const Roads::Goal& goal = goals_[at(to)];
-    const bool is_last = vertex == goal.vertex && !goal.is_own;
-    if (!is_last && only_road_[at(vertex)] == no_road) {
-      const uint32_t choices = choice_at(vertex, goal.vertex).count;
+    const Goal& goal = goals_[at(to)];
+    const bool is_last = vertex == goal.vertex && goal.last != no_road;
+    if (!is_last && junctions_[at(vertex)].only_road == no_road) {
+      const uint32_t entry = entry_at(vertex, goal);
+      const uint32_t choices = (entry & is_road) != 0 ? 1 : choices_[entry].count;
       if (choices > 1 && facts.ways <= most_ways / choices) facts.ways *= choices;
     }
     uint32_t digits = 0;
@@ -351,7 +304,15 @@ void Packets::scale(uint32_t resource, double factor) {
 }
 
 void Packets::lose(std::span<const uint32_t> resources, double chance) {
-  for (const uint32_t resource : resources) ends_[resource].loss = static_cast<float>(chance);
+  for (const uint32_t resource : resources) losses_[resource] = static_cast<float>(chance);
+  has_lost_ = true;
+}
+
+std::vector<double> Packets::carried_B() const {
+  std::vector<double> carried_B;
+  for (uint32_t number = 0; number < ports_.count(); ++number)
+    carried_B.push_back(ports_[number].carried_B);
+  return carried_B;
 }
 
 std::shared_ptr<const PacketReport> Packets::report(Time end) const {
@@ -375,7 +336,7 @@ std::shared_ptr<const PacketReport> Packets::report(Time end) const {
 
 void Packets::open(std::span<const uint32_t> resources, bool is_open, Time now) {
   if (!wires_.open(resources, is_open)) return;
-  is_known_.assign(columns_, false);
+  std::fill(table_.begin(), table_.end(), unknown_entry);
   has_closed_ = true;
   if (!is_open)
     for (const uint32_t number : resources)

@@ -56,7 +56,7 @@ class Packets final : public Carrier {
   void lose(std::span<const uint32_t> resources, double chance) override;
   std::shared_ptr<const PacketReport> report(Time end) const override;
   std::vector<Parcel> stranded() const override;  // all that have not ended
-  const std::vector<double>& carried_B() const override { return carried_B_; }
+  std::vector<double> carried_B() const override;
 
   const PacketSetup& setup() const { return setup_; }
 
@@ -101,14 +101,33 @@ class Packets final : public Carrier {
     uint32_t first = 0;
     uint32_t count = 0;
   };
+  // A vertex where packets go on: by the only road, or by what its row of the table says.
+  struct Junction {
+    uint32_t only_road = Packet::none;
+    uint32_t row = 0;
+  };
+  // Where ways to a worker lead, as Roads::Goal.
+  struct Goal {
+    int vertex = 0;
+    uint32_t column = 0;
+    uint32_t last = Packet::none;  // road from there, unless it is the worker
+  };
   static constexpr uint32_t no_road = Packet::none;
+  // What an event of an arrival says of the road that follows, unless it is one: it has to be
+  // looked for, or there is none because this is the receiver.
+  static constexpr uint32_t unknown_road = 0xfffffff;
+  static constexpr uint32_t at_its_end = 0xffffffe;
 
   void plan(Kind kind, uint32_t subject, Time when, uint32_t version = 0) {
     agenda_.push(when, Event(kind, subject, version));
   }
   void make_table();
-  void find_choices(int goal);
-  Choice choice_at(int vertex, int goal);
+  void find_choices(const Goal& goal);
+  uint32_t entry_at(int vertex, const Goal& goal) {
+    const uint32_t& entry = table_[junctions_[static_cast<std::size_t>(vertex)].row + goal.column];
+    if (entry == unknown_entry) find_choices(goal);
+    return entry;
+  }
   uint32_t next_road(int vertex, int worker, uint32_t& digits);
   uint32_t draw_way(Conversation& conversation, bool is_data);
 
@@ -120,16 +139,20 @@ class Packets final : public Carrier {
   void transmit(uint32_t number, uint32_t packet, Time now);
   void nudge(uint32_t number, Time now);
   void go_on(uint32_t number, Time now);
-  void arrive(uint32_t packet, Time now);
+  void arrive(const Event& event, Time now);
   void dispatch(Conversation& conversation, const Packet& what, PacketKind kind, Time now);
   void forward(uint32_t packet, int vertex, Time now);
   void send_back(uint32_t packet, int vertex, Time now);
-  void enter(uint32_t number, uint32_t packet, int vertex, Time now);
+  void enter(uint32_t number, uint32_t packet, Time now);
+  // Roads are pairs, there and back.
+  int start_of(uint32_t road) const { return ports_[road ^ 1U].to; }
   void drop(uint32_t packet, int64_t& counter);
   void hold(const Packet& packet, Time now);
   void let_go(const Packet& packet, Time now);
   void happen_timer(uint32_t number, Time now);
   void forget_what_is_over();
+  void fetch_subject(const Event& event) const;
+  void fetch_what_it_meets(const Event& event) const;
 
   Resources& wires_;
   Roads& roads_;
@@ -139,27 +162,23 @@ class Packets final : public Carrier {
   LinkWatch* watch_;
   std::vector<uint32_t> watched_;  // by port: its place, and one more
   PacketPool pool_;
-  struct RoadEnd {
-    int vertex = 0;
-    float loss = 0;  // chance of a packet to be lost
-  };
-  std::vector<RoadEnd> ends_;  // of each road
+  std::vector<float> losses_;  // of each road: chance of a packet to be lost
   PacketPorts ports_;
   std::vector<Card> cards_;
-  std::vector<Roads::Goal> goals_;  // of each worker
-  std::vector<int> vertex_of_;      // likewise
-  // Vertices with one road take that; for the others, which choice for which goal.
-  std::vector<uint32_t> only_road_;  // of each vertex
-  std::vector<uint32_t> row_of_;     // likewise
-  std::vector<uint32_t> column_of_;  // of goals, by vertex
+  std::vector<Goal> goals_;          // of each worker
+  std::vector<int> vertex_of_;       // likewise
+  std::vector<Junction> junctions_;  // of each vertex
+  // What to do at a junction with several roads, for each vertex of a goal: a road, if there is
+  // just one, or a place in choices_.
+  static constexpr uint32_t is_road = 1U << 31U;
+  static constexpr uint32_t unknown_entry = Packet::none;
   std::size_t columns_ = 0;
-  std::size_t rows_ = 0;
-  std::vector<uint32_t> table_;  // row by row; places in choices_
-  std::vector<bool> is_known_;   // of each column
+  std::vector<uint32_t> table_;  // row by row
   std::vector<Choice> choices_;
   std::vector<uint32_t> choice_roads_;
   std::map<std::vector<uint32_t>, uint32_t> known_choices_;
-  bool has_closed_ = false;
+  bool has_closed_ = false;  // some road, ever
+  bool has_lost_ = false;    // likewise: packets may have been lost on it
   std::vector<std::unique_ptr<Conversation>> conversations_;
   std::vector<uint32_t> versions_;
   std::vector<uint32_t> unused_;
@@ -177,7 +196,6 @@ class Packets final : public Carrier {
   PacketCounts counts_;
   std::vector<Duration> took_;
   std::map<Freight, Delivery> delivery_;
-  std::vector<double> carried_B_;
   Pull pull_;
   Report report_;
 };
