@@ -24,7 +24,7 @@ LIMITS = {
     ("traffic_bench", "poisson/16/50"): 22,
     ("traffic_bench", "poisson/8/80"): 46,
     ("packet_bench", "ndp/8"): 45,
-    ("packet_bench", "ndp/16"): 400,
+    ("packet_bench", "ndp/16"): 330,
     ("step_bench", "closed_form/wfbp"): 0.0065,
     ("step_bench", "closed_form/mg_wfbp"): 0.002,
     ("step_bench", "closed_form/p3"): 0.016,
