@@ -1,30 +1,26 @@
 // From card to port, from port to port: each packet on its way.
 #include <algorithm>
 
+#include "sim/core/prefetch.h"
 #include "sim/net/packets.h"
 
 namespace sgdsim {
 namespace {
 
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
+constexpr std::size_t needed_port_B = 128;        // its first lines
+constexpr std::size_t most_conversation_B = 512;  // about as much as that of any transport
 
-template <std::size_t lines>
-void fetch(const void* what) {
-  constexpr std::size_t line_B = 64;
-  for (std::size_t i = 0; i < lines; ++i)
-    __builtin_prefetch(static_cast<const char*>(what) + i * line_B);
-  asm volatile("");  // GCC 12 leaves out calls of functions that do nothing but fetch
-}
+std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 }  // namespace
 
 // ---- what is fetched into the cache before it happens
 
 void Packets::fetch_subject(const Event& event) const {
-  if (event.kind() == frees) return fetch<2>(&ports_[event.subject()]);
+  if (event.kind() == frees) return prefetch(&ports_[event.subject()], needed_port_B);
   if (event.kind() != arrives) return;
-  fetch<1>(&pool_[event.subject()]);
-  if (event.version() < at_its_end) fetch<2>(&ports_[event.version()]);
+  prefetch(pool_[event.subject()]);
+  if (event.version() < at_its_end) prefetch(&ports_[event.version()], needed_port_B);
 }
 
 // When its subject is there.
@@ -33,14 +29,14 @@ void Packets::fetch_what_it_meets(const Event& event) const {
     const PacketPort& port = ports_[event.subject()];
     if (port.filled != 0) {
       const auto queue = static_cast<std::size_t>(std::countr_zero(port.filled));
-      return fetch<1>(&pool_[port.queues[queue].first]);
+      return prefetch(pool_[port.queues[queue].first]);
     }
     if (port.card < 0 || cards_[at(port.card)].filled == 0) return;
     const Card& card = cards_[at(port.card)];
     const auto queue = static_cast<std::size_t>(std::countr_zero(card.filled));
-    fetch<8>(conversations_[card.first[queue]].get());
+    prefetch(conversations_[card.first[queue]].get(), most_conversation_B);
   } else if (event.kind() == arrives && event.version() == at_its_end) {
-    fetch<8>(conversations_[pool_[event.subject()].conversation].get());
+    prefetch(conversations_[pool_[event.subject()].conversation].get(), most_conversation_B);
   }
 }
 

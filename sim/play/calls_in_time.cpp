@@ -6,19 +6,13 @@
 #include <string>
 
 #include "sim/core/error.h"
+#include "sim/core/prefetch.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr std::size_t most_cursors = 1 << 24;    // of 56 bytes
 constexpr std::size_t cached_cursors = 1 << 13;  // so many stay in the cache
-
-template <class T>
-void prefetch(const T& what) {
-  // Both ends: it may lie in two lines of the cache.
-  __builtin_prefetch(&what);
-  __builtin_prefetch(reinterpret_cast<const char*>(&what + 1) - 1);
-}
 
 }  // namespace
 
