@@ -111,8 +111,9 @@ TEST_CASE("packets: parameter servers take what the fullest link takes") {
 // for one piece at most: 4.096 MB at 25 Gbit/s are 1.31 ms, 160 kB are 51 us. A ring of two sends
 // a piece in two halves, each with a latency of 2 us and a packet at the switch.
 TEST_CASE("packets: pieces go by priority, and nobody waits for more than one") {
-  for (const auto& [piece_B, piece_us] :
-       {std::pair(4'096'000, 1310.72), std::pair(160'000, 51.2)}) {
+  for (const auto& piece : {std::pair(4'096'000, 1310.72), std::pair(160'000, 51.2)}) {
+    const auto piece_B = piece.first;
+    const auto piece_us = piece.second;
     CAPTURE(piece_B);
     CHECK(piece_B * 8 / 25e3 == doctest::Approx(piece_us));
     Json layers;
