@@ -79,6 +79,10 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
       {titan + "8", "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8 kernels=eager"},
       {titan + "8\n[compile]\nenable = true",
        "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8 kernels=compiled"},
+      {titan + "8\n[compile]\nenable = true\ncomponents = [\"model\", \"loss\"]",
+       "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8"},
+      {titan + "8\n[compile]\nenable = true\ncomponents = [\"loss\"]",
+       "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8 kernels=eager"},
       {titan + "1\ncontext_parallel_degree = 8",
        "tp1 pp1 cp8 vp1 ep1 dp2 mbs1 ga1 zero3 kernels=eager"},
       {two + "--use-distributed-optimizer --num-distributed-optimizer-instances 2 "

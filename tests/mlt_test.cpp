@@ -112,6 +112,7 @@ TEST_CASE("mlt: a question that comes too early costs packets") {
   const std::vector<PlainFlow> flows = incast(2, 1'456'000);
   const std::string options = "mlt loss_bound=0 parts=AC buffer=1GB fall=0";
   const FlowsPlayed early = played(rack, flows, options);
+  CHECK(played(rack, flows, options + " ask_after=0s").ends == early.ends);
   // A queue that grows for 120 us takes as long to drain.
   const FlowsPlayed late = played(rack, flows, options + " ask_after=130us");
   CHECK(late.packets->counts.sent_again == 0);

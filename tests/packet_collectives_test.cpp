@@ -100,7 +100,7 @@ TEST_CASE("packets: parameter servers take what the fullest link takes") {
           {"parameter_server", {{"servers", row.servers}, {"placement", row.placement}}}};
       const Json messages = messages_of(step_of(row.workers, "100 Gbps", servers,
                                                 "ideal packet=" + std::to_string(packet_B) + "B",
-                                                {layer(gradient_B, "1 us")}));
+                                                Json::array({layer(gradient_B, "1 us")})));
       const double fluid_us = row.turns * (gradient_B * 8e-5 / row.servers) + 4;
       CHECK(us_of(messages[0], "end") - us_of(messages[0], "start") ==
             doctest::Approx(fluid_us + 2 * packet_B * 8e-5).epsilon(1e-9));

@@ -355,6 +355,7 @@ TEST_CASE("packets: queues over time") {
     question.watched_queues.push_back(way);
   }
   question.interval = Duration::us(400);
+  question.intervals = 5;
   const FlowsPlayed all = play_flows(question);
   REQUIRE(all.packets->queues.size() == 1);
   for (uint32_t way = 0; way < wires->capacities().size(); ++way) {

@@ -220,6 +220,7 @@ TEST_CASE("traffic: bytes are conserved, and no link gives more than it has") {
     question.network = &cluster.network;
     question.resources = wires.get();
     question.interval = Duration::us(50);
+    question.intervals = 1 << 20;
     for (uint32_t way = 0; way < wires->capacities().size(); ++way) question.watched.push_back(way);
     const FlowsPlayed played = play_flows(question);
     double sent_B = 0;

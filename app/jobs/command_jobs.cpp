@@ -62,7 +62,7 @@ UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps,
   std::vector<uint32_t> queues;
   for (const auto& [name, queue] : longest) queues.push_back(queue.resource);
   const auto interval = Duration::ps((end.ps() + bins - 1) / bins);
-  LinkWatch watched(links, interval, queues);
+  LinkWatch watched(links, interval, bins, queues);
   question.wires = &wires;
   question.watch = &watched;
   question.stopper->restart();

@@ -131,10 +131,7 @@ class Reader {
     shard({all + "data_parallel_shard_degree", "training.data_parallel_shard_degree"},
           {all + "data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
     checkpoint("activation_checkpoint.");
-    if (flag({"compile.enable", "training.compile"}))
-      layout.kernels = Kernels::compiled;
-    else if (!model_.latent && !model_.experts)
-      layout.kernels = Kernels::eager;
+    layout.kernels = kernels_of_torchtitan();
     found_.sequence = whole({"training.seq_len"});
     const Names per_replica = {"training.local_batch_size", "training.batch_size"};
     const int64_t local = whole(per_replica).value_or(1);
@@ -332,6 +329,17 @@ class Reader {
       checkpoint_some(name + "selective_ac_option");
     else if (mode != "none")
       settings_.fail(name + "mode", unknown_name("mode", mode, {"none", "selective", "full"}));
+  }
+  Kernels kernels_of_torchtitan() {
+    const std::string parts = settings_.find("compile.components").value_or("model");
+    const auto has = [&](const char* part) { return parts.find(part) != std::string::npos; };
+    const bool compiles = flag({"compile.enable", "training.compile"});
+    if (compiles && has("model")) return has("loss") ? Kernels::fused : Kernels::compiled;
+    if (!model_.latent && !model_.experts) return Kernels::eager;
+    found_.notes.emplace_back(
+        "kernels that are not compiled are not modelled with latent attention and experts: taken "
+        "as kernels=compiled");
+    return Kernels::compiled;
   }
   // Every so many layers, or single operations.
   void checkpoint_some(const std::string& name) {

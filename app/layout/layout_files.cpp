@@ -61,6 +61,14 @@ struct Saving {
   Layout layout;
 };
 
+// What a layout says that does not go with more shards.
+std::string words_to_go(const Layout& layout, int zero) {
+  std::string words;
+  if (zero >= 2 && layout.adds_apart) words += " without accumulate=apart";
+  if (zero >= 2 && !layout.overlaps) words += " without overlap=off";
+  return words;
+}
+
 std::vector<Saving> possible_savings(const Layout& layout) {
   std::vector<Saving> all;
   auto add = [&](const std::string& name, auto change) {
@@ -69,7 +77,12 @@ std::vector<Saving> possible_savings(const Layout& layout) {
     if (!(changed == layout)) all.push_back({name, changed});
   };
   for (int zero = layout.zero + 1; zero <= 3; ++zero)
-    add("zero" + std::to_string(zero), [&](Layout& l) { l.zero = zero; });
+    add("zero" + std::to_string(zero) + words_to_go(layout, zero), [&](Layout& l) {
+      l.zero = zero;
+      if (zero < 2) return;
+      l.adds_apart = false;
+      l.overlaps = true;
+    });
   if (layout.keeps_scores)
     add("attention=flash", [](Layout& l) {
       l.keeps_scores = false;

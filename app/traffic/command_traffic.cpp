@@ -63,6 +63,7 @@ void watch(Completion& completion, FlowsQuestion question, Resources& wires, int
   for (const auto& [name, queue] : completion.queues)
     question.watched_queues.push_back(queue.resource);
   question.interval = Duration::ps((completion.makespan.ps() + bins - 1) / bins);
+  question.intervals = bins;
   question.resources = &wires;
   question.stopper->restart();
   FlowsPlayed again = play_flows(question);

@@ -335,7 +335,10 @@ void read_mlt(Object& fields, MltRules rules, PacketSetup& setup) {
   rules.pull_loss_bound = read_by_depth(fields, "pull_loss_bound", std::move(pulls));
   rules.important = read_by_depth(fields, "important", rules.important);
   rules.answer_every = read_count(fields, "answer_every", 1, rules.answer_every);
-  rules.ask_after = read_length(fields, "ask_after", rules.ask_after);
+  if (const auto field = fields.find("ask_after")) {
+    rules.ask_after = field->duration();
+    if (rules.ask_after < Duration()) field->fail("expected 0 s or more");
+  }
   rules.question_timeout = read_length(fields, "question_timeout", rules.question_timeout);
   rules.short_trip = read_length(fields, "short_trip", rules.short_trip);
   rules.long_trip = read_length(fields, "long_trip", rules.long_trip);

@@ -12,10 +12,13 @@ namespace sgdsim {
 
 class LinkWatch {
  public:
-  LinkWatch(std::vector<uint32_t> resources, Duration interval, std::vector<uint32_t> queues = {})
+  // Of so many intervals; what happens later is not told.
+  LinkWatch(std::vector<uint32_t> resources, Duration interval, int64_t intervals,
+            std::vector<uint32_t> queues = {})
       : resources_(std::move(resources)),
         queues_(std::move(queues)),
         interval_(interval),
+        end_(Time() + interval * intervals),
         lines_(resources_.size()),
         waiting_B_(queues_.size()) {}
 
@@ -35,6 +38,7 @@ class LinkWatch {
  private:
   // To the means of the intervals.
   void add_to(std::vector<double>& line, Time from, Time to, double value) const {
+    to = std::min(to, end_);
     while (from < to) {
       const auto number = static_cast<std::size_t>(from.ps() / interval_.ps());
       const Time end = std::min(to, Time() + interval_ * static_cast<int64_t>(number + 1));
@@ -47,6 +51,7 @@ class LinkWatch {
   std::vector<uint32_t> resources_;
   std::vector<uint32_t> queues_;
   Duration interval_;
+  Time end_;
   std::vector<std::vector<double>> lines_;
   std::vector<std::vector<double>> waiting_B_;
 };

@@ -13,7 +13,7 @@ class FlowsPlayer {
  public:
   explicit FlowsPlayer(const FlowsQuestion& question)
       : question_(question),
-        watch_(question.watched, question.interval, question.watched_queues),
+        watch_(question.watched, question.interval, question.intervals, question.watched_queues),
         carrier_(make_carrier()),
         traffic_(agenda_, *carrier_, *question.network, question.flows, question.changes) {
     played_.ends.assign(question.flows.size(), Time::last());

@@ -19,6 +19,7 @@ struct FlowsQuestion {
   std::vector<uint32_t> watched = {};
   std::vector<uint32_t> watched_queues = {};  // fidelity packet: and how much waits for these
   Duration interval;
+  int64_t intervals = 0;
   Stopper* stopper = nullptr;
 };
 
