@@ -67,7 +67,8 @@ class LevelQueue {
   static std::size_t bucket_of(double level) {
     const uint64_t place = __builtin_bit_cast(uint64_t, level) >> (52 - bits);
     constexpr uint64_t least_place = least_exponent << bits;
-    return place < least_place ? 0 : std::min<uint64_t>(place - least_place, bucket_count - 1);
+    if (place < least_place) return 0;
+    return static_cast<std::size_t>(std::min<uint64_t>(place - least_place, bucket_count - 1));
   }
 
   static Bucket::iterator least(Bucket& bucket) {
