@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "sim/core/random.h"
 #include "tests/rounds.h"
@@ -181,22 +182,24 @@ TEST_CASE("max-min: thousands of resources at one level, and levels beyond any n
   }
 }
 
-TEST_CASE("max-min: levels leave their queue in order") {
+TEST_CASE("max-min: levels leave their queue in order, equal ones by their numbers") {
   Random random(3);
   for (int round = 0; round < rounds(300); ++round) {
     LevelQueue queue;
-    std::multiset<double> expected;
+    std::set<std::pair<double, uint32_t>> expected;
     double least = 0;
     const double spread = std::pow(10, random.uniform(-12, 12));
     for (int step = 0; step < 400; ++step) {
       if (expected.empty() || random.below(5) < 3) {
         const double level = random.below(4) == 0 ? least : least + spread * random.uniform();
-        queue.push(level, 0);
-        expected.insert(level);
+        const auto number = static_cast<uint32_t>(random.bits());
+        queue.push(level, number);
+        expected.emplace(level, number);
         continue;
       }
-      least = queue.pop().level;
-      REQUIRE(least == *expected.begin());
+      const LevelQueue::Entry entry = queue.pop();
+      REQUIRE(std::pair(entry.level, entry.number) == *expected.begin());
+      least = entry.level;
       expected.erase(expected.begin());
     }
     CHECK(queue.empty() == expected.empty());

@@ -364,10 +364,11 @@ LayerTimes head_times(const TrainingStep& step) {
   products.add(rows, vocabulary / t, real(step.model.hidden), Precision::bf16);
   const double logits = rows * vocabulary / t;
   const double starts = 4 * step.gpu.kernel.s();
-  // Eager: to 4 bytes (6), softmax (8); gradients of the loss (4) and softmax (12), to 2 bytes (6).
-  const bool is_eager = step.layout.kernels != Kernels::fused;
-  times.forward.element_wise += step.gpu.bytes_s((is_eager ? 14 : 10) * logits) + starts;
-  times.backward.element_wise += step.gpu.bytes_s((is_eager ? 22 : 6) * logits) + starts +
+  // In kernels of their own: to 4 bytes (6), softmax (8); gradients of the loss (4) and softmax
+  // (12), to 2 bytes (6).
+  const bool is_apart = step.layout.kernels != Kernels::fused;
+  times.forward.element_wise += step.gpu.bytes_s((is_apart ? 14 : 10) * logits) + starts;
+  times.backward.element_wise += step.gpu.bytes_s((is_apart ? 22 : 6) * logits) + starts +
                                  adding_s(step, vocabulary / t * real(step.model.hidden));
   return times;
 }

@@ -132,14 +132,15 @@ class EventQueue {
 
   // Among those of the run, behind its equals.
   void insert(const Event& event) {
+    // What has been taken goes when it is most of the run: long cascades of one moment stay small.
+    if (taken_ > 8 * Chunk::room && 2 * taken_ > run_.size()) {
+      run_.erase(run_.begin(), run_.begin() + static_cast<std::ptrdiff_t>(taken_));
+      taken_ = 0;
+    }
     if (taken_ == run_.size() || run_.back().time <= event.time) return run_.push_back(event);
     if (run_.size() - taken_ > Chunk::room) {
       dissolve();
       return event.time == now_ ? run_.push_back(event) : place(event);
-    }
-    if (taken_ > 8 * Chunk::room) {
-      run_.erase(run_.begin(), run_.begin() + static_cast<std::ptrdiff_t>(taken_));
-      taken_ = 0;
     }
     sort_in(event);
   }

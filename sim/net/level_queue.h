@@ -54,13 +54,16 @@ class LevelQueue {
  private:
   using Bucket = std::vector<Entry>;
   static constexpr unsigned bits = 6;  // of the fraction that tell buckets apart
-  static constexpr unsigned octaves =
-      36;  // from 233 B/s to 16 TB/s; what is beyond shares the ends
+  // From 233 B/s to 16 TB/s; what is beyond shares the buckets at the ends.
+  static constexpr unsigned octaves = 36;
   static constexpr uint64_t least_exponent = 1023 - 32;
   static constexpr std::size_t bucket_count = octaves << bits;
   static constexpr std::size_t most_looked_through = 32;
 
-  static bool comes_later(const Entry& one, const Entry& other) { return one.level > other.level; }
+  // Equal levels by number: rounding must not depend on how a library orders its heaps.
+  static bool comes_later(const Entry& one, const Entry& other) {
+    return one.level != other.level ? one.level > other.level : one.number > other.number;
+  }
 
   // Doubles that are not negative have the order of their bits. This is std::bit_cast, which the
   // library for browsers does not have.
@@ -73,7 +76,7 @@ class LevelQueue {
 
   static Bucket::iterator least(Bucket& bucket) {
     return std::min_element(bucket.begin(), bucket.end(), [](const Entry& one, const Entry& other) {
-      return one.level < other.level;
+      return comes_later(other, one);
     });
   }
 

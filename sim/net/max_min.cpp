@@ -58,9 +58,8 @@ void MaxMin::remove(uint32_t flow) {
 
 void MaxMin::set_capacity(uint32_t number, double capacity) {
   Resource& resource = resources_[number];
-  resource.room += capacity - resource.capacity;
   resource.capacity = capacity;
-  worn_.push_back(number);  // of another size
+  resource.room = capacity - used(number);
   mark(number);
 }
 

@@ -6,7 +6,8 @@
 namespace sgdsim {
 namespace {
 
-// So many moves, and so many for each flow that has another rate, are enough: it is some 0.3.
+// A change needs some 0.3 moves for each flow that gets another rate. More than these: moves undo
+// each other.
 constexpr std::size_t most_moves = 64;
 constexpr std::size_t most_moves_per_flow = 4;
 
@@ -58,8 +59,9 @@ void MaxMin::find_members(uint32_t number, double rate) {
 double MaxMin::level_of(std::vector<Above>& above, double room, double asked) {
   std::size_t count = 0;
   if (above.size() > 1)
-    std::sort(above.begin(), above.end(),
-              [](const Above& one, const Above& other) { return one.rate > other.rate; });
+    std::sort(above.begin(), above.end(), [](const Above& one, const Above& other) {
+      return one.rate != other.rate ? one.rate > other.rate : one.flow < other.flow;
+    });
   for (; count < above.size(); ++count) {
     if (asked > 0 && !is_above(above[count].rate, room / asked)) break;
     room += above[count].rate * above[count].share;
