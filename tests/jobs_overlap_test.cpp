@@ -1,7 +1,12 @@
 // Jobs whose collectives or iterations overlap, on shared wires: by hand.
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <utility>
 
+#include "sim/core/error.h"
+#include "sim/core/random.h"
 #include "tests/jobs_cases.h"
+#include "tests/rounds.h"
 
 using namespace sgdsim;
 
@@ -80,6 +85,89 @@ TEST_CASE("jobs: messages by priority and in turn share wires with another job")
   for (Json* it : {&one, &other}) (*it)["experiment"]["strategy"] = "bsp_lp";
   CHECK(played({one})[0] == us({400 + 2016, 400 + 2016, 400 + 2016}));
   CHECK(played({one, other})[0] == us({400 + 4016, 400 + 4016, 400 + 4016}));
+}
+
+// The two layers above, whose four slices take 2 (4 + 250) each alone. With two channels the last
+// layer's go together at 400 us, at half the rate, until 400 + 2 (4 + 500); then the first layer's
+// go, and its forward begins at 400 + 2 1008. With four, the first layer's join at 600 us, when
+// half of the last layer's first rounds is left but for the latency:
+//
+//   150 KB of each at a quarter of the rate, until 1204 us, when 150 KB of the others have come
+//   4 us at half the rate, 2 KB, and the last 98 KB at a quarter, until 1600 us
+//   the last layer's have 152 KB to go then, of which 2 KB flow while the others pay their latency:
+//   until 1604 + 4 150 us, and the first layer's, which have 100 KB left, 200 us later.
+TEST_CASE("jobs: by priority, on several channels") {
+  Json one = job("0,2");
+  Json& experiment = one["experiment"];
+  experiment["trace"]["layers"].push_back(Json(one_layer["trace"]["layers"][0]));
+  const auto played = [&](int channels, const Json& strategy) {
+    experiment["channels"] = channels;
+    experiment["strategy"] = strategy;
+    const std::vector<Duration> in_job =
+        iterations_of({{"cluster", racks}, {"jobs", Json::array({one})}})[0];
+    Json alone = experiment;
+    alone["cluster"] = racks;
+    alone["cluster"]["nodes"] = 2;
+    alone["cluster"]["nodes_per_leaf"] = 1;
+    alone["fidelity"] = "flow";
+    const StepResult step =
+        simulate_step(read_experiment(resolve_experiment(Value(alone, "t", ""), {})).question());
+    CHECK(step.iterations == in_job);
+    return in_job;
+  };
+  const Json slices = {{"name", "p3"}, {"slice", "500 KB"}};
+  CHECK(played(2, slices) == us({600, 2416, 2416}));
+  CHECK(played(4, slices) == us({600, 2404, 2404}));
+  CHECK(played(9, slices) == us({600, 2404, 2404}));
+  // Credit commits ahead; channels say how many are in flight.
+  const Json credit = {{"name", "bytescheduler"}, {"partition", "500 KB"}, {"credit", "9 MB"}};
+  CHECK(played(2, credit) == us({600, 2416, 2416}));
+  CHECK(played(4, credit) == us({600, 2404, 2404}));
+  // Slices of 900 and of 100 KB of one layer: the second one ends first, and is not waited for
+  // alone. From 300 us on, the small one takes 2 (4 + 100) and the large one the rest of 1008.
+  experiment["trace"]["layers"].erase(1);
+  CHECK(played(2, {{"name", "p3"}, {"slice", "900 KB"}}) == us({300, 1308, 1308}));
+}
+
+// Where every message may go as soon as it is ready, priorities change nothing before the next
+// forward pass.
+TEST_CASE("steps: by priority, with as many channels as messages, all go at once") {
+  Random random(31);
+  for (int round = 0; round < rounds(60); ++round) {
+    Json experiment = one_layer;
+    const int layers = 1 + static_cast<int>(random.below(6));
+    for (int layer = 1; layer < layers; ++layer)
+      experiment["trace"]["layers"].push_back({{"name", std::to_string(layer)},
+                                               {"parameters", 1 + random.below(400'000)},
+                                               {"forward", "50 us"},
+                                               {"backward", "83 us"}});
+    experiment["iterations"] = 1;
+    experiment["channels"] = layers;
+    experiment["cluster"] = racks;
+    experiment["cluster"]["nodes"] = 2 + random.below(5);
+    experiment["collective"]["algorithm"] = random.below(2) == 0 ? "ring" : "recursive_doubling";
+    const auto messages_of = [&](const Json& strategy, const char* fidelity) {
+      experiment["strategy"] = strategy;
+      experiment["fidelity"] = fidelity;
+      std::vector<std::pair<Duration, Duration>> times;
+      for (const MessageRecord& message :
+           simulate_step(
+               read_experiment(resolve_experiment(Value(experiment, "t", ""), {})).question())
+               .messages)
+        times.emplace_back(message.start, message.end);
+      std::sort(times.begin(), times.end());
+      return times;
+    };
+    const Json whole = {{"name", "p3"}, {"slice", "1 GB"}};
+    CAPTURE(experiment.dump());
+    CHECK(messages_of(whole, "flow") == messages_of("wfbp", "flow"));
+    if (layers == 1) continue;
+    for (const char* fidelity : {"closed_form", "message"})
+      CHECK_THROWS_WITH_AS(messages_of(whole, fidelity),
+                           "several channels are not defined for strategies that go by priority; "
+                           "fidelity flow has them",
+                           InputError);
+  }
 }
 
 // One dedicated server, whose port serves one message at a time: pushes that share it are all there

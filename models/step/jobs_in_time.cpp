@@ -230,7 +230,7 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
   if (const AsynchronousRule* rule = asynchronous_rule(question))
     return prepare_asynchronous(job, *rule);
   const StepInTime& step = job.step.emplace(question);
-  if (step.goes_by_priority()) job.urgent.emplace(step.plan());
+  if (step.goes_by_priority()) job.urgent.emplace(step.plan(), question.channels);
   job.exchange.emplace(question.cluster->network);
   for (std::size_t m = 0; question.cost.servers() == nullptr && m < step.messages(); ++m)
     job.messages.push_back(job.exchange->joined(step.cost_of(m), step.encoded(m)));

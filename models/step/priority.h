@@ -1,5 +1,5 @@
-// Who goes next where messages go by priority, and one more while fewer bytes than `credit` are on
-// their way.
+// Who goes next where messages go by priority: as many as there are channels, and one more while
+// fewer bytes than `credit` are on their way.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,8 @@ struct ReadyPieces {
 // one belongs.
 class UrgentMessages {
  public:
-  explicit UrgentMessages(const GradientPlan& plan) : plan_(plan) {}
+  UrgentMessages(const GradientPlan& plan, int channels)
+      : plan_(plan), channels_(static_cast<std::size_t>(channels)) {}
 
   // `place`: of the pieces, among those that get ready.
   void add(const ReadyPieces& pieces, std::size_t place) {
@@ -35,7 +36,7 @@ class UrgentMessages {
   bool is_empty() const { return waiting_.empty(); }
   bool is_network_free() const { return on_their_way_ == 0; }
   bool may_send() const {
-    return !waiting_.empty() && (is_network_free() || in_flight_ < plan_.credit);
+    return !waiting_.empty() && (on_their_way_ < channels_ || in_flight_ < plan_.credit);
   }
   struct Next {
     std::size_t place = 0;
@@ -63,6 +64,7 @@ class UrgentMessages {
     std::size_t last;
   };
   const GradientPlan& plan_;
+  std::size_t channels_;
   std::vector<Urgent> waiting_;  // the most urgent last; of equal ones the first of the plan
   std::size_t on_their_way_ = 0;
   Bytes in_flight_;
@@ -78,7 +80,7 @@ void send_by_priority(const GradientPlan& plan, const std::vector<ReadyPieces>& 
     Time end;
     std::size_t message;
   };
-  UrgentMessages urgent(plan);
+  UrgentMessages urgent(plan, 1);
   std::vector<Flight> committed;  // in the order of their ends
   committed.reserve(plan.messages.size());
   std::size_t landed = 0;  // of the committed

@@ -117,8 +117,10 @@ void check_plan(const StepQuestion& question, const GradientPlan& plan) {
   const char* const who = bsp ? "bsp_lp" : "strategies that go by priority";
   if (question.interference != 1)
     throw InputError("", std::string("interference is not defined for ") + who);
-  if (question.channels != 1)
-    throw InputError("", std::string("several channels are not defined for ") + who);
+  // In time, messages in flight share wires as they come.
+  if (question.channels != 1 && (bsp || !is_on_wires(question.fidelity)))
+    throw InputError("", std::string("several channels are not defined for ") + who +
+                             (bsp ? "" : "; fidelity flow has them"));
 }
 
 }  // namespace sgdsim

@@ -142,22 +142,16 @@ bool WorkerInTime::play(const Action& action) {
 
 void WorkerInTime::send(const Action& action, Time ready) {
   const std::size_t first = step_->first_message(action);
-  const std::size_t more = static_cast<std::size_t>(action.last - action.first);
-  to_send.push_back({first, first + more, iteration_, ready});
-  under_way_ += static_cast<int>(more) + 1;
-  change_waits(next_, iteration_, [](Wait& wait) { ++wait.missing; });
+  const int count = action.last - action.first + 1;
+  to_send.push_back({first, first + static_cast<std::size_t>(count) - 1, iteration_, ready});
+  under_way_ += count;
+  change_waits(next_, iteration_, [&](Wait& wait) { wait.missing += count; });
 }
 
 void WorkerInTime::end(std::size_t message, int iteration, Time now) {
   --under_way_;
   sent_ = now;
-  const StepInTime::Graph& graph = step_->graph_of(iteration);
-  const uint32_t number = graph.actions[message];
-  const Action& action = graph.step.graph.actions()[number];
-  const std::size_t last =
-      step_->first_message(action) + static_cast<std::size_t>(action.last - action.first);
-  if (message < last) return;
-  change_waits(number, iteration, [&](Wait& wait) {
+  change_waits(step_->graph_of(iteration).actions[message], iteration, [&](Wait& wait) {
     --wait.missing;
     wait.until = std::max(wait.until, now);
   });

@@ -84,7 +84,7 @@ class WorkerInTime {
   std::deque<MessagesToSend> to_send;  // in the order of the graph
 
  private:
-  // What an action waits for: all that has ended, and how much has not.
+  // What an action waits for: all that has ended, and how many messages have not.
   struct Wait {
     Time until;
     int missing = 0;

@@ -302,6 +302,15 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
   if (step_.plan.order == Order::priority)
     std::stable_sort(order.begin(), order.end(),
                      [](const Going& a, const Going& b) { return a.starts < b.starts; });
+  // Pieces may end in another order than they start: the last one to end ends their place.
+  struct Place {
+    std::size_t left = 0;
+    Clock ends;
+    HandedOverCause cause;
+  };
+  std::vector<Place> places(pieces_.size());
+  for (std::size_t i = 0; i < pieces_.size(); ++i)
+    places[i].left = pieces_[i].last - pieces_[i].first + 1;
   ChannelNumbers numbers;
   std::map<Time, std::size_t> by_end;
   Turns turns(pieces_.size());
@@ -310,7 +319,8 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
     Clock start = clock_of<Clock>(std::move(played[it.message].starts));
     Clock end = clock_of<Clock>(std::move(played[it.message].ends));
     const ReadyPieces& pieces = pieces_[it.place];
-    const bool is_last = it.message == pieces.last;
+    Place& place = places[it.place];
+    const bool is_last = --place.left == 0;
     HandedOverCause cause = turns.next(it.place, is_last, pieces.ready < free);
     free = last_of(end);
     int channel = 0;
@@ -323,7 +333,9 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
       by_end.emplace(last_of(end), it.place);
     }
     keep(it.message, channel, start, end, pieces.ready);
-    if (is_last) ended(it.place, end, cause);
+    if (last_of(place.ends) <= free) place.cause = cause;
+    place.ends = latest(std::move(place.ends), end);
+    if (is_last) ended(it.place, place.ends, place.cause);
   }
   workers_.count_busy_once();
 }

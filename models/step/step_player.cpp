@@ -180,7 +180,8 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
   if (question_.played) return;
   if (question_.wires == nullptr) return;
   // A collective that drains is alone.
-  const bool is_known = !question_.carrier && question_.cost.servers() == nullptr;
+  const bool is_known = !question_.carrier && question_.cost.servers() == nullptr &&
+                        !(question_.channels > 1 && step_.plan.order == Order::priority);
   if (is_known && ((in_turn && step_.plan.bsp_drains) || messages_.are_apart())) return;
   meet_on_wires();
 }
@@ -190,17 +191,21 @@ template <class Clock>
 void StepPlayer<Clock>::meet_on_wires() {
   const bool in_turn = step_.plan.bsp != BspForm::none;
   const std::string why_not = JobsInTime::why_not(question_, step_.plan);
+  const bool goes_by_priority = step_.plan.order == Order::priority;
   if (!why_not.empty() && (question_.carrier || question_.cost.servers() != nullptr))
     throw InputError("", "fidelity " + std::string(name_of(question_.fidelity)) +
                              " is not defined for " + why_not);
+  if (!why_not.empty() && goes_by_priority && question_.channels > 1)
+    throw InputError(
+        "", "several channels of a strategy that goes by priority are not defined for " + why_not);
   if (why_not.empty()) {
     in_time_ = std::make_unique<JobsInTime>(alone_on_wires(question_));
     step_.played = [this](int iteration) { return in_time_->times_of(0, iteration); };
     step_.together = !in_turn;
     return;
   }
-  const bool reach_further = step_.plan.order == Order::priority || in_turn ||
-                             step_.pipeline != nullptr || step_.is_late();
+  const bool reach_further =
+      goes_by_priority || in_turn || step_.pipeline != nullptr || step_.is_late();
   step_.together = step_.together || !reach_further;
   if (!reach_further || !result_.warnings.empty()) return;
   result_.warnings.emplace_back(
