@@ -2,6 +2,7 @@
 // size.
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "sim/core/random.h"
 #include "tests/packet_cases.h"
@@ -28,20 +29,22 @@ double last_sent_ps(int packets, double packet_ps, double trip_ps, double ratio,
   return now;
 }
 
-Json jobs_of(const std::string& transport, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"jobs", "app/job_files/mlt_simulation.json", "--format",
-                                    "json"};
-  // Twelve workers and four servers, in four racks.
-  for (const std::string& set : {std::string("cluster.nodes=16"), std::string("jobs.0.workers=12"),
-                                 std::string("jobs.0.servers=4"),
-                                 std::string("jobs.0.set.1=collective.parameter_server.servers=4"),
-                                 "transport=" + transport_in(transport).dump()})
-    words.insert(words.end(), {"--set", set});
-  words.insert(words.end(), more.begin(), more.end());
+// Twelve workers and four servers, in four racks. `servers` is how the file's job is told of them.
+Json played_job(const std::string& file, const std::string& servers,
+                const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"jobs", "app/job_files/" + file, "--format", "json"};
+  std::vector<std::string> sets = {"cluster.nodes=16", "jobs.0.workers=12", "jobs.0.servers=4",
+                                   servers + "collective.parameter_server.servers=4"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
   const Ran ran = run_sgdsim(words);
   CAPTURE(ran.log);
   REQUIRE(ran.exit_code == 0);
   return Json::parse(ran.out);
+}
+Json jobs_of(const std::string& transport, std::vector<std::string> more = {}) {
+  more.push_back("transport=" + transport_in(transport).dump());
+  return played_job("mlt_simulation.json", "jobs.0.set.1=", more);
 }
 
 // Rates for 100 Gbit/s: see docs/packets.md.
@@ -215,17 +218,29 @@ TEST_CASE("mlt: ahead of NDP and DCTCP in a step with servers") {
   CHECK(mean_us(ours) < mean_us(jobs_of(mlt + " parts=C")));
 }
 
-// The uplinks carry a third of what the racks can send. Where a step waits for them, all ways are
-// worth more than bounded loss, and both together are worth more than either.
+// The uplinks carry a third of what the racks can send, and a step waits for them. Published for
+// ResNet-50, faster than without by: A 9, AB 12, C 20, BC 24, ABC 30 %. All ways are worth more
+// than bounded loss, which is worth more than queues by layer; and none makes it longer, but for
+// what is drawn.
 TEST_CASE("mlt: what its parts are worth") {
-  const auto iteration_us = [](const std::string& parts) {
-    const std::vector<std::string> slow = {"--set", "cluster.uplink.bandwidth=33 Gbps"};
-    return jobs_of(mlt + " parts=" + parts, slow)["jobs"][0]["iteration_us"].get<double>();
-  };
-  const double bounded = iteration_us("A");
-  const double sprayed = iteration_us("C");
-  CHECK(sprayed < bounded);
-  CHECK(iteration_us("AC") < sprayed);
+  const Json trace = {{"file", "../../traces/data/resnet50_v100.json"},
+                      {"compute_scale", 0.03},
+                      {"gradient_scale", 0.25}};
+  std::map<std::string, double> us;
+  for (const std::string parts : {"", "A", "B", "AB", "C", "AC", "BC", "ABC"}) {
+    const Json json =
+        played_job("mlt_without_barrier.json", "jobs.0.experiment.",
+                   {"cluster.uplink.bandwidth=33 Gbps", "jobs.0.experiment.trace=" + trace.dump(),
+                    "transport.parts=\"" + parts + "\""});
+    us[parts] = json["jobs"][0]["iteration_us"].get<double>();
+  }
+  CAPTURE(Json(us).dump());
+  CHECK(us["C"] < 0.95 * us["A"]);
+  CHECK(us["A"] < 0.95 * us["B"]);
+  CHECK(us["AC"] < 0.95 * us["C"]);
+  for (const auto& [without, with] :
+       {std::pair("", "B"), std::pair("A", "AB"), std::pair("C", "BC"), std::pair("AC", "ABC")})
+    CHECK(us[with] < 1.03 * us[without]);
 }
 
 // A link of one worker loses packets: MLT does not mind, DCTCP does.
@@ -234,8 +249,7 @@ TEST_CASE("mlt: a link that loses packets does not slow it down") {
   const auto slowdown = [](const std::string& transport) {
     const Json traffic = {
         {"changes", {{{"at", "0 us"}, {"link", {"leaf0", "node0"}}, {"loss", 0.01}}}}};
-    return jobs_of(transport, {"--set", "traffic=" + traffic.dump()})["jobs"][0]["slowdown"]
-        .get<double>();
+    return jobs_of(transport, {"traffic=" + traffic.dump()})["jobs"][0]["slowdown"].get<double>();
   };
   CHECK(slowdown(mlt + " parts=AC") == doctest::Approx(1).epsilon(0.01));
   CHECK(slowdown("dctcp") > 1.1);
