@@ -145,6 +145,7 @@ TEST_CASE("flow: wires that get slow, close and open again") {
   CHECK(stuck.ends[0] == Time::last());
   CHECK(end_of(stuck, 1) == us(1004));
   CHECK(stuck.stranded == std::vector<std::size_t>{0});
+  CHECK(stuck.until == Time() + us(1004));
 }
 
 // At one switch, the links of workers are their ports: messages share the same things.

@@ -313,3 +313,25 @@ TEST_CASE("traffic: flows that never have a way are named, with exit code 4") {
         "  flow 1: 1000000 B from worker 1 to worker 2: still waiting\n"
         "  flow 2: 1000000 B from worker 2 to worker 3: still waiting\n");
 }
+
+// Packets are sent again and again to a worker that is gone, long after the flow of others: no link
+// is in use for longer than it is watched.
+TEST_CASE("traffic: links in a network that is stuck") {
+  const std::string text =
+      R"({"flows": [{"generator": "incast", "to": 0, "from": "1-2", "size": "1 MB"},
+                    {"generator": "incast", "to": 5, "from": "6", "size": "1 MB"}],
+          "changes": [{"at": "10 us", "vertex": "node0", "bandwidth": 0}]})";
+  const Temporary file(Temporary::Kind::file, text);
+  for (const char* transport : {"pfabric", "mlt", "ndp", "dctcp", "ideal"}) {
+    CAPTURE(transport);
+    const Ran ran =
+        run_sgdsim({"traffic", file.name(), "-c", "topologies/data/leaf_spine_144.json",
+                    "--fidelity", "packet", "--transport", transport, "--format", "json"});
+    REQUIRE(ran.exit_code == 4);
+    const Json json = Json::parse(ran.out);
+    CHECK(json["flows_ended"] == 1);
+    CHECK(json["until_us"] >= json["makespan_us"]);
+    REQUIRE_FALSE(json["busiest"].empty());
+    for (const Json& link : json["busiest"]) CHECK(link["utilisation"] <= 1.0 + 1e-12);
+  }
+}

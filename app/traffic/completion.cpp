@@ -40,9 +40,10 @@ Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
     completion.makespan = std::max(completion.makespan, played.ends[i]);
   }
   completion.ended = times_us.size();
+  completion.until = played.until;
   completion.time_us = spread_of(std::move(times_us));
   completion.slowdown = spread_of(std::move(slowdowns));
-  completion.wires = use_of(wires, played.carried_B, completion.makespan - Time(), links);
+  completion.wires = use_of(wires, played.carried_B, played.until - Time(), links);
   if (played.packets) add_packets(completion, traffic, played, wires, links);
   return completion;
 }
@@ -70,12 +71,11 @@ void add_packets(Json& json, const Completion& completion) {
 }
 
 Json to_json(const Completion& completion) {
-  Json json = {{"makespan_ps", completion.makespan.ps()},
-               {"makespan_us", completion.makespan.us()},
-               {"flows_ended", completion.ended},
-               {"total_B", completion.total_B},
-               {"completion_us", to_json(completion.time_us)},
-               {"slowdown", to_json(completion.slowdown)}};
+  Json json = {
+      {"makespan_ps", completion.makespan.ps()}, {"makespan_us", completion.makespan.us()},
+      {"until_us", completion.until.us()},       {"flows_ended", completion.ended},
+      {"total_B", completion.total_B},           {"completion_us", to_json(completion.time_us)},
+      {"slowdown", to_json(completion.slowdown)}};
   add_use(json, completion.wires);
   if (completion.packets) add_packets(json, completion);
   add_over_time(json, completion.over_time);

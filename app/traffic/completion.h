@@ -12,6 +12,7 @@ namespace sgdsim {
 
 struct Completion {
   Time makespan;
+  Time until;  // as long as something was played: longer if some flows have no way
   std::size_t ended = 0;
   double total_B = 0;
   Spread time_us;

@@ -34,6 +34,7 @@ class FlowsPlayer {
       played_.stranded.push_back(static_cast<std::size_t>(parcel.flow));
     std::sort(played_.stranded.begin(), played_.stranded.end());
     if (ended_ + played_.stranded.size() < question_.flows.size()) throw InputError("", never_ends);
+    played_.until = now;
     played_.carried_B = carrier_->carried_B();
     played_.watched = watch_.take();
     played_.waiting_B = watch_.take_waiting_B();

@@ -25,6 +25,7 @@ struct FlowsQuestion {
 
 struct FlowsPlayed {
   std::vector<Time> ends;                      // Time::last(): it never did
+  Time until;                                  // the last end, or nothing could go on
   std::vector<double> carried_B;               // by each resource
   std::vector<std::size_t> stranded;           // flows that have no way
   std::vector<std::vector<double>> watched;    // parts of capacity, of each interval
