@@ -100,6 +100,7 @@ TEST_CASE("jobs: by priority, on several channels") {
   Json one = job("0,2");
   Json& experiment = one["experiment"];
   experiment["trace"]["layers"].push_back(Json(one_layer["trace"]["layers"][0]));
+  Duration together;  // how long messages were in flight, an iteration
   const auto played = [&](int channels, const Json& strategy) {
     experiment["channels"] = channels;
     experiment["strategy"] = strategy;
@@ -113,11 +114,14 @@ TEST_CASE("jobs: by priority, on several channels") {
     const StepResult step =
         simulate_step(read_experiment(resolve_experiment(Value(alone, "t", ""), {})).question());
     CHECK(step.iterations == in_job);
+    together = step.mean.communication;
     return in_job;
   };
   const Json slices = {{"name", "p3"}, {"slice", "500 KB"}};
   CHECK(played(2, slices) == us({600, 2416, 2416}));
+  CHECK(together == Duration::us(2416 - 400));
   CHECK(played(4, slices) == us({600, 2404, 2404}));
+  CHECK(together == Duration::us(2404 - 400));
   CHECK(played(9, slices) == us({600, 2404, 2404}));
   // Credit commits ahead; channels say how many are in flight.
   const Json credit = {{"name", "bytescheduler"}, {"partition", "500 KB"}, {"credit", "9 MB"}};

@@ -62,7 +62,7 @@ TEST_CASE("ledger: what computation hides is neither waiting nor exposed") {
 TEST_CASE("ledger: messages in flight together are communication once") {
   Ledger ledger = with_a_message(true);
   ledger.exchange(us(24), us(25), us(38));
-  ledger.count_busy_once();
+  ledger.count_once();
   check(ledger.close(us(30)).settled(1, Duration::us(38)), {17, 9, 0, 8, 0});
 }
 

@@ -337,7 +337,7 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
     place.ends = latest(std::move(place.ends), end);
     if (is_last) ended(it.place, place.ends, place.cause);
   }
-  workers_.count_busy_once();
+  workers_.count_once();
 }
 
 template class StepMessages<Time>;

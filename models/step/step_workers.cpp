@@ -254,8 +254,8 @@ void StepWorkers<Clock>::keep_busy(Time from, Time to) {
 }
 
 template <class Clock>
-void StepWorkers<Clock>::count_busy_once() {
-  for (WorkerInStep& state : states_) state.ledger.count_busy_once();
+void StepWorkers<Clock>::count_once() {
+  for (WorkerInStep& state : states_) state.ledger.count_once();
 }
 
 template <class Clock>

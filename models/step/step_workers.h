@@ -48,7 +48,7 @@ class StepWorkers {
   // Everybody is busy with a message whose time is known.
   void keep_busy(Time from, Time to);
   // Messages in flight together are communication once.
-  void count_busy_once();
+  void count_once();
   // The backward pass and the messages go as in the iteration before, only later: by how much.
   Duration repeat_backward(const WorkerInStep& before);
   const WorkerInStep& state() const { return states_.front(); }  // where one stands for all

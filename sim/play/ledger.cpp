@@ -111,15 +111,14 @@ Time Ledger::exchange(Time ready, Time everybody, Time end) {
   const Time begin = std::min(everybody, end);
   parts_.waiting += begin - ready;
   parts_.communication += end - begin;
-  if (is_plain_) {
-    busy_.add(begin, end);
-    waits_.add(ready, begin);
-  }
+  busy_.add(begin, end);
+  waits_.add(ready, begin);
   return begin;
 }
 
-void Ledger::count_busy_once() {
-  if (is_plain_) parts_.communication = busy_.within(Time(), Time::last());
+void Ledger::count_once() {
+  parts_.communication = busy_.within(Time(), Time::last());
+  parts_.waiting = waits_.within(Time(), Time::last());
 }
 
 void Ledger::repeat_backward(const Ledger& before, Duration encoding) {

@@ -86,8 +86,8 @@ class Ledger {
   Time exchange(Time ready, Time everybody, Time end);
   // Messages whose time is known before they are recorded slow down what is computed meanwhile.
   void keep_busy(Time from, Time to) { busy_.add(from, to); }
-  // Messages in flight together are communication once.
-  void count_busy_once();
+  // Messages in flight together are communication once, and are waited for once.
+  void count_once();
   // The end of work of the backward pass, which takes `slowdown` times as long while messages
   // travel.
   Time finish(Time begin, Duration work, double slowdown) {
