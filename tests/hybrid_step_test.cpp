@@ -184,16 +184,54 @@ TEST_CASE("closed form: operations that are kernels of their own, or done again,
   const double of_gpt = 2048.0 * (2 * (4 + 6 + 5) * 1024 + 4 * 1024 + 4 * 4096);
   CHECK(times_of("mbs1 kernels=eager").forward.element_wise ==
         doctest::Approx(of_gpt / 5e14 + 25e-6));
-  // The loss: 14 and 22 bytes a logit, and four kernels.
+  // The loss: 6 + 16 and 4 + 16 + 6 bytes a logit, and four kernels.
   const TrainingStep step{model, parse_layout("kernels=eager", ""), 2048, gpu, Precision::bf16};
   const LayerTimes head = head_times(step);
-  CHECK(head.forward.element_wise == doctest::Approx(14 * 2048 * 32000.0 / 5e14 + 4e-6));
-  CHECK(head.backward.element_wise == doctest::Approx(22 * 2048 * 32000.0 / 5e14 + 4e-6));
-  // Where layers are compiled, the loss stays as it is.
+  CHECK(head.forward.element_wise == doctest::Approx(22 * 2048 * 32000.0 / 5e14 + 4e-6));
+  CHECK(head.backward.element_wise == doctest::Approx(26 * 2048 * 32000.0 / 5e14 + 4e-6));
+  // Where layers are compiled, the loss stays as it is; a GPT has nothing else that does.
   const Layout compiled = parse_layout("kernels=compiled", "");
   const TrainingStep other{model, compiled, 2048, gpu, Precision::bf16};
   CHECK(head_times(other).backward.all() == head.backward.all());
   CHECK(layer_times(other, groups, false).backward.all() == times_of("mbs1").backward.all());
+}
+
+TEST_CASE("closed form: what PyTorch's compiler leaves in a Llama, by hand") {
+  Transformer model = small_model();
+  Gpu gpu = load_gpu("h100");
+  gpu.memory_rate = Bandwidth::Bps(1e15);
+  gpu.memory_part = 0.5;
+  gpu.kernel = Duration::us(1);
+  const Cluster cluster = free_cluster(1);
+  GroupTimes groups(cluster, 1);
+  const auto times_of = [&](const char* text) {
+    return layer_times({model, parse_layout(text, ""), 2048, gpu, Precision::bf16}, groups, false);
+  };
+  // 1,024 values for queries, 256 for keys and 256 for values. Rotated in 6 + 8 + 6 bytes, where
+  // one kernel reads and writes 4, and 8 for gradients. Keys and values are written as 1,024 each.
+  const double repeated = 2.0 * (2 * 1024 - 256 - 256);
+  LayerTimes fused = times_of("mbs1");
+  LayerTimes compiled = times_of("mbs1 kernels=compiled");
+  CHECK(compiled.forward.element_wise - fused.forward.element_wise ==
+        doctest::Approx(2048 * (16.0 * (1024 + 256) + repeated) / 5e14 + 3e-6));
+  CHECK(compiled.backward.element_wise - fused.backward.element_wise ==
+        doctest::Approx(2048 * (12.0 * (1024 + 256) + repeated) / 5e14 + 3e-6));
+  CHECK(compiled.forward.products == fused.forward.products);
+  CHECK(compiled.forward.attention == fused.forward.attention);
+  // As many keys as queries are not repeated, and learned positions not rotated.
+  model.kv_heads = model.heads;
+  fused = times_of("mbs1");
+  compiled = times_of("mbs1 kernels=compiled");
+  CHECK(compiled.forward.element_wise - fused.forward.element_wise ==
+        doctest::Approx(2048 * 16.0 * (1024 + 1024) / 5e14 + 3e-6));
+  model.positions = 2048;
+  CHECK(times_of("mbs1 kernels=compiled").forward.all() == times_of("mbs1").forward.all());
+  // Of latent attention 64 values of each head, and of one key, are rotated.
+  model = load_model("deepseek_v3");
+  fused = times_of("mbs1");
+  compiled = times_of("mbs1 kernels=compiled");
+  CHECK(compiled.forward.element_wise - fused.forward.element_wise ==
+        doctest::Approx(2048 * 16.0 * 64 * (128 + 1) / 5e14 + 3e-6));
 }
 
 TEST_CASE("closed form: what does not overlap is one exchange") {

@@ -129,7 +129,7 @@ TEST_CASE("sgdsim layout: an interval is the step times what published ones were
   CHECK(one["interval_us"][0].get<double>() ==
         doctest::Approx(1.0071 * one["step_us"].get<double>()).epsilon(1e-9));
   CHECK(one["interval_us"][1].get<double>() ==
-        doctest::Approx(1.2159 * one["step_us"].get<double>()).epsilon(1e-9));
+        doctest::Approx(1.1736 * one["step_us"].get<double>()).epsilon(1e-9));
 }
 
 std::string problem_with(const std::string& row, const std::string& rest) {

@@ -13,6 +13,8 @@ constexpr double bytes_per_value = 2;
 constexpr double flash_backward = 2.5;
 constexpr int kernels_of_layer = 6;  // two norms, two residuals, activation, rotation
 constexpr int kernels_of_eager_layer = 25;
+constexpr int kernels_of_complex_rotation = 4;
+constexpr double complex_rotation_B = 20;      // to 4 bytes (6), product (8), to 2 bytes (6)
 constexpr int kernels_of_experts = 6;          // routing, sorting and merging tokens
 constexpr double fp8_token_B = 1 + 4.0 / 128;  // a value, and a scale for 128 of them
 
@@ -127,8 +129,7 @@ EagerBytes eager_bytes(const Transformer& model) {
   // one kernel (4). Each sum (6), and the dropout before it (5).
   const double norm = model.layer_norm ? 4 : 36;
   EagerBytes bytes{2 * (norm + 6 + (model.dropout ? 5 : 0)) * real(model.hidden), 0};
-  // Rotation: to 4 bytes (6), product (8), to 2 bytes (6).
-  if (model.positions == 0) bytes.rest += 20 * (queries + keys);
+  if (model.positions == 0) bytes.rest += complex_rotation_B * (queries + keys);
   if (model.kv_heads < model.heads) bytes.rest += 2 * (keys + values) + 4 * queries;  // repeated
   bytes.rest += 4 * real(model.attention_output_width());  // heads are put beside each other
   bytes.rest += (model.gated ? 10 : 4) * real(model.mlp_width);
@@ -159,6 +160,31 @@ void add_operations_again(const TrainingStep& step, LayerTimes& times) {
   times.backward.element_wise += times.forward.element_wise;
 }
 
+// What PyTorch's compiler leaves as it is in a Llama of torchtitan: it makes no kernels for complex
+// numbers, in which queries and keys are rotated; and attention takes repeated keys and values,
+// which are written. Kernels of a fused layer have read and written each of them once already.
+void add_left_by_compiler(const TrainingStep& step, LayerTimes& times) {
+  const Transformer& model = step.model;
+  const double queries = real(model.query_width());
+  const double keys = real(model.key_width());
+  const double values = real(model.value_width());
+  double rotated = model.positions == 0 ? queries + keys : 0;
+  if (model.positions == 0 && model.latent)
+    rotated = real((model.heads + 1) * model.latent->rotary_size);
+  const double repeated =
+      model.kv_heads < model.heads && !model.latent ? 2 * queries - keys - values : 0;
+  const double fused_B = 2 * bytes_per_value;
+  const double tokens = rank_tokens(step) / real(step.layout.tensor);
+  // The gradient of a rotation is one rotation, and that of copies is their sum.
+  const double written_B = bytes_per_value * repeated;
+  const double starts = rotated > 0 ? (kernels_of_complex_rotation - 1) * step.gpu.kernel.s() : 0;
+  times.forward.element_wise +=
+      step.gpu.bytes_s(tokens * ((complex_rotation_B - fused_B) * rotated + written_B)) + starts;
+  times.backward.element_wise +=
+      step.gpu.bytes_s(tokens * ((complex_rotation_B - 2 * fused_B) * rotated + written_B)) +
+      starts;
+}
+
 void add_element_wise(const TrainingStep& step, bool has_experts, LayerTimes& times) {
   if (step.layout.kernels == Kernels::eager) return add_eager(step, times);
   const Transformer& model = step.model;
@@ -180,6 +206,7 @@ void add_element_wise(const TrainingStep& step, bool has_experts, LayerTimes& ti
   const double starts = kernels * step.gpu.kernel.s() + step.gpu.layer.s();
   times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
   times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
+  if (step.layout.kernels == Kernels::compiled) add_left_by_compiler(step, times);
 }
 
 // Kernels of their own read a new gradient of each parameter, and the one that is kept, and write
@@ -364,11 +391,12 @@ LayerTimes head_times(const TrainingStep& step) {
   products.add(rows, vocabulary / t, real(step.model.hidden), Precision::bf16);
   const double logits = rows * vocabulary / t;
   const double starts = 4 * step.gpu.kernel.s();
-  // In kernels of their own: to 4 bytes (6), softmax (8); gradients of the loss (4) and softmax
-  // (12), to 2 bytes (6).
+  // In kernels of their own: to 4 bytes (6), softmax (16: rows that do not fit on a multiprocessor
+  // are read for their maximum, their sum, and to write); gradients of the loss (4) and of softmax
+  // (16: read for the sum, and to write), to 2 bytes (6).
   const bool is_apart = step.layout.kernels != Kernels::fused;
-  times.forward.element_wise += step.gpu.bytes_s((is_apart ? 14 : 10) * logits) + starts;
-  times.backward.element_wise += step.gpu.bytes_s((is_apart ? 22 : 6) * logits) + starts +
+  times.forward.element_wise += step.gpu.bytes_s((is_apart ? 22 : 10) * logits) + starts;
+  times.backward.element_wise += step.gpu.bytes_s((is_apart ? 26 : 6) * logits) + starts +
                                  adding_s(step, vocabulary / t * real(step.model.hidden));
   return times;
 }
