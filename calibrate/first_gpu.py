@@ -314,6 +314,10 @@ def part_layers(session):
                                                    "10", "--out", str(file)])
         session.note([(code == 0, f"layers of {name}: "
                                   f"{last_line(session.out / f'layers_{name}.txt')}")])
+    script = str(pathlib.Path(__file__).with_name("time_attention.py"))
+    code = session.run("attention", 60, [sys.executable, script, "--out",
+                                         str(session.out / "attention.json")])
+    session.note([(code == 0, f"attention: {last_line(session.out / 'attention.txt')}")])
     if (session.out / "layers_resnet50.json").exists():
         if session.run("plain_loop", 100, [sys.executable, "-c", PLAIN_LOOP]) == 0:
             trace = json.loads((session.out / "layers_resnet50.json").read_text(encoding="utf-8"))

@@ -31,6 +31,16 @@ Json copies() {
 }
 Json kernels() { return series("overhead", "launch", "float32", Json::array({point(0, 2.5)})); }
 
+// Attention that reaches a part of the peak with so many GFLOP, and a tenth with a tenth of them.
+Json attention(const char* pass, double gflop, double part, const char* type = "bfloat16") {
+  const auto time_us = [](double giga, double of_peak) { return giga / (989e-3 * of_peak); };
+  Json small = point(1e6, time_us(gflop / 10, 0.1));
+  Json large = point(2e6, time_us(gflop, part));
+  small["flop"] = gflop * 1e8;
+  large["flop"] = gflop * 1e9;
+  return series("attention", pass, type, Json::array({large, small}));
+}
+
 Ran fitted(const std::vector<Json>& all, std::vector<std::string> more) {
   const Temporary file(Temporary::Kind::file);
   write_file(Json{{"schema", "sgdsim/measurement/1"}, {"device", "a GPU"}, {"series", all}}.dump(),
@@ -92,6 +102,87 @@ TEST_CASE("fit gpu: types, and products that are none of a curve") {
   CHECK(curve.log.find("no series is left to fit") != std::string::npos);
 }
 
+TEST_CASE("fit gpu: the largest attention counts, each pass by itself") {
+  const Json forward = attention("forward", 500, 0.35);
+  const Json backward = attention("backward", 1250, 0.34);
+  const Ran both = fitted({products(), copies(), kernels(), forward, backward},
+                          {"--gpu", "h100", "--format", "json"});
+  REQUIRE(both.exit_code == 0);
+  CHECK(both.log.empty());
+  const Json json = Json::parse(both.out);
+  CHECK(json["attention_forward"].get<double>() == doctest::Approx(0.35).epsilon(1e-6));
+  CHECK(json["attention_backward"].get<double>() == doctest::Approx(0.34).epsilon(1e-6));
+  CHECK(json["source"].get<std::string>().starts_with(
+      "Measured (products, memory, kernels, attention forward, attention backward): "));
+  // 40 % of 989 TFLOP/s.
+  const Ran table = fitted({attention("backward", 500, 0.4)}, {"--gpu", "h100"});
+  CHECK(table.out.find("attention backward") == 0);
+  CHECK(table.out.find("395.6 TFLOP/s  40.0 % of the peak") != std::string::npos);
+  // One pass alone, with another type; a placement is that of the others.
+  const Ran one = fitted({attention("forward", 500, 0.35, "float16"), products()},
+                         {"--gpu", "h100", "--format", "json"});
+  REQUIRE(one.exit_code == 0);
+  CHECK(Json::parse(one.out)["attention_backward"] == 0.45);
+  CHECK(one.log.find("attention (forward) is of float16, and is related to the peak of BF16") !=
+        std::string::npos);
+  CHECK(one.log.find("only its forward pass was measured; the other is taken from h100") !=
+        std::string::npos);
+  Json placed = products();
+  placed["placement"] = "GPUs";
+  const Ran chosen = fitted({placed, forward, backward},
+                            {"--gpu", "h100", "--placement", "GPUs", "--format", "json"});
+  CHECK(Json::parse(chosen.out)["attention_forward"] == json["attention_forward"]);
+}
+
+TEST_CASE("fit gpu: attention that says too little, or too much") {
+  const auto said = [](const std::vector<Json>& all) {
+    const Ran ran = fitted(all, {"--gpu", "h100"});
+    CHECK(ran.exit_code == 2);
+    return ran.log;
+  };
+  const Json good = attention("forward", 500, 0.35);
+  Json other = good;
+  other["algorithm"] = "sideways";
+  CHECK(said({other}).find("/series/0: expected attention with the algorithm \"forward\" or") !=
+        std::string::npos);
+  other = good;
+  other["points"][0].erase("flop");
+  CHECK(said({other}).find("expected \"flop\" in every point of attention") != std::string::npos);
+  for (const Json& flop : {Json(0), Json(-1), Json(1e30), Json("many")}) {
+    other = good;
+    other["points"][0]["flop"] = flop;
+    CHECK(said({other}).find("/series/0/points/0/flop") != std::string::npos);
+  }
+  other = good;
+  other["note"] = "another kernel";
+  CHECK(said({good, other}).find("attention (forward, bfloat16) was measured in 2 ways") !=
+        std::string::npos);
+  CHECK(said({attention("backward", 500, 1.25)})
+            .find("products of attention (backward) reach 1.250 of what h100 has at most") !=
+        std::string::npos);
+  CHECK(said({attention("backward", 500, 0.005)})
+            .find("attention (backward) reaches less than a hundredth of the peak of h100") !=
+        std::string::npos);
+  // Where sizes are alike and FLOP are not, both points are kept.
+  other = good;
+  other["points"][1]["size_B"] = 2'000'000;
+  const Ran both = fitted({other}, {"--gpu", "h100", "--format", "json"});
+  CHECK(Json::parse(both.out)["attention_forward"].get<double>() ==
+        doctest::Approx(0.35).epsilon(1e-6));
+}
+
+TEST_CASE("fit gpu: several GPUs of a kind are one device") {
+  const Temporary file(Temporary::Kind::file);
+  write_file(Json{{"schema", "sgdsim/measurement/1"},
+                  {"device", "a GPU, a GPU"},
+                  {"series", {attention("forward", 500, 0.35)}}}
+                 .dump(),
+             file.name());
+  const Ran ran = fitted({products()}, {file.name(), "--gpu", "h100", "--format", "json"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out.find(", on a GPU. ") != std::string::npos);
+}
+
 TEST_CASE("fit gpu: what is refused") {
   struct Row {
     Json series;
@@ -115,7 +206,7 @@ TEST_CASE("fit gpu: what is refused") {
            {series("copy", "within a rank", "float32", Json::array({point(1e3, 1e6)})),
             {},
             "less than a hundredth of the memory_bandwidth"},
-           {kernels(), {}, "neither products nor copies within a rank were measured"},
+           {kernels(), {}, "neither products, copies within a rank nor attention were measured"},
            {products(), {"--type", "float32"}, "--type: no products of \"float32\" were measured"},
            {products(),
             {"--type", "bfloat61"},

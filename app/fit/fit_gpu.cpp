@@ -1,10 +1,11 @@
-// Products by size, the rate of copies, and what a kernel costs.
+// Products by size, the rate of copies, attention, and what a kernel costs.
 #include "app/fit/fit_gpu.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <ostream>
+#include <sstream>
 
 #include "app/fit/fit_series.h"
 #include "app/layout/layout_files.h"
@@ -16,6 +17,8 @@ namespace sgdsim {
 namespace {
 
 constexpr double least_part = 1e-3;  // that a GPU file may have
+constexpr double least_attention = 0.01;
+constexpr std::array types = {"bfloat16", "float16", "float32"};
 
 // Everything that belongs to fits of links and curves.
 void refuse_others(const FitArguments& arguments) {
@@ -50,18 +53,30 @@ const Series* only(const std::vector<const Series*>& all, const std::string& wha
   return all.empty() ? nullptr : all.front();
 }
 
+// "a, b" of "a, a, b": GPUs of one kind are one device, however many were there.
+std::string kinds_of_devices(const std::string& device) {
+  std::vector<std::string> kinds;
+  std::istringstream parts(device);
+  for (std::string part; std::getline(parts >> std::ws, part, ',');)
+    if (std::find(kinds.begin(), kinds.end(), part) == kinds.end()) kinds.push_back(part);
+  std::string text;
+  for (const std::string& kind : kinds) text += (text.empty() ? "" : ", ") + kind;
+  return text;
+}
+
 class Measured {
  public:
   Measured(const FitArguments& arguments, const std::vector<MeasuredFiles>& files) {
     for (const MeasuredFiles& file : files) {
-      const std::string& device = file.measurement.device;
+      const std::string device = kinds_of_devices(file.measurement.device);
       if (!device_.empty() && !device.empty() && device != device_)
         throw InputError(file.files, "was measured on " + device + ", and another file on " +
                                          device_ + "; a GPU file is of one device");
       if (device_.empty()) device_ = device;
       files_ += (files_.empty() ? "" : ", ") + file.files;
       for (const Series& series : file.measurement.series)
-        if ((arguments.placement.empty() || series.placement == arguments.placement) &&
+        if ((arguments.placement.empty() || series.placement == arguments.placement ||
+             series.operation == "attention") &&
             !series.points.empty())
           all_.push_back(&series);
     }
@@ -70,7 +85,6 @@ class Measured {
   const std::string& files() const { return files_; }
   // Of the given type, or of the first of these that was measured.
   const Series* products(const std::string& type) const {
-    constexpr std::array types = {"bfloat16", "float16", "float32"};
     for (const char* one : types)
       if (type.empty() || type == one)
         if (const auto found = of("product", "", one); !found.empty())
@@ -88,6 +102,19 @@ class Measured {
       if (largest == nullptr || series->points.back().size > largest->size)
         largest = &series->points.back();
     return largest;
+  }
+  // Of one pass, of the first of these types that was measured.
+  const Series* attention(const std::string& pass, const std::string& type) const {
+    for (const char* one : types)
+      if (type.empty() || type == one)
+        if (const auto found = of("attention", pass, one); !found.empty()) {
+          if (found.size() > 1)
+            throw InputError("--gpu", "attention (" + pass + ", " + one + ") was measured in " +
+                                          std::to_string(found.size()) +
+                                          " ways; give the file of one of them");
+          return found.front();
+        }
+    return nullptr;
   }
   const Series* launch() const { return only(of("overhead", "launch", ""), "empty kernels"); }
 
@@ -161,6 +188,32 @@ void set_memory(const Measured& measured, const Gpu& base, GpuFit& fit) {
   fit.file["memory_part"] = part;
 }
 
+// The point with most FLOP counts: a kernel's start shows least in it.
+void set_attention(const Measured& measured, const FitArguments& arguments, const Gpu& base,
+                   GpuFit& fit) {
+  for (const std::string pass : {"forward", "backward"}) {
+    const Series* series = measured.attention(pass, arguments.type);
+    if (series == nullptr) continue;
+    const MeasuredPoint& most =
+        *std::max_element(series->points.begin(), series->points.end(),
+                          [](const auto& a, const auto& b) { return a.flop < b.flop; });
+    const double part = most.flop / (most.time.s() * base.bf16_flops);
+    check_part(part, "products of attention (" + pass + ")", "bf16_tflops", base);
+    if (part < least_attention)
+      throw InputError("--gpu", "attention (" + pass +
+                                    ") reaches less than a hundredth of the peak of " + base.name +
+                                    "; another GPU would fit better");
+    if (series->type != "bfloat16")
+      fit.notes.push_back("attention (" + pass + ") is of " + series->type +
+                          ", and is related to the peak of BF16");
+    fit.attention.push_back({pass, most.flop, most.time, part});
+    fit.file["attention_" + pass] = part;
+  }
+  if (fit.attention.size() == 1)
+    fit.notes.push_back("attention: only its " + fit.attention.front().pass +
+                        " pass was measured; the other is taken from " + base.name);
+}
+
 }  // namespace
 
 GpuFit fit_gpu(const FitArguments& arguments) {
@@ -176,10 +229,12 @@ GpuFit fit_gpu(const FitArguments& arguments) {
     fit.kernel = launch->points.front().time;
     fit.file["kernel"] = to_text(fit.kernel);
   }
-  if (fit.products.empty() && fit.memory_Bps <= 0)
+  set_attention(measured, arguments, base, fit);
+  if (fit.products.empty() && fit.memory_Bps <= 0 && fit.attention.empty())
     throw InputError("--gpu",
-                     "neither products nor copies within a rank were measured; sgdsim-calibrate "
-                     "--probe product,copy,overhead --type bfloat16 measures them");
+                     "neither products, copies within a rank nor attention were measured; "
+                     "sgdsim-calibrate --probe product,copy,overhead --type bfloat16 and "
+                     "calibrate/time_attention.py measure them");
   std::string what;
   for (const auto& [is_there, name] : {std::pair{!fit.products.empty(), "products"},
                                        {fit.memory_Bps > 0, "memory"},
@@ -189,6 +244,8 @@ GpuFit fit_gpu(const FitArguments& arguments) {
     else
       fit.notes.push_back(std::string(name) + ": not measured, and taken from " + base.name);
   }
+  for (const MeasuredAttention& one : fit.attention)
+    what += (what.empty() ? "" : ", ") + ("attention " + one.pass);
   fit.file["name"] = arguments.name.empty() ? base.name + "_measured" : arguments.name;
   fit.file["source"] = "Measured (" + what + "): " + measured.files() +
                        (measured.device().empty() ? "" : ", on " + measured.device()) +
@@ -205,6 +262,10 @@ void print(std::ostream& out, const GpuFit& fit) {
   if (!fit.products.empty()) table.print(out);
   if (fit.memory_Bps > 0) out << "memory  " << rounded(fit.memory_Bps / 1e9) << " GB/s\n";
   if (fit.kernel > Duration()) out << "kernel  " << short_duration(fit.kernel.us(), 4) << '\n';
+  for (const MeasuredAttention& one : fit.attention)
+    out << "attention " << one.pass << "  " << short_duration(one.time.us(), 4) << "  "
+        << rounded(one.flop / one.time.s() / 1e12) << " TFLOP/s  " << rounded(100 * one.part, 3)
+        << " % of the peak\n";
 }
 
 }  // namespace sgdsim

@@ -16,11 +16,19 @@ struct MeasuredProduct {
   double part = 0;  // of the base's peak
 };
 
+struct MeasuredAttention {
+  std::string pass;  // forward, backward
+  double flop = 0;
+  Duration time;
+  double part = 0;
+};
+
 struct GpuFit {
   Json file;  // sgdsim/gpu/1
   std::vector<MeasuredProduct> products;
   double memory_Bps = 0;  // 0: no copy was measured
   Duration kernel;        // likewise
+  std::vector<MeasuredAttention> attention;
   std::vector<std::string> notes;
 };
 

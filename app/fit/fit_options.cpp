@@ -171,7 +171,8 @@ void add_options(CLI::App& command, FitArguments& arguments) {
       ->check(CLI::Range(1, 1000).description(""));
   command.add_option("--gpu", arguments.gpu,
                      "a GPU of `sgdsim list gpus`, or a GPU file: write it with the products, "
-                     "memory and kernels that sgdsim-calibrate measured");
+                     "memory and kernels that sgdsim-calibrate measured, and the attention that "
+                     "calibrate/time_attention.py did");
   command.add_option(
       "-o,--out", arguments.out,
       "write the fitted link as a cluster file, the curve as the \"collective\" of an "

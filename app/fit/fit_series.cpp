@@ -78,8 +78,9 @@ ReadSeries read_series(const FitArguments& arguments, FitAnswer& answer) {
       const bool is_placed_so =
           arguments.placement.empty() || placement_kind(series) == arguments.placement;
       if (series.operation == "overhead" && is_placed_so) overheads.push_back(series);
-      // Times of products are no lines over their size: --gpu takes them.
-      if (series.operation != "product" && is_asked_for(arguments, series))
+      // Times of products and attention are no lines over their size: --gpu takes them.
+      if (series.operation != "product" && series.operation != "attention" &&
+          is_asked_for(arguments, series))
         chosen.push_back(series);
       all.push_back(std::move(series));
     }

@@ -37,8 +37,8 @@ enum class ContextBy : uint8_t { ring, gather, ulysses };
 inline constexpr Named<ContextBy, 3> context_names{
     {{"ring", ContextBy::ring}, {"gather", ContextBy::gather}, {"ulysses", ContextBy::ulysses}}};
 
-// Which element-wise operations are kernels of their own: none; those of the loss, as where PyTorch
-// compiles each layer; all.
+// Which element-wise operations are kernels of their own: none; those of the loss and of rotations,
+// as where PyTorch compiles each layer; all.
 enum class Kernels : uint8_t { fused, compiled, eager };
 inline constexpr Named<Kernels, 3> kernel_names{
     {{"fused", Kernels::fused}, {"compiled", Kernels::compiled}, {"eager", Kernels::eager}}};

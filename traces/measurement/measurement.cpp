@@ -29,19 +29,24 @@ double median_of(const std::vector<double>& ascending) {
   return ascending.size() % 2 == 1 ? ascending[half] : (ascending[half - 1] + ascending[half]) / 2;
 }
 
-// One point per size, ascending. A size that was measured several times gets the median, which one
-// run among other work does not move; a note says where runs differ widely.
+// One point per size and FLOP, ascending. A size that was measured several times gets the median,
+// which one run among other work does not move; a note says where runs differ widely.
 void settle(Series& series, std::vector<std::string>& notes) {
   std::vector<MeasuredPoint>& points = series.points;
-  std::stable_sort(points.begin(), points.end(),
-                   [](const auto& a, const auto& b) { return a.size < b.size; });
+  std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.size, a.flop) < std::tie(b.size, b.flop);
+  });
   std::vector<MeasuredPoint> answer;
   for (std::size_t from = 0; from < points.size();) {
     std::vector<double> times_ps;
-    for (std::size_t i = from; i < points.size() && points[i].size == points[from].size; ++i)
+    const auto is_like_first = [&](const MeasuredPoint& point) {
+      return point.size == points[from].size && point.flop == points[from].flop;
+    };
+    for (std::size_t i = from; i < points.size() && is_like_first(points[i]); ++i)
       times_ps.push_back(static_cast<double>(points[i].time.ps()));
     std::sort(times_ps.begin(), times_ps.end());
-    answer.push_back({points[from].size, Duration::nearest_ps(median_of(times_ps))});
+    answer.push_back(
+        {points[from].size, Duration::nearest_ps(median_of(times_ps)), points[from].flop});
     if (times_ps.back() > wide_spread * times_ps.front())
       notes.push_back(series.operation + " of " + to_text(points[from].size) + " among " +
                       std::to_string(series.ranks) + ": " + std::to_string(times_ps.size()) +
@@ -70,9 +75,9 @@ const MeasurementFormat& format_of(const MeasuredText& text, std::string_view fo
 
 const std::vector<std::string>& measured_operations() {
   static const std::vector<std::string> names = {
-      "broadcast", "reduce", "allreduce", "reduce_scatter", "allgather",
-      "alltoall",  "gather", "scatter",   "copy",           "fold",
-      "gtopk",     "top_k",  "compress",  "overhead",       "product"};
+      "broadcast", "reduce",   "allreduce", "reduce_scatter", "allgather", "alltoall",
+      "gather",    "scatter",  "copy",      "fold",           "gtopk",     "top_k",
+      "compress",  "overhead", "product",   "attention"};
   return names;
 }
 

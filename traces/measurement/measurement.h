@@ -5,7 +5,8 @@
 // Sizes follow nccl-tests: the bytes of the whole message, for all-gather, reduce-scatter,
 // all-to-all, gather and scatter those of all ranks together (of all-to-all: that one rank sends).
 // `copy` is one message from one rank to another and `fold` the reduction of a received message
-// into the receiver's data.
+// into the receiver's data. `attention` is that of a layer on one GPU, its forward or its backward
+// pass, with the size of queries, keys, values and output.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace sgdsim {
 
 struct MeasuredPoint {
   Bytes size;
-  Duration time;  // of one operation, above 0
+  Duration time;    // of one operation, above 0
+  double flop = 0;  // of attention
 };
 
 struct Series {

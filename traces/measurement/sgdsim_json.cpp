@@ -10,6 +10,7 @@ namespace sgdsim {
 namespace {
 
 constexpr double longest_us = 3.6e9;
+constexpr double most_flop = 1e24;
 
 std::string text_or_nothing(Object& fields, const std::string& name) {
   const auto value = fields.find(name);
@@ -36,8 +37,18 @@ MeasuredPoint read_point(const Value& value) {
   if (const auto moved = fields.find("moved_B")) moved->whole(0, int64_t{1} << 62);
   if (const auto rounds = fields.find("rounds")) rounds->whole(1, 1'000'000'000);
   if (const auto verified = fields.find("verified")) verified->flag();
+  if (const auto flop = fields.find("flop")) point.flop = flop->number(1, most_flop);
   fields.done();
   return point;
+}
+
+// Of attention the pass must be known, and the FLOP, which do not follow from a size.
+void check_attention(const Value& value, const Series& series) {
+  if (series.operation != "attention") return;
+  if (series.algorithm != "forward" && series.algorithm != "backward")
+    value.fail("expected attention with the algorithm \"forward\" or \"backward\"");
+  for (const MeasuredPoint& point : series.points)
+    if (point.flop <= 0) value.fail("expected \"flop\" in every point of attention");
 }
 
 Series read_series(const Value& value) {
@@ -60,6 +71,7 @@ Series read_series(const Value& value) {
   series.note = text_or_nothing(fields, "note");
   for (const Value& item : fields.at("points").items()) series.points.push_back(read_point(item));
   fields.done();
+  check_attention(value, series);
   return series;
 }
 
@@ -74,8 +86,10 @@ Json to_json(const Series& series) {
   if (!series.placement.empty()) json["placement"] = series.placement;
   if (!series.note.empty()) json["note"] = series.note;
   json["points"] = Json::array();
-  for (const MeasuredPoint& point : series.points)
+  for (const MeasuredPoint& point : series.points) {
     json["points"].push_back({{"size_B", point.size.count()}, {"time_us", point.time.us()}});
+    if (point.flop > 0) json["points"].back()["flop"] = point.flop;
+  }
   return json;
 }
 
