@@ -8,7 +8,10 @@
 namespace sgdsim {
 
 MaxMin::MaxMin(const std::vector<double>& capacities)
-    : resources_(capacities.size()), members_(capacities.size()), rising_(capacities.size()) {
+    : resources_(capacities.size()),
+      members_(capacities.size()),
+      groups_(capacities.size()),
+      asked_(capacities.size()) {
   for (std::size_t r = 0; r < capacities.size(); ++r)
     resources_[r].capacity = resources_[r].room = capacities[r];
 }
@@ -20,40 +23,39 @@ void MaxMin::mark(uint32_t resource) {
 }
 
 void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
-  if (flow >= flows_.size()) flows_.resize(flow + 1);
-  FlowAtRate& it = flows_[flow];
-  assert(!it.is_here);
+  if (flow >= flows_.size()) {
+    flows_.resize(flow + 1);
+    rates_.resize(flow + 1);
+  }
+  assert(!rates_[flow].is_here);
+  rates_[flow].rate = 0;
+  rates_[flow].bottleneck = none;
+  rates_[flow].is_here = true;
+  Flow& it = flows_[flow];
   it.uses.clear();
   it.cap = cap;
-  it.rate = it.told = 0;
-  it.bottleneck = none;
-  it.is_here = true;
+  it.told = 0;
   for (const ResourceUse& use : uses) {
     const uint32_t place = resources_[use.resource].members++;
-    members_[use.resource].push_back({flow, static_cast<uint32_t>(it.uses.size())});
+    members_[use.resource].push_back({flow, static_cast<uint32_t>(it.uses.size()), use.share});
     it.uses.push_back({use.resource, place, use.share});
   }
   new_.push_back(flow);
 }
 
 void MaxMin::remove(uint32_t flow) {
-  FlowAtRate& it = flows_[flow];
-  assert(it.is_here);
+  assert(rates_[flow].is_here);
   leave_group(flow);
-  for (const UseAt& use : it.uses) {
+  const double rate = std::exchange(rates_[flow].rate, 0);
+  for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
-    std::vector<Member>& members = members_[use.resource];
-    const Member moved = members.back();
-    members[use.place] = moved;
-    flows_[moved.flow].uses[moved.use].place = use.place;
-    members.pop_back();
-    resource.room =
-        --resource.members == 0 ? resource.capacity : resource.room + it.rate * use.share;
+    swap_members(use.resource, use.place, --resource.members);
+    members_[use.resource].pop_back();
+    resource.room = resource.members == 0 ? resource.capacity : resource.room + rate * use.share;
     count_change(use.resource);
     if (resource.group > 0) mark(use.resource);
   }
-  it.is_here = false;
-  it.rate = 0;
+  rates_[flow].is_here = false;
 }
 
 void MaxMin::set_capacity(uint32_t number, double capacity) {
@@ -65,10 +67,7 @@ void MaxMin::set_capacity(uint32_t number, double capacity) {
 
 double MaxMin::used(uint32_t resource) const {
   double sum = 0;
-  for (const Member& member : members_[resource]) {
-    const FlowAtRate& it = flows_[member.flow];
-    sum += it.rate * it.uses[member.use].share;
-  }
+  for (const Member& member : members_[resource]) sum += rates_[member.flow].rate * member.share;
   return sum;
 }
 
@@ -77,7 +76,7 @@ void MaxMin::start_sweep() {
   most_cap_ = 0;
   moves_ = 0;
   for (const uint32_t flow : new_)
-    if (flows_[flow].is_here) open(flow);
+    if (rates_[flow].is_here) open(flow);
   new_.clear();
   for (const uint32_t number : dirty_) {
     resources_[number].is_dirty = false;
@@ -105,7 +104,7 @@ void MaxMin::sweep() {
 void MaxMin::end_sweep() {
   work_ += static_cast<double>(noted_.size());
   for (const uint32_t flow : opened_) {
-    FlowAtRate& it = flows_[flow];
+    FlowAtRate& it = rates_[flow];
     it.is_opened = false;
     if (it.bottleneck == none) continue;
     Resource& resource = resources_[it.bottleneck];
@@ -164,19 +163,19 @@ void MaxMin::look_at(uint32_t number) {
   if (resource.group == 0 || (left < 0 && is_much(resource, left))) return lower(number);
   if (!is_much(resource, left)) return fix_open(number, now);
   if (resource.open == 0 && raise(number)) return;
-  find_members(number, never);
-  open_found();
+  above_.clear();
+  open_group(number);
 }
 
 void MaxMin::open(uint32_t flow) {
-  FlowAtRate& it = flows_[flow];
+  FlowAtRate& it = rates_[flow];
   if (it.is_opened) return;  // as one that is new twice, having been removed
   leave_group(flow);
   it.is_opened = it.is_open = true;
   opened_.push_back(flow);
   note(flow);
   ++open_;
-  for (const UseAt& use : it.uses) {
+  for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
     if (!resource.is_changed) {
       resource.is_changed = true;
@@ -187,24 +186,29 @@ void MaxMin::open(uint32_t flow) {
     if (++resource.open == resource.members) resource.room = resource.capacity;
   }
   it.rate = 0;
-  most_cap_ = std::max(most_cap_, it.cap);
-  caps_.emplace_back(it.cap, flow);
+  const double cap = flows_[flow].cap;
+  most_cap_ = std::max(most_cap_, cap);
+  caps_.emplace_back(cap, flow);
   std::push_heap(caps_.begin(), caps_.end(), std::greater<>());
 }
 
-void MaxMin::open_found() {
+// And those who have more there, which have been found.
+void MaxMin::open_group(uint32_t number) {
+  found_.clear();
+  for (uint32_t place = 0; place < resources_[number].group; ++place)
+    found_.push_back(members_[number][place].flow);
   for (const uint32_t flow : found_) open(flow);
   for (const Above& it : above_) open(it.flow);
   come_up_where_opened();
 }
 
 void MaxMin::fix(uint32_t flow, double rate, uint32_t bottleneck) {
-  FlowAtRate& it = flows_[flow];
+  FlowAtRate& it = rates_[flow];
   it.rate = rate;
   it.bottleneck = bottleneck;
   it.is_open = false;
   --open_;
-  for (const UseAt& use : it.uses) {
+  for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
     resource.room -= rate * use.share;
     resource.asked = --resource.open == 0 ? 0 : resource.asked - use.share;
@@ -215,22 +219,23 @@ void MaxMin::fix(uint32_t flow, double rate, uint32_t bottleneck) {
 void MaxMin::fix_open(uint32_t number, double rate) {
   if (resources_[number].open == 0) return;
   for (const Member& member : members_[number])
-    if (flows_[member.flow].is_open) fix(member.flow, rate, number);
+    if (rates_[member.flow].is_open) fix(member.flow, rate, number);
 }
 
 void MaxMin::fix_capped() {
   const auto [cap, flow] = caps_.front();
   std::pop_heap(caps_.begin(), caps_.end(), std::greater<>());
   caps_.pop_back();
-  if (flows_[flow].is_open) fix(flow, cap, none);
+  if (rates_[flow].is_open) fix(flow, cap, none);
 }
 
 // Rounding is no change.
 bool MaxMin::is_other_rate(uint32_t flow) {
-  FlowAtRate& it = flows_[flow];
+  FlowAtRate& it = rates_[flow];
+  double& told = flows_[flow].told;
   it.is_noted = false;
-  if (std::abs(it.rate - it.told) <= near_enough * it.rate) return false;
-  it.told = it.rate;
+  if (std::abs(it.rate - told) <= near_enough * it.rate) return false;
+  told = it.rate;
   return true;
 }
 

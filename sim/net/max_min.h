@@ -36,7 +36,8 @@ class MaxMin {
  public:
   explicit MaxMin(const std::vector<double>& capacities);
 
-  // A flow by the caller's number. It has no rate until the next settle().
+  // A flow by the caller's number, which uses no resource twice. It has no rate until the next
+  // settle().
   void add(uint32_t flow, std::span<const ResourceUse> uses, double cap);
   void remove(uint32_t flow);
   void set_capacity(uint32_t resource, double capacity);
@@ -46,7 +47,7 @@ class MaxMin {
   void settle(const Changed& changed) {
     sweep();
     for (const uint32_t flow : noted_)
-      if (is_other_rate(flow)) changed(flow, flows_[flow].rate);
+      if (is_other_rate(flow)) changed(flow, rates_[flow].rate);
     noted_.clear();
   }
 
@@ -54,7 +55,7 @@ class MaxMin {
   void for_each_use(uint32_t flow, const F& f) const {
     for (const UseAt& use : flows_[flow].uses) f(use.resource, use.share);
   }
-  double rate(uint32_t flow) const { return flows_[flow].rate; }
+  double rate(uint32_t flow) const { return rates_[flow].rate; }
   uint32_t resources() const { return static_cast<uint32_t>(resources_.size()); }
   double capacity(uint32_t resource) const { return resources_[resource].capacity; }
   // What flows take of a resource.
@@ -75,6 +76,12 @@ class MaxMin {
     uint32_t place = 0;  // among the resource's members
     double share = 1;
   };
+  struct Flow {
+    double cap = 0;
+    double told = 0;  // the rate that the caller knows
+    std::vector<UseAt> uses;
+  };
+  // What is looked at most of a flow, apart from the rest so that it stays in the cache.
   struct FlowAtRate {
     double rate = 0;
     uint32_t bottleneck = none;
@@ -82,13 +89,11 @@ class MaxMin {
     bool is_noted = false;   // in noted_
     bool is_opened = false;  // by this sweep
     bool is_open = false;    // its rate is not found yet
-    double cap = 0;
-    double told = 0;  // the rate that the caller knows
-    std::vector<UseAt> uses;
   };
   struct Member {
     uint32_t flow = 0;
     uint32_t use = 0;  // of the flow
+    double share = 1;
   };
   // In one line of the cache. Its group is whoever has it as bottleneck and is not opened.
   struct alignas(64) Resource {
@@ -98,12 +103,22 @@ class MaxMin {
     double group_asked = 0;     // by its group
     double group_rate = 0;      // of each of the group: nobody here has more
     double comes_up = never;    // when the sweep will look at it
-    uint32_t group = 0;         // how many those are
+    uint32_t group = 0;         // how many those are: the first of its members
     uint32_t open = 0;          // flows
     uint32_t members = 0;       // all of them
-    uint32_t changes : 30 = 0;  // of `room` since it was added up
+    uint32_t changes : 29 = 0;  // of `room` since it was added up
     bool is_dirty : 1 = false;
+    bool is_regrouped : 1 = false;
     bool is_changed : 1 = false;  // flows have been opened here
+  };
+  struct Met {
+    uint32_t resource = 0;
+    double asked = 0;  // by the group, for each unit of rate
+  };
+  // What a group has in common, as long as nobody joins or leaves it.
+  struct Group {
+    std::vector<Met> met;  // resources that it uses, but for its own
+    double least_cap = never;
   };
   using Cap = std::pair<double, uint32_t>;  // and the flow
   // Who has more than others at a resource.
@@ -122,7 +137,7 @@ class MaxMin {
     if (++resources_[resource].changes == most_changes) worn_.push_back(resource);
   }
   void note(uint32_t flow) {
-    if (!std::exchange(flows_[flow].is_noted, true)) noted_.push_back(flow);
+    if (!std::exchange(rates_[flow].is_noted, true)) noted_.push_back(flow);
   }
 
   // max_min.cpp: the sweep.
@@ -139,28 +154,32 @@ class MaxMin {
   void come_up_where_opened();
   void look_at(uint32_t resource);
   void open(uint32_t flow);
-  void open_found();
+  void open_group(uint32_t resource);
   void fix(uint32_t flow, double rate, uint32_t bottleneck);
   void fix_open(uint32_t resource, double rate);
   void fix_capped();
   bool is_other_rate(uint32_t flow);
 
   // max_min_moves.cpp: groups whose rate changes.
+  void swap_members(uint32_t resource, uint32_t place, uint32_t other);
   void join_group(uint32_t flow, uint32_t resource);
   void leave_group(uint32_t flow);
-  void find_members(uint32_t resource, double rate);
-  static double level_of(std::vector<Above>& above, double room, double asked);
+  const Group& group_of(uint32_t resource);
+  void find_above(uint32_t resource, double rate, uint32_t riser);
+  double level_of_above(double room, double asked);
   bool raise(uint32_t resource);
-  void find_met(uint32_t resource);
-  double limit(uint32_t resource, uint32_t riser, double rate, double most);
-  void move_up(uint32_t resource, double rate);
-  void move_to(uint32_t resource, double rate);
+  double limit(const Met& met, uint32_t riser, double rate, double most);
+  void move_group(uint32_t resource, double rate);
+  void move_above(uint32_t resource, double rate);
+  void regroup(uint32_t from, uint32_t to);
   void lower(uint32_t resource);
   bool may_move(uint32_t resource);
 
-  std::vector<FlowAtRate> flows_;
+  std::vector<Flow> flows_;
+  std::vector<FlowAtRate> rates_;  // of flows
   std::vector<Resource> resources_;
   std::vector<std::vector<Member>> members_;  // of each
+  std::vector<Group> groups_;                 // of each
   std::vector<uint32_t> new_;
   std::vector<uint32_t> dirty_;
   std::vector<uint32_t> noted_;  // flows that may have another rate
@@ -174,10 +193,8 @@ class MaxMin {
   std::size_t open_ = 0;         // flows
   std::size_t moves_ = 0;        // of this sweep
   std::vector<uint32_t> found_;  // the group of one resource
-  std::vector<Above> above_;     // and those who have more there
-  std::vector<Above> others_;
-  std::vector<uint32_t> met_;   // resources that a group uses
-  std::vector<double> rising_;  // what it asks there, of all resources
+  std::vector<Above> above_;     // those who have more there
+  std::vector<double> asked_;    // by a group, of all resources
   double work_ = 0;
 };
 

@@ -19,169 +19,129 @@ bool MaxMin::may_move(uint32_t number) {
   return ++moves_ <= most_moves + most_moves_per_flow * noted_.size();
 }
 
+void MaxMin::swap_members(uint32_t number, uint32_t place, uint32_t other) {
+  std::vector<Member>& members = members_[number];
+  std::swap(members[place], members[other]);
+  flows_[members[place].flow].uses[members[place].use].place = place;
+  flows_[members[other].flow].uses[members[other].use].place = other;
+}
+
 void MaxMin::join_group(uint32_t flow, uint32_t number) {
-  FlowAtRate& it = flows_[flow];
   Resource& resource = resources_[number];
-  it.bottleneck = number;
-  ++resource.group;
-  for (const UseAt& use : it.uses)
-    if (use.resource == number) resource.group_asked += use.share;
+  rates_[flow].bottleneck = number;
+  resource.is_regrouped = true;
+  for (const UseAt& use : flows_[flow].uses) {
+    if (use.resource != number) continue;
+    resource.group_asked += use.share;
+    swap_members(number, use.place, resource.group++);
+  }
 }
 
 void MaxMin::leave_group(uint32_t flow) {
-  FlowAtRate& it = flows_[flow];
-  const uint32_t number = std::exchange(it.bottleneck, none);
+  const uint32_t number = std::exchange(rates_[flow].bottleneck, none);
   if (number == none) return;
   Resource& resource = resources_[number];
-  if (--resource.group == 0)
-    resource.group_asked = 0;
-  else
-    for (const UseAt& use : it.uses)
-      if (use.resource == number) resource.group_asked -= use.share;
+  resource.is_regrouped = true;
+  for (const UseAt& use : flows_[flow].uses) {
+    if (use.resource != number) continue;
+    swap_members(number, use.place, --resource.group);
+    resource.group_asked = resource.group == 0 ? 0 : resource.group_asked - use.share;
+  }
 }
 
-// The group, and those who have more than that rate.
-void MaxMin::find_members(uint32_t number, double rate) {
-  found_.clear();
+// Found anew if somebody has joined or left it.
+const MaxMin::Group& MaxMin::group_of(uint32_t number) {
+  Resource& resource = resources_[number];
+  Group& group = groups_[number];
+  if (!resource.is_regrouped) return group;
+  resource.is_regrouped = false;
+  group.met.clear();
+  group.least_cap = never;
+  for (uint32_t place = 0; place < resource.group; ++place) {
+    const Flow& flow = flows_[members_[number][place].flow];
+    group.least_cap = std::min(group.least_cap, flow.cap);
+    for (const UseAt& use : flow.uses) {
+      if (use.resource == number) continue;
+      if (asked_[use.resource] == 0) group.met.push_back({use.resource, 0});
+      asked_[use.resource] += use.share;
+    }
+  }
+  for (Met& met : group.met) met.asked = std::exchange(asked_[met.resource], 0);
+  return group;
+}
+
+// Those who have more than that rate, but are not of the group, nor of the one that rises.
+void MaxMin::find_above(uint32_t number, double rate, uint32_t riser) {
   above_.clear();
-  for (const Member& member : members_[number]) {
-    const FlowAtRate& it = flows_[member.flow];
-    if (it.is_opened) continue;
-    if (it.bottleneck == number)
-      found_.push_back(member.flow);
-    else if (is_above(it.rate, rate))
-      above_.push_back({it.rate, member.flow, it.uses[member.use].share});
+  const std::vector<Member>& members = members_[number];
+  for (std::size_t place = resources_[number].group; place < members.size(); ++place) {
+    const FlowAtRate& it = rates_[members[place].flow];
+    if (!is_above(it.rate, rate) || it.is_opened || it.bottleneck == riser) continue;
+    above_.push_back({it.rate, members[place].flow, members[place].share});
   }
 }
 
 // At which those who ask use up the room, together with who would have more; others are taken out
-// of the list.
-double MaxMin::level_of(std::vector<Above>& above, double room, double asked) {
-  std::size_t count = 0;
-  if (above.size() > 1)
-    std::sort(above.begin(), above.end(), [](const Above& one, const Above& other) {
-      return one.rate != other.rate ? one.rate > other.rate : one.flow < other.flow;
-    });
-  for (; count < above.size(); ++count) {
-    if (asked > 0 && !is_above(above[count].rate, room / asked)) break;
-    room += above[count].rate * above[count].share;
-    asked += above[count].share;
-  }
-  above.resize(count);
-  return std::max(0.0, room / asked);
-}
-
-// What a group would take more of each resource, for each unit of rate.
-void MaxMin::find_met(uint32_t number) {
-  met_.clear();
-  for (const uint32_t flow : found_)
-    for (const UseAt& use : flows_[flow].uses) {
-      if (use.resource == number) continue;
-      if (rising_[use.resource] == 0) met_.push_back(use.resource);
-      rising_[use.resource] += use.share;
+// of the list. Without them the level is higher, so that there may be more to take out.
+double MaxMin::level_of_above(double room, double asked) {
+  while (true) {
+    double all_room = room;
+    double all_asked = asked;
+    for (const Above& it : above_) {
+      all_room += it.rate * it.share;
+      all_asked += it.share;
     }
+    const double level = std::max(0.0, all_room / all_asked);
+    const auto is_below = [&](const Above& it) { return !is_above(it.rate, level); };
+    const auto end = std::remove_if(above_.begin(), above_.end(), is_below);
+    if (end == above_.end() || (end == above_.begin() && asked == 0)) return level;
+    above_.erase(end, above_.end());
+  }
 }
 
-// How far a group can rise from a rate here, where it is not at home: no further than `most`.
-double MaxMin::limit(uint32_t number, uint32_t riser, double rate, double most) {
-  const Resource& resource = resources_[number];
+// How far a group can rise from a rate where it is not at home: no further than `most`.
+double MaxMin::limit(const Met& met, uint32_t riser, double rate, double most) {
+  const Resource& resource = resources_[met.resource];
   if (resource.open > 0) return -1;  // nobody knows yet
   if (resource.capacity == 0) return 0;
-  const double rising = rising_[number];
-  const double after = resource.room - rising * (most - rate);
+  const double after = resource.room - met.asked * (most - rate);
   const bool is_enough = after >= 0 || !is_much(resource, after);
   if (is_enough && (resource.group == 0 || !is_above(most, resource.group_rate))) return most;
-  const double room = resource.room + resource.group_asked * resource.group_rate + rising * rate;
-  const double asked = resource.group_asked + rising;
+  const double room = resource.room + resource.group_asked * resource.group_rate + met.asked * rate;
+  const double asked = resource.group_asked + met.asked;
   if (!is_above(most, room / asked)) return most;
-  others_.clear();
-  for (const Member& member : members_[number]) {
-    const FlowAtRate& it = flows_[member.flow];
-    if (it.is_opened || it.bottleneck == number || it.bottleneck == riser) continue;
-    if (!is_above(it.rate, room / asked)) continue;
-    others_.push_back({it.rate, member.flow, it.uses[member.use].share});
-  }
-  return std::min(most, level_of(others_, room, asked));
+  find_above(met.resource, room / asked, riser);
+  return std::min(most, level_of_above(room, asked));
 }
 
-// Of what find_met() has found.
-void MaxMin::move_up(uint32_t number, double rate) {
+// All of a group get another rate, which others feel.
+void MaxMin::move_group(uint32_t number, double rate) {
   Resource& here = resources_[number];
-  const double more = rate - here.group_rate;
-  for (const uint32_t flow : found_) {
-    flows_[flow].rate = rate;
+  const double more = rate - std::exchange(here.group_rate, rate);
+  if (here.group == 0 || more == 0) return;
+  for (uint32_t place = 0; place < here.group; ++place) {
+    const uint32_t flow = members_[number][place].flow;
+    rates_[flow].rate = rate;
     note(flow);
   }
-  here.group_rate = rate;
   here.room -= more * here.group_asked;
   count_change(number);
-  for (const uint32_t met : met_) {
-    resources_[met].room -= more * rising_[met];
-    count_change(met);
+  for (const Met& met : group_of(number).met) {
+    Resource& resource = resources_[met.resource];
+    resource.room -= more * met.asked;
+    count_change(met.resource);
+    if (resource.group > 0 || resource.room < 0) come_up(met.resource);
   }
 }
 
-// Gives the room of a bottleneck to its group, as far as nothing else limits it: what does is the
-// bottleneck of those that use it from then on. False if that is not so simple.
-bool MaxMin::raise(uint32_t number) {
-  if (!may_move(number)) return false;
-  Resource& here = resources_[number];
-  const double old = here.group_rate;
-  find_members(number, old + here.room / here.group_asked);
-  const double all = level_of(above_, here.room + here.group_asked * old, here.group_asked);
-  double rate = all;
-  for (const uint32_t flow : found_) rate = std::min(rate, flows_[flow].cap);
-  uint32_t limit_at = none;
-  find_met(number);
-  for (const uint32_t met : met_) {
-    const double most = limit(met, number, old, rate);
-    if (!is_above(rate, most)) continue;
-    rate = most;
-    limit_at = met;
-  }
-  // Where there is room, its own group would rise as well.
-  const bool has_room = limit_at != none && resources_[limit_at].group > 0 &&
-                        is_above(rate, resources_[limit_at].group_rate);
-  const bool is_simple = rate >= old && !has_room;
-  if (is_simple) move_up(number, rate);
-  for (const uint32_t met : met_) rising_[met] = 0;
-  if (!is_simple) return false;
-
-  if (limit_at != none) {
-    for (const uint32_t flow : found_) {
-      const auto& uses = flows_[flow].uses;
-      const auto meets = [&](const UseAt& use) { return use.resource == limit_at; };
-      if (std::none_of(uses.begin(), uses.end(), meets)) continue;
-      leave_group(flow);
-      join_group(flow, limit_at);
-    }
-    find_members(limit_at, rate);
-    move_to(limit_at, rate);
-  } else if (rate < all) {
-    for (const uint32_t flow : found_)
-      if (flows_[flow].cap <= rate) leave_group(flow);
-  } else if (!above_.empty()) {
-    found_.clear();
-    move_to(number, rate);
-  }
-  come_up(number);
-  for (const uint32_t met : met_)
-    if (resources_[met].group > 0 || resources_[met].room < 0) come_up(met);
-  return true;
-}
-
-// Whoever find_members() has found is of the group from now on, and has that rate.
-void MaxMin::move_to(uint32_t number, double rate) {
-  for (const Above& it : above_) {
-    leave_group(it.flow);
-    join_group(it.flow, number);
-    found_.push_back(it.flow);
-  }
-  for (const uint32_t flow : found_) {
-    FlowAtRate& it = flows_[flow];
-    const double less = std::exchange(it.rate, rate) - rate;
-    note(flow);
-    for (const UseAt& use : it.uses) {
+// Those whom find_above() has found are of the group from now on, and have its rate.
+void MaxMin::move_above(uint32_t number, double rate) {
+  for (const Above& above : above_) {
+    leave_group(above.flow);
+    join_group(above.flow, number);
+    note(above.flow);
+    const double less = std::exchange(rates_[above.flow].rate, rate) - rate;
+    for (const UseAt& use : flows_[above.flow].uses) {
       Resource& resource = resources_[use.resource];
       resource.room += less * use.share;
       count_change(use.resource);
@@ -189,24 +149,79 @@ void MaxMin::move_to(uint32_t number, double rate) {
         come_up(use.resource);
     }
   }
-  resources_[number].group_rate = rate;
+}
+
+// Those of a group who use another resource are of the group of that one from now on.
+void MaxMin::regroup(uint32_t from, uint32_t to) {
+  found_.clear();
+  for (const Member& member : members_[to]) {
+    const FlowAtRate& it = rates_[member.flow];
+    if (it.bottleneck == from && !it.is_opened) found_.push_back(member.flow);
+  }
+  for (const uint32_t flow : found_) {
+    leave_group(flow);
+    join_group(flow, to);
+  }
+}
+
+// Gives the room of a bottleneck to its group, as far as nothing else limits it: what does is the
+// bottleneck of those that use it from then on. False if that is not so simple.
+bool MaxMin::raise(uint32_t number) {
+  if (!may_move(number)) return false;
+  const Resource& here = resources_[number];
+  const Group& group = group_of(number);
+  const double old = here.group_rate;
+  find_above(number, old + here.room / here.group_asked, number);
+  const double all = level_of_above(here.room + here.group_asked * old, here.group_asked);
+  const bool is_with_others = !above_.empty();
+  double rate = std::min(all, group.least_cap);
+  uint32_t limit_at = none;
+  for (const Met& met : group.met) {
+    const double most = limit(met, number, old, rate);
+    if (!is_above(rate, most)) continue;
+    rate = most;
+    limit_at = met.resource;
+  }
+  // Where there is room, its own group would rise as well.
+  const bool has_room = limit_at != none && resources_[limit_at].group > 0 &&
+                        is_above(rate, resources_[limit_at].group_rate);
+  if (rate < old || has_room) return false;
+
+  move_group(number, rate);
+  if (limit_at != none) {
+    find_above(limit_at, rate, limit_at);
+    move_group(limit_at, rate);
+    move_above(limit_at, rate);
+    regroup(number, limit_at);
+    come_up(limit_at);
+  } else if (rate < all) {
+    for (uint32_t place = here.group; place-- > 0;) {
+      const uint32_t flow = members_[number][place].flow;
+      if (flows_[flow].cap <= rate) leave_group(flow);
+    }
+  } else if (is_with_others) {
+    find_above(number, rate, number);
+    move_above(number, rate);
+  }
   come_up(number);
+  return true;
 }
 
 // Takes what is too much from the group and from those who have more than it gets then; open flows
 // get as much.
 void MaxMin::lower(uint32_t number) {
   const Resource& here = resources_[number];
-  find_members(number, next_level(here));
+  find_above(number, next_level(here), number);
   const double room = here.room + here.group_asked * here.group_rate;
-  const double rate =
-      here.capacity == 0 ? 0 : level_of(above_, room, here.asked + here.group_asked);
+  const double rate = here.capacity == 0 ? 0 : level_of_above(room, here.asked + here.group_asked);
   if (is_above(rate, level_)) return come_up_at(number, rate);
   const bool is_less = here.group == 0 || !is_above(rate, here.group_rate);
-  if (found_.empty() && above_.empty()) return fix_open(number, rate);
-  if (!is_less || !may_move(number)) return open_found();
+  if (here.group == 0 && above_.empty()) return fix_open(number, rate);
+  if (!is_less || !may_move(number)) return open_group(number);
   fix_open(number, rate);
-  move_to(number, rate);
+  move_group(number, rate);
+  move_above(number, rate);
+  come_up(number);
 }
 
 }  // namespace sgdsim
