@@ -36,8 +36,9 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
   it.cap = cap;
   it.told = 0;
   for (const ResourceUse& use : uses) {
-    const uint32_t place = resources_[use.resource].members++;
-    members_[use.resource].push_back({flow, static_cast<uint32_t>(it.uses.size()), use.share});
+    std::vector<Member>& members = members_[use.resource];
+    const auto place = static_cast<uint32_t>(members.size());
+    members.push_back({flow, static_cast<uint32_t>(it.uses.size()), use.share});
     it.uses.push_back({use.resource, place, use.share});
   }
   new_.push_back(flow);
@@ -49,9 +50,10 @@ void MaxMin::remove(uint32_t flow) {
   const double rate = std::exchange(rates_[flow].rate, 0);
   for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
-    swap_members(use.resource, use.place, --resource.members);
-    members_[use.resource].pop_back();
-    resource.room = resource.members == 0 ? resource.capacity : resource.room + rate * use.share;
+    std::vector<Member>& members = members_[use.resource];
+    swap_members(use.resource, use.place, static_cast<uint32_t>(members.size() - 1));
+    members.pop_back();
+    resource.room = members.empty() ? resource.capacity : resource.room + rate * use.share;
     count_change(use.resource);
     if (resource.group > 0) mark(use.resource);
   }
@@ -120,30 +122,6 @@ void MaxMin::end_sweep() {
   worn_.clear();
 }
 
-// When the sweep must look at a resource, or earlier.
-double MaxMin::next_level(const Resource& resource) const {
-  if (resource.group > 0) {
-    // What is left if open flows get what the group has.
-    const double left = resource.room - resource.asked * resource.group_rate;
-    if (!is_much(resource, left)) return resource.open > 0 ? resource.group_rate : never;
-    if (left > 0) return resource.group_rate;
-    return std::max(0.0, resource.group_rate + left / (resource.asked + resource.group_asked));
-  }
-  if (resource.open == 0)
-    return resource.room < 0 && is_much(resource, resource.room) ? level_ : never;
-  // If it has enough for all caps, these come first.
-  const double room = std::clamp(resource.room, 0.0, resource.capacity);
-  return room >= resource.asked * most_cap_ ? never : room / resource.asked;
-}
-
-void MaxMin::come_up_at(uint32_t number, double level) {
-  Resource& resource = resources_[number];
-  level = std::max(level_, level);
-  if (level >= resource.comes_up) return;
-  resource.comes_up = level;
-  levels_.push(level, number);
-}
-
 // What has been opened changes when its resources come up.
 void MaxMin::come_up_where_opened() {
   for (const uint32_t number : changed_) {
@@ -183,7 +161,7 @@ void MaxMin::open(uint32_t flow) {
     }
     resource.room += it.rate * use.share;
     resource.asked += use.share;
-    if (++resource.open == resource.members) resource.room = resource.capacity;
+    if (++resource.open == members_[use.resource].size()) resource.room = resource.capacity;
   }
   it.rate = 0;
   const double cap = flows_[flow].cap;

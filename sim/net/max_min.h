@@ -19,6 +19,7 @@
 // nothing is opened twice.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -98,18 +99,17 @@ class MaxMin {
   // In one line of the cache. Its group is whoever has it as bottleneck and is not opened.
   struct alignas(64) Resource {
     double capacity = 0;
-    double room = 0;            // that is not used; below 0: too much is
-    double asked = 0;           // by open flows, for each unit of rate
-    double group_asked = 0;     // by its group
-    double group_rate = 0;      // of each of the group: nobody here has more
-    double comes_up = never;    // when the sweep will look at it
-    uint32_t group = 0;         // how many those are: the first of its members
-    uint32_t open = 0;          // flows
-    uint32_t members = 0;       // all of them
-    uint32_t changes : 29 = 0;  // of `room` since it was added up
-    bool is_dirty : 1 = false;
-    bool is_regrouped : 1 = false;
-    bool is_changed : 1 = false;  // flows have been opened here
+    double room = 0;          // that is not used; below 0: too much is
+    double asked = 0;         // by open flows, for each unit of rate
+    double group_asked = 0;   // by its group
+    double group_rate = 0;    // of each of the group: nobody here has more
+    double comes_up = never;  // when the sweep will look at it
+    uint32_t group = 0;       // how many those are: the first of its members
+    uint32_t open = 0;        // flows
+    uint32_t changes = 0;     // of `room` since it was added up
+    bool is_dirty = false;
+    bool is_regrouped = false;
+    bool is_changed = false;  // flows have been opened here
   };
   struct Met {
     uint32_t resource = 0;
@@ -144,12 +144,12 @@ class MaxMin {
   void start_sweep();
   void sweep();
   void end_sweep();
-  double next_level(const Resource& resource) const;
   // Makes the sweep look at a resource, if there is anything to do.
   void come_up(uint32_t resource) {
     if (resources_[resource].comes_up > level_)
       come_up_at(resource, next_level(resources_[resource]));
   }
+  double next_level(const Resource& resource) const;
   void come_up_at(uint32_t resource, double level);
   void come_up_where_opened();
   void look_at(uint32_t resource);
@@ -197,5 +197,29 @@ class MaxMin {
   std::vector<double> asked_;    // by a group, of all resources
   double work_ = 0;
 };
+
+// When the sweep must look at a resource, or earlier.
+inline double MaxMin::next_level(const Resource& resource) const {
+  if (resource.group > 0) {
+    // What is left if open flows get what the group has.
+    const double left = resource.room - resource.asked * resource.group_rate;
+    if (!is_much(resource, left)) return resource.open > 0 ? resource.group_rate : never;
+    if (left > 0) return resource.group_rate;
+    return std::max(0.0, resource.group_rate + left / (resource.asked + resource.group_asked));
+  }
+  if (resource.open == 0)
+    return resource.room < 0 && is_much(resource, resource.room) ? level_ : never;
+  // If it has enough for all caps, these come first.
+  const double room = std::clamp(resource.room, 0.0, resource.capacity);
+  return room >= resource.asked * most_cap_ ? never : room / resource.asked;
+}
+
+inline void MaxMin::come_up_at(uint32_t number, double level) {
+  Resource& resource = resources_[number];
+  level = std::max(level_, level);
+  if (level >= resource.comes_up) return;
+  resource.comes_up = level;
+  levels_.push(level, number);
+}
 
 }  // namespace sgdsim

@@ -109,7 +109,7 @@ double MaxMin::limit(const Met& met, uint32_t riser, double rate, double most) {
   if (is_enough && (resource.group == 0 || !is_above(most, resource.group_rate))) return most;
   const double room = resource.room + resource.group_asked * resource.group_rate + met.asked * rate;
   const double asked = resource.group_asked + met.asked;
-  if (!is_above(most, room / asked)) return most;
+  if (!is_above(most * asked, room)) return most;
   find_above(met.resource, room / asked, riser);
   return std::min(most, level_of_above(room, asked));
 }
