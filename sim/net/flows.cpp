@@ -115,7 +115,7 @@ Flows::Report Flows::happen(const Event& event, Time now) {
   if (!event.is_of(next_version_)) return {};
   next_end_ = Time::last();
   const uint32_t message = ends_.first().subject;
-  ends_.remove(message);
+  forget_end(message);
   plan_next(now);
   return {leave(message, now), message};
 }
@@ -190,7 +190,8 @@ void Flows::find_route(uint32_t message) {
     const double left_B = alone(it) * it.left_ps;
     for (const ResourceUse& use : uses_) carried_B_[use.resource] += use.share * left_B;
   }
-  rates_.add(message, uses_, alone(it));
+  it.alone_B_per_ps = alone(it);
+  rates_.add(message, uses_, it.alone_B_per_ps);
 }
 
 void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
@@ -205,7 +206,7 @@ void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
     });
     it.rate = 0;
     ++it.version;
-    ends_.remove(message);
+    forget_end(message);
     rates_.remove(message);
     again.push_back(message);
   }
@@ -289,7 +290,7 @@ void Flows::settle(Time now) {
 
 void Flows::set_rate(uint32_t message, double rate, Time now) {
   Flow& it = flow(message);
-  rate /= alone(it);
+  rate /= it.alone_B_per_ps;
   if (rate > 1 - near_enough) rate = 1;
   if (std::abs(rate - it.rate) <= near_enough * rate) return;
   note_progress(it, now);
@@ -298,16 +299,33 @@ void Flows::set_rate(uint32_t message, double rate, Time now) {
   const double left_ps = it.left_ps / rate;
   // One that hardly flows never ends, unless it gets more.
   if (rate <= 0 || left_ps > static_cast<double>((Time::last() - now).ps()) / 2) {
-    ends_.remove(message);
+    forget_end(message);
     return;
   }
-  ends_.set(message, now + Duration::nearest_ps(left_ps));
+  it.ends = now + Duration::nearest_ps(left_ps);
+  if (it.ends < it.queued) queue_end(message, it.ends);
   if (!it.is_free && !is_half(it) && it.kept_ps > 0)
     plan(frees, message, now + Duration::nearest_ps(std::max(0.0, it.left_ps - it.kept_ps) / rate));
 }
 
-// One event for the first of all ends.
+void Flows::queue_end(uint32_t message, Time when) {
+  flow(message).queued = when;
+  ends_.set(message, when);
+}
+
+void Flows::forget_end(uint32_t message) {
+  flow(message).queued = Time::last();
+  ends_.remove(message);
+}
+
+// One event for the first of all ends. One that comes later than it was queued for, because its
+// rate has fallen, is queued anew only when it seems to be the first.
 void Flows::plan_next(Time now) {
+  while (!ends_.empty()) {
+    const uint32_t first = ends_.first().subject;
+    if (flow(first).ends == flow(first).queued) break;
+    queue_end(first, flow(first).ends);
+  }
   const Time first = ends_.empty() ? Time::last() : std::max(now, ends_.first().time);
   if (first == next_end_) return;
   next_end_ = first;

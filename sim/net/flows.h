@@ -57,20 +57,24 @@ class Flows final : public Carrier {
   enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves };
   static_assert(next_leaves < kind_count);
   using Part = Resources::Part;
-  struct Flow {
-    Parcel what;
-    double left_ps = 0;  // of its time alone
-    double kept_ps = 0;  // the sender is free when no more than this is left
-    double rate = 0;     // 1: as if alone; 0: it does not flow
-    Time since;          // of that rate
+  // What another rate needs is in one line of the cache.
+  struct alignas(64) Flow {
+    double left_ps = 0;          // of its time alone
+    double kept_ps = 0;          // the sender is free when no more than this is left
+    double alone_B_per_ps = 0;   // if it shares nothing
+    double rate = 0;             // 1: as if alone; 0: it does not flow
+    Time since;                  // of that rate
+    Time ends;                   // at that rate
+    Time queued = Time::last();  // in ends_, for no later than that
     uint32_t version = 0;
     Part part = Part::whole;
-    bool has_left = false;  // its other half
-    uint32_t half = 0;      // the other one
-    Time arrives;           // not before
     bool is_shared = true;  // else it only takes time
     bool is_flowing = false;
     bool is_free = false;  // the sender is
+    Parcel what;
+    Time arrives;           // not before
+    uint32_t half = 0;      // the other one
+    bool has_left = false;  // that one
   };
   // Whole messages at a port that have not begun, behind one that has.
   struct Queue {
@@ -90,6 +94,8 @@ class Flows final : public Carrier {
   void join_queue(uint32_t message, Time now);
   void end_half(uint32_t message, Time now);
   void plan(Kind kind, uint32_t message, Time when);
+  void queue_end(uint32_t message, Time when);
+  void forget_end(uint32_t message);
   void plan_next(Time now);
   void begin(uint32_t message, Time now);
   void find_route(uint32_t message);
@@ -108,7 +114,7 @@ class Flows final : public Carrier {
   std::vector<Flow> flows_;
   std::vector<uint32_t> unused_;
   std::vector<Queue> queues_;  // of buffered messages, out and in of every worker
-  IndexedHeap ends_;           // of flows that share, by their present rates
+  IndexedHeap ends_;           // of flows that share: when to look whether they end
   Time next_end_ = Time::last();
   uint32_t next_version_ = 0;
   std::vector<ResourceUse> uses_;

@@ -34,7 +34,6 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
   Flow& it = flows_[flow];
   it.uses.clear();
   it.cap = cap;
-  it.told = 0;
   for (const ResourceUse& use : uses) {
     std::vector<Member>& members = members_[use.resource];
     const auto place = static_cast<uint32_t>(members.size());
@@ -205,16 +204,6 @@ void MaxMin::fix_capped() {
   std::pop_heap(caps_.begin(), caps_.end(), std::greater<>());
   caps_.pop_back();
   if (rates_[flow].is_open) fix(flow, cap, none);
-}
-
-// Rounding is no change.
-bool MaxMin::is_other_rate(uint32_t flow) {
-  FlowAtRate& it = rates_[flow];
-  double& told = flows_[flow].told;
-  it.is_noted = false;
-  if (std::abs(it.rate - told) <= near_enough * it.rate) return false;
-  told = it.rate;
-  return true;
 }
 
 }  // namespace sgdsim

@@ -43,12 +43,14 @@ class MaxMin {
   void remove(uint32_t flow);
   void set_capacity(uint32_t resource, double capacity);
 
-  // Calls changed(flow, rate) for every flow whose rate is another one than before.
+  // Calls changed(flow, rate) for every flow whose rate may be another one than before.
   template <class Changed>
   void settle(const Changed& changed) {
     sweep();
-    for (const uint32_t flow : noted_)
-      if (is_other_rate(flow)) changed(flow, rates_[flow].rate);
+    for (const uint32_t flow : noted_) {
+      rates_[flow].is_noted = false;
+      changed(flow, rates_[flow].rate);
+    }
     noted_.clear();
   }
 
@@ -79,7 +81,6 @@ class MaxMin {
   };
   struct Flow {
     double cap = 0;
-    double told = 0;  // the rate that the caller knows
     std::vector<UseAt> uses;
   };
   // What is looked at most of a flow, apart from the rest so that it stays in the cache.
@@ -158,7 +159,6 @@ class MaxMin {
   void fix(uint32_t flow, double rate, uint32_t bottleneck);
   void fix_open(uint32_t resource, double rate);
   void fix_capped();
-  bool is_other_rate(uint32_t flow);
 
   // max_min_moves.cpp: groups whose rate changes.
   void swap_members(uint32_t resource, uint32_t place, uint32_t other);
