@@ -128,6 +128,11 @@ class MaxMin {
     uint32_t flow = 0;
     double share = 1;
   };
+  // What several have together, and what they take for each unit of rate.
+  struct Asking {
+    double room = 0;
+    double asked = 0;
+  };
 
   static bool is_above(double one, double other) { return one > other * (1 + near_enough); }
   static bool is_much(const Resource& resource, double room) {
@@ -165,8 +170,8 @@ class MaxMin {
   void join_group(uint32_t flow, uint32_t resource);
   void leave_group(uint32_t flow);
   const Group& group_of(uint32_t resource);
-  void find_above(uint32_t resource, double rate, uint32_t riser);
-  double level_of_above(double room, double asked);
+  Asking find_above(uint32_t resource, double rate, uint32_t riser);
+  double level_of(uint32_t resource, double room, double asked, uint32_t riser);
   bool raise(uint32_t resource);
   double limit(const Met& met, uint32_t riser, double rate, double most);
   void move_group(uint32_t resource, double rate);

@@ -71,31 +71,40 @@ const MaxMin::Group& MaxMin::group_of(uint32_t number) {
 }
 
 // Those who have more than that rate, but are not of the group, nor of the one that rises.
-void MaxMin::find_above(uint32_t number, double rate, uint32_t riser) {
+MaxMin::Asking MaxMin::find_above(uint32_t number, double rate, uint32_t riser) {
+  Asking sum;
   above_.clear();
   const std::vector<Member>& members = members_[number];
   for (std::size_t place = resources_[number].group; place < members.size(); ++place) {
-    const FlowAtRate& it = rates_[members[place].flow];
+    const auto [flow, use, share] = members[place];
+    const FlowAtRate& it = rates_[flow];
     if (!is_above(it.rate, rate) || it.is_opened || it.bottleneck == riser) continue;
-    above_.push_back({it.rate, members[place].flow, members[place].share});
+    above_.push_back({it.rate, flow, share});
+    sum.room += it.rate * share;
+    sum.asked += share;
   }
+  return sum;
 }
 
-// At which those who ask use up the room, together with who would have more; others are taken out
-// of the list. Without them the level is higher, so that there may be more to take out.
-double MaxMin::level_of_above(double room, double asked) {
+// At which those who ask use up the room, together with those who would have more, who are found:
+// at first all who might. Without those who would not, the level is higher, so that there may be
+// more to take out.
+double MaxMin::level_of(uint32_t number, double room, double asked, uint32_t riser) {
+  const double least = asked > 0 ? std::max(0.0, room / asked) : level_;
+  Asking above = find_above(number, least, riser);
+  if (above_.empty()) return least;
   while (true) {
-    double all_room = room;
-    double all_asked = asked;
+    const double level = std::max(0.0, (room + above.room) / (asked + above.asked));
+    std::size_t count = 0;
+    above = {};
     for (const Above& it : above_) {
-      all_room += it.rate * it.share;
-      all_asked += it.share;
+      if (!is_above(it.rate, level)) continue;
+      above_[count++] = it;
+      above.room += it.rate * it.share;
+      above.asked += it.share;
     }
-    const double level = std::max(0.0, all_room / all_asked);
-    const auto is_below = [&](const Above& it) { return !is_above(it.rate, level); };
-    const auto end = std::remove_if(above_.begin(), above_.end(), is_below);
-    if (end == above_.end() || (end == above_.begin() && asked == 0)) return level;
-    above_.erase(end, above_.end());
+    if (count == above_.size() || (count == 0 && asked == 0)) return level;
+    above_.resize(count);
   }
 }
 
@@ -110,8 +119,7 @@ double MaxMin::limit(const Met& met, uint32_t riser, double rate, double most) {
   const double room = resource.room + resource.group_asked * resource.group_rate + met.asked * rate;
   const double asked = resource.group_asked + met.asked;
   if (!is_above(most * asked, room)) return most;
-  find_above(met.resource, room / asked, riser);
-  return std::min(most, level_of_above(room, asked));
+  return std::min(most, level_of(met.resource, room, asked, riser));
 }
 
 // All of a group get another rate, which others feel.
@@ -171,8 +179,7 @@ bool MaxMin::raise(uint32_t number) {
   const Resource& here = resources_[number];
   const Group& group = group_of(number);
   const double old = here.group_rate;
-  find_above(number, old + here.room / here.group_asked, number);
-  const double all = level_of_above(here.room + here.group_asked * old, here.group_asked);
+  const double all = level_of(number, here.room + here.group_asked * old, here.group_asked, number);
   const bool is_with_others = !above_.empty();
   double rate = std::min(all, group.least_cap);
   uint32_t limit_at = none;
@@ -211,9 +218,10 @@ bool MaxMin::raise(uint32_t number) {
 // get as much.
 void MaxMin::lower(uint32_t number) {
   const Resource& here = resources_[number];
-  find_above(number, next_level(here), number);
+  const double asked = here.asked + here.group_asked;
   const double room = here.room + here.group_asked * here.group_rate;
-  const double rate = here.capacity == 0 ? 0 : level_of_above(room, here.asked + here.group_asked);
+  const double level = level_of(number, room, asked, number);
+  const double rate = here.capacity == 0 ? 0 : level;
   if (is_above(rate, level_)) return come_up_at(number, rate);
   const bool is_less = here.group == 0 || !is_above(rate, here.group_rate);
   if (here.group == 0 && above_.empty()) return fix_open(number, rate);
