@@ -75,6 +75,7 @@ double MaxMin::used(uint32_t resource) const {
 void MaxMin::start_sweep() {
   level_ = 0;
   most_cap_ = 0;
+  most_given_ = 0;
   moves_ = 0;
   for (const uint32_t flow : new_)
     if (rates_[flow].is_here) open(flow);
@@ -182,6 +183,7 @@ void MaxMin::open_group(uint32_t number) {
 void MaxMin::fix(uint32_t flow, double rate, uint32_t bottleneck) {
   FlowAtRate& it = rates_[flow];
   it.rate = rate;
+  most_given_ = std::max(most_given_, rate);
   it.bottleneck = bottleneck;
   it.is_open = false;
   --open_;

@@ -195,6 +195,7 @@ class MaxMin {
   double level_ = 0;             // of the sweep
   std::vector<Cap> caps_;        // a heap, of caps of opened flows
   double most_cap_ = 0;          // of opened flows
+  double most_given_ = 0;        // the highest rate that this sweep has given
   std::size_t open_ = 0;         // flows
   std::size_t moves_ = 0;        // of this sweep
   std::vector<uint32_t> found_;  // the group of one resource

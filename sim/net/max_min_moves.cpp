@@ -88,9 +88,13 @@ MaxMin::Asking MaxMin::find_above(uint32_t number, double rate, uint32_t riser) 
 
 // At which those who ask use up the room, together with those who would have more, who are found:
 // at first all who might. Without those who would not, the level is higher, so that there may be
-// more to take out.
+// more to take out. Where there is a group, nobody has more than it has but those who were given it
+// by this sweep, so that mostly nobody needs to be looked at.
 double MaxMin::level_of(uint32_t number, double room, double asked, uint32_t riser) {
   const double least = asked > 0 ? std::max(0.0, room / asked) : level_;
+  above_.clear();
+  const Resource& here = resources_[number];
+  if (here.group > 0 && least >= std::max(here.group_rate, most_given_)) return least;
   Asking above = find_above(number, least, riser);
   if (above_.empty()) return least;
   while (true) {
@@ -127,6 +131,7 @@ void MaxMin::move_group(uint32_t number, double rate) {
   Resource& here = resources_[number];
   const double more = rate - std::exchange(here.group_rate, rate);
   if (here.group == 0 || more == 0) return;
+  most_given_ = std::max(most_given_, rate);
   for (uint32_t place = 0; place < here.group; ++place) {
     const uint32_t flow = members_[number][place].flow;
     rates_[flow].rate = rate;
