@@ -162,6 +162,31 @@ TEST_CASE("max-min: random changes of random networks, against filling from scra
   }
 }
 
+TEST_CASE("max-min: what a group and a new flow use up is not theirs if another one has more") {
+  // x and z are held up elsewhere; y and w share what is left of resource 1.
+  MaxMin network({0.125, 1, 0.5, 10});
+  const std::vector<ResourceUse> x = {{0, 1}, {1, 1}};
+  const std::vector<ResourceUse> y = {{1, 1}};
+  const std::vector<ResourceUse> z = {{1, 1}, {2, 1}, {3, 1}};
+  const std::vector<ResourceUse> v = {{2, 1}};
+  const std::vector<ResourceUse> u = {{3, 1}};
+  network.add(0, x, no_cap);
+  network.add(1, y, no_cap);
+  network.add(2, z, no_cap);
+  network.add(3, v, no_cap);
+  network.add(4, y, no_cap);
+  const auto ignored = [](uint32_t, double) {};
+  network.settle(ignored);
+  REQUIRE(network.rate(1) == 0.3125);
+  // x may have more than y has, and what z could have then is just what y has: but x has to give.
+  network.remove(3);
+  network.remove(4);
+  network.set_capacity(0, 0.375);
+  network.add(5, u, no_cap);
+  network.settle(ignored);
+  for (const uint32_t flow : {0U, 1U, 2U}) CHECK(is_near(network.rate(flow), 1.0 / 3));
+}
+
 TEST_CASE("max-min: thousands of resources at one level, and levels beyond any network's") {
   // All links of 3,000 pairs fill up at once; then one flow leaves each, and the others have all.
   constexpr uint32_t pairs = 3000;

@@ -139,7 +139,11 @@ void MaxMin::look_at(uint32_t number) {
   if (is_above(now, level_)) return come_up_at(number, now);  // rates have been found meanwhile
   const double left = resource.room - resource.asked * resource.group_rate;
   if (resource.group == 0 || (left < 0 && is_much(resource, left))) return lower(number);
-  if (!is_much(resource, left)) return fix_open(number, now);
+  if (!is_much(resource, left)) {
+    // What seems to be used up is not if somebody has more than the group.
+    find_above(number, resource.group_rate, number);
+    return above_.empty() ? fix_open(number, now) : lower(number);
+  }
   if (resource.open == 0 && raise(number)) return;
   above_.clear();
   open_group(number);
