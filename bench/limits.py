@@ -22,7 +22,7 @@ LIMITS = {
     ("replay_bench", "ring_turns/512"): 45,
     ("replay_bench", "ring_shared/512"): 60,
     ("traffic_bench", "poisson/16/50"): 22,
-    ("traffic_bench", "poisson/8/80"): 46,
+    ("traffic_bench", "poisson/8/80"): 38,
     ("packet_bench", "ndp/8"): 45,
     ("packet_bench", "ndp/16"): 330,
     ("step_bench", "closed_form/wfbp"): 0.0065,
