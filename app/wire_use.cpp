@@ -28,9 +28,15 @@ void add_use(Json& json, const WireUse& use) {
 void add_over_time(Json& json, const UseOverTime& use) {
   if (use.parts.empty()) return;
   json["interval_us"] = use.interval.us();
-  for (std::size_t i = 0; i < use.parts.size(); ++i) json["busiest"][i]["over_time"] = use.parts[i];
+  // Lines end with the last interval in which there was anything.
+  const auto whole = [&](std::vector<double> line) {
+    line.resize(static_cast<std::size_t>(use.intervals));
+    return line;
+  };
+  for (std::size_t i = 0; i < use.parts.size(); ++i)
+    json["busiest"][i]["over_time"] = whole(use.parts[i]);
   for (std::size_t i = 0; i < use.waiting_B.size(); ++i)
-    json["queues"][i]["over_time_B"] = use.waiting_B[i];
+    json["queues"][i]["over_time_B"] = whole(use.waiting_B[i]);
 }
 
 int64_t bins_named(const std::string& bins, int64_t links, const std::string& format) {

@@ -20,6 +20,7 @@ void add_use(Json& json, const WireUse& use);
 // be there.
 struct UseOverTime {
   Duration interval;
+  int64_t intervals = 0;
   std::vector<std::vector<double>> parts;      // of each link; empty: nobody asked
   std::vector<std::vector<double>> waiting_B;  // in each of the longest queues of packets
 };

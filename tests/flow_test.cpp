@@ -146,6 +146,9 @@ TEST_CASE("flow: wires that get slow, close and open again") {
   CHECK(end_of(stuck, 1) == us(1004));
   CHECK(stuck.stranded == std::vector<std::size_t>{0});
   CHECK(stuck.until == Time() + us(1004));
+  // What happens later might have given it a way.
+  const WireChange later{Time() + us(3000), ways_at(*wires, "leaf0", "spine0"), 0.25};
+  CHECK(played(racks, flows, {}, {cut, later}).until == Time() + us(3000));
 }
 
 // At one switch, the links of workers are their ports: messages share the same things.

@@ -169,7 +169,7 @@ TEST_CASE("steps: by priority, with as many channels as messages, all go at once
     for (const char* fidelity : {"closed_form", "message"})
       CHECK_THROWS_WITH_AS(messages_of(whole, fidelity),
                            "several channels are not defined for strategies that go by priority; "
-                           "fidelity flow has them",
+                           "fidelities flow and packet have them",
                            InputError);
   }
 }

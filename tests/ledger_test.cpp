@@ -66,6 +66,26 @@ TEST_CASE("ledger: messages in flight together are communication once") {
   check(ledger.close(us(30)).settled(1, Duration::us(38)), {17, 9, 0, 8, 0});
 }
 
+TEST_CASE("ledger: times that overlap are one, in whatever order they come") {
+  BusyTimes times;
+  const auto all = [&] { return times.within(Time(), Time::last()).us(); };
+  times.add(us(10), us(20));
+  times.add(us(40), us(50));
+  CHECK(all() == 20);
+  times.add(us(15), us(45));  // between both
+  CHECK(all() == 40);
+  times.add(us(60), us(70));
+  times.add(us(5), us(8));  // before all
+  CHECK(all() == 53);
+  times.add(us(8), us(10));  // from end to start
+  CHECK(all() == 55);
+  times.add(us(52), us(55));  // between two that it does not meet
+  CHECK(all() == 58);
+  times.add(us(0), us(100));
+  CHECK(all() == 100);
+  CHECK(times.within(us(30), us(50)).us() == 20);
+}
+
 // Where messages go on in the next iteration, computation hides all that does not fit exposed.
 TEST_CASE("ledger: messages of iterations that overlap are exposed as far as there is room") {
   const Account account = with_a_message(false).close(us(30));

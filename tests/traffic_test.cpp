@@ -324,14 +324,25 @@ TEST_CASE("traffic: links in a network that is stuck") {
   const Temporary file(Temporary::Kind::file, text);
   for (const char* transport : {"pfabric", "mlt", "ndp", "dctcp", "ideal"}) {
     CAPTURE(transport);
-    const Ran ran =
-        run_sgdsim({"traffic", file.name(), "-c", "topologies/data/leaf_spine_144.json",
-                    "--fidelity", "packet", "--transport", transport, "--format", "json"});
+    const Ran ran = run_sgdsim({"traffic", file.name(), "-c", "topologies/data/leaf_spine_144.json",
+                                "--fidelity", "packet", "--transport", transport, "--format",
+                                "json", "--bins", "4"});
     REQUIRE(ran.exit_code == 4);
     const Json json = Json::parse(ran.out);
     CHECK(json["flows_ended"] == 1);
     CHECK(json["until_us"] >= json["makespan_us"]);
     REQUIRE_FALSE(json["busiest"].empty());
-    for (const Json& link : json["busiest"]) CHECK(link["utilisation"] <= 1.0 + 1e-12);
+    const double until_us = json["until_us"].get<double>();
+    CHECK(json["interval_us"].get<double>() == doctest::Approx(until_us / 4));
+    constexpr double per_us_B = 12'500;  // 100 Gbit/s
+    for (const Json& link : json["busiest"]) {
+      const double part = link["utilisation"].get<double>();
+      CHECK(part <= 1.0 + 1e-12);
+      CHECK(part == doctest::Approx(link["carried_B"].get<double>() / per_us_B / until_us));
+      const auto over_time = link["over_time"].get<std::vector<double>>();
+      REQUIRE(over_time.size() == 4);
+      CHECK((over_time[0] + over_time[1] + over_time[2] + over_time[3]) / 4 ==
+            doctest::Approx(part).epsilon(1e-3));
+    }
   }
 }

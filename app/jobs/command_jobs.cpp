@@ -71,7 +71,7 @@ UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps,
     Duration end_of_job;
     account(steps[job], again, job, end_of_job);
   }
-  return {interval, watched.take(), watched.take_waiting_B()};
+  return {interval, bins, watched.take(), watched.take_waiting_B()};
 }
 
 void explain(std::ostream& log, const NetworkStuck& stuck) {

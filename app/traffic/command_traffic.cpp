@@ -62,12 +62,13 @@ void watch(Completion& completion, FlowsQuestion question, Resources& wires, int
   for (const LinkUse& link : completion.wires.busiest) question.watched.push_back(link.resource);
   for (const auto& [name, queue] : completion.queues)
     question.watched_queues.push_back(queue.resource);
-  question.interval = Duration::ps((completion.makespan.ps() + bins - 1) / bins);
+  question.interval = Duration::ps(std::max<int64_t>(1, (completion.until.ps() + bins - 1) / bins));
   question.intervals = bins;
   question.resources = &wires;
   question.stopper->restart();
   FlowsPlayed again = play_flows(question);
-  completion.over_time = {question.interval, std::move(again.watched), std::move(again.waiting_B)};
+  completion.over_time = {question.interval, bins, std::move(again.watched),
+                          std::move(again.waiting_B)};
 }
 
 void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {

@@ -98,7 +98,11 @@ void print_packets(std::ostream& out, const Completion& completion) {
 }
 
 void print(std::ostream& out, const Completion& completion) {
-  out << "makespan  " << short_duration(completion.makespan.us(), 6) << "\n\n";
+  out << "makespan  " << short_duration(completion.makespan.us(), 6) << '\n';
+  if (completion.until > completion.makespan)
+    out << "played until " << short_duration(completion.until.us(), 6)
+        << ", the time by which use and means count\n";
+  out << '\n';
   Table table({"", "mean", "p50", "p99", "p99.9", "max"});
   const Spread& time = completion.time_us;
   const Spread& slow = completion.slowdown;

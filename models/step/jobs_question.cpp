@@ -15,7 +15,8 @@ std::string JobsInTime::why_not(const StepQuestion& question, const GradientPlan
     return "costs without messages";
   if (question.cost.servers() != nullptr && compression != nullptr)
     return "compression for parameter servers";
-  if (compression != nullptr && !compression->densities.empty()) return "densities that change";
+  if (compression != nullptr && !compression->densities.empty())
+    return "compressions that have a density";
   for (const PlannedMessage& message : plan.messages)
     if (message.not_before > Duration()) return "messages that wait for a cycle";
   return "";

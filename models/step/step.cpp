@@ -120,7 +120,7 @@ void check_plan(const StepQuestion& question, const GradientPlan& plan) {
   // In time, messages in flight share wires as they come.
   if (question.channels != 1 && (bsp || !is_on_wires(question.fidelity)))
     throw InputError("", std::string("several channels are not defined for ") + who +
-                             (bsp ? "" : "; fidelity flow has them"));
+                             (bsp ? "" : "; fidelities flow and packet have them"));
 }
 
 }  // namespace sgdsim

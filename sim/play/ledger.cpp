@@ -65,11 +65,19 @@ Breakdown Account::settled(int64_t count, Duration total) const {
 
 void BusyTimes::add(Time start, Time end) {
   if (end <= start) return;
-  if (!times_.empty() && start <= times_.back().end) {
-    times_.back().end = std::max(times_.back().end, end);
+  if (times_.empty() || start > times_.back().end) return times_.push_back({start, end});
+  // Mostly it meets the last one; what it meets before that becomes one with it.
+  auto first = times_.end();
+  while (first != times_.begin() && (first - 1)->end >= start) --first;
+  next_ = std::min(next_, static_cast<std::size_t>(first - times_.begin()));
+  auto last = first;
+  while (last != times_.end() && last->start <= end) ++last;
+  if (first == last) {
+    times_.insert(first, {start, end});
     return;
   }
-  times_.push_back({start, end});
+  *first = {std::min(start, first->start), std::max(end, (last - 1)->end)};
+  times_.erase(first + 1, last);
 }
 
 Time BusyTimes::finish(Time now, Duration work, double slowdown) {

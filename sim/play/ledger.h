@@ -53,7 +53,7 @@ struct Account {
   Breakdown settled(int64_t count, Duration total) const;
 };
 
-// Times that come in order of their starts; overlapping ones are merged.
+// Times that come more or less in order; overlapping ones are merged.
 class BusyTimes {
  public:
   void clear() {
