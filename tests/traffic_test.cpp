@@ -341,6 +341,7 @@ TEST_CASE("traffic: links in a network that is stuck") {
       CHECK(part == doctest::Approx(link["carried_B"].get<double>() / per_us_B / until_us));
       const auto over_time = link["over_time"].get<std::vector<double>>();
       REQUIRE(over_time.size() == 4);
+      // A packet that is being sent at the end is carried as a whole.
       CHECK((over_time[0] + over_time[1] + over_time[2] + over_time[3]) / 4 ==
             doctest::Approx(part).epsilon(1e-3));
     }
