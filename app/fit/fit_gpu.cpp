@@ -5,12 +5,12 @@
 #include <array>
 #include <cmath>
 #include <ostream>
-#include <sstream>
 
 #include "app/fit/fit_series.h"
 #include "app/layout/layout_files.h"
 #include "app/table.h"
 #include "sim/core/error.h"
+#include "sim/core/number_list.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -56,8 +56,7 @@ const Series* only(const std::vector<const Series*>& all, const std::string& wha
 // "a, b" of "a, a, b": GPUs of one kind are one device, however many were there.
 std::string kinds_of_devices(const std::string& device) {
   std::vector<std::string> kinds;
-  std::istringstream parts(device);
-  for (std::string part; std::getline(parts >> std::ws, part, ',');)
+  for (const std::string& part : split_list(device))
     if (std::find(kinds.begin(), kinds.end(), part) == kinds.end()) kinds.push_back(part);
   std::string text;
   for (const std::string& kind : kinds) text += (text.empty() ? "" : ", ") + kind;
