@@ -183,6 +183,10 @@ TEST_CASE("steps: with one server, what overlaps takes on wires what it takes on
       {{"synchronization", {{"name", "local_sgd"}, {"steps", 2}}}},
       {{"strategy", {{"name", "p3"}, {"slice", "200 KB"}}}},
       {{"strategy", {{"name", "bytescheduler"}, {"partition", "200 KB"}, {"credit", "500 KB"}}}},
+      {{"strategy", {{"name", "horovod"}, {"cycle", "170 us"}, {"threshold", "500 KB"}}}},
+      {{"strategy", {{"name", "horovod"}, {"cycle", "70 us"}, {"blocking", true}}}},
+      {{"strategy", "horovod"},
+       {"synchronization", {{"name", "pipe_sgd"}, {"communication", "layerwise"}}}},
       {{"strategy", "bsp_lp"}},
       {{"strategy", {{"name", "bsp_lp"}, {"drain", false}, {"form", "lockstep"}}}}};
   for (const int nodes : {2, 3, 5, 8})

@@ -67,7 +67,12 @@ TEST_CASE("jobs: one alone is a step") {
       "mg_wfbp",
       {{"name", "p3"}, {"slice", "9 KB"}},
       {{"name", "bytescheduler"}, {"partition", "20 KB"}, {"credit", "30 KB"}},
-      {{"name", "bsp_lp"}, {"drain", false}}};
+      {{"name", "bsp_lp"}, {"drain", false}},
+      {{"name", "horovod"}, {"cycle", "40 us"}, {"threshold", "30 KB"}},
+      {{"name", "horovod"}, {"cycle", "90 us"}, {"blocking", true}}};
+  const Json sparse = {
+      {"name", "gtopk"},
+      {"density", Json::parse(R"([{"density": 0.3, "iterations": 1}, {"density": 0.1}])")}};
   for (int round = 0; round < rounds(230); ++round)
     for (const char* algorithm : {"ring", "recursive_doubling", "direct", "double_binary_tree"}) {
       const bool has_blocks = std::string(algorithm) == "double_binary_tree";  // thousands
@@ -93,10 +98,12 @@ TEST_CASE("jobs: one alone is a step") {
       if (random.below(3) == 0)
         experiment["workers"]["jitter"] = {{"distribution", "lognormal"}, {"sigma", 0.2}};
       if (random.below(2) == 0) experiment["collective"]["options"]["alpha"] = "wire";
-      const bool in_order = experiment["strategy"].is_string();
+      const bool in_order =
+          experiment["strategy"].is_string() || experiment["strategy"]["name"] == "horovod";
       if (in_order && random.below(3) == 0) experiment["channels"] = 2;
       const bool is_late = !in_order && experiment["strategy"]["name"] != "bsp_lp";
-      if ((in_order || is_late) && random.below(3) == 0) experiment["compression"] = "truncate16";
+      if ((in_order || is_late) && random.below(3) == 0)
+        experiment["compression"] = random.below(2) == 0 ? Json("truncate16") : sparse;
       if (in_order && !experiment.contains("channels") && random.below(3) == 0)
         experiment["synchronization"] = "pipe_sgd";
       if (random.below(4) == 0) experiment["trace"]["load"] = "90 us";
@@ -166,10 +173,15 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
   packets["transport"] = "ndp";
   packets["jobs"][0]["experiment"]["transport"] = "mlt";
   CHECK(refusal_of(packets).ends_with("the transport of all jobs is that of the jobs file"));
-  CHECK(log_of("strategy", "horovod") ==
-        refused + "strategies that plan anew in every iteration\n");
   CHECK(log_of("collective", {{"start_up", "1 us"}, {"per_byte", "1 ns/B"}}) ==
         refused + "costs without messages\n");
+  Json servers = job("0,2");
+  servers["experiment"]["compression"] = "truncate16";
+  servers["experiment"]["collective"] = {{"parameter_server", {{"placement", "co_located"}}}};
+  const Temporary compressed(Temporary::Kind::file, with(Json::array({servers})).dump());
+  const Ran ran = run_sgdsim({"jobs", compressed.name()});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log.ends_with(refused + "compression for parameter servers\n"));
   const std::string dedicated = log_of("collective", {{"parameter_server", {{"servers", 1}}}});
   CHECK(dedicated.find("names the places of its `servers`") != std::string::npos);
 }

@@ -379,9 +379,10 @@ TEST_CASE("packets: the commands") {
     return std::to_string(ran.exit_code) + " " + ran.log;
   };
   const std::string bert = "app/experiments/bert_base_10gbe.json";
-  CHECK(log_of({"run", bert, "--fidelity", "packet", "--set", "strategy=horovod"}) ==
+  CHECK(log_of({"run", bert, "--fidelity", "packet", "--set", "compression=truncate16", "--set",
+                R"(collective={"parameter_server": {"placement": "co_located"}})"}) ==
         "2 sgdsim: app/experiments/bert_base_10gbe.json: fidelity packet is not defined for "
-        "strategies that plan anew in every iteration\n");
+        "compression for parameter servers\n");
   CHECK(log_of({"run", bert, "--transport", "ndp"}) ==
         "2 sgdsim: --transport: has no effect without --fidelity packet\n");
   CHECK(log_of({"plan", bert, "--fidelity", "packet", "--transport", "tcp"})

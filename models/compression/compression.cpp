@@ -7,12 +7,16 @@
 namespace sgdsim {
 
 double density_at(const std::vector<DensityStep>& steps, int iteration) {
-  if (steps.empty()) return 1;
-  for (const DensityStep& step : steps) {
-    if (step.iterations == 0 || iteration < step.iterations) return step.density;
-    iteration -= step.iterations;
+  return steps.empty() ? 1 : steps[density_step_at(steps, iteration)].density;
+}
+
+std::size_t density_step_at(const std::vector<DensityStep>& steps, int iteration) {
+  std::size_t step = 0;
+  for (; step + 1 < steps.size() && steps[step].iterations > 0; ++step) {
+    if (iteration < steps[step].iterations) break;
+    iteration -= steps[step].iterations;
   }
-  return steps.back().density;
+  return step;
 }
 
 Compression read_compression(Object& fields, const CompressionContext& context) {

@@ -54,6 +54,8 @@ struct DensityStep {
   int iterations = 0;
 };
 double density_at(const std::vector<DensityStep>& steps, int iteration);
+// The number of the step that holds; 0 if there is none.
+std::size_t density_step_at(const std::vector<DensityStep>& steps, int iteration);
 
 struct Compression {
   std::string name;

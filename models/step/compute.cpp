@@ -50,4 +50,12 @@ WorkerWork draw_work(const Trace& trace, const std::vector<Duration>& backward_w
   return work;
 }
 
+void raise_ready(const WorkerWork& work, Time start, std::vector<Time>& ready) {
+  for (const Duration forward : work.forward) start += forward;
+  for (std::size_t l = work.backward.size(); l-- > 0;) {
+    start += work.backward[l];
+    ready[l] = std::max(ready[l], start);
+  }
+}
+
 }  // namespace sgdsim

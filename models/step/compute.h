@@ -34,5 +34,7 @@ struct WorkerWork {
 // `fixed`: how much slower the worker always is.
 WorkerWork draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
                      const WorkerModel& workers, double fixed, const Draw& draw);
+// If it starts then, without any interference: raises when gradients are ready to when its are.
+void raise_ready(const WorkerWork& work, Time start, std::vector<Time>& ready);
 
 }  // namespace sgdsim

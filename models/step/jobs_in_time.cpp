@@ -22,11 +22,9 @@ constexpr double most_times = 1 << 28;  // kept, of eight bytes
 // What is the same for all iterations of a job.
 struct JobInPlay {
   const TrainingJob* job = nullptr;
-  std::optional<StepInTime> step;         // unless it has no common iterations
-  std::optional<Exchange> exchange;       // keeps what is sent
-  std::vector<JoinedTransfers> messages;  // of the step
-  ServerPlaces places;                    // where there are parameter servers
-  std::optional<UrgentMessages> urgent;   // if messages go by priority
+  std::optional<StepInTime> step;        // unless it has no common iterations
+  ServerPlaces places;                   // where there are parameter servers
+  std::optional<UrgentMessages> urgent;  // if messages go by priority
   int urgent_iteration = 0;
   std::map<std::pair<int, std::size_t>, int> not_ready;  // workers, by iteration and message
   std::size_t first_worker = 0;                          // among those of all jobs
@@ -68,10 +66,12 @@ class JobsInTime::Player {
 
   IterationTimes times_of(std::size_t job, int iteration) {
     Played& played = played_[job];
-    while (kept(job, iteration).left > 0) go_on();
-    IterationTimes times = std::move(kept(job, iteration).times);
+    const StepInTime& step = *jobs_[job].step;
+    while (!step.is_planned(iteration) || kept(job, iteration).left > 0) go_on();
+    IterationTimes times;
     for (; played.asked_for <= iteration; ++played.asked_for) {
-      kept_ -= times_in(jobs_[job], played.asked_for);
+      times = std::move(played.iterations.front().times);
+      kept_ -= numbers_in(times, step);
       played.iterations.pop_front();
     }
     return times;
@@ -133,13 +133,14 @@ class JobsInTime::Player {
   void prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule);
   void go_on();
   Time next_event();
-  static double times_in(const JobInPlay& job, int iteration) {
-    return 2.0 * job.workers() * static_cast<double>(job.step->messages_in(iteration));
+  static double numbers_in(const IterationTimes& times, const StepInTime& step) {
+    return 2.0 * step.workers() * static_cast<double>(times.size());
   }
   Kept& kept(std::size_t job, int iteration);
   void happen(const Event& event, Time now);
   void hear(const Carrier::Report& report, Time now);
   void advance(std::size_t number, Time now);
+  void go_on_with(std::size_t number, Time now);
   void enter_messages(std::size_t number, Time now);
   void make_ready(WorkerInJob& worker, Time now);
   bool commit_urgent(Time now);
@@ -214,7 +215,7 @@ JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteratio
       times.ends.resize(workers);
     }
     next.left = static_cast<int64_t>(workers * next.times.size());
-    kept_ += times_in(jobs_[job], number);
+    kept_ += numbers_in(next.times, *jobs_[job].step);
     if (kept_ > most_times)
       throw InputError("", "too many iterations, messages and workers of other jobs to keep");
   }
@@ -229,14 +230,16 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
   played_.emplace_back();
   if (const AsynchronousRule* rule = asynchronous_rule(question))
     return prepare_asynchronous(job, *rule);
-  const StepInTime& step = job.step.emplace(question);
-  if (step.goes_by_priority()) job.urgent.emplace(step.plan(), question.channels);
-  job.exchange.emplace(question.cluster->network);
-  for (std::size_t m = 0; question.cost.servers() == nullptr && m < step.messages(); ++m)
-    job.messages.push_back(job.exchange->joined(step.cost_of(m), step.encoded(m)));
+  StepSoFar so_far = training.so_far;
+  if (so_far.iteration == 0) so_far = {0, {training.start}, training.start};
+  StepInTime& step = job.step.emplace(question, so_far);
+  played_.back().asked_for = so_far.iteration;
+  if (step.goes_by_priority()) job.urgent.emplace(step.plan(0), question.channels);
   job.first_worker = workers_.size();
-  for (int i = 0; i < job.workers(); ++i)
-    workers_.push_back({jobs_.size() - 1, i, WorkerInTime(step, i, training.start), {}});
+  for (int i = 0; i < job.workers(); ++i) {
+    const Time start = at(so_far.starts, static_cast<std::size_t>(i));
+    workers_.push_back({jobs_.size() - 1, i, WorkerInTime(step, i, start), {}});
+  }
 }
 
 void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule) {
@@ -276,7 +279,18 @@ void JobsInTime::Player::hear(const Carrier::Report& report, Time now) {
     traffic_.forget(report.message);
 }
 
+// Where all workers of a job have waited for their plan, all of them go on.
 void JobsInTime::Player::advance(std::size_t number, Time now) {
+  go_on_with(number, now);
+  const std::size_t of_job = workers_[number].job;
+  JobInPlay& job = jobs_[of_job];
+  while (job.step->plan_anew()) {
+    kept(of_job, job.step->planned_iteration());  // while it is known how many messages it has
+    for (int i = 0; i < job.workers(); ++i) go_on_with(job.worker(i), now);
+  }
+}
+
+void JobsInTime::Player::go_on_with(std::size_t number, Time now) {
   WorkerInJob& worker = workers_[number];
   const std::deque<MessagesToSend>& sends = worker.way.to_send;
   for (std::size_t more = worker.way.go_on(); more > 0; --more)
@@ -291,8 +305,13 @@ void JobsInTime::Player::enter_messages(std::size_t number, Time now) {
   if (job.urgent) make_ready(worker, now);
   std::deque<MessagesToSend>& sends = job.urgent ? worker.to_enter : worker.way.to_send;
   while (!sends.empty() && worker.under_way < job.step->question().channels) {
+    if (sends.front().ready > now) return;
+    const Time not_before = job.step->not_before(sends.front().iteration, sends.front().first);
+    if (not_before > now) {
+      sends.front().ready = not_before;
+      return agenda_.push(not_before, Event(ready, static_cast<uint32_t>(number)));
+    }
     const MessagesToSend next = sends.front();
-    if (next.ready > now) return;
     sends.pop_front();
     ++worker.under_way;
     enter(job, number, next, now);
@@ -311,7 +330,8 @@ void JobsInTime::Player::make_ready(WorkerInJob& worker, Time now) {
     // All workers have ended all messages of the iterations before.
     assert(job.urgent_iteration == pieces.iteration ||
            (job.urgent->is_empty() && job.urgent->is_network_free()));
-    job.urgent_iteration = pieces.iteration;
+    if (std::exchange(job.urgent_iteration, pieces.iteration) != pieces.iteration)
+      job.urgent.emplace(job.step->plan(pieces.iteration), job.step->question().channels);
     job.urgent->add({now, pieces.first, pieces.last}, 0);
     undecided_.push_back(worker.job);
   }
@@ -356,7 +376,7 @@ void JobsInTime::Player::enter(JobInPlay& job, std::size_t number, const Message
 void JobsInTime::Player::play_message(const CallOfJob& what, uint32_t number, int worker,
                                       Time now) {
   const StepInTime& step = *jobs_[what.job].step;
-  const Duration first = step.encoded(what.message).local;
+  const Duration first = step.encoded(what.iteration, what.message).local;
   if (step.question().cost.servers() != nullptr)
     pushes_.enter(number, worker, first, now);
   else
@@ -367,13 +387,13 @@ void JobsInTime::Player::play_message(const CallOfJob& what, uint32_t number, in
 uint32_t JobsInTime::Player::begin_message(const CallOfJob& what) {
   const JobInPlay& job = jobs_[what.job];
   const ParameterServers* servers = job.job->question->cost.servers();
-  const Freight freight = job.step->freight_of(what.message);
+  const Freight freight = job.step->freight_of(what.iteration, what.message);
   uint32_t number = 0;
   if (servers != nullptr) {
-    const Transfer& transfer = job.step->encoded(what.message).transfers[0];
+    const Transfer& transfer = job.step->encoded(what.iteration, what.message).transfers[0];
     number = pushes_.add(*servers, job.places, transfer.size, transfer.part, freight.depth);
   } else {
-    const JoinedTransfers& sent = job.messages[what.message];
+    const JoinedTransfers& sent = job.step->sent(what.iteration, what.message);
     number = calls_.add(*sent.program, *sent.network, &job.job->places, freight);
   }
   std::vector<CallOfJob>& list = servers != nullptr ? by_push_ : by_number_;

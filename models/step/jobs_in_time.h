@@ -17,8 +17,7 @@
 #include <vector>
 
 #include "models/step/asynchronous_workers.h"
-#include "models/step/exchange.h"
-#include "models/step/step.h"
+#include "models/step/step_in_time.h"
 #include "sim/play/traffic_in_time.h"
 
 namespace sgdsim {
@@ -29,6 +28,7 @@ struct TrainingJob {
   std::vector<int> places;
   Time start;
   std::vector<int> server_places = {};  // of dedicated parameter servers
+  StepSoFar so_far = {};                // if that is something, the job starts at 0
 };
 
 struct JobsQuestion {
@@ -54,7 +54,7 @@ struct NetworkStuck : std::runtime_error {
 
 class JobsInTime {
  public:
-  // InputError for what cannot be played together: why_not().
+  // InputError for what cannot be played together.
   explicit JobsInTime(const JobsQuestion& question);
   JobsInTime(const JobsInTime&) = delete;
   JobsInTime& operator=(const JobsInTime&) = delete;
@@ -70,9 +70,6 @@ class JobsInTime {
   Time end() const;                                     // of the last message so far
   std::shared_ptr<const PacketReport> packets() const;  // so far; null if there are none
 
-  // Why a step with common iterations cannot be played like that; empty if it can.
-  static std::string why_not(const StepQuestion& question, const GradientPlan& plan);
-
  private:
   class Player;
   std::unique_ptr<Player> player_;
@@ -82,6 +79,6 @@ class JobsInTime {
 ServerPlaces places_of(const TrainingJob& job);
 
 // The step has the wires of its question to itself.
-JobsQuestion alone_on_wires(const StepQuestion& question);
+JobsQuestion alone_on_wires(const StepQuestion& question, const StepSoFar& so_far = {});
 
 }  // namespace sgdsim

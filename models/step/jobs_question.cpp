@@ -1,26 +1,10 @@
-// What can be played on shared wires, and a step that has them to itself.
+// Where the workers and servers of a job are, and a step that has its wires to itself.
 #include <numeric>
 
 #include "models/step/jobs_in_time.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
-
-std::string JobsInTime::why_not(const StepQuestion& question, const GradientPlan& plan) {
-  const Compression* compression = question.cost.compression();
-  if (question.strategy->replans && pipeline_rule(question) == nullptr)
-    return "strategies that plan anew in every iteration";
-  if (question.interference != 1) return "interference";
-  if (!question.cost.is_algorithm() && question.cost.servers() == nullptr)
-    return "costs without messages";
-  if (question.cost.servers() != nullptr && compression != nullptr)
-    return "compression for parameter servers";
-  if (compression != nullptr && !compression->densities.empty())
-    return "compressions that have a density";
-  for (const PlannedMessage& message : plan.messages)
-    if (message.not_before > Duration()) return "messages that wait for a cycle";
-  return "";
-}
 
 ServerPlaces places_of(const TrainingJob& job) {
   const ParameterServers* servers = job.question->cost.servers();
@@ -36,8 +20,8 @@ ServerPlaces places_of(const TrainingJob& job) {
   return places;
 }
 
-JobsQuestion alone_on_wires(const StepQuestion& question) {
-  TrainingJob job{&question, {}, Time()};
+JobsQuestion alone_on_wires(const StepQuestion& question, const StepSoFar& so_far) {
+  TrainingJob job{&question, {}, Time(), {}, so_far};
   job.places.resize(static_cast<std::size_t>(question.cluster->network.workers()));
   std::iota(job.places.begin(), job.places.end(), 0);
   const Cluster& cluster = question.with_servers ? *question.with_servers : *question.cluster;

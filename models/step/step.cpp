@@ -28,6 +28,9 @@ std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
     throw InputError("", "fidelity " + fidelity + " plays messages: no costs without messages");
   if (question.interference != 1)
     throw InputError("", "interference is not defined at fidelity " + fidelity);
+  if (has_servers && question.cost.compression() != nullptr)
+    throw InputError(
+        "", "fidelity " + fidelity + " is not defined for compression for parameter servers");
   return wires_of(question.with_servers ? *question.with_servers : *question.cluster,
                   has_servers ? CollectiveOptions() : question.cost.job().options, question.seed);
 }
@@ -99,6 +102,14 @@ GradientPlan profiled_plan(const StepQuestion& question, const MessageCost& cost
   plan.messages = all_in_one(*question.trace);
   plan.after_backward = true;
   return plan;
+}
+
+std::vector<Encoded> encoded_messages(const GradientPlan& plan, const MessageCost& cost) {
+  std::vector<Encoded> encoded;
+  encoded.reserve(plan.messages.size());
+  for (const PlannedMessage& message : plan.messages)
+    encoded.push_back(cost.encoded(message.group()));
+  return encoded;
 }
 
 void check_plan(const StepQuestion& question, const GradientPlan& plan) {

@@ -52,9 +52,16 @@ StepResult simulate_step(const StepQuestion& question);
 // sums, or nobody does.
 const PipelineRule* pipeline_rule(const StepQuestion& question);
 
+// Whether its strategy plans before every iteration; where iterations overlap none does.
+inline bool plans_anew(const StepQuestion& question) {
+  return question.strategy->replans && pipeline_rule(question) == nullptr;
+}
+
 // The plan where gradients are ready as in the trace.
 GradientPlan profiled_plan(const StepQuestion& question, const MessageCost& cost);
 // InputError where the plan asks for what the question does not allow.
 void check_plan(const StepQuestion& question, const GradientPlan& plan);
+// What its messages are made into.
+std::vector<Encoded> encoded_messages(const GradientPlan& plan, const MessageCost& cost);
 
 }  // namespace sgdsim

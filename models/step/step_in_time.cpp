@@ -2,79 +2,155 @@
 #include "models/step/step_in_time.h"
 
 #include <algorithm>
+#include <cassert>
+#include <string>
+#include <utility>
 
-#include "models/step/jobs_in_time.h"
-#include "models/step/step_now.h"
 #include "sim/core/error.h"
 #include "sim/core/scaled.h"
 
 namespace sgdsim {
 
-StepInTime::StepInTime(const StepQuestion& question)
+namespace {
+
+void check(const StepQuestion& question) {
+  const bool has_servers = question.cost.servers() != nullptr;
+  std::string what;
+  if (question.interference != 1) what = "interference";
+  if (!question.cost.is_algorithm() && !has_servers) what = "costs without messages";
+  if (has_servers && question.cost.compression() != nullptr)
+    what = "compression for parameter servers";
+  if (!what.empty()) throw InputError("", "jobs that share a network are played without " + what);
+}
+
+}  // namespace
+
+StepInTime::StepInTime(const StepQuestion& question, const StepSoFar& so_far)
     : question_(&question),
       pipeline_(pipeline_rule(question)),
-      plan_(profiled_plan(question, question.cost)),
+      first_iteration_(so_far.iteration),
       traced_(backward_work(*question.trace)),
       shares_(gradient_shares(*question.trace)),
-      fixed_(fixed_factors(question.workers, workers())) {
-  check_plan(question, plan_);
-  if (const std::string why = JobsInTime::why_not(question, plan_); !why.empty())
-    throw InputError("", "jobs that share a network are played without " + why);
-  for (const PlannedMessage& message : plan_.messages)
-    encoded_.push_back(question.cost.encoded(message.group()));
-  const std::vector<Layer>& layers = question.trace->layers;
-  for (std::size_t l = 0; plan_.bsp_broadcasts && l < layers.size(); ++l) {
-    const int layer = static_cast<int>(l);
-    encoded_.push_back(question.broadcast.encoded({layers[l].gradient, layer, layer}));
+      fixed_(fixed_factors(question.workers, workers())),
+      exchange_(question.cluster->network) {
+  check(question);
+  if (const Compression* compression = question.cost.compression())
+    for (std::size_t i = 1; i < compression->densities.size(); ++i)
+      other_costs_.push_back(question.cost.at_density(compression->densities[i].density));
+  if (plans_anew(question)) {
+    replanner_.emplace(question, so_far.wakes);
+    planned_iteration_ = first_iteration_ - 1;
+    has_cycles_ = true;
+    take({}, question.cost, planned_.emplace_back());
+    return;
   }
-  make(exchanging_, pipeline_ != nullptr ? pipeline_->synchronous : 0, true);
-  make(first_, -1, true);
-  make(alone_, 0, false);
+  for (std::size_t i = 0; i <= other_costs_.size(); ++i) {
+    GradientPlan plan = profiled_plan(question, cost_at(i));
+    check_plan(question, plan);
+    take(std::move(plan), cost_at(i), planned_.emplace_back());
+  }
 }
 
-const MessageCost& StepInTime::cost_of(std::size_t message) const {
-  if (message >= plan_.messages.size()) return question_->broadcast;
-  return plan_.bsp_broadcasts ? question_->reduce : question_->cost;
+// What its messages are made into, and when they go.
+void StepInTime::take(GradientPlan plan, const MessageCost& cost, Planned& planned) {
+  planned.plan = std::move(plan);
+  planned.encoded = encoded_messages(planned.plan, cost);
+  const bool broadcasts = planned.plan.bsp_broadcasts;
+  const bool has_programs = cost.servers() == nullptr;
+  planned.sent.clear();
+  for (const Encoded& sums : planned.encoded)
+    if (has_programs)
+      planned.sent.push_back(exchange_.joined(broadcasts ? question_->reduce : cost, sums));
+  const std::vector<Layer>& layers = question_->trace->layers;
+  for (std::size_t l = 0; broadcasts && l < layers.size(); ++l) {
+    const int layer = static_cast<int>(l);
+    planned.encoded.push_back(question_->broadcast.encoded({layers[l].gradient, layer, layer}));
+    if (has_programs)
+      planned.sent.push_back(exchange_.joined(question_->broadcast, planned.encoded.back()));
+  }
+  for (const PlannedMessage& message : planned.plan.messages)
+    has_cycles_ = has_cycles_ || message.not_before > Duration();
+  make(planned, planned.exchanging, pipeline_ != nullptr ? pipeline_->synchronous : 0, true);
+  if (pipeline_ == nullptr) return;
+  make(planned, planned.first, -1, true);
+  make(planned, planned.alone, 0, false);
 }
 
-Freight StepInTime::freight_of(std::size_t message) const {
-  const std::size_t sums = plan_.messages.size();
+void StepInTime::begins(int iteration, const WorkerWork& work, Time start) {
+  if (replanner_) replanner_->begins(work, start);
+  if (!has_cycles_) return;
+  const auto place = static_cast<std::size_t>(iteration);
+  if (place >= origins_.size()) origins_.resize(place + 1, Time::last());
+  origins_[place] = std::min(origins_[place], start);
+}
+
+// All workers have ended the messages of the iteration before. What they have done of this one is
+// the same for all plans: it has begun.
+bool StepInTime::plan_anew() {
+  if (!replanner_ || replanner_->begun() < workers()) return false;
+  const MessageCost& cost = cost_at(density_step(++planned_iteration_));
+  GradientPlan plan = replanner_->plan(cost);
+  assert(plan.order == Order::first_ready && plan.gate == Gate::all && plan.bsp == BspForm::none);
+  take(std::move(plan), cost, planned_.front());
+  return true;
+}
+
+std::size_t StepInTime::density_step(int iteration) const {
+  if (other_costs_.empty()) return 0;
+  return density_step_at(question_->cost.compression()->densities,
+                         std::max(0, iteration - question_->warm_up));
+}
+
+Freight StepInTime::freight_of(int iteration, std::size_t message) const {
+  const std::vector<PlannedMessage>& sums = planned(iteration).plan.messages;
   const bool is_parameters =
-      message >= sums || (pipeline_ != nullptr && pipeline_->averages_parameters);
-  const double layer =
-      message < sums ? plan_.messages[message].first_layer : static_cast<double>(message - sums);
+      message >= sums.size() || (pipeline_ != nullptr && pipeline_->averages_parameters);
+  const double layer = message < sums.size() ? sums[message].first_layer
+                                             : static_cast<double>(message - sums.size());
   return {.depth = layer / static_cast<double>(question_->trace->layers.size()),
           .cargo = is_parameters ? Cargo::parameters : Cargo::gradients};
 }
 
-const StepInTime::Graph& StepInTime::graph_of(int iteration) const {
-  if (!exchanges(iteration)) return alone_;
-  return pipeline_ != nullptr && iteration + 1 < pipeline_->synchronous ? first_ : exchanging_;
+Time StepInTime::not_before(int iteration, std::size_t message) const {
+  if (!has_cycles_) return {};
+  return origins_[static_cast<std::size_t>(iteration)] +
+         planned(iteration).plan.messages[message].not_before;
 }
 
-void StepInTime::make(Graph& graph, int iteration, bool sends) const {
+const StepInTime::Graph& StepInTime::graph_of(int iteration) const {
+  const Planned& it = planned(iteration);
+  if (!exchanges(iteration)) return it.alone;
+  return pipeline_ != nullptr && iteration + 1 < pipeline_->synchronous ? it.first : it.exchanging;
+}
+
+void StepInTime::make(const Planned& planned, Graph& graph, int iteration, bool sends) const {
   make_step_graph({.trace = question_->trace,
-                   .plan = &plan_,
+                   .plan = &planned.plan,
                    .pipeline = pipeline_,
                    .iteration = iteration,
                    .exchanges = sends,
                    .compressed = question_->cost.compression() != nullptr,
                    .together = true},
                   graph.step);
-  graph.actions.resize(messages());
+  graph.actions.resize(planned.encoded.size());
   const std::span<const Action> actions = graph.step.graph.actions();
   for (uint32_t number = 0; number < actions.size(); ++number) {
     const Action& action = actions[number];
     if (action.stream != network_stream) continue;
-    const std::size_t first = first_message(action);
+    const std::size_t first = first_message(planned.plan, action);
     for (int i = action.first; i <= action.last; ++i)
       graph.actions[first + static_cast<std::size_t>(i - action.first)] = number;
   }
 }
 
-WorkerInTime::WorkerInTime(const StepInTime& step, int number, Time start)
-    : step_(&step), number_(number), computed_(start), loaded_(start), sent_(start) {
-  waits_.resize(step.exchanging_.step.graph.places());
+WorkerInTime::WorkerInTime(StepInTime& step, int number, Time start)
+    : step_(&step),
+      number_(number),
+      iteration_(step.first_iteration()),
+      computed_(start),
+      loaded_(start),
+      sent_(start) {
+  waits_.resize(step.graph_of(iteration_).step.graph.places());
   start_iteration();
 }
 
@@ -114,8 +190,9 @@ void WorkerInTime::change_waits(uint32_t action, int iteration, const Change& ch
     change(waits_[release->to.place(static_cast<uint32_t>(iteration) + release->ahead)]);
 }
 
-// False if it has to wait for messages.
+// False if it has to wait: for messages, or for its plan.
 bool WorkerInTime::play(const Action& action) {
+  if (next_ > graph_->step.begin && !step_->is_planned(iteration_)) return false;
   const std::span<const WorkGraph::Waits> all = graph_->step.graph.waits();
   Wait* wait = nullptr;
   if (next_wait_ < all.size() && all[next_wait_].action == next_)
@@ -136,12 +213,13 @@ bool WorkerInTime::play(const Action& action) {
   }
   Time& stream = action.stream == loader_stream ? loaded_ : computed_;
   stream = std::max(stream, ready) + work_of(action);
+  if (action.activity == Activity::begin) step_->begins(iteration_, work_, stream);
   change_waits(next_, iteration_, [&](Wait& it) { it.until = std::max(it.until, stream); });
   return true;
 }
 
 void WorkerInTime::send(const Action& action, Time ready) {
-  const std::size_t first = step_->first_message(action);
+  const std::size_t first = StepInTime::first_message(step_->plan(iteration_), action);
   const int count = action.last - action.first + 1;
   to_send.push_back({first, first + static_cast<std::size_t>(count) - 1, iteration_, ready});
   under_way_ += count;
@@ -159,13 +237,15 @@ void WorkerInTime::end(std::size_t message, int iteration, Time now) {
 
 Duration WorkerInTime::decompress() const {
   Duration sum;
-  for (const Encoded& encoded : step_->encoded_) sum += scaled(encoded.decompress, work_.factor);
+  for (const Encoded& encoded : step_->planned(iteration_).encoded)
+    sum += scaled(encoded.decompress, work_.factor);
   return sum;
 }
 
 Duration WorkerInTime::work_of(const Action& action) const {
   const Trace& trace = *step_->question_->trace;
-  const bool is_late = step_->plan_.gate == Gate::per_layer;
+  const StepInTime::Planned& planned = step_->planned(iteration_);
+  const bool is_late = planned.plan.gate == Gate::per_layer;
   const auto first = static_cast<std::size_t>(action.first);
   Duration length;
   switch (action.activity) {
@@ -178,7 +258,7 @@ Duration WorkerInTime::work_of(const Action& action) const {
         length += work_.backward[static_cast<std::size_t>(l)];
       return length;
     case Activity::compress:
-      return scaled(step_->encoded_[first].compress, work_.factor);
+      return scaled(planned.encoded[first].compress, work_.factor);
     case Activity::decompress:
       return is_late ? scaled(left_decompress_, step_->shares_[first]) : decompress();
     case Activity::update:

@@ -7,35 +7,66 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
-#include "models/step/compute.h"
-#include "models/step/step.h"
+#include "models/step/exchange.h"
+#include "models/step/replanner.h"
 #include "models/step/step_graph.h"
 #include "sim/net/resources.h"
 
 namespace sgdsim {
 
+// Up to where a step has been played by somebody else; nothing of it is on the network.
+struct StepSoFar {
+  int iteration = 0;   // the first that has not been
+  Clocks starts = {};  // of it, on every worker; none: all start with the job
+  Time wakes = {};     // see PlanInput
+};
+
 class StepInTime {
  public:
-  // InputError for what JobsInTime::why_not() names.
-  explicit StepInTime(const StepQuestion& question);
+  // InputError for what is not played on shared wires.
+  StepInTime(const StepQuestion& question, const StepSoFar& so_far);
 
   const StepQuestion& question() const { return *question_; }
-  const GradientPlan& plan() const { return plan_; }
   int workers() const { return question_->cluster->network.workers(); }
   int iterations() const { return question_->warm_up + question_->iterations; }
+  int first_iteration() const { return first_iteration_; }
 
-  // The messages of the plan, and behind them the parameters of each layer if they are broadcast.
-  std::size_t messages() const { return encoded_.size(); }
-  // In an iteration: none if gradients stay where they are.
-  std::size_t messages_in(int iteration) const { return exchanges(iteration) ? messages() : 0; }
-  const Encoded& encoded(std::size_t message) const { return encoded_[message]; }
-  const MessageCost& cost_of(std::size_t message) const;
-  Freight freight_of(std::size_t message) const;
-  bool goes_by_priority() const { return plan_.order == Order::priority; }
+  // A strategy that plans anew does so when all workers have begun the iteration; until then they
+  // wait, which costs them nothing, since no message can be ready before.
+  bool is_planned(int iteration) const { return !replanner_ || iteration <= planned_iteration_; }
+  void begins(int iteration, const WorkerWork& work, Time start);  // on one more worker
+  // False if no plan is due.
+  bool plan_anew();
+  int planned_iteration() const { return planned_iteration_; }
+
+  // Of an iteration that is planned.
+  const GradientPlan& plan(int iteration) const { return planned(iteration).plan; }
+  // The messages of the plan, and behind them the parameters of each layer if they are broadcast;
+  // none if gradients stay where they are.
+  std::size_t messages_in(int iteration) const {
+    return exchanges(iteration) ? planned(iteration).encoded.size() : 0;
+  }
+  const Encoded& encoded(int iteration, std::size_t message) const {
+    return planned(iteration).encoded[message];
+  }
+  // If it is a collective.
+  const JoinedTransfers& sent(int iteration, std::size_t message) const {
+    return planned(iteration).sent[message];
+  }
+  Freight freight_of(int iteration, std::size_t message) const;
+  // Before then a message does not go, even if it is ready. To be asked once it is ready somewhere:
+  // no worker begins the iteration later and yet first.
+  Time not_before(int iteration, std::size_t message) const;
+
+  bool goes_by_priority() const { return planned_.front().plan.order == Order::priority; }
   // A collective starts when all workers are there, and ends for all at once.
-  bool drains() const { return plan_.bsp != BspForm::none && plan_.bsp_drains; }
+  bool drains() const {
+    const GradientPlan& plan = planned_.front().plan;
+    return plan.bsp != BspForm::none && plan.bsp_drains;
+  }
 
  private:
   friend class WorkerInTime;
@@ -43,27 +74,46 @@ class StepInTime {
     StepGraph step;
     std::vector<uint32_t> actions;  // that send each message
   };
+  struct Planned {
+    GradientPlan plan;
+    std::vector<Encoded> encoded;
+    std::vector<JoinedTransfers> sent;
+    Graph exchanging;
+    Graph first;  // of iterations that are still played in step
+    Graph alone;  // without messages
+  };
   bool exchanges(int iteration) const {
     return pipeline_ == nullptr || (iteration + 1) % pipeline_->every == 0;
   }
+  std::size_t density_step(int iteration) const;
+  const MessageCost& cost_at(std::size_t density_step) const {
+    return density_step == 0 ? question_->cost : other_costs_[density_step - 1];
+  }
+  const Planned& planned(int iteration) const {
+    return planned_[replanner_ ? 0 : density_step(iteration)];
+  }
   const Graph& graph_of(int iteration) const;
-  void make(Graph& graph, int iteration, bool sends) const;
+  void take(GradientPlan plan, const MessageCost& cost, Planned& planned);
+  void make(const Planned& planned, Graph& graph, int iteration, bool sends) const;
   // The first message of an action that sends some.
-  std::size_t first_message(const Action& action) const {
+  static std::size_t first_message(const GradientPlan& plan, const Action& action) {
     const auto first = static_cast<std::size_t>(action.first);
-    return action.activity == Activity::broadcast ? plan_.messages.size() + first : first;
+    return action.activity == Activity::broadcast ? plan.messages.size() + first : first;
   }
 
   const StepQuestion* question_;
   const PipelineRule* pipeline_ = nullptr;
-  GradientPlan plan_;
-  std::vector<Encoded> encoded_;
-  std::vector<Duration> traced_;  // of the backward pass
-  std::vector<double> shares_;    // of an update layer by layer
-  std::vector<double> fixed_;     // factors of the workers
-  Graph exchanging_;
-  Graph first_;  // of iterations that are still played in step
-  Graph alone_;  // without messages
+  int first_iteration_ = 0;
+  std::vector<Duration> traced_;         // of the backward pass
+  std::vector<double> shares_;           // of an update layer by layer
+  std::vector<double> fixed_;            // factors of the workers
+  Exchange exchange_;                    // keeps what is sent
+  std::deque<MessageCost> other_costs_;  // at the second density, and so on
+  std::deque<Planned> planned_;          // at each density; or of one iteration, if there is a
+  std::optional<Replanner> replanner_;   // strategy that plans anew
+  int planned_iteration_ = 0;            // which one
+  bool has_cycles_ = false;              // messages wait for a cycle
+  std::vector<Time> origins_;            // if so: when the first worker began each iteration
 };
 
 // Messages that get ready together: the pieces of a layer, or one.
@@ -76,7 +126,7 @@ struct MessagesToSend {
 
 class WorkerInTime {
  public:
-  WorkerInTime(const StepInTime& step, int number, Time start);
+  WorkerInTime(StepInTime& step, int number, Time start);
 
   // Goes on as far as it can; returns how many entries `to_send` has more.
   std::size_t go_on();
@@ -97,10 +147,10 @@ class WorkerInTime {
   Duration decompress() const;
   void start_iteration();
 
-  const StepInTime* step_;
+  StepInTime* step_;
   const StepInTime::Graph* graph_ = nullptr;
   int number_;
-  int iteration_ = 0;
+  int iteration_;
   uint32_t next_ = 0;          // action
   std::size_t next_wait_ = 0;  // of the graph's
   WorkerWork work_;

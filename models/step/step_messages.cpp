@@ -3,6 +3,7 @@
 #include "models/step/step_messages.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <type_traits>
 
@@ -88,6 +89,14 @@ bool StepMessages<Clock>::are_apart() {
     all = all && player_.is_apart(cost, encoded, in_step);
   });
   return all;
+}
+
+template <class Clock>
+bool StepMessages<Clock>::are_apart(const MessageCost& cost, const std::vector<Encoded>& sums) {
+  const bool in_step = step_.question.workers.all_alike();
+  return std::all_of(sums.begin(), sums.end(), [&](const Encoded& encoded) {
+    return player_.is_apart(cost, encoded, in_step);
+  });
 }
 
 template <class Clock>
@@ -295,6 +304,7 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
     std::size_t message = 0;
     Time starts;
   };
+  assert(played.size() == step_.encoded.size() || one_for_all);  // the same plan
   std::vector<Going> order;
   for (std::size_t i = 0; i < pieces_.size(); ++i)
     for (std::size_t m = pieces_[i].first; m <= pieces_[i].last; ++m)

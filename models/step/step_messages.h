@@ -34,6 +34,7 @@ class StepMessages {
 
   // Whether messages take what each takes alone: none shares a wire with another one.
   bool are_apart();
+  bool are_apart(const MessageCost& cost, const std::vector<Encoded>& sums);
   // How busy wires are, by the last plan.
   std::vector<double> carried_in_step();  // by each wire
 

@@ -2,6 +2,7 @@
 #include "models/step/step_player.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/core/error.h"
 
@@ -12,7 +13,8 @@ StepPlayer<Clock>::StepPlayer(const StepQuestion& question, const PipelineRule* 
     : question_(question),
       step_{.question = question, .pipeline = pipeline, .cost = &question.cost},
       workers_(step_),
-      messages_(step_, workers_) {
+      messages_(step_, workers_),
+      replanner_(question, Time()) {
   step_.played = question.played;
   workers_.fit(starts_);
   if (!question.wants_reason) return;
@@ -125,7 +127,7 @@ void StepPlayer<Clock>::begin_iteration(int iteration, int measured) {
   exchanges_ = pipeline == nullptr || (iteration + 1) % pipeline->every == 0;
   workers_.draw_work();
   const bool other_density = choose_density(measured);
-  if (!is_planned_ || other_density || replans()) {
+  if (!is_planned_ || other_density || plans_anew(question_)) {
     take(plan());
     make_graph();
   } else if (pipeline != nullptr && (pipeline->every > 1 || iteration <= pipeline->synchronous)) {
@@ -145,13 +147,12 @@ bool StepPlayer<Clock>::choose_density(int measured) {
 
 template <class Clock>
 GradientPlan StepPlayer<Clock>::plan() {
-  const bool as_played = replans() || step_.is_steady(one_for_all);
-  GradientPlan plan = as_played
-                          ? question_.strategy->plan(
-                                {*question_.trace, *step_.cost, workers_.ready_as_played(starts_),
-                                 replans() ? wakes_ - step_.origin : Duration()})
-                          : profiled_plan(question_, *step_.cost);
-  wakes_ = step_.origin + plan.wakes;
+  if (plans_anew(question_) || step_.is_steady(one_for_all)) {
+    wakes_ = replanner_.wakes();
+    workers_.begin(starts_, replanner_);
+    return replanner_.plan(*step_.cost);
+  }
+  GradientPlan plan = profiled_plan(question_, *step_.cost);
   check_plan(question_, plan);
   return plan;
 }
@@ -159,8 +160,8 @@ GradientPlan StepPlayer<Clock>::plan() {
 // What its messages are made into, and what they cost.
 template <class Clock>
 void StepPlayer<Clock>::take(GradientPlan plan) {
+  const bool is_first = !std::exchange(is_planned_, true);
   step_.plan = std::move(plan);
-  is_planned_ = true;
   if (causes_) causes_->forget();
   step_.is_plain = !step_.is_late() && step_.plan.bsp == BspForm::none && step_.pipeline == nullptr;
   const std::vector<PlannedMessage>& messages = step_.plan.messages;
@@ -168,50 +169,44 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
     step_.prices.set(step_.plan.bsp_broadcasts ? question_.reduce : *step_.cost, messages,
                      workers_.slowest());
   } else {
-    step_.encoded.clear();
-    step_.encoded.reserve(messages.size());
-    for (const PlannedMessage& message : messages)
-      step_.encoded.push_back(step_.cost->encoded(message.group()));
+    step_.encoded = encoded_messages(step_.plan, *step_.cost);
   }
   const bool in_turn = step_.plan.bsp != BspForm::none;
-  step_.together = !in_turn && (step_.plan.order == Order::priority || question_.channels > 1 ||
-                                question_.played);
+  step_.together =
+      !in_turn && (step_.plan.order == Order::priority || question_.channels > 1 || step_.played);
   messages_.take_plan();
-  if (question_.played) return;
-  if (question_.wires == nullptr) return;
+  if (step_.played || question_.wires == nullptr) return;
+  if (!is_first && !plans_anew(question_)) return;
   // A collective that drains is alone.
   const bool is_known = !question_.carrier && question_.cost.servers() == nullptr &&
                         !(question_.channels > 1 && step_.plan.order == Order::priority);
-  if (is_known && ((in_turn && step_.plan.bsp_drains) || messages_.are_apart())) return;
+  if (is_known && ((in_turn && step_.plan.bsp_drains) || are_apart())) return;
   meet_on_wires();
 }
 
-// Messages meet on wires: those of a worker one after the other, but not those of several workers.
+// Whether messages take what each takes alone, whatever the density.
+template <class Clock>
+bool StepPlayer<Clock>::are_apart() {
+  if (!messages_.are_apart()) return false;
+  const Compression* compression = question_.cost.compression();
+  if (compression == nullptr || plans_anew(question_)) return true;
+  for (std::size_t i = 1; i < compression->densities.size(); ++i) {
+    const MessageCost cost = question_.cost.at_density(compression->densities[i].density);
+    if (!messages_.are_apart(cost, encoded_messages(profiled_plan(question_, cost), cost)))
+      return false;
+  }
+  return true;
+}
+
+// From now on messages are played as they meet on wires.
 template <class Clock>
 void StepPlayer<Clock>::meet_on_wires() {
-  const bool in_turn = step_.plan.bsp != BspForm::none;
-  const std::string why_not = JobsInTime::why_not(question_, step_.plan);
-  const bool goes_by_priority = step_.plan.order == Order::priority;
-  if (!why_not.empty() && (question_.carrier || question_.cost.servers() != nullptr))
-    throw InputError("", "fidelity " + std::string(name_of(question_.fidelity)) +
-                             " is not defined for " + why_not);
-  if (!why_not.empty() && goes_by_priority && question_.channels > 1)
-    throw InputError(
-        "", "several channels of a strategy that goes by priority are not defined for " + why_not);
-  if (why_not.empty()) {
-    in_time_ = std::make_unique<JobsInTime>(alone_on_wires(question_));
+  if constexpr (!one_for_all) {
+    in_time_ =
+        std::make_unique<JobsInTime>(alone_on_wires(question_, {step_.iteration, starts_, wakes_}));
     step_.played = [this](int iteration) { return in_time_->times_of(0, iteration); };
-    step_.together = !in_turn;
-    return;
+    step_.together = step_.plan.bsp == BspForm::none;
   }
-  const bool reach_further =
-      goes_by_priority || in_turn || step_.pipeline != nullptr || step_.is_late();
-  step_.together = step_.together || !reach_further;
-  if (!reach_further || !result_.warnings.empty()) return;
-  result_.warnings.emplace_back(
-      "messages share wires within a collective, but not with those of the next one that workers "
-      "ahead of others send: they go by priority, in turn with computation, or reach into other "
-      "iterations");
 }
 
 template <class Clock>

@@ -45,9 +45,9 @@ class StepPlayer {
   void find_reason();
   void add_part(const CriticalPart& part, bool is_message, std::size_t& stretch);
   bool choose_density(int measured);
-  bool replans() const { return question_.strategy->replans && step_.pipeline == nullptr; }
   GradientPlan plan();
   void take(GradientPlan plan);
+  bool are_apart();
   void meet_on_wires();
   void make_graph();
 
@@ -66,8 +66,9 @@ class StepPlayer {
   Clock starts_{};         // of the iteration
   Time last_end_;          // of the iteration before, on the last worker
   bool exchanges_ = true;  // this iteration sends gradients
-  Time wakes_;             // see PlanInput
-  Sparsity sparsity_;      // of messages that only have a price
+  Replanner replanner_;
+  Time wakes_;         // of it, before the last plan
+  Sparsity sparsity_;  // of messages that only have a price
   double staleness_ = 0;
   double staleness_max_ = 0;
   StepResult result_;

@@ -30,18 +30,8 @@ void StepWorkers<Clock>::draw_work() {
 }
 
 template <class Clock>
-std::vector<Duration> StepWorkers<Clock>::ready_as_played(const Clock& starts) const {
-  std::vector<Duration> ready(traced_.size());
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    const WorkerWork& work = work_of(i);
-    Duration now = at(starts, i) - step_.origin;
-    for (const Duration forward : work.forward) now += forward;
-    for (std::size_t l = traced_.size(); l-- > 0;) {
-      now += work.backward[l];
-      ready[l] = std::max(ready[l], now);
-    }
-  }
-  return ready;
+void StepWorkers<Clock>::begin(const Clock& starts, Replanner& replanner) const {
+  for (std::size_t i = 0; i < states_.size(); ++i) replanner.begins(work_of(i), at(starts, i));
 }
 
 template <class Clock>

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/step/compute.h"
+#include "models/step/replanner.h"
 #include "models/step/step_now.h"
 #include "sim/play/clocks.h"
 #include "sim/play/ledger.h"
@@ -56,8 +57,8 @@ class StepWorkers {
 
   // As many entries as there are workers played.
   void fit(Clock& clock) const;
-  // When gradients are ready on the last worker, without any interference, after the origin.
-  std::vector<Duration> ready_as_played(const Clock& starts) const;
+  // Tells who plans when each of them begins.
+  void begin(const Clock& starts, Replanner& replanner) const;
   // On the last worker; where messages take turns with computation.
   Time gradient_ready(int layer) const { return gradient_ready_[static_cast<std::size_t>(layer)]; }
   double slowest() const { return works_.front().factor; }  // where one stands for all

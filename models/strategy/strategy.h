@@ -67,7 +67,8 @@ using Planner = std::function<GradientPlan(const PlanInput&)>;
 struct Strategy {
   std::string name;
   Planner plan;
-  bool replans = false;  // before every iteration
+  // Before every iteration: then messages go in order, and the next forward waits for all of them.
+  bool replans = false;
 };
 
 struct StrategyKind {
