@@ -203,6 +203,25 @@ TEST_CASE("flow: at one switch, flows are messages that share ports") {
   CHECK(unlike <= compared / 20);
 }
 
+// Every port sends and receives one message at a time, of a size whose time is no whole picosecond.
+TEST_CASE("flow: a ring at one switch has room, however times were rounded") {
+  Random random(53);
+  const Cluster cluster =
+      cluster_of({{"shape", "single_switch"},
+                  {"nodes", 5},
+                  {"nic", {{"latency", "1 us"}, {"per_byte", "0.9934107462565104 ns/B"}}}});
+  const auto wires = cluster.wires({});
+  for (int round = 0; round < rounds(300); ++round) {
+    CollectiveCase one;
+    one.algorithm = &algorithm_named("ring", "");
+    one.operation = Operation::allreduce;
+    one.network = cluster.network;
+    one.size = Bytes(static_cast<int64_t>(1 + random.below(1'000'000)));
+    CAPTURE(one.size.count());
+    CHECK(always_same_pairs(one.program(), cluster.network, *wires));
+  }
+}
+
 // Rounds and rings that are proved to have room, against flows, on trees.
 TEST_CASE("flow: where messages have room, no flow need be played") {
   Random random(43);

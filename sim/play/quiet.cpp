@@ -18,7 +18,10 @@ class Loads {
   // False if there is no room for it at full rate, or no way.
   bool add(const Parcel& parcel) {
     if (parcel.size_B <= 0 || parcel.leg.transit <= Duration()) return true;
-    const double rate = parcel.size_B / static_cast<double>(parcel.leg.transit.ps());
+    // A time that was rounded down would ask for more than there is, by 3e-9 where 150 us have
+    // been.
+    constexpr double rounded_ps = 0.5;
+    const double rate = parcel.size_B / (static_cast<double>(parcel.leg.transit.ps()) + rounded_ps);
     uses_.clear();
     if (!resources_.find(parcel, Resources::Part::whole, uses_)) return false;
     for (const ResourceUse& use : uses_) {
