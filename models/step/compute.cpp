@@ -50,7 +50,7 @@ WorkerWork draw_work(const Trace& trace, const std::vector<Duration>& backward_w
   return work;
 }
 
-void raise_ready(const WorkerWork& work, Time start, std::vector<Time>& ready) {
+void raise_ready(const WorkerWork& work, Duration start, std::vector<Duration>& ready) {
   for (const Duration forward : work.forward) start += forward;
   for (std::size_t l = work.backward.size(); l-- > 0;) {
     start += work.backward[l];

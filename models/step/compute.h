@@ -35,6 +35,6 @@ struct WorkerWork {
 WorkerWork draw_work(const Trace& trace, const std::vector<Duration>& backward_work,
                      const WorkerModel& workers, double fixed, const Draw& draw);
 // If it starts then, without any interference: raises when gradients are ready to when its are.
-void raise_ready(const WorkerWork& work, Time start, std::vector<Time>& ready);
+void raise_ready(const WorkerWork& work, Duration start, std::vector<Duration>& ready);
 
 }  // namespace sgdsim

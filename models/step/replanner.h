@@ -15,8 +15,7 @@ class Replanner {
   Replanner(const StepQuestion& question, Time wakes) : question_(question), wakes_(wakes) {}
 
   void begins(const WorkerWork& work, Time start);
-  int begun() const { return begun_; }     // workers
-  Time origin() const { return origin_; }  // when the first of them has
+  int begun() const { return begun_; }  // workers
   Time wakes() const { return wakes_; }
   // After that, workers begin the next iteration.
   GradientPlan plan(const MessageCost& cost);
@@ -25,8 +24,9 @@ class Replanner {
   const StepQuestion& question_;
   Time wakes_;
   int begun_ = 0;
+  Time first_told_;  // when the first worker began of which it was told
   Time origin_;
-  std::vector<Time> ready_;  // of each layer, on the last worker
+  std::vector<Duration> ready_;  // of each layer, on the last worker, from then on
 };
 
 }  // namespace sgdsim
