@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "sim/core/random.h"
@@ -211,22 +210,30 @@ TEST_CASE("max-min: levels leave their queue in order, equal ones by their numbe
   Random random(3);
   for (int round = 0; round < rounds(300); ++round) {
     LevelQueue queue;
-    std::set<std::pair<double, uint32_t>> expected;
+    std::vector<double> levels(200, LevelQueue::none);
+    const auto level_of = [&](uint32_t number) { return levels[number]; };
+    const auto least_of_all = [&] { return std::min_element(levels.begin(), levels.end()); };
     double least = 0;
     const double spread = std::pow(10, random.uniform(-12, 12));
-    for (int step = 0; step < 400; ++step) {
-      if (expected.empty() || random.below(5) < 3) {
+    LevelQueue::Entry taken;
+    for (int step = 0; step < 600; ++step) {
+      if (random.below(5) < 3) {
         const double level = random.below(4) == 0 ? least : least + spread * random.uniform();
-        const auto number = static_cast<uint32_t>(random.bits());
-        queue.push(level, number);
-        expected.emplace(level, number);
-        continue;
+        const auto number = static_cast<uint32_t>(random.below(levels.size()));
+        const bool is_served = queue.serves(levels[number], level);
+        if (!is_served && level >= levels[number]) continue;
+        levels[number] = level;
+        if (!is_served) queue.push(level, number);
+      } else if (const auto expected = least_of_all(); *expected < LevelQueue::none) {
+        REQUIRE(queue.take(taken, level_of));
+        REQUIRE(taken.level == *expected);
+        REQUIRE(taken.number == expected - levels.begin());
+        least = std::exchange(levels[taken.number], LevelQueue::none);
+      } else {
+        REQUIRE_FALSE(queue.take(taken, level_of));
+        queue.restart();
+        least = 0;
       }
-      const LevelQueue::Entry entry = queue.pop();
-      REQUIRE(std::pair(entry.level, entry.number) == *expected.begin());
-      least = entry.level;
-      expected.erase(expected.begin());
     }
-    CHECK(queue.empty() == expected.empty());
   }
 }

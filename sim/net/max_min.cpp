@@ -11,7 +11,10 @@ MaxMin::MaxMin(const std::vector<double>& capacities)
     : resources_(capacities.size()),
       members_(capacities.size()),
       groups_(capacities.size()),
-      asked_(capacities.size()) {
+      felt_(capacities.size() + 1),
+      seen_(capacities.size() + 1),
+      asked_(capacities.size()),
+      taken_from_(capacities.size()) {
   for (std::size_t r = 0; r < capacities.size(); ++r)
     resources_[r].capacity = resources_[r].room = capacities[r];
 }
@@ -26,6 +29,7 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
   if (flow >= flows_.size()) {
     flows_.resize(flow + 1);
     rates_.resize(flow + 1);
+    noted_.resize(flow + 2);
   }
   assert(!rates_[flow].is_here);
   rates_[flow].rate = 0;
@@ -35,9 +39,10 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
   it.uses.clear();
   it.cap = cap;
   for (const ResourceUse& use : uses) {
+    assert(use.share > 0);
     std::vector<Member>& members = members_[use.resource];
     const auto place = static_cast<uint32_t>(members.size());
-    members.push_back({flow, static_cast<uint32_t>(it.uses.size()), use.share});
+    members.push_back({flow, static_cast<uint32_t>(it.uses.size())});
     it.uses.push_back({use.resource, place, use.share});
   }
   new_.push_back(flow);
@@ -45,8 +50,8 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
 
 void MaxMin::remove(uint32_t flow) {
   assert(rates_[flow].is_here);
-  leave_group(flow);
   const double rate = std::exchange(rates_[flow].rate, 0);
+  leave_group(flow);
   for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
     std::vector<Member>& members = members_[use.resource];
@@ -68,14 +73,14 @@ void MaxMin::set_capacity(uint32_t number, double capacity) {
 
 double MaxMin::used(uint32_t resource) const {
   double sum = 0;
-  for (const Member& member : members_[resource]) sum += rates_[member.flow].rate * member.share;
+  for (const Member& member : members_[resource])
+    sum += rates_[member.flow].rate * share_of(member);
   return sum;
 }
 
 void MaxMin::start_sweep() {
   level_ = 0;
   most_cap_ = 0;
-  most_given_ = 0;
   moves_ = 0;
   for (const uint32_t flow : new_)
     if (rates_[flow].is_here) open(flow);
@@ -90,12 +95,11 @@ void MaxMin::start_sweep() {
 
 void MaxMin::sweep() {
   start_sweep();
-  while (!levels_.empty()) {
-    const auto [level, number] = levels_.pop();
-    if (resources_[number].comes_up != level) continue;  // it came up earlier
-    while (open_ > 0 && caps_.front().first <= level) fix_capped();
-    level_ = level;
-    look_at(number);
+  const auto level_of = [this](uint32_t number) { return resources_[number].comes_up; };
+  for (LevelQueue::Entry next; levels_.take(next, level_of);) {
+    while (open_ > 0 && caps_.front().first <= next.level) fix_capped();
+    level_ = next.level;
+    look_at(next.number);
   }
   levels_.restart();
   while (open_ > 0) fix_capped();
@@ -104,7 +108,7 @@ void MaxMin::sweep() {
 }
 
 void MaxMin::end_sweep() {
-  work_ += static_cast<double>(noted_.size());
+  work_ += static_cast<double>(noted_count_);
   for (const uint32_t flow : opened_) {
     FlowAtRate& it = rates_[flow];
     it.is_opened = false;
@@ -152,6 +156,7 @@ void MaxMin::look_at(uint32_t number) {
 void MaxMin::open(uint32_t flow) {
   FlowAtRate& it = rates_[flow];
   if (it.is_opened) return;  // as one that is new twice, having been removed
+  const double rate = std::exchange(it.rate, 0);
   leave_group(flow);
   it.is_opened = it.is_open = true;
   opened_.push_back(flow);
@@ -163,11 +168,10 @@ void MaxMin::open(uint32_t flow) {
       resource.is_changed = true;
       changed_.push_back(use.resource);
     }
-    resource.room += it.rate * use.share;
+    resource.room += rate * use.share;
     resource.asked += use.share;
     if (++resource.open == members_[use.resource].size()) resource.room = resource.capacity;
   }
-  it.rate = 0;
   const double cap = flows_[flow].cap;
   most_cap_ = std::max(most_cap_, cap);
   caps_.emplace_back(cap, flow);
@@ -187,12 +191,12 @@ void MaxMin::open_group(uint32_t number) {
 void MaxMin::fix(uint32_t flow, double rate, uint32_t bottleneck) {
   FlowAtRate& it = rates_[flow];
   it.rate = rate;
-  most_given_ = std::max(most_given_, rate);
   it.bottleneck = bottleneck;
   it.is_open = false;
   --open_;
   for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
+    let_have(resource, rate);
     resource.room -= rate * use.share;
     resource.asked = --resource.open == 0 ? 0 : resource.asked - use.share;
     count_change(use.resource);

@@ -47,11 +47,12 @@ class MaxMin {
   template <class Changed>
   void settle(const Changed& changed) {
     sweep();
-    for (const uint32_t flow : noted_) {
-      rates_[flow].is_noted = false;
-      changed(flow, rates_[flow].rate);
+    for (std::size_t i = 0; i < noted_count_; ++i) {
+      FlowAtRate& it = rates_[noted_[i]];
+      it.is_noted = false;
+      changed(noted_[i], it.rate);
     }
-    noted_.clear();
+    noted_count_ = 0;
   }
 
   template <class F>
@@ -72,7 +73,7 @@ class MaxMin {
   // Sums of some thousand rates are not rounded worse than that.
   static constexpr double near_enough = 1e-11;
   // After so many, what a resource has left is added up anew.
-  static constexpr uint32_t most_changes = 1024;
+  static constexpr uint16_t most_changes = 1024;
 
   struct UseAt {
     uint32_t resource = 0;
@@ -95,7 +96,6 @@ class MaxMin {
   struct Member {
     uint32_t flow = 0;
     uint32_t use = 0;  // of the flow
-    double share = 1;
   };
   // In one line of the cache. Its group is whoever has it as bottleneck and is not opened.
   struct alignas(64) Resource {
@@ -107,11 +107,13 @@ class MaxMin {
     double comes_up = never;  // when the sweep will look at it
     uint32_t group = 0;       // how many those are: the first of its members
     uint32_t open = 0;        // flows
-    uint32_t changes = 0;     // of `room` since it was added up
-    bool is_dirty = false;
-    bool is_regrouped = false;
-    bool is_changed = false;  // flows have been opened here
+    float others_most = 0;    // nobody who is not of the group has a higher rate
+    uint16_t changes = 0;     // of `room` since it was added up
+    bool is_dirty : 1 = false;
+    bool is_regrouped : 1 = false;
+    bool is_changed : 1 = false;  // flows have been opened here
   };
+  static_assert(sizeof(Resource) == 64);
   struct Met {
     uint32_t resource = 0;
     double asked = 0;  // by the group, for each unit of rate
@@ -128,22 +130,38 @@ class MaxMin {
     uint32_t flow = 0;
     double share = 1;
   };
+  // How far a group rises, and what limits it; none: what it asks itself.
+  struct Rise {
+    uint32_t limit_at = none;
+    double rate = 0;
+  };
   // What several have together, and what they take for each unit of rate.
   struct Asking {
     double room = 0;
     double asked = 0;
+    void add(const Above& it) {
+      room += it.rate * it.share;
+      asked += it.share;
+    }
   };
 
   static bool is_above(double one, double other) { return one > other * (1 + near_enough); }
   static bool is_much(const Resource& resource, double room) {
     return std::abs(room) > resource.capacity * near_enough;
   }
+  double share_of(const Member& member) const { return flows_[member.flow].uses[member.use].share; }
   void mark(uint32_t resource);
   void count_change(uint32_t resource) {
     if (++resources_[resource].changes == most_changes) worn_.push_back(resource);
   }
+  // Somebody who is not of the group has that rate.
+  static void let_have(Resource& resource, double rate) {
+    resource.others_most = std::max(resource.others_most, no_less(rate));
+  }
+  static float no_less(double rate) { return static_cast<float>(rate * (1 + 0x1p-23)); }
   void note(uint32_t flow) {
-    if (!std::exchange(rates_[flow].is_noted, true)) noted_.push_back(flow);
+    noted_[noted_count_] = flow;
+    noted_count_ += std::exchange(rates_[flow].is_noted, true) ? 0U : 1U;
   }
 
   // max_min.cpp: the sweep.
@@ -151,9 +169,14 @@ class MaxMin {
   void sweep();
   void end_sweep();
   // Makes the sweep look at a resource, if there is anything to do.
-  void come_up(uint32_t resource) {
-    if (resources_[resource].comes_up > level_)
-      come_up_at(resource, next_level(resources_[resource]));
+  void come_up(uint32_t number) {
+    Resource& resource = resources_[number];
+    if (resource.comes_up <= level_) return;
+    const double level = std::max(level_, next_level(resource));
+    if (levels_.serves(resource.comes_up, level))
+      resource.comes_up = level;
+    else
+      come_up_at(number, level);
   }
   double next_level(const Resource& resource) const;
   void come_up_at(uint32_t resource, double level);
@@ -169,9 +192,16 @@ class MaxMin {
   void swap_members(uint32_t resource, uint32_t place, uint32_t other);
   void join_group(uint32_t flow, uint32_t resource);
   void leave_group(uint32_t flow);
-  const Group& group_of(uint32_t resource);
-  Asking find_above(uint32_t resource, double rate, uint32_t riser);
+  void find_group(uint32_t resource);
+  // Found anew if somebody has joined or left it.
+  const Group& group_of(uint32_t resource) {
+    if (resources_[resource].is_regrouped) find_group(resource);
+    return groups_[resource];
+  }
+  void find_above(uint32_t resource, double rate, uint32_t riser);
   double level_of(uint32_t resource, double room, double asked, uint32_t riser);
+  double level_with_above(double room, double asked);
+  Rise rise(uint32_t resource, double most);
   bool raise(uint32_t resource);
   double limit(const Met& met, uint32_t riser, double rate, double most);
   void move_group(uint32_t resource, double rate);
@@ -187,20 +217,25 @@ class MaxMin {
   std::vector<Group> groups_;                 // of each
   std::vector<uint32_t> new_;
   std::vector<uint32_t> dirty_;
-  std::vector<uint32_t> noted_;  // flows that may have another rate
+  std::vector<uint32_t> noted_;  // flows that may have another rate: so many of these
+  std::size_t noted_count_ = 0;
   std::vector<uint32_t> opened_;
   std::vector<uint32_t> changed_;
-  std::vector<uint32_t> worn_;   // resources whose room is to be added up
-  LevelQueue levels_;            // of resources, by when they come up
-  double level_ = 0;             // of the sweep
-  std::vector<Cap> caps_;        // a heap, of caps of opened flows
-  double most_cap_ = 0;          // of opened flows
-  double most_given_ = 0;        // the highest rate that this sweep has given
-  std::size_t open_ = 0;         // flows
-  std::size_t moves_ = 0;        // of this sweep
-  std::vector<uint32_t> found_;  // the group of one resource
-  std::vector<Above> above_;     // those who have more there
-  std::vector<double> asked_;    // by a group, of all resources
+  std::vector<uint32_t> worn_;    // resources whose room is to be added up
+  LevelQueue levels_;             // of resources, by when they come up
+  double level_ = 0;              // of the sweep
+  std::vector<Cap> caps_;         // a heap, of caps of opened flows
+  double most_cap_ = 0;           // of opened flows
+  std::size_t open_ = 0;          // flows
+  std::size_t moves_ = 0;         // of this sweep
+  std::vector<const Met*> felt_;  // those of a group that feel it
+  std::vector<uint32_t> seen_;    // places among the members of a resource
+  std::vector<uint32_t> found_;   // the group of one resource
+  std::vector<Above> above_;      // those who have more there
+  std::vector<double> asked_;     // by a group, of all resources
+  // Of resources where a group takes too much: from which level on others give it, or a bit above,
+  // so that a group with the same bottleneck comes first.
+  std::vector<double> taken_from_;
   double work_ = 0;
 };
 
@@ -224,8 +259,7 @@ inline void MaxMin::come_up_at(uint32_t number, double level) {
   Resource& resource = resources_[number];
   level = std::max(level_, level);
   if (level >= resource.comes_up) return;
-  resource.comes_up = level;
-  levels_.push(level, number);
+  if (!levels_.serves(std::exchange(resource.comes_up, level), level)) levels_.push(level, number);
 }
 
 }  // namespace sgdsim

@@ -16,7 +16,7 @@ constexpr std::size_t most_moves_per_flow = 4;
 // Not where there is nothing, and rounding is all that there is to share.
 bool MaxMin::may_move(uint32_t number) {
   if (resources_[number].capacity == 0) return false;
-  return ++moves_ <= most_moves + most_moves_per_flow * noted_.size();
+  return ++moves_ <= most_moves + most_moves_per_flow * noted_count_;
 }
 
 void MaxMin::swap_members(uint32_t number, uint32_t place, uint32_t other) {
@@ -42,6 +42,7 @@ void MaxMin::leave_group(uint32_t flow) {
   if (number == none) return;
   Resource& resource = resources_[number];
   resource.is_regrouped = true;
+  let_have(resource, rates_[flow].rate);
   for (const UseAt& use : flows_[flow].uses) {
     if (use.resource != number) continue;
     swap_members(number, use.place, --resource.group);
@@ -49,54 +50,65 @@ void MaxMin::leave_group(uint32_t flow) {
   }
 }
 
-// Found anew if somebody has joined or left it.
-const MaxMin::Group& MaxMin::group_of(uint32_t number) {
+void MaxMin::find_group(uint32_t number) {
   Resource& resource = resources_[number];
   Group& group = groups_[number];
-  if (!resource.is_regrouped) return group;
   resource.is_regrouped = false;
-  group.met.clear();
   group.least_cap = never;
+  uint32_t* end = seen_.data();
+  asked_[number] = 1;  // it is none of those that they meet
   for (uint32_t place = 0; place < resource.group; ++place) {
     const Flow& flow = flows_[members_[number][place].flow];
     group.least_cap = std::min(group.least_cap, flow.cap);
     for (const UseAt& use : flow.uses) {
-      if (use.resource == number) continue;
-      if (asked_[use.resource] == 0) group.met.push_back({use.resource, 0});
+      *end = use.resource;
+      end += static_cast<int>(asked_[use.resource] == 0);
       asked_[use.resource] += use.share;
     }
   }
-  for (Met& met : group.met) met.asked = std::exchange(asked_[met.resource], 0);
-  return group;
+  asked_[number] = 0;
+  group.met.clear();
+  for (const uint32_t* met = seen_.data(); met != end; ++met)
+    group.met.push_back({*met, std::exchange(asked_[*met], 0)});
 }
 
 // Those who have more than that rate, but are not of the group, nor of the one that rises.
-MaxMin::Asking MaxMin::find_above(uint32_t number, double rate, uint32_t riser) {
-  Asking sum;
+void MaxMin::find_above(uint32_t number, double rate, uint32_t riser) {
   above_.clear();
+  Resource& here = resources_[number];
+  if (!is_above(double{here.others_most}, rate)) return;
   const std::vector<Member>& members = members_[number];
-  for (std::size_t place = resources_[number].group; place < members.size(); ++place) {
-    const auto [flow, use, share] = members[place];
-    const FlowAtRate& it = rates_[flow];
-    if (!is_above(it.rate, rate) || it.is_opened || it.bottleneck == riser) continue;
-    above_.push_back({it.rate, flow, share});
-    sum.room += it.rate * share;
-    sum.asked += share;
+  const double limit = rate * (1 + near_enough);
+  double most = 0;
+  if (seen_.size() < members.size()) seen_.resize(members.size());
+  uint32_t* end = seen_.data();
+  for (uint32_t place = here.group; place < members.size(); ++place) {
+    const double its = rates_[members[place].flow].rate;
+    most = std::max(most, its);
+    *end = place;
+    end += static_cast<int>(its > limit);
   }
-  return sum;
+  here.others_most = no_less(most);
+  for (const uint32_t* place = seen_.data(); place != end; ++place) {
+    const Member& member = members[*place];
+    const FlowAtRate& it = rates_[member.flow];
+    if (!it.is_opened && it.bottleneck != riser)
+      above_.push_back({it.rate, member.flow, share_of(member)});
+  }
 }
 
-// At which those who ask use up the room, together with those who would have more, who are found:
-// at first all who might. Without those who would not, the level is higher, so that there may be
-// more to take out. Where there is a group, nobody has more than it has but those who were given it
-// by this sweep, so that mostly nobody needs to be looked at.
+// At which those who ask use up the room, together with those who would have more, who are found.
 double MaxMin::level_of(uint32_t number, double room, double asked, uint32_t riser) {
   const double least = asked > 0 ? std::max(0.0, room / asked) : level_;
-  above_.clear();
-  const Resource& here = resources_[number];
-  if (here.group > 0 && least >= std::max(here.group_rate, most_given_)) return least;
-  Asking above = find_above(number, least, riser);
-  if (above_.empty()) return least;
+  find_above(number, least, riser);
+  return above_.empty() ? least : level_with_above(room, asked);
+}
+
+// At first of all who might have more. Without those who would not, the level is higher, so that
+// there may be more to take out.
+double MaxMin::level_with_above(double room, double asked) {
+  Asking above;
+  for (const Above& it : above_) above.add(it);
   while (true) {
     const double level = std::max(0.0, (room + above.room) / (asked + above.asked));
     std::size_t count = 0;
@@ -104,8 +116,7 @@ double MaxMin::level_of(uint32_t number, double room, double asked, uint32_t ris
     for (const Above& it : above_) {
       if (!is_above(it.rate, level)) continue;
       above_[count++] = it;
-      above.room += it.rate * it.share;
-      above.asked += it.share;
+      above.add(it);
     }
     if (count == above_.size() || (count == 0 && asked == 0)) return level;
     above_.resize(count);
@@ -123,27 +134,47 @@ double MaxMin::limit(const Met& met, uint32_t riser, double rate, double most) {
   const double room = resource.room + resource.group_asked * resource.group_rate + met.asked * rate;
   const double asked = resource.group_asked + met.asked;
   if (!is_above(most * asked, room)) return most;
-  return std::min(most, level_of(met.resource, room, asked, riser));
+  // Those above give it, if that is enough. They are what the sweep will take it from.
+  taken_from_[met.resource] = 0;
+  find_above(met.resource, most, riser);
+  Asking above;
+  for (const Above& it : above_) above.add(it);
+  if (most * (asked + above.asked) > room + above.room)
+    return std::min(most, level_of(met.resource, room, asked, riser));
+  taken_from_[met.resource] = level_with_above(after, 0) * (1 + near_enough / 8);
+  return most;
 }
 
-// All of a group get another rate, which others feel.
+// All of a group get another rate, which others feel: who does is collected without branches, which
+// would often be guessed wrong.
 void MaxMin::move_group(uint32_t number, double rate) {
   Resource& here = resources_[number];
   const double more = rate - std::exchange(here.group_rate, rate);
   if (here.group == 0 || more == 0) return;
-  most_given_ = std::max(most_given_, rate);
+  const Member* const members = members_[number].data();
   for (uint32_t place = 0; place < here.group; ++place) {
-    const uint32_t flow = members_[number][place].flow;
-    rates_[flow].rate = rate;
-    note(flow);
+    rates_[members[place].flow].rate = rate;
+    note(members[place].flow);
   }
   here.room -= more * here.group_asked;
   count_change(number);
+  Resource* const resources = resources_.data();
+  const Met** end = felt_.data();
   for (const Met& met : group_of(number).met) {
-    Resource& resource = resources_[met.resource];
+    Resource& resource = resources[met.resource];
+    let_have(resource, rate);
     resource.room -= more * met.asked;
     count_change(met.resource);
-    if (resource.group > 0 || resource.room < 0) come_up(met.resource);
+    *end = &met;
+    end += static_cast<int>(resource.group > 0) | static_cast<int>(resource.room < 0);
+  }
+  for (const Met* const* at = felt_.data(); at != end; ++at) {
+    const uint32_t met = (*at)->resource;
+    const Resource& resource = resources[met];
+    if (resource.group > 0 || resource.open > 0)
+      come_up(met);
+    else if (more > 0 && is_much(resource, resource.room))
+      come_up_at(met, std::exchange(taken_from_[met], 0));
   }
 }
 
@@ -177,6 +208,27 @@ void MaxMin::regroup(uint32_t from, uint32_t to) {
   }
 }
 
+// How far a group can rise, no further than `most`, and which other resource does not let it have
+// that. Only those where there might be too little are looked at.
+MaxMin::Rise MaxMin::rise(uint32_t number, double most) {
+  const double old = resources_[number].group_rate;
+  const double more = most - old;
+  const Resource* const resources = resources_.data();
+  const Met** end = felt_.data();
+  for (const Met& met : group_of(number).met) {
+    const Resource& resource = resources[met.resource];
+    const bool has_less = (resource.group > 0) & (resource.group_rate < most);
+    *end = &met;
+    end += static_cast<int>((resource.room < more * met.asked) | has_less | (resource.open > 0));
+  }
+  Rise found{none, most};
+  for (const Met* const* at = felt_.data(); at != end; ++at) {
+    const double limited = limit(**at, number, old, found.rate);
+    if (is_above(found.rate, limited)) found = {(*at)->resource, limited};
+  }
+  return found;
+}
+
 // Gives the room of a bottleneck to its group, as far as nothing else limits it: what does is the
 // bottleneck of those that use it from then on. False if that is not so simple.
 bool MaxMin::raise(uint32_t number) {
@@ -186,14 +238,7 @@ bool MaxMin::raise(uint32_t number) {
   const double old = here.group_rate;
   const double all = level_of(number, here.room + here.group_asked * old, here.group_asked, number);
   const bool is_with_others = !above_.empty();
-  double rate = std::min(all, group.least_cap);
-  uint32_t limit_at = none;
-  for (const Met& met : group.met) {
-    const double most = limit(met, number, old, rate);
-    if (!is_above(rate, most)) continue;
-    rate = most;
-    limit_at = met.resource;
-  }
+  const auto [limit_at, rate] = rise(number, std::min(all, group.least_cap));
   // Where there is room, its own group would rise as well.
   const bool has_room = limit_at != none && resources_[limit_at].group > 0 &&
                         is_above(rate, resources_[limit_at].group_rate);
