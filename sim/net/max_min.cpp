@@ -52,13 +52,13 @@ void MaxMin::remove(uint32_t flow) {
   assert(rates_[flow].is_here);
   const double rate = std::exchange(rates_[flow].rate, 0);
   leave_group(flow);
+  ++changes_;
   for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
     std::vector<Member>& members = members_[use.resource];
     swap_members(use.resource, use.place, static_cast<uint32_t>(members.size() - 1));
     members.pop_back();
     resource.room = members.empty() ? resource.capacity : resource.room + rate * use.share;
-    count_change(use.resource);
     if (resource.group > 0) mark(use.resource);
   }
   rates_[flow].is_here = false;
@@ -118,12 +118,6 @@ void MaxMin::end_sweep() {
     join_group(flow, std::exchange(it.bottleneck, none));
   }
   opened_.clear();
-  for (const uint32_t number : worn_) {
-    Resource& resource = resources_[number];
-    resource.room = resource.capacity - used(number);
-    resource.changes = 0;
-  }
-  worn_.clear();
 }
 
 // What has been opened changes when its resources come up.
@@ -135,9 +129,18 @@ void MaxMin::come_up_where_opened() {
   changed_.clear();
 }
 
+// Not more often than rounding asks for.
+void MaxMin::add_up(uint32_t number) {
+  Resource& resource = resources_[number];
+  const auto now = static_cast<uint16_t>(changes_ / most_changes);
+  if (std::exchange(resource.added_up, now) != now)
+    resource.room = resource.capacity - used(number);
+}
+
 void MaxMin::look_at(uint32_t number) {
   Resource& resource = resources_[number];
   resource.comes_up = never;
+  add_up(number);
   const double now = next_level(resource);
   if (now == never) return;
   if (is_above(now, level_)) return come_up_at(number, now);  // rates have been found meanwhile
@@ -194,12 +197,12 @@ void MaxMin::fix(uint32_t flow, double rate, uint32_t bottleneck) {
   it.bottleneck = bottleneck;
   it.is_open = false;
   --open_;
+  ++changes_;
   for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
     let_have(resource, rate);
     resource.room -= rate * use.share;
     resource.asked = --resource.open == 0 ? 0 : resource.asked - use.share;
-    count_change(use.resource);
   }
 }
 

@@ -72,8 +72,8 @@ class MaxMin {
   static constexpr double never = std::numeric_limits<double>::infinity();
   // Sums of some thousand rates are not rounded worse than that.
   static constexpr double near_enough = 1e-11;
-  // After so many, what a resource has left is added up anew.
-  static constexpr uint16_t most_changes = 1024;
+  // After so many, what a resource has left is added up anew when it is looked at.
+  static constexpr uint32_t most_changes = 1 << 16;
 
   struct UseAt {
     uint32_t resource = 0;
@@ -108,7 +108,7 @@ class MaxMin {
     uint32_t group = 0;       // how many those are: the first of its members
     uint32_t open = 0;        // flows
     float others_most = 0;    // nobody who is not of the group has a higher rate
-    uint16_t changes = 0;     // of `room` since it was added up
+    uint16_t added_up = 0;    // `room`, in which part of the changes
     bool is_dirty : 1 = false;
     bool is_regrouped : 1 = false;
     bool is_changed : 1 = false;  // flows have been opened here
@@ -151,9 +151,6 @@ class MaxMin {
   }
   double share_of(const Member& member) const { return flows_[member.flow].uses[member.use].share; }
   void mark(uint32_t resource);
-  void count_change(uint32_t resource) {
-    if (++resources_[resource].changes == most_changes) worn_.push_back(resource);
-  }
   // Somebody who is not of the group has that rate.
   static void let_have(Resource& resource, double rate) {
     resource.others_most = std::max(resource.others_most, no_less(rate));
@@ -181,6 +178,7 @@ class MaxMin {
   double next_level(const Resource& resource) const;
   void come_up_at(uint32_t resource, double level);
   void come_up_where_opened();
+  void add_up(uint32_t resource);
   void look_at(uint32_t resource);
   void open(uint32_t flow);
   void open_group(uint32_t resource);
@@ -221,12 +219,12 @@ class MaxMin {
   std::size_t noted_count_ = 0;
   std::vector<uint32_t> opened_;
   std::vector<uint32_t> changed_;
-  std::vector<uint32_t> worn_;    // resources whose room is to be added up
   LevelQueue levels_;             // of resources, by when they come up
   double level_ = 0;              // of the sweep
   std::vector<Cap> caps_;         // a heap, of caps of opened flows
   double most_cap_ = 0;           // of opened flows
   std::size_t open_ = 0;          // flows
+  uint32_t changes_ = 0;          // of any resource's room, by a flow or a group
   std::size_t moves_ = 0;         // of this sweep
   std::vector<const Met*> felt_;  // those of a group that feel it
   std::vector<uint32_t> seen_;    // places among the members of a resource

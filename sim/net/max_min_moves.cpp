@@ -157,14 +157,13 @@ void MaxMin::move_group(uint32_t number, double rate) {
     note(members[place].flow);
   }
   here.room -= more * here.group_asked;
-  count_change(number);
+  ++changes_;
   Resource* const resources = resources_.data();
   const Met** end = felt_.data();
   for (const Met& met : group_of(number).met) {
     Resource& resource = resources[met.resource];
     let_have(resource, rate);
     resource.room -= more * met.asked;
-    count_change(met.resource);
     *end = &met;
     end += static_cast<int>(resource.group > 0) | static_cast<int>(resource.room < 0);
   }
@@ -185,10 +184,10 @@ void MaxMin::move_above(uint32_t number, double rate) {
     join_group(above.flow, number);
     note(above.flow);
     const double less = std::exchange(rates_[above.flow].rate, rate) - rate;
+    ++changes_;
     for (const UseAt& use : flows_[above.flow].uses) {
       Resource& resource = resources_[use.resource];
       resource.room += less * use.share;
-      count_change(use.resource);
       if (use.resource != number && (resource.group > 0 || resource.room < 0))
         come_up(use.resource);
     }
