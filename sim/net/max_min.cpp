@@ -11,6 +11,7 @@ MaxMin::MaxMin(const std::vector<double>& capacities)
     : resources_(capacities.size()),
       members_(capacities.size()),
       groups_(capacities.size()),
+      leaders_(capacities.size()),
       felt_(capacities.size() + 1),
       seen_(capacities.size() + 1),
       asked_(capacities.size()),
@@ -38,14 +39,58 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
   Flow& it = flows_[flow];
   it.uses.clear();
   it.cap = cap;
+  find_leaders(uses);
   for (const ResourceUse& use : uses) {
     assert(use.share > 0);
+    lead(use);
     std::vector<Member>& members = members_[use.resource];
     const auto place = static_cast<uint32_t>(members.size());
     members.push_back({flow, static_cast<uint32_t>(it.uses.size())});
     it.uses.push_back({use.resource, place, use.share});
   }
   new_.push_back(flow);
+}
+
+// Those of a flow that are used up first.
+void MaxMin::find_leaders(std::span<const ResourceUse> uses) {
+  candidates_.clear();
+  const auto comes = [this](uint32_t one, uint32_t other) { return comes_before(one, other); };
+  for (const ResourceUse& use : uses) {
+    if (use.share < 1) continue;
+    const auto place =
+        std::upper_bound(candidates_.begin(), candidates_.end(), use.resource, comes);
+    candidates_.insert(place, use.resource);
+    if (candidates_.size() > most_leaders) candidates_.pop_back();
+  }
+}
+
+// Before a flow comes: of those that have led a resource, the ones that the flow uses go on to.
+void MaxMin::lead(const ResourceUse& use) {
+  Resource& resource = resources_[use.resource];
+  const bool is_first = members_[use.resource].empty();
+  if (!is_first && !resource.is_led) return;
+  std::vector<uint32_t>& leaders = leaders_[use.resource];
+  if (is_first) leaders = candidates_;
+  std::erase_if(leaders, [&](uint32_t one) {
+    return use.share > 1 || !comes_before(one, use.resource) ||
+           std::find(candidates_.begin(), candidates_.end(), one) == candidates_.end();
+  });
+  if (!leaders.empty())
+    resource.is_led = true;
+  else if (resource.is_led)
+    wake(use.resource);
+}
+
+// Follows a resource that has been led.
+void MaxMin::wake(uint32_t number) {
+  Resource& resource = resources_[number];
+  resource.is_led = false;
+  resource.room = resource.capacity - used(number);
+  for (const Member& member : members_[number]) {
+    const FlowAtRate& it = rates_[member.flow];
+    let_have(resource, it.rate);
+    if (it.bottleneck != none) resources_[it.bottleneck].is_regrouped = true;
+  }
 }
 
 void MaxMin::remove(uint32_t flow) {
@@ -65,6 +110,8 @@ void MaxMin::remove(uint32_t flow) {
 }
 
 void MaxMin::set_capacity(uint32_t number, double capacity) {
+  for (uint32_t led = 0; led < resources_.size(); ++led)
+    if (resources_[led].is_led) wake(led);
   Resource& resource = resources_[number];
   resource.capacity = capacity;
   resource.room = capacity - used(number);
@@ -149,9 +196,14 @@ void MaxMin::look_at(uint32_t number) {
   if (!is_much(resource, left)) {
     // What seems to be used up is not if somebody has more than the group.
     find_above(number, resource.group_rate, number);
-    return above_.empty() ? fix_open(number, now) : lower(number);
+    if (above_.empty()) return fix_open(number, now);
   }
-  if (resource.open == 0 && raise(number)) return;
+  lift(number);
+}
+
+// A group that can rise.
+void MaxMin::lift(uint32_t number) {
+  if (resources_[number].open == 0 && raise(number)) return;
   above_.clear();
   open_group(number);
 }
@@ -167,6 +219,7 @@ void MaxMin::open(uint32_t flow) {
   ++open_;
   for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
+    if (resource.is_led) continue;
     if (!resource.is_changed) {
       resource.is_changed = true;
       changed_.push_back(use.resource);
@@ -200,6 +253,7 @@ void MaxMin::fix(uint32_t flow, double rate, uint32_t bottleneck) {
   ++changes_;
   for (const UseAt& use : flows_[flow].uses) {
     Resource& resource = resources_[use.resource];
+    if (resource.is_led) continue;
     let_have(resource, rate);
     resource.room -= rate * use.share;
     resource.asked = --resource.open == 0 ? 0 : resource.asked - use.share;

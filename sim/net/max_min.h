@@ -17,6 +17,9 @@
 // end nobody is left who could have more, which is what makes rates max-min fair, however they were
 // found. Moves that go on for too long are given up, and what is left is opened: that ends, because
 // nothing is opened twice.
+//
+// A resource whose flows all use a narrower one, too, as the wires of a route often do, is led by
+// that one: it is used up only if that one is, and is not followed until another flow comes.
 #pragma once
 
 #include <algorithm>
@@ -72,6 +75,8 @@ class MaxMin {
   static constexpr double never = std::numeric_limits<double>::infinity();
   // Sums of some thousand rates are not rounded worse than that.
   static constexpr double near_enough = 1e-11;
+  // That lead what else a flow uses.
+  static constexpr std::size_t most_leaders = 8;
   // After so many, what a resource has left is added up anew when it is looked at.
   static constexpr uint32_t most_changes = 1 << 16;
 
@@ -112,6 +117,7 @@ class MaxMin {
     bool is_dirty : 1 = false;
     bool is_regrouped : 1 = false;
     bool is_changed : 1 = false;  // flows have been opened here
+    bool is_led : 1 = false;      // by another one: not followed
   };
   static_assert(sizeof(Resource) == 64);
   struct Met {
@@ -149,11 +155,23 @@ class MaxMin {
   static bool is_much(const Resource& resource, double room) {
     return std::abs(room) > resource.capacity * near_enough;
   }
+  // In which order resources are led: no two lead each other.
+  bool comes_before(uint32_t one, uint32_t other) const {
+    const double capacity = resources_[one].capacity;
+    const double its = resources_[other].capacity;
+    return capacity != its ? capacity < its : one < other;
+  }
+  void find_leaders(std::span<const ResourceUse> uses);
+  void lead(const ResourceUse& use);
+  void wake(uint32_t resource);
   double share_of(const Member& member) const { return flows_[member.flow].uses[member.use].share; }
   void mark(uint32_t resource);
   // Somebody who is not of the group has that rate.
   static void let_have(Resource& resource, double rate) {
     resource.others_most = std::max(resource.others_most, no_less(rate));
+  }
+  static bool may_have_more(const Resource& resource, double rate) {
+    return is_above(static_cast<double>(resource.others_most), rate);
   }
   static float no_less(double rate) { return static_cast<float>(rate * (1 + 0x1p-23)); }
   void note(uint32_t flow) {
@@ -180,6 +198,7 @@ class MaxMin {
   void come_up_where_opened();
   void add_up(uint32_t resource);
   void look_at(uint32_t resource);
+  void lift(uint32_t resource);
   void open(uint32_t flow);
   void open_group(uint32_t resource);
   void fix(uint32_t flow, double rate, uint32_t bottleneck);
@@ -211,8 +230,10 @@ class MaxMin {
   std::vector<Flow> flows_;
   std::vector<FlowAtRate> rates_;  // of flows
   std::vector<Resource> resources_;
-  std::vector<std::vector<Member>> members_;  // of each
-  std::vector<Group> groups_;                 // of each
+  std::vector<std::vector<Member>> members_;    // of each
+  std::vector<Group> groups_;                   // of each
+  std::vector<std::vector<uint32_t>> leaders_;  // of each that is led
+  std::vector<uint32_t> candidates_;            // to lead what a new flow uses
   std::vector<uint32_t> new_;
   std::vector<uint32_t> dirty_;
   std::vector<uint32_t> noted_;  // flows that may have another rate: so many of these
@@ -242,7 +263,10 @@ inline double MaxMin::next_level(const Resource& resource) const {
   if (resource.group > 0) {
     // What is left if open flows get what the group has.
     const double left = resource.room - resource.asked * resource.group_rate;
-    if (!is_much(resource, left)) return resource.open > 0 ? resource.group_rate : never;
+    if (!is_much(resource, left)) {
+      const bool is_up = resource.open > 0 || may_have_more(resource, resource.group_rate);
+      return is_up ? resource.group_rate : never;
+    }
     if (left > 0) return resource.group_rate;
     return std::max(0.0, resource.group_rate + left / (resource.asked + resource.group_asked));
   }

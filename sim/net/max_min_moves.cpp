@@ -61,6 +61,7 @@ void MaxMin::find_group(uint32_t number) {
     const Flow& flow = flows_[members_[number][place].flow];
     group.least_cap = std::min(group.least_cap, flow.cap);
     for (const UseAt& use : flow.uses) {
+      if (resources_[use.resource].is_led) continue;
       *end = use.resource;
       end += static_cast<int>(asked_[use.resource] == 0);
       asked_[use.resource] += use.share;
@@ -76,7 +77,7 @@ void MaxMin::find_group(uint32_t number) {
 void MaxMin::find_above(uint32_t number, double rate, uint32_t riser) {
   above_.clear();
   Resource& here = resources_[number];
-  if (!is_above(double{here.others_most}, rate)) return;
+  if (!may_have_more(here, rate)) return;
   const std::vector<Member>& members = members_[number];
   const double limit = rate * (1 + near_enough);
   double most = 0;
@@ -187,6 +188,7 @@ void MaxMin::move_above(uint32_t number, double rate) {
     ++changes_;
     for (const UseAt& use : flows_[above.flow].uses) {
       Resource& resource = resources_[use.resource];
+      if (resource.is_led) continue;
       resource.room += less * use.share;
       if (use.resource != number && (resource.group > 0 || resource.room < 0))
         come_up(use.resource);
@@ -271,10 +273,14 @@ void MaxMin::lower(uint32_t number) {
   const double room = here.room + here.group_asked * here.group_rate;
   const double level = level_of(number, room, asked, number);
   const double rate = here.capacity == 0 ? 0 : level;
+  // Those who have more give the group more than it has.
+  if (here.group > 0 && is_above(rate, here.group_rate)) {
+    if (is_above(here.group_rate, level_)) return come_up_at(number, here.group_rate);
+    return lift(number);
+  }
   if (is_above(rate, level_)) return come_up_at(number, rate);
-  const bool is_less = here.group == 0 || !is_above(rate, here.group_rate);
   if (here.group == 0 && above_.empty()) return fix_open(number, rate);
-  if (!is_less || !may_move(number)) return open_group(number);
+  if (!may_move(number)) return open_group(number);
   fix_open(number, rate);
   move_group(number, rate);
   move_above(number, rate);
