@@ -51,9 +51,11 @@ void MaxMin::add(uint32_t flow, std::span<const ResourceUse> uses, double cap) {
   new_.push_back(flow);
 }
 
-// Those of a flow that are used up first.
+// Those of a flow that are used up first. Where it uses two, both are followed sooner than
+// compared.
 void MaxMin::find_leaders(std::span<const ResourceUse> uses) {
   candidates_.clear();
+  if (uses.size() <= 2) return;
   const auto comes = [this](uint32_t one, uint32_t other) { return comes_before(one, other); };
   for (const ResourceUse& use : uses) {
     if (use.share < 1) continue;
@@ -68,7 +70,7 @@ void MaxMin::find_leaders(std::span<const ResourceUse> uses) {
 void MaxMin::lead(const ResourceUse& use) {
   Resource& resource = resources_[use.resource];
   const bool is_first = members_[use.resource].empty();
-  if (!is_first && !resource.is_led) return;
+  if (!resource.is_led && (!is_first || candidates_.empty())) return;
   std::vector<uint32_t>& leaders = leaders_[use.resource];
   if (is_first) leaders = candidates_;
   std::erase_if(leaders, [&](uint32_t one) {
