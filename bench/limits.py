@@ -3,39 +3,42 @@
 Times are CPU times, the least of several repetitions, in units of a yardstick that runs between
 them: the bare recurrence of a ring among 1,024 workers, 2.1 million messages in plain code. Limits
 are about twice what was measured, so that they hold on other machines, and a step that has become
-three times as slow does not pass.
+three times as slow does not pass. What is over its limit is measured again, a little later each
+time: what fails was too slow each time, whatever else the machine did.
 """
 import json
 import os
 import subprocess
 import sys
+import time
 
 YARDSTICK = ("collective_bench", "ring_bare/1024")
 LIMITS = {
     ("collective_bench", "ring_rounds/1024"): 0.6,
     ("collective_bench", "ring_events/1024"): 75,
-    ("collective_bench", "ring_shared/1024"): 140,
+    ("collective_bench", "ring_shared/1024"): 220,
     ("collective_bench", "recursive_doubling_rounds/65536"): 3,
     ("collective_bench", "recursive_doubling_events/65536"): 90,
     ("collective_bench", "mst_rounds/1048576"): 6.5,
     ("collective_bench", "lp_chain/1024"): 1.8,
     ("replay_bench", "ring_turns/512"): 45,
-    ("replay_bench", "ring_shared/512"): 60,
+    ("replay_bench", "ring_shared/512"): 90,
     ("traffic_bench", "poisson/16/50"): 14,
     ("traffic_bench", "poisson/8/80"): 27,
     ("packet_bench", "ndp/8"): 45,
     ("packet_bench", "ndp/16"): 330,
     ("step_bench", "closed_form/wfbp"): 0.0065,
     ("step_bench", "closed_form/mg_wfbp"): 0.002,
-    ("step_bench", "closed_form/p3"): 0.016,
+    ("step_bench", "closed_form/p3"): 0.019,
     ("step_bench", "jitter/recursive_doubling_1024x160"): 2.2,
     ("step_bench", "jitter/ring_256x160"): 2,
     ("sweep_bench", "point"): 0.025,
-    ("layout_bench", "layout_search"): 36,
-    ("layout_bench", "layout_play"): 0.06,
-    ("layout_bench", "layout_jitter"): 1.8,
+    ("layout_bench", "layout_search"): 44,
+    ("layout_bench", "layout_play"): 0.08,
+    ("layout_bench", "layout_jitter"): 2.7,
 }
 REPETITIONS = 5
+ATTEMPTS = 5
 
 
 def least_cpu_ns(folder, program, name):
@@ -52,18 +55,26 @@ def least_cpu_ns(folder, program, name):
     return min(times)
 
 
+def is_slow(folder, program, name, limit):
+    yardstick = least_cpu_ns(folder, *YARDSTICK)
+    cpu_ns = least_cpu_ns(folder, program, name)
+    print(f"{program + ' ' + name:48} {cpu_ns / 1e3:9.1f} us {cpu_ns / yardstick:11.4g} {limit:8.4g}",
+          flush=True)
+    return cpu_ns > limit * yardstick
+
+
 def main():
     folder = sys.argv[1]
-    slow = []
     print(f"{'benchmark':48} {'CPU time':>12} {'yardsticks':>11} {'limit':>8}")
-    for (program, name), limit in LIMITS.items():
-        yardstick = least_cpu_ns(folder, *YARDSTICK)
-        time = least_cpu_ns(folder, program, name)
-        print(f"{program + ' ' + name:48} {time / 1e3:9.1f} us {time / yardstick:11.4g} {limit:8.4g}")
-        if time > limit * yardstick:
-            slow.append(name)
-    if slow:
-        sys.exit("slower than it may be: " + ", ".join(slow))
+    slow = list(LIMITS)
+    for attempt in range(ATTEMPTS):
+        if attempt > 0:
+            print("over their limits, measured again:", flush=True)
+            time.sleep(2 * attempt)
+        slow = [one for one in slow if is_slow(folder, *one, LIMITS[one])]
+        if not slow:
+            return
+    sys.exit("slower than it may be: " + ", ".join(name for _, name in slow))
 
 
 if __name__ == "__main__":
