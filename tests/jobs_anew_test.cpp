@@ -139,7 +139,7 @@ TEST_CASE("jobs: a schedule of densities on shared wires") {
   both({{"iterations", 4}}, {300, 1304, 1304, 804}, {300, 2304, 2304, 1304});
 }
 
-// In its first iteration Horovod with cycles of a picosecond sends as WFBP does, wherever that
+// In its first iteration Horovod with cycles of a picosecond sends as WFBP does, wherever
 // they meet.
 TEST_CASE("steps: Horovod with the shortest cycle is WFBP on shared wires") {
   Random random(83);

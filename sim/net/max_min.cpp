@@ -112,8 +112,11 @@ void MaxMin::remove(uint32_t flow) {
 }
 
 void MaxMin::set_capacity(uint32_t number, double capacity) {
-  for (uint32_t led = 0; led < resources_.size(); ++led)
-    if (resources_[led].is_led) wake(led);
+  // Who leads whom depends on capacities.
+  if (resources_[number].is_led) wake(number);
+  for (const Member& member : members_[number])
+    for (const UseAt& use : flows_[member.flow].uses)
+      if (resources_[use.resource].is_led) wake(use.resource);
   Resource& resource = resources_[number];
   resource.capacity = capacity;
   resource.room = capacity - used(number);

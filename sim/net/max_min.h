@@ -218,7 +218,7 @@ class MaxMin {
   void find_above(uint32_t resource, double rate, uint32_t riser);
   double level_of(uint32_t resource, double room, double asked, uint32_t riser);
   double level_with_above(double room, double asked);
-  Rise rise(uint32_t resource, double most);
+  Rise find_rise(uint32_t resource, double most);
   bool raise(uint32_t resource);
   double limit(const Met& met, uint32_t riser, double rate, double most);
   void move_group(uint32_t resource, double rate);

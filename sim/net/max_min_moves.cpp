@@ -211,7 +211,7 @@ void MaxMin::regroup(uint32_t from, uint32_t to) {
 
 // How far a group can rise, no further than `most`, and which other resource does not let it have
 // that. Only those where there might be too little are looked at.
-MaxMin::Rise MaxMin::rise(uint32_t number, double most) {
+MaxMin::Rise MaxMin::find_rise(uint32_t number, double most) {
   const double old = resources_[number].group_rate;
   const double more = most - old;
   const Resource* const resources = resources_.data();
@@ -239,7 +239,7 @@ bool MaxMin::raise(uint32_t number) {
   const double old = here.group_rate;
   const double all = level_of(number, here.room + here.group_asked * old, here.group_asked, number);
   const bool is_with_others = !above_.empty();
-  const auto [limit_at, rate] = rise(number, std::min(all, group.least_cap));
+  const auto [limit_at, rate] = find_rise(number, std::min(all, group.least_cap));
   // Where there is room, its own group would rise as well.
   const bool has_room = limit_at != none && resources_[limit_at].group > 0 &&
                         is_above(rate, resources_[limit_at].group_rate);
