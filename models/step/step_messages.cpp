@@ -100,13 +100,11 @@ bool StepMessages<Clock>::are_apart(const MessageCost& cost, const std::vector<E
 }
 
 template <class Clock>
-std::vector<double> StepMessages<Clock>::carried_in_step() {
+std::vector<double> StepMessages<Clock>::carried_by_plan() {
   std::vector<double> carried_B;
   for_each_sent([&](const MessageCost& cost, const Encoded& encoded) {
     player_.add_carried(cost, encoded, carried_B);
   });
-  const double per_step = step_.pipeline == nullptr ? 1.0 : 1.0 / step_.pipeline->every;
-  for (double& bytes : carried_B) bytes *= per_step;
   return carried_B;
 }
 

@@ -7,6 +7,12 @@
 #include "sim/core/error.h"
 
 namespace sgdsim {
+namespace {
+
+// Values that are all the same have exactly that mean.
+void add_to_mean(double& mean, double value, double weight) { mean += (value - mean) * weight; }
+
+}  // namespace
 
 template <class Clock>
 StepPlayer<Clock>::StepPlayer(const StepQuestion& question, const PipelineRule* pipeline)
@@ -40,8 +46,9 @@ StepResult StepPlayer<Clock>::run() {
   if (causes_) find_reason();
   const Exchange& played = messages_.player();
   result_.messages = std::move(messages_.records());
-  result_.message_count = played.traffic.messages;
-  result_.wire_B = played.traffic.wire_B / (step_.pipeline == nullptr ? 1 : step_.pipeline->every);
+  if (sent_.iterations == 0) note_sent();  // by the warm-up
+  result_.message_count = messages_.player().traffic.messages;
+  result_.wire_B = sent_.wire_B / (step_.pipeline == nullptr ? 1 : step_.pipeline->every);
   result_.quality = (one_for_all ? sparsity_ : messages_.sparsity()).quality();
   result_.quality.staleness_mean = staleness_ / question_.iterations;
   result_.quality.staleness_max = staleness_max_;
@@ -53,21 +60,45 @@ StepResult StepPlayer<Clock>::run() {
   return std::move(result_);
 }
 
-// What a step sends says what wires carry; but packets have headers and are sent again, and servers
-// are known to the network only.
+template <class Clock>
+void StepPlayer<Clock>::note_sent() {
+  add_to_mean(sent_.wire_B, messages_.player().traffic.wire_B, 1.0 / ++sent_.iterations);
+  ++sent_.without_carried;
+}
+
+template <class Clock>
+void StepPlayer<Clock>::note_carried() {
+  const int iterations = std::exchange(sent_.without_carried, 0);
+  if (iterations == 0 || !is_carried_known()) return;
+  const std::vector<double> by_plan = messages_.carried_by_plan();
+  sent_.carried_B.resize(std::max(sent_.carried_B.size(), by_plan.size()));
+  for (std::size_t wire = 0; wire < sent_.carried_B.size(); ++wire)
+    add_to_mean(sent_.carried_B[wire], wire < by_plan.size() ? by_plan[wire] : 0,
+                static_cast<double>(iterations) / sent_.iterations);
+}
+
+// What wires carry follows from plans; but packets have headers and are sent again, and servers are
+// known to the network only.
+template <class Clock>
+bool StepPlayer<Clock>::is_carried_known() const {
+  return question_.wires != nullptr && !question_.carrier && question_.cost.servers() == nullptr;
+}
+
 template <class Clock>
 WireUse StepPlayer<Clock>::use_of_wires() {
   const Duration step = Duration::ps(result_.total().ps() / question_.iterations);
   constexpr std::size_t shown = 10;
+  const int every = step_.pipeline == nullptr ? 1 : step_.pipeline->every;
+  double exchanges = 1;
   std::vector<double> carried_B;
-  if (in_time_ && (question_.carrier || question_.cost.servers() != nullptr)) {
+  if (in_time_ && !is_carried_known()) {
     carried_B = in_time_->carried_B();
-    const int every = step_.pipeline == nullptr ? 1 : step_.pipeline->every;
-    const int exchanges = (question_.warm_up + question_.iterations) / every;
-    for (double& bytes : carried_B) bytes /= static_cast<double>(every) * std::max(1, exchanges);
+    exchanges = std::max(1, (question_.warm_up + question_.iterations) / every);
   } else {
-    carried_B = messages_.carried_in_step();
+    note_carried();
+    carried_B = std::move(sent_.carried_B);
   }
+  for (double& bytes : carried_B) bytes /= every * exchanges;
   return use_of(*question_.wires, carried_B, step, shown);
 }
 
@@ -140,6 +171,7 @@ template <class Clock>
 bool StepPlayer<Clock>::choose_density(int measured) {
   const Compression* compression = question_.cost.compression();
   if (!changes_density(compression, measured)) return false;
+  note_carried();
   step_.cost = &other_density_.emplace(
       question_.cost.at_density(density_at(compression->densities, measured)));
   return true;
@@ -160,6 +192,7 @@ GradientPlan StepPlayer<Clock>::plan() {
 // What its messages are made into, and what they cost.
 template <class Clock>
 void StepPlayer<Clock>::take(GradientPlan plan) {
+  note_carried();
   const bool is_first = !std::exchange(is_planned_, true);
   step_.plan = std::move(plan);
   if (causes_) causes_->forget();
@@ -178,8 +211,8 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
   if (step_.played || question_.wires == nullptr) return;
   if (!is_first && !plans_anew(question_)) return;
   // A collective that drains is alone.
-  const bool is_known = !question_.carrier && question_.cost.servers() == nullptr &&
-                        !(question_.channels > 1 && step_.plan.order == Order::priority);
+  const bool is_known =
+      is_carried_known() && !(question_.channels > 1 && step_.plan.order == Order::priority);
   if (is_known && ((in_turn && step_.plan.bsp_drains) || are_apart())) return;
   meet_on_wires();
 }
@@ -232,6 +265,7 @@ Duration StepPlayer<Clock>::play_iteration(bool counts) {
   if (exchanges_) messages_.start_iteration();
   flow_.play(graph_.graph, *this);
   workers_.finish_iteration();
+  if (counts && exchanges_) note_sent();
   // Where messages go on, an iteration reaches from one backward end to the next.
   return finish_iteration(step_.is_late() ? flow_.free(compute_stream)
                                           : flow_.next(graph_.graph, graph_.begin));

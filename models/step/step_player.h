@@ -51,12 +51,16 @@ class StepPlayer {
   void meet_on_wires();
   void make_graph();
 
+  void note_sent();
+  void note_carried();
+  bool is_carried_known() const;
+  WireUse use_of_wires();
+
   const StepQuestion& question_;
   StepNow step_;
   std::optional<MessageCost> other_density_;
   StepWorkers<Clock> workers_;
   StepMessages<Clock> messages_;
-  WireUse use_of_wires();
   std::unique_ptr<JobsInTime> in_time_;  // if messages meet on wires
   StepGraph graph_;
   Dataflow<Clock> flow_;
@@ -69,6 +73,13 @@ class StepPlayer {
   Replanner replanner_;
   Time wakes_;         // of it, before the last plan
   Sparsity sparsity_;  // of messages that only have a price
+  // What was sent, on average of the measured iterations that sent something.
+  struct Sent {
+    int iterations = 0;
+    double wire_B = 0;
+    int without_carried = 0;        // iterations by the last plan, of which the next does not know
+    std::vector<double> carried_B;  // by each wire
+  } sent_;
   double staleness_ = 0;
   double staleness_max_ = 0;
   StepResult result_;
