@@ -314,6 +314,34 @@ TEST_CASE("traffic: flows that never have a way are named, with exit code 4") {
         "  flow 2: 1000000 B from worker 2 to worker 3: still waiting\n");
 }
 
+// Flows are printed one by one, and yet like the rest of the answer.
+TEST_CASE("traffic: the text of an answer is that of its JSON") {
+  const std::string text =
+      R"({"flows": [{"generator": "permutation", "size": "1 MB", "shift": 1},
+                    {"generator": "poisson", "size": "1 KB", "count": 700, "load": 0.1}],
+          "changes": [{"at": "1 us", "vertex": "node2", "bandwidth": 0}]})";
+  const Temporary file(Temporary::Kind::file, text);
+  const std::vector<std::vector<std::string>> more = {
+      {}, {"--no-flows"}, {"--fidelity", "packet", "--transport", "dctcp"}};
+  for (const std::vector<std::string>& options : more) {
+    std::vector<std::string> words = {
+        "traffic", file.name(), "-c", "topologies/data/10gbe_16.json", "--format", "json"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Ran ran = run_sgdsim(words);
+    CAPTURE(ran.log);
+    REQUIRE(ran.exit_code == 4);
+    const Json json = Json::parse(ran.out);
+    CHECK(ran.out == json.dump(1) + "\n");
+    const bool lists = options != more[1];
+    CHECK(json.contains("flows") == lists);
+    if (!lists) continue;
+    CHECK(json["flows"].size() == json["flow_count"]);
+    CHECK(json["flows"][1]["end_ps"].is_null());
+    CHECK(json["flows"][0]["end_ps"].is_number_integer());
+    CHECK(json["flows"][0].contains("delivered") == (json["fidelity"] == "packet"));
+  }
+}
+
 // Packets are sent again and again to a worker that is gone, long after the flow of others: no link
 // is in use for longer than it is watched.
 TEST_CASE("traffic: links in a network that is stuck") {

@@ -122,8 +122,14 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
                    {"complete", played.stranded.empty()},
                    {"flow_count", file.flows.size()}};
     result.update(to_json(completion));
-    if (arguments.flows) result["flows"] = flows_json(file, played);
-    streams.out << result.dump(1) << '\n';
+    std::string text = result.dump(1);
+    if (arguments.flows) {
+      constexpr std::size_t closing = 2;
+      streams.out << text.erase(text.size() - closing) << ",\n \"flows\": ";
+      print_flows(streams.out, file, played);
+      text = "\n}";
+    }
+    streams.out << text << '\n';
   } else {
     streams.out << file.name << ": " << file.flows.size() << " flows, "
                 << short_size(completion.total_B) << ", on " << cluster.name << " ("

@@ -48,20 +48,33 @@ Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
   return completion;
 }
 
-Json flows_json(const TrafficFile& traffic, const FlowsPlayed& played) {
-  Json flows = Json::array();
+// As Json prints an array in an object, but without holding all of it: there may be millions.
+void print_flows(std::ostream& out, const TrafficFile& traffic, const FlowsPlayed& played) {
+  constexpr std::size_t most_held = 1 << 16;
+  std::string text;
   for (std::size_t i = 0; i < traffic.flows.size(); ++i) {
     const PlainFlow& flow = traffic.flows[i];
     const bool ended = played.ends[i] != Time::last();
-    flows.push_back({{"id", i},
-                     {"from", flow.from},
-                     {"to", flow.to},
-                     {"size_B", flow.size.count()},
-                     {"start_ps", flow.start.ps()},
-                     {"end_ps", ended ? Json(played.ends[i].ps()) : Json()}});
-    if (played.packets) flows.back()["delivered"] = ended ? Json(played.delivered[i]) : Json();
+    const auto add = [&text](const char* name, int64_t value) {
+      text.append(name).append(std::to_string(value));
+    };
+    add(i == 0 ? "[\n  {\n   \"id\": " : ",\n  {\n   \"id\": ", static_cast<int64_t>(i));
+    add(",\n   \"from\": ", flow.from);
+    add(",\n   \"to\": ", flow.to);
+    add(",\n   \"size_B\": ", flow.size.count());
+    add(",\n   \"start_ps\": ", flow.start.ps());
+    if (ended)
+      add(",\n   \"end_ps\": ", played.ends[i].ps());
+    else
+      text += ",\n   \"end_ps\": null";
+    if (played.packets)
+      text += ",\n   \"delivered\": " + (ended ? Json(played.delivered[i]) : Json()).dump();
+    text += "\n  }";
+    if (text.size() < most_held) continue;
+    out << text;
+    text.clear();
   }
-  return flows;
+  out << text << "\n ]";
 }
 
 void add_packets(Json& json, const Completion& completion) {

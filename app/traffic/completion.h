@@ -28,7 +28,7 @@ struct Completion {
 
 Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
                          const Cluster& cluster, const Resources& wires, std::size_t links);
-Json flows_json(const TrafficFile& traffic, const FlowsPlayed& played);
+void print_flows(std::ostream& out, const TrafficFile& traffic, const FlowsPlayed& played);
 Json to_json(const Completion& completion);
 void print(std::ostream& out, const Completion& completion);
 
