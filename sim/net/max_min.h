@@ -188,10 +188,11 @@ class MaxMin {
     Resource& resource = resources_[number];
     if (resource.comes_up <= level_) return;
     const double level = std::max(level_, next_level(resource));
-    if (levels_.serves(resource.comes_up, level))
-      resource.comes_up = level;
-    else
-      come_up_at(number, level);
+    if (!levels_.serves(resource.comes_up, level)) {
+      if (level >= resource.comes_up) return;
+      levels_.push(level, number);
+    }
+    resource.comes_up = level;
   }
   double next_level(const Resource& resource) const;
   void come_up_at(uint32_t resource, double level);
