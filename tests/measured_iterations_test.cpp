@@ -117,6 +117,29 @@ TEST_CASE("iterations: what is too short for a synchronization is a warning") {
   }
 }
 
+// 3 ms of computation, then 20 slices of 200 kB at 6 (20 us + 50 kB * 0.8 ns/B) each, for which the
+// forward of the next iteration waits.
+TEST_CASE("iterations: the first one waits for no message, where the forward waits for those") {
+  const double slices_us = 20 * 6 * (20 + 50'000 * 0.8e-3);
+  for (const char* fidelity : {"closed_form", "message", "flow"}) {
+    CAPTURE(fidelity);
+    Json json = experiment("none", fidelity);
+    json["strategy"] = {{"name", "p3"}, {"slice", "200 KB"}};
+    json["iterations"] = 4;
+    const Answer whole = play(json);
+    CHECK(whole.mean_us == doctest::Approx(3000 + slices_us));
+    CHECK(whole.warnings.empty());
+    json["warm_up"] = 0;
+    const Answer from_start = play(json);
+    const bool is_steady = json["fidelity"] == "closed_form";  // it plays one iteration for all
+    CHECK(from_start.mean_us == doctest::Approx(3000 + slices_us * (is_steady ? 4 : 3) / 4));
+    REQUIRE(from_start.warnings.size() == (is_steady ? 0 : 1));
+    if (!is_steady) CHECK(from_start.warnings.front().starts_with("`warm_up` 0 takes in"));
+    json["strategy"] = "wfbp";
+    CHECK(play(json).warnings.empty());
+  }
+}
+
 TEST_CASE("workers: a factor below 1 makes one faster, and the step is bound by the others") {
   for (const char* fidelity : {"closed_form", "message"}) {
     Json json = experiment("none", fidelity);

@@ -43,6 +43,10 @@ StepResult StepPlayer<Clock>::run() {
     throw limit.with(", in iteration " + std::to_string(playing_) + " of " +
                      std::to_string(warm_up + question_.iterations));
   }
+  if (step_.is_late() && question_.warm_up == 0 && !step_.is_steady(one_for_all))
+    result_.warnings.push_back(
+        "`warm_up` 0 takes in the first iteration, which waits for no message "
+        "of one before it: the mean is not its time in the long run");
   if (causes_) find_reason();
   const Exchange& played = messages_.player();
   result_.messages = std::move(messages_.records());
