@@ -1,0 +1,212 @@
+// What happens, moment by moment.
+#include "models/step/jobs_player.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+
+// One moment.
+void JobsInTime::Player::go_on() {
+  if (agenda_.empty()) {
+    std::vector<Parcel> stranded = carrier_->stranded();
+    if (stranded.empty()) throw InputError("", never_ends);
+    std::sort(stranded.begin(), stranded.end(), [](const Parcel& a, const Parcel& b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
+    throw NetworkStuck(std::move(stranded));
+  }
+  const Time now = next_event();
+  do {
+    while (agenda_.another_now()) next_event();
+  } while (commit_urgent(now));
+  carrier_->settle(now);
+}
+
+Time JobsInTime::Player::next_event() {
+  const auto event = agenda_.pop();
+  count(question_.stopper, event.time);
+  happen(event.payload, event.time);
+  return event.time;
+}
+
+void JobsInTime::Player::happen(const Event& event, Time now) {
+  if (event.kind() == ready) return enter_messages(event.subject(), now);
+  if (event.kind() >= TrafficInTime::starts) return traffic_.happen(event, now);
+  if (event.kind() >= AsynchronousWorkers::goes_on)
+    return by_worker_[event.subject()]->happen(event, now);
+  if (event.kind() >= ServersInTime::on) return pushes_.happen(event, now);
+  if (event.kind() >= Carrier::kind_count) return calls_.happen(event, now);
+  const Carrier::Report report = carrier_->happen(event, now);
+  if (report.news != Carrier::News::nothing) hear(report, now);
+}
+
+// Whose message it is.
+void JobsInTime::Player::hear(const Carrier::Report& report, Time now) {
+  if (pushes_.hear(report, now)) return;
+  for (const auto& [job, workers] : asynchronous_)
+    if (workers->hear(report, now)) {
+      end_ = now;
+      return;
+    }
+  if (traffic_.flow_of(report.message) == TrafficInTime::none)
+    calls_.hear(report, now);
+  else if (report.news == Carrier::News::arrived)
+    traffic_.forget(report.message);
+}
+
+// Where all workers of a job have waited for their plan, all of them go on.
+void JobsInTime::Player::advance(std::size_t number, Time now) {
+  go_on_with(number, now);
+  const std::size_t of_job = workers_[number].job;
+  JobInPlay& job = jobs_[of_job];
+  while (job.step->plan_anew()) {
+    kept(of_job, job.step->planned_iteration());  // while it is known how many messages it has
+    for (int i = 0; i < job.workers(); ++i) go_on_with(job.worker(i), now);
+  }
+}
+
+void JobsInTime::Player::go_on_with(std::size_t number, Time now) {
+  WorkerInJob& worker = workers_[number];
+  const std::deque<MessagesToSend>& sends = worker.way.to_send;
+  for (std::size_t more = worker.way.go_on(); more > 0; --more)
+    agenda_.push(std::max(now, sends[sends.size() - more].ready),
+                 Event(ready, static_cast<uint32_t>(number)));
+}
+
+// In order; one that is not ready holds up those behind it.
+void JobsInTime::Player::enter_messages(std::size_t number, Time now) {
+  WorkerInJob& worker = workers_[number];
+  JobInPlay& job = jobs_[worker.job];
+  if (job.urgent) make_ready(worker, now);
+  std::deque<MessagesToSend>& sends = job.urgent ? worker.to_enter : worker.way.to_send;
+  while (!sends.empty() && worker.under_way < job.step->question().channels) {
+    if (sends.front().ready > now) return;
+    const Time not_before = job.step->not_before(sends.front().iteration, sends.front().first);
+    if (not_before > now) {
+      sends.front().ready = not_before;
+      return agenda_.push(not_before, Event(ready, static_cast<uint32_t>(number)));
+    }
+    const MessagesToSend next = sends.front();
+    sends.pop_front();
+    ++worker.under_way;
+    enter(job, number, next, now);
+  }
+}
+
+// Who goes next is decided when the moment is over, of all that are ready everywhere by then.
+void JobsInTime::Player::make_ready(WorkerInJob& worker, Time now) {
+  JobInPlay& job = jobs_[worker.job];
+  std::deque<MessagesToSend>& sends = worker.way.to_send;
+  for (; !sends.empty() && sends.front().ready <= now; sends.pop_front()) {
+    const MessagesToSend& pieces = sends.front();
+    const std::pair<int, std::size_t> key{pieces.iteration, pieces.first};
+    if (--job.not_ready.try_emplace(key, job.workers()).first->second > 0) continue;
+    job.not_ready.erase(key);
+    // All workers have ended all messages of the iterations before.
+    assert(job.urgent_iteration == pieces.iteration ||
+           (job.urgent->is_empty() && job.urgent->is_network_free()));
+    if (std::exchange(job.urgent_iteration, pieces.iteration) != pieces.iteration)
+      job.urgent.emplace(job.step->plan(pieces.iteration), job.step->question().channels);
+    job.urgent->add({now, pieces.first, pieces.last}, 0);
+    undecided_.push_back(worker.job);
+  }
+}
+
+// One coordinator of each job decides for all its workers. False if nothing has changed.
+bool JobsInTime::Player::commit_urgent(Time now) {
+  if (undecided_.empty()) return false;
+  bool has_changed = false;
+  for (const std::size_t number : std::exchange(undecided_, {})) {
+    JobInPlay& job = jobs_[number];
+    while (job.urgent->may_send()) {
+      has_changed = true;
+      const std::size_t message = job.urgent->take().message;
+      for (int i = 0; i < job.workers(); ++i) {
+        workers_[job.worker(i)].to_enter.push_back({message, message, job.urgent_iteration, now});
+        enter_messages(job.worker(i), now);
+      }
+    }
+  }
+  return has_changed;
+}
+
+void JobsInTime::Player::enter(JobInPlay& job, std::size_t number, const MessagesToSend& next,
+                               Time now) {
+  const WorkerInJob& worker = workers_[number];
+  kept(worker.job, next.iteration)
+      .times[next.first]
+      .starts[static_cast<std::size_t>(worker.number)] = now - (job.job->start - Time());
+  const auto [place, is_new] = numbers_.try_emplace({worker.job, next.iteration, next.first}, 0);
+  if (is_new)
+    place->second =
+        begin_message({worker.job, next.iteration, next.first, job.workers(), job.workers()});
+  const uint32_t call = place->second;
+  CallOfJob& what = (job.job->question->cost.servers() != nullptr ? by_push_ : by_number_)[call];
+  --what.missing;
+  const CallOfJob it = what;
+  if (!job.step->drains()) return play_message(it, call, worker.number, now);
+  for (int i = 0; it.missing == 0 && i < job.workers(); ++i) play_message(it, call, i, now);
+}
+
+void JobsInTime::Player::play_message(const CallOfJob& what, uint32_t number, int worker,
+                                      Time now) {
+  const StepInTime& step = *jobs_[what.job].step;
+  const Duration first = step.encoded(what.iteration, what.message).local;
+  if (step.question().cost.servers() != nullptr)
+    pushes_.enter(number, worker, first, now);
+  else
+    calls_.enter(number, worker, first, now);
+}
+
+// Returns its number, among those of collectives or of parameter servers.
+uint32_t JobsInTime::Player::begin_message(const CallOfJob& what) {
+  const JobInPlay& job = jobs_[what.job];
+  const ParameterServers* servers = job.job->question->cost.servers();
+  const Freight freight = job.step->freight_of(what.iteration, what.message);
+  uint32_t number = 0;
+  if (servers != nullptr) {
+    const Transfer& transfer = job.step->encoded(what.iteration, what.message).transfers[0];
+    number = pushes_.add(*servers, job.places, transfer.size, transfer.part, freight.depth);
+  } else {
+    const JoinedTransfers& sent = job.step->sent(what.iteration, what.message);
+    number = calls_.add(*sent.program, *sent.network, &job.job->places, freight);
+  }
+  std::vector<CallOfJob>& list = servers != nullptr ? by_push_ : by_number_;
+  if (number >= list.size()) list.resize(number + 1);
+  list[number] = what;
+  return number;
+}
+
+void JobsInTime::Player::end_message(CallOfJob& call, int in_job, Time now) {
+  --call.left;
+  const CallOfJob it = call;  // its number may be used again
+  JobInPlay& job = jobs_[it.job];
+  if (it.left == 0) {
+    numbers_.erase({it.job, it.iteration, it.message});
+    if (job.urgent) {
+      job.urgent->landed(it.message);
+      undecided_.push_back(it.job);
+    }
+  }
+  end_ = now;
+  if (!job.step->drains()) return end_on(it, in_job, now);
+  for (int i = 0; it.left == 0 && i < job.workers(); ++i) end_on(it, i, now);
+}
+
+void JobsInTime::Player::end_on(const CallOfJob& what, int in_job, Time now) {
+  const JobInPlay& job = jobs_[what.job];
+  Kept& iteration = kept(what.job, what.iteration);
+  iteration.times[what.message].ends[static_cast<std::size_t>(in_job)] =
+      now - (job.job->start - Time());
+  --iteration.left;
+  const std::size_t number = job.worker(in_job);
+  --workers_[number].under_way;
+  workers_[number].way.end(what.message, what.iteration, now);
+  enter_messages(number, now);
+  advance(number, now);
+}
+
+}  // namespace sgdsim

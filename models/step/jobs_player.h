@@ -1,0 +1,117 @@
+// One agenda for all workers of all jobs: how JobsInTime plays them.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "models/step/jobs_in_time.h"
+#include "models/step/priority.h"
+#include "sim/play/calls_in_time.h"
+
+namespace sgdsim {
+
+// What is the same for all iterations of a job.
+struct JobInPlay {
+  const TrainingJob* job = nullptr;
+  std::optional<StepInTime> step;        // unless it has no common iterations
+  ServerPlaces places;                   // where there are parameter servers
+  std::optional<UrgentMessages> urgent;  // if messages go by priority
+  int urgent_iteration = 0;
+  std::map<std::pair<int, std::size_t>, int> not_ready;  // workers, by iteration and message
+  std::size_t first_worker = 0;                          // among those of all jobs
+  int workers() const { return job->question->cluster->network.workers(); }
+  std::size_t worker(int number) const { return first_worker + static_cast<std::size_t>(number); }
+};
+
+struct WorkerInJob {
+  std::size_t job = 0;
+  int number = 0;  // in its job
+  WorkerInTime way;
+  std::deque<MessagesToSend> to_enter;  // in order, one by one
+  int under_way = 0;                    // of its messages
+};
+
+class JobsInTime::Player {
+ public:
+  explicit Player(const JobsQuestion& question);
+  IterationTimes times_of(std::size_t job, int iteration);
+  const AsynchronousWorkers& asynchronous(std::size_t job);
+  std::vector<double> carried_B() const { return carrier_->carried_B(); }
+  Time end() const { return end_; }
+  std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end_); }
+
+ private:
+  enum Kind : uint8_t { ready = CallsInTime::kind_count };
+  static_assert(ready < uint8_t{ServersInTime::on} &&
+                uint8_t{ServersInTime::answers} < uint8_t{AsynchronousWorkers::goes_on} &&
+                uint8_t{AsynchronousWorkers::answers} < uint8_t{TrafficInTime::starts});
+
+  // What is kept of an iteration until it is asked for.
+  struct Kept {
+    IterationTimes times;
+    int64_t left = 0;  // messages that workers have not ended
+  };
+  struct Played {
+    int asked_for = 0;  // so many iterations
+    std::deque<Kept> iterations;
+  };
+  // A message that is under way.
+  struct CallOfJob {
+    std::size_t job = 0;
+    int iteration = 0;
+    std::size_t message = 0;
+    int left = 0;     // workers that have not ended it
+    int missing = 0;  // workers that have not entered it
+  };
+
+  // jobs_in_time.cpp
+  std::unique_ptr<Carrier> make_carrier();
+  void prepare(const TrainingJob& training);
+  void prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule);
+  static double numbers_in(const IterationTimes& times, const StepInTime& step) {
+    return 2.0 * step.workers() * static_cast<double>(times.size());
+  }
+  Kept& kept(std::size_t job, int iteration);
+
+  // jobs_player.cpp
+  void go_on();
+  Time next_event();
+  void happen(const Event& event, Time now);
+  void hear(const Carrier::Report& report, Time now);
+  void advance(std::size_t number, Time now);
+  void go_on_with(std::size_t number, Time now);
+  void enter_messages(std::size_t number, Time now);
+  void make_ready(WorkerInJob& worker, Time now);
+  bool commit_urgent(Time now);
+  void enter(JobInPlay& job, std::size_t number, const MessagesToSend& next, Time now);
+  void play_message(const CallOfJob& what, uint32_t number, int worker, Time now);
+  uint32_t begin_message(const CallOfJob& what);
+  void end_message(CallOfJob& call, int worker, Time now);
+  void end_on(const CallOfJob& what, int worker, Time now);
+
+  JobsQuestion question_;
+  Agenda agenda_;
+  std::unique_ptr<Carrier> carrier_;
+  CallsInTime calls_;
+  ServersInTime pushes_;
+  TrafficInTime traffic_;
+  std::vector<JobInPlay> jobs_;
+  std::vector<WorkerInJob> workers_;
+  // Messages that are under way, by what they are and by their number.
+  std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
+  std::vector<CallOfJob> by_number_;    // collectives
+  std::vector<CallOfJob> by_push_;      // to parameter servers
+  std::vector<std::size_t> undecided_;  // jobs where another message may go
+  std::vector<Played> played_;          // of each job
+  std::map<std::size_t, std::unique_ptr<AsynchronousWorkers>> asynchronous_;  // by their jobs
+  std::vector<AsynchronousWorkers*> by_worker_;                               // of all of them
+  double kept_ = 0;                                                           // times
+  Time end_;
+};
+
+}  // namespace sgdsim
