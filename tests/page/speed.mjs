@@ -1,5 +1,6 @@
 // How fast the page's map is in WebAssembly, beside the same question natively: node tests/page/speed.mjs
-// build/release/bench/page_bench. Both are CPU times, the least of several, because other programs run, too.
+// build/release/bench/page_bench. Both are CPU times, the least of several, because other programs run, too; what is
+// over its bar is measured again, so that what fails was too slow each time.
 import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,8 +11,12 @@ const most_ms = 100;          // from a slider to a new map
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const [bench = join(root, "build/release/bench/page_bench")] = process.argv.slice(2);
 
-const answer = JSON.parse(execFileSync(bench, ["--benchmark_filter=page_map", "--benchmark_repetitions=5", "--benchmark_min_time=0.1", "--benchmark_format=json"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
-const native = Math.min(...answer.benchmarks.filter((one) => one.run_type === "iteration").map((one) => one.cpu_time));
+const most_attempts = 5;
+
+function native_ms() {
+  const answer = JSON.parse(execFileSync(bench, ["--benchmark_filter=page_map", "--benchmark_repetitions=5", "--benchmark_min_time=0.1", "--benchmark_format=json"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+  return Math.min(...answer.benchmarks.filter((one) => one.run_type === "iteration").map((one) => one.cpu_time));
+}
 
 const program = await start_program();
 const question = {
@@ -23,17 +28,30 @@ const question = {
     strategy: ["wfbp", "sync_easgd", "mg_wfbp", "optimal", "ddp", "horovod", "bytescheduler", "p3"],
   },
 };
-let wasm = Infinity;
-for (let turn = 0; turn < 30; ++turn) {  // the first ones run before the engine has optimised the code
-  const before = process.cpuUsage();
-  const { points, errors } = program.ask(question);
-  const used = process.cpuUsage(before);
-  if (points !== 448 || errors.length > 0) throw new Error("wrong answer");
-  wasm = Math.min(wasm, (used.user + used.system) / 1000);
+
+function wasm_ms() {
+  let least = Infinity;
+  for (let turn = 0; turn < 30; ++turn) {  // the first ones run before the engine has optimised the code
+    const before = process.cpuUsage();
+    const { points, errors } = program.ask(question);
+    const used = process.cpuUsage(before);
+    if (points !== 448 || errors.length > 0) throw new Error("wrong answer");
+    least = Math.min(least, (used.user + used.system) / 1000);
+  }
+  return least;
 }
-const times = wasm / native;
-console.log(`448 points, 161 tensors, eight strategies: ${wasm.toFixed(1)} ms in WebAssembly, ${native.toFixed(1)} ms natively, ${times.toFixed(2)} times`);
-if (times > most_times_native || wasm > most_ms) {
+
+function is_fast() {
+  const native = native_ms();
+  const wasm = wasm_ms();
+  const times = wasm / native;
+  console.log(`448 points, 161 tensors, eight strategies: ${wasm.toFixed(1)} ms in WebAssembly, ${native.toFixed(1)} ms natively, ${times.toFixed(2)} times`);
+  return times <= most_times_native && wasm <= most_ms;
+}
+
+let fast = false;
+for (let attempt = 0; attempt < most_attempts && !fast; ++attempt) fast = is_fast();
+if (!fast) {
   console.error(`the bars are ${most_times_native} times and ${most_ms} ms`);
   process.exit(1);
 }
