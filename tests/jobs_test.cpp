@@ -235,6 +235,23 @@ TEST_CASE("jobs: the command, and the file that ships") {
         "  from worker 2 to worker 0: still waiting\n");
 }
 
+TEST_CASE("jobs: warnings of their steps are theirs") {
+  Json late = job("0,2");
+  late["name"] = "late";
+  late["experiment"]["strategy"] = "p3";
+  late["experiment"]["warm_up"] = 0;
+  const Json json = {{"cluster", racks}, {"jobs", Json::array({job("1,3"), late})}};
+  const Temporary file(Temporary::Kind::file, json.dump());
+  const Ran ran = run_sgdsim({"jobs", file.name(), "--format", "json"});
+  REQUIRE(ran.exit_code == 0);
+  const Json jobs = Json::parse(ran.out)["jobs"];
+  CHECK(jobs[0]["warnings"].empty());
+  REQUIRE(jobs[1]["warnings"].size() == 1);
+  const auto text = jobs[1]["warnings"][0].get<std::string>();
+  CHECK(text.starts_with("`warm_up` 0 takes in the first iteration"));
+  CHECK(ran.log == "sgdsim: warning: 1 of 2 jobs (first: late): " + text + "\n");
+}
+
 // Where every port serves one message at a time, servers take on flows what they take on ports.
 TEST_CASE("jobs: parameter servers on wires") {
   int compared = 0;

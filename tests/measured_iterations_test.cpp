@@ -38,13 +38,17 @@ struct Answer {
   double efficiency;
   double mean_us;
   std::vector<std::string> warnings;
+  double wire_B;
+  double busiest_B;  // what the busiest link carries
 };
 
 Answer play(const Json& json) {
   const Experiment experiment = read_experiment(resolve_experiment(Value(json, "test", ""), {}));
   const StepResult result = simulate_step(experiment.question());
   const Metrics metrics = metrics_of(experiment, result);
-  return {metrics.efficiency, metrics.mean_us, result.warnings};
+  const std::vector<LinkUse>& links = result.wires.busiest;
+  return {metrics.efficiency, metrics.mean_us, result.warnings, result.wire_B,
+          links.empty() ? 0 : links.front().carried_B};
 }
 
 Answer in_the_long_run(Json json) {
@@ -135,9 +139,47 @@ TEST_CASE("iterations: the first one waits for no message, where the forward wai
     CHECK(from_start.mean_us == doctest::Approx(3000 + slices_us * (is_steady ? 4 : 3) / 4));
     REQUIRE(from_start.warnings.size() == (is_steady ? 0 : 1));
     if (!is_steady) CHECK(from_start.warnings.front().starts_with("`warm_up` 0 takes in"));
+    Json alone = json;
+    alone["cluster"]["nodes"] = 1;
+    CHECK(play(alone).warnings.empty());
     json["strategy"] = "wfbp";
     CHECK(play(json).warnings.empty());
   }
+}
+
+// Everybody sends 8 bytes for each entry that is left, of 1,000,000 first and then of 1000, to the
+// next of four workers, three times.
+TEST_CASE("iterations: bytes are the mean of those that are measured") {
+  const double link_B = 3 * 8 * (1'000'000 + 1000) / 2.0;
+  for (const char* fidelity : {"message", "flow", "packet"}) {
+    CAPTURE(fidelity);
+    for (const int warm_up : {0, 4}) {
+      CAPTURE(warm_up);
+      Json json = experiment("none", fidelity);
+      json["compression"] = {
+          {"name", "topk"},
+          {"density", Json::array({{{"density", 1.0}, {"iterations", 1}}, {{"density", 0.001}}})}};
+      json["iterations"] = 2;
+      json["warm_up"] = warm_up;
+      const Answer answer = play(json);
+      CHECK(answer.wire_B == doctest::Approx(4 * link_B));
+      if (json["fidelity"] != "message") CHECK(answer.busiest_B == doctest::Approx(link_B));
+    }
+  }
+}
+
+// The first exchange would be that of the fourth iteration.
+TEST_CASE("iterations: links are idle as long as nothing is sent") {
+  for (const char* fidelity : {"flow", "packet"})
+    for (const int warm_up : {0, 1}) {
+      Json json = experiment("local_sgd", fidelity);
+      json["warm_up"] = warm_up;
+      json["iterations"] = 2;
+      const Answer answer = play(json);
+      CHECK(answer.wire_B == 0);
+      CHECK(answer.busiest_B == 0);
+      CHECK(answer.mean_us == doctest::Approx(3000));
+    }
 }
 
 TEST_CASE("workers: a factor below 1 makes one faster, and the step is bound by the others") {

@@ -7,6 +7,7 @@
 #include "app/jobs/jobs_file.h"
 #include "app/limits.h"
 #include "app/packet_use.h"
+#include "app/step/warnings.h"
 #include "app/table.h"
 #include "app/usage.h"
 #include "app/wire_use.h"
@@ -74,6 +75,21 @@ UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps,
   return {interval, bins, watched.take(), watched.take_waiting_B()};
 }
 
+// At the same places, from 0 on.
+StepResult play_alone(const JobsFile& file, const JobsQuestion& all, std::size_t job) {
+  const auto own_wires = file.cluster.wires(file.routes);
+  all.stopper->restart();
+  TrainingJob it = all.jobs[job];
+  it.start = Time();
+  JobsInTime alone({.jobs = {it},
+                    .network = all.network,
+                    .wires = own_wires.get(),
+                    .carrier = all.carrier,
+                    .stopper = all.stopper});
+  Duration end;
+  return account(*it.question, alone, 0, end);
+}
+
 void explain(std::ostream& log, const NetworkStuck& stuck) {
   log << "sgdsim: " << stuck.what() << ": " << stuck.stranded.size()
       << (stuck.stranded.size() == 1 ? " message has" : " messages have") << " no way\n";
@@ -96,7 +112,15 @@ Json job_json(const JobOfFile& job, const JobTogether& result) {
           {"slowdown", result.slowdown()},
           {"exposed_us", result.together.mean.exposed.us()},
           {"alone_exposed_us", result.alone.mean.exposed.us()},
-          {"iterations", result.together.iterations.size()}};
+          {"iterations", result.together.iterations.size()},
+          {"warnings", warnings_of(job.experiment, result.together)}};
+}
+
+void warn(std::ostream& log, const JobsFile& file, const std::vector<JobTogether>& results) {
+  WarningTally warnings;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    warnings.add(warnings_of(file.jobs[i].experiment, results[i].together), file.jobs[i].name);
+  warnings.print(log, "jobs");
 }
 
 void print(std::ostream& out, const JobsFile& file, const std::vector<JobTogether>& results,
@@ -142,18 +166,9 @@ void play(const JobsArguments& arguments, Streams streams) {
   // A job that nothing can disturb is alone.
   const bool is_alone = results.size() == 1 && file.traffic.empty() && file.changes.empty();
   if (is_alone) results.front().alone = results.front().together;
-  for (std::size_t i = 0; i < results.size() && !is_alone; ++i) {
-    const auto own_wires = file.cluster.wires(file.routes);
-    stopper.restart();
-    JobsInTime alone(
-        {.jobs = {{&questions[i], file.jobs[i].places, Time(), file.jobs[i].server_places}},
-         .network = question.network,
-         .wires = own_wires.get(),
-         .carrier = file.carrier,
-         .stopper = &stopper});
-    Duration end;
-    results[i].alone = account(questions[i], alone, 0, end);
-  }
+  for (std::size_t i = 0; i < results.size() && !is_alone; ++i)
+    results[i].alone = play_alone(file, question, i);
+  warn(streams.log, file, results);
   const Duration end = together.end() - Time();
   const WireUse use = use_of(*wires, together.carried_B(), end, shown_links);
   const auto packets = together.packets();

@@ -1,8 +1,6 @@
 // What is played, and what is asked of it.
 #include "models/step/jobs_in_time.h"
 
-#include <algorithm>
-
 #include "models/step/jobs_player.h"
 #include "sim/core/error.h"
 #include "sim/net/flows.h"

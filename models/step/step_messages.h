@@ -35,8 +35,8 @@ class StepMessages {
   // Whether messages take what each takes alone: none shares a wire with another one.
   bool are_apart();
   bool are_apart(const MessageCost& cost, const std::vector<Encoded>& sums);
-  // What wires carry by the plan.
-  std::vector<double> carried_by_plan();  // each of them
+  // In an iteration that goes by the plan.
+  std::vector<double> carried_by_plan();  // by each wire
 
   // The records of an iteration that went as this one, only later after its start.
   void shift(Duration later);

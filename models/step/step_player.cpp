@@ -43,15 +43,16 @@ StepResult StepPlayer<Clock>::run() {
     throw limit.with(", in iteration " + std::to_string(playing_) + " of " +
                      std::to_string(warm_up + question_.iterations));
   }
-  if (step_.is_late() && question_.warm_up == 0 && !step_.is_steady(one_for_all))
+  if (step_.is_late() && question_.warm_up == 0 && !step_.is_steady(one_for_all) &&
+      question_.cluster->network.workers() > 1)
     result_.warnings.push_back(
         "`warm_up` 0 takes in the first iteration, which waits for no message "
         "of one before it: the mean is not its time in the long run");
   if (causes_) find_reason();
   const Exchange& played = messages_.player();
   result_.messages = std::move(messages_.records());
-  if (sent_.iterations == 0) note_sent();  // by the warm-up
-  result_.message_count = messages_.player().traffic.messages;
+  if (sent_.iterations == 0 && played.traffic.messages > 0) note_sent();  // by the warm-up
+  result_.message_count = played.traffic.messages;
   result_.wire_B = sent_.wire_B / (step_.pipeline == nullptr ? 1 : step_.pipeline->every);
   result_.quality = (one_for_all ? sparsity_ : messages_.sparsity()).quality();
   result_.quality.staleness_mean = staleness_ / question_.iterations;
@@ -81,6 +82,13 @@ void StepPlayer<Clock>::note_carried() {
                 static_cast<double>(iterations) / sent_.iterations);
 }
 
+// From one iteration to another.
+template <class Clock>
+bool StepPlayer<Clock>::plans_differ() const {
+  const Compression* compression = question_.cost.compression();
+  return plans_anew(question_) || (compression != nullptr && compression->densities.size() > 1);
+}
+
 // What wires carry follows from plans; but packets have headers and are sent again, and servers are
 // known to the network only.
 template <class Clock>
@@ -93,16 +101,19 @@ WireUse StepPlayer<Clock>::use_of_wires() {
   const Duration step = Duration::ps(result_.total().ps() / question_.iterations);
   constexpr std::size_t shown = 10;
   const int every = step_.pipeline == nullptr ? 1 : step_.pipeline->every;
-  double exchanges = 1;
+  int exchanges = 1;
   std::vector<double> carried_B;
   if (in_time_ && !is_carried_known()) {
     carried_B = in_time_->carried_B();
-    exchanges = std::max(1, (question_.warm_up + question_.iterations) / every);
+    for (std::size_t wire = 0; wire < sent_.by_warm_up_B.size(); ++wire)
+      carried_B[wire] -= sent_.by_warm_up_B[wire];
+    exchanges =
+        plans_differ() ? sent_.iterations : (question_.warm_up + question_.iterations) / every;
   } else {
     note_carried();
     carried_B = std::move(sent_.carried_B);
   }
-  for (double& bytes : carried_B) bytes /= every * exchanges;
+  for (double& bytes : carried_B) bytes /= every * static_cast<double>(std::max(1, exchanges));
   return use_of(*question_.wires, carried_B, step, shown);
 }
 
@@ -143,6 +154,8 @@ void StepPlayer<Clock>::run_each() {
   for (int iteration = 0; iteration < count; ++iteration) {
     begin_iteration(iteration, iteration - question_.warm_up);
     const bool counts = iteration >= question_.warm_up;
+    if (iteration == question_.warm_up && in_time_ && plans_differ())
+      sent_.by_warm_up_B = in_time_->carried_B();
     const Duration length = play_iteration(counts);
     if (!counts) continue;
     result_.iterations.push_back(length);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "models/step/jobs_in_time.h"
 #include "models/step/step_graph.h"
@@ -53,6 +54,7 @@ class StepPlayer {
 
   void note_sent();
   void note_carried();
+  bool plans_differ() const;
   bool is_carried_known() const;
   WireUse use_of_wires();
 
@@ -77,8 +79,9 @@ class StepPlayer {
   struct Sent {
     int iterations = 0;
     double wire_B = 0;
-    int without_carried = 0;        // iterations by the last plan, of which the next does not know
-    std::vector<double> carried_B;  // by each wire
+    std::vector<double> carried_B;     // by each wire
+    int without_carried = 0;           // iterations by the last plan that it does not have yet
+    std::vector<double> by_warm_up_B;  // by each wire, in all, where plans differ
   } sent_;
   double staleness_ = 0;
   double staleness_max_ = 0;

@@ -6,6 +6,7 @@
 // rooms that simulate, so that it is cheap to build with sanitizers.
 #include <array>
 #include <doctest/doctest.h>
+#include <numeric>
 
 #include "models/collective/registry.h"
 #include "models/compression/registry.h"
@@ -35,6 +36,7 @@ struct Drawn {
   Strategy strategy;
   std::optional<Synchronization> synchronization;
   const Algorithm* algorithm = nullptr;
+  bool differs = false;  // one iteration sends other messages than the next
   Shape shape = Shape::one_switch;
   bool alpha_on_wire = true;
   bool equal_chunks = true;
@@ -126,7 +128,7 @@ void draw_compression(Random& random, Drawn& drawn, CollectiveJob job) {
                      {"whole_entries", false},
                      {"selection", {{"per_byte", std::to_string(below(300)) + " ps/B"}}}};
   drawn.text += " " + json.dump();
-  drawn.step.warm_up = 0;  // would have the first density
+  drawn.differs = drawn.differs || densities.size() > 1;
   drawn.step.iterations = std::max(drawn.step.iterations, 3);
   const Value value(json, "drawn", "");
   Object fields(value);
@@ -168,7 +170,7 @@ void draw_kind(Random& random, Drawn& drawn) {
     case Kind::anew:
       strategy = draw_horovod(random);
       drawn.step.iterations = 3;
-      drawn.step.warm_up = 0;  // would send other messages
+      drawn.differs = true;
       break;
     case Kind::bsp_lp: {
       static const std::vector<std::string> forms = {"serial", "lockstep", "fifo"};
@@ -297,10 +299,12 @@ TEST_CASE("players: random steps in dependence and in time, on ports and on wire
     // Chunks differ by a byte, and one round of a ring stands for all.
     const double off_B =
         1e-3 + (drawn.equal_chunks ? 0. : static_cast<double>(ports.message_count));
+    // What was played in time takes in the warm-up.
+    const bool are_alike = !drawn.differs || drawn.step.warm_up == 0;
     for (const LinkUse& link : wires.wires.busiest)
-      REQUIRE(std::abs(carried_B[link.resource] - link.carried_B) <= off_B);
+      REQUIRE((!are_alike || std::abs(carried_B[link.resource] - link.carried_B) <= off_B));
     // At one switch, every byte takes two of them.
-    if (drawn.shape == Shape::one_switch)
+    if (drawn.shape == Shape::one_switch && are_alike)
       REQUIRE(std::accumulate(carried_B.begin(), carried_B.end(), 0.0) / 2 ==
               doctest::Approx(wires.wire_B).epsilon(1e-9));
     in_dependence += wires.path != "events" ? 1 : 0;
