@@ -71,7 +71,7 @@ def main():
             now = least_cpu_ns(folder, *YARDSTICK)
             yardstick = min(yardstick, now)
             least[one] = min(least[one], least_cpu_ns(folder, *one))
-            # While the machine is slow, its yardstick is; later, both are the least there was.
+            # At first beside the yardstick of the same moment; again, beside the least of all.
             times = least[one] / (now if attempt == 0 else yardstick)
             print(f"{' '.join(one):48} {least[one] / 1e3:9.1f} us {times:11.4g} {LIMITS[one]:8.4g}",
                   flush=True)

@@ -31,6 +31,7 @@ struct JobTogether {
   StepResult together;
   StepResult alone;
   Duration end;  // from its start
+  std::vector<std::string> warnings;
   double slowdown() const { return together.total() / alone.total(); }
 };
 
@@ -113,14 +114,16 @@ Json job_json(const JobOfFile& job, const JobTogether& result) {
           {"exposed_us", result.together.mean.exposed.us()},
           {"alone_exposed_us", result.alone.mean.exposed.us()},
           {"iterations", result.together.iterations.size()},
-          {"warnings", warnings_of(job.experiment, result.together)}};
+          {"warnings", result.warnings}};
 }
 
-void warn(std::ostream& log, const JobsFile& file, const std::vector<JobTogether>& results) {
-  WarningTally warnings;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    warnings.add(warnings_of(file.jobs[i].experiment, results[i].together), file.jobs[i].name);
-  warnings.print(log, "jobs");
+void note_warnings(std::ostream& log, const JobsFile& file, std::vector<JobTogether>& results) {
+  WarningTally all;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i].warnings = warnings_of(file.jobs[i].experiment, results[i].together);
+    all.add(results[i].warnings, file.jobs[i].name);
+  }
+  all.print(log, "jobs");
 }
 
 void print(std::ostream& out, const JobsFile& file, const std::vector<JobTogether>& results,
@@ -168,7 +171,7 @@ void play(const JobsArguments& arguments, Streams streams) {
   if (is_alone) results.front().alone = results.front().together;
   for (std::size_t i = 0; i < results.size() && !is_alone; ++i)
     results[i].alone = play_alone(file, question, i);
-  warn(streams.log, file, results);
+  note_warnings(streams.log, file, results);
   const Duration end = together.end() - Time();
   const WireUse use = use_of(*wires, together.carried_B(), end, shown_links);
   const auto packets = together.packets();

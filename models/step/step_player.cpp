@@ -82,7 +82,7 @@ void StepPlayer<Clock>::note_carried() {
                 static_cast<double>(iterations) / sent_.iterations);
 }
 
-// From one iteration to another.
+// Iterations may send different messages.
 template <class Clock>
 bool StepPlayer<Clock>::plans_differ() const {
   const Compression* compression = question_.cost.compression();
@@ -188,7 +188,7 @@ template <class Clock>
 bool StepPlayer<Clock>::choose_density(int measured) {
   const Compression* compression = question_.cost.compression();
   if (!changes_density(compression, measured)) return false;
-  note_carried();
+  note_carried();  // at the density before
   step_.cost = &other_density_.emplace(
       question_.cost.at_density(density_at(compression->densities, measured)));
   return true;

@@ -12,7 +12,6 @@ const most_attempts = 5;
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const [bench = join(root, "build/release/bench/page_bench")] = process.argv.slice(2);
 
-
 function native_ms() {
   const answer = JSON.parse(execFileSync(bench, ["--benchmark_filter=page_map", "--benchmark_repetitions=5", "--benchmark_min_time=0.1", "--benchmark_format=json"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
   return Math.min(...answer.benchmarks.filter((one) => one.run_type === "iteration").map((one) => one.cpu_time));
