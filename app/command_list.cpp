@@ -7,6 +7,7 @@
 #include "app/commands.h"
 #include "app/layout/shipped.h"
 #include "app/schemas.h"
+#include "app/shipped_inputs.h"
 #include "app/usage.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
@@ -133,6 +134,17 @@ std::vector<Entry> shipped_entries(std::span<const ShippedFile> files) {
   return entries;
 }
 
+std::vector<Entry> trace_entries() {
+  std::vector<Entry> entries;
+  for (const ShippedFile& file : shipped_traces()) {
+    const Json json = Json::parse(file.text);
+    std::string meaning = json.value("model", "") + " on " + json.value("device", "");
+    if (json.contains("batch")) meaning += ", batch " + json["batch"].dump();
+    entries.push_back({std::string(file.name), std::move(meaning)});
+  }
+  return entries;
+}
+std::vector<Entry> cluster_entries() { return shipped_entries(shipped_clusters()); }
 std::vector<Entry> model_entries() { return shipped_entries(shipped_models()); }
 std::vector<Entry> gpu_entries() { return shipped_entries(shipped_gpus()); }
 
@@ -170,6 +182,8 @@ const std::vector<ListedKind>& kinds() {
       {"synchronizations", synchronization_entries},
       {"traffic", traffic_entries},
       {"transports", transport_entries},
+      {"clusters", cluster_entries},
+      {"traces", trace_entries},
       {"models", model_entries},
       {"gpus", gpu_entries},
       {"fidelities", fidelity_entries},
@@ -234,7 +248,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   command->add_option(
       "KIND", *kind,
       "algorithms, operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
-      "strategies, compressions, synchronizations, models, gpus, fidelities or schemas (default: "
+      "strategies, compressions, synchronizations, clusters, traces, models, gpus, fidelities or "
+      "schemas (default: "
       "all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));

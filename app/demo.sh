@@ -1,8 +1,11 @@
 #!/bin/sh
-# What `./run demo` shows; its argument is the sgdsim program that was just built. The tables are left
-# in results/ as JSON too (schema sgdsim/collective-sweep/1).
+# What `./run demo` shows, on one screen; the first argument is the sgdsim program that was just built.
+# With --all, tables of collectives come first; they are left in results/ as JSON too (schema
+# sgdsim/collective-sweep/1).
 set -eu
 sgdsim=$1
+what=${2:-}
+[ -z "$what" ] || [ "$what" = --all ] || { echo "unknown word: $what; known: --all" >&2; exit 2; }
 mkdir -p results
 
 # show NAME TITLE OPTION...: a table on the screen, and the same in results/demo_NAME.json.
@@ -14,8 +17,7 @@ show() {
   "$sgdsim" collective --sweep "$@" --format json >"results/demo_$name.json"
 }
 
-"$sgdsim" --version
-
+collectives() {
 show broadcast "1. Broadcast on 10 Gb/s Ethernet: binomial tree, exchange of halves, linear pipeline" \
   --cluster topologies/data/10gbe_16.json --set nodes=64 \
   --op broadcast --algorithm mst,be,lp --ranks 4,16,64 --bytes "4 KiB,1 MiB,244 MB"
@@ -47,21 +49,33 @@ cat <<'END'
    expects of its choice.
 
 END
+}
+
+"$sgdsim" --version
+[ "$what" != --all ] || collectives
+
+points=results/demo_points.jsonl
+"$sgdsim" sweep app/sweeps/nodes_bandwidth.json --out $points --force --quiet
+printf '\nResNet-50, 2 to 256 nodes, 1 to 100 Gb/s: which way of exchanging gradients is fastest?\n\n'
+"$sgdsim" plot $points --x nodes --y bandwidth --by strategy --best iteration --where "strategy != optimal"
 cat <<'END'
-4. What if? ResNet-50 on 2 to 256 nodes and 1 to 100 Gb/s: which of eight ways of exchanging gradients
-   takes the shortest time?
+
+Few nodes and a slow network: send small pieces by priority (p3, bytescheduler), because they overlap
+the next forward pass. Many nodes: merge messages (mg_wfbp, ddp), because each one pays a start-up per node.
+
+One iteration of BERT-base on 16 GPUs with 10 Gb/s Ethernet, as PyTorch exchanges it:
 
 END
-rm -f results/demo_whatif.jsonl
-"$sgdsim" sweep app/sweeps/nodes_bandwidth.json --out results/demo_whatif.jsonl \
-  --minimize metrics.iteration_us --picture results/demo_whatif.svg
-cat <<'END'
+"$sgdsim" run app/experiments/bert_base_10gbe.json --set strategy=ddp 2>/dev/null
+"$sgdsim" report $points app/sweeps/nodes_bandwidth.json --out results/demo.html --force
+cat <<END
 
-   With few nodes and a slow network the order of messages matters, and partitions by priority win.
-   With many nodes start-ups matter, and merging wins; the published rule of MG-WFBP does as well as
-   the exact optimum where the network is fast. Where compute hides everything, all are alike.
+All 448 points as a page to look at: $(pwd)/results/demo.html
 
-   Every point, as lines of JSON: results/demo_whatif.jsonl. The picture: results/demo_whatif.svg.
-
+Now yours: what is my training's bottleneck, and what would help?
+  $sgdsim advise traces/data/bert_base_asc.json -c topologies/data/leaf_spine_144.json
+Now yours: which layout of a large model fits, how fast is it, and how many days does it take?
+  $sgdsim layout "Llama-3 70B" -c topologies/data/dgx_h100_4.json --gpus 512 --tokens 15T
+Now yours: a figure for a paper from these points
+  $sgdsim plot $points --x nodes --y speedup --where "bandwidth == 10Gbps" --out results/speedup.pdf
 END
-echo "The tables as JSON: results/demo_*.json. More: build/release/bin/sgdsim sweep --help"

@@ -8,12 +8,15 @@
 #include <new>
 
 #include "app/commands.h"
+#include "app/failure.h"
+#include "app/help.h"
 #include "app/interrupt.h"
 #include "app/usage.h"
 #include "app/version.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/stopper.h"
+#include "sim/net/stuck.h"
 
 namespace sgdsim {
 namespace {
@@ -33,11 +36,26 @@ void check_arguments(const std::vector<std::string>& arguments) {
       throw InputError("", "the argument \"" + argument.substr(0, 60) + "\" " + problem);
 }
 
+// Line by line, who waits.
+void explain(std::ostream& log, const NetworkStuck& stuck) {
+  std::vector<Stranding> reasons;
+  for (const Stranded& one : stuck.stranded) reasons.push_back(one.why);
+  log << "sgdsim: the network is stuck" << stuck.when << ": "
+      << (stuck.circle.empty() ? "" : printable(stuck.circle) + "; ")
+      << summary_of(reasons, "message") << '\n';
+  constexpr std::size_t most_lines = 10;
+  for (std::size_t i = 0; i < std::min(most_lines, stuck.stranded.size()); ++i)
+    log << "  from worker " << stuck.stranded[i].what.from << " to worker "
+        << stuck.stranded[i].what.to << ": " << reason_of(reasons[i]) << '\n';
+  if (reasons.size() > most_lines) log << "  and " << reasons.size() - most_lines << " more\n";
+}
+
 void describe(CLI::App& program, Streams streams, int& exit_code) {
   program.name("sgdsim");
   program.set_version_flag("--version", version_text());
   program.require_subcommand(1);
   program.footer(
+      "`sgdsim help COMMAND` tells more of each.\n"
       "Example:\n"
       "  sgdsim collective --algorithm ring --op allreduce --ranks 16 --bytes \"100 MB\" \\\n"
       "      --alpha \"45 us\" --beta \"0.8 ns/B\"\n"
@@ -52,11 +70,12 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_collective_command(program, streams);
   add_replay_command(program, streams, exit_code);
   add_traffic_command(program, streams, exit_code);
-  add_jobs_command(program, streams, exit_code);
+  add_jobs_command(program, streams);
   add_list_command(program, streams);
   add_schema_command(program, streams);
   add_fit_command(program, streams);
   add_report_command(program, streams);
+  add_plot_command(program, streams);
   add_export_command(program, streams);
   add_import_command(program, streams);
   add_model_command(program, streams);
@@ -64,11 +83,13 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_trace_command(program, streams, exit_code);
   add_validate_command(program, streams, exit_code);
   refuse_empty_values(program);
+  arrange_help(program);
 }
 
 }  // namespace
 
-int run_program(const std::vector<std::string>& arguments, Streams streams) {
+int run_program(const std::vector<std::string>& given, Streams streams) {
+  const std::vector<std::string> arguments = with_help_asked(given);
   CLI::App program("A trace-driven simulator of distributed SGD.");
   int exit_code = 0;
   describe(program, streams, exit_code);
@@ -77,10 +98,18 @@ int run_program(const std::vector<std::string>& arguments, Streams streams) {
     // CLI11 takes a vector of arguments from its end.
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& help) {
+    const std::string unknown = unknown_command(program, arguments);
+    if (!unknown.empty()) {
+      streams.log << "sgdsim: " << printable(unknown) << '\n';
+      return exit_bad_input;
+    }
     program.exit(help, streams.out, streams.log);
   } catch (const CLI::ParseError& error) {
     streams.log << "sgdsim: " << printable(usage_problem(program, arguments, error)) << '\n';
     return exit_bad_input;
+  } catch (const NetworkStuck& stuck) {
+    explain(streams.log, stuck);
+    return exit_stuck;
   } catch (const InputError& error) {
     streams.log << "sgdsim: " << printable(error.what()) << '\n';
     return exit_bad_input;
@@ -94,7 +123,7 @@ int run_program(const std::vector<std::string>& arguments, Streams streams) {
     streams.log << "sgdsim: failed: there is not enough memory\n";
     return exit_failure;
   } catch (const std::exception& error) {
-    streams.log << "sgdsim: failed: " << printable(error.what()) << '\n';
+    streams.log << "sgdsim: failed: " << printable(failure_text(error)) << '\n';
     return exit_failure;
   }
   if (!streams.out.flush()) {

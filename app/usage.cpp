@@ -1,6 +1,11 @@
 // Reading a refused command line again, one word after the other.
 #include "app/usage.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "app/shell_word.h"
 #include "sim/core/json.h"
 
 namespace sgdsim {
@@ -32,31 +37,79 @@ std::size_t positional_count(const CLI::App& command) {
   return count;
 }
 
+// The field of an experiment that somebody means who writes it as an option; "" if none.
+std::string field_meant_by(const std::string& option) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 20> fields{{
+      {"--strategy", "strategy"},
+      {"--bucket", "strategy.bucket"},
+      {"--bucket-size", "strategy.bucket"},
+      {"--compression", "compression"},
+      {"--density", "compression.density"},
+      {"--synchronization", "synchronization"},
+      {"--collective", "collective"},
+      {"--algorithm", "collective"},
+      {"--nodes", "cluster.nodes"},
+      {"--gpus-per-node", "cluster.gpus_per_node"},
+      {"--nics-per-node", "cluster.nics_per_node"},
+      {"--bandwidth", "cluster.nic.bandwidth"},
+      {"--latency", "cluster.nic.latency"},
+      {"--trace", "trace"},
+      {"--channels", "channels"},
+      {"--interference", "interference"},
+      {"--iterations", "iterations"},
+      {"--warm-up", "warm_up"},
+      {"--seed", "seed"},
+      {"--workers", "cluster.nodes"},
+  }};
+  for (const auto& [name, field] : fields)
+    if (name == option) return std::string(field);
+  return "";
+}
+
+// What was given to an option, as --name=value or as the next word.
+std::string value_of(const std::string& word, const std::string& next) {
+  const std::size_t equals = word.find('=');
+  if (equals != std::string::npos) return shell_word(word.substr(equals + 1));
+  return next.empty() || next.starts_with('-') ? "..." : shell_word(next);
+}
+
 // Follows the words into subcommands and stops at the first unknown one.
 struct Reading {
   const CLI::App* command;
-  std::string unknown;  // a sentence, or nothing
+  std::string unknown;      // a sentence, or nothing
+  bool is_command = false;  // what is unknown
 
   void word(const std::string& word, std::size_t& positionals) {
     const std::vector<std::string> commands = command_names(*command);
     if (!commands.empty()) {
-      if (const CLI::App* next = command_named(*command, word); next != nullptr)
+      if (const CLI::App* next = command_named(*command, word); next != nullptr) {
         command = next;
-      else if (positional_count(*command) == 0)
+      } else if (positional_count(*command) == 0) {
         unknown = unknown_name("command", word, commands);
+        is_command = true;
+      }
       return;
     }
     if (++positionals > positional_count(*command)) unknown = "nothing takes \"" + word + "\"";
   }
 
+  // Where fields are of an experiment.
+  bool takes_settings() const {
+    constexpr std::array<std::string_view, 5> commands = {"run", "plan", "advise", "sweep", "tune"};
+    return std::find(commands.begin(), commands.end(), command->get_name()) != commands.end();
+  }
+
   // Whether the next word is the value of this option.
-  bool option(const std::string& word) {
+  bool option(const std::string& word, const std::string& next) {
     const bool is_long = word.starts_with("--");
     const std::size_t equals = is_long ? word.find('=') : std::string::npos;
     const std::string name = is_long ? word.substr(0, equals) : word.substr(0, 2);
     const CLI::Option* found = command->get_option_no_throw(name);
     if (found == nullptr) {
       unknown = unknown_name("option", name, option_names(*command));
+      if (const std::string field = field_meant_by(name); !field.empty() && takes_settings())
+        unknown =
+            "there is no option " + name + ": write --set " + field + "=" + value_of(word, next);
       return false;
     }
     return found->get_items_expected_max() > 0 && equals == std::string::npos &&
@@ -65,15 +118,15 @@ struct Reading {
 };
 
 Reading read_again(const CLI::App& program, const std::vector<std::string>& arguments) {
-  Reading reading{&program, {}};
+  Reading reading{&program, {}, false};
   std::size_t positionals = 0;
   bool is_value = false;
-  for (const std::string& word : arguments) {
-    if (!reading.unknown.empty()) break;
+  for (std::size_t i = 0; i < arguments.size() && reading.unknown.empty(); ++i) {
+    const std::string& word = arguments[i];
     if (is_value)
       is_value = false;
     else if (word.size() > 1 && word.front() == '-')
-      is_value = reading.option(word);
+      is_value = reading.option(word, i + 1 < arguments.size() ? arguments[i + 1] : "");
     else
       reading.word(word, positionals);
   }
@@ -85,7 +138,16 @@ std::string full_name(const CLI::App& command) {
   return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
 }
 
+std::string with_help(const std::string& sentence, const Reading& reading) {
+  return sentence + "\nsee: " + full_name(*reading.command) + " --help";
+}
+
 }  // namespace
+
+std::string unknown_command(const CLI::App& program, const std::vector<std::string>& arguments) {
+  const Reading reading = read_again(program, arguments);
+  return reading.is_command ? with_help(reading.unknown, reading) : "";
+}
 
 std::string usage_problem(const CLI::App& program, const std::vector<std::string>& arguments,
                           const CLI::ParseError& error) {
@@ -97,7 +159,7 @@ std::string usage_problem(const CLI::App& program, const std::vector<std::string
     for (const std::string& name : command_names(*reading.command)) sentence += " " + name;
   }
   if (sentence.empty()) sentence = error.what();
-  return sentence + "\nsee: " + full_name(*reading.command) + " --help";
+  return with_help(sentence, reading);
 }
 
 CLI::Validator one_of(const std::string& what, const std::vector<std::string>& known) {

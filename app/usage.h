@@ -14,6 +14,10 @@ namespace sgdsim {
 std::string usage_problem(const CLI::App& program, const std::vector<std::string>& arguments,
                           const CLI::ParseError& error);
 
+// A sentence if one of these words is a command that there is not, although CLI11 took the line:
+// `sgdsim colective --help` asks for help.
+std::string unknown_command(const CLI::App& program, const std::vector<std::string>& arguments);
+
 // Accepts these values only; the error lists them.
 CLI::Validator one_of(const std::string& what, const std::vector<std::string>& known);
 

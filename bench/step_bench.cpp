@@ -82,7 +82,7 @@ void compressed(benchmark::State& state, const std::string& name, const std::str
 
 // The same bar for other synchronizations.
 void synchronized(benchmark::State& state, const std::string& name) {
-  Setting setting(161, 64, "ring", "wfbp");
+  Setting setting(161, 64, "ring", "sync_easgd");
   const Json json = name;
   const Synchronization synchronization = read_synchronization(Value(json, "bench", ""));
   setting.question.synchronization = &synchronization;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/core/nearest_rank.h"
+
 namespace sgdsim::calibrate {
 namespace {
 
@@ -27,9 +29,7 @@ std::size_t enclosing_rank(std::size_t n) {
 
 double median(std::vector<double> values) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return median_of(std::move(values));
 }
 
 double relative_error(std::vector<double> values) {

@@ -6,7 +6,7 @@ set(entries "")
 foreach(file IN LISTS FILES)
   cmake_path(GET file STEM LAST_ONLY name)
   file(READ ${file} text)
-  string(APPEND entries "    {\"${name}\", R\"file(${text})file\"},\n")
+  string(APPEND entries "    {\"${name}\", R\"file(${text})file\"sv},\n")
 endforeach()
 if(entries)
   set(table "constexpr auto files = std::to_array<${TYPE}>({\n${entries}});\n")
@@ -21,9 +21,12 @@ file(
 #include \"${HEADER}\"
 
 #include <array>
+#include <string_view>
 
 namespace sgdsim {
 namespace {
+
+using namespace std::string_view_literals; // which know their length: some compilers count no further than a million
 ${table}}  // namespace
 
 std::span<const ${TYPE}> ${FUNCTION}() { return ${answer}; }

@@ -45,3 +45,22 @@ function(sgdsim_precompile room)
     endif()
   endif()
 endfunction()
+
+# sgdsim_units(ROOM): the files of a folder are compiled as one, which reads their headers once. The
+# presets that check that every file includes what it uses turn this off, too.
+function(sgdsim_units room)
+  get_target_property(sources sgdsim_${room} SOURCES)
+  if(NOT SGDSIM_PRECOMPILED OR NOT sources)
+    return()
+  endif()
+  set_target_properties(sgdsim_${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # it takes the files of a unit for headers
+    target_compile_options(sgdsim_${room} PRIVATE -Wno-subobject-linkage)
+  endif()
+  foreach(file IN LISTS sources)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${file})
+    get_filename_component(folder ${folder} DIRECTORY)
+    string(REPLACE "/" "_" folder ${folder})
+    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${folder})
+  endforeach()
+endfunction()

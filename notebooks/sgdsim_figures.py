@@ -15,6 +15,7 @@ from sgdsim_looks import (activities, algorithms, behind_text, label_of, look, o
                           plain_text, size_text, strategies, suites, time_text)
 
 plt.style.use(sgdsim_results.root / "notebooks/sgdsim.mplstyle")
+plt.rcParams["axes.prop_cycle"] = plt.cycler(color=others)
 folder = sgdsim_results.results / "notebooks"  # where figures are left
 
 
@@ -154,11 +155,14 @@ def winner_map(axes, best, rows, columns, chosen="strategy", looks=strategies):
                     rasterized=table.size > 2000)
     map_axes(axes, table)
     if table.size <= most_cell_texts and "behind_percent" in best:
-        for row in best.dropna(subset=["behind_percent"]).itertuples():
+        for row in best.itertuples():
+            ties = getattr(row, "ties", 0)
+            if not ties and row.behind_percent != row.behind_percent:  # nothing else was there
+                continue
             colour = look(row._asdict()[chosen], looks)[1]
             bright = sum(matplotlib.colors.to_rgb(colour)) > 1.2
             axes.text(table.columns.get_loc(getattr(row, columns)), table.index.get_loc(getattr(row, rows)),
-                      f"= {row.ties}" if getattr(row, "ties", 0) else behind_text(row.behind_percent), ha="center", va="center", fontsize=7,
+                      f"= {ties}" if ties else behind_text(row.behind_percent), ha="center", va="center", fontsize=7,
                       color="black" if bright else "white")
     named(axes, [(look(name, looks)[0], look(name, looks, n)[1]) for n, name in enumerate(names)])
     return True

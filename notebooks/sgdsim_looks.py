@@ -1,32 +1,46 @@
 """Names, colours and words of figures: what is said of an algorithm, a strategy or a number."""
 
-# Label, colour, marker, dashes. Okabe and Ito's colours and a few more; markers and dashes say it
-# again for who cannot tell colours apart.
-algorithms = {
-    "mst": ("MST (binomial tree)", "#E69F00", "s", (4, 2)),
-    "be": ("BE (exchange of halves)", "#0072B2", "o", ()),
-    "lp": ("LP (linear pipeline)", "#009E73", "^", (1, 1)),
-    "ring": ("ring", "#D55E00", "D", (6, 2, 1, 2)),
-    "recursive_doubling": ("recursive doubling", "#56B4E9", "v", ()),
-    "halving_doubling": ("halving/doubling", "#CC79A7", "P", ()),
-    "double_binary_tree": ("double binary tree", "#F0E442", "X", ()),
-    "hierarchical": ("hierarchical", "#999999", "*", ()),
-    "direct": ("direct", "#7B4EA3", "<", ()),
-    "linear": ("linear", "#222222", ">", ()),
-}
-strategies = {
-    "naive": ("no overlap, layer by layer", "#999999", "x", (1, 1)),
-    "sync_easgd": ("SyncEASGD (one message)", "#E69F00", "s", (4, 2)),
-    "wfbp": ("WFBP (a message per layer)", "#0072B2", "o", ()),
-    "mg_wfbp": ("MG-WFBP", "#D55E00", "D", (6, 2, 1, 2)),
-    "optimal": ("optimal merging", "#000000", "^", ()),
-    "fixed_buckets": ("fixed buckets", "#7B4EA3", "<", (4, 2)),
-    "ddp": ("PyTorch DDP", "#009E73", "v", (1, 1)),
-    "horovod": ("Horovod", "#F0E442", "P", ()),
-    "bytescheduler": ("ByteScheduler", "#56B4E9", "X", (4, 1, 1, 1)),
-    "p3": ("P3", "#CC79A7", "*", (4, 2)),
-    "bsp_lp": ("BSP-SGD", "#8C6D31", ">", (2, 1)),
-}
+import json
+from pathlib import Path
+
+# The one table of colours, of the program and its pages too. Markers and dashes say it again for who
+# cannot tell colours apart.
+_table = json.loads((Path(__file__).resolve().parent.parent / "app/plot/colours.json").read_text())
+others = _table["light"]
+
+
+def _coloured(kind, looks):
+    """Label, colour, marker, dashes: the colour by the name's place in the table."""
+    places = _table["names"][kind]
+    return {name: (label, others[places.index(name) % len(others)], marker, dashes)
+            for name, (label, marker, dashes) in looks.items()}
+
+
+algorithms = _coloured("algorithms", {
+    "mst": ("MST (binomial tree)", "s", (4, 2)),
+    "be": ("BE (exchange of halves)", "o", ()),
+    "lp": ("LP (linear pipeline)", "^", (1, 1)),
+    "ring": ("ring", "D", (6, 2, 1, 2)),
+    "recursive_doubling": ("recursive doubling", "v", ()),
+    "halving_doubling": ("halving/doubling", "P", ()),
+    "double_binary_tree": ("double binary tree", "X", ()),
+    "hierarchical": ("hierarchical", "*", ()),
+    "direct": ("direct", "<", ()),
+    "linear": ("linear", ">", ()),
+})
+strategies = _coloured("strategies", {
+    "naive": ("no overlap, layer by layer", "x", (1, 1)),
+    "sync_easgd": ("SyncEASGD (one message)", "s", (4, 2)),
+    "wfbp": ("WFBP (a message per layer)", "o", ()),
+    "mg_wfbp": ("MG-WFBP", "D", (6, 2, 1, 2)),
+    "optimal": ("optimal merging", "^", ()),
+    "fixed_buckets": ("fixed buckets", "<", (4, 2)),
+    "ddp": ("PyTorch DDP", "v", (1, 1)),
+    "horovod": ("Horovod", "P", ()),
+    "bytescheduler": ("ByteScheduler", "X", (4, 1, 1, 1)),
+    "p3": ("P3", "*", (4, 2)),
+    "bsp_lp": ("BSP-SGD", ">", (2, 1)),
+})
 suites = {
     "tcp_star": ("collectives over TCP", "#0072B2", "o", ()),
     "ddp_gloo_line": ("DDP over gloo (a + bM)", "#009E73", "v", ()),
@@ -41,7 +55,6 @@ activities = {
     "comm": ("message", "#E69F00"),
     "waiting": ("waiting for others", "#F0E442"),
 }
-others = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#F0E442"]
 markers = "osD^vPX*"
 
 

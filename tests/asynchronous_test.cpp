@@ -94,7 +94,7 @@ std::pair<Duration, Duration> exchange_alone(const Question& question, int worke
     const int host = part * question.workers / question.servers;
     Duration free = update, back = update;
     if (!question.dedicated && host == worker) {
-      free = back = update + (question.workers > 1 ? fold : Duration());
+      free = back = update + fold;
     } else {
       const Duration begins = leaves + (question.port ? Duration() : alpha);
       free = std::max(leaves + alpha + bytes, begins + fold) + update;

@@ -215,7 +215,7 @@ TEST_CASE("chakra replay: collectives take what the closed form of their algorit
 TEST_CASE("chakra replay: what cannot go on is named, with exit code 4") {
   const std::string folder = "tests/data/chakra/deadlock.";
   const Ran crossed = run_sgdsim({"replay", folder + "0.et", folder + "1.et", "-c",
-                                  "topologies/data/10gbe_16.json", "--format", "json"});
+                                  "topologies/data/mgwfbp_paper_10gbe.json", "--format", "json"});
   CHECK(crossed.exit_code == 4);
   for (const char* part :
        {"rank 0, node 1 \"reduce rows\" (all-reduce of 1000 B, group \"rows\"), message of rank 1: "
@@ -407,9 +407,9 @@ TEST_CASE("chakra replay: the older variant in JSON, and shared wires") {
   // A trace of which every message has its ports for itself is the same at both fidelities.
   const std::string trace = "tests/data/chakra/pair.";
   const auto on_cluster = [&](const char* fidelity) {
-    const Ran played =
-        run_sgdsim({"replay", trace + "0.et.gz", trace + "1.et", "-c",
-                    "topologies/data/10gbe_16.json", "--fidelity", fidelity, "--format", "json"});
+    const Ran played = run_sgdsim({"replay", trace + "0.et.gz", trace + "1.et", "-c",
+                                   "topologies/data/mgwfbp_paper_10gbe.json", "--fidelity",
+                                   fidelity, "--format", "json"});
     REQUIRE(played.exit_code == 0);
     return Json::parse(played.out)["makespan_ps"].get<int64_t>();
   };

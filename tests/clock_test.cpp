@@ -78,7 +78,7 @@ TEST_CASE("clock: slower and slower links never wrap a step's time, for every sy
         kind.name == std::string("async_ps") || kind.name == std::string("ssp");
     const std::string collective =
         asynchronous ? R"({"parameter_server": {"servers": 1}})" : R"({"algorithm": "ring"})";
-    check_slower_and_slower({"strategy=wfbp", "collective=" + collective, "fidelity=message",
+    check_slower_and_slower({"strategy=sync_easgd", "collective=" + collective, "fidelity=message",
                              "synchronization=" + std::string(kind.name), "cluster.nodes=4"});
   }
 }

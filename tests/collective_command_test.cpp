@@ -7,7 +7,7 @@
 using namespace sgdsim;
 
 TEST_CASE("collective: the command of a point gives that point") {
-  const std::string small = "topologies/data/10gbe_16.json";
+  const std::string small = "topologies/data/mgwfbp_paper_10gbe.json";
   const std::vector<std::vector<std::string>> questions = {
       {"--sweep", "-a", "all", "-p", "2..8", "-n", "1 KiB,3 MB", "-c", small},
       {"--sweep", "-a", "auto,nccl", "-n", "1 MiB,1 GiB", "-c", "topologies/data/dgx_h100_4.json"},

@@ -227,18 +227,18 @@ TEST_CASE("the step table of the LP paper's figure") {
   const Program program = schedule_of(algorithm_named("lp", ""), job);
   REQUIRE(program.stages.size() == 1);
   std::vector<Time> clocks(3);
-  std::vector<BlockTransfer> log;
+  MessageLog log;
   play_trees(std::get<TreePipeline>(program.stages.front()), 1, Wires(network, AlphaRule::port), {},
              clocks, &log);
   REQUIRE(log.size() == 8);
   const Duration step = Duration::us(160);  // 10 + 100 + 50
-  for (const BlockTransfer& transfer : log) {
+  for (const LoggedMessage& transfer : log) {
     CAPTURE(transfer.from);
-    CAPTURE(transfer.block);
+    CAPTURE(transfer.number);
     CHECK(transfer.to == transfer.from + 1);
-    const int64_t expected_step = transfer.block + transfer.from + 1;
-    CHECK(transfer.start == Time() + step * (expected_step - 1));
-    CHECK(transfer.end == Time() + step * expected_step);
+    const int64_t expected_step = transfer.number + transfer.from + 1;
+    CHECK(transfer.sent == Time() + step * (expected_step - 1));
+    CHECK(transfer.taken + transfer.fold == Time() + step * expected_step);
   }
   CHECK(clocks[2] == Time() + step * 5);
 }

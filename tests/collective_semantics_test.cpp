@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/collective_oracle.h"
+#include "tests/rounds.h"
 
 using namespace sgdsim;
 
@@ -189,7 +190,7 @@ TEST_CASE("every algorithm ends with the right data everywhere, each contributio
   Random random(40);
   for_each_offer([&](const Algorithm& algorithm, Operation operation) {
     for (int ranks = 1; ranks <= 40; ++ranks)
-      for (int i = 0; i < (algorithm.name == "hierarchical" ? 8 : 3); ++i) {
+      for (int i = 0; i < rounds(algorithm.name == "hierarchical" ? 8 : 3); ++i) {
         const auto most = static_cast<uint64_t>(i == 0 ? 2 * ranks : 5000);
         const Bytes size(static_cast<int64_t>(random.below(most)));
         const Network network = Network::uniform(ranks, draw_cost(random));

@@ -113,6 +113,43 @@ std::string points_of_hostile() {
   return run_sgdsim({"sweep", shipped, "-q", "--set", hostile}).out;
 }
 
+// To YAML these end a line, or are no character at all; a shell does not mind them.
+TEST_CASE("emit: characters that YAML cannot hold are refused by name") {
+  const Temporary folder(Temporary::Kind::folder);
+  for (const std::pair<std::string, std::string>& one :
+       {std::pair<std::string, std::string>{"\u2028", "U+2028"},
+        {"\u2029", "U+2029"},
+        {"\ufeff", "U+FEFF"},
+        {"\uffff", "U+FFFF"}}) {
+    const std::string& character = one.first;
+    const std::string& name = one.second;
+    INFO(name);
+    const std::string out = folder.name() + "/a" + character + "apiVersion: v2.jsonl";
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"--out", out},
+          std::vector<std::string>{"--out", "a", "--set", "description=a" + character + "kind: x"},
+          std::vector<std::string>{"--out", "a", "--image", "i" + character}}) {
+      std::vector<std::string> words = {"sweep", shipped, "--tasks", "2", "--emit", "k8s"};
+      words.insert(words.end(), more.begin(), more.end());
+      const Ran ran = run_sgdsim(words);
+      CHECK(ran.exit_code == 2);
+      CHECK(ran.out.empty());
+      CHECK(ran.log.find("has the character " + name + ", which YAML cannot hold") !=
+            std::string::npos);
+      if (more.back().starts_with("i")) continue;
+      words[5] = "shell";
+      CHECK(run_sgdsim(words).exit_code == 0);
+    }
+  }
+  Json sweep = Json::parse(read_text(shipped));
+  sweep["name"] = "a\u2028kind: x";
+  sweep["base"] = SGDSIM_SOURCE_DIR "/app/experiments/googlenet_k80.json";
+  const Temporary named(Temporary::Kind::file, sweep.dump());
+  const Ran ran = run_sgdsim({"sweep", named.name(), "--emit", "k8s", "--out", "a"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log.find("the sweep's name has the character U+2028") != std::string::npos);
+}
+
 TEST_CASE("emit: hostile words stay words in the shell's and parallel's scripts") {
   CHECK((Attack("shell", hostile_out).run() == points_of_hostile()));
   if (run_shell_line("parallel --version | grep -q GNU").exit_code != 0) {

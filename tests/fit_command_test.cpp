@@ -214,7 +214,7 @@ TEST_CASE("fit command: the fitted link takes its place in a cluster of several 
   };
   const Json one = with_link("two_rate_cluster", {"--link", "nic", "--crossings", "2"});
   CHECK(one["nic"]["latency"] == "1 us");
-  CHECK(one["name"] == "two_rate_cluster");
+  CHECK(one["name"] == "two_rate_cluster_fitted");
   CHECK(one["ports"].size() == 3);
   CHECK(one["source"].get<std::string>().starts_with("Round example numbers. nic: fitted by"));
   const Temporary file(Temporary::Kind::file, one.dump());
@@ -288,6 +288,9 @@ TEST_CASE("fit command: refused with a sentence") {
         "nvlink", "--out", "-"},
        "gpu_link, nic, pcie"},
       {{own, "--least-size", "1 GiB"}, "no size of 1 GiB or more"},
+      {{own, "--most-size", "2 B"}, "2 B is less than --least-size 4 B"},
+      {{own, "--least-size", "1 GiB", "--most-size", "2 GiB"}, "no size from 1 GiB to 2 GiB"},
+      {{own, "--most-size", "12"}, "--most-size: expected a size"},
       {{own, "--out", "x.json"}, "one curve goes into a file, and there are 6"},
       {{own, "-p", "0"}, "--ranks"},
       {{"tests/data/osu_allreduce.log"}, "give --ranks"},

@@ -252,7 +252,7 @@ TEST_CASE("fit: messages are played where no closed form is known") {
     CHECK(row.folded == 0);
   }
   CHECK_THROWS_WITH_AS(row_of("lp", Operation::allreduce, 8, 1 << 30, Bytes(64)),
-                       doctest::Contains("messages are too many to play"), InputError);
+                       doctest::Contains("messages are too many to simulate"), InputError);
 }
 
 TEST_CASE("fit: columns that say the same do not share a value") {

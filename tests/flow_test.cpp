@@ -13,6 +13,7 @@
 #include "sim/play/quiet.h"
 #include "sim/play/replay.h"
 #include "tests/collective_cases.h"
+#include "tests/flow_cases.h"
 #include "tests/rounds.h"
 #include "topologies/cluster_file.h"
 
@@ -20,52 +21,12 @@ using namespace sgdsim;
 
 namespace {
 
-Cluster cluster_of(const Json& json) { return read_cluster(Value(json, "test", "")).cluster; }
-
-// A byte takes 1 ns on a nic, and 1 ns on an uplink; latencies of 1 us each.
-Json leaf_spine(int nodes, int per_leaf, int spines) {
-  return {{"shape", "leaf_spine"},
-          {"nodes", nodes},
-          {"nodes_per_leaf", per_leaf},
-          {"spines", spines},
-          {"nic", {{"latency", "1 us"}, {"per_byte", "1 ns/B"}}},
-          {"uplink", {{"latency", "1 us"}, {"per_byte", "1 ns/B"}}}};
-}
 Json fat_tree(int k, int nodes) {
   return {{"shape", "fat_tree"},
           {"k", k},
           {"nodes", nodes},
           {"nic", {{"latency", "1 us"}, {"per_byte", "80 ps/B"}}},
           {"uplink", {{"latency", "2 us"}, {"per_byte", "80 ps/B"}}}};
-}
-
-PlainFlow flow(double start_us, int from, int to, int64_t size_B) {
-  return {Time() + Duration::nearest_ps(start_us * 1e6), Bytes(size_B), from, to};
-}
-FlowsPlayed played(const Cluster& cluster, const std::vector<PlainFlow>& flows,
-                   const RouteChoice& routes = {}, const std::vector<WireChange>& changes = {}) {
-  const auto wires = cluster.wires(routes);
-  FlowsQuestion question;
-  question.flows = flows;
-  question.network = &cluster.network;
-  question.resources = wires.get();
-  question.changes = changes;
-  return play_flows(question);
-}
-Duration us(double count) { return Duration::nearest_ps(count * 1e6); }
-Duration end_of(const FlowsPlayed& flows, std::size_t place) { return flows.ends[place] - Time(); }
-
-// The ways of a vertex, or of a link.
-std::vector<uint32_t> ways_at(const Resources& wires, const std::string& one,
-                              const std::string& other = "") {
-  std::vector<uint32_t> ways;
-  for (uint32_t way = 0; way < wires.capacities().size(); ++way) {
-    const ResourceName name = wires.name_of(way);
-    const bool has_one = name.from == one || name.to == one;
-    const bool has_other = other.empty() || name.from == other || name.to == other;
-    if (has_one && has_other) ways.push_back(way);
-  }
-  return ways;
 }
 
 }  // namespace
@@ -320,7 +281,8 @@ TEST_CASE("flow: a step is as long as its schedule, replayed") {
 // what it takes at fidelity message.
 TEST_CASE("flow: without contention, a step is that of fidelity message") {
   const std::string folder = std::string(SGDSIM_SOURCE_DIR) + "/app/experiments/";
-  const std::vector<Json> synchronizations = {"none", "pipe_sgd", "local_sgd"};
+  const std::vector<Json> synchronizations = {
+      "none", {{"name", "pipe_sgd"}, {"communication", "layerwise"}}, "pipe_sgd", "local_sgd"};
   int compared = 0;
   for (const char* strategy : {"naive", "wfbp", "sync_easgd", "mg_wfbp", "optimal", "fixed_buckets",
                                "ddp", "horovod", "bytescheduler", "p3", "omgs"})

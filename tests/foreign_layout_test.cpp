@@ -25,21 +25,18 @@ ForeignLayout of_file(const std::string& name, int64_t gpus, const std::string& 
 TEST_CASE("foreign layouts: one file of each program") {
   // 144 nodes of 8 are 1,152 GPUs; 8 x 9 x 2 = 144 of a replica, 8 replicas, 504 / 8 = 63.
   const ForeignLayout megatron = of_file("megatron.sh", 0, "llama3.1_405b");
-  CHECK(to_text(megatron.layout) == "tp8 pp9 cp2 vp7 ep1 dp8 mbs1 ga63 zero1 sp");
+  CHECK(to_text(megatron.layout) == "tp8 pp9 cp2 vp7 dp8 ga63 zero1 sp");
   CHECK(megatron.sequence == 8192);
   CHECK(of_file("megatron.sh", 288, "llama3.1_405b").layout.replicas == 2);
   // 64 GPUs, 16 of a replica; 128 / 4 = 32.
   const ForeignLayout nemo = of_file("nemo.yaml", 0, "llama3.1_70b");
-  CHECK(to_text(nemo.layout) ==
-        "tp4 pp4 cp1 vp5 ep1 dp4 mbs1 ga32 zero1 sp gradients=bf16 overlap=off");
+  CHECK(to_text(nemo.layout) == "tp4 pp4 vp5 dp4 ga32 zero1 sp gradients=bf16 overlap=off");
   CHECK(nemo.sequence == 4096);
   // 256 / (16 x 2) = 8.
-  CHECK(to_text(of_file("deepspeed.json", 16, "llama3.1_8b").layout) ==
-        "tp1 pp1 cp1 vp1 ep1 dp16 mbs2 ga8 zero3");
+  CHECK(to_text(of_file("deepspeed.json", 16, "llama3.1_8b").layout) == "dp16 mbs2 ga8 zero3");
   // Of 64 GPUs, 8 of a replica; sequences of a pipeline go one by one.
   const ForeignLayout titan = of_file("torchtitan.toml", 64, "llama3.1_8b");
-  CHECK(to_text(titan.layout) ==
-        "tp2 pp4 cp1 vp2 ep1 dp8 mbs1 ga8 zero3 sp recompute=full kernels=eager");
+  CHECK(to_text(titan.layout) == "tp2 pp4 vp2 dp8 ga8 zero3 sp recompute=full kernels=eager");
   CHECK(titan.sequence == 4096);
 }
 
@@ -50,22 +47,21 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
   };
   const std::string two = "--tensor-model-parallel-size 2 ";
   const std::vector<Row> rows = {
-      {two, "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 overlap=off"},
+      {two, "tp2 dp8 zero0 overlap=off"},
       {two + "--micro-batch-size 2 --global-batch-size 64 --overlap-grad-reduce",
-       "tp2 pp1 cp1 vp1 ep1 dp8 mbs2 ga4 zero0"},
+       "tp2 dp8 mbs2 ga4 zero0"},
       {two + "--overlap-grad-reduce --no-gradient-accumulation-fusion",
-       "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 accumulate=apart"},
-      {two + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads",
-       "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero2"},
+       "tp2 dp8 zero0 accumulate=apart"},
+      {two + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", "tp2 dp8 zero2"},
       {two + "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1 "
              "--overlap-grad-reduce",
-       "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 recompute=full"},
+       "tp2 dp8 zero0 recompute=full"},
       {"--tensor_model_parallel_size=1 --pipeline-model-parallel-size 2 --overlap-grad-reduce "
        "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split",
-       "tp1 pp2 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 ends=layers"},
+       "pp2 dp8 zero0 ends=layers"},
       {two + "--sequence-parallel --expert-model-parallel-size 4 --expert-tensor-parallel-size 1 "
              "--use-distributed-optimizer --overlap-grad-reduce",
-       "tp2 pp1 cp1 vp1 ep4 dp8 mbs1 ga1 zero1 sp"},
+       "tp2 ep4 dp8 zero1 sp"},
   };
   for (const Row& row : rows) {
     INFO(row.flags);
@@ -76,20 +72,18 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
   const std::string titan =
       "[parallelism]\ndata_parallel_shard_degree = 2\ndata_parallel_replicate_degree = ";
   const std::vector<Row> copied = {
-      {titan + "8", "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8 kernels=eager"},
-      {titan + "8\n[compile]\nenable = true",
-       "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8 kernels=compiled"},
+      {titan + "8", "dp16 zero3 hsdp8 kernels=eager"},
+      {titan + "8\n[compile]\nenable = true", "dp16 zero3 hsdp8 kernels=compiled"},
       {titan + "8\n[compile]\nenable = true\ncomponents = [\"model\", \"loss\"]",
-       "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8"},
+       "dp16 zero3 hsdp8"},
       {titan + "8\n[compile]\nenable = true\ncomponents = [\"loss\"]",
-       "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp8 kernels=eager"},
-      {titan + "1\ncontext_parallel_degree = 8",
-       "tp1 pp1 cp8 vp1 ep1 dp2 mbs1 ga1 zero3 kernels=eager"},
+       "dp16 zero3 hsdp8 kernels=eager"},
+      {titan + "1\ncontext_parallel_degree = 8", "cp8 dp2 zero3 kernels=eager"},
       {two + "--use-distributed-optimizer --num-distributed-optimizer-instances 2 "
              "--overlap-grad-reduce",
-       "tp2 pp1 cp1 vp1 ep1 dp8 mbs1 ga1 zero1 hsdp2"},
+       "tp2 dp8 zero1 hsdp2"},
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 3, "mics_shard_size": 4}})",
-       "tp1 pp1 cp1 vp1 ep1 dp16 mbs1 ga1 zero3 hsdp4"}};
+       "dp16 zero3 hsdp4"}};
   for (const Row& row : copied) {
     INFO(row.flags);
     CHECK(to_text(of_text(row.flags, 16, "llama3.1_8b").layout) == row.layout);
@@ -105,14 +99,14 @@ TEST_CASE("foreign layouts: what is computed again, and zero bubble") {
   const std::string stages =
       "--pipeline-model-parallel-size 2 --overlap-grad-reduce "
       "--recompute-granularity full --recompute-method ";
-  const std::string of_two = "tp1 pp2 cp1 vp1 ep1 dp8 mbs1 ga1 zero0 recompute=";
+  const std::string of_two = "pp2 dp8 zero0 recompute=";
   const std::string some =
       "[parallelism]\npipeline_parallel_degree = 2\n"
       "pipeline_parallel_schedule = \"";
   const std::string every =
       "\"\n[activation_checkpoint]\nmode = \"selective\"\n"
       "selective_ac_option = \"";
-  const std::string sharded = "tp1 pp2 cp1 vp1 ep1 dp8 mbs1 ga1 zero3";
+  const std::string sharded = "pp2 dp8 zero3";
   const std::vector<Row> recomputed = {
       {stages + "block --recompute-num-layers 3", of_two + "block:3"},
       {stages + "block --recompute-num-layers 16", of_two + "full"},
@@ -123,13 +117,13 @@ TEST_CASE("foreign layouts: what is computed again, and zero bubble") {
       {"model:\n  micro_batch_size: 1\n  pipeline_model_parallel_size: 4\n"
        "  activations_checkpoint_granularity: full\n  activations_checkpoint_method: block\n"
        "  activations_checkpoint_num_layers: 2\n",
-       "tp1 pp4 cp1 vp1 ep1 dp4 mbs1 ga1 zero0 recompute=block:2"},
+       "pp4 dp4 zero0 recompute=block:2"},
       {some + "1F1B" + every + "4", sharded + " recompute=block:4"},
       {some + "1F1B" + every + "3", sharded + " recompute=block:5"},
       {some + "1F1B" + every + "1", sharded + " recompute=full"},
       {some + "1F1B" + every + "17", sharded},
       {some + "1F1B" + every + "op", sharded + " recompute=operations"},
-      {some + "ZBVZeroBubble\"\nx = \"", "tp1 pp2 cp1 vp2 ep1 dp8 mbs1 ga1 zero3 schedule=zbv"},
+      {some + "ZBVZeroBubble\"\nx = \"", "pp2 vp2 dp8 zero3 schedule=zbv"},
       {some + "InterleavedZeroBubble\"\npipeline_parallel_layers_per_stage = 16\nx = \"",
        sharded + " schedule=zb1p"}};
   for (const Row& row : recomputed) {
@@ -215,7 +209,7 @@ TEST_CASE("foreign layouts: commands take them, and say how they read them") {
                                   "--layout", folder + "megatron.sh", "--format", "json"});
   CAPTURE(foreign.log);
   REQUIRE(foreign.exit_code == 0);
-  const std::string text = "tp8 pp9 cp2 vp7 ep1 dp8 mbs1 ga63 zero1 sp";
+  const std::string text = "tp8 pp9 cp2 vp7 dp8 ga63 zero1 sp";
   CHECK(foreign.log.find("read as Megatron-LM: " + text) != std::string::npos);
   const Ran own = run_sgdsim({"layout", "llama3.1_405b", "-c", box, "--memory", "96GB", "--layout",
                               text, "--sequence", "8192", "--format", "json"});
@@ -230,6 +224,90 @@ TEST_CASE("foreign layouts: commands take them, and say how they read them") {
   CHECK(run_sgdsim({"model", "show", "llama3.1_8b", "--gpus", "16"}).exit_code == 2);
   CHECK(run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--layout", "missing.toml"}).exit_code ==
         2);
+}
+
+// Every count of every program, by itself and in pairs, at sizes whose products leave 64 bits:
+// refused by name, or a layout that is within what is modelled.
+TEST_CASE("foreign layouts: counts of every size, and their products") {
+  struct Program {
+    std::string before;   // of the counts
+    std::string between;  // a name and its value
+    std::string behind;   // each value
+    std::vector<std::string> names;
+  };
+  const std::vector<Program> programs = {
+      {"",
+       " ",
+       " ",
+       {"--nnodes", "--nproc-per-node", "--tensor-model-parallel-size",
+        "--pipeline-model-parallel-size", "--context-parallel-size", "--expert-model-parallel-size",
+        "--micro-batch-size", "--global-batch-size", "--num-distributed-optimizer-instances",
+        "--num-virtual-stages-per-pipeline-rank"}},
+      {"",
+       ": ",
+       "\n",
+       {"num_nodes", "devices", "tensor_model_parallel_size", "pipeline_model_parallel_size",
+        "context_parallel_size", "micro_batch_size", "global_batch_size",
+        "virtual_pipeline_model_parallel_size"}},
+      {"{\"zero_optimization\": {\"stage\": 1}",
+       ": ",
+       "",
+       {", \"train_batch_size\"", ", \"train_micro_batch_size_per_gpu\"",
+        ", \"gradient_accumulation_steps\"", ", \"tensor_parallel\": {\"autotp_size\""}},
+      {"[parallelism]\n",
+       " = ",
+       "\n",
+       {"data_parallel_shard_degree", "data_parallel_replicate_degree", "tensor_parallel_degree",
+        "pipeline_parallel_degree", "context_parallel_degree", "pipeline_parallel_microbatch_size",
+        "[training]\nlocal_batch_size", "[training]\nglobal_batch_size"}}};
+  const std::vector<std::string> counts = {
+      "1", "8", "65536", "1048576", "67108864", "100000000", "4294967296", "9223372036854775807"};
+  const Transformer model = load_model("llama3.1_8b");
+  int64_t taken = 0;
+  int64_t refused = 0;
+  const auto try_one = [&](const std::string& text, int64_t gpus) {
+    INFO(text);
+    try {
+      const Layout layout =
+          foreign_layout(FlatSettings::read(text, "f"), {.given = gpus}, model).layout;
+      CHECK_NOTHROW(check_sizes(layout, "f"));
+      CHECK(layout.gpus() >= 1);
+      CHECK(layout.gpus() <= most_gpus);
+      CHECK(layout.batch() >= 1);
+      CHECK(layout.batch() <= most_global_batch);
+      ++taken;
+    } catch (const InputError& error) {
+      CHECK(std::string(error.what()).starts_with("f: "));
+      ++refused;
+    }
+  };
+  for (const Program& program : programs)
+    for (std::size_t a = 0; a < program.names.size(); ++a)
+      for (std::size_t b = a + 1; b < program.names.size(); ++b)
+        for (const std::string& first : counts)
+          for (const std::string& second : counts)
+            for (const int64_t gpus : {int64_t{0}, int64_t{8}, most_gpus}) {
+              const auto set = [&](std::size_t name, const std::string& count) {
+                const bool opens = program.names[name].ends_with("{\"autotp_size\"");
+                return program.names[name] + program.between + count + (opens ? "}" : "") +
+                       program.behind;
+              };
+              std::string text = program.before + set(a, first) + set(b, second);
+              if (program.before.starts_with("{")) text += "}";
+              if (program.behind == " ") text += "--tensor-model-parallel-size 1";
+              try_one(text, gpus);
+            }
+  CHECK(taken > 1000);
+  CHECK(refused > 1000);
+  // The one that divided by nothing: replicas times the micro-batch is 2^40 x 2^26.
+  const Ran ran =
+      run_sgdsim({"model", "show", "llama3.1_8b", "--layout",
+                  "--nnodes 1048576 --nproc-per-node 1048576 --micro-batch-size 67108864 "
+                  "--global-batch-size 8 --tensor-model-parallel-size 1"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log.find(
+            "1048576 nodes of 1048576 GPUs are more than the 1048576 GPUs that are modelled") !=
+        std::string::npos);
 }
 
 }  // namespace sgdsim

@@ -63,11 +63,11 @@ TEST_CASE("htsim: by hand, and what is refused") {
   CHECK(refusal_of(head + "0->1 start -1 size 5\n").find("a start in ps") != std::string::npos);
   CHECK(refusal_of(head + "0->1 start 0 size 0\n").find("a size") != std::string::npos);
   CHECK(refusal_of(head + "0->1 start 0 size\n").find("is missing") != std::string::npos);
-  CHECK(refusal_of(head + "0->1 trigger 5 size 5\n").find("trigger is not played") !=
+  CHECK(refusal_of(head + "0->1 trigger 5 size 5\n").find("trigger is not simulated") !=
         std::string::npos);
   CHECK(refusal_of(head + "0->1 start 0 size 5 prio 1\n").find("unknown word \"prio\"") !=
         std::string::npos);
-  CHECK(refusal_of(head + "trigger id 5 oneshot\n").find("not played") != std::string::npos);
+  CHECK(refusal_of(head + "trigger id 5 oneshot\n").find("not simulated") != std::string::npos);
   CHECK(refusal_of(head + "0 1 5\n").find("expected FROM->TO") != std::string::npos);
 }
 

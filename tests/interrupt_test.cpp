@@ -24,9 +24,10 @@ TEST_CASE("interrupt: run and plan end with 130 and a sentence") {
   const std::string endless = experiment + " --fidelity message --set iterations=10000000 ";
   for (const char* signal : {"INT", "TERM"})
     for (const std::string& words :
-         {"run " + endless, "plan " + endless, "run " + endless + "--set synchronization=pipe_sgd",
+         {"run " + endless, "plan " + endless,
+          "run " + endless + "--set strategy=sync_easgd --set synchronization=pipe_sgd",
           "run " + endless +
-              "--set synchronization=async_ps --set "
+              "--set strategy=sync_easgd --set synchronization=async_ps --set "
               "'collective={\"parameter_server\":{}}'"}) {
       CAPTURE(words);
       const Ran ran = interrupted(words, signal);
@@ -52,6 +53,22 @@ TEST_CASE("interrupt: tune prints the best of what it has evaluated") {
     CHECK(json["interrupted"] == true);
     CHECK(json["evaluated"] >= 1);
     CHECK(json["evaluated"] < json["points"]);
+  }
+}
+
+// Commands that no loop asks: they wait for a pipe that nobody fills, and are ended as the others.
+TEST_CASE("interrupt: commands without a loop that asks end with 130 and a sentence, too") {
+  for (const std::string& words : {std::string("collective -a ring -n 1MB -c -"),
+                                   std::string("import kineto -"), std::string("model show -")}) {
+    CAPTURE(words);
+    const Ran ran = run_shell_line(
+        "mkfifo pipe; exec 9<>pipe; \"" SGDSIM_PROGRAM "\" " + words +
+        " <&9 & pid=$!\nwhile kill -0 $pid && ! grep -q "
+        "'^SigCgt:.*[4567cdef][0-9a-f][0-9a-f][0-9a-f]$' /proc/$pid/status; do :; done "
+        "2>/dev/null\nkill -TERM $pid; wait $pid");
+    CHECK(ran.exit_code == 130);
+    CHECK(ran.log == "sgdsim: interrupted\n");
+    CHECK(ran.out.empty());
   }
 }
 

@@ -132,7 +132,8 @@ TEST_CASE("jobs: a schedule of densities on shared wires") {
   // The iterations of the warm-up have the first density.
   both({{"warm_up", 2}}, {1304, 1304, 804}, {2304, 2304, 1304});
   // Back to back from the second one on.
-  both({{"warm_up", 0}, {"synchronization", "pipe_sgd"}}, {1304, 1004, 504}, {2304, 2004, 1004});
+  both({{"warm_up", 0}, {"synchronization", "pipe_sgd"}, {"strategy", "sync_easgd"}},
+       {1304, 1004, 504}, {2304, 2004, 1004});
   // From one end of backward to the next, with the message of the iteration before in between.
   both({{"synchronization", "none"}, {"strategy", {{"name", "p3"}, {"slice", "9 MB"}}}},
        {300, 1304, 1304}, {300, 2304, 2304});

@@ -30,6 +30,7 @@ TEST_CASE("jobs: exchanges of two iterations share a port under Pipe-SGD") {
   Json one = job("0,3,1-2");
   one["experiment"]["collective"]["algorithm"] = "recursive_doubling";
   one["experiment"]["synchronization"] = "pipe_sgd";
+  one["experiment"]["strategy"] = "sync_easgd";
   const auto first_of_first = [&](int iterations) {
     one["experiment"]["iterations"] = iterations;
     return iterations_of({{"cluster", cluster}, {"jobs", Json::array({one})}})[0][0];
@@ -43,6 +44,7 @@ TEST_CASE("jobs: exchanges of two iterations share a port under Pipe-SGD") {
 TEST_CASE("jobs: two jobs of Pipe-SGD, or of local SGD") {
   Json pipe = job("0,2");
   pipe["experiment"]["synchronization"] = "pipe_sgd";
+  pipe["experiment"]["strategy"] = "sync_easgd";
   Json other = pipe;
   other["placement"] = "1,3";
   const auto played = [](const std::vector<Json>& jobs) {
@@ -178,9 +180,9 @@ TEST_CASE("steps: by priority, with as many channels as messages, all go at once
 // when pushes that take turns are, and answers leave one by one.
 TEST_CASE("steps: with one server, what overlaps takes on wires what it takes on ports") {
   const std::vector<Json> kinds = {
-      {{"synchronization", "pipe_sgd"}},
+      {{"synchronization", "pipe_sgd"}, {"strategy", "sync_easgd"}},
       {{"synchronization", {{"name", "pipe_sgd"}, {"communication", "layerwise"}, {"width", 3}}}},
-      {{"synchronization", {{"name", "local_sgd"}, {"steps", 2}}}},
+      {{"synchronization", {{"name", "local_sgd"}, {"steps", 2}}}, {"strategy", "sync_easgd"}},
       {{"strategy", {{"name", "p3"}, {"slice", "200 KB"}}}},
       {{"strategy", {{"name", "bytescheduler"}, {"partition", "200 KB"}, {"credit", "500 KB"}}}},
       {{"strategy", {{"name", "horovod"}, {"cycle", "170 us"}, {"threshold", "500 KB"}}}},

@@ -109,6 +109,7 @@ TEST_CASE("kineto import: what is refused, with nothing written") {
   silent.kernel_name = "some_kernel";
   const std::string quiet = folder.put("quiet.json", silent.text());
   const std::string wrong = folder.put("wrong.csv", "name,elements\na,1\nb,1\nc,1\nd,1\n");
+  const Temporary empty(Temporary::Kind::folder);
   struct Row {
     const char* reason;
     std::vector<std::string> arguments;
@@ -116,7 +117,10 @@ TEST_CASE("kineto import: what is refused, with nothing written") {
   };
   for (const Row& row : std::vector<Row>{
            {"no file", {folder.file("none.json")}, "none.json: cannot be read: No such file"},
-           {"a folder", {folder.file("")}, "expected a file, found a folder"},
+           {"a folder with one of them",
+            {folder.file("")},
+            "quiet.json: is of 2 ranks, but has no"},
+           {"a folder without profiles", {empty.name()}, "holds no profile of PyTorch"},
            {"no communication", {quiet}, "is of 2 ranks, but has no kernel of NCCL or RCCL"},
            {"twice the same", {profile, profile}, "is of rank 0, as a file before it"},
            {"bad pattern", {profile, "--communication", "("}, "is no regular expression"},
@@ -127,9 +131,6 @@ TEST_CASE("kineto import: what is refused, with nothing written") {
             "x: cannot be read"},
            {"two outputs, one stream", {profile, "--case", "-"}, "standard output already takes"},
            {"output over input", {profile, "--out", profile}, profile.c_str()},
-           {"buckets that do not fit",
-            {profile, "--parameters", wrong, "--out", folder.file("t"), "--case", folder.file("c")},
-            "--case: bucket 1 was recorded with 2001000 elements"},
            {"no profile", {wrong}, "byte 1: expected \"{\", found \"n\""}}) {
     INFO(row.reason);
     const Ran ran = import(row.arguments);
@@ -140,6 +141,58 @@ TEST_CASE("kineto import: what is refused, with nothing written") {
     CHECK(!std::filesystem::exists(folder.file("t")));
     CHECK(!std::filesystem::exists(folder.file("c")));
   }
+}
+
+TEST_CASE("kineto import: a case that cannot be made does not lose the trace") {
+  const Folder folder;
+  const std::string profile = folder.put("run.json", KinetoWriter{}.text());
+  const std::string wrong = folder.put("wrong.csv", "name,elements\na,1\nb,1\nc,1\nd,1\n");
+  const std::string out = folder.file("t.json");
+  const Ran ran =
+      import({profile, "--parameters", wrong, "--out", out, "--case", folder.file("c.json")});
+  CHECK(ran.exit_code == 2);
+  CHECK(contains(ran.log, "--case: bucket 1 was recorded with 2001000 elements"));
+  CHECK(contains(ran.log, "no case was written, but " + out + " was"));
+  CHECK(read_trace_file(out).layers.size() == 4);
+  CHECK(!std::filesystem::exists(folder.file("c.json")));
+}
+
+TEST_CASE("kineto import: without the name of the format, its options hold") {
+  const Folder folder;
+  const std::string profile = folder.put("run.json", KinetoWriter{}.text());
+  const std::string table =
+      folder.put("p.csv", "name,elements\na,500\nb,300000\nc,2000000\nd,1000\n");
+  const std::string out = folder.file("t.json");
+  const Ran ran = run_sgdsim({"import", "--parameters", table, profile, "--batch", "8", "--out",
+                              out, "--keep-first", "--case", folder.file("c.json")});
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  CHECK(contains(ran.log, "read as kineto"));
+  const Trace trace = read_trace_file(out);
+  CHECK(trace.batch == 8);
+  CHECK(trace.layers.front().name == "a");
+  CHECK(contains(trace.source, "steps 4, 5, 6"));
+  CHECK(run_sgdsim({"validate", folder.file("c.json")}).exit_code == 0);
+  const Ran other = run_sgdsim({"import", "tests/data/layers.csv", "--keep-first"});
+  CHECK(other.exit_code == 2);
+  CHECK(contains(other.log, "--keep-first: has no effect on layers-csv"));
+}
+
+TEST_CASE("kineto import: the profiles of a folder are its ranks") {
+  const Folder folder;
+  KinetoWriter first;
+  KinetoWriter second;
+  second.rank = 1;
+  folder.put("a.pt.trace.json", first.text());
+  folder.put("b.pt.trace.json.gz", packed_as_gzip(second.text()));
+  folder.put("notes.json", "{\"a\": 1}");
+  folder.put("notes.txt", "no profile");
+  const Ran ran = run_sgdsim({"import", folder.file("")});
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  CHECK(contains(ran.log, "rank 1 of 2 ranks"));
+  CHECK(contains(Json::parse(ran.out)["source"].get<std::string>(),
+                 "steps 5, 6 of rank 0; steps 5, 6 of rank 1 of 2 ranks"));
 }
 
 TEST_CASE("kineto import: the buckets of a case are recorded ones, and must be whole gradients") {

@@ -158,7 +158,7 @@ TEST_CASE("kineto: several ranks without communication are an error, never zero"
   for (const Row& row : std::vector<Row>{
            {2, {}, "is of 2 ranks, but has no kernel of NCCL or RCCL in its steps; give "},
            {1, {}, ""},
-           {0, {}, "does not say how many ranks the job has (no distributedInfo), and has no "},
+           {0, {}, ""},
            {0, 4, "is of 4 ranks, but has no kernel of NCCL"},
            {0, 1, ""},
            {2, 1, "is of 2 ranks, --ranks says 1"}}) {

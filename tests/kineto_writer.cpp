@@ -35,10 +35,10 @@ class Events {
          << "\n    }\n  },\n";
   }
   void on_cpu(const std::string& category, const std::string& name, int thread, int64_t at_ns,
-              int64_t length_ns, const std::string& more = "") {
-    event(
-        category, name, "\"pid\": 2910249, \"tid\": " + std::to_string(thread), at_ns, length_ns,
-        "\"External id\": " + std::to_string(++external_id_) + ",\"Record function id\": 0" + more);
+              int64_t length_ns, const std::string& more = "", int64_t function_id = 0) {
+    event(category, name, "\"pid\": 2910249, \"tid\": " + std::to_string(thread), at_ns, length_ns,
+          "\"External id\": " + std::to_string(++external_id_) + ",\"Record function id\": " +
+              std::to_string(writer_.has_function_ids ? function_id : 0) + more);
   }
   // A launch on the CPU and its kernel on the device.
   void kernel(const std::string& name, int thread, int64_t launch_ns, int stream, int64_t start_ns,
@@ -94,11 +94,11 @@ std::string Events::facts(std::size_t bucket) const {
 void Events::exchange(int number, std::size_t bucket, int64_t begin_ns, int64_t launch_ns) {
   using Facts = KinetoWriter::Facts;
   const auto [start, end] = writer_.exchange_ns(number, bucket);
-  const bool is_called =
+  const bool is_told =
       writer_.facts == Facts::by_external_id || writer_.facts == Facts::around_launch;
-  if (is_called)
+  if (is_told || writer_.facts == Facts::bare_call)
     on_cpu("cpu_op", "record_param_comms", backward_thread, launch_ns - 1'000, 20'000,
-           facts(bucket));
+           is_told ? facts(bucket) : "", KinetoWriter::exchange_id(number, bucket));
   if (writer_.facts == Facts::around_launch) ++external_id_;  // of an operator within it
   kernel(writer_.kernel_name, backward_thread, launch_ns, 40, begin_ns + zero_ns + start,
          end - start, writer_.facts == Facts::in_kernel ? facts(bucket) : "");
@@ -115,8 +115,9 @@ void Events::gradients(int number, int64_t begin_ns) {
     kernel("void cudnn::bn_bw_1C11_kernel_new<float>", backward_thread, cpu_ns + 2'000, 7,
            begin_ns + zero_ns + writer_.ready_ns(g) - writer_.kernel_ns, writer_.kernel_ns);
     on_cpu("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
-           backward_thread, cpu_ns + 22'000, 20'000);
-    on_cpu("cpu_op", "torch::autograd::AccumulateGrad", backward_thread, cpu_ns + 23'000, 10'000);
+           backward_thread, cpu_ns + 22'000, 20'000, "", KinetoWriter::gradient_id(number, g));
+    on_cpu("cpu_op", "torch::autograd::AccumulateGrad", backward_thread, cpu_ns + 23'000, 10'000,
+           "", KinetoWriter::gradient_id(number, g) + 1);
     if (bucket == writer_.buckets.size() || ++in_bucket < writer_.buckets[bucket]) continue;
     exchange(number, bucket++, begin_ns, cpu_ns + 30'000);
     in_bucket = 0;

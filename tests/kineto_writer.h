@@ -32,14 +32,22 @@ struct KinetoWriter {
   std::string kernel_name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, ncclWork*)";
   std::string type = "Float";
   // Where the sizes of all-reduces stand.
-  enum class Facts : uint8_t { in_kernel, by_external_id, around_launch, nowhere };
+  enum class Facts : uint8_t { in_kernel, by_external_id, around_launch, bare_call, nowhere };
   Facts facts = Facts::in_kernel;
+  // Whether gradients and calls of all-reduces have ids of their record functions.
+  bool has_function_ids = false;
   // Per step, as many times what a real profile has beside a kernel: 11 events of 2.4 kB.
   int fillers = 0;
   std::string more_events;  // written as they are, each with a comma behind it
 
   int64_t ready_ns(std::size_t gradient) const {
     return forward_ns + static_cast<int64_t>(gradient) * spacing_ns + kernel_ns;
+  }
+  static int64_t gradient_id(int step, std::size_t gradient) {  // the next one is that within it
+    return step * 1000 + static_cast<int64_t>(gradient) * 10;
+  }
+  static int64_t exchange_id(int step, std::size_t bucket) {
+    return step * 1000 + 900 + static_cast<int64_t>(bucket);
   }
   int64_t bucket_elements(std::size_t bucket) const;
   // Start and end of an all-reduce, since the start of the step.

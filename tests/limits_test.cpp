@@ -30,7 +30,7 @@ TEST_CASE("limits: a collective ends at its last message, and not before") {
   CHECK(few.out.empty());
   CHECK(few.log ==
         "sgdsim: stopped by --max-events after 0 events, at 0.000 us of simulated time; the next "
-        "24 are played as one\n");
+        "24 are simulated as one\n");
   const Ran late = run_sgdsim(ring + Words{"--max-sim-time", "6005.999 us"});
   CHECK(late.exit_code == 4);
   CHECK(late.log.find("stopped by --max-sim-time") != std::string::npos);
@@ -105,9 +105,9 @@ TEST_CASE("limits: plans, jobs, flows and asynchronous workers stop as well") {
   CHECK(plan.log.find(", with strategy ") != std::string::npos);
   for (const Words& asked :
        {Words{"jobs", "app/job_files/two_jobs.json"},
-        Words{"traffic", "app/flows/incast_4.csv", "-c", "topologies/data/10gbe_16.json"},
+        Words{"traffic", "app/flows/incast_4.csv", "-c", "topologies/data/mgwfbp_paper_10gbe.json"},
         Words{"run", "app/experiments/bert_base_10gbe.json", "--set", "synchronization=async_ps",
-              "--set", R"(collective={"parameter_server":{}})"}}) {
+              "--set", "strategy=sync_easgd", "--set", R"(collective={"parameter_server":{}})"}}) {
     CAPTURE(asked.front());
     CHECK(run_sgdsim(asked + Words{"--max-events", "100000000"}).exit_code == 0);
     for (const Words& limit : {Words{"--max-events", "3"}, Words{"--max-sim-time", "1 us"}}) {

@@ -17,6 +17,7 @@ struct Published {
   double mean_us = 0;  // of messages
   double longest_us = 0;
   int64_t dropped = 0;
+  int64_t selected = 0;  // of those that may not be marked
 };
 
 Published play(const std::string& file, const std::vector<std::string>& settings) {
@@ -33,6 +34,7 @@ Published play(const std::string& file, const std::vector<std::string>& settings
   played.mean_us = json["message_us"]["mean"].get<double>();
   played.longest_us = json["message_us"]["max"].get<double>();
   played.dropped = json["packets"]["dropped"].get<int64_t>();
+  played.selected = json["packets"]["selected"].get<int64_t>();
   return played;
 }
 
@@ -99,6 +101,25 @@ TEST_CASE("mlt, published: servers gain more with more workers, and more than a 
   CHECK(play("mlt_testbed.json", ring).dropped == 0);
 }
 
+// The two jobs whose parts are taken off one by one, at a quarter of the size: published for VGG-16
+// and ResNet-50, bounded loss makes them faster, with all ways and without. What DCTCP sends again
+// on the testbed may be marked, so that no switch drops it for being above a threshold.
+TEST_CASE("mlt, published: the files of the testbed, part by part") {
+  const Settings small = sixteen + Settings{experiment + "trace.gradient_scale=0.25",
+                                            experiment + "trace.compute_scale=0.02"};
+  for (const std::string file : {"mlt_testbed.json", "mlt_testbed_transformer.json"}) {
+    CAPTURE(file);
+    std::map<std::string, double> us;
+    for (const std::string parts : {"", "A", "C", "AC", "ABC"})
+      us[parts] = play(file, small + Settings{"transport.parts=\"" + parts + "\""}).iteration_us;
+    CAPTURE(Json(us).dump());
+    CHECK(us["A"] < us[""]);
+    CHECK(us["AC"] < us["C"]);
+    CHECK(play(file, small).iteration_us == us["AC"]);
+  }
+  CHECK(play("mlt_testbed_dctcp.json", small).selected == 0);
+}
+
 // Epochs to the target by bound of loss, measured for GoogLeNet, times an iteration: published, 10
 // % takes the least time of the four and 30 % the most.
 TEST_CASE("mlt, published: a bound of a tenth takes the least time to the target") {
@@ -125,9 +146,8 @@ TEST_CASE("mlt, published: among flows of others") {
                             "jobs.0.placement=0-3,8-11,16-19,24-27",
                             "traffic.flows.among=4-7,12-15,20-23,28-31",
                             "traffic.flows.duration=20 ms"};
-  const Settings bounded = {
-      R"(transport={"name": "mlt", "parts": "AC", "buffer": "450 KB", "step": "800 Mbps",)"
-      R"( "long_trip": "80 us"})"};
+  const Settings bounded = {R"(transport={"name": "mlt", "parts": "AC", "buffer": "450 KB",)"
+                            R"( "step": "800 Mbps"})"};
   const std::string collective = experiment + "collective";
   const Settings servers = quarter + Settings{collective + ".parameter_server.servers=16"};
   const Settings ring = quarter + Settings{collective + R"(={"algorithm": "ring"})"};
@@ -138,6 +158,6 @@ TEST_CASE("mlt, published: among flows of others") {
     CHECK(mlt.iteration_us < 0.9 * tcp.iteration_us);
     CHECK(mlt.mean_us < tcp.mean_us);
     // A ring's messages are so short that the longest one is a flow of others.
-    if (!is_ring) CHECK(mlt.longest_us < tcp.longest_us / 1.5);
+    if (!is_ring) CHECK(mlt.longest_us < tcp.longest_us / 1.2);
   }
 }

@@ -311,7 +311,7 @@ def heatmap_numbers(test, page):
     for row, count in enumerate(nodes):
         for column, speed in enumerate(speeds):
             here = [line for line in lines if line["axes"]["cluster.nodes"] == count
-                    and line["axes"]["cluster.nic.bandwidth"] == speed]
+                    and line["axes"]["cluster.nic.bandwidth"] == speed and line["axes"]["strategy"] != "optimal"]
             best = min(here, key=lambda line: line["iteration_ps"])
             test.assertEqual(printed[column, row], f"{best['metrics']['speedup']:.1f}")
     strategies = list(dict.fromkeys(line["axes"]["strategy"] for line in lines))
@@ -548,8 +548,8 @@ def packets_numbers(test, page):
             test.assertAlmostEqual(y, numpy.median(ended))
     for place, line in enumerate(page.figures["packets_queues"].axes[0].lines):
         found = page.json(f"packets_{place}.json")
-        test.assertEqual(found["queues"][0]["to"], "node0")
-        waiting_B, x_and_y = found["queues"][0]["over_time_B"], line.get_xydata()
+        queue = next(queue for queue in found["queues"] if queue["to"] == "node0")  # the receiver's own link
+        waiting_B, x_and_y = queue["over_time_B"], line.get_xydata()
         numpy.testing.assert_allclose(x_and_y[:, 0], numpy.arange(len(waiting_B)) * found["interval_us"] / 1000)
         numpy.testing.assert_allclose(x_and_y[:, 1], numpy.array(waiting_B) / 1000)
     for axes, cargo in zip(page.figures["packets_layers"].axes, ("gradients", "parameters")):

@@ -45,8 +45,8 @@ const std::vector<Kind>& kinds() {
       {"held-out case", "tests/data/measurement.json",
        "fit INPUT --from-collective stated --case OUT"},
       {"fit report", "tests/data/measurement.json", "fit INPUT --report OUT"},
-      {"dot", "topologies/data/10gbe_16.json", "export dot INPUT --out OUT"},
-      {"graphml", "topologies/data/10gbe_16.json", "export graphml INPUT --out OUT"},
+      {"dot", "topologies/data/mgwfbp_paper_10gbe.json", "export dot INPUT --out OUT"},
+      {"graphml", "topologies/data/mgwfbp_paper_10gbe.json", "export graphml INPUT --out OUT"},
       {"imported cluster", "tests/data/nccl_regular.xml",
        "import nccl-topology INPUT --nodes 2 --out OUT"},
       {"imported measurement", "tests/data/nccl_inspector_rank0.jsonl",
@@ -56,6 +56,7 @@ const std::vector<Kind>& kinds() {
       {"workload", "traces/data/googlenet_k80.json", "export astra-text INPUT --out OUT"},
       {"imported profile", "tests/data/kineto.json", "import kineto INPUT --out OUT"},
       {"case of a profile", "tests/data/kineto.json", "import kineto INPUT --out - --case OUT"},
+      {"parameters", "tests/data/execution_trace.json", "import execution-trace INPUT --out OUT"},
   };
   return table;
 }

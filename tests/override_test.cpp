@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/core/json.h"
+#include "tests/run_program.h"
 
 namespace sgdsim {
 
@@ -20,6 +21,27 @@ TEST_CASE("settings: both names in one value are still refused, by the reader") 
   Json json = Json::parse(R"({"nic": {}})");
   apply_settings(json, {R"(nic={"bandwidth": "1 Gbps", "per_byte": "1 ns/B"})"});
   CHECK(json["nic"].size() == 2);
+}
+
+// A setting may name another file, and the next one a field of what stands there.
+TEST_CASE("settings: one that names a file, and one below it") {
+  const auto iteration_of = [](const std::vector<std::string>& settings) {
+    std::vector<std::string> words = {"run", "app/experiments/googlenet_k80.json", "--format",
+                                      "json"};
+    for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+    const Ran ran = run_sgdsim(words);
+    INFO(ran.log);
+    CHECK(ran.exit_code == 0);
+    return Json::parse(ran.out)["iteration_ps"].get<int64_t>();
+  };
+  const std::string cluster = "cluster=" SGDSIM_SOURCE_DIR "/topologies/data/gtopk_1gbe_32.json";
+  const std::string nodes = "cluster.nodes=4";
+  CHECK(iteration_of({cluster, nodes}) != iteration_of({cluster}));
+  CHECK(iteration_of({nodes, cluster}) == iteration_of({cluster}));
+  const Ran whole =
+      run_sgdsim({"run", "app/experiments/googlenet_k80.json", "-c",
+                  "topologies/data/gtopk_1gbe_32.json", "--set", nodes, "--format", "json"});
+  CHECK(Json::parse(whole.out)["iteration_ps"] == iteration_of({cluster, nodes}));
 }
 
 }  // namespace sgdsim

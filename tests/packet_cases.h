@@ -88,6 +88,14 @@ inline std::vector<PlainFlow> incast(int senders, int64_t size_B) {
   return flows;
 }
 
+// The one that once held most.
+inline QueueUse fullest_queue(const FlowsPlayed& flows) {
+  QueueUse fullest;
+  for (const QueueUse& queue : flows.packets->queues)
+    if (queue.most_B > fullest.most_B) fullest = queue;
+  return fullest;
+}
+
 // Every packet that was sent, or answers one, is somewhere.
 inline void check_conserved(const FlowsPlayed& flows) {
   const PacketCounts& counts = flows.packets->counts;

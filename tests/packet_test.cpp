@@ -191,11 +191,11 @@ TEST_CASE("packets: a finite buffer loses what M/D/1/K loses") {
       flows.push_back(flow(Duration::nearest_ps(now_us * 1e6),
                            1 + static_cast<int>(random.below(64)), 0, 1000));
     }
-    // What is lost comes 100 s later.
-    const FlowsPlayed all =
-        played(rack, flows,
-               "dctcp packet=1000B header=0B least_timeout=100s mark_above=1000000 buffer=" +
-                   std::to_string(1000 * room) + "B");
+    // Each packet is a connection: what is lost comes 100 s later.
+    const FlowsPlayed all = played(
+        rack, flows,
+        "dctcp connections=0 packet=1000B header=0B least_timeout=100s mark_above=1000000 buffer=" +
+            std::to_string(1000 * room) + "B");
     double lost = 0;
     for (std::size_t i = 0; i < flows.size(); ++i)
       if (took(all, flows, i) > Duration::s(1)) ++lost;

@@ -7,21 +7,11 @@
 #include "models/step/step.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "tests/server_cases.h"
 
 using namespace sgdsim;
 
 namespace {
-
-ParameterServers read(const std::string& json, const Network& network) {
-  const Json parsed = Json::parse(json);
-  return read_parameter_servers(Value(parsed, "test", ""), network);
-}
-
-std::string servers(int count, const std::string& more = "") {
-  return R"({"servers":)" + std::to_string(count) + more + "}";
-}
-const std::string co_located = R"(,"placement":"co_located")";
-const std::string byteps = R"(,"sharding":"byteps")";
 
 // Of messages of one size, each entered where the one before was left.
 Duration period(const ParameterServers& group, const Network& network, Bytes size) {
@@ -64,14 +54,18 @@ struct Lab {
       trace.layers.push_back(layer);
     }
     cluster.network = network;
-    cost = MessageCost::of_servers(read(json, network));
+    cost = MessageCost::of_servers(read_servers(json, network));
   }
   double mean_us(Fidelity fidelity) const {
     StepQuestion question;
     question.trace = &trace;
     question.cluster = &cluster;
     question.strategy = &strategy;
-    if (synchronization) question.synchronization = &*synchronization;
+    const Strategy all_at_once = strategy_named("sync_easgd", "test");
+    if (synchronization) {  // asynchronous
+      question.synchronization = &*synchronization;
+      question.strategy = &all_at_once;
+    }
     question.cost = cost;
     question.fidelity = fidelity;
     question.iterations = 40;
@@ -97,7 +91,8 @@ TEST_CASE("servers: the steady state of messages of one size is that of the form
           CAPTURE(workers);
           CAPTURE(count);
           CAPTURE(dedicated);
-          ParameterServers group = read(servers(count, dedicated ? "" : co_located), network);
+          ParameterServers group =
+              read_servers(servers(count, dedicated ? "" : co_located), network);
           group.alpha = alpha;
           const double part_B = 1'200'000. / count;
           const int P = workers;
@@ -139,7 +134,7 @@ TEST_CASE("servers: steps of messages of different sizes, closed form and messag
 TEST_CASE(
     "servers: a piece goes where the hash of its own number says, not to its layer's server") {
   const Network network = Network::uniform(4, {{}, PerByte::ps(1), {}});
-  const ParameterServers group = read(servers(8, byteps), network);
+  const ParameterServers group = read_servers(servers(8, byteps), network);
   std::vector<bool> used(8);
   for (int piece = 0; piece < 100; ++piece) {
     const auto parts = parts_of(group, Bytes(4'000'000), {13, piece, Bytes(4'000'000)});
@@ -180,7 +175,8 @@ TEST_CASE("servers: more of them are never slower; hashed ones never slower than
 
 TEST_CASE("servers: partitions beyond BytePS's numbers are refused before they are made") {
   const Network network = Network::uniform(4, {{}, PerByte::ps(1), {}});
-  const ParameterServers small = read(servers(2, byteps + R"(,"partition":"200 B")"), network);
+  const ParameterServers small =
+      read_servers(servers(2, byteps + R"(,"partition":"200 B")"), network);
   CHECK(parts_of(small, Bytes(200 * 65536), {}).size() == 65536);
   CHECK_THROWS_WITH_AS(parts_of(small, Bytes(200 * 65536 + 1), {}),
                        doctest::Contains("at most 65,536 partitions"), InputError);
@@ -192,7 +188,7 @@ TEST_CASE("co-located servers: ports serve in order of arrival, answers among pu
   // Worker 3 starts late. The answers of part 1 reach worker 0 beside its push of part 0.
   const PairCost cost{{}, PerByte::ps(1'000'000), {}};  // 1 us a byte
   const Network network = Network::uniform(4, cost);
-  ParameterServers group = read(servers(2, co_located), network);
+  ParameterServers group = read_servers(servers(2, co_located), network);
   const Time late = Time() + Duration::us(100);
   const Played played =
       play_push_pull(group, network, Bytes(20), {}, {Time(), Time(), Time(), late});
@@ -216,7 +212,7 @@ TEST_CASE("dedicated servers: each worker pays its own port") {
                                          {"all", 8, 8 * 1005, 1005}}) {
     CAPTURE(row.reason);
     const Network network = with_slow_ports(8, row.slow, 100, 1000);
-    const ParameterServers group = read(servers(1), network);
+    const ParameterServers group = read_servers(servers(1), network);
     CHECK(push_pull_time(group, size, {}).together.us() ==
           doctest::Approx(2 * row.us_per_byte_sum));
     const double expected_us = row.us_per_byte_sum + row.us_per_byte_most;
@@ -271,7 +267,8 @@ TEST_CASE("servers: a fast port is not kept by a slow one at the other end") {
     for (Port& port : ports) port.out.per_byte = port.in.per_byte = PerByte::ps(100'000);
     ports[static_cast<std::size_t>(slow)].out.per_byte = PerByte::ps(1'000'000);
     network.set_ports(std::move(ports));
-    const ParameterServers group = read(servers(1, co_located + R"(,"alpha":"wire")"), network);
+    const ParameterServers group =
+        read_servers(servers(1, co_located + R"(,"alpha":"wire")"), network);
     const Played played =
         play_push_pull(group, network, Bytes(10), {}, std::vector<Time>(4, Time()));
     // The last byte of the slow one: it goes first and ends at 10, or third, from 2 to 12.

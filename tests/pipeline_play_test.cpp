@@ -309,7 +309,7 @@ TEST_CASE("passes: layer by layer, by hand") {
 TEST_CASE("passes: too many are refused") {
   const PipelineWork work =
       alike(pipeline(PipelineSchedule::one_f_one_b, 64, 1, 1'000'000), chunk(1, 1, 1));
-  CHECK_THROWS_WITH_AS(play(work), doctest::Contains("at most 40000000 are played"), InputError);
+  CHECK_THROWS_WITH_AS(play(work), doctest::Contains("at most 40000000 are simulated"), InputError);
   std::vector<PassSlice> slices;
   const PipelineWork shown =
       alike(pipeline(PipelineSchedule::one_f_one_b, 2, 1, 500'001), chunk(1, 1, 1));

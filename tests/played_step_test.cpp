@@ -7,6 +7,7 @@
 #include "app/layout/layout_files.h"
 #include "app/schema_check.h"
 #include "models/training/memory.h"
+#include "models/training/step_on_wires.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
 #include "tests/run_program.h"
@@ -49,6 +50,83 @@ TEST_CASE("played steps: equal stages and free links are the closed form") {
           CHECK(played.step.time.s() == doctest::Approx(closed.time.s()).epsilon(2e-3));
           CHECK(played.step.parts.all() == doctest::Approx(played.step.time.s()).epsilon(1e-9));
         }
+}
+
+// Passes are whole picoseconds, and random GPUs may be faster than they are: no part is less than
+// nothing, and they add up to the step.
+TEST_CASE("played steps: no part of a layout at random is below zero") {
+  Random random(71);
+  const Gpu gpu = load_gpu("h100");
+  const ClusterFile file = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 64);
+  Transformer experts = small_model();
+  experts.experts = Experts{.count = 8, .per_token = 2, .width = 1024};
+  const std::vector<std::string> workers = {
+      R"({})", R"({"jitter": {"distribution": "lognormal", "sigma": 0.3}})",
+      R"({"slow": [{"worker": 0, "factor": 0.5}]})"};
+  int checked = 0;
+  while (checked < 400) {
+    Layout layout;
+    const auto power = [&](int most) {
+      return int64_t{1} << random.below(static_cast<uint64_t>(most));
+    };
+    layout.tensor = power(4);
+    layout.pipeline = power(4);
+    layout.context = power(2);
+    layout.replicas = power(4);
+    layout.micro_batches = power(6);
+    layout.micro_batch = power(3);
+    layout.chunks = power(3);
+    layout.zero = static_cast<int>(random.below(4));
+    const bool has_experts = random.below(2) == 0;
+    if (has_experts) layout.expert = power(4);
+    layout.schedule = static_cast<PipelineSchedule>(random.below(5));
+    layout.overlaps = random.below(4) > 0;
+    const Transformer& model = has_experts ? experts : small_model();
+    if (layout.gpus() > 64 || !misfit_of(model, layout, 2048).empty()) continue;
+    ++checked;
+    const ClusterFile cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + box, layout.gpus());
+    GroupTimes groups(cluster.cluster, layout.gpus());
+    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    CAPTURE(to_text(layout));
+    const auto check = [](const HybridStep& one) {
+      for (const NamedPart& part : step_parts()) {
+        CAPTURE(part.key);
+        CHECK(one.parts.*part.member >= 0);
+      }
+      CHECK(one.parts.all() == doctest::Approx(one.time.s()).epsilon(1e-6));
+    };
+    check(hybrid_step(step, groups));
+    LayoutPlay options;
+    const Json json = Json::parse(workers[random.below(workers.size())]);
+    options.workers = read_workers(Value(json, "test", ""));
+    options.iterations = options.workers.is_random() ? 3 : 1;
+    check(play_step(step, groups, options).step);
+    if (layout.gpus() > 16 || layout.micro_batches > 4) continue;
+    try {
+      check(play_on_wires(step, cluster.cluster, groups, {}, options).step);
+    } catch (const InputError&) {
+      continue;  // schedules that wires do not play
+    }
+  }
+}
+
+TEST_CASE("sgdsim layout: random workers have the seed 1, as everywhere") {
+  const std::vector<std::string> asked = {
+      "layout",     "llama3.1_8b",
+      "-c",         "topologies/data/dgx_h100_4.json",
+      "--layout",   "tp8 dp4",
+      "--fidelity", "message",
+      "--workers",  R"({"jitter": {"distribution": "lognormal", "sigma": 0.2}})",
+      "--format",   "json"};
+  const auto with_seed = [&](const std::string& seed) {
+    std::vector<std::string> words = asked;
+    words.insert(words.end(), {"--seed", seed});
+    return run_sgdsim(words).out;
+  };
+  const Ran usual = run_sgdsim(asked);
+  REQUIRE(usual.exit_code == 0);
+  CHECK(usual.out == with_seed("1"));
+  CHECK(usual.out != with_seed("0"));
 }
 
 // One stage: what is exposed of an exchange in pieces is the same maximum in both.
@@ -188,7 +266,7 @@ TEST_CASE("sgdsim layout: a played layout, its JSON, timeline and picture") {
   CHECK(mean["fastest_us"].get<double>() < mean["step_us"].get<double>());
   CHECK(mean["step_us"].get<double>() < mean["slowest_us"].get<double>());
   CHECK(with({"--workers", jitter, "--format", "json", "--iterations", "5"}).out == random.out);
-  CHECK(with({"--workers", jitter, "--format", "json", "--iterations", "5", "--seed", "1"}).out !=
+  CHECK(with({"--workers", jitter, "--format", "json", "--iterations", "5", "--seed", "2"}).out !=
         random.out);
 }
 
@@ -197,7 +275,8 @@ TEST_CASE("sgdsim layout: played, the search ranks by what was played") {
                               "--fidelity", "message", "--format", "json"});
   REQUIRE(ran.exit_code == 0);
   const Json json = Json::parse(ran.out);
-  CHECK(json["played"] == 100);
+  CHECK(json["played"].get<int>() >= 100);  // and the best of each family
+  CHECK(json["played"].get<int>() <= 111);
   double before = 0;
   for (const Json& one : json["layouts"]) {
     CHECK(one["step_us"].get<double>() >= before);

@@ -68,10 +68,10 @@ TEST_CASE("refused: a step that takes no time") {
   const std::string sentence = "the step takes no time: there is nothing to simulate";
   for (const char* command : {"run", "advise", "plan"})
     for (const char* fidelity : {"closed_form", "message", "flow", "packet"})
-      check_refused(
-          {{std::string(command) + " at " + fidelity,
-            {command, trace.name(), "-c", "topologies/data/10gbe_16.json", "--fidelity", fidelity},
-            sentence}});
+      check_refused({{std::string(command) + " at " + fidelity,
+                      {command, trace.name(), "-c", "topologies/data/mgwfbp_paper_10gbe.json",
+                       "--fidelity", fidelity},
+                      sentence}});
 }
 
 TEST_CASE("refused: timelines of what there is not") {
@@ -106,7 +106,7 @@ TEST_CASE("refused: files that never end or cannot be read") {
 }
 
 TEST_CASE("refused: control characters in the names of a file") {
-  const std::string text = read_text(SGDSIM_SOURCE_DIR "/topologies/data/10gbe_16.json");
+  const std::string text = read_text(SGDSIM_SOURCE_DIR "/topologies/data/mgwfbp_paper_10gbe.json");
   for (const char* name : {R"("\u0000")", R"("a\u001b[31m")", R"("\u007f")", R"("\u009b31m")"}) {
     INFO(name);
     Json json = Json::parse(text);
@@ -134,14 +134,20 @@ TEST_CASE("refused: ranges that overflow") {
   CHECK(ran.exit_code == 2);
 }
 
+// An all-reduce of equal blocks is that of a shorter chain and a sum; a broadcast is played.
 TEST_CASE("refused: pipelines of more blocks than anybody can wait for") {
-  const Words words = {"collective", "-a",     "lp",     "-p",      "4",     "--alpha",
-                       "1 us",       "--beta", "1 ns/B", "--block", "4 KiB", "-n"};
-  Words long_one = words;
-  long_one.emplace_back("60 TB");
-  check_refused({{"60 TB in pages", long_one, "is too long to play"}});
-  long_one.insert(long_one.end(), {"--fidelity", "closed_form"});
-  CHECK(run_sgdsim(long_one).exit_code == 0);
+  const auto with = [](const char* operation, const char* fidelity) {
+    return Words{"collective", "-a",         "lp",      "-p",       "4",   "--alpha", "1 us",
+                 "--beta",     "1 ns/B",     "--block", "4 KiB",    "-n",  "60 TB",   "--op",
+                 operation,    "--fidelity", fidelity,  "--format", "json"};
+  };
+  check_refused({{"60 TB in pages", with("broadcast", "message"), "is too long to simulate"}});
+  CHECK(run_sgdsim(with("broadcast", "closed_form")).exit_code == 0);
+  const Ran sum = run_sgdsim(with("allreduce", "message"));
+  const Ran formula = run_sgdsim(with("allreduce", "closed_form"));
+  REQUIRE(sum.exit_code == 0);
+  REQUIRE(formula.exit_code == 0);
+  CHECK(Json::parse(sum.out)["time_ps"] == Json::parse(formula.out)["time_ps"]);
 }
 
 TEST_CASE("refused: a base that is no experiment") {
@@ -165,7 +171,7 @@ TEST_CASE("refused: the setting is blamed for its value") {
        {"run", shipped, set, "cluster.nodez=4"},
        "sgdsim: --set cluster.nodez=4: unknown field \"nodez\""},
       {"of an exported cluster",
-       {"export", "dot", "topologies/data/10gbe_16.json", set, "nodes=x"},
+       {"export", "dot", "topologies/data/mgwfbp_paper_10gbe.json", set, "nodes=x"},
        "sgdsim: --set nodes=x: expected"},
       {"inside a value",
        {"run", shipped, set, R"(collective={"algorithm":"rong"})"},

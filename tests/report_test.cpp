@@ -3,12 +3,13 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <map>
-#include <zlib.h>
 
 #include "app/report/packing.h"
 #include "app/report/report_data.h"
 #include "app/table.h"
 #include "sim/core/error.h"
+#include "tests/json_lines.h"
+#include "tests/report_pages.h"
 #include "tests/run_program.h"
 #include "tests/source_tree.h"
 
@@ -17,69 +18,6 @@ namespace {
 
 const std::string experiment = "app/experiments/googlenet_k80.json";
 const std::string sweep_file = "app/sweeps/nodes_bandwidth.json";
-const std::string data_begins = R"(<script type="application/json" id="data">)";
-
-std::string bytes_of_base64(const std::string& text) {
-  const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  uint32_t group = 0;
-  int bits = 0;
-  for (const char letter : text) {
-    if (letter == '=') break;
-    group = group << 6U | static_cast<uint32_t>(letters.find(letter));
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(group >> static_cast<unsigned>(bits) & 255U);
-  }
-  return bytes;
-}
-
-// Backwards from what app/report/packing.h writes, by zlib's own reader.
-Json unpacked_data(const Json& json) {
-  if (!json.is_object() || !json.contains("deflated")) return json;
-  const std::string packed = bytes_of_base64(json["deflated"]);
-  std::string text(256'000'000 / 16, '\0');
-  uLongf length = text.size();
-  REQUIRE(uncompress(reinterpret_cast<Bytef*>(text.data()), &length,
-                     reinterpret_cast<const Bytef*>(packed.data()), packed.size()) == Z_OK);
-  return Json::parse(text.substr(0, length));
-}
-
-Json data_in(const std::string& page) {
-  const std::size_t start = page.find(data_begins);
-  REQUIRE(start != std::string::npos);
-  const std::size_t first = start + data_begins.size();
-  return Json::parse(page.substr(first, page.find("</script", first) - first));
-}
-
-std::string page_of(const std::vector<std::string>& files,
-                    const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"report"};
-  words.insert(words.end(), files.begin(), files.end());
-  words.insert(words.end(), more.begin(), more.end());
-  const Ran ran = run_sgdsim(words);
-  INFO(ran.log);
-  REQUIRE(ran.exit_code == 0);
-  return ran.out;
-}
-
-std::vector<Json> column_values(const Json& table, const Json& column) {
-  const auto rows = table["rows"].get<std::size_t>();
-  if (column.contains("constant")) return std::vector<Json>(rows, column["constant"]);
-  if (column.contains("same_as"))
-    return column_values(table, table["columns"][column["same_as"].get<std::size_t>()]);
-  if (column.contains("values")) {
-    const Json values = unpacked_data(column["values"]);
-    return {values.begin(), values.end()};
-  }
-  const Json dictionary = unpacked_data(column["dictionary"]);
-  std::vector<Json> values;
-  for (const Json& place : unpacked_data(column["places"]))
-    values.push_back(dictionary[place.get<std::size_t>()]);
-  return values;
-}
-
 // Every number of an object by its path.
 void numbers_in(const Json& object, const std::string& before, std::map<std::string, Json>& found) {
   for (const auto& [name, member] : object.items())
@@ -87,13 +25,6 @@ void numbers_in(const Json& object, const std::string& before, std::map<std::str
       numbers_in(member, before + name + ".", found);
     else if (member.is_number())
       found[before + name] = member;
-}
-
-std::vector<Json> lines_of(const std::string& text) {
-  std::vector<Json> lines;
-  for (const std::string& line : house::split(text, '\n'))
-    if (!line.empty()) lines.push_back(Json::parse(line));
-  return lines;
 }
 
 TEST_CASE("report: single answers stand in the page as they were written") {
@@ -121,7 +52,7 @@ TEST_CASE("report: single answers stand in the page as they were written") {
 TEST_CASE("report: every figure of every point is in the columns, all digits") {
   const Ran ran = run_sgdsim({"sweep", sweep_file, "--quiet"});
   const Temporary file(Temporary::Kind::file, ran.out);
-  const std::vector<Json> lines = lines_of(ran.out);
+  const std::vector<Json> lines = json_lines(ran.out);
   const Json data = data_in(page_of({file.name(), sweep_file}));
   REQUIRE(data["tables"].size() == 1);
   const Json& table = data["tables"][0];
@@ -152,7 +83,7 @@ TEST_CASE("report: the commands of a point give that point") {
   const Ran ran = run_sgdsim({"sweep", experiment, "--axis", "cluster.nodes=2..8", "--axis",
                               R"(strategy=["wfbp",{"name":"ddp","bucket":"1 MiB"}])", "--quiet"});
   const Temporary file(Temporary::Kind::file, ran.out);
-  const std::vector<Json> lines = lines_of(ran.out);
+  const std::vector<Json> lines = json_lines(ran.out);
   REQUIRE(lines.size() == 6);
   const Json data = data_in(
       page_of({file.name(), experiment}, {"--axis", "cluster.nodes=2..8", "--axis",

@@ -90,10 +90,12 @@ TEST_CASE("schemas: what the program prints fits its schema") {
        "sgdsim/collective-sweep/1"},
       {"collective -a ring -n '1 MB' --fidelity packet --transport ndp" + box,
        "sgdsim/collective/1"},
-      {"traffic app/flows/incast_4.csv -c topologies/data/10gbe_16.json --fidelity packet "
+      {"traffic app/flows/incast_4.csv -c topologies/data/mgwfbp_paper_10gbe.json --fidelity "
+       "packet "
        "--transport 'mlt loss_bound=0.2'",
        "sgdsim/completion/1"},
-      {"traffic app/flows/incast_4.csv -c topologies/data/10gbe_16.json", "sgdsim/completion/1"},
+      {"traffic app/flows/incast_4.csv -c topologies/data/mgwfbp_paper_10gbe.json",
+       "sgdsim/completion/1"},
       {"run app/experiments/bert_base_10gbe.json --fidelity packet", "sgdsim/result/1"},
       {"model show deepseek_v3", "sgdsim/model-show/1"},
       {"model show mixtral_8x7b --layout 'tp2 pp4 vp2 ep4 dp4 ga8 zero2 sp recompute=full'",

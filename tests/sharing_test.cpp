@@ -1,9 +1,11 @@
 // Cards and uplinks that several workers share: each expected time is the drawing beside it.
 #include "sim/play/sharing.h"
 
+#include <cmath>
 #include <doctest/doctest.h>
 
 #include "models/collective/simulate.h"
+#include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
 using namespace sgdsim;
@@ -125,4 +127,90 @@ TEST_CASE("sharing: a network of which every worker has its own way has none") {
   CHECK(cluster_of(two_by_two(2)).network.shared_ways().empty());
   CHECK(cluster_of(two_by_two(1)).network.shared_ways().size() == 1);
   CHECK(cluster_of(two_by_two(1)).network.first(2).shared_ways().empty());
+}
+
+// Four nodes, 2 us and 1 ns/B between any two; of n messages at once each has a part of the
+// bandwidth: 1 alone, a half of four, and 2^-1/2 of two, which is half-way in logarithms.
+const std::string crowded = R"({"shape": "single_switch", "nodes": 4, "nic": {"latency": "1 us",
+    "per_byte": "1 ns/B", "efficiency": [{"senders": 4, "efficiency": 0.5}]}})";
+
+TEST_CASE("crowding: messages of a round slow each other down") {
+  struct CrowdedRow {
+    const char* reason;
+    const char* algorithm;
+    Operation operation;
+    double time_us, closed_form_us;  // of 1 MB
+  };
+  const double two = 1000 * std::sqrt(2.);
+  for (const CrowdedRow& row : std::vector<CrowdedRow>{
+           {"four send in every round", "ring", Operation::allreduce, 6 * (2 + 500), 6 * (2 + 500)},
+           {"four send twice", "recursive_doubling", Operation::allreduce, 2 * (2 + 2000),
+            2 * (2 + 2000)},
+           {"one, then two; the formula charges both as the busiest", "mst", Operation::broadcast,
+            (2 + 1000) + (2 + two), 2 * (2 + two)}}) {
+    INFO(row.reason);
+    const Cluster cluster = cluster_of(crowded);
+    for (const PathChoice path : {PathChoice::fastest, PathChoice::events})
+      CHECK(time_of(cluster, row.algorithm, row.operation, 1'000'000, Fidelity::message, path) ==
+            Duration::nearest_ps(row.time_us * 1e6));
+    // A formula rounds once, or once a round.
+    const Duration formula =
+        time_of(cluster, row.algorithm, row.operation, 1'000'000, Fidelity::closed_form);
+    CHECK(formula.us() == doctest::Approx(row.closed_form_us).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("crowding: the curve between its points, before the first and beyond the last") {
+  const Crowding two_points{1, {{4, 0.5}, {16, 0.125}}};
+  CHECK(two_points.efficiency(1) == 1);
+  CHECK(two_points.efficiency(2) == doctest::Approx(std::sqrt(0.5)));
+  CHECK(two_points.efficiency(4) == 0.5);
+  CHECK(two_points.efficiency(8) == doctest::Approx(0.25));
+  CHECK(two_points.efficiency(16) == 0.125);
+  CHECK(two_points.efficiency(1 << 20) == 0.125);
+  const Crowding from_one{1, {{1, 0.8}, {2, 0.4}}};
+  CHECK(from_one.efficiency(1) == 0.8);
+  CHECK(from_one.efficiency(2) == 0.4);
+}
+
+TEST_CASE("crowding: messages inside a node do not count") {
+  // Of the four GPUs two pairs exchange inside their nodes; then four messages cross.
+  const Cluster cluster = cluster_of(R"({"shape": "nvlink_box", "nodes": 2, "gpus_per_node": 2,
+      "nics_per_node": 2, "gpu_link": {"latency": "0.5 us", "per_byte": "1 ns/B"},
+      "pcie": {"latency": "0 us", "per_byte": "0.5 ns/B"},
+      "nic": {"latency": "5 us", "per_byte": "2 ns/B",
+              "efficiency": [{"senders": 4, "efficiency": 0.25}]}})");
+  CHECK(time_of(cluster, "recursive_doubling", Operation::allreduce, 1'000'000) ==
+        Duration::us(1 + 1000 + 10 + 2000 * 4));
+}
+
+TEST_CASE("crowding: what does not know it says so, and a curve that ends is named") {
+  const auto cluster = [](int nodes) {
+    Json json = Json::parse(crowded);
+    json["nodes"] = nodes;
+    return json;
+  };
+  CHECK(cluster_of(cluster(4).dump()).notes.empty());
+  REQUIRE(cluster_of(cluster(5).dump()).notes.size() == 1);
+  CHECK(cluster_of(cluster(5).dump()).notes.front() ==
+        "the efficiency over senders is known up to 4 senders, and 5 nodes may send at once: "
+        "beyond, it is that of the last");
+  const Temporary file(Temporary::Kind::file, crowded);
+  const Temporary schedule(
+      Temporary::Kind::file,
+      "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b "
+      "from 0 tag 0\n}\n");
+  const std::vector<std::vector<std::string>> refused = {
+      {"collective", "-a", "ring", "-n", "1 MB", "-c", file.name(), "--fidelity", "flow"},
+      {"collective", "-a", "ring", "-n", "1 MB", "-c", file.name(), "--option", "ports=shared"},
+      {"run", "traces/data/alexnet_p102.json", "-c", file.name(), "--set",
+       "collective=parameter_server"},
+      {"replay", schedule.name(), "-c", file.name()},
+      {"layout", "llama3.1_8b", "-c", file.name(), "--gpus", "4"}};
+  for (const auto& words : refused) {
+    const Ran ran = run_sgdsim(words);
+    CAPTURE(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find("an efficiency over senders holds for collectives") != std::string::npos);
+  }
 }

@@ -23,10 +23,12 @@ Cluster cluster_of(const std::string& json) {
   return read_cluster(Document::parse(json, "test.json").root()).cluster;
 }
 // Every GPU has a port of its own at one switch.
-Cluster flat(int64_t gpus, const std::string& bandwidth = "100 Gbps") {
+Cluster flat(int64_t gpus, const std::string& bandwidth = "100 Gbps",
+             const std::string& latency = "2 us") {
   return cluster_of(R"({"schema": "sgdsim/cluster/1", "name": "flat", "shape": "single_switch",
       "nodes": )" + std::to_string(gpus) +
-                    R"(, "nic": {"latency": "2 us", "bandwidth": ")" + bandwidth + R"("}})");
+                    R"(, "nic": {"latency": ")" + latency + R"(", "bandwidth": ")" + bandwidth +
+                    R"("}})");
 }
 // Two boxes of four GPUs.
 Cluster boxes(int cards) {
@@ -76,7 +78,7 @@ TEST_CASE("steps on wires: without contention they are the played steps") {
   for (const std::string text :
        {"tp1", "tp2 ga3", "tp4 sp ga2", "tp8 sp recompute=full", "cp2 overlap=off",
         "cp4 ga3 overlap=off", "dp4 zero3 ga2", "dp8 zero3", "dp2 gradients=bf16 zero3 ga5",
-        "cp4 context=gather overlap=off", "cp4 context=ulysses overlap=off ga2",
+        "cp4 context=gather overlap=off", "cp2 context=ulysses overlap=off ga2",
         "dp8 zero3 hsdp2 ga2", "pp4 ga8 schedule=gpipe"}) {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
@@ -84,6 +86,15 @@ TEST_CASE("steps on wires: without contention they are the played steps") {
     const Asked asked(tiny_model(), text, flat(layout.gpus()));
     check_near(asked.on_wires().step.time, asked.played().step.time);
   }
+}
+
+// All messages of an all-to-all are posted at once, so it pays one latency where rounds pay three:
+// 8 of them in each of 4 layers and 2 micro-batches, forward and backward, and 4 us from port to
+// port.
+TEST_CASE("steps on wires: an all-to-all pays its latency once") {
+  const Asked asked(tiny_model(), "cp4 context=ulysses overlap=off ga2", flat(4));
+  const Duration saved = Duration::us(4) * (2 * 8 * 4 * 2);
+  check_near(asked.on_wires().step.time + saved, asked.played().step.time);
 }
 
 // Here computing and exchanging take turns at being longer, so that it matters where the head is:
@@ -233,8 +244,13 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
                     (boundary_B(step) + (layout.splits_sends ? gathered_B : 0));
     const StepOnWires played = asked.on_wires();
     REQUIRE(played.wire_B == doctest::Approx(expected_B).epsilon(1e-5));
-    // What shares ports, and goes out layer by layer, takes no less time.
-    REQUIRE(played.step.time.s() >= asked.played().step.time.s() * (1 - 1e-7));
+    // What shares ports, and goes out layer by layer, takes no less time; but an all-to-all pays
+    // fewer latencies.
+    const bool posts_at_once =
+        layout.expert > 1 || (layout.context > 1 && layout.context_by == ContextBy::ulysses);
+    const Asked least(model, to_text(layout),
+                      flat(16, "100 Gbps", posts_at_once ? "0 us" : "2 us"));
+    REQUIRE(played.step.time.s() >= least.played().step.time.s() * (1 - 1e-7));
   }
   CHECK(seen == 300);
 }
@@ -271,6 +287,7 @@ TEST_CASE("sgdsim layout: at fidelity flow") {
   for (const auto& [name, part] : one["parts"].items()) parts += part.get<double>();
   CHECK(parts == doctest::Approx(one["step_us"].get<double>()));
   CHECK(one["busiest"].size() > 0);
+  CHECK(!one.contains("interval_us"));  // no published step was compared with steps on wires
   CHECK(on_given({}).out.find("communication and waiting") != std::string::npos);
   CHECK(on_given({"--routing", "split", "--format", "json"}).exit_code == 0);
   struct Row {
@@ -279,7 +296,6 @@ TEST_CASE("sgdsim layout: at fidelity flow") {
   };
   for (const Row& row : std::vector<Row>{
            {{"--gantt", "--format", "json"}, "--gantt: is for people"},
-           {{"--interval"}, "--interval: is not known on shared wires"},
            {{"--routing", "best"}, "--routing: unknown routing \"best\""},
            {{"--seed", "1"}, "--seed: has no effect without random --workers"},
            {{"--transport", "ndp"}, "--transport: has no effect without --fidelity packet"},

@@ -7,6 +7,7 @@
 
 #include "app/schema_check.h"
 #include "sim/core/json.h"
+#include "tests/json_lines.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -17,16 +18,6 @@ const std::string shipped = SGDSIM_SOURCE_DIR "/app/sweeps/nodes_bandwidth.json"
 
 std::string spec(const std::string& fields) {
   return R"({"schema": "sgdsim/sweep/1", "base": ")" + experiment + "\", " + fields + "}";
-}
-
-std::vector<Json> lines_of(const std::string& text) {
-  std::vector<Json> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at);
-    lines.push_back(Json::parse(text.substr(at, end - at)));
-    at = end + 1;
-  }
-  return lines;
 }
 
 void write(const std::string& file, const std::string& text) {
@@ -99,7 +90,8 @@ TEST_CASE("sweep: a spec that cannot be is refused before the first point") {
   const std::string nodes = R"("axes": {"cluster.nodes": [2, 4]})";
   const std::vector<Row> rows = {
       {"no such field of the cluster", R"("axes": {"cluster.nodez": [2, 4]})",
-       "/axes/cluster.nodez: no point can be read: 10gbe_16.json: /: unknown field \"nodez\" (did "
+       "/axes/cluster.nodez: no point can be read: mgwfbp_paper_10gbe.json: /: unknown field "
+       "\"nodez\" (did "
        "you mean \"nodes\"?); known: schema, shape, name, "},
       {"no such field of an experiment", R"("axes": {"clustr.nodes": [2, 4]})",
        "/axes/clustr.nodes: no point can be read: googlenet_k80.json: /: unknown field \"clustr\" "
@@ -181,7 +173,7 @@ TEST_CASE("sweep: 10^12 points are counted; running them all is refused, a shard
 
 TEST_CASE("sweep: a point is what `sgdsim run` says of the same experiment") {
   const Temporary file(Temporary::Kind::file, spec(R"("axes": {
-      "cluster.nodes": [4, 16], "cluster": ["../../topologies/data/10gbe_16.json"],
+      "cluster.nodes": [4, 16], "cluster": ["../../topologies/data/mgwfbp_paper_10gbe.json"],
       "strategy": ["optimal", {"name": "ddp", "bucket": "4 MB"}], "trace.batch": [16, 32]})"));
   // The cluster's file is named beside the sweep's.
   const Temporary folder(Temporary::Kind::folder);
@@ -189,7 +181,7 @@ TEST_CASE("sweep: a point is what `sgdsim run` says of the same experiment") {
   std::filesystem::create_directories(folder.name() + "/a/b");
   std::filesystem::create_symlink(SGDSIM_SOURCE_DIR "/topologies", folder.name() + "/topologies");
   std::filesystem::copy_file(file.name(), sweep);
-  const std::vector<Json> lines = lines_of(run_sgdsim({"sweep", sweep, "-q"}).out);
+  const std::vector<Json> lines = json_lines(run_sgdsim({"sweep", sweep, "-q"}).out);
   REQUIRE(lines.size() == 8);
   for (const Json& line : lines) {
     std::vector<std::string> words = {"run", experiment, "--format", "json"};
@@ -212,7 +204,7 @@ TEST_CASE("sweep: a point that fails is a line with its error, and the others ar
   CHECK(ran.log.find(", 4 failed\n") != std::string::npos);
   CHECK(ran.log.find("warning: " + file.name() + ": /axes/strategy: 1 of 2 values fail") !=
         std::string::npos);
-  const std::vector<Json> lines = lines_of(ran.out);
+  const std::vector<Json> lines = json_lines(ran.out);
   REQUIRE(lines.size() == 6);
   const std::vector<bool> fails = {false, true, true, true, false, true};
   for (std::size_t i = 0; i < 6; ++i) {
@@ -228,7 +220,7 @@ TEST_CASE("sweep: a point that fails is a line with its error, and the others ar
 TEST_CASE("sweep: threads and shards do not show in the result") {
   const Temporary folder(Temporary::Kind::folder);
   const std::string whole = run_sgdsim({"sweep", shipped, "-q", "-j", "1"}).out;
-  REQUIRE(lines_of(whole).size() == 448);
+  REQUIRE(json_lines(whole).size() == 448);
   CHECK((run_sgdsim({"sweep", shipped, "-q", "-j", "8"}).out == whole));
   std::vector<std::string> merge = {"merge"};
   for (int shard = 6; shard >= 0; --shard) {  // in any order
@@ -370,79 +362,6 @@ TEST_CASE("sweep: an output that fails is said, with exit code 1") {
   CHECK(folder.exit_code == 2);
   CHECK(folder.log ==
         "sgdsim: /no/such/folder/out: cannot be written: No such file or directory\n");
-}
-
-// Compute hides everything but the last message, which is the same under all rules that keep
-// layers apart or merge them without delay: two nodes and a fast network.
-TEST_CASE("sweep: equal winners are ties in tables, JSON and pictures") {
-  const Temporary picture(Temporary::Kind::file);
-  const std::vector<std::string> words = {"sweep",
-                                          "app/experiments/googlenet_k80.json",
-                                          "-q",
-                                          "--set",
-                                          "fidelity=closed_form",
-                                          "--axis",
-                                          "strategy=naive,wfbp,mg_wfbp,optimal",
-                                          "--axis",
-                                          "cluster.nodes=2,64",
-                                          "--minimize",
-                                          "metrics.iteration_us"};
-  auto with = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> all = words;
-    all.insert(all.end(), more.begin(), more.end());
-    return run_sgdsim(all);
-  };
-  const Json best = Json::parse(with({"--format", "json"}).out);
-  CHECK(faults_of_value(embedded_shelf(), "sgdsim/best/1", best).empty());
-  const Json& tie = best["groups"][0];
-  CHECK(tie["best"]["strategy"] == "wfbp");
-  CHECK(tie["ties"] == 2);
-  CHECK(tie["tied"] == Json::parse(R"([{"strategy": "mg_wfbp"}, {"strategy": "optimal"}])"));
-  CHECK(tie["next"].get<double>() > 1.01 * tie["value"].get<double>());  // naive
-  CHECK(!best["groups"][1].contains("ties"));
-  const Ran table = with({"--picture", picture.name(), "--force"});
-  CHECK(table.out.find("wfbp = mg_wfbp = optimal") != std::string::npos);
-  CHECK(table.out.find("1 group has several winners") != std::string::npos);
-  for (std::size_t at = 0; at < table.out.size();) {
-    const std::size_t end = table.out.find('\n', at);
-    CHECK(end - at <= 80);
-    at = end + 1;
-  }
-  const std::string svg = read_text(picture.name());
-  CHECK(svg.find("wfbp +2") != std::string::npos);
-  CHECK(svg.find("+n: n others are as good") != std::string::npos);
-  const Ran plan = run_sgdsim({"plan", "app/experiments/googlenet_k80.json", "--set",
-                               "cluster.nodes=2", "--fidelity", "closed_form"});
-  CHECK(plan.out.find("wfbp and 6 others win together, ") != std::string::npos);
-}
-
-TEST_CASE("sweep: the best of each group is the least of its lines") {
-  const Ran all = run_sgdsim({"sweep", shipped, "-q"});
-  std::map<std::string, std::pair<double, std::string>> least;
-  for (const Json& line : lines_of(all.out)) {
-    const std::string group =
-        line["axes"]["cluster.nodes"].dump() + line["axes"]["cluster.nic.bandwidth"].dump();
-    const double value = line["metrics"]["iteration_us"]["mean"];
-    const auto [place, is_new] = least.try_emplace(group, value, line["strategy"]);
-    if (!is_new && value < place->second.first) place->second = {value, line["strategy"]};
-  }
-  const Ran ran = run_sgdsim(
-      {"sweep", shipped, "-q", "--minimize", "metrics.iteration_us", "--format", "json"});
-  const Json best = Json::parse(ran.out);
-  CHECK(faults_of_value(embedded_shelf(), "sgdsim/best/1", best).empty());
-  CHECK(best["groups"].size() == 56);
-  for (const Json& group : best["groups"]) {
-    const auto& [value, strategy] = least.at(group["axes"]["cluster.nodes"].dump() +
-                                             group["axes"]["cluster.nic.bandwidth"].dump());
-    CHECK(group["value"] == value);
-    CHECK(group["best"]["strategy"] == strategy);
-    CHECK(group["points"] == 8);
-  }
-  const Ran unknown =
-      run_sgdsim({"sweep", shipped, "--minimize", "metrics.iteration_us", "--over", "strateg"});
-  CHECK(unknown.log ==
-        "sgdsim: --over: unknown axis \"strateg\" (did you mean \"strategy\"?); "
-        "known: cluster.nodes, cluster.nic.bandwidth, strategy\n");
 }
 
 }  // namespace

@@ -114,6 +114,8 @@ TEST_CASE("timeline: iterations that overlap") {
                                 "--set",
                                 "synchronization=pipe_sgd",
                                 "--set",
+                                "strategy=sync_easgd",
+                                "--set",
                                 "cluster.nic.bandwidth=0.3 Gb/s",
                                 "--set",
                                 "warm_up=4",

@@ -73,7 +73,7 @@ TEST_CASE("cluster files: what some that ship are made to say") {
     double reduce_ps;
   };
   const std::vector<Row> rows = {
-      {"10gbe_16", 0, 15, 45'250'000, 993.4107462565104, 2500},
+      {"mgwfbp_paper_10gbe", 0, 15, 45'250'000, 993.4107462565104, 2500},
       {"gtopk_1gbe_32", 31, 0, 436'000'000, 9000, 0},
       {"dgx_h100_4", 0, 7, 600'000, 1e3 / 370.8, 0},
       {"dgx_h100_4", 0, 8, 2'700'000, 1e3 / 48, 0},  // PCIe is slower than the 400 Gbps port

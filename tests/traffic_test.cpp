@@ -245,14 +245,14 @@ TEST_CASE("traffic: bytes are conserved, and no link gives more than it has") {
 }
 
 TEST_CASE("traffic: the command, and the files that ship") {
-  const std::string rack = "topologies/data/10gbe_16.json";
+  const std::string rack = "topologies/data/mgwfbp_paper_10gbe.json";
   const Ran table =
       run_sgdsim({"traffic", "app/flows/incast_4.csv", "-c", rack, "--format", "json"});
   REQUIRE(table.exit_code == 0);
   const Json incast = Json::parse(table.out);
-  // Of 10gbe_16: 45.25 us, and 0.9934 ms for a MB. Three share the port until the fourth comes
-  // after 0.1 ms; together they need four times as long as one, and the fourth has as much left
-  // then.
+  // Of mgwfbp_paper_10gbe: 45.25 us, and 0.9934 ms for a MB. Three share the port until the fourth
+  // comes after 0.1 ms; together they need four times as long as one, and the fourth has as much
+  // left then.
   const double byte_ms = 0.9934107462565104;
   const auto end_ms = [&](std::size_t flow) {
     return incast["flows"][flow]["end_ps"].get<double>() / 1e9;
@@ -306,7 +306,8 @@ TEST_CASE("traffic: flows that never have a way are named, with exit code 4") {
       R"({"flows": {"generator": "permutation", "size": "1 MB", "shift": 1},
           "changes": [{"at": "1 us", "vertex": "node2", "bandwidth": 0}]})";
   const Temporary file(Temporary::Kind::file, text);
-  const Ran ran = run_sgdsim({"traffic", file.name(), "-c", "topologies/data/10gbe_16.json"});
+  const Ran ran =
+      run_sgdsim({"traffic", file.name(), "-c", "topologies/data/mgwfbp_paper_10gbe.json"});
   CHECK(ran.exit_code == 4);
   CHECK(ran.log ==
         "sgdsim: the network is stuck: 2 flows have no way\n"
@@ -324,8 +325,9 @@ TEST_CASE("traffic: the text of an answer is that of its JSON") {
   const std::vector<std::vector<std::string>> more = {
       {}, {"--no-flows"}, {"--fidelity", "packet", "--transport", "dctcp"}};
   for (const std::vector<std::string>& options : more) {
-    std::vector<std::string> words = {
-        "traffic", file.name(), "-c", "topologies/data/10gbe_16.json", "--format", "json"};
+    std::vector<std::string> words = {"traffic",  file.name(),
+                                      "-c",       "topologies/data/mgwfbp_paper_10gbe.json",
+                                      "--format", "json"};
     words.insert(words.end(), options.begin(), options.end());
     const Ran ran = run_sgdsim(words);
     CAPTURE(ran.log);

@@ -40,7 +40,7 @@ TEST_CASE("packets: strict priority among queues") {
   Agenda agenda;
   const auto wires = rack.wires({});
   const Json json =
-      transport_in("mlt loss_bound=0 packet=1000B header=0B thresholds=" +
+      transport_in("mlt loss_bound=0 halve_after=0 packet=1000B header=0B thresholds=" +
                    std::string(R"(["1GB","1GB","1GB","1GB","1GB","1GB","1GB"])") + " buffer=100MB");
   const auto carrier = carrier_of(Value(json, "test", ""), {}, 1)(*wires, agenda, nullptr);
   const auto parcel = [](int from, double depth) {
@@ -82,13 +82,7 @@ TEST_CASE("packets: DCTCP shares evenly and keeps the queue short") {
     const double ideal_us = senders * 20'000'000 * (1500.0 / 1460) * 0.0008;
     CHECK(ideal_us / total_us > 0.97);
     for (std::size_t i = 0; i < flows.size(); ++i) CHECK(took(all, flows, i).us() / total_us > 0.9);
-    uint64_t most_B = 0;
-    double mean_B = 0;
-    for (const QueueUse& queue : all.packets->queues)
-      if (queue.most_B > most_B) {
-        most_B = queue.most_B;
-        mean_B = queue.mean_B;
-      }
+    const double mean_B = fullest_queue(all).mean_B;
     const double round_trip = 80e6 / (1500 * 800.0) + 2;  // packets
     const double swing = 0.5 * std::sqrt(2.0 * senders * (round_trip + 65));
     // The mean lies within the saw teeth, give or take a fifth.
@@ -128,7 +122,8 @@ TEST_CASE("packets: what is not important is dropped first") {
     CAPTURE(important);
     Agenda agenda;
     const auto wires = rack.wires({});
-    const Json json = transport_in("mlt long_trip=1s important=" + std::to_string(important));
+    const Json json =
+        transport_in("mlt long_trip=1s halve_after=0 important=" + std::to_string(important));
     const auto carrier = carrier_of(Value(json, "test", ""), {}, 1)(*wires, agenda, nullptr);
     for (const int from : {1, 2})
       carrier->send({.from = from, .to = 0, .size_B = 40e6, .leg = {}, .tells_when_free = false},
@@ -297,6 +292,10 @@ TEST_CASE("packets: options are those of the transport, and make sense") {
   CHECK(refusal_of("mlt parts=B pull_loss_bound=0.2").find("without part A") != std::string::npos);
   CHECK(refusal_of("mlt parts=AC important=0.2").find("without part B") != std::string::npos);
   CHECK(refusal_of("mlt parts=AB spray=random").find("without part C") != std::string::npos);
+  CHECK(refusal_of("dlcp long_trip=40us").find("fall by marks") != std::string::npos);
+  CHECK(refusal_of("mlt gain=0.1").find("unknown field \"gain\"") != std::string::npos);
+  CHECK(refusal_of("mlt forget_after=-1us") != "none");
+  CHECK(refusal_of("mlt halve_after=-1") != "none");
   for (const std::string& name : all_transports()) CHECK(refusal_of(name) == "none");
 }
 
@@ -389,11 +388,12 @@ TEST_CASE("packets: the commands") {
             .find("--transport: /name: unknown transport \"tcp\"") != std::string::npos);
   CHECK(log_of({"run", bert, "--set", "transport=ndp"}) ==
         "2 sgdsim: --set transport=ndp: has no effect without fidelity packet\n");
-  CHECK(log_of({"collective", "-a", "ring", "-n", "1MB", "-c", "topologies/data/10gbe_16.json",
-                "--transport", "ndp"}) ==
+  CHECK(log_of({"collective", "-a", "ring", "-n", "1MB", "-c",
+                "topologies/data/mgwfbp_paper_10gbe.json", "--transport", "ndp"}) ==
         "2 sgdsim: --transport: has no effect without --fidelity packet\n");
-  CHECK(log_of({"collective", "-a", "ring", "-n", "1MB", "-c", "topologies/data/10gbe_16.json",
-                "--fidelity", "packet", "--option", "routing=split"}) ==
+  CHECK(log_of({"collective", "-a", "ring", "-n", "1MB", "-c",
+                "topologies/data/mgwfbp_paper_10gbe.json", "--fidelity", "packet", "--option",
+                "routing=split"}) ==
         "2 sgdsim: collective: option routing has no effect without fidelity flow\n");
 }
 

@@ -23,9 +23,15 @@ Json tuned(std::vector<std::string> words) {
   return json;
 }
 
-TEST_CASE("tune: the strategy, where there is nothing else; the optimum of merging wins") {
+TEST_CASE("tune: the strategy, where there is nothing else; never the bound") {
   const Json json = tuned({bert, "--set", "strategy=wfbp"});
-  CHECK(json["best"] == Json{{"strategy", "optimal"}});
+  const Json plans = Json::parse(run_sgdsim({"plan", bert, "--format", "json"}).out)["plans"];
+  CHECK(plans[0]["strategy"] != "optimal");
+  CHECK(json["value"] == plans[0]["iteration_us"]);
+  const Json with_bound =
+      tuned({bert, "--set", "strategy=wfbp", "--axis", "strategy=wfbp,mg_wfbp,optimal"});
+  CHECK(with_bound["best"]["strategy"] != "optimal");
+  CHECK(with_bound["bound"].get<double>() <= with_bound["value"].get<double>());
   CHECK(json["method"] == "exhaustive");
   CHECK(json["evaluated"] == json["points"]);
   const Json as_it_is =

@@ -244,7 +244,7 @@ TEST_CASE("validation: the page shows the errors that the program computes") {
   for (const RowUse use : {RowUse::held, RowUse::fitted, RowUse::reported}) {
     const std::string name(name_of(use));
     INFO(name);
-    CHECK(table("| " + name + " | played as | " + figures) == label_table(suite.judged, use));
+    CHECK(table("| " + name + " | simulated as | " + figures) == label_table(suite.judged, use));
   }
   TableRows by_case;
   for (const CaseResult& one : suite.cases)

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 #include "topologies/registry.h"
 #include "topologies/routed_wires.h"
 #include "topologies/segments.h"
@@ -46,6 +47,24 @@ std::vector<std::string> notes_of(const Shape& shape, int nodes) {
           " network is not modelled: each message has its route to itself"};
 }
 
+// A card is never full if the PCIe of the GPUs behind it is slower than it is.
+std::string cards_note_of(const Value& value, int gpus) {
+  const Json& json = value.json();
+  if (gpus == 1 || !json.contains("pcie") || !json.contains("nic")) return "";
+  for (const char* link : {"pcie", "nic"})
+    if (json.at(link).contains("segments")) return "";  // rates differ with the size
+  std::vector<Crowding::Point> over_senders;
+  const double card_ps = read_nic(value.child("nic"), over_senders).cost().per_byte.ps();
+  const double pcie_ps = read_link(value.child("pcie")).cost().per_byte.ps();
+  const int cards = json.contains("nics_per_node") ? json.at("nics_per_node").get<int>() : 1;
+  const int behind = (gpus + cards - 1) / cards;
+  if (pcie_ps < card_ps * behind || pcie_ps == 0) return "";
+  return "the bandwidth of network cards makes no difference: the PCIe of the GPUs behind a card "
+         "is "
+         "no faster than the card, " +
+         to_text(Bandwidth::Bps(behind / pcie_ps * 1e12)) + (behind > 1 ? " in all" : "");
+}
+
 // Where the nodes that there are do not notice further ones. (In a ring they do.)
 std::function<Cluster(int)> growing(const Value& value, const Shape& shape, int nodes) {
   constexpr std::array<std::string_view, 6> alike = {
@@ -65,6 +84,16 @@ Graph graph_of(int64_t connections, const std::function<Graph()>& build, const s
                                 " links; at most " + std::to_string(most_connections) +
                                 " can be drawn or routed");
   return build();
+}
+
+// What is beyond the curve has its last value, and somebody should know.
+void add_crowding_note(ClusterFile& file) {
+  const std::vector<Crowding::Point>& points = file.cluster.network.crowding().points;
+  if (file.nodes <= points.back().senders) return;
+  file.cluster.notes.push_back("the efficiency over senders is known up to " +
+                               std::to_string(points.back().senders) + " senders, and " +
+                               std::to_string(file.nodes) +
+                               " nodes may send at once: beyond, it is that of the last");
 }
 
 }  // namespace
@@ -100,6 +129,7 @@ ClusterFile read_cluster(const Value& value) {
                                .workers_per_node = wiring.gpus_per_node,
                                .grid = std::move(wiring.grid),
                                .notes = notes_of(shape, wiring.nodes),
+                               .cards_note = cards_note_of(value, wiring.gpus_per_node),
                                .valid = valid_range(value.json())},
                    .shape = std::string(shape.name),
                    .description = std::move(description),
@@ -108,8 +138,12 @@ ClusterFile read_cluster(const Value& value) {
                    .connections = wiring.connections,
                    .build = std::move(wiring.graph),
                    .where = value.where()};
+  const bool is_crowded = file.cluster.network.crowding().any();
+  if (is_crowded) add_crowding_note(file);
   file.cluster.wires = [connections = file.connections, build = file.build, where = file.where,
-                        bands = std::move(bands)](const RouteChoice& choice) {
+                        is_crowded, bands = std::move(bands)](const RouteChoice& choice) {
+    if (is_crowded)
+      throw InputError(where + "/nic/efficiency", crowding_is_for("messages on wires"));
     auto wires = std::make_unique<RoutedWires>(graph_of(connections, build, where), choice);
     for (const std::function<Graph()>& band : bands) wires->widen(band());
     return wires;

@@ -15,6 +15,8 @@
 #include <compare>
 #include <limits>
 
+#include "sim/core/cast.h"
+
 namespace sgdsim {
 namespace {
 
@@ -39,8 +41,6 @@ using Hops = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectiona
                                    boost::no_property, HopOf>;
 using Hop = boost::graph_traits<Hops>::edge_descriptor;
 using Lengths = std::vector<Length>;
-
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "sim/core/json.h"
 #include "sim/net/network.h"
@@ -21,9 +22,13 @@ struct Link {
   PerByte per_byte;       // as written, before efficiency; 0 is a wire that costs nothing
   double efficiency = 1;  // the part of the bandwidth that payload gets, (0, 1]
   PerByte reduce;         // folding a received byte into the receiver's data
+  // Through the host's memory: a copy there, and behind it one from there.
+  bool staged = false;
 
   // What a message pays, efficiency included.
-  PairCost cost() const { return {latency, PerByte::ps(per_byte.ps() / efficiency), reduce}; }
+  PairCost cost() const {
+    return {latency, PerByte::ps((staged ? 2 : 1) * per_byte.ps() / efficiency), reduce};
+  }
   bool operator==(const Link&) const = default;
 };
 
@@ -33,12 +38,20 @@ struct LinkFields {
   std::optional<PerByte> per_byte;
   std::optional<double> efficiency;
   std::optional<PerByte> reduce;
+  std::optional<bool> staged;
+  std::vector<Crowding::Point> over_senders;  // an efficiency that depends on who else sends
 };
 
 // Latency and rate are required, the rest is not.
 Link read_link(const Value& value);
+// The card of a node, whose efficiency may be a list over the number of messages that nodes send at
+// once:
+//   "efficiency": [{"senders": 8, "efficiency": 0.77}, {"senders": 32, "efficiency": 0.095}]
+Link read_nic(const Value& value, std::vector<Crowding::Point>& over_senders);
 // Reads the four fields of a link among the others of `fields`.
 LinkFields read_link_fields(Object& fields);
+// InputError if the efficiency is a list over senders.
+void check_one_efficiency(const Object& fields, const LinkFields& link);
 Link changed(Link base, const LinkFields& by);
 
 // A latency in a cluster file; at most 1 s, so that no route through 2^20 links overflows 64 bits.

@@ -15,7 +15,7 @@ namespace sgdsim {
 namespace {
 
 constexpr int deepest_nesting = 64;
-constexpr std::size_t most_devices = 4096;
+constexpr std::size_t most_devices_of_one = 4096;
 constexpr int most_cpus = 64;        // of which any two are linked
 constexpr double local_GBps = 5000;  // NCCL's LOC_BW: too fast to matter
 
@@ -107,8 +107,8 @@ std::string lower(std::string text) {
 }
 
 int Reader::add(const pugi::xml_node& at, NcclDevice device) {
-  if (machine_.devices.size() == most_devices)
-    fail(at, "more than " + std::to_string(most_devices) + " devices in one machine");
+  if (machine_.devices.size() == most_devices_of_one)
+    fail(at, "more than " + std::to_string(most_devices_of_one) + " devices in one machine");
   machine_.devices.push_back(std::move(device));
   return static_cast<int>(machine_.devices.size()) - 1;
 }

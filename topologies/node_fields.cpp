@@ -51,6 +51,7 @@ void for_each_port(Object& fields, const Nodes& nodes, const F& f) {
     const auto worker = entry.find("worker");
     const auto node = entry.find("node");
     const LinkFields link = read_link_fields(entry);
+    check_one_efficiency(entry, link);
     entry.done();
     if (worker.has_value() == node.has_value())
       value.fail("expected either \"worker\" or \"node\", to say whose port this is");
@@ -106,7 +107,7 @@ Nodes read_switched_nodes(Object& fields, const NodeCount& room, Boxes boxes) {
   if (gpu_link) nodes.gpu_link = read_link(*gpu_link);
   if (!gpu_link && nodes.boxed) read_required(fields, "gpu_link");
   if (pcie) nodes.pcie = read_link(*pcie);
-  if (nic) nodes.nic = read_link(*nic);
+  if (nic) nodes.nic = read_nic(*nic, nodes.over_senders);
   if (!nic && (!nodes.boxed || nodes.count > 1)) read_required(fields, "nic");
   if (!nodes.boxed) nodes.pcie.reset();
   for_each_port(fields, nodes, [&](const PortEntry& entry) { set_switched_port(entry, nodes); });

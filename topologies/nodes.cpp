@@ -112,6 +112,7 @@ Network switched_network(const Nodes& nodes, const Fabric& fabric) {
       nodes.boxed ? boxed_network(nodes, fabric, gpu_end) : plain_network(nodes, fabric);
   network.set_ports(own_ports(nodes));
   network.set_shared_ways({card_ways(nodes)});
+  network.set_crowding({nodes.gpus, nodes.over_senders});
   return network;
 }
 

@@ -40,7 +40,8 @@ struct Nodes {
   int gpus = 1;
   int nics = 1;
   bool boxed = false;
-  std::optional<Link> nic;  // only a single boxed node may lack it
+  std::optional<Link> nic;                    // only a single boxed node may lack it
+  std::vector<Crowding::Point> over_senders;  // efficiency of the cards, by nodes' messages at once
   Link gpu_link;
   std::optional<Link> pcie;
   Duration switch_latency;  // of every switch, router or worker passed on the way

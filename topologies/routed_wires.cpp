@@ -6,14 +6,13 @@
 #include <limits>
 #include <queue>
 
+#include "sim/core/cast.h"
 #include "sim/core/random.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr double most_table_bits = 4e9;
-
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 std::vector<double> capacities_of(const Graph& graph) {
   std::vector<double> capacities;

@@ -21,7 +21,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr int64_t bytes_per_parameter = 4;
 constexpr std::size_t fields_per_layer = 12;
 
 struct Policy {
@@ -144,7 +143,7 @@ Layer AstraReader::read_layer(const LogLine& line) {
     return time_in(words[i], Duration::ns(1), what, line.where);
   };
   const auto size = [&](std::size_t i, const char* what) {
-    return whole_in(words[i], what, 0, bytes_per_parameter * most_parameters, line.where);
+    return whole_in(words[i], what, 0, usual_bytes_per_parameter * most_parameters, line.where);
   };
   Layer layer;
   layer.name = std::string(words[0]);
@@ -165,7 +164,7 @@ Layer AstraReader::read_layer(const LogLine& line) {
   if (type == "ALLREDUCE") {
     if (words[9] != type) ++in_groups_;
     layer.gradient = Bytes(bytes);
-    layer.parameters = bytes / bytes_per_parameter;
+    layer.parameters = bytes / usual_bytes_per_parameter;
   }
   update_ += time(11, "the update time");
   return layer;

@@ -14,8 +14,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t piece_B = 1 << 18;
-
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 std::unique_ptr<std::istream> opened(const std::string& file) {

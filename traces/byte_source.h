@@ -14,6 +14,8 @@ namespace sgdsim {
 
 class Unpacker;
 
+inline constexpr std::size_t piece_B = 1 << 18;  // read at a time
+
 class ByteSource {
  public:
   // "-" is standard input. InputError if it cannot be read.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
 #include "traces/chakra_json.h"
 #include "traces/protobuf.h"
@@ -242,8 +243,7 @@ void read_messages(ByteReader& file, const ChakraVisitor& visit) {
 }  // namespace
 
 void parse_chakra(std::string_view text, const std::string& where, const ChakraVisitor& visit) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != text.npos && text[first] == '{' && text.find("\"workload_graph\"") != text.npos)
+  if (first_of_json(text) == '{' && text.find("\"workload_graph\"") != text.npos)
     return parse_chakra_json(text, where, visit);
   ByteReader reader = ByteReader::of_text(text, where);
   read_messages(reader, visit);

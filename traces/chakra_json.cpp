@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
 
 namespace sgdsim {
@@ -18,18 +19,18 @@ std::optional<Value> find(const Value& node, std::initializer_list<const char*> 
   return std::nullopt;
 }
 
-constexpr int64_t most = std::numeric_limits<int64_t>::max();
+constexpr int64_t any_whole = std::numeric_limits<int64_t>::max();
 
 std::optional<int64_t> whole(const Value& node, const char* name, int64_t least = 0) {
   if (!node.json().contains(name)) return std::nullopt;
-  return node.child(name).whole(least, most);
+  return node.child(name).whole(least, any_whole);
 }
 
 std::vector<uint64_t> ids(const std::optional<Value>& list) {
   std::vector<uint64_t> all;
   if (list)
     list->for_each_item(
-        [&](const Value& id) { all.push_back(static_cast<uint64_t>(id.whole(0, most))); });
+        [&](const Value& id) { all.push_back(static_cast<uint64_t>(id.whole(0, any_whole))); });
   return all;
 }
 
@@ -55,7 +56,7 @@ ChakraNode read_node(const Value& value) {
   ChakraNode node;
   const auto id = find(value, {"Id", "id"});
   if (!id) value.fail("has no Id");
-  node.id = static_cast<uint64_t>(id->whole(0, most));
+  node.id = static_cast<uint64_t>(id->whole(0, any_whole));
   const auto type = find(value, {"NodeType", "type"});
   if (!type) value.fail("has no NodeType");
   node.type = static_cast<ChakraType>(type->whole(0, static_cast<int>(ChakraType::collective)));
@@ -63,7 +64,7 @@ ChakraNode read_node(const Value& value) {
   node.control_waits = ids(find(value, {"ctrlDeps", "ctrl_deps"}));
   node.data_waits = ids(find(value, {"data_deps", "dataDeps"}));
   if (const auto length = find(value, {"runtime", "duration_micros"}))
-    node.duration_us = static_cast<uint64_t>(length->whole(0, most));
+    node.duration_us = static_cast<uint64_t>(length->whole(0, any_whole));
   if (const auto flag = find(value, {"is_cpu_op"})) node.is_cpu_op = is_true(*flag);
   node.operations = whole(value, "num_ops");
   node.tensor_size_B = whole(value, "tensor_size");
@@ -75,8 +76,8 @@ ChakraNode read_node(const Value& value) {
 
 void parse_chakra_json(std::string_view text, const std::string& where,
                        const ChakraVisitor& visit) {
-  const Document document = Document::parse(text, where);
-  const Value root = document.root();
+  const Json json = foreign_json(text, where);
+  const Value root(json, where, "");
   if (!root.json().is_object() || !root.json().contains("workload_graph"))
     root.fail("expected {\"workload_graph\": [...]}, an execution trace of Chakra");
   root.child("workload_graph").for_each_item([&](const Value& value) {

@@ -16,6 +16,7 @@ namespace sgdsim {
 inline constexpr Duration longest_step = Duration::s(3600);
 inline constexpr std::size_t most_layers = 1'000'000;
 inline constexpr int64_t most_parameters = 1'000'000'000'000;  // of one layer
+inline constexpr int64_t usual_bytes_per_parameter = 4;  // a format that says nothing: float32
 
 // How errors name the file and one of its layers.
 struct Origin {

@@ -9,11 +9,12 @@
 #include "sim/core/json.h"
 #include "traces/log_text.h"
 #include "traces/measurement/words.h"
+#include "traces/spreadsheet.h"
 
 namespace sgdsim {
 namespace {
 
-enum Column { start, from, to, size, columns };
+enum FlowColumn { start, from, to, size, columns };
 
 struct StartUnit {
   std::string_view title;
@@ -34,7 +35,7 @@ FlowTable read_head(std::string_view line, const std::string& where) {
   FlowTable table;
   std::array<bool, columns> is_there{};
   for (const std::string_view title : split(line)) {
-    std::optional<Column> column;
+    std::optional<FlowColumn> column;
     if (title == "from") column = from;
     if (title == "to") column = to;
     if (title == "size_B") column = size;
@@ -83,7 +84,8 @@ std::vector<PlainFlow> parse_flows_csv(const std::string& text, const std::strin
                                        int workers) {
   std::vector<PlainFlow> flows;
   std::optional<FlowTable> table;
-  LineReader lines(text);
+  const std::string plain = plain_table(text, file);
+  LineReader lines(plain);
   std::string_view line;
   for (int64_t number = 1; lines.next(line); ++number) {
     const std::size_t first = line.find_first_not_of(" \t\r");

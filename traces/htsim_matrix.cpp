@@ -25,7 +25,7 @@ class MatrixReader {
     if (words.front() == "Connections")
       return read_count(words, connections_, static_cast<int64_t>(most_flows), where);
     if (words.front() == "Triggers" || words.front() == "trigger" || words.front() == "Failures")
-      throw InputError(where, "triggers and failures are not played; only starts are");
+      throw InputError(where, "triggers and failures are not simulated; only starts are");
     read_connection(words, where);
   }
 
@@ -74,7 +74,7 @@ class MatrixReader {
       } else if (name == "id") {
         whole_in(value, "an id", 0, longest, where);
       } else if (name == "trigger" || name == "send_done_trigger" || name == "recv_done_trigger") {
-        throw InputError(where, std::string(name) + " is not played; only starts are");
+        throw InputError(where, std::string(name) + " is not simulated; only starts are");
       } else {
         throw InputError(where, "unknown word \"" + std::string(name.substr(0, 40)) +
                                     "\"; known: id, start, size");

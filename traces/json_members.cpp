@@ -1,6 +1,8 @@
 // Numbers beyond 64 bits are nothing here, not something near.
 #include "traces/json_members.h"
 
+#include <cmath>
+
 namespace sgdsim {
 
 std::optional<int64_t> whole_field(const Json& json, int64_t least, int64_t most) {
@@ -19,12 +21,8 @@ std::optional<int64_t> whole_member(const Json& json, const std::string& name, i
 std::optional<double> number_member(const Json& json, const std::string& name) {
   const auto found = json.find(name);
   if (found == json.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
-}
-
-std::string text_member(const Json& json, const std::string& name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+  const auto number = found->get<double>();
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace sgdsim

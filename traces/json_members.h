@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
 
 namespace sgdsim {
@@ -12,7 +13,6 @@ namespace sgdsim {
 std::optional<int64_t> whole_field(const Json& json, int64_t least, int64_t most);
 std::optional<int64_t> whole_member(const Json& json, const std::string& name, int64_t least,
                                     int64_t most);
-std::optional<double> number_member(const Json& json, const std::string& name);
-std::string text_member(const Json& json, const std::string& name);  // empty if it is no text
+std::optional<double> number_member(const Json& json, const std::string& name);  // finite
 
 }  // namespace sgdsim

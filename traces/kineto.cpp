@@ -12,9 +12,12 @@ namespace sgdsim {
 // The beginning is enough: what stands before the events, or the first of them.
 bool is_kineto(std::string_view text) {
   const std::string_view head = text.substr(0, 1 << 20);
-  if (head.find("\"traceEvents\"") == std::string_view::npos) return false;
-  for (const char* word : {"\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"",
-                           "\"baseTimeNanoseconds\"", "ProfilerStep#", "\"cpu_op\""})
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  const bool is_list = first != std::string_view::npos && head[first] == '[';
+  if (!is_list && head.find("\"traceEvents\"") == std::string_view::npos) return false;
+  for (const char* word :
+       {"\"schemaVersion\"", "\"deviceProperties\"", "\"distributedInfo\"",
+        "\"baseTimeNanoseconds\"", "ProfilerStep#", "\"cpu_op\"", "\"cuda_runtime\""})
     if (head.find(word) != std::string_view::npos) return true;
   return false;
 }

@@ -16,11 +16,10 @@
 #include "traces/complete.h"
 #include "traces/measurement/words.h"
 #include "traces/registry.h"
+#include "traces/spreadsheet.h"
 
 namespace sgdsim {
 namespace {
-
-constexpr int64_t usual_bytes_per_parameter = 4;
 
 enum class Field { index, name, params, bytes, tensors, forward, backward, compress, ready };
 
@@ -28,19 +27,19 @@ struct Name {
   std::string_view text;
   Field field = Field::name;
 };
-constexpr std::array<Name, 13> names{{{"index", Field::index},
-                                      {"name", Field::name},
-                                      {"layer", Field::name},
-                                      {"params", Field::params},
-                                      {"parameters", Field::params},
-                                      {"bytes", Field::bytes},
-                                      {"tensors", Field::tensors},
-                                      {"fwd", Field::forward},
-                                      {"forward", Field::forward},
-                                      {"bwd", Field::backward},
-                                      {"backward", Field::backward},
-                                      {"compress", Field::compress},
-                                      {"ready", Field::ready}}};
+constexpr std::array<Name, 13> known_names{{{"index", Field::index},
+                                            {"name", Field::name},
+                                            {"layer", Field::name},
+                                            {"params", Field::params},
+                                            {"parameters", Field::params},
+                                            {"bytes", Field::bytes},
+                                            {"tensors", Field::tensors},
+                                            {"fwd", Field::forward},
+                                            {"forward", Field::forward},
+                                            {"bwd", Field::backward},
+                                            {"backward", Field::backward},
+                                            {"compress", Field::compress},
+                                            {"ready", Field::ready}}};
 
 struct Unit {
   std::string_view ending;
@@ -110,10 +109,11 @@ void add_column(Header& header, const std::string& title, const LogLine& line) {
       column.states_unit = true;
       name.resize(name.size() - unit.ending.size());
     }
-  const auto* const found = std::find_if(names.begin(), names.end(), [&](const Name& known) {
-    return known.text == name && (is_time(known.field) || !column.states_unit);
-  });
-  if (found == names.end())
+  const auto* const found =
+      std::find_if(known_names.begin(), known_names.end(), [&](const Name& known) {
+        return known.text == name && (is_time(known.field) || !column.states_unit);
+      });
+  if (found == known_names.end())
     throw InputError(line.where, unknown_name("column", title,
                                               {"index", "name", "params", "bytes", "tensors",
                                                "fwd_us", "bwd_us", "compress_us", "ready_us"}) +
@@ -215,7 +215,11 @@ std::vector<Row> read_rows(const std::vector<LogLine>& lines, const Header& head
   int64_t next = 1;
   for (std::size_t i = 1; i < lines.size(); ++i) {
     if (lines[i].text.empty()) continue;
-    const Cells cells{&header, cells_of(lines[i], header.separator), lines[i].where};
+    Cells cells{&header, cells_of(lines[i], header.separator), lines[i].where};
+    if (header.separator != ',')
+      for (std::size_t place = 0; place < cells.texts.size(); ++place)
+        if (place != header.find(Field::name)->place)
+          cells.texts[place] = with_decimal_point(std::move(cells.texts[place]));
     if (cells.texts.size() != header.count)
       throw InputError(cells.where, "expected " + std::to_string(header.count) + " fields, got " +
                                         std::to_string(cells.texts.size()));
@@ -240,12 +244,9 @@ bool have_forward(const std::vector<Row>& rows, const Header& header) {
   return !rows.empty() && rows.front().has_forward;
 }
 
-// The header is the first line that is not blank, behind the mark that some programs write first.
+// The header is the first line that is not blank.
 std::vector<LogLine> table_of(const LogText& log) {
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   std::vector<LogLine> lines = lines_of(log);
-  if (!lines.empty() && lines[0].text.starts_with(byte_order_mark))
-    lines[0].text.remove_prefix(byte_order_mark.size());
   lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(),
                                           [](const LogLine& line) { return !line.text.empty(); }));
   if (lines.empty()) lines.push_back({"", log.file + ": line 1"});
@@ -264,10 +265,17 @@ void add_notes(const Header& header, Trace& trace) {
 }  // namespace
 
 // A header with the names of layers and their parameters, whatever else it has.
-bool is_layers_csv(std::string_view text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+bool is_layers_csv(std::string_view all) {
+  if (is_workbook(all)) return true;  // to be refused by a sentence that helps
   constexpr std::size_t longest_header = 4096;
+  std::string plain;
+  try {
+    plain = plain_table(all.substr(0, std::min(all.size(), 4 * longest_header)), "");
+  } catch (const InputError&) {
+    return false;
+  }
+  std::string_view text = plain;
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   std::string header =
       in_lower_case(std::string(text.substr(0, std::min(text.find('\n'), longest_header))));
   std::replace_if(
@@ -282,7 +290,9 @@ bool is_layers_csv(std::string_view text) {
   return (has("name") || has("layer")) && (has("params") || has("parameters"));
 }
 
-Trace layers_csv(const LogText& log) {
+Trace layers_csv(const LogText& given) {
+  LogText log = given;
+  log.text = plain_table(given.text, given.file);
   const std::vector<LogLine> lines = table_of(log);
   const Header header = read_header(lines[0]);
   const std::vector<Row> rows = read_rows(lines, header);

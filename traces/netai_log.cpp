@@ -12,7 +12,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr int64_t bytes_per_parameter = 4;
 constexpr std::size_t lines_before = 3;
 
 Layer read_layer(const LogLine& line) {
@@ -23,12 +22,12 @@ Layer read_layer(const LogLine& line) {
   Layer layer;
   layer.backward = time_in(fields[0], Duration::us(1), "wait_us", line.where);
   const int64_t size_B =
-      whole_in(fields[1], "bytes", 0, bytes_per_parameter * most_parameters, line.where);
-  if (size_B % bytes_per_parameter != 0)
+      whole_in(fields[1], "bytes", 0, usual_bytes_per_parameter * most_parameters, line.where);
+  if (size_B % usual_bytes_per_parameter != 0)
     throw InputError(line.where, "expected bytes of whole parameters of 4 bytes, got \"" +
                                      std::string(fields[1]) + "\"");
   layer.gradient = Bytes(size_B);
-  layer.parameters = size_B / bytes_per_parameter;
+  layer.parameters = size_B / usual_bytes_per_parameter;
   return layer;
 }
 

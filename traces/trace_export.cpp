@@ -10,7 +10,6 @@ namespace sgdsim {
 namespace {
 
 constexpr int64_t ps_per_us = 1'000'000;
-constexpr int64_t ps_per_ns = 1'000;
 
 // Exact, without trailing zeros: "12.5".
 std::string us_text(Duration length) {
@@ -33,9 +32,9 @@ std::string cell_of(const std::string& name, const std::string& where) {
 class WholeNanoseconds {
  public:
   int64_t next(Duration length) {
-    is_exact_ = is_exact_ && length.ps() % ps_per_ns == 0;
+    is_exact_ = is_exact_ && length.ps() % Duration::ns(1).ps() == 0;
     exact_ps_ += length.ps();
-    const int64_t ns = (exact_ps_ + ps_per_ns / 2) / ps_per_ns - written_;
+    const int64_t ns = (exact_ps_ + Duration::ns(1).ps() / 2) / Duration::ns(1).ps() - written_;
     written_ += ns;
     return ns;
   }

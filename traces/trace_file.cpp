@@ -12,7 +12,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr int64_t usual_bytes_per_parameter = 4;
 constexpr double least_scale = 1e-6;
 constexpr double most_scale = 1e6;
 

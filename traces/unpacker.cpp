@@ -4,10 +4,11 @@
 #include <cassert>
 #include <zlib.h>
 
+#include "traces/byte_source.h"
+
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t piece_B = 1 << 18;
 constexpr int gzip_only = 16 + MAX_WBITS;
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "app/tie.h"
 #include "app/wire_use.h"
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 
 namespace sgdsim {
 namespace {
@@ -29,14 +30,18 @@ class Adviser {
     const auto begun = std::chrono::steady_clock::now();
     try {
       advice_.now = simulate_step(step);
+    } catch (const NetworkStuck&) {
+      throw;
     } catch (const InputError& error) {
       throw InputError(advice_.experiment.file, error.what());
     }
     now_ = rate_of(advice_.experiment, advice_.now);
+    compare_with_record();
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   }
 
   Advice advise() {
+    if (!advice_.why_no_gains.empty()) return std::move(advice_);
     const Experiment& experiment = advice_.experiment;
     ChangeList list = changes_of(advice_.base, experiment);
     advice_.left_out = std::move(list.left_out);
@@ -58,6 +63,32 @@ class Adviser {
   }
 
  private:
+  void compare_with_record() {
+    if (!advice_.base.recorded) return;
+    advice_.truth = truth_of(advice_.base.recorded);
+    if (!question_.cluster.empty())
+      advice_.truth->here = played_here(question_.cluster, advice_.experiment, advice_.now);
+    advice_.why_no_gains = why_no_gains(*advice_.truth);
+    const Json curve = recorded_curve(advice_.base.recorded->recording);
+    is_on_recorded_curve_ = advice_.base.json.value("collective", Json()) == curve;
+  }
+
+  // Beyond the sizes that were recorded nothing is known of their times.
+  std::string beyond_record(const StepResult& result) const {
+    if (!is_on_recorded_curve_) return {};
+    Bytes least = advice_.base.recorded->recording.buckets.front().size;
+    Bytes most = least;
+    for (const auto& bucket : advice_.base.recorded->recording.buckets) {
+      least = std::min(least, bucket.size);
+      most = std::max(most, bucket.size);
+    }
+    for (const MessageRecord& message : result.messages)
+      if (message.size < least || message.size > most)
+        return "sizes beyond the recorded " + to_text(least) + " to " + to_text(most) +
+               " are sent; give --cluster, or a log of all-reduces with --fit";
+    return {};
+  }
+
   // Samples a second if every worker has one sample.
   static double rate_of(const Experiment& experiment, const StepResult& result) {
     return experiment.cluster.network.workers() /
@@ -84,6 +115,8 @@ class Adviser {
       StepQuestion step = experiment.question();
       step.stopper = question_.stopper;
       const StepResult result = simulate_step(step);
+      why_not = beyond_record(result);
+      if (!why_not.empty()) return std::nullopt;
       AdviceLine line;
       line.change = change;
       line.iteration_ps = metrics_of(experiment, result).mean_ps;
@@ -121,7 +154,8 @@ class Adviser {
   std::vector<Change> best_of(bool (*is)(const Change&)) const {
     std::vector<const AdviceLine*> found;
     for (const AdviceLine& line : advice_.lines)
-      if (!line.change.kinds.empty() && is(line.change)) found.push_back(&line);
+      if (!line.change.kinds.empty() && !line.change.is_bound && is(line.change))
+        found.push_back(&line);
     std::stable_sort(found.begin(), found.end(), [](const AdviceLine* a, const AdviceLine* b) {
       return a->factor > b->factor;
     });
@@ -142,7 +176,8 @@ class Adviser {
         best_of([](const Change& change) { return change.kinds.front() == ChangeKind::algorithm; });
     double best = 1;
     for (const AdviceLine& line : advice_.lines)
-      if (!line.change.kinds.empty() && line.change.kinds.front() <= ChangeKind::algorithm)
+      if (!line.change.kinds.empty() && !line.change.is_bound &&
+          line.change.kinds.front() <= ChangeKind::algorithm)
         best = std::max(best, line.factor);
     std::optional<AdviceLine> found;
     std::string why_not;
@@ -179,6 +214,7 @@ class Adviser {
   Advice advice_;
   double now_ = 0;
   double seconds_ = 0;  // of our time, for the step as it is
+  bool is_on_recorded_curve_ = false;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/advise/change.h"
+#include "app/step/recorded.h"
 
 namespace sgdsim {
 
@@ -35,6 +36,8 @@ struct AdviceLine {
 
 struct Advice {
   ResolvedExperiment base;
+  std::optional<RecordedTruth> truth;  // of a profile
+  std::string why_no_gains;            // nothing is concluded, and there are no lines
   Experiment experiment;
   StepResult now;
   std::string busiest;            // link of the step as it is; empty: nobody looked

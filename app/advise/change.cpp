@@ -3,8 +3,11 @@
 
 #include <charconv>
 
+#include "app/import/profile_trace.h"
 #include "app/step/override.h"
+#include "app/table.h"
 #include "models/collective/registry.h"
+#include "sim/core/foreign_json.h"
 
 namespace sgdsim {
 namespace {
@@ -17,6 +20,7 @@ struct Known {
   const char* setting;
   const char* how;
   const char* assumes = "";
+  const char* how_with_horovod = how;  // where the training uses that
 };
 
 constexpr char published_code[] = "the code that its authors published";
@@ -27,8 +31,8 @@ constexpr Known software[] = {
     {"one message per layer, when it is ready", Kind::strategy, "strategy=wfbp", ""},
     {"everything in one message after backward", Kind::strategy, "strategy=sync_easgd", ""},
     {"merging by the rule of MG-WFBP", Kind::strategy, "strategy=mg_wfbp", published_code},
-    {"the best merging there is", Kind::strategy, "strategy=optimal",
-     "buckets as `sgdsim run --format json` lists them"},
+    {"bound: the best merging there is", Kind::strategy, "strategy=optimal", "",
+     "no program plans its messages so: it says what rules and buckets can gain at most"},
     {"DDP, buckets of 1 MiB", Kind::strategy, R"(strategy={"name":"ddp","bucket":"1 MiB"})",
      "DistributedDataParallel(model, bucket_cap_mb=1)"},
     {"DDP, buckets of 5 MiB", Kind::strategy, R"(strategy={"name":"ddp","bucket":"5 MiB"})",
@@ -53,7 +57,8 @@ constexpr Known software[] = {
      "ResNet-50 in nodes of 4 GPUs (repository HKBU-HPML/ddl-benchmarks)"},
     {"slices by priority (P3)", Kind::strategy, "strategy=p3", published_code},
     {"half of the bits of each gradient", Kind::compression, "compression=truncate16",
-     "model.register_comm_hook(None, default_hooks.bf16_compress_hook)"},
+     "model.register_comm_hook(None, default_hooks.bf16_compress_hook)", "",
+     "hvd.DistributedOptimizer(optimizer, compression=hvd.Compression.fp16)"},
     {"gradients in 8 bits", Kind::compression, "compression=quantize8", ""},
     {"the largest 1 % of each gradient", Kind::compression,
      R"(compression={"name":"topk","density":0.01})", ""},
@@ -62,17 +67,38 @@ constexpr Known software[] = {
     {"factors of rank 4 (PowerSGD)", Kind::compression,
      R"(compression={"name":"powersgd","rank":4})",
      "model.register_comm_hook(PowerSGDState(process_group=None, matrix_approximation_rank=4), "
-     "powerSGD_hook)"},
+     "powerSGD_hook)",
+     "", ""},
     {"sums one iteration late (Pipe-SGD)", Kind::staleness, "synchronization=pipe_sgd", ""},
     {"an average every fourth step (local SGD)", Kind::staleness, "synchronization=local_sgd",
-     "torch.distributed.optim.PostLocalSGDOptimizer, period=4"},
+     "model.register_comm_hook(PostLocalSGDState(process_group=None, subgroup=None, "
+     "start_localSGD_iter=100, post_local_gradient_allreduce=False), post_localSGD_hook); "
+     "PostLocalSGDOptimizer(optim=optimizer, averager=PeriodicModelAverager(period=4, "
+     "warmup_steps=100))",
+     "", ""},
 };
 
-std::string how_to(std::string_view algorithm) {
+constexpr char horovod[] = "horovod";
+
+// `strategy`: what the training sends its gradients by.
+std::string how_to(std::string_view algorithm, std::string_view strategy) {
   if (algorithm == "ring") return "NCCL_ALGO=Ring";
   if (algorithm == "double_binary_tree") return "NCCL_ALGO=Tree";
-  if (algorithm == "hierarchical") return "HOROVOD_HIERARCHICAL_ALLREDUCE=1";
+  if (algorithm == "hierarchical" && strategy == horovod) return "HOROVOD_HIERARCHICAL_ALLREDUCE=1";
   return "";
+}
+
+// Of the layers that send gradients; 0 where their parameters are not known.
+double bytes_per_parameter(const Trace& trace) {
+  double gradients_B = 0;
+  double parameters = 0;
+  for (const Layer& layer : trace.layers) {
+    if (layer.gradient.count() == 0) continue;
+    if (layer.parameters == 0) return 0;
+    gradients_B += static_cast<double>(layer.gradient.count());
+    parameters += static_cast<double>(layer.parameters);
+  }
+  return parameters > 0 ? gradients_B / parameters : 0;
 }
 
 class Lister {
@@ -86,8 +112,12 @@ class Lister {
 
   ChangeList list() {
     for (const Known& known : software) {
-      Change change{known.name, {known.kind}, {known.setting}, known.how, known.assumes};
+      if (is_left_out(known)) continue;
+      Change change{known.name, {known.kind}, {known.setting}, how_of(known), known.assumes};
+      change.is_bound = std::string_view(known.setting) == "strategy=optimal";
       if (known.kind == Kind::strategy) keep_fields(change);
+      // Which send everything at once, whatever the strategy.
+      if (known.kind == Kind::staleness) change.settings.emplace_back("strategy=sync_easgd");
       if (std::string_view(known.setting) == "strategy=bytescheduler") slow_down(change);
       add(std::move(change));
     }
@@ -108,11 +138,34 @@ class Lister {
   }
 
  private:
+  // A code for values of 32 bits, where the gradients have fewer.
+  bool is_left_out(const Known& known) {
+    const std::string_view setting = known.setting;
+    const bool is_code = setting == "compression=truncate16" || setting == "compression=quantize8";
+    const double bytes = bytes_per_parameter(experiment_.trace);
+    if (!is_code || bytes == 0 || bytes >= 3) return false;  // BF16 and FP16 have 2
+    list_.left_out.emplace_back(known.name, "the gradients have " + rounded(bytes, 2) +
+                                                " bytes a parameter already, and the code is for "
+                                                "4");
+    return true;
+  }
+  std::string how_of(const Known& known) const {
+    const bool has_horovod = own_strategy() == horovod;
+    const std::string how = has_horovod ? known.how_with_horovod : known.how;
+    const bool is_variable = how.starts_with("HOROVOD_");
+    return is_variable && !has_horovod ? "horovod.torch in place of what there is, with " + how
+                                       : how;
+  }
+  std::string own_strategy() const {
+    return text_member(fields_of(base_.json.value("strategy", Json(experiment_.strategy.name))),
+                       "name");
+  }
   void add(Change change) {
     Json now = base_.json;
     if (!now.contains("strategy")) now["strategy"] = experiment_.strategy.name;
     Json changed = now;
     apply_settings(changed, change.settings);
+    change.strategy = text_member(fields_of(changed["strategy"]), "name");
     if (changed != now) list_.changes.push_back(std::move(change));
   }
   void leave_out(const char* what, const char* why) { list_.left_out.emplace_back(what, why); }
@@ -166,11 +219,13 @@ class Lister {
       if (!algorithm.offers(Operation::allreduce) || algorithm.name == own) continue;
       Json collective = {{"algorithm", algorithm.name}};
       if (!options.empty()) collective["options"] = options;
-      add({"all-reduce by " + std::string(algorithm.name),
-           {Kind::algorithm},
-           {"collective=" + collective.dump()},
-           how_to(algorithm.name),
-           ""});
+      Change change{"all-reduce by " + std::string(algorithm.name),
+                    {Kind::algorithm},
+                    {"collective=" + collective.dump()},
+                    how_to(algorithm.name, own_strategy()),
+                    ""};
+      change.algorithm = algorithm.name;
+      add(std::move(change));
     }
   }
 
@@ -243,11 +298,23 @@ class Lister {
   void add_compute() {
     const Json& trace = base_.json["trace"];
     const double scale = trace.value("compute_scale", 1.0);
+    const double faster = base_.recorded ? without_half_of_kernels() : 0.5;
+    const std::string assumes =
+        base_.recorded ? "only the time in which kernels compute becomes shorter, and every layer "
+                         "alike"
+                       : "every layer becomes faster alike";
     add({"GPUs twice as fast",
          {Kind::compute},
-         {"trace.compute_scale=" + Json(scale / 2).dump()},
+         {"trace.compute_scale=" + Json(scale * faster).dump()},
          "",
-         "every layer becomes faster alike"});
+         assumes});
+  }
+  // Of a recorded step: gaps, copies and other communication stay as they are.
+  double without_half_of_kernels() const {
+    const Trace& trace = experiment_.trace;
+    const Duration all = trace.forward() + trace.backward() + trace.update;
+    const Duration kernels = base_.recorded->recording.part(profiler::PartKind::computing);
+    return all > kernels ? 1 - 0.5 * (kernels / all) : 0.5;
   }
 
   const ResolvedExperiment& base_;
@@ -298,7 +365,8 @@ Change both(const Change& first, const Change& second) {
   change.name += ", and " + second.name;
   change.kinds.insert(change.kinds.end(), second.kinds.begin(), second.kinds.end());
   change.settings.insert(change.settings.end(), second.settings.begin(), second.settings.end());
-  join(change.how, second.how);
+  join(change.how,
+       second.algorithm.empty() ? second.how : how_to(second.algorithm, first.strategy));
   join(change.assumes, second.assumes);
   return change;
 }

@@ -37,6 +37,9 @@ struct Change {
   std::vector<std::string> settings;  // as of --set
   std::string how;                    // what to set in real programs; empty: nothing known
   std::string assumes;                // beyond what the models say of themselves
+  std::string strategy = {};          // by which gradients are sent with it
+  std::string algorithm = {};         // that it changes to
+  bool is_bound = false;              // what nobody can set, and nothing that can be set exceeds
 };
 
 struct ChangeList {
@@ -48,7 +51,7 @@ struct ChangeList {
 // All that can be changed about this experiment. A change that leaves it as it is, is none.
 ChangeList changes_of(const ResolvedExperiment& base, const Experiment& experiment);
 
-// Both at once.
+// A strategy, and an algorithm for it.
 Change both(const Change& first, const Change& second);
 
 }  // namespace sgdsim

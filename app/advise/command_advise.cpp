@@ -4,6 +4,7 @@
 
 #include "app/advise/advice.h"
 #include "app/commands.h"
+#include "app/experiment_options.h"
 #include "app/fit/fit_files.h"
 #include "app/interrupt.h"
 #include "app/step/reason.h"
@@ -100,6 +101,7 @@ Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
     json["interval_percent"] =
         Json::array({percent(line.interval->first), percent(line.interval->second)});
   if (!line.measured.empty()) json["measured"] = line.measured;
+  if (line.change.is_bound) json["is_bound"] = true;
   json["alters_learning"] = any_of(line.change, alters_learning);
   json["needs_hardware"] = any_of(line.change, needs_hardware);
   if (!line.change.how.empty()) json["how"] = line.change.how;
@@ -108,7 +110,30 @@ Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
   return json;
 }
 
+// Of a profile that gives no gains: what was recorded, and why. The step as it is, is the recorded
+// one.
+Json facts_json(const AdviceQuestion& question, const RecordedTruth& truth,
+                const std::string& why) {
+  const profiler::Recording& recording = truth.recorded->recording;
+  return {{"schema", "sgdsim/advice/1"},
+          {"recorded", recorded_json(truth)},
+          {"why_no_gains", why},
+          {"now",
+           {{"iteration_ps", recording.iteration.ps()},
+            {"iteration_us", recording.iteration.us()},
+            {"exposed_us", (recording.exposed + recording.others).us()},
+            {"workers", recording.ranks},
+            {"fidelity", "recorded"},
+            {"strategy", "recorded"},
+            {"collective", "recorded"},
+            {"command", shell_command("advise", question.file, question.cluster, {})}}},
+          {"tried", 0},
+          {"lines", Json::array()},
+          {"left_out", Json::array()}};
+}
+
 Json advice_json(const AdviceQuestion& question, const Advice& advice) {
+  if (!advice.why_no_gains.empty()) return facts_json(question, *advice.truth, advice.why_no_gains);
   const Metrics now = metrics_of(advice.experiment, advice.now);
   Json json = {{"schema", "sgdsim/advice/1"},
                {"now",
@@ -128,6 +153,7 @@ Json advice_json(const AdviceQuestion& question, const Advice& advice) {
     json["now"]["reason"] = reason_text(advice.now, advice.experiment.trace);
   }
   if (!advice.busiest.empty()) json["now"]["busiest"] = advice.busiest;
+  if (advice.truth) json["recorded"] = recorded_json(*advice.truth);
   for (const AdviceLine& line : advice.lines) json["lines"].push_back(line_json(question, line));
   for (const auto& [what, why] : advice.left_out)
     json["left_out"].push_back({{"change", what}, {"why", why}});
@@ -174,29 +200,95 @@ void print_section(std::ostream& out, const Advice& advice, const Section& secti
   out << '\n';
 }
 
-void print(std::ostream& out, const AdviceQuestion& question, const Advice& advice,
-           std::size_t most) {
-  const Metrics now = metrics_of(advice.experiment, advice.now);
-  out << "As it is: " << short_duration(now.mean_us, 5) << " an iteration on "
-      << advice.experiment.cluster.network.workers() << " workers, of which "
-      << short_duration(advice.now.mean.exposed.us(), 4)
-      << " are communication that nothing hides\n";
-  if (!advice.now.critical.empty()) out << reason_text(advice.now, advice.experiment.trace) << '\n';
-  if (!advice.busiest.empty()) out << "the busiest link is " << advice.busiest << '\n';
-  out << '\n';
-  for (const Section& section : sections) print_section(out, advice, section, most);
-  for (const auto& [what, why] : advice.left_out)
-    out << "left out: " << what << ": " << why << '\n';
-  const auto best = std::find_if(advice.lines.begin(), advice.lines.end(), is_free);
+// One line for each reason.
+void print_left_out(std::ostream& out, const Advice& advice) {
+  std::vector<std::pair<std::string, std::string>> reasons;  // why, and what
+  for (const auto& left : advice.left_out) {
+    const auto same = std::find_if(reasons.begin(), reasons.end(),
+                                   [&](const auto& one) { return one.first == left.second; });
+    if (same == reasons.end())
+      reasons.emplace_back(left.second, left.first);
+    else
+      same->second += ", " + left.first;
+  }
+  for (const auto& [why, what] : reasons) out << "left out: " << what << ": " << why << '\n';
+}
+
+// `told`: what was assumed or measured for settings above.
+void print_setting(std::ostream& out, const AdviceQuestion& question, const AdviceLine& line,
+                   std::vector<std::string>& told) {
+  out << line.change.name;
+  if (!line.change.how.empty()) out << " (" << line.change.how << ")";
+  out << ":\n  " << command_of(question, line.change) << '\n';
+  std::vector<std::string> reasons;
+  for (const std::string& one : assumed(line)) reasons.push_back("assumed: " + one);
+  if (!line.measured.empty()) reasons.push_back("measured: " + line.measured);
+  for (const std::string& reason : reasons) {
+    if (std::find(told.begin(), told.end(), reason) != told.end()) continue;
+    out << "  " << reason << '\n';
+    told.push_back(reason);
+  }
+}
+
+// The best setting; where its gain is within the error of such changes, the best one that is not.
+void print_verdict(std::ostream& out, const AdviceQuestion& question, const Advice& advice) {
+  const auto can_be_set = [](const AdviceLine& line) {
+    return is_free(line) && !line.change.is_bound;
+  };
+  const auto best = std::find_if(advice.lines.begin(), advice.lines.end(), can_be_set);
   if (best->change.kinds.empty() || is_tie(best->factor, 1)) {
     out << "\nNo setting is better than what it has.\n";
     return;
   }
-  out << "\nThe best setting is " << best->change.name;
-  if (!best->change.how.empty()) out << " (" << best->change.how << ")";
-  out << ":\n  " << command_of(question, best->change) << '\n';
-  for (const std::string& one : assumed(*best)) out << "  assumed: " << one << '\n';
-  if (!best->measured.empty()) out << "  measured: " << best->measured << '\n';
+  const auto sure = std::find_if(best, advice.lines.end(), [&](const AdviceLine& line) {
+    return can_be_set(line) && line.interval && line.interval->first > 1;
+  });
+  std::vector<std::string> told;
+  if (sure == best) {
+    out << "\nThe best setting is ";
+  } else if (sure == advice.lines.end()) {
+    out << "\nNothing is surely better than what it has; the likeliest is ";
+  } else {
+    out << "\nThe best setting that is surely better is ";
+    print_setting(out, question, *sure, told);
+    out << "Likely better still, but not surely, is ";
+  }
+  print_setting(out, question, *best, told);
+}
+
+void print_no_gains(std::ostream& out, const std::string& why) {
+  out << "No gains are given: " << printable(why) << ".\n";
+}
+
+void print(std::ostream& out, const AdviceQuestion& question, const Advice& advice,
+           std::size_t most) {
+  if (advice.truth) print_recorded(out, *advice.truth);
+  if (!advice.why_no_gains.empty()) return print_no_gains(out, advice.why_no_gains);
+  const Metrics now = metrics_of(advice.experiment, advice.now);
+  if (!advice.truth)
+    out << "As it is: " << short_duration(now.mean_us, 5) << " an iteration on "
+        << advice.experiment.cluster.network.workers() << " workers, of which "
+        << short_duration(advice.now.mean.exposed.us(), 4)
+        << " are communication that nothing hides\n";
+  if (!advice.now.critical.empty()) out << reason_text(advice.now, advice.experiment.trace) << '\n';
+  if (!advice.busiest.empty()) out << "the busiest link is " << advice.busiest << '\n';
+  out << '\n';
+  for (const Section& section : sections) print_section(out, advice, section, most);
+  print_left_out(out, advice);
+  print_verdict(out, question, advice);
+}
+
+// What was recorded is an answer, too.
+void print_facts(const AdviseArguments& arguments, const AdviceQuestion& question,
+                 const RecordedTruth& truth, Streams streams) {
+  const std::string why = why_no_gains(truth);
+  if (!arguments.out.empty()) throw InputError("--out", "there is no experiment: " + why);
+  if (arguments.format == "json") {
+    streams.out << facts_json(question, truth, why).dump(1) << '\n';
+    return;
+  }
+  print_recorded(streams.out, truth);
+  print_no_gains(streams.out, why);
 }
 
 void advise(const AdviseArguments& arguments, Streams streams) {
@@ -208,12 +300,17 @@ void advise(const AdviseArguments& arguments, Streams streams) {
   question.tell = [&](std::size_t changes, double seconds) {
     constexpr double long_s = 10;
     if (static_cast<double>(changes) * seconds > long_s)
-      streams.log << "sgdsim: note: " << changes << " changes will be played, and the step took "
+      streams.log << "sgdsim: note: " << changes << " changes will be simulated, and the step took "
                   << rounded(seconds, 2) << " s; --fidelity closed_form is faster\n";
   };
   OutputGuard({arguments.file, arguments.cluster, arguments.fit}, arguments.force)
       .claim("--out", arguments.out, {.schema = "sgdsim/experiment/1", .beginning = {}});
-  ResolvedExperiment base = base_of(question);
+  ResolvedExperiment base;
+  try {
+    base = base_of(question);
+  } catch (const NoReplay& none) {
+    return print_facts(arguments, question, {none.recorded, 0, 0, {}}, streams);
+  }
   if (!arguments.out.empty()) {
     // Everything in one file, so that commands are short.
     Json whole = {{"schema", "sgdsim/experiment/1"}};
@@ -238,7 +335,8 @@ void add_advise_command(CLI::App& program, Streams streams) {
   auto arguments = std::make_shared<AdviseArguments>();
   command
       ->add_option("FILE", arguments->file,
-                   "an experiment file, or a trace or a profile with --cluster")
+                   "an experiment file, a profile (or a folder of one per rank), or a trace with "
+                   "--cluster")
       ->required();
   command->add_option("-c,--cluster", arguments->cluster,
                       "cluster file, in place of the experiment's");
@@ -258,8 +356,8 @@ void add_advise_command(CLI::App& program, Streams streams) {
       ->check(CLI::Range(int64_t{1}, int64_t{1000}).description(""));
   command->add_option("--format", arguments->format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
-  command->footer(
-      "Example:\n  sgdsim advise traces/data/googlenet_k80.json -c topologies/data/10gbe_16.json");
+  command->footer(std::string("Example:\n  sgdsim advise resnet50_v100 -c 25gbe_16\n") +
+                  which_command);
   command->callback([arguments, streams] { advise(*arguments, streams); });
 }
 

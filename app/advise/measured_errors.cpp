@@ -2,21 +2,10 @@
 #include "app/advise/measured_errors.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace sgdsim {
 namespace {
-
-constexpr std::array<MeasuredErrors, 5> known{{
-    {ChangeKind::strategy, 18, 0.162558, "steps of ResNet-50 on 16 GPUs under four schedules"},
-    {ChangeKind::buckets, 135, 0.0326173,
-     "steps with DDP's buckets of several sizes on 2 to 8 hosts"},
-    {ChangeKind::algorithm, 972, 0.0415401,
-     "single all-reduces on 2 to 8 hosts, not of whole steps"},
-    {ChangeKind::bandwidth, 18, 0.0139941, "steps with DDP over 100 and 200 Mbit/s"},
-    {ChangeKind::nodes, 24, 0.025605, "steps with DDP on 2 to 16 GPUs"},
-}};
 
 // The suites that have such pairs.
 bool has_pairs(const CaseFile& file, ChangeKind kind) {
@@ -61,12 +50,6 @@ bool counts(const CaseRow& row, ChangeKind kind) {
 }
 
 }  // namespace
-
-const MeasuredErrors* measured_errors(ChangeKind kind) {
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const MeasuredErrors& one) { return one.kind == kind; });
-  return found == known.end() ? nullptr : &*found;
-}
 
 MeasuredErrors errors_of_ratios(std::span<const CaseFile> cases, ChangeKind kind) {
   struct Row {

@@ -22,7 +22,8 @@ struct MeasuredErrors {
   std::string_view of;
 };
 
-// From the cases that ship (a test computes them again). Null: nothing like it was ever measured.
+// From the cases that ship (a test computes them again); they stand in apart.cpp. Null: nothing
+// like it was ever measured.
 const MeasuredErrors* measured_errors(ChangeKind kind);
 
 // The same from cases. Rows that parameters were fitted on do not count.

@@ -7,9 +7,11 @@
 
 #include "app/collective/nccl_answer.h"
 #include "app/collective/ranges.h"
+#include "app/shipped_inputs.h"
 #include "app/step/override.h"
 #include "app/transport_choice.h"
 #include "app/usage.h"
+#include "app/write_text.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -71,8 +73,13 @@ bool knows(const std::vector<OptionKey>& keys, const std::string& name) {
 
 // What start times, jitter and paths mean to a formula: nothing.
 void check_message_only(const CollectiveArguments& arguments) {
-  if (!arguments.seed.empty() && arguments.jitter.empty())
-    throw InputError("--seed", "has no effect without --jitter");
+  const auto is_hashed = [](const std::string& option) { return option == "routing=hashed"; };
+  const bool draws = !arguments.jitter.empty() || arguments.fidelity == "packet" ||
+                     std::any_of(arguments.options.begin(), arguments.options.end(), is_hashed);
+  if (!arguments.seed.empty() && !draws)
+    throw InputError("--seed",
+                     "has no effect without --jitter, --fidelity packet or --option "
+                     "routing=hashed");
   if (!arguments.path.empty() && arguments.fidelity == "closed_form")
     throw InputError("--path", "has no effect at closed_form fidelity");
   if (arguments.limits.any() && arguments.fidelity == "closed_form")
@@ -82,6 +89,9 @@ void check_message_only(const CollectiveArguments& arguments) {
 }  // namespace
 
 void add_options(CLI::App& command, CollectiveArguments& arguments) {
+  command.add_option("FILE", arguments.file,
+                     "a file with these questions (`sgdsim schema collective-question`); options "
+                     "win over its fields");
   command.add_option("-a,--algorithm", arguments.algorithm,
                      "one of `sgdsim list algorithms`, auto (the cheapest), or nccl (NCCL's own "
                      "model and choice); default ring");
@@ -90,11 +100,9 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
   command.add_option("-p,--ranks", arguments.ranks,
                      "number of ranks (default: all workers of the cluster)");
   make_repeatable(
-      command
-          .add_option("-n,--bytes", arguments.bytes,
-                      "message size with a unit, as \"64 MiB\"; repeat it for several messages "
-                      "one after the other")
-          ->required());
+      command.add_option("-n,--bytes", arguments.bytes,
+                         "message size with a unit, as \"64 MiB\"; repeat it for several messages "
+                         "one after the other"));
   command.add_option("--block", arguments.block,
                      "block size of a pipeline (default: the best one)");
   command.add_option("--root", arguments.root,
@@ -119,18 +127,25 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
                      "when each rank starts, one time per rank: \"0 us,5 us,2 us\"");
   command.add_option("--jitter", arguments.jitter,
                      "sigma of a lognormal factor of mean 1 on every message");
-  command.add_option("--seed", arguments.seed, "seed for --jitter (default: 1)");
+  command.add_option(
+      "--seed", arguments.seed,
+      "seed of what is drawn: --jitter, ways of packets, routing=hashed (default: 1)");
   add_limit_options(command, arguments.limits);
   command.add_flag("--sweep", arguments.sweep,
                    "--ranks, --bytes and --algorithm are lists or ranges (2..64 doubles; all: "
                    "every algorithm)");
-  command.add_option("--format", arguments.format, "table (default) or json")
-      ->check(one_of("format", {"table", "json"}));
+  command.add_option("--format", arguments.format, "table (default), json or csv")
+      ->check(one_of("format", {"table", "json", "csv"}));
+  command.add_option("--out", arguments.out, "write the answer to this file");
+  command.add_option("--timeline", arguments.timeline,
+                     "write every message as a Chrome trace, for Perfetto");
+  command.add_flag("--gantt", arguments.gantt, "print what every rank does as text");
+  add_force_option(command, arguments.force);
 }
 
 void read_inputs(CollectiveArguments& arguments) {
   if (arguments.cluster.empty()) return;
-  Json json = Document::read(arguments.cluster).root().json();
+  Json json = cluster_document(arguments.cluster).root().json();
   apply_settings(json, arguments.settings);
   arguments.cluster_read =
       std::make_shared<const Cluster>(read_cluster(Value(json, arguments.cluster, "")).cluster);

@@ -42,6 +42,11 @@ struct CollectiveArguments {
   LimitArguments limits;
   bool sweep = false;
   std::string format = "table";
+  std::string timeline;  // a file
+  bool gantt = false;
+  bool force = false;
+  std::string file;  // with these questions
+  std::string out = "-";
 
   std::shared_ptr<const Cluster> cluster_read;  // of the file, with the settings
 };

@@ -14,8 +14,9 @@ namespace {
 
 CollectivePoint asked(const CollectiveArguments& arguments, const std::string& algorithm,
                       const Cluster& cluster, const std::vector<Bytes>& sizes) {
-  return {algorithm, arguments.operation, cluster.name, cluster.network.workers(), sizes, {}, {},
-          {}};
+  return {
+      algorithm, arguments.operation, cluster.name, cluster.network.workers(), sizes, {}, {}, {},
+      {}};
 }
 
 void answer(CollectivePoint& point, const CollectiveArguments& arguments, const Cluster& cluster,
@@ -30,6 +31,18 @@ void answer(CollectivePoint& point, const CollectiveArguments& arguments, const 
   Stopper stopper([] {}, limits_of(arguments.limits));
   question.stopper = &stopper;
   point.answer = simulate_collective(question, cluster, where);
+}
+
+// Of a point that was answered.
+std::optional<Duration> reducing_in(const CollectivePoint& point,
+                                    const CollectiveArguments& arguments, const Cluster& cluster) {
+  if (point.nccl || !(cluster.network.worst().reduce > PerByte())) return std::nullopt;
+  Cluster free = cluster;
+  free.network = cluster.network.with(Folding{0, {}});
+  CollectivePoint without = asked(arguments, point.answer->algorithm, free, point.sizes);
+  answer(without, arguments_for(arguments, without.algorithm), free, "collective");
+  const Duration reducing = point.answer->time - without.answer->time;
+  return reducing > Duration() ? std::optional(reducing) : std::nullopt;
 }
 
 // Every option must reach somebody, or a misspelt or misplaced one would pass unseen.
@@ -68,6 +81,7 @@ CollectivePoint single_point(const CollectiveArguments& arguments) {
   check_known_options(arguments, {arguments.algorithm});
   CollectivePoint point = asked(arguments, arguments.algorithm, cluster, sizes);
   answer(point, arguments, cluster, "collective");
+  if (arguments.format == "table") point.reducing = reducing_in(point, arguments, cluster);
   return point;
 }
 

@@ -7,6 +7,7 @@
 #include "app/collective/nccl_answer.h"
 #include "app/collective/ranges.h"
 #include "app/shell_word.h"
+#include "app/sweep/columns.h"
 #include "app/table.h"
 #include "app/wire_use.h"
 #include "sim/core/quantity.h"
@@ -125,6 +126,7 @@ void print_point(std::ostream& out, const CollectivePoint& point) {
   Table table({"", ""});
   if (point.nccl) table.add({"NCCL's choice", pair_name(point.nccl->choice())});
   table.add({"time", short_duration(answer.time.us(), 6)});
+  if (point.reducing) table.add({"  of which reducing", short_duration(point.reducing->us(), 6)});
   table.add({"algorithm bandwidth", rounded(answer.algbw_GBps) + " GB/s"});
   table.add({"bus bandwidth", rounded(answer.busbw_GBps) + " GB/s"});
   if (!point.nccl) {
@@ -133,6 +135,8 @@ void print_point(std::ostream& out, const CollectivePoint& point) {
   }
   table.add({"fidelity", std::string(name_of(answer.fidelity)) + " (" + answer.path + ")"});
   table.print(out, 2);
+  if (point.reducing && *point.reducing * 2 > answer.time)
+    out << "\nMost of this time is adding up values: the cluster's fields `reduce`, or --gamma\n";
   if (!answer.wires.busiest.empty()) {
     out << '\n';
     print_use(out, answer.wires);
@@ -165,6 +169,18 @@ void print_sweep(std::ostream& out, const std::vector<CollectivePoint>& points,
     table.add(cells);
   }
   table.print(out, 0);
+}
+
+std::string csv_of(const std::vector<CollectivePoint>& points) {
+  std::string text = std::string(csv_beginning) + "time_us,algbw_GBps,busbw_GBps\n";
+  for (const CollectivePoint& point : points) {
+    if (!point.answer) continue;
+    const CollectiveAnswer& answer = *point.answer;
+    text += csv_row({point.algorithm, point.operation, std::to_string(point.ranks),
+                     std::to_string(point.total().count()), Json(answer.time.us()).dump(),
+                     Json(answer.algbw_GBps).dump(), Json(answer.busbw_GBps).dump()});
+  }
+  return text;
 }
 
 void print_warnings(std::ostream& log, const std::vector<CollectivePoint>& points) {

@@ -20,6 +20,10 @@ void print_point(std::ostream& out, const CollectivePoint& point);
 void print_sweep(std::ostream& out, const std::vector<CollectivePoint>& points,
                  std::size_t columns);
 
+// A line for each point that has an answer, below one with the names of the columns.
+std::string csv_of(const std::vector<CollectivePoint>& points);
+inline constexpr char csv_beginning[] = "algorithm,operation,ranks,size_B,";
+
 // Every warning once, in the order in which they came up.
 void print_warnings(std::ostream& log, const std::vector<CollectivePoint>& points);
 

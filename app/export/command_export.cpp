@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/export/chakra_export.h"
 #include "app/export/trace_exports.h"
+#include "app/shipped_inputs.h"
 #include "app/step/experiment.h"
 #include "app/step/override.h"
 #include "app/usage.h"
@@ -115,7 +116,7 @@ void add_export_command(CLI::App& program, Streams streams) {
                 " topologies/data/dgx_h100_4.json --set nodes=1 --out box." +
                 std::string(format.name));
     one->callback([arguments, format, streams] {
-      Json json = Document::read(arguments->cluster).root().json();
+      Json json = cluster_document(arguments->cluster).root().json();
       apply_settings(json, arguments->settings);
       const ClusterFile cluster = cluster_of(json, *arguments);
       const std::string text = format.write(cluster.graph(), cluster.cluster.name);

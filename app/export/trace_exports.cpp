@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "app/collective/ranges.h"
+#include "app/shipped_inputs.h"
 #include "app/step/experiment.h"
 #include "app/step/override.h"
 #include "app/traffic/traffic_file.h"
@@ -27,7 +28,7 @@ struct TraceExport {
 };
 
 Trace trace_in(const TraceExport& arguments, std::vector<std::string>& inputs) {
-  const Document document = Document::read(arguments.file);
+  const Document document = trace_document(arguments.file);
   Json json = document.root().json();
   if (json.is_object() && json.contains("trace")) {
     const ResolvedExperiment resolved = resolve_experiment(document.root(), arguments.settings);
@@ -61,7 +62,7 @@ struct MatrixExport {
 };
 
 void export_matrix(const MatrixExport& arguments, Streams streams) {
-  Json json = Document::read(arguments.cluster).root().json();
+  Json json = cluster_document(arguments.cluster).root().json();
   apply_settings(json, arguments.settings);
   const Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
   std::optional<uint64_t> seed;

@@ -14,7 +14,7 @@ namespace {
 // A row is far off if its error is beyond this, and beyond five robust standard deviations.
 constexpr double least_error = 0.15;
 constexpr double deviations = 5 * 1.4826;  // of the median absolute error
-constexpr int most_turns = 8;
+constexpr int most_checks = 8;
 constexpr std::size_t most_named = 5;
 
 struct Flagged {
@@ -86,7 +86,7 @@ std::vector<FarRow> far_rows_of(const Fitted& one, int pieces) {
     }
   all.is_far.assign(all.rows.size(), false);
   Fit fit = one.fit;
-  for (int turn = 0; turn < most_turns; ++turn) {
+  for (int turn = 0; turn < most_checks; ++turn) {
     std::vector<bool> flags = flags_by(fit, all);
     if (flags == all.is_far) break;
     all.is_far = std::move(flags);

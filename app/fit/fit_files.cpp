@@ -89,11 +89,22 @@ Json link_cluster(const FitAnswer& answer, const Fit& fit) {
   return json;
 }
 
+namespace {
+
+// Another cluster than the one that it was made of. A fit inside nodes and one between them are
+// one.
+std::string fitted_name(const Json& cluster) {
+  const std::string name = cluster.value("name", cluster.value("shape", "cluster"));
+  return name.ends_with("_fitted") ? name : name + "_fitted";
+}
+
+}  // namespace
+
 Json cluster_with_link(const FitArguments& arguments, const FitAnswer& answer) {
   const Fitted& one = answer.fits.front();
   Json json = with_link(arguments, link_json(one.fit, one.given_gamma_ps, arguments.crossings));
   if (!is_fitted_on_cluster(arguments, arguments.from_collective)) set_start(json, one, one.fit);
-  if (!arguments.name.empty()) json["name"] = arguments.name;
+  json["name"] = arguments.name.empty() ? fitted_name(json) : arguments.name;
   const std::string before = json.value("source", std::string());
   json["source"] =
       before + (before.empty() ? "" : " ") + arguments.link + ": " + source_of(answer, one.fit);

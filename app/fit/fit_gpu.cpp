@@ -30,6 +30,7 @@ void refuse_others(const FitArguments& arguments) {
         {"--start", !arguments.start.empty()},
         {"--segments", arguments.pieces != usual.pieces},
         {"--least-size", arguments.least_size != usual.least_size},
+        {"--most-size", !arguments.most_size.empty()},
         {"--holdout", arguments.holdout != usual.holdout},
         {"--into", !arguments.into.empty()},
         {"--inside", !arguments.inside.empty()},

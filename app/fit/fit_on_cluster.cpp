@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "app/shipped_inputs.h"
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
@@ -14,7 +15,8 @@ namespace sgdsim {
 namespace {
 
 std::string text_of_into(const FitArguments& arguments) {
-  return arguments.into_text.empty() ? read_text(arguments.into) : arguments.into_text;
+  if (!arguments.into_text.empty()) return arguments.into_text;
+  return cluster_document(arguments.into).root().json().dump();
 }
 
 // The link at these constants; it folds as before.

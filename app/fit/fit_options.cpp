@@ -155,6 +155,7 @@ void add_options(CLI::App& command, FitArguments& arguments) {
                      "number of segments: 1, 2, 3, 4 or auto (default)");
   command.add_option("--least-size", arguments.least_size,
                      "leave out smaller sizes (default: 4 B)");
+  command.add_option("--most-size", arguments.most_size, "leave out larger sizes (default: none)");
   command.add_option("--holdout", arguments.holdout,
                      "rows that a second fit leaves out and must predict: sizes (default: every "
                      "other size), ranks=N,... or none");

@@ -9,6 +9,7 @@
 #include "app/fit/fit_checks.h"
 #include "app/fit/fit_on_cluster.h"
 #include "app/fit/fit_series.h"
+#include "app/shipped_inputs.h"
 #include "models/collective/options.h"
 #include "models/link/from_collective.h"
 #include "sim/core/error.h"
@@ -265,7 +266,7 @@ void repeat_about_itself(const FitArguments& arguments, const LinkGuess& first, 
 // The start that a cluster states already; empty if it states none.
 std::string stated_start(const FitArguments& arguments) {
   if (arguments.into.empty()) return "";
-  const Json json = Document::parse(read_text(arguments.into), arguments.into).root().json();
+  const Json json = cluster_document(arguments.into).root().json();
   return json.is_object() && json.contains("start") && json["start"].is_string()
              ? json["start"].get<std::string>()
              : "";
@@ -373,7 +374,7 @@ FitAnswer answer_fit(const FitArguments& arguments) {
   FitAnswer answer;
   answer.name = arguments.name;
   ReadSeries series = read_series(arguments, answer);
-  drop_small(series.chosen, parse_bytes(arguments.least_size, "--least-size"));
+  keep_sizes(series.chosen, arguments);
   if (arguments.from_collective.empty())
     fit_curves(arguments, series.chosen, answer);
   else

@@ -36,6 +36,7 @@ struct FitArguments {
   std::string start;
   std::string pieces = "auto";
   std::string least_size = "4 B";
+  std::string most_size;  // empty: no limit
   std::string holdout = "sizes";
   std::string name;
   std::string into;                 // a cluster file of which one link is replaced

@@ -66,8 +66,8 @@ PredictionError played_on(const Json& json, const FitArguments& arguments, FitAn
       const std::vector<double> of_fit = errors_of(one.fit, input.rows);
       fitted.insert(fitted.end(), of_fit.begin(), of_fit.end());
     } catch (const InputError& error) {
-      answer.notes.push_back("not played on the file that is written: " + label_of(input) + ": " +
-                             error.what());
+      answer.notes.push_back("not simulated on the file that is written: " + label_of(input) +
+                             ": " + error.what());
     }
   }
   const PredictionError on_file = summary_of(played);

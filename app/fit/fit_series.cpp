@@ -96,12 +96,23 @@ ReadSeries read_series(const FitArguments& arguments, FitAnswer& answer) {
   return {together.series, overheads};
 }
 
-void drop_small(std::vector<Series>& all, Bytes least) {
+void keep_sizes(std::vector<Series>& all, const FitArguments& arguments) {
+  const Bytes least = parse_bytes(arguments.least_size, "--least-size");
+  const bool is_bounded = !arguments.most_size.empty();
+  const Bytes most =
+      is_bounded ? parse_bytes(arguments.most_size, "--most-size") : Bytes(INT64_MAX);
+  if (most < least)
+    throw InputError("--most-size", to_text(most) + " is less than --least-size " + to_text(least));
   for (Series& series : all)
-    std::erase_if(series.points, [&](const MeasuredPoint& point) { return point.size < least; });
+    std::erase_if(series.points, [&](const MeasuredPoint& point) {
+      return point.size < least || point.size > most;
+    });
   std::erase_if(all, [](const Series& series) { return series.points.empty(); });
-  if (all.empty())
-    throw InputError("--least-size", "no size of " + to_text(least) + " or more was measured");
+  if (!all.empty()) return;
+  if (is_bounded)
+    throw InputError("--most-size",
+                     "no size from " + to_text(least) + " to " + to_text(most) + " was measured");
+  throw InputError("--least-size", "no size of " + to_text(least) + " or more was measured");
 }
 
 }  // namespace sgdsim

@@ -18,8 +18,9 @@ std::vector<MeasuredFiles> read_files(const FitArguments& arguments);
 // InputError if nothing is left.
 ReadSeries read_series(const FitArguments& arguments, FitAnswer& answer);
 
-// Points from --least-size on: below, sizes are rounded to what a type or a protocol needs.
-void drop_small(std::vector<Series>& all, Bytes least);
+// Points from --least-size on (below, sizes are rounded to what a type or a protocol needs), and up
+// to --most-size if it is given.
+void keep_sizes(std::vector<Series>& all, const FitArguments& arguments);
 
 // A run without a message (""), or one of many empty kernels ("launch").
 bool is_overhead(const Series& series, std::string_view of);

@@ -1,9 +1,11 @@
 // `sgdsim import`: other programs' files as ours. Without the name of a format, the content tells.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "app/commands.h"
+#include "app/import/execution_trace_import.h"
 #include "app/import/kineto_import.h"
 #include "app/import/measurement_imports.h"
 #include "app/import/profile_trace.h"
@@ -14,6 +16,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "topologies/nccl_xml.h"
+#include "traces/kineto/execution_trace.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
 #include "traces/registry.h"
@@ -55,24 +58,19 @@ void add_topology_import(CLI::App& command, Streams streams) {
 
 constexpr std::string_view own_format = "sgdsim-json";  // known, and nothing to import
 
+// Values and flags by the names that were typed.
 struct DetectedImport {
   std::vector<std::string> files;
-  std::string out;
-  std::string name;
-  bool force = false;
+  std::map<std::string, std::vector<std::string>> values;
+  std::map<std::string, bool> flags;
 };
 
-// A format, whether a content looks like it, and what to do then.
+// A format, and whether a content looks like it.
 struct ImportableFormat {
   std::string name;
   std::function<bool(const std::string&)> fits;
   bool takes_several = false;
-  std::function<void(const DetectedImport&, Streams)> run;
 };
-
-std::string out_of(const DetectedImport& arguments) {
-  return arguments.out.empty() ? "-" : arguments.out;
-}
 
 // Formats of measurements overlap, so that only the first that fits counts.
 bool is_first_measurement(std::string_view name, const std::string& text) {
@@ -83,61 +81,27 @@ bool is_first_measurement(std::string_view name, const std::string& text) {
 
 std::vector<ImportableFormat> importable_formats() {
   std::vector<ImportableFormat> all;
-  for (const TraceFormat& format : trace_formats) {
-    if (format.has_own_command) {
-      all.push_back({std::string(format.name), format.fits, true,
-                     [](const DetectedImport& from, Streams streams) {
-                       import_profiles(from.files, out_of(from), from.name, from.force, streams);
-                     }});
-      continue;
-    }
+  for (const TraceFormat& format : trace_formats)
     all.push_back(
         {std::string(format.name),
          [format](const std::string& text) { return format.fits != nullptr && format.fits(text); },
-         false,
-         [format](const DetectedImport& from, Streams streams) {
-           TraceImport import;
-           import.file = from.files.front();
-           import.out = out_of(from);
-           import.name = from.name;
-           import.force = from.force;
-           import_trace(format, import, streams);
-         }});
-  }
+         format.has_own_command});
   for (const MeasurementFormat& format : measurement_formats)
     all.push_back(
         {std::string(format.name),
          [format](const std::string& text) { return is_first_measurement(format.name, text); },
-         true,
-         [format](const DetectedImport& from, Streams streams) {
-           MeasurementImport import;
-           import.files = from.files;
-           import.out = out_of(from);
-           import.name = from.name;
-           import.force = from.force;
-           import_measurement(format, import, streams);
-         }});
+         true});
   for (const StepsFormat& format : steps_formats)
-    all.push_back({std::string(format.name), format.fits, true,
-                   [format](const DetectedImport& from, Streams streams) {
-                     if (!from.name.empty())
-                       throw InputError("--name", "has no effect on " + std::string(format.name));
-                     import_steps(format, {from.files, from.out, "table", from.force}, streams);
-                   }});
+    all.push_back({std::string(format.name), format.fits, true});
+  all.push_back({std::string(execution_trace_format),
+                 [](const std::string& text) { return profiler::is_execution_trace(text); },
+                 false});
   all.push_back({"nccl-topology",
                  [](const std::string& text) {
                    return text.find("<system") != std::string::npos &&
                           text.find("<cpu") != std::string::npos;
                  },
-                 false,
-                 [](const DetectedImport& from, Streams streams) {
-                   TopologyImport import;
-                   import.file = from.files.front();
-                   import.out = out_of(from);
-                   if (!from.name.empty()) import.options.name = from.name;
-                   import.force = from.force;
-                   import_topology(import, streams);
-                 }});
+                 false});
   return all;
 }
 
@@ -153,9 +117,13 @@ const ImportableFormat& format_of(const std::string& file,
   if (file == "-")
     throw InputError("import",
                      "standard input is read once; name its format: " + names_of(formats));
-  if (is_profile(file))
+  if (is_folder(file) && !is_profile(file))
+    throw InputError(file, "holds no profile of PyTorch (.json or .json.gz); name a file");
+  if (is_profile(file)) {
+    const std::string_view name = is_execution_trace_file(file) ? execution_trace_format : "kineto";
     for (const ImportableFormat& format : formats)
-      if (format.name == "kineto") return format;
+      if (format.name == name) return format;
+  }
   std::string text = read_text(file);
   if (!is_pickle(text)) make_plain(text);
   std::vector<ImportableFormat> found;
@@ -182,6 +150,41 @@ void check_word(const std::string& word, const std::vector<ImportableFormat>& fo
   throw InputError("import", unknown_name("format, and no file,", word, known));
 }
 
+void add_formats(CLI::App& import, Streams streams) {
+  add_topology_import(import, streams);
+  add_trace_imports(import, streams);
+  add_execution_trace_import(import, streams);
+  add_measurement_imports(import, streams);
+  add_steps_imports(import, streams);
+}
+
+// The same words for the command of the format.
+void import_as(const std::string& format, const DetectedImport& arguments, Streams streams) {
+  CLI::App import("", "sgdsim import");
+  add_formats(import, streams);
+  const CLI::App* command = import.get_subcommand(format);
+  std::vector<std::string> words = {format};
+  const auto add = [&](const std::string& name) {
+    if (command->get_option_no_throw(name) == nullptr)
+      throw InputError(name, "has no effect on " + format);
+    words.push_back(name);
+  };
+  for (const auto& [name, value] : arguments.values) {
+    if (value.empty()) continue;
+    add(name);
+    words.insert(words.end(), value.begin(), value.end());
+  }
+  for (const auto& [name, is_given] : arguments.flags)
+    if (is_given) add(name);
+  words.emplace_back("--");
+  words.insert(words.end(), arguments.files.begin(), arguments.files.end());
+  try {
+    import.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::ParseError& error) {
+    throw InputError("import " + format, error.what());
+  }
+}
+
 void import_detected(const DetectedImport& arguments, Streams streams) {
   const std::vector<ImportableFormat> formats = importable_formats();
   if (arguments.files.empty())
@@ -201,7 +204,35 @@ void import_detected(const DetectedImport& arguments, Streams streams) {
   if (format.name == own_format)
     throw InputError(arguments.files.front(), "is a file of sgdsim already");
   streams.log << "sgdsim: note: read as " << format.name << '\n';
-  format.run(arguments, streams);
+  import_as(format.name, arguments, streams);
+}
+
+std::vector<std::string> names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  return names;
+}
+
+// Options of all formats; which of them hold is known when the content is.
+void add_options_of_formats(CLI::App& import, DetectedImport& arguments) {
+  for (const CLI::App* format : import.get_subcommands([](const CLI::App*) { return true; }))
+    for (const CLI::Option* option : format->get_options()) {
+      const bool is_common = option->check_name("--out") || option->check_name("--name") ||
+                             option->check_name("--force");
+      for (const std::string& name : names_of(*option)) {
+        if (import.get_option_no_throw(name) != nullptr) continue;
+        CLI::Option* one = option->get_expected_max() == 0
+                               ? import.add_flag(name, arguments.flags[name])
+                               : import.add_option(name, arguments.values[name])
+                                     ->expected(1, option->get_expected_max())
+                                     ->allow_extra_args(option->get_expected_max() > 1);
+        if (is_common)
+          one->description(option->get_description());
+        else
+          one->group("");  // not in the help, which would be that of all formats
+      }
+    }
 }
 
 }  // namespace
@@ -210,19 +241,16 @@ void add_import_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand("import", "Convert files of other programs.");
   command->require_subcommand(0, 1);
   command->footer(
+      "With FILE alone, the options of its format hold: sgdsim import FORMAT --help.\n"
       "Examples:\n"
       "  sgdsim import tests/data/mllog.txt\n"
+      "  sgdsim import tests/data/kineto.json --model ResNet-50 --batch 32\n"
       "  sgdsim import nccl-topology tests/data/nccl_regular.xml --nodes 4");
   auto arguments = std::make_shared<DetectedImport>();
   command->add_option("FILE", arguments->files,
                       "files whose content tells their format, where none is named");
-  command->add_option("-o,--out", arguments->out, "file to write (default: standard output)");
-  add_force_option(*command, arguments->force);
-  command->add_option("--name", arguments->name, "name of what is imported");
-  add_topology_import(*command, streams);
-  add_trace_imports(*command, streams);
-  add_measurement_imports(*command, streams);
-  add_steps_imports(*command, streams);
+  add_formats(*command, streams);
+  add_options_of_formats(*command, *arguments);
   command->callback([command, arguments, streams] {
     if (command->get_subcommands().empty()) import_detected(*arguments, streams);
   });

@@ -1,8 +1,7 @@
 // The case holds the trace itself, so that it needs no other file.
 #include "app/import/kineto_case.h"
 
-#include <map>
-
+#include "app/import/profile_trace.h"
 #include "app/validate/case_file.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
@@ -13,35 +12,6 @@ namespace {
 
 using profiler::GradientBucket;
 using profiler::Recording;
-
-// Of buckets of the same size, the least.
-Json recorded_curve(const Recording& recording) {
-  std::map<Bytes, Duration> times;
-  for (const GradientBucket& bucket : recording.buckets) {
-    const auto [found, is_new] = times.try_emplace(bucket.size, bucket.transfer);
-    if (!is_new) found->second = std::min(found->second, bucket.transfer);
-  }
-  Json samples = Json::array();
-  for (const auto& [size, time] : times)
-    samples.push_back({{"size", to_text(size)}, {"time", to_text(time)}});
-  return {{"schema", "sgdsim/collective-cost/1"},
-          {"source", "The shortest time that was recorded for each size."},
-          {"ranks", recording.group_size},
-          {"samples", samples}};
-}
-
-// The curve says how long messages take; of the machine only the number of ranks matters.
-Json any_cluster(const Recording& recording) {
-  return {{"shape", "single_switch"},
-          {"nodes", recording.group_size},
-          {"nic", {{"latency", "0 us"}, {"bandwidth", "100 Gbps"}}}};
-}
-
-Json bucket_sizes(const Recording& recording) {
-  Json sizes = Json::array();
-  for (const GradientBucket& bucket : recording.buckets) sizes.push_back(to_text(bucket.size));
-  return sizes;
-}
 
 // Parts of the step are shown beside the iteration: what they are compared with follows from it.
 Json part_row(const std::string& part, Duration time) {
@@ -78,14 +48,12 @@ Json replay_case(const Recording& recording, const profiler::ImportedStep& step,
   if (!step.no_buckets.empty()) throw InputError("--case", step.no_buckets);
   if (recording.buckets.empty()) throw InputError("--case", "one rank alone exchanges nothing");
   Json experiment = {{"schema", "sgdsim/experiment/1"}, {"trace", to_json(step.trace)}};
-  if (cluster) {
+  if (cluster)
     experiment["cluster"] = *cluster;
-  } else {
-    experiment["cluster"] = any_cluster(recording);
-    experiment["collective"] = recorded_curve(recording);
-    experiment["fidelity"] = "closed_form";
-  }
-  experiment["strategy"] = {{"name", "fixed_buckets"}, {"sizes", bucket_sizes(recording)}};
+  else
+    for (const char* part : {"cluster", "collective", "fidelity"})
+      experiment[part] = recorded_exchange(recording)[part];
+  experiment.update(recorded_strategy(recording));
   return {{"schema", case_schema},
           {"name", step.trace.name},
           {"grade", "B"},

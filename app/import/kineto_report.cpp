@@ -31,6 +31,22 @@ void print_rest(std::size_t rows, std::ostream& out) {
   if (rows > most_rows) out << "  (and " << rows - most_rows << " more)\n";
 }
 
+void print_linked(const profiler::LinkedFacts& linked, std::ostream& out) {
+  if (linked.file.empty()) return;
+  out << "  from " << printable(linked.file) << ": ";
+  if (linked.gradients + linked.collectives == 0)
+    out << "nothing that the profile does not say itself";
+  else
+    out << "sizes of " << linked.gradients << " gradients, facts of " << linked.collectives
+        << " collectives";
+  if (linked.steps > 0)
+    out << "; " << linked.steps
+        << (linked.steps == 1 ? " step that it does not hold is"
+                              : " steps that it does not hold are")
+        << " taken to be like one that it holds";
+  out << '\n';
+}
+
 void print_file(const RankProfile& profile, std::ostream& out) {
   const auto& job = profile.job;
   out << printable(profile.file) << ": " << profile.events << " events";
@@ -38,6 +54,7 @@ void print_file(const RankProfile& profile, std::ostream& out) {
   out << (job.rank ? " of " : ", ") << *job.ranks << (*job.ranks == 1 ? " rank" : " ranks");
   if (!job.device.empty()) out << ", " << printable(job.device);
   out << '\n';
+  print_linked(profile.linked, out);
   std::vector<StreamUse> streams = profile.streams;
   std::stable_sort(streams.begin(), streams.end(), [](auto& a, auto& b) {
     return a.computing_ns + a.communicating_ns > b.computing_ns + b.communicating_ns;
@@ -62,7 +79,8 @@ void print_steps(const Recording& recording, std::ostream& out) {
                  time_text(step.iteration_ns) + (step.has_next ? "" : " (CPU)"),
                  time_text(step.backward_ns), time_text(step.last_ready_ns() - step.backward_ns),
                  time_text(step.exposed_ns()), time_text(step.update_ns()),
-                 std::to_string(step.ready_ns.size()), time_text(step.ready_ns.front()),
+                 std::to_string(step.ready_ns.size()),
+                 step.ready_ns.empty() ? "-" : time_text(step.ready_ns.front()),
                  time_text(step.last_ready_ns()), std::to_string(step.buckets().size())});
     }
   out << '\n';

@@ -91,15 +91,6 @@ StepResult play_alone(const JobsFile& file, const JobsQuestion& all, std::size_t
   return account(*it.question, alone, 0, end);
 }
 
-void explain(std::ostream& log, const NetworkStuck& stuck) {
-  log << "sgdsim: " << stuck.what() << ": " << stuck.stranded.size()
-      << (stuck.stranded.size() == 1 ? " message has" : " messages have") << " no way\n";
-  constexpr std::size_t most_lines = 10;
-  for (std::size_t i = 0; i < std::min(most_lines, stuck.stranded.size()); ++i)
-    log << "  from worker " << stuck.stranded[i].from << " to worker " << stuck.stranded[i].to
-        << ": still waiting\n";
-}
-
 Json job_json(const JobOfFile& job, const JobTogether& result) {
   return {{"name", job.name},
           {"experiment", job.experiment.name},
@@ -121,6 +112,8 @@ void note_warnings(std::ostream& log, const JobsFile& file, std::vector<JobToget
   WarningTally all;
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i].warnings = warnings_of(file.jobs[i].experiment, results[i].together);
+    results[i].warnings.insert(results[i].warnings.end(), file.jobs[i].notes.begin(),
+                               file.jobs[i].notes.end());
     all.add(results[i].warnings, file.jobs[i].name);
   }
   all.print(log, "jobs");
@@ -172,8 +165,9 @@ void play(const JobsArguments& arguments, Streams streams) {
   for (std::size_t i = 0; i < results.size() && !is_alone; ++i)
     results[i].alone = play_alone(file, question, i);
   note_warnings(streams.log, file, results);
-  const Duration end = together.end() - Time();
-  const WireUse use = use_of(*wires, together.carried_B(), end, shown_links);
+  const Duration end = together.now() - Time();
+  const WireUse use = use_of(*wires, together.carried_B(), end, shown_links,
+                             raised_by(file.changes, together.now()));
   const auto packets = together.packets();
   if (arguments.format == "table") {
     print(streams.out, file, results, use);
@@ -208,7 +202,7 @@ void play(const JobsArguments& arguments, Streams streams) {
 
 }  // namespace
 
-void add_jobs_command(CLI::App& program, Streams streams, int& exit_code) {
+void add_jobs_command(CLI::App& program, Streams streams) {
   CLI::App* command =
       program.add_subcommand("jobs", "Play several training jobs that share one cluster.");
   auto arguments = std::make_shared<JobsArguments>();
@@ -224,14 +218,7 @@ void add_jobs_command(CLI::App& program, Streams streams, int& exit_code) {
       ->check(one_of("format", {"table", "json"}));
   command->footer(
       "Example:\n  sgdsim jobs app/job_files/two_jobs.json --set jobs.1.placement=spread");
-  command->callback([arguments, streams, &exit_code] {
-    try {
-      play(*arguments, streams);
-    } catch (const NetworkStuck& stuck) {
-      explain(streams.log, stuck);
-      exit_code = exit_stuck;
-    }
-  });
+  command->callback([arguments, streams] { play(*arguments, streams); });
 }
 
 }  // namespace sgdsim

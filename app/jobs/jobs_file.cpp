@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "app/beside.h"
+#include "app/shipped_inputs.h"
 #include "app/step/override.h"
 #include "app/traffic/traffic_file.h"
 #include "app/transport_choice.h"
@@ -41,14 +43,25 @@ Network network_at(const Network& all, const std::vector<int>& places) {
   return network;
 }
 
-// Whole nodes, in order: then what knows of nodes knows these.
-bool are_whole_nodes(const std::vector<int>& places, int per_node) {
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto in_node = static_cast<int>(i) % per_node;
-    if (places[i] % per_node != in_node) return false;
-    if (in_node > 0 && places[i] != places[i - 1] + 1) return false;
+// How many GPUs of a job each of its nodes has, one node after another; 1 where they differ.
+int places_per_node(const std::vector<int>& places, int per_node) {
+  std::set<int> nodes;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < places.size();) {
+    const int node = places[i] / per_node;
+    std::size_t end = i;
+    while (end < places.size() && places[end] / per_node == node) ++end;
+    if (count == 0) count = end - i;
+    if (end - i != count || !nodes.insert(node).second) return 1;
+    i = end;
   }
-  return places.size() % static_cast<std::size_t>(per_node) == 0;
+  return static_cast<int>(count);
+}
+
+std::size_t nodes_of(const std::vector<int>& places, int per_node) {
+  std::set<int> nodes;
+  for (const int place : places) nodes.insert(place / per_node);
+  return nodes.size();
 }
 
 Cluster part_of(const Cluster& all, const std::vector<int>& places, const Value& where) {
@@ -60,7 +73,7 @@ Cluster part_of(const Cluster& all, const std::vector<int>& places, const Value&
     where.fail("a part of a cluster has at most " + std::to_string(most_table_points) + " workers");
   part.network = network_at(all.network, places);
   part.grid.clear();
-  if (!are_whole_nodes(places, all.workers_per_node)) part.workers_per_node = 1;
+  part.workers_per_node = places_per_node(places, all.workers_per_node);
   return part;
 }
 
@@ -142,10 +155,81 @@ class FreeWorkers {
   int last_;  // of all workers
 };
 
+// What a job's places mean that its file does not say.
+std::vector<std::string> notes_on(const JobOfFile& job, const Json& experiment,
+                                  const std::string& placement, const Cluster& cluster) {
+  const int per_node = cluster.workers_per_node;
+  const std::size_t nodes = nodes_of(job.places, per_node);
+  std::vector<std::string> notes;
+  const bool is_scattered = placement == "spread" || placement == "random";
+  if (is_scattered && job.places.size() != nodes * static_cast<std::size_t>(per_node))
+    notes.push_back("placement " + placement + " goes GPU by GPU, not node by node: " +
+                    std::to_string(job.places.size()) + " GPUs in " + std::to_string(nodes) +
+                    (nodes == 1 ? " node" : " nodes") + " of " + std::to_string(per_node));
+  const bool is_grouped = experiment.contains(Json::json_pointer("/collective/options/group"));
+  const bool by_node = job.experiment.collective == "hierarchical" && !is_grouped;
+  if (by_node && job.experiment.cluster.workers_per_node == 1 && nodes < job.places.size())
+    notes.emplace_back(
+        "hierarchical takes each GPU for a node of its own, because the job does not have as many "
+        "GPUs in each of its nodes, one node after another; collective.options.group says "
+        "otherwise");
+  return notes;
+}
+
+// `file`: where it stands, if it has a file of its own.
 Json inline_or_file(const Value& value, std::string& file) {
   if (!value.json().is_string()) return value.json();
   file = beside(value.file(), value.text());
   return Document::read(file).root().json();
+}
+
+// As inline_or_file, and the cluster may be a name.
+Json inline_or_named(const Value& cluster, std::string& place) {
+  if (!cluster.json().is_string()) return cluster.json();
+  return cluster_document_in(cluster.file(), cluster.text(), place).root().json();
+}
+
+// A setting below the experiment of a job, where that is a path, is one of the job's own.
+bool set_in_experiment(Json& json, const std::vector<std::string>& steps,
+                       const std::string& setting) {
+  if (steps.size() < 4 || steps[0] != "jobs" || steps[2] != "experiment") return false;
+  if (!json.is_object() || !json.contains("jobs") || !json["jobs"].is_array()) return false;
+  for (std::size_t i = 0; i < json["jobs"].size(); ++i) {
+    Json& job = json["jobs"][i];
+    if (steps[1] != std::to_string(i) || !job.is_object() || !job.contains("experiment")) continue;
+    if (!job["experiment"].is_string()) return false;
+    if (!job.contains("set")) job["set"] = Json::array();
+    if (!job["set"].is_array()) return false;
+    job["set"].push_back(setting.substr(setting.find(".experiment.") + 12));
+    return true;
+  }
+  return false;
+}
+
+// As apply_settings; what is below a path changes what its file says. Returns the files of the
+// parts that were put in place.
+std::map<std::string, std::string> apply_to_parts(Json& json, const std::string& file,
+                                                  const std::vector<std::string>& settings) {
+  std::map<std::string, std::string> files;
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    std::vector<std::string> steps{""};
+    if (equals != std::string::npos && equals > 0)
+      steps = steps_of(setting.substr(0, equals), "--set " + setting.substr(0, 80));
+    const std::string& part = steps.front();
+    const bool is_part = part == "cluster" || part == "traffic";
+    if (is_part && steps.size() == 1) files.erase(part);
+    if (is_part && steps.size() > 1 && json.is_object() && json.contains(part) &&
+        json[part].is_string()) {
+      std::string& place = files[part];
+      const Value value(json[part], file, part);
+      const Json content =
+          part == "cluster" ? inline_or_named(value, place) : inline_or_file(value, place);
+      json[part] = content;
+    }
+    if (!set_in_experiment(json, steps, setting)) apply_settings(json, {setting});
+  }
+  return files;
 }
 
 void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorkers& free,
@@ -165,6 +249,9 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     }
   const Value experiment = fields.at("experiment");
   job.places = free.take(fields, Random(seed).stream(number));
+  const auto placement = fields.find("placement");
+  const std::string placed =
+      placement && placement->json().is_string() ? placement->text() : "packed";
   if (const auto servers = fields.find("servers")) job.server_places = free.take_servers(*servers);
   fields.done();
   std::string file;
@@ -172,8 +259,11 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   if (!json.is_object()) experiment.fail("expected an experiment, or the path of one");
   // Its own cluster does not matter, nor whether it could be read.
   json["cluster"] = cluster;
-  ResolvedExperiment resolved = resolve_experiment(
-      file.empty() ? Value(json, experiment.file(), experiment.path()) : Value(json, file, ""),
+  ResolvedExperiment resolved = with_settings_of(
+      value.file(),
+      resolve_experiment(
+          file.empty() ? Value(json, experiment.file(), experiment.path()) : Value(json, file, ""),
+          {}),
       settings);
   if (resolved.json.contains("transport"))
     experiment.fail("the transport of all jobs is that of the jobs file");
@@ -185,16 +275,15 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     experiment.fail("the routing of all jobs is that of the jobs file, which says " +
                     std::string(name_of(jobs.routes.routing)));
   job.experiment.inputs = resolved.json;
+  job.notes = notes_on(job, resolved.json, placed, jobs.cluster);
   const ParameterServers* servers = job.experiment.cost.servers();
   if (!job.server_places.empty() && (servers == nullptr || !servers->dedicated))
     value.fail("`servers` are places of dedicated parameter servers, which its experiment has not");
 }
 
-}  // namespace
-
-JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings) {
-  Json json = Document::read(file).root().json();
-  apply_settings(json, settings);
+// `files`: of the parts that were put in place.
+JobsFile read_whole(const Json& json, const std::string& file,
+                    std::map<std::string, std::string> files) {
   const Value root(json, file, "");
   Object fields(root);
   if (const auto schema = fields.find("schema"); schema && schema->text() != jobs_schema)
@@ -208,9 +297,9 @@ JobsFile read_jobs(const std::string& file, const std::vector<std::string>& sett
     jobs.routes.seed = static_cast<uint64_t>(seed->whole(0, int64_t{1} << 62));
   if (const auto routing = fields.find("routing"))
     jobs.routes.routing = routing_named(routing->text(), routing->where());
-  std::string cluster_file;
+  std::string cluster_file = files["cluster"];
   const Value cluster = fields.at("cluster");
-  const Json cluster_json = inline_or_file(cluster, cluster_file);
+  const Json cluster_json = inline_or_named(cluster, cluster_file);
   jobs.cluster =
       read_cluster(cluster_file.empty() ? cluster : Value(cluster_json, cluster_file, "")).cluster;
   if (const auto transport = fields.find("transport")) {
@@ -226,7 +315,7 @@ JobsFile read_jobs(const std::string& file, const std::vector<std::string>& sett
     list.fail("more than " + std::to_string(most_jobs) + " jobs");
   for (const Value& job : list.items()) read_job(job, jobs, cluster_json, free, jobs.routes.seed);
   if (const auto traffic = fields.find("traffic")) {
-    std::string traffic_file;
+    std::string traffic_file = files["traffic"];
     const Json inside = inline_or_file(*traffic, traffic_file);
     const auto wires = jobs.cluster.wires(jobs.routes);
     TrafficFile read =
@@ -237,6 +326,19 @@ JobsFile read_jobs(const std::string& file, const std::vector<std::string>& sett
   }
   fields.done();
   return jobs;
+}
+
+}  // namespace
+
+JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings) {
+  Json json = Document::read(file).root().json();
+  const auto files = apply_to_parts(json, file, settings);
+  try {
+    return read_whole(json, file, files);
+  } catch (const InputError& error) {
+    blame_setting(error, settings, {files.begin(), files.end()}, file + ": ");
+    throw;
+  }
 }
 
 }  // namespace sgdsim

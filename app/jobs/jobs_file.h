@@ -16,6 +16,7 @@ struct JobOfFile {
   std::vector<int> server_places;  // of dedicated parameter servers
   std::vector<int> places;
   Time start;
+  std::vector<std::string> notes;  // what its result must repeat as warnings
 };
 
 struct JobsFile {

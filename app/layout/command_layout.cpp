@@ -7,10 +7,12 @@
 #include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/layout/gpu_picture.h"
+#include "app/layout/layout_answer.h"
 #include "app/layout/layout_files.h"
 #include "app/layout/layout_output.h"
 #include "app/layout/layout_sweep.h"
 #include "app/layout/pipeline_picture.h"
+#include "app/shipped_inputs.h"
 #include "app/step/override.h"
 #include "app/trace_events.h"
 #include "app/transport_choice.h"
@@ -26,16 +28,20 @@
 namespace sgdsim {
 namespace {
 
-// Layouts of the search that are played: those that are fastest in closed form.
-constexpr int64_t played_layouts = 100;
 constexpr int usual_iterations = 20;  // where GPUs are random
 
-int64_t lines_of(const LayoutArguments& arguments) {
-  return arguments.lines.value_or(arguments.axes.empty() ? 11 : 1);
+constexpr int64_t wired_layouts = 11;  // of a search, each of which is played on wires
+
+// Nothing: the best of each family.
+std::optional<int64_t> lines_of(const LayoutArguments& arguments) {
+  if (arguments.lines) return arguments.lines;
+  if (!arguments.axes.empty()) return 1;
+  if (is_on_wires(fidelity_named(arguments.fidelity, "--fidelity"))) return wired_layouts;
+  return std::nullopt;
 }
 
 ClusterFile cluster_of(const LayoutArguments& arguments, int64_t gpus) {
-  Json json = Document::read(arguments.cluster).root().json();
+  Json json = cluster_document(arguments.cluster).root().json();
   apply_settings(json, arguments.settings);
   return cluster_in(Value(json, arguments.cluster, ""), gpus);
 }
@@ -50,6 +56,8 @@ void check_given(const LayoutArguments& arguments, const Layout& layout) {
                                      ", but --global-batch is " + std::to_string(arguments.batch));
   if (arguments.gradients != "fp32")
     throw InputError("--gradients", "has no effect with --layout; say gradients=bf16 there");
+  if (arguments.program != "any")
+    throw InputError("--program", "is about a search; it has no effect with --layout");
 }
 
 LayoutQuestion question_of(const LayoutArguments& arguments, const Transformer& model,
@@ -80,121 +88,9 @@ LayoutQuestion question_of(const LayoutArguments& arguments, const Transformer& 
     throw InputError("--reserve", "expected less than the memory of " + to_text(space.memory) +
                                       ", got " + to_text(space.reserve));
   space.half_gradients = arguments.gradients == "bf16";
+  space.program = named_in(training_programs, "program", arguments.program, "--program");
+  if (!arguments.tokens.empty()) question.tokens = parse_tokens(arguments.tokens, "--tokens");
   return question;
-}
-
-LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout,
-                   Fidelity fidelity, bool wants_slices) {
-  const int64_t sequence = question.space.sequence;
-  const TrainingStep step{question.model, layout, sequence, question.gpu, question.precision};
-  LayoutLine line;
-  if (is_on_wires(fidelity)) {
-    StepWires wires = question.wires;
-    wires.traffic = question.traffic.flows;
-    wires.changes = question.traffic.changes;
-    wires.wants_slices = wants_slices;
-    line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, question.play);
-    line.step = line.on_wires->step;
-  } else if (fidelity == Fidelity::message) {
-    line.played = play_step(step, groups, question.play, wants_slices);
-    line.step = line.played->step;
-  } else {
-    line.step = hybrid_step(step, groups);
-  }
-  line.found = {layout, line.step.time, line.step.mfu,
-                largest_memory(question.model, layout, sequence).total_B(), line.step.limit};
-  return line;
-}
-
-// The one layout that was given.
-LayoutAnswer price(const LayoutQuestion& question, const Layout& layout, bool wants_slices) {
-  const LayoutSpace& space = question.space;
-  check_layout(question.model, layout, space.sequence, "--layout");
-  check_memory(question.model, layout, space.sequence, space.memory, space.reserve, "--layout");
-  check_workers(question.play.workers, layout, "--workers");
-  GroupTimes groups(question.cluster.cluster, space.gpus);
-  LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
-  answer.best.push_back(line_of(question, groups, layout, question.fidelity, wants_slices));
-  answer.played = question.plays() ? 1 : 0;
-  return answer;
-}
-
-template <class T>
-void keep_first(std::vector<T>& list, int64_t most) {
-  if (static_cast<int64_t>(list.size()) > most) list.resize(static_cast<std::size_t>(most));
-}
-
-// The fastest first, and so many of them.
-void rank(std::vector<LayoutLine>& lines, int64_t most) {
-  std::stable_sort(lines.begin(), lines.end(), [](const LayoutLine& a, const LayoutLine& b) {
-    return a.found.time < b.found.time;
-  });
-  keep_first(lines, most);
-}
-
-// Those that were found by their passes, once more.
-void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAnswer& answer) {
-  answer.by_passes = answer.played;
-  std::vector<LayoutLine> lines;
-  double effort = 0;
-  for (const LayoutLine& one : answer.best) {
-    if (effort >= 1) {
-      answer.notes.push_back("only " + std::to_string(lines.size()) +
-                             " layouts were played on wires, because these took as many messages "
-                             "as are played in one search");
-      break;
-    }
-    try {
-      lines.push_back(line_of(question, groups, one.found.layout, question.fidelity, false));
-      effort += lines.back().on_wires->effort;
-    } catch (const StuckStep&) {
-      throw;
-    } catch (const InputError& error) {
-      if (&one == &answer.best.back() && lines.empty()) throw;
-      answer.notes.push_back(to_text(one.found.layout) + " was not played: " + error.what());
-    }
-  }
-  answer.best = std::move(lines);
-  answer.played = static_cast<int64_t>(answer.best.size());
-  rank(answer.best, answer.played);
-}
-
-LayoutAnswer search(const LayoutArguments& arguments, const LayoutQuestion& question) {
-  const LayoutSpace& space = question.space;
-  LayoutSearch found = search_layouts(question.model, question.gpu, question.precision,
-                                      question.cluster.cluster, space, question.play.stopper);
-  if (found.candidates == 0)
-    throw InputError("layout", "no layout of " + question.model.name + " divides by " +
-                                   std::to_string(space.gpus) + " GPUs and a global batch of " +
-                                   std::to_string(space.batch) +
-                                   "; numbers with more small divisors would");
-  if (found.fitting.empty()) {
-    const double room = static_cast<double>((space.memory - space.reserve).count());
-    throw InputError("layout", "none of " + std::to_string(found.candidates) +
-                                   " layouts fits into " + to_text(space.memory) + " less " +
-                                   to_text(space.reserve) + "; the smallest, " +
-                                   to_text(found.smallest) + ", needs " +
-                                   gib_text(found.smallest_B) + ", " +
-                                   gib_text(found.smallest_B - room) + " too much");
-  }
-  LayoutAnswer answer{.candidates = found.candidates,
-                      .fitting = static_cast<int64_t>(found.fitting.size()),
-                      .best = {}};
-  const int64_t lines = lines_of(arguments);
-  GroupTimes groups(question.cluster.cluster, space.gpus);
-  if (!question.plays()) {
-    keep_first(found.fitting, lines);
-    for (const FoundLayout& one : found.fitting)
-      answer.best.push_back(line_of(question, groups, one.layout, Fidelity::closed_form, false));
-    return answer;
-  }
-  keep_first(found.fitting, std::max(lines, played_layouts));
-  for (const FoundLayout& one : found.fitting)
-    answer.best.push_back(line_of(question, groups, one.layout, Fidelity::message, false));
-  answer.played = static_cast<int64_t>(answer.best.size());
-  rank(answer.best, lines);
-  if (is_on_wires(question.fidelity)) play_on_wires(question, groups, answer);
-  return answer;
 }
 
 // What only a played step can show.
@@ -212,8 +108,6 @@ void check_play(const LayoutArguments& arguments) {
   if (!plays && arguments.seed) refuse("--seed", no_play);
   if (!plays && shows) refuse(show, no_play);
   if (!plays && arguments.limits.any()) refuse(arguments.limits.given(), no_play);
-  if (on_wires && arguments.interval)
-    refuse("--interval", "is not known on shared wires: no published step was compared with them");
   if (arguments.fidelity != "flow" && !arguments.routing.empty())
     refuse("--routing", is_packets ? "packets go as their transport says: spray=per_flow, ..."
                                    : "has no effect without --fidelity flow");
@@ -249,7 +143,7 @@ LayoutPlay play_options(const LayoutArguments& arguments) {
   options.workers = read_workers(document.root());
   const bool is_random = options.workers.is_random();
   if (!is_random && no_seed) throw InputError("--seed", no_dice);
-  options.seed = arguments.seed.value_or(0);
+  if (arguments.seed) options.seed = *arguments.seed;
   if (!is_random && arguments.iterations > 1)
     throw InputError("--iterations", "all iterations are alike: --workers says nothing random");
   if (is_random)
@@ -283,6 +177,10 @@ ForeignLayout given_layout(const LayoutArguments& arguments, const Transformer& 
   const int64_t usual = cluster_of(arguments, 0).cluster.network.workers();
   given =
       load_layout(arguments.layout, "--layout", {.given = arguments.gpus, .usual = usual}, model);
+  if (given.is_text) {
+    given.layout = completed(given.layout, arguments.layout, arguments.gpus, arguments.batch);
+    check_sizes(given.layout, "--layout");
+  }
   check_given(arguments, given.layout);
   return given;
 }
@@ -295,12 +193,11 @@ AnsweredLayouts answer_of(const LayoutArguments& arguments, Stopper& stopper) {
   LayoutQuestion question = question_of(arguments, model, is_given ? &given : nullptr);
   question.fidelity = fidelity_named(arguments.fidelity, "--fidelity");
   read_wires(arguments, question);
-  question.wants_interval = arguments.interval;
   question.play = play_options(arguments);
   question.play.stopper = &stopper;
   const bool wants_slices = arguments.gantt || !arguments.timeline.empty();
-  LayoutAnswer answer =
-      is_given ? price(question, given.layout, wants_slices) : search(arguments, question);
+  LayoutAnswer answer = is_given ? price_layout(question, given.layout, wants_slices)
+                                 : find_layouts(question, lines_of(arguments));
   return {std::move(question), std::move(answer)};
 }
 
@@ -371,15 +268,22 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
       .add_option("--gradients", arguments.gradients,
                   "how gradients are kept and exchanged: fp32 (default) or bf16")
       ->check(one_of("gradients", {"fp32", "bf16"}));
+  command.add_option("--tokens", arguments.tokens,
+                     "tokens to train on, as 15T or 300B: adds days and GPU-hours");
+  command
+      .add_option("--program", arguments.program,
+                  "layouts that a program can do: any (default), megatron, torchtitan")
+      ->check(one_of("program", {"any", "megatron", "torchtitan"}));
   command.add_option("--memory", arguments.memory,
                      "memory of a GPU (default: that of the GPU file)");
   command.add_option("--reserve", arguments.reserve,
                      "part of it for CUDA, NCCL and fragmentation (default: 2 GiB)");
   command.add_option("--layout", arguments.layout,
-                     "price this layout only, as \"tp8 pp9 vp7 dp4 zero1 sp\" or a file");
+                     "price this layout only, as \"tp8 pp9 vp7 zero1 sp\" or a file; dp follows "
+                     "from --gpus, ga from --global-batch");
   command
       .add_option("--lines", arguments.lines,
-                  "layouts to print (default: 11, the best one and the next ten; 1 with --axis)")
+                  "print so many of the fastest (default: the best of each kind; 1 with --axis)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}).description(""));
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
@@ -388,7 +292,7 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
 void add_play_options(CLI::App& command, LayoutArguments& arguments) {
   command
       .add_option("--fidelity", arguments.fidelity,
-                  "closed_form (default); message: passes and sends of every rank are played; "
+                  "closed_form (default); message: passes and sends of every rank are simulated; "
                   "flow: every message of every GPU, on wires that they share; packet: and every "
                   "packet of it")
       ->check(one_of("fidelity", {"closed_form", "message", "flow", "packet"}));
@@ -398,13 +302,11 @@ void add_play_options(CLI::App& command, LayoutArguments& arguments) {
   command.add_option("--workers", arguments.workers,
                      "slow or jittering GPUs, as `workers` of an experiment: JSON or a file");
   command.add_option("--seed", arguments.seed,
-                     "of random workers (default: 0), and of what packets and routes draw");
+                     "of random workers, and of what packets and routes draw (default: 1)");
   command
       .add_option("--iterations", arguments.iterations,
-                  "steps to play where workers are random (default: 20)")
+                  "steps to simulate where workers are random (default: 20)")
       ->check(CLI::Range(1, 100'000).description(""));
-  command.add_flag("--interval", arguments.interval,
-                   "where a published step would be, by those that ship as cases");
   command.add_option("--timeline", arguments.timeline,
                      "write the timeline as a Chrome trace, for Perfetto");
   command.add_flag("--gantt", arguments.gantt, "print what every rank, or every GPU, does as text");
@@ -416,13 +318,13 @@ void add_play_options(CLI::App& command, LayoutArguments& arguments) {
 
 void add_layout_command(CLI::App& program, Streams streams, int& exit_code) {
   CLI::App* command = program.add_subcommand(
-      "layout", "Find the fastest parallel layout of a model that fits, or play one.");
+      "layout", "Find the fastest parallel layout of a model that fits, or simulate one.");
   auto arguments = std::make_shared<LayoutArguments>();
   add_options(*command, *arguments);
   add_play_options(*command, *arguments);
   command->footer(
-      "Example:\n  sgdsim layout llama3.1_70b -c topologies/data/dgx_h100_4.json --gpus 64 "
-      "--global-batch 256");
+      "Example:\n  sgdsim layout llama3.1_70b -c topologies/data/dgx_h100_4.json --gpus 512 "
+      "--tokens 15T");
   command->callback([arguments, streams, &exit_code] {
     try {
       answer_layout(*arguments, streams, exit_code);

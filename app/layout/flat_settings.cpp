@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 
 namespace sgdsim {
 namespace {
@@ -122,11 +123,10 @@ FlatSettings FlatSettings::read(const std::string& text, const std::string& file
   if (text.size() > most_bytes)
     throw InputError(file, "expected a configuration of at most " + std::to_string(most_bytes) +
                                " bytes, got " + std::to_string(text.size()));
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) throw InputError(file, "it is empty");
-  if (text[first] == '{') {
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw InputError(file, "it is empty");
+  if (first_of_json(text) == '{') {
     settings.kind_ = Kind::json;
-    settings.read_members(Document::parse(text, file).root().json(), "");
+    settings.read_members(foreign_json(text, file), "");
   } else if (has_table(text)) {
     settings.kind_ = Kind::toml;
     settings.read_tables(text);
@@ -202,7 +202,11 @@ void FlatSettings::read_members(const Json& json, const std::string& prefix) {
     if (value.is_object())
       read_members(value, prefix + name + ".");
     else if (!value.is_array() && !value.is_null())
-      set(prefix + name, value.is_string() ? value.get<std::string>() : value.dump(), 0);
+      set(prefix + name,
+          value.is_string()   ? value.get<std::string>()
+          : value.is_number() ? text_of_number(value)
+                              : value.dump(),
+          0);
   }
 }
 

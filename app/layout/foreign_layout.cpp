@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/product.h"
 
 namespace sgdsim {
 namespace {
@@ -72,11 +73,11 @@ class Reader {
               in_nemo("activations_checkpoint_method"));
     found_.sequence = whole({"model.encoder_seq_length", "encoder_seq_length", "model.seq_length",
                              "seq_length", "model.data.seq_length"});
-    int64_t gpus = 0;
-    const auto nodes = whole({"trainer.num_nodes", "num_nodes"});
-    const auto devices = whole({"trainer.devices", "devices"});
-    if (nodes && devices) gpus = *nodes * *devices;
-    batches(in_nemo("micro_batch_size"), in_nemo("global_batch_size"), gpus);
+    const Names nodes = {"trainer.num_nodes", "num_nodes"};
+    const Names devices = {"trainer.devices", "devices"};
+    const bool says_gpus = settings_.find_any(nodes) && settings_.find_any(devices);
+    batches(in_nemo("micro_batch_size"), in_nemo("global_batch_size"),
+            says_gpus ? gpus_in_all(nodes, devices) : 0);
     return found_;
   }
 
@@ -92,14 +93,15 @@ class Reader {
       layout.overlaps = flag({"zero_optimization.overlap_comm"});
     const Names micro = {"train_micro_batch_size_per_gpu"};
     const Names whole_batch = {"train_batch_size"};
-    if (const auto steps = whole({"gradient_accumulation_steps"})) {
+    if (const auto steps = whole({"gradient_accumulation_steps"}, 1, most_micro_batches)) {
       layout.micro_batches = *steps;
       layout.replicas = replicas();
       const auto batch = whole(whole_batch);
-      const auto one = whole(micro);
+      const auto one = whole(micro, 1, most_micro_batch_size);
       if (one) layout.micro_batch = *one;
       if (!one && batch)
         layout.micro_batch = quotient(whole_batch.front(), *batch, *steps * layout.replicas);
+      check_size();
       if (one && batch && *batch != layout.batch())
         settings_.fail(whole_batch.front(), "is " + std::to_string(*batch) + ", but " +
                                                 std::to_string(layout.replicas) +
@@ -135,9 +137,10 @@ class Reader {
     found_.sequence = whole({"training.seq_len"});
     const Names per_replica = {"training.local_batch_size", "training.batch_size"};
     const int64_t local = whole(per_replica).value_or(1);
-    layout.micro_batch = layout.pipeline > 1
-                             ? whole({all + "pipeline_parallel_microbatch_size"}).value_or(1)
-                             : local;
+    layout.micro_batch = layout.pipeline > 1 ? whole({all + "pipeline_parallel_microbatch_size"}, 1,
+                                                     most_micro_batch_size)
+                                                   .value_or(1)
+                                             : local;
     int64_t steps = quotient(per_replica.front(), local, layout.micro_batch);
     if (const auto global = whole_if_positive({"training.global_batch_size"}))
       steps *= quotient("training.global_batch_size", *global, local * layout.replicas);
@@ -158,7 +161,8 @@ class Reader {
                        "is not modelled; without it, or with --layout \"tp8 pp2 ...\", the "
                        "rest can be");
   }
-  std::optional<int64_t> whole(const Names& names, int64_t least = 1, int64_t most = 100'000'000) {
+  std::optional<int64_t> whole(const Names& names, int64_t least = 1,
+                               int64_t most = most_global_batch) {
     const auto value = settings_.find_any(names);
     if (!value) return std::nullopt;
     const std::string name = name_of(names);
@@ -193,17 +197,18 @@ class Reader {
     const auto nodes = settings_.find_any({"nnodes"});
     const auto per_node = settings_.find_any({"nproc-per-node"});
     if (!nodes || !per_node || nodes->starts_with("$") || per_node->starts_with("$")) return 0;
-    return settings_.whole("nnodes", *nodes, 1, most_gpus) *
-           settings_.whole("nproc-per-node", *per_node, 1, most_gpus);
+    return gpus_in_all({"nnodes"}, {"nproc-per-node"});
   }
-  void check_size() const {
-    const Layout& layout = found_.layout;
-    const double gpus = static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline) *
-                        static_cast<double>(layout.context) * static_cast<double>(layout.replicas);
-    if (gpus > static_cast<double>(most_gpus))
-      throw InputError(settings_.file(), "tp x pp x cp x dp is above " + std::to_string(most_gpus) +
-                                             " GPUs, the most that is modelled");
+  int64_t gpus_in_all(const Names& nodes, const Names& per_node) {
+    const auto gpus = product_up_to(most_gpus, {size(nodes), size(per_node)});
+    if (!gpus)
+      settings_.fail(name_of(nodes), std::to_string(size(nodes)) + " nodes of " +
+                                         std::to_string(size(per_node)) +
+                                         " GPUs are more than the " + std::to_string(most_gpus) +
+                                         " GPUs that are modelled");
+    return *gpus;
   }
+  void check_size() const { check_sizes(found_.layout, settings_.file()); }
   int64_t replicas(int64_t in_file = 0) {
     check_size();
     const Layout& layout = found_.layout;
@@ -220,7 +225,7 @@ class Reader {
   void batches(const Names& micro, const Names& global, int64_t gpus) {
     Layout& layout = found_.layout;
     layout.replicas = replicas(gpus);
-    layout.micro_batch = whole(micro).value_or(1);
+    layout.micro_batch = whole(micro, 1, most_micro_batch_size).value_or(1);
     if (const auto batch = whole(global))
       layout.micro_batches =
           quotient(name_of(global), *batch, layout.replicas * layout.micro_batch);
@@ -369,6 +374,11 @@ class Reader {
   ForeignLayout found_;
 };
 
+ForeignLayout checked(ForeignLayout found, const FlatSettings& settings) {
+  check_sizes(found.layout, settings.file());
+  return found;
+}
+
 bool has_prefix(const FlatSettings& settings, const std::string& prefix) {
   const auto found = settings.values().lower_bound(prefix);
   return found != settings.values().end() && found->first.starts_with(prefix);
@@ -383,20 +393,20 @@ ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
     case FlatSettings::Kind::flags:
       for (const char* name : {"tensor-model-parallel-size", "pipeline-model-parallel-size",
                                "micro-batch-size", "context-parallel-size"})
-        if (settings.has(name)) return reader.megatron();
+        if (settings.has(name)) return checked(reader.megatron(), settings);
       break;
     case FlatSettings::Kind::toml:
       if (has_prefix(settings, "parallelism.") || has_prefix(settings, "training."))
-        return reader.torchtitan();
+        return checked(reader.torchtitan(), settings);
       break;
     case FlatSettings::Kind::yaml:
       for (const auto& [name, value] : settings.values())
         if (name.ends_with("tensor_model_parallel_size") || name.ends_with("micro_batch_size"))
-          return reader.nemo();
+          return checked(reader.nemo(), settings);
       break;
     case FlatSettings::Kind::json:
       if (has_prefix(settings, "zero_optimization.") || has_prefix(settings, "train_"))
-        return reader.deepspeed();
+        return checked(reader.deepspeed(), settings);
       break;
   }
   throw InputError(settings.file(),

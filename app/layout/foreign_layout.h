@@ -17,6 +17,7 @@ struct ForeignLayout {
   Layout layout;
   std::optional<int64_t> sequence = {};
   std::vector<std::string> notes = {};  // what was assumed
+  bool is_text = false;                 // the short text, which need not say everything
 };
 
 // On how many GPUs: as the user says, as the file says, or as is usual; 0: nobody says.

@@ -10,8 +10,6 @@
 
 namespace sgdsim {
 
-inline constexpr int64_t most_global_batch = 100'000'000;
-
 struct LayoutArguments {
   std::string model;
   std::string cluster;
@@ -22,6 +20,8 @@ struct LayoutArguments {
   std::string memory;
   std::string reserve = "2 GiB";
   std::string layout;
+  std::string tokens;
+  std::string program = "any";
   int64_t gpus = 0;
   int64_t sequence = 0;
   int64_t batch = 0;
@@ -37,7 +37,6 @@ struct LayoutArguments {
   int iterations = 0;
   std::string timeline;
   bool gantt = false;
-  bool interval = false;
   bool force = false;
   std::vector<std::string> axes;
 };

@@ -2,15 +2,18 @@
 #include "app/layout/layout_files.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 
 #include "app/beside.h"
 #include "app/layout/shipped.h"
+#include "app/shipped_inputs.h"
 #include "app/table.h"
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 
 namespace sgdsim {
 namespace {
@@ -23,32 +26,83 @@ const ShippedFile* find_shipped(std::span<const ShippedFile> files, const std::s
   return found == files.end() ? nullptr : &*found;
 }
 
-bool is_path(const std::string& name) {
-  return name == "-" || name.find('/') != std::string::npos || name.ends_with(".json") ||
-         std::filesystem::exists(name);
+// Letters in lower case, and digits: "Llama-3 70B" and "llama3_70b" are one name. A GPU may have
+// its maker and its socket, too.
+std::string plain(const std::string& name) {
+  std::string text;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::string_view maker = "nvidia";
+  if (text.starts_with(maker)) text.erase(0, maker.size());
+  for (const std::string_view socket : {"sxm", "sxm4", "sxm5"})
+    if (text.ends_with(socket)) text.erase(text.size() - socket.size());
+  return text;
 }
 
-Document load(const std::string& kind, const std::string& name,
-              std::span<const ShippedFile> files) {
-  if (const ShippedFile* file = find_shipped(files, name)) return Document::parse(file->text, name);
-  if (is_path(name)) return Document::read(name);
+// "llama3.1_70b": "llama3_70b", which has the same sizes.
+std::string without_minor(const std::string& name) {
+  const std::size_t point = name.find('.');
+  if (point == std::string::npos) return name;
+  const std::size_t after = name.find_first_not_of("0123456789", point + 1);
+  return name.substr(0, point) + (after == std::string::npos ? "" : name.substr(after));
+}
+
+const ShippedFile* find_loosely(std::span<const ShippedFile> files, const std::string& name) {
+  const std::string asked = plain(name);
+  for (std::string (*known)(const std::string&) :
+       {+[](const std::string& one) { return one; }, +without_minor})
+    for (const ShippedFile& file : files)
+      if (plain(known(std::string(file.name))) == asked) return &file;
+  return nullptr;
+}
+
+bool is_there(const std::string& file) {
+  std::error_code problem;  // a name of 300 letters, say
+  return std::filesystem::exists(file, problem);
+}
+
+bool is_path(const std::string& name) {
+  return name == "-" || name.find('/') != std::string::npos || name.ends_with(".json") ||
+         is_there(name);
+}
+
+// config.json of Hugging Face may be what Python writes; a file of ours is JSON.
+Json read_file(const std::string& name) {
+  const std::string text = read_text(name);
+  Json json = foreign_json(text, name);
+  return json.is_object() && json.contains("model_type") && !json.contains("schema")
+             ? json
+             : Document::parse(text, name).root().json();
+}
+
+Json load(const std::string& kind, const std::string& name, std::span<const ShippedFile> files) {
+  if (const ShippedFile* file = find_shipped(files, name))
+    return Document::parse(file->text, name).root().json();
+  if (is_path(name)) return read_file(name);
+  if (const ShippedFile* file = find_loosely(files, name))
+    return Document::parse(file->text, std::string(file->name)).root().json();
   std::vector<std::string> known;
   for (const ShippedFile& file : files) known.emplace_back(file.name);
   throw InputError("", unknown_name(kind, name, known) + "; a file of yours ends in .json");
 }
 
 // What the value of a case names.
-Document load_beside(const Value& value, const std::string& kind,
-                     std::span<const ShippedFile> files) {
-  const std::string name = value.text();
-  const bool ships = find_shipped(files, name) != nullptr;
-  return load(kind, ships ? name : beside(value.file(), name), files);
+struct NamedFile {
+  std::string name;  // as errors say it
+  Json json;
+};
+NamedFile load_beside(const Value& value, const std::string& kind,
+                      std::span<const ShippedFile> files) {
+  std::string name = value.text();
+  if (find_shipped(files, name) == nullptr) name = beside(value.file(), name);
+  return {name, load(kind, name, files)};
 }
 
 bool is_layout_file(const std::string& text) {
   for (const char* ending : {".json", ".sh", ".yaml", ".yml", ".toml", ".txt"})
     if (text.ends_with(ending)) return true;
-  return text.find('/') != std::string::npos || std::filesystem::exists(text);
+  return text.find('/') != std::string::npos || is_there(text);
 }
 
 bool can_grow(const std::string& shape) {
@@ -116,38 +170,38 @@ std::vector<Saving> possible_savings(const Layout& layout) {
 }  // namespace
 
 Transformer load_model(const std::string& name) {
-  const Document document = load("model", name, shipped_models());
-  return read_transformer(document.root());
+  const Json json = load("model", name, shipped_models());
+  return read_transformer(Value(json, name, ""));
 }
 
 Gpu load_gpu(const std::string& name) {
-  const Document document = load("GPU", name, shipped_gpus());
-  return read_gpu(document.root());
+  const Json json = gpu_json(name);
+  return read_gpu(Value(json, name, ""));
 }
 
-Json gpu_json(const std::string& name) { return load("GPU", name, shipped_gpus()).root().json(); }
+Json gpu_json(const std::string& name) { return load("GPU", name, shipped_gpus()); }
 
 Transformer model_in(const Value& value) {
   if (!value.json().is_string()) return read_transformer(value);
-  const Document document = load_beside(value, "model", shipped_models());
-  return read_transformer(document.root());
+  const NamedFile model = load_beside(value, "model", shipped_models());
+  return read_transformer(Value(model.json, model.name, ""));
 }
 
 Gpu gpu_in(const Value& value) {
   if (!value.json().is_string()) return read_gpu(value);
-  const Document document = load_beside(value, "GPU", shipped_gpus());
-  return read_gpu(document.root());
+  const NamedFile gpu = load_beside(value, "GPU", shipped_gpus());
+  return read_gpu(Value(gpu.json, gpu.name, ""));
 }
 
 ForeignLayout load_layout(const std::string& text, const std::string& where, const GpuCount& gpus,
                           const Transformer& model) {
   const bool is_flags = text.starts_with("--");
   if (!is_flags && !is_layout_file(text))
-    return {.program = "", .layout = parse_layout(text, where)};
-  const FlatSettings settings =
-      FlatSettings::read(is_flags ? text : read_text(text), is_flags ? where : text);
+    return {.program = "", .layout = parse_layout(text, where), .is_text = true};
+  const std::string content = is_flags ? text : read_text(text);
+  const FlatSettings settings = FlatSettings::read(content, is_flags ? where : text);
   if (settings.find("schema"))
-    return {.program = "", .layout = read_layout(Document::read(text).root())};
+    return {.program = "", .layout = read_layout(Document::parse(content, text).root())};
   ForeignLayout found = foreign_layout(settings, gpus, model);
   found.notes.insert(found.notes.begin(),
                      "read as " + found.program + ": " + to_text(found.layout));
@@ -157,6 +211,8 @@ ForeignLayout load_layout(const std::string& text, const std::string& where, con
 ClusterFile cluster_in(const Value& value, int64_t gpus) {
   if (value.json().is_string()) return load_cluster(beside(value.file(), value.text()), gpus);
   ClusterFile file = read_cluster(value);
+  if (file.cluster.network.crowding().any())
+    throw InputError(value.where() + "/nic/efficiency", crowding_is_for("layouts"));
   const int64_t workers = file.cluster.network.workers();
   if (gpus <= workers) return file;
   if (!can_grow(file.shape))
@@ -170,7 +226,7 @@ ClusterFile cluster_in(const Value& value, int64_t gpus) {
 }
 
 ClusterFile load_cluster(const std::string& file, int64_t gpus) {
-  const Document document = Document::read(file);
+  const Document document = cluster_document(file);
   return cluster_in(document.root(), gpus);
 }
 

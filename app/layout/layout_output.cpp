@@ -1,11 +1,14 @@
 // Tables and JSON of layouts.
 #include "app/layout/layout_output.h"
 
+#include <cmath>
+
 #include "app/layout/layout_files.h"
 #include "app/layout/step_residuals.h"
 #include "app/table.h"
 #include "app/transport_choice.h"
 #include "app/wire_use.h"
+#include "models/training/memory.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -26,22 +29,53 @@ void add_wires(Json& json, const StepOnWires& played) {
   add_use(json, played.wires);
 }
 
+LayoutRates rates_of(const LayoutQuestion& question, const LayoutLine& line) {
+  return rates_of(question.step_size(), line.found.time, line.found.mfu,
+                  question.gpu.peak(question.precision));
+}
+
+std::vector<std::string> beyond(const LayoutQuestion& question, const LayoutLine& line) {
+  return beyond_published(question.model, line.found.layout, question.space.sequence);
+}
+
+Json memory_parts(const LayoutQuestion& question, const Layout& layout) {
+  const StageMemory memory = largest_memory(question.model, layout, question.space.sequence);
+  return {{"weights_GiB", memory.weights_B / bytes_of_gib},
+          {"gradients_GiB", memory.gradients_B / bytes_of_gib},
+          {"optimizer_GiB", memory.optimizer_B / bytes_of_gib},
+          {"gathered_GiB", memory.gathered_B / bytes_of_gib},
+          {"activations_GiB", memory.activations_B / bytes_of_gib},
+          {"recomputed_GiB", memory.recomputed_B / bytes_of_gib},
+          {"ends_GiB", memory.ends_B / bytes_of_gib}};
+}
+
+void add_interval(Json& json, const LayoutQuestion& question, const FoundLayout& one) {
+  const StepResiduals& residuals = residuals_of(question);
+  const double low_us = residuals.low * one.time.us();
+  const double high_us = residuals.high * one.time.us();
+  json["interval_us"] = {low_us, high_us};
+  json["mfu_interval"] = {one.mfu / residuals.high, one.mfu / residuals.low};
+  if (question.tokens > 0)
+    json["days_interval"] = {days_of(question.step_size(), low_us),
+                             days_of(question.step_size(), high_us)};
+}
+
 Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
   const FoundLayout& one = line.found;
   Json parts = Json::object();
   for (const NamedPart& part : step_parts()) parts[part.key] = line.step.parts.*part.member * 1e6;
   Json json = {{"layout", to_text(one.layout)},
+               {"family", family_of(one.layout)},
                {"step_us", one.time.us()},
                {"step_ps", one.time.ps()},
                {"mfu", one.mfu},
                {"memory_GiB", one.memory_B / bytes_of_gib},
+               {"memory_parts", memory_parts(question, one.layout)},
                {"limit", one.limit},
                {"parts", std::move(parts)}};
-  if (question.wants_interval) {
-    const StepResiduals& residuals = residuals_of(question);
-    json["interval_us"] =
-        Json::array({residuals.p10 * one.time.us(), residuals.p90 * one.time.us()});
-  }
+  add_rates(json, rates_of(question, line));
+  if (question.has_interval()) add_interval(json, question, one);
+  if (const auto why = beyond(question, line); !why.empty()) json["beyond_published"] = why;
   if (line.on_wires) add_wires(json, *line.on_wires);
   if (!line.played) return json;
   const PlayedStep& played = *line.played;
@@ -72,11 +106,83 @@ void print_parts(std::ostream& out, const HybridStep& step, bool is_played) {
   table.print(out);
 }
 
+std::string of_interval(const std::string& low, const std::string& high) {
+  return " (" + low + " to " + high + ")";
+}
+
+std::string percent(double part, int digits = 3) { return rounded(100 * part, digits) + " %"; }
+
 // Small models are nearly always under-predicted: the interval need not hold the prediction.
-void print_interval(std::ostream& out, const StepResiduals& residuals, Duration time) {
-  out << "By " << text_of(residuals) << ", four of five such steps take from "
-      << short_duration(residuals.p10 * time.us(), 5) << " to "
-      << short_duration(residuals.p90 * time.us(), 5) << "\n\n";
+void print_first(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
+  const LayoutLine& line = answer.best.front();
+  const FoundLayout& one = line.found;
+  const LayoutRates rates = rates_of(question, line);
+  const StepSize size = question.step_size();
+  const bool has_interval = question.has_interval();
+  const StepResiduals& residuals = residuals_of(question);
+  const double low_us = residuals.low * one.time.us();
+  const double high_us = residuals.high * one.time.us();
+  Table table({answer.is_given ? "layout" : "fastest layout", to_text(one.layout)});
+  table.add({"step",
+             short_duration(one.time.us(), 5) +
+                 (has_interval ? of_interval(short_duration(low_us, 4), short_duration(high_us, 4))
+                               : "")});
+  table.add({"speed of a GPU", rounded(rates.tokens_per_s) + " tokens/s, " +
+                                   rounded(rates.flops / 1e12) + " TFLOP/s"});
+  table.add(
+      {"MFU", percent(one.mfu) + (has_interval ? of_interval(percent(one.mfu / residuals.high),
+                                                             percent(one.mfu / residuals.low))
+                                               : "")});
+  table.add({"memory of a GPU", gib_text(one.memory_B) + " of " + to_text(question.space.memory) +
+                                    ", with " + to_text(question.space.reserve) +
+                                    " in reserve: fits"});
+  if (rates.days)
+    table.add({tokens_text(size.tokens) + " tokens",
+               days_text(*rates.days) +
+                   (has_interval ? of_interval(days_text(days_of(size, low_us)),
+                                               days_text(days_of(size, high_us)))
+                                 : "") +
+                   ", " + tokens_text(std::llround(*rates.gpu_hours)) + " GPU-hours, " +
+                   std::to_string(size.steps()) + " steps"});
+  table.print(out, 2);
+  if (has_interval)
+    out << "In brackets: where nine of ten such steps would be, each source counted alike, by\n"
+        << text_of(residuals) << '\n';
+}
+
+// A mark where a layout goes beyond what was published.
+void add_line(Table& table, const LayoutQuestion& question, const std::string& name,
+              const LayoutLine& line) {
+  const LayoutRates rates = rates_of(question, line);
+  std::vector<std::string> cells = {
+      name,
+      to_text(line.found.layout) + (beyond(question, line).empty() ? "" : " *"),
+      short_duration(line.found.time.us(), 5),
+      rounded(rates.tokens_per_s),
+      percent(line.found.mfu),
+      gib_text(line.found.memory_B)};
+  if (rates.days) cells.push_back(days_text(*rates.days));
+  cells.push_back(line.found.limit);
+  table.add(std::move(cells));
+}
+
+void print_lines(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
+  std::vector<std::string> head = {"kind", "layout", "step", "tokens/s/GPU", "MFU", "memory"};
+  if (question.tokens > 0) head.push_back(tokens_text(question.tokens) + " tokens");
+  head.emplace_back("largest part");
+  Table table(head);
+  bool is_marked = false;
+  for (const LayoutLine& line : answer.best) {
+    add_line(table, question, family_of(line.found.layout), line);
+    is_marked = is_marked || !beyond(question, line).empty();
+  }
+  for (const auto& [program, line] : answer.programs) {
+    add_line(table, question, "by " + std::string(title_of(program)), line);
+    is_marked = is_marked || !beyond(question, line).empty();
+  }
+  out << '\n';
+  table.print(out, 2);
+  if (is_marked) out << "* beyond published runs: no prediction was compared with such a step\n";
 }
 
 void print_range(std::ostream& out, const LayoutQuestion& question, Duration fastest,
@@ -89,11 +195,11 @@ void print_range(std::ostream& out, const LayoutQuestion& question, Duration fas
 const char* what_is_played(Fidelity fidelity) {
   switch (fidelity) {
     case Fidelity::message:
-      return "Passes and sends are played; collectives are of the closed form";
+      return "Passes and sends are simulated; collectives are of the closed form";
     case Fidelity::flow:
-      return "Every GPU is played; all messages share the wires";
+      return "Every GPU is simulated; all messages share the wires";
     case Fidelity::packet:
-      return "Every GPU is played; all messages go as packets";
+      return "Every GPU is simulated; all messages go as packets";
     default:
       return "Times are of the closed form";
   }
@@ -132,6 +238,10 @@ std::vector<std::string> warnings_of(const LayoutQuestion& question, const Layou
   all.insert(all.end(), of_model.begin(), of_model.end());
   const auto& notes = question.cluster.cluster.notes;
   all.insert(all.end(), notes.begin(), notes.end());
+  const std::vector<std::string> why = beyond(question, answer.best.front());
+  for (std::size_t i = 0; i < why.size(); ++i)
+    all.push_back((answer.is_given ? "this layout" : "the fastest layout") +
+                  std::string(" goes beyond published runs: ") + why[i]);
   return all;
 }
 
@@ -152,10 +262,15 @@ Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
                {"candidates", answer.candidates},
                {"fitting", answer.fitting},
                {"layouts", Json::array()}};
-  if (question.wants_interval) json["interval_of"] = text_of(residuals_of(question));
+  if (question.has_interval()) json["interval_of"] = text_of(residuals_of(question));
+  if (question.tokens > 0) json["tokens"] = question.tokens;
+  if (space.program != TrainingProgram::any)
+    json["program"] = name_in(training_programs, space.program);
   if (question.plays()) json["played"] = answer.played;
   if (!question.transport.empty()) json["transport"] = question.transport;
   for (const LayoutLine& line : answer.best) json["layouts"].push_back(line_json(question, line));
+  for (const auto& [program, line] : answer.programs)
+    json["programs"][std::string(name_in(training_programs, program))] = line_json(question, line);
   if (const auto warnings = warnings_of(question, answer); !warnings.empty())
     json["warnings"] = warnings;
   return json;
@@ -165,26 +280,27 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
   const LayoutSpace& space = question.space;
   out << question.model.name << " on " << space.gpus << " x " << question.gpu.name << " ("
       << question.cluster.cluster.name << "), " << name_of(question.precision) << ", "
-      << space.batch << " sequences of " << space.sequence << " a step\n"
-      << what_is_played(question.fidelity) << "; MFU counts causal attention halved\n";
+      << space.batch << " sequences of " << space.sequence << " a step ("
+      << tokens_text(question.step_size().of_step()) << " tokens)\n"
+      << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
   if (!answer.is_given)
-    out << answer.candidates << " layouts divide, " << answer.fitting << " of them fit into "
-        << to_text(space.memory) << " less " << to_text(space.reserve) << '\n';
+    out << answer.candidates << " layouts "
+        << (space.program == TrainingProgram::any
+                ? ""
+                : "of " + std::string(title_of(space.program)) + " ")
+        << "divide, " << answer.fitting << " of them fit into " << to_text(space.memory) << " less "
+        << to_text(space.reserve) << '\n';
   if (!answer.is_given && answer.by_passes > 0)
-    out << "The " << answer.by_passes << " that are fastest in closed form were played by passes, "
+    out << "The " << answer.by_passes
+        << " that are fastest in closed form were simulated by passes, "
         << "and " << answer.played << " of them on wires\n";
   else if (!answer.is_given && answer.played > 0)
-    out << "The " << answer.played << " that are fastest in closed form were played\n";
+    out << answer.played << " of them were simulated: those that are fastest in closed form\n";
   out << '\n';
-  Table table({"layout", "step", "MFU", "memory", "largest part"});
-  for (const LayoutLine& line : answer.best)
-    table.add({to_text(line.found.layout), short_duration(line.found.time.us(), 5),
-               rounded(100 * line.found.mfu, 3) + " %", gib_text(line.found.memory_B),
-               line.found.limit});
-  table.print(out);
+  print_first(out, question, answer);
+  if (!answer.is_given) print_lines(out, question, answer);
   out << "\nThe step of " << (answer.is_given ? "this layout" : "the fastest one") << "\n\n";
   const LayoutLine& first = answer.best.front();
-  if (question.wants_interval) print_interval(out, residuals_of(question), first.found.time);
   print_parts(out, first.step, question.fidelity == Fidelity::message);
   if (first.played) {
     print_range(out, question, first.played->fastest, first.played->slowest);

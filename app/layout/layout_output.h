@@ -2,7 +2,9 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 
+#include "app/layout/layout_rates.h"
 #include "app/traffic/traffic_file.h"
 #include "models/collective/simulate.h"
 #include "models/training/layout_search.h"
@@ -21,12 +23,17 @@ struct LayoutQuestion {
   LayoutSpace space = {};
   std::vector<std::string> notes = {};  // of reading the layout
   Fidelity fidelity = Fidelity::closed_form;
-  bool wants_interval = false;
+  int64_t tokens = 0;  // of the whole training; 0: not asked
   LayoutPlay play = {};
   StepWires wires = {};  // fidelities flow and packet
   TrafficFile traffic = {};
   std::string transport = {};  // fidelity packet
   bool plays() const { return fidelity != Fidelity::closed_form; }
+  // No published step was compared with steps on shared wires.
+  bool has_interval() const {
+    return fidelity == Fidelity::closed_form || fidelity == Fidelity::message;
+  }
+  StepSize step_size() const { return {space.gpus, space.batch, space.sequence, tokens}; }
 };
 
 struct LayoutLine {
@@ -44,6 +51,8 @@ struct LayoutAnswer {
   std::vector<std::string> notes = {};  // of layouts that could not be played
   bool is_given = false;                // the layout was; else it was looked for
   std::vector<LayoutLine> best;
+  // The fastest ones that training programs can do, where nothing narrower was asked.
+  std::vector<std::pair<TrainingProgram, LayoutLine>> programs = {};
 };
 
 std::vector<std::string> warnings_of(const LayoutQuestion& question, const LayoutAnswer& answer);

@@ -24,7 +24,8 @@ const std::vector<std::pair<std::string, std::string LayoutArguments::*>>& text_
       {"gpu", &LayoutArguments::gpu},
       {"memory", &LayoutArguments::memory},
       {"precision", &LayoutArguments::precision},
-      {"gradients", &LayoutArguments::gradients}};
+      {"gradients", &LayoutArguments::gradients},
+      {"program", &LayoutArguments::program}};
   return fields;
 }
 struct WholeField {
@@ -94,6 +95,17 @@ std::vector<std::string> cells_of(const std::vector<Axis>& axes, const Json& val
   return cells;
 }
 
+void add_cells(std::vector<std::string>& cells, const AnsweredLayouts& answered) {
+  const LayoutQuestion& question = answered.question;
+  const FoundLayout& best = answered.answer.best.front().found;
+  const LayoutRates rates =
+      rates_of(question.step_size(), best.time, best.mfu, question.gpu.peak(question.precision));
+  cells.insert(cells.end(), {to_text(best.layout), short_duration(best.time.us(), 5),
+                             rounded(rates.tokens_per_s), rounded(100 * best.mfu, 3) + " %",
+                             gib_text(best.memory_B), best.limit});
+  if (rates.days) cells.push_back(days_text(*rates.days));
+}
+
 }  // namespace
 
 int sweep_layouts(const LayoutArguments& arguments, Streams streams,
@@ -104,10 +116,13 @@ int sweep_layouts(const LayoutArguments& arguments, Streams streams,
   std::vector<std::string> titles;
   for (const Axis& axis : axes) {
     check_field(axis.field());
+    Axis::check_distinct({&axis});
     titles.push_back(axis.field());
   }
   const int64_t points = points_of(axes);
-  titles.insert(titles.end(), {"fastest layout", "step", "MFU", "memory", "largest part"});
+  titles.insert(titles.end(),
+                {"fastest layout", "step", "tokens/s/GPU", "MFU", "memory", "largest part"});
+  if (!arguments.tokens.empty()) titles.push_back(arguments.tokens + " tokens");
   Table table(titles);
   std::set<std::string> warned;  // each once
   int64_t failed = 0;
@@ -119,7 +134,8 @@ int sweep_layouts(const LayoutArguments& arguments, Streams streams,
     const auto fail = [&](const std::string& why) {
       ++failed;
       line["error"] = why;
-      cells.insert(cells.end(), {printable(why), "", "", "", ""});
+      cells.push_back(printable(why));
+      cells.resize(titles.size());
     };
     try {
       LayoutArguments one = arguments;
@@ -129,11 +145,7 @@ int sweep_layouts(const LayoutArguments& arguments, Streams streams,
       for (const std::string& warning : warnings_of(answered.question, answered.answer))
         if (warned.insert(warning).second)
           streams.log << "sgdsim: warning: " << printable(warning) << '\n';
-      const LayoutLine& best = answered.answer.best.front();
-      cells.insert(cells.end(),
-                   {to_text(best.found.layout), short_duration(best.found.time.us(), 5),
-                    rounded(100 * best.found.mfu, 3) + " %", gib_text(best.found.memory_B),
-                    best.found.limit});
+      add_cells(cells, answered);
     } catch (const InputError& error) {
       fail(error.what());
     } catch (const LimitReached& limit) {

@@ -6,6 +6,7 @@
 #include <new>
 #include <string_view>
 
+#include "app/failure.h"
 #include "app/page/page_files.h"
 #include "app/page/page_grid.h"
 #include "app/page/page_input.h"
@@ -68,9 +69,10 @@ Json plan(Object& fields) {
   const PageInput input = read_page_input(fields.at("input"));
   std::vector<StrategyPlan> plans = plans_of(read_experiment(resolved_of(input)), "", {});
   name_commands(plans, file_word(input), input.cluster, input.settings);
-  sort_plans(plans);
+  const Apart apart = apart_by({"strategy"}, "iteration_ps");
+  sort_plans(plans, apart);
   if (!plans.front().why_not.empty()) throw InputError(input.experiment, plans.front().why_not);
-  return {{"plan", plans_json(plans)}, {"command", command_of(input, "plan --format json")}};
+  return {{"plan", plans_json(plans, apart)}, {"command", command_of(input, "plan --format json")}};
 }
 
 Json grid(Object& fields) {
@@ -119,7 +121,7 @@ std::string answer_or_error(const F& f) {
   } catch (const std::bad_alloc&) {
     return failed("failed: there is not enough memory", exit_failure);
   } catch (const std::exception& error) {
-    return failed(std::string("failed: ") + error.what(), exit_failure);
+    return failed("failed: " + failure_text(error), exit_failure);
   }
 }
 

@@ -1,12 +1,13 @@
 // The points are those of a sweep and are read as there; only what a picture needs is kept of them.
 #include "app/page/page_grid.h"
 
-#include <limits>
+#include <cmath>
 #include <map>
 
 #include "app/step/result_json.h"
+#include "app/sweep/contest.h"
 #include "app/sweep/sweep_point.h"
-#include "app/tie.h"
+#include "models/strategy/strategy.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -18,28 +19,25 @@ struct GridPoint {
   std::optional<int64_t> iteration_ps;
   double iteration_us = 0;
   double speedup = 0;
+  bool is_bound = false;
 };
 
-// Of the points that were simulated; an empty object if there is none.
-Json winner_of(const std::vector<GridPoint>& points) {
-  Json winner = Json::object();
-  std::optional<std::size_t> best;
+// Of the points that were simulated; an empty object if there is none. What is as good as the best,
+// as far as measurements could tell, wins with it; a bound never wins.
+Json winner_of(const std::vector<GridPoint>& points, const Apart& apart) {
+  Contest<std::size_t> contest;
   for (std::size_t i = 0; i < points.size(); ++i)
-    if (points[i].iteration_ps && (!best || points[i].iteration_us < points[*best].iteration_us))
-      best = i;
-  if (!best) return winner;
-  winner["best"] = *best;
+    if (points[i].iteration_ps && !points[i].is_bound)
+      contest.add(i, points[i].iteration_us, apart);
+  Json winner = Json::object();
+  if (contest.winners().empty()) return winner;
+  const auto& [best, least_us] = contest.winners().front();
+  winner["best"] = best;
   winner["ties"] = Json::array();
-  double next = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    if (i == *best || !points[i].iteration_ps) continue;
-    if (is_tie(points[i].iteration_us, points[*best].iteration_us))
-      winner["ties"].push_back(i);
-    else
-      next = std::min(next, points[i].iteration_us);
-  }
-  if (next < std::numeric_limits<double>::infinity())
-    winner["ahead_percent"] = 100 * (next / points[*best].iteration_us - 1);
+  for (const auto& entry : contest.winners())
+    if (entry.choice != best) winner["ties"].push_back(entry.choice);
+  if (std::isfinite(contest.next()))
+    winner["ahead_percent"] = 100 * (contest.next() / least_us - 1);
   return winner;
 }
 
@@ -55,6 +53,9 @@ Json grid_of(const PageInput& input, const Value& axes) {
   PointReader reader(sweep);
   Points points(sweep, {});
   const auto choices = static_cast<std::size_t>(sweep.axes.back().size());
+  const std::string& compared = sweep.axes.back().field();
+  const bool chooses_strategy = compared == "strategy";
+  const Apart apart = apart_by({compared}, "iteration_ps");
   Json times = Json::array(), speedups = Json::array(), winners = Json::array();
   std::map<std::string, int64_t> errors;
   std::vector<GridPoint> group;
@@ -63,14 +64,15 @@ Json grid_of(const PageInput& input, const Value& axes) {
     try {
       const Experiment& experiment = reader.read(point->choice);
       const Metrics metrics = metrics_of(experiment, simulate_step(experiment.question()));
-      now = {metrics.mean_ps, metrics.mean_us, metrics.speedup};
+      now = {metrics.mean_ps, metrics.mean_us, metrics.speedup,
+             chooses_strategy && is_bound(experiment.strategy.name)};
     } catch (const InputError& error) {
       ++errors[error.what()];
     }
     times.push_back(now.iteration_ps ? Json(*now.iteration_ps) : Json());
     speedups.push_back(now.iteration_ps ? Json(now.speedup) : Json());
     if (group.size() < choices) continue;
-    winners.push_back(winner_of(group));
+    winners.push_back(winner_of(group, apart));
     group.clear();
   }
   Json answer = {{"points", sweep.points},

@@ -7,6 +7,7 @@
 #include "app/replay/chakra_schedule.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
 
 namespace sgdsim {
@@ -65,9 +66,9 @@ std::vector<std::string> files_by_rank(const std::vector<std::string>& files) {
 }
 
 RankGroups read_rank_groups(const std::string& file, uint32_t ranks) {
-  const Document document = Document::read(file);
+  const Json json = foreign_json(read_text(file), file);
   RankGroups groups;
-  for (const auto& [name, list] : document.root().entries()) {
+  for (const auto& [name, list] : Value(json, file, "").entries()) {
     std::vector<uint32_t> members;
     std::set<uint32_t> met;
     list.for_each_item([&](const Value& value) {

@@ -297,6 +297,7 @@ const Program& ChakraSchedule::program_of(const GraphNode& node, const Group& gr
   job.cost = question_.network->worst_of_band();
   job.network = question_.network;
   job.options.alpha = question_.alpha;
+  job.on_wires = question_.on_wires;
   if (group.ranks.empty()) job.workers_per_node = question_.workers_per_node;
   const Algorithm& algorithm = question_.algorithms.of(operation);
   try {

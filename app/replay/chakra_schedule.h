@@ -51,6 +51,7 @@ struct ChakraQuestion {
   const Network* network = nullptr;
   AlphaRule alpha = AlphaRule::port;
   bool pays_folds = false;  // on a cluster
+  bool on_wires = false;    // which messages share
   int workers_per_node = 1;
 };
 

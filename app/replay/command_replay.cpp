@@ -9,8 +9,9 @@
 #include "app/interrupt.h"
 #include "app/limits.h"
 #include "app/replay/chakra_schedule.h"
-#include "app/replay/rank_picture.h"
 #include "app/replay/replay_wires.h"
+#include "app/replay/schedule_slices.h"
+#include "app/shipped_inputs.h"
 #include "app/step/override.h"
 #include "app/table.h"
 #include "app/trace_events.h"
@@ -68,7 +69,7 @@ std::optional<Cluster> cluster_of(const ReplayArguments& arguments, uint32_t ran
   if (!arguments.flight.empty() || !arguments.per_byte.empty())
     throw InputError(arguments.flight.empty() ? "--G" : "--L",
                      "comes from the --cluster, if one is given");
-  Json json = Document::read(arguments.cluster).root().json();
+  Json json = cluster_document(arguments.cluster).root().json();
   apply_settings(json, arguments.settings);
   Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
   const auto workers = static_cast<uint32_t>(cluster.network.workers());
@@ -76,6 +77,8 @@ std::optional<Cluster> cluster_of(const ReplayArguments& arguments, uint32_t ran
     throw InputError("--cluster", std::to_string(ranks) + " ranks do not fit on " +
                                       arguments.cluster + ", which has " + std::to_string(workers) +
                                       " workers; --set nodes=N makes it larger");
+  if (cluster.network.crowding().any())
+    throw InputError("--cluster", arguments.cluster + ": " + crowding_is_for("schedules"));
   if (!cluster.network.shared_ways().empty() && arguments.ports == "turns" &&
       arguments.fidelity == "message")
     throw InputError("--cluster", arguments.cluster +
@@ -113,10 +116,10 @@ struct ReplayedFile {
 
 // One line for each of the first ones, then how many more.
 void list(std::ostream& log, const ReplayedFile& file, const std::vector<uint32_t>& places,
-          const std::string& why) {
+          const std::vector<std::string>& whys) {
   constexpr std::size_t most_lines = 10;
   for (std::size_t i = 0; i < std::min(most_lines, places.size()); ++i)
-    log << "  " << file.text_of(places[i]) << why << '\n';
+    log << "  " << file.text_of(places[i]) << whys[i % whys.size()] << '\n';
   if (places.size() > most_lines) log << "  and " << places.size() - most_lines << " more\n";
 }
 
@@ -135,15 +138,23 @@ void explain(std::ostream& log, const ReplayedFile& file, const Replayed& played
         << file.schedule().operations().size() << " operations done\n";
     return;
   }
-  log << "sgdsim: the schedule is stuck: " << counted(played.waiting.size(), "operation")
-      << " waiting, "
-      << (played.stranded.empty() ? ""
-                                  : counted(played.stranded.size(), "message") + " without a way, ")
+  std::vector<uint32_t> sends;
+  std::vector<Stranding> reasons;
+  std::vector<std::string> whys;
+  for (const auto& [send, why] : played.stranded) {
+    sends.push_back(send);
+    reasons.push_back(why);
+    whys.push_back(": its message " + what_one_does(why));
+  }
+  log << "sgdsim: the schedule is stuck: "
+      << (played.circle.empty() ? "" : printable(played.circle) + "; ")
+      << counted(played.waiting.size(), "operation") << " waiting, "
+      << (reasons.empty() ? "" : summary_of(reasons, "message") + ", ")
       << counted(played.not_received.size(), "message") << " not received, "
       << counted(played.not_begun, "operation") << " behind them not begun\n";
-  list(log, file, played.stranded, ": its message has no way, or is lost");
-  list(log, file, played.waiting, ": still waiting");
-  list(log, file, played.not_received, ": nobody receives it");
+  list(log, file, sends, whys);
+  list(log, file, played.waiting, {": still waiting"});
+  list(log, file, played.not_received, {": nobody receives it"});
 }
 
 Time last_of(const Replayed& played) {
@@ -201,6 +212,12 @@ void set_messages(const ReplayArguments& arguments, const std::optional<Cluster>
         static_cast<double>(parse_bytes(arguments.send_buffer, "--send-buffer").count());
   }
   question.alpha = arguments.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
+  if (arguments.unexpected.empty()) return;
+  if (question.shares_ports || question.resources != nullptr)
+    throw InputError("--unexpected",
+                     "has no effect where messages share ports or wires: bytes come as they are "
+                     "sent; it goes with --fidelity message and --ports turns");
+  question.unexpected = arguments.unexpected == "asked" ? Unexpected::asked : Unexpected::buffered;
 }
 
 // Operations a second, a number such as 312e12.
@@ -251,7 +268,7 @@ bool is_playable(const ReplayedFile& file, Streams streams) {
   if (circle.empty()) return true;
   streams.log << "sgdsim: " << file.name << ": " << counted(circle.size(), "operation")
               << " in a circle, each waiting for the next\n";
-  list(streams.log, file, circle, "");
+  list(streams.log, file, circle, {""});
   return false;
 }
 
@@ -284,11 +301,12 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
     chakra = chakra_question(arguments, cluster);
     chakra.network = cluster ? &cluster->network : &by_parameters;
     chakra.alpha = question.alpha;
+    chakra.on_wires = question.resources != nullptr;
     file.chakra.emplace(chakra);
   }
   question.schedule = &file.schedule();
   question.records = arguments.gantt || !arguments.timeline.empty();
-  if (question.records) check_shown(*question.schedule);
+  if (question.records) check_shown(question.schedule->operations().size(), "operations");
   if (!is_playable(file, streams)) {
     exit_code = exit_stuck;
     return;
@@ -298,7 +316,7 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   question.stopper = &stopper;
   const Replayed played = play(question);
   if (!arguments.timeline.empty())
-    write_text(rank_timeline(file.name, *question.schedule, played), arguments.timeline,
+    write_text(rank_timeline(slices_of(file.name, *question.schedule, played)), arguments.timeline,
                streams.out);
   if (const std::string lost = delivered_warning(played.least_delivered); !lost.empty())
     streams.log << "sgdsim: warning: " << lost << '\n';
@@ -307,7 +325,8 @@ void replay(const ReplayArguments& arguments, Streams streams, int& exit_code) {
   else
     print(streams.out, file.schedule(), played);
   if (arguments.gantt)
-    streams.out << '\n' << rank_gantt(*question.schedule, played, standard_output());
+    streams.out << '\n'
+                << rank_gantt(slices_of(file.name, *question.schedule, played), standard_output());
   if (played.stopped_by.empty() && !is_stuck(played)) return;
   explain(streams.log, file, played);
   exit_code = exit_stuck;
@@ -360,6 +379,12 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("--S", arguments->eager,
                       "larger messages wait for their receiver, as 64 KiB; bare: bytes "
                       "(default: none does)");
+  command
+      ->add_option("--unexpected", arguments->unexpected,
+                   "messages that come before their receive: buffered (the card takes them when "
+                   "they come; default without --cluster), or asked (when they are asked for, as "
+                   "in the rounds of collectives; default with --cluster)")
+      ->check(one_of("rule", {"buffered", "asked"}));
   add_limit_options(*command, arguments->limits);
   command->add_option("--format", arguments->format, "table or json (default: table)")
       ->check(one_of("format", {"table", "json"}));

@@ -34,6 +34,7 @@ struct ReplayArguments {
   std::string gap;
   std::string per_byte;
   std::string eager;
+  std::string unexpected;  // as given
   LimitArguments limits;
   std::string format = "table";
   std::string timeline;

@@ -15,6 +15,8 @@ constexpr char expected[] =
     "expected what sgdsim run, sweep, plan, tune, collective, fit, validate, advise or layout "
     "writes as JSON, a timeline, or the experiment or sweep that was asked";
 
+constexpr char layouts_schema[] = "sgdsim/layouts/1";
+
 struct ShownSchema {
   const char* id;
   AnswerFile::Kind kind;
@@ -29,7 +31,8 @@ constexpr auto shown = std::to_array<ShownSchema>({
     {"sgdsim/validation/1", AnswerFile::Kind::document},
     {"sgdsim/fit/1", AnswerFile::Kind::document},
     {"sgdsim/advice/1", AnswerFile::Kind::document},
-    {"sgdsim/layouts/1", AnswerFile::Kind::document},
+    {layouts_schema, AnswerFile::Kind::document},
+    {"sgdsim/layout-point/1", AnswerFile::Kind::layout_points},
     {"sgdsim/collective/1", AnswerFile::Kind::document},
     {"sgdsim/collective-sweep/1", AnswerFile::Kind::document},
     {"sgdsim/experiment/1", AnswerFile::Kind::asked},
@@ -115,13 +118,19 @@ class LineReader {
                                     std::string(schema.id));
     std::string shape;
     add_shape(value, shape);
-    if (shapes_.insert(std::move(shape)).second) check_fits(shelf_, schema.id, value, where());
+    if (shapes_.insert(std::move(shape)).second) check_line(schema, value);
     ++count_;
     if (answer_.kind == AnswerFile::Kind::points)
       use_point_(value, answer_.name, number_);
     else
       answer_.values.push_back(std::move(value));
     return true;
+  }
+
+  void check_line(const ShownSchema& schema, const Json& value) const {
+    check_fits(shelf_, schema.id, value, where());
+    if (schema.kind == AnswerFile::Kind::layout_points && value.contains("answer"))
+      check_fits(shelf_, layouts_schema, value["answer"], where());
   }
 
   AnswerFile& answer_;
@@ -162,11 +171,13 @@ AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf,
   const ShownSchema& schema = schema_of(front, is_lines ? file + ":1" : file);
   answer.schema = schema.id;
   answer.kind = schema.kind;
-  const bool may_be_lines =
-      schema.kind == AnswerFile::Kind::points || schema.kind == AnswerFile::Kind::results;
+  const bool may_be_lines = schema.kind == AnswerFile::Kind::points ||
+                            schema.kind == AnswerFile::Kind::results ||
+                            schema.kind == AnswerFile::Kind::layout_points;
   if (is_lines && !may_be_lines)
     throw InputError(file + ":2", "expected nothing after the object of line 1");
-  if (is_lines || schema.kind == AnswerFile::Kind::points) {
+  if (is_lines || schema.kind == AnswerFile::Kind::points ||
+      schema.kind == AnswerFile::Kind::layout_points) {
     LineReader(answer, shelf, use_point).read(text);
     return answer;
   }

@@ -160,6 +160,23 @@ AnswerRows result_rows(const std::vector<Json>& results, const std::vector<std::
   return rows;
 }
 
+AnswerRows layout_rows(const std::vector<Json>& lines) {
+  AnswerRows rows;
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    const Json& line = lines[row];
+    for (const auto& [field, value] : line["axes"].items())
+      rows.columns.set(Role::axis, field, row, value);
+    const bool has_layout = line.contains("answer") && !line["answer"]["layouts"].empty();
+    rows.failed += has_layout ? 0 : 1;
+    set_members(rows.columns, row, has_layout ? line["answer"]["layouts"].front() : line, "",
+                {"schema", "axes", "answer"});
+    if (has_layout && line["answer"].contains("warnings"))
+      rows.columns.set(Role::note, "warnings", row, joined(line["answer"]["warnings"]));
+  }
+  if (rows.failed > 0) rows.notes.push_back(std::to_string(rows.failed) + " points have no layout");
+  return rows;
+}
+
 AnswerRows collective_rows(const Json& points) {
   AnswerRows rows;
   for (std::size_t row = 0; row < points.size(); ++row) {

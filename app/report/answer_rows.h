@@ -39,6 +39,9 @@ class PointTables {
 // results[i].
 AnswerRows result_rows(const std::vector<Json>& results, const std::vector<std::string>& where);
 
+// Lines of `sgdsim layout --axis`: of each point the fastest layout.
+AnswerRows layout_rows(const std::vector<Json>& lines);
+
 // The points of a collective-sweep.
 AnswerRows collective_rows(const Json& points);
 

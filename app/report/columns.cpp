@@ -78,6 +78,22 @@ bool ReportColumns::axes_tell_rows_apart() const {
   return true;
 }
 
+std::vector<std::string> ReportColumns::keys(Role role) const {
+  std::vector<std::string> keys;
+  for (const Column& column : columns_)
+    if (column.role == role) keys.push_back(column.key);
+  return keys;
+}
+
+bool ReportColumns::varies(Role role, const std::string& key) const {
+  const auto found = column_of_.find({role, key});
+  if (found == column_of_.end()) return false;
+  const std::vector<Json>& values = columns_[found->second].values;
+  return values.size() < rows_ || std::any_of(values.begin(), values.end(), [&](const Json& value) {
+           return value != values.front();
+         });
+}
+
 Json ReportColumns::json(const std::vector<std::string>& left_out) const {
   Json list = Json::array();
   std::vector<std::pair<const Column*, std::vector<Json>>> said;

@@ -22,6 +22,8 @@ class ReportColumns {
 
   void set(Role role, const std::string& key, std::size_t row, const Json& value);
   std::size_t rows() const { return rows_; }
+  std::vector<std::string> keys(Role role) const;
+  bool varies(Role role, const std::string& key) const;  // false for none
   // [{key, role, ...}], without the columns whose names end in one of `left_out`.
   Json json(const std::vector<std::string>& left_out) const;
   // Row i becomes what row order[i] was.

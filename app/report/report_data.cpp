@@ -6,6 +6,7 @@
 
 #include "app/report/answer_file.h"
 #include "app/report/answer_rows.h"
+#include "app/report/comparing.h"
 #include "app/report/packing.h"
 #include "app/report/page.h"
 #include "app/report/reproduce.h"
@@ -16,7 +17,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t most_B = 14'500'000;
+constexpr std::size_t most_report_B = 14'500'000;
 constexpr std::size_t most_whole_results = 12;
 constexpr char data_mark[] = "/* data */";
 
@@ -51,6 +52,7 @@ Json table_json(const ReportTable& table, const std::vector<std::string>& left_o
                {"failed", table.rows.failed},
                {"notes", table.rows.notes},
                {"columns", table.rows.columns.json(left_out)},
+               {"comparing", comparing(table.rows.columns)},
                {"left_out", left_out}};
   if (table.kind == "points") json["of"] = table.rows.of;
   if (!table.commands.is_null()) json["commands"] = table.commands;
@@ -98,6 +100,11 @@ std::vector<ReportTable> tables_of(const ReportRequest& request, PointTables& po
     tables.push_back({"results", result_rows(results.values, results.where), {}});
     for (const AnswerFile& answer : answers)
       if (answer.kind == Kind::results) tables.back().rows.files.push_back(answer.name);
+  }
+  for (const AnswerFile& answer : answers) {
+    if (answer.kind != Kind::layout_points) continue;
+    tables.push_back({"layouts", layout_rows(answer.values), {}});
+    tables.back().rows.files.push_back(answer.name);
   }
   for (const AnswerFile& answer : answers) {
     if (answer.schema != "sgdsim/collective-sweep/1") continue;
@@ -181,7 +188,7 @@ std::string report_page(const ReportRequest& request) {
     data["tables"] = Json::array();
     for (const ReportTable& table : tables) data["tables"].push_back(table_json(table, left_out));
     text = script_text(data);
-    if (page.size() + text.size() <= most_B) break;
+    if (page.size() + text.size() <= most_report_B) break;
   }
   return page.substr(0, mark) + text + page.substr(mark + sizeof data_mark - 1);
 }

@@ -21,6 +21,7 @@ class SliceColumns {
     const TrackKey key = key_of(fields);
     Object arguments(fields.at("args"));
     if (what == "thread_name") track(key)["name"] = arguments.at("name").text();
+    if (what == "process_name") processes_[key.first] = arguments.at("name").text();
   }
 
   void add_slice(const Value& event) {
@@ -31,9 +32,13 @@ class SliceColumns {
     length_ps_.push_back(picoseconds(fields.at("dur")));
     name_.push_back(place(names_, name_places_, fields.at("name").text()));
     category_.push_back(place(categories_, category_places_, fields.at("cat").text()));
-    Object arguments(fields.at("args"));
-    iteration_.push_back(arguments.at("iteration").whole(0, 1'000'000'000));
-    const auto size = arguments.find("size_B");
+    // Slices of a step have an iteration, those of a layout and of a schedule have none.
+    const Json none = Json::object();
+    const auto given = fields.find("args");
+    Object arguments(given ? *given : Value(none, event.file(), event.path() + "/args"));
+    const auto iteration = arguments.find("iteration");
+    iteration_.push_back(iteration ? Json(iteration->whole(0, 1'000'000'000)) : Json());
+    const auto size = arguments.find(arguments.has("bytes") ? "bytes" : "size_B");
     size_B_.push_back(size ? Json(size->whole(0, int64_t{1} << 62U)) : Json());
     const auto layers = arguments.find("layers");
     const auto ends = layers ? layers->items() : std::vector<Value>();
@@ -43,7 +48,11 @@ class SliceColumns {
 
   Json json() const {
     Json tracks = Json::array();
-    for (const auto& [key, track] : tracks_) tracks.push_back(track);
+    for (const auto& [key, track] : tracks_) {
+      tracks.push_back(track);
+      if (const auto process = processes_.find(key.first); process != processes_.end())
+        tracks.back()["process"] = process->second;
+    }
     return {{"tracks", tracks},
             {"count", track_.size()},
             {"names", packed_text(names_)},
@@ -87,6 +96,7 @@ class SliceColumns {
   }
 
   std::map<TrackKey, Json> tracks_;
+  std::map<int64_t, std::string> processes_;
   Places name_places_, category_places_;
   Json names_ = Json::array(), categories_ = Json::array();
   Json track_ = Json::array(), start_ps_ = Json::array(), length_ps_ = Json::array(),

@@ -21,7 +21,9 @@ struct CollectiveField {
   CollectiveOptions options;
   std::optional<Bytes> block;
   std::optional<std::vector<std::string>> nccl;  // the options of NCCL's model, as key=value
+  Duration launch;                               // of one message, with NCCL's model
   std::optional<Value> servers;
+  std::optional<Curve> curve;
   MessageCost constants;              // where none of these is given
   std::optional<int> measured_ranks;  // of a curve, if its file says so
   std::string where;
@@ -35,6 +37,10 @@ struct CollectiveField {
   // Another algorithm on the same links.
   CollectiveField replaced_by(const std::string& algorithm, const std::string& named_in) const;
 };
+
+// "ring" as {"algorithm": "ring"}, and likewise "auto", "nccl" and "parameter_server"; whatever
+// is no name of a collective stays as it is, a path of a file for example.
+Json named_collective(Json given);
 
 CollectiveField read_collective(const Value& value);
 

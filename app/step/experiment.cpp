@@ -7,11 +7,14 @@
 
 #include "app/beside.h"
 #include "app/import/profile_trace.h"
+#include "app/shipped_inputs.h"
 #include "app/step/collective_field.h"
 #include "app/step/digest.h"
 #include "app/step/override.h"
+#include "app/step/part_names.h"
 #include "app/transport_choice.h"
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "traces/trace_file.h"
 
 namespace sgdsim {
@@ -20,29 +23,55 @@ namespace {
 constexpr char experiment_schema[] = "sgdsim/experiment/1";
 constexpr int most_iterations = 10'000'000;
 
-// The content of a file; a profile becomes a trace.
+// What a field names: something that ships, or a file whose path counts from the folder of another.
+struct Named {
+  Json json;
+  std::string file;
+  bool ships = false;
+};
+
+// A profile becomes a trace.
 Json content_of(const std::string& field, const std::string& file) {
   if (field == "trace" && file != "-" && is_profile(file)) return to_json(trace_of_profile(file));
   return Document::read(file).root().json();
 }
 
-// Replaces a path by the content of its file, and says where it came from.
-std::string put_in_place(ResolvedExperiment& resolved, const std::string& field) {
+Named named(const std::string& field, const std::string& name, const std::string& from) {
+  if (field == "trace")
+    if (const auto shipped = shipped_trace(name)) return {shipped->root().json(), name, true};
+  if (field == "cluster") {
+    std::string place;
+    Json json = cluster_document_in(from, name, place).root().json();
+    return {std::move(json), std::move(place), shipped_cluster(name).has_value()};
+  }
+  std::string found = beside(from, name);
+  std::error_code none;
+  if (name.find_first_of("./") == std::string::npos && !std::filesystem::exists(found, none)) {
+    if (const std::string why = unknown_trace(name); field == "trace" && !why.empty())
+      throw InputError("", why);
+  }
+  return {content_of(field, found), std::move(found)};
+}
+
+// Replaces a name by what it names, and says where that came from. Paths count from the folder of
+// `from`, or from the working folder if that is empty.
+std::string put_in_place(ResolvedExperiment& resolved, const std::string& field,
+                         const std::string& from) {
   Json& json = resolved.json;
   if (!json.is_object() || !json.contains(field) || !json[field].is_string()) return {};
-  const std::string found = beside(resolved.file, json[field].get<std::string>());
-  json[field] = content_of(field, found);
-  resolved.inputs.push_back(found);
-  return found;
+  Named found = named(field, json[field].get<std::string>(), from);
+  json[field] = std::move(found.json);
+  if (!found.ships) resolved.inputs.push_back(found.file);
+  return found.file;
 }
 
 // The trace, which may be {"file": path, "compute_scale": 0.5}: its file with that scale, and
 // likewise "gradient_scale".
-std::string put_trace_in_place(ResolvedExperiment& resolved) {
+std::string put_trace_in_place(ResolvedExperiment& resolved, const std::string& from) {
   Json& json = resolved.json;
   if (!json.is_object() || !json.contains("trace") || !json["trace"].is_object() ||
       !json["trace"].contains("file"))
-    return put_in_place(resolved, "trace");
+    return put_in_place(resolved, "trace", from);
   const Json given = std::move(json["trace"]);
   Object fields(Value(given, resolved.file, "/trace"));
   json["trace"] = fields.at("file").text();
@@ -50,9 +79,33 @@ std::string put_trace_in_place(ResolvedExperiment& resolved) {
   for (const char* name : {"compute_scale", "gradient_scale"})
     if (const auto scale = fields.find(name)) scales[name] = scale->json();
   fields.done();
-  const std::string found = put_in_place(resolved, "trace");
+  const std::string found = put_in_place(resolved, "trace", from);
   if (json["trace"].is_object()) json["trace"].update(scales);
   return found;
+}
+
+// A collective by its name, or the path of a file that `sgdsim fit` wrote.
+void put_collective_in_place(ResolvedExperiment& resolved, const std::string& from) {
+  Json& json = resolved.json;
+  if (!json.is_object()) return;
+  if (json.contains("compression") && json["compression"].is_object() &&
+      json["compression"].contains("collective")) {
+    Json& own = json["compression"]["collective"];
+    own = named_collective(std::move(own));
+  }
+  if (!json.contains("collective")) return;
+  json["collective"] = named_collective(std::move(json["collective"]));
+  if (!json["collective"].is_string()) return;
+  const auto name = json["collective"].get<std::string>();
+  // A word that is neither a name nor a file was probably meant as a name.
+  std::error_code none;
+  if (name.find_first_of("./") == std::string::npos &&
+      !std::filesystem::exists(beside(from, name), none)) {
+    const Value field = Value(json, resolved.file, resolved.path).child("collective");
+    check_name(field, "collective");
+    read_collective(field);
+  }
+  put_in_place(resolved, "collective", from);
 }
 
 // A part of an experiment: errors name the part's own file if it has one.
@@ -142,18 +195,55 @@ ResolvedExperiment begin_with(const Value& value, const std::vector<std::string>
   return resolved;
 }
 
-void put_parts_in_place(ResolvedExperiment& resolved) {
-  if (auto trace = put_trace_in_place(resolved); !trace.empty()) resolved.trace_file = trace;
-  if (auto cluster = put_in_place(resolved, "cluster"); !cluster.empty())
+void put_parts_in_place(ResolvedExperiment& resolved, const std::string& from) {
+  if (auto trace = put_trace_in_place(resolved, from); !trace.empty()) resolved.trace_file = trace;
+  if (auto cluster = put_in_place(resolved, "cluster", from); !cluster.empty())
     resolved.cluster_file = cluster;
-  put_in_place(resolved, "collective");
+  put_collective_in_place(resolved, from);
+}
+
+// One setting may name another file, and the next one change a field of it.
+void apply_in_turn(ResolvedExperiment& resolved, const std::vector<std::string>& settings,
+                   const std::string& from) {
+  for (const std::string& setting : settings) {
+    apply_settings(resolved.json, {setting});
+    put_parts_in_place(resolved, from);
+  }
 }
 
 ResolvedExperiment with_parts(ResolvedExperiment resolved) {
-  put_parts_in_place(resolved);
-  apply_settings(resolved.json, resolved.settings);
-  put_parts_in_place(resolved);  // a setting may have named other files
+  put_parts_in_place(resolved, resolved.file);
+  apply_in_turn(resolved, resolved.settings, "");
   return resolved;
+}
+
+// The trace that ships under this name, or the content of a file.
+Named named_experiment(const std::string& file) {
+  if (const auto shipped = shipped_trace(file)) return {shipped->root().json(), file, true};
+  if (const std::string why = unknown_trace(file); !why.empty()) throw InputError("", why);
+  return {content_of("trace", file), file};
+}
+
+void put_cluster(ResolvedExperiment& resolved, const std::string& cluster) {
+  if (cluster.empty()) return;
+  const Document document = cluster_document(cluster);
+  resolved.json["cluster"] = document.root().json();
+  resolved.cluster_file = cluster;
+  if (!shipped_cluster(cluster)) resolved.inputs.push_back(cluster);
+}
+
+// The recorded step; on a cluster, its all-reduces are simulated.
+ResolvedExperiment resolve_profile(const std::string& file,
+                                   const std::vector<std::string>& settings,
+                                   const std::string& cluster) {
+  const auto recorded = std::make_shared<const RecordedStep>(recorded_step(file));
+  if (!recorded->why_no_replay().empty()) throw NoReplay(recorded);
+  const Json json = experiment_of(*recorded, cluster.empty());
+  ResolvedExperiment resolved = begin_with(Value(json, file, ""), settings);
+  resolved.trace_file = file;
+  resolved.recorded = recorded;
+  put_cluster(resolved, cluster);
+  return with_parts(std::move(resolved));
 }
 
 }  // namespace
@@ -161,19 +251,26 @@ ResolvedExperiment with_parts(ResolvedExperiment resolved) {
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings,
                                       const std::string& cluster) {
-  const Json json = content_of("trace", file);
+  const bool is_file = file != "-" && !shipped_trace(file) && unknown_trace(file).empty();
+  if (is_file && is_profile(file)) return resolve_profile(file, settings, cluster);
+  const Named given = named_experiment(file);
+  const Json& json = given.json;
   ResolvedExperiment resolved = begin_with(Value(json, file, ""), settings);
-  if (json.is_object() && json.value("schema", Json()) == trace_schema) {
-    resolved.json = {{"name", json.value("name", "")}, {"trace", json}};
+  if (given.ships) resolved.inputs.clear();
+  if (text_member(json, "schema") == trace_schema) {
+    resolved.json = {{"name", text_member(json, "name")}, {"trace", json}};
     resolved.trace_file = file;
-    if (cluster.empty())
-      throw InputError(file, "is a trace: name a cluster with --cluster, or an experiment");
+    if (cluster.empty() && std::none_of(settings.begin(), settings.end(), [](const auto& setting) {
+          return setting.starts_with("cluster=");
+        }))
+      throw InputError(file,
+                       "is a trace: name a cluster with --cluster (one of `sgdsim list clusters`, "
+                       "or a file), or an experiment");
   }
-  if (!cluster.empty()) {
-    resolved.json["cluster"] = Document::read(cluster).root().json();
-    resolved.cluster_file = cluster;
-    resolved.inputs.push_back(cluster);
-  }
+  if (!resolved.json.is_object())
+    throw InputError(file, "expected an experiment, which is an object, got " +
+                               resolved.json.dump().substr(0, 60));
+  put_cluster(resolved, cluster);
   return with_parts(std::move(resolved));
 }
 
@@ -184,8 +281,12 @@ ResolvedExperiment resolve_experiment(const Value& value,
 
 ResolvedExperiment with_settings(ResolvedExperiment resolved,
                                  const std::vector<std::string>& settings) {
-  apply_settings(resolved.json, settings);
-  put_parts_in_place(resolved);
+  return with_settings_of("", std::move(resolved), settings);
+}
+
+ResolvedExperiment with_settings_of(const std::string& file, ResolvedExperiment resolved,
+                                    const std::vector<std::string>& settings) {
+  apply_in_turn(resolved, settings, file);
   resolved.settings.insert(resolved.settings.end(), settings.begin(), settings.end());
   return resolved;
 }
@@ -201,6 +302,7 @@ Experiment read_experiment(const ResolvedExperiment& resolved) {
     throw;
   }
   experiment.inputs = resolved.json;
+  experiment.method = resolved.method;
   return experiment;
 }
 
@@ -208,6 +310,7 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   Experiment before = std::exchange(experiment, {});
   experiment.file = resolved.file;
   const Value root(resolved.json, resolved.file, resolved.path);
+  check_names(root);
   Object fields(root);
   if (const auto schema = fields.find("schema"); schema && schema->text() != experiment_schema)
     schema->fail("expected \"" + std::string(experiment_schema) + "\", got \"" + schema->text() +
@@ -232,12 +335,15 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
     keep_exchange(experiment, std::move(before));
   else
     read_exchange(experiment, collective, compression);
+  if (const auto field = fields.find("synchronization"); field && !is_none(*field))
+    experiment.synchronization = read_synchronization(*field);
+  const bool has_strategy =
+      !experiment.synchronization || experiment.synchronization->plays_strategy();
   if (const auto field = fields.find("strategy"))
     experiment.strategy = read_strategy(*field);
   else
-    experiment.strategy = strategy_named("wfbp", root.where());
-  if (const auto field = fields.find("synchronization"); field && !is_none(*field))
-    experiment.synchronization = read_synchronization(*field);
+    experiment.strategy =
+        strategy_named(has_strategy ? usual_strategy : "sync_easgd", root.where());
   if (experiment.synchronization) {
     experiment.iterations = experiment.synchronization->measured;
     experiment.warm_up = std::max(experiment.warm_up, experiment.synchronization->transient);
@@ -256,6 +362,10 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
     experiment.channels = static_cast<int>(field->whole(1, 1024));
   if (const auto field = fields.find("interference"))
     experiment.interference = field->number(1, 1000);
+  if (const auto field = fields.find("alone")) {
+    experiment.alone = field->duration();
+    if (*experiment.alone <= Duration()) field->fail("expected a time above 0");
+  }
   if (const auto field = fields.find("workers")) {
     experiment.workers = read_workers(*field);
     for (const Slowness& slow : experiment.workers.slowness)
@@ -283,6 +393,7 @@ StepQuestion Experiment::question() const {
   if (synchronization) question.synchronization = &*synchronization;
   // An experiment that was moved has another network than when its costs were read.
   question.cost = cost.on(cluster.network);
+  if (is_on_wires(fidelity)) question.cost = question.cost.with_messages();
   if (broadcast) question.broadcast = broadcast->on(cluster.network);
   if (reduce) question.reduce = reduce->on(cluster.network);
   question.workers = workers;

@@ -5,6 +5,7 @@
 // are put in place before `--set` changes any field, so that cluster.nodes=128 works either way.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,11 @@
 
 namespace sgdsim {
 
+struct RecordedStep;  // app/import/profile_trace.h
+
 struct Experiment {
   std::string name;
+  std::string method;  // the label of --method; empty: none
   std::string file;
   Trace trace;
   Cluster cluster;
@@ -38,7 +42,8 @@ struct Experiment {
   uint64_t seed = 1;
   int channels = 1;
   double interference = 1;
-  Json inputs;  // resolved and complete
+  std::optional<Duration> alone;  // of an iteration on one worker, as somebody states it
+  Json inputs;                    // resolved and complete
 
   // The experiment must outlive the question.
   StepQuestion question() const;
@@ -47,15 +52,20 @@ struct Experiment {
 // The experiment with paths replaced by what they lead to and settings applied; not yet checked.
 struct ResolvedExperiment {
   Json json;
+  std::string method;
   std::string file;
   std::string path;        // of the experiment within the file, as in "/experiment"
   std::string trace_file;  // where the trace came from; empty: it was inline
   std::string cluster_file;
-  std::vector<std::string> inputs;    // all files that were read
-  std::vector<std::string> settings;  // that were applied
+  std::vector<std::string> inputs;               // all files that were read
+  std::vector<std::string> settings;             // that were applied
+  std::shared_ptr<const RecordedStep> recorded;  // of a profile; else null
 };
-// The file may be a trace, or a profile of PyTorch; the experiment then has nothing else, and the
-// cluster must be given. A cluster file that is given takes the place of the experiment's.
+// The file may be a trace, or the name of one that ships; the experiment then has nothing else, and
+// the cluster must be given. A profile of PyTorch, or a folder of those of its ranks, becomes the
+// step as it was recorded, on as many ranks, and is NoReplay if that cannot be. A cluster (a file
+// or a name) that is given takes the place of the experiment's. Paths in settings count from the
+// working folder.
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings,
                                       const std::string& cluster = "");
@@ -64,6 +74,9 @@ ResolvedExperiment with_settings(ResolvedExperiment resolved,
                                  const std::vector<std::string>& settings);
 // The same for an experiment that stands inside another file.
 ResolvedExperiment resolve_experiment(const Value& value, const std::vector<std::string>& settings);
+// With settings that stand in a file, whose paths count from its folder.
+ResolvedExperiment with_settings_of(const std::string& file, ResolvedExperiment resolved,
+                                    const std::vector<std::string>& settings);
 Experiment read_experiment(const ResolvedExperiment& resolved);
 
 // Which parts of an experiment that was read before are still the same.

@@ -1,15 +1,35 @@
 // Walking a dotted path into a JSON value.
 #include "app/step/override.h"
 
+#include <array>
 #include <charconv>
+#include <string_view>
 
+#include "app/step/collective_field.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
 namespace {
 
-Json& enter(Json& json, const std::string& step, const std::string& where) {
+// Parts that may be given by a name alone, and the field that has it otherwise.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> named_parts{
+    {{"strategy", "name"},
+     {"compression", "name"},
+     {"synchronization", "name"},
+     {"transport", "name"},
+     {"collective", "algorithm"}}};
+
+// A part that is given by its name alone becomes an object, so that it can have other fields.
+void open_named(Json& json, const std::string& part) {
+  if (!json.is_string()) return;
+  for (const auto& [name, field] : named_parts)
+    if (part == name) json = {{field, std::move(json)}};
+}
+
+Json& enter(Json& json, const std::string& part, const std::string& step,
+            const std::string& where) {
   if (json.is_binary()) json = unpacked(json);
+  open_named(json, part);
   if (!json.is_array()) {
     if (json.is_null()) json = Json::object();
     if (!json.is_object())
@@ -22,6 +42,20 @@ Json& enter(Json& json, const std::string& step, const std::string& where) {
     throw InputError(where,
                      "\"" + step + "\" is no index of a list of " + std::to_string(json.size()));
   return json[index];
+}
+
+// Whether the path leads to something without making anything on the way.
+bool is_there(const Json& json, const std::vector<std::string>& steps) {
+  const Json* field = &json;
+  for (const std::string& step : steps) {
+    if (field->is_object()) {
+      if (!field->contains(step)) return false;
+      field = &(*field)[step];
+    } else {
+      return field->is_array() || field->is_binary();  // its entries are numbered: asked later
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -71,13 +105,20 @@ Json value_in(const std::string& text, const std::string& where) {
 
 void set_field(Json& json, const std::vector<std::string>& steps, Json value,
                const std::string& where) {
+  if (value.is_null() && !is_there(json, steps)) return;
   Json* field = &json;
   Json* parent = nullptr;
+  std::string part;
   for (const std::string& step : steps) {
     parent = field;
-    field = &enter(*field, step, where);
+    field = &enter(*field, part, step, where);
+    part = step;
   }
-  *field = std::move(value);
+  if (value.is_null() && parent != nullptr && parent->is_object()) {
+    parent->erase(steps.back());
+    return;
+  }
+  *field = part == "collective" ? named_collective(std::move(value)) : std::move(value);
   // Two names of one thing: what is set replaces the other.
   if (parent == nullptr || !parent->is_object()) return;
   if (steps.back() == "bandwidth") parent->erase("per_byte");

@@ -11,8 +11,8 @@
 namespace sgdsim {
 
 // Each setting is "a.b.0.c=value"; the value is JSON if it reads as JSON and a string otherwise, so
-// that nodes=64 is a number and nic.bandwidth=25Gbps a string. Missing objects on the way are made;
-// the reader of the input then says whether the field exists.
+// that nodes=64 is a number and nic.bandwidth=25Gbps a string; null removes the field. Missing
+// objects on the way are made; the reader of the input then says whether the field exists.
 void apply_settings(Json& json, const std::vector<std::string>& settings);
 
 // Throws the error again as one about a setting, if it is about the value that a setting gave or
@@ -28,7 +28,8 @@ Json value_in(const std::string& text, const std::string& where);
 
 // The steps of a path with dots; an InputError if one is empty.
 std::vector<std::string> steps_of(const std::string& path, const std::string& where);
-// Sets one field, and makes missing objects on the way.
+// Sets one field, and makes missing objects on the way; null removes the field. A part that was
+// given by its name alone ("compression": "gtopk") becomes an object when a field of it is set.
 void set_field(Json& json, const std::vector<std::string>& steps, Json value,
                const std::string& where);
 

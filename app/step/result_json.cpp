@@ -29,6 +29,28 @@ Json breakdown_json(const Breakdown& part) {
           {"idle_us", part.idle.us()}};
 }
 
+// Somewhere in the cluster or in the collective; lists too long to look into are of samples.
+bool has_key(const Json& json, const std::vector<std::string>& keys) {
+  if (json.is_object())
+    for (const auto& [name, value] : json.items())
+      if (std::find(keys.begin(), keys.end(), name) != keys.end() || has_key(value, keys))
+        return true;
+  if (json.is_array())
+    for (const Json& one : json)
+      if (has_key(one, keys)) return true;
+  return false;
+}
+
+// The settings that leave it out.
+std::string without_reducing(const Experiment& experiment) {
+  std::string settings;
+  const Json& cluster = experiment.inputs["cluster"];
+  for (const auto& [name, link] : cluster.items())
+    if (link.is_object() && link.contains("reduce"))
+      settings += (settings.empty() ? "" : " ") + ("--set cluster." + name + ".reduce=null");
+  return settings.empty() ? "reduce=null" : settings;
+}
+
 }  // namespace
 
 Json messages_json(const StepResult& result) {
@@ -63,14 +85,32 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
       mean.communication > Duration() ? mean.overlapped / mean.communication : 1;
   const int workers = experiment.cluster.network.workers();
   const Trace& trace = experiment.trace;
-  const Duration alone = std::max(trace.forward() + trace.backward() + trace.update, trace.load);
+  const Duration alone = experiment.alone.value_or(
+      std::max(trace.forward() + trace.backward() + trace.update, trace.load));
   if (metrics.mean_us > 0) {
     metrics.speedup = workers * alone.us() / metrics.mean_us;
+    metrics.efficiency = alone.us() / metrics.mean_us;  // 1 where they are equal
     metrics.throughput_samples_per_s =
         static_cast<double>(workers) * static_cast<double>(trace.batch) / metrics.mean_us * 1e6;
   }
-  metrics.efficiency = metrics.speedup / workers;
   return metrics;
+}
+
+double reducing_part(const Experiment& experiment, const StepResult& result) {
+  const MessageCost cost = experiment.question().cost;
+  if (!cost.is_algorithm() || !has_key(experiment.inputs, {"reduce", "gamma"})) return 0;
+  const MessageCost without = cost.without_folds();
+  Duration all, rest;
+  try {
+    for (const MessageRecord& message : result.messages) {
+      const Encoded encoded = cost.encoded({message.size, message.first_layer, message.last_layer});
+      all += cost.of(encoded);
+      rest += without.of(encoded);
+    }
+  } catch (const InputError&) {
+    return 0;  // some options have no closed form
+  }
+  return all > rest ? (all - rest) / all : 0;
 }
 
 Json summary_json(const Experiment& experiment, const StepResult& result) {
@@ -118,7 +158,11 @@ Json result_json(const Experiment& experiment, const StepResult& result) {
                {"name", experiment.name},
                {"tool", {{"version", version_number}, {"commit", version_commit}}},
                {"seed", experiment.seed}};
+  if (!experiment.method.empty()) json["method"] = experiment.method;
   json.update(summary_json(experiment, result));
+  if (!experiment.strategy.about.empty()) json["about_strategy"] = experiment.strategy.about;
+  if (const double part = reducing_part(experiment, result); part > 0)
+    json["comm_reducing_us"] = result.mean.communication.us() * part;
   json["messages"] = messages_json(result);
   if (!result.critical.empty()) json["critical"] = reason_json(result);
   if (!result.wires.kinds.empty()) add_use(json, result.wires);
@@ -140,10 +184,13 @@ Json result_json(const Experiment& experiment, const StepResult& result) {
 void print_result(std::ostream& out, const Experiment& experiment, const StepResult& result) {
   const Metrics metrics = metrics_of(experiment, result);
   const Breakdown& mean = result.mean;
-  out << (experiment.name.empty() ? experiment.trace.name : experiment.name) << ": "
+  const std::string title = experiment.name.empty() ? experiment.trace.name : experiment.name;
+  out << title << ": " << (experiment.method.empty() ? "" : experiment.method + ", ")
       << experiment.strategy.name << " over " << experiment.collective << ", "
       << experiment.cluster.network.workers() << " workers, " << name_of(experiment.fidelity)
-      << " (" << result.path << ")\n\n";
+      << " (" << result.path << ")\n";
+  if (!experiment.strategy.about.empty()) out << experiment.strategy.about << '\n';
+  out << '\n';
   Table table({"", "", "", ""});
   auto row = [&](const std::string& name, Duration length) {
     const double share = length.us() / metrics.mean_us;
@@ -163,7 +210,15 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   row("  of which waiting", mean.waiting);
   row("  of which idle", mean.idle);
   row("communication", mean.communication);
+  const double reducing = reducing_part(experiment, result);
+  if (reducing > 0)
+    row("  of which reducing",
+        Duration::nearest_ps(static_cast<double>(mean.communication.ps()) * reducing));
   table.print(out, 1);
+  if (reducing > 0.5)
+    out << "\nMost of the communication is adding up gradients, by the field reduce of the "
+           "cluster's links, which few networks have: measure it, or leave it out (" +
+               without_reducing(experiment) + ")\n";
   out << "\nspeed-up " << rounded(metrics.speedup) << " (efficiency "
       << rounded(100 * metrics.efficiency, 3) << " %), overlap "
       << rounded(100 * metrics.overlap_ratio, 3) << " %";

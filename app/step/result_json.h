@@ -22,6 +22,9 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result);
 // [{"layers": [3, 9], "size_B": 1000, "ready_us": 1, "start_us": 1.5, "end_us": 4}, ...]
 Json messages_json(const StepResult& result);
 
+// Which part of what its messages take is adding up gradients, by the closed forms.
+double reducing_part(const Experiment& experiment, const StepResult& result);
+
 // What a result and a point of a sweep have in common: who ran, how, and the metrics.
 Json summary_json(const Experiment& experiment, const StepResult& result);
 

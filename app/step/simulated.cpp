@@ -3,6 +3,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
+#include "sim/net/stuck.h"
 
 namespace sgdsim {
 
@@ -13,6 +14,8 @@ StepResult simulated(const Experiment& experiment, Timeline* timeline, Stopper* 
     question.wants_reason = true;
     question.stopper = stopper;
     return simulate_step(question);
+  } catch (const NetworkStuck&) {
+    throw;
   } catch (const InputError& error) {
     throw InputError(experiment.file, error.what());
   }

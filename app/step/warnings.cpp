@@ -2,6 +2,7 @@
 #include "app/step/warnings.h"
 
 #include <algorithm>
+#include <map>
 
 #include "models/collective/simulate.h"
 #include "sim/core/quantity.h"
@@ -18,7 +19,34 @@ std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
     return beyond_valid(cost.program_of(transfer, changed), cluster);
   }
   if (cost.covers(transfer.size)) return "";
-  return "an exchange of " + to_text(transfer.size) + " is beyond the curve: an extrapolation";
+  return "an exchange of " + to_text(transfer.size) +
+         " is beyond the curve: an extrapolation from its last octave";
+}
+
+// Exchanges whose cost has no messages, and what was played for them.
+void add_stand_ins(const Experiment& experiment, const StepResult& result,
+                   std::vector<std::string>& warnings) {
+  const MessageCost cost = experiment.question().cost;
+  std::map<std::string, std::size_t> played;
+  for (const MessageRecord& message : result.messages) {
+    const Encoded encoded = cost.encoded({message.size, message.first_layer, message.last_layer});
+    for (int i = 0; i < encoded.transfer_count; ++i)
+      ++played[cost.stand_in_of(encoded.transfers[static_cast<std::size_t>(i)])];
+  }
+  played.erase("");
+  if (played.empty()) return;
+  std::string text;
+  for (const auto& [stand_in, count] : played)
+    text += (text.empty() ? "" : ", ") + stand_in + " (" + std::to_string(count) +
+            (count == 1 ? " exchange)" : " exchanges)");
+  std::string warning = "NCCL's model is a formula, without messages: at fidelity " +
+                        std::string(name_of(experiment.fidelity)) +
+                        " the algorithms that it chooses are simulated: " + text;
+  const int cards = experiment.cluster.cards_per_node();
+  if (experiment.cluster.workers_per_node > 1 && cards > 1)
+    warning += "; each takes one way through a node, where NCCL has channels for all " +
+               std::to_string(cards) + " network cards: collective hierarchical uses them all";
+  warnings.push_back(std::move(warning));
 }
 
 // Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
@@ -54,6 +82,7 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   for (const auto* part : {&experiment.trace.notes, &experiment.notes,
                            flows ? &none : &experiment.cluster.notes, &result.warnings})
     warnings.insert(warnings.end(), part->begin(), part->end());
+  add_stand_ins(experiment, result, warnings);
   add_extrapolations(experiment, result, warnings);
   return warnings;
 }

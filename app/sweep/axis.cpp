@@ -65,11 +65,7 @@ Axis::Axis(std::string field, const Value& values)
   if (!is_list(values.json()))
     values.fail("expected a list of values or a range {\"from\", \"to\", ...}, got " +
                 values.json().dump().substr(0, 60));
-  std::set<std::string> seen;
-  for (const Value& item : values.items()) {
-    if (!seen.insert(item.json().dump()).second) item.fail("this value occurs twice");
-    list_.push_back(item.json());
-  }
+  for (const Value& item : values.items()) list_.push_back(item.json());
   if (list_.empty()) values.fail("expected at least one value");
   if (list_.size() > longest_list)
     values.fail("expected at most " + std::to_string(longest_list) + " values");
@@ -141,6 +137,21 @@ Json Axis::value(int64_t index) const {
   const double value =
       index + 1 == size_ ? last_ : from_.value + step_ * static_cast<double>(index);
   return from_.json(value, 12);
+}
+
+void Axis::check_distinct(const std::vector<const Axis*>& together) {
+  for (const Axis* axis : together)
+    if (axis->list_.empty()) return;  // values of a range differ
+  const Axis& first = *together.front();
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < first.list_.size(); ++i) {
+    std::string values;
+    for (const Axis* axis : together) values += axis->list_[i].dump() + "\n";
+    if (seen.insert(std::move(values)).second) continue;
+    throw InputError(
+        first.where_ + (first.where_.starts_with("--") ? ": /" : "/") + std::to_string(i),
+        together.size() == 1 ? "this value occurs twice" : "these axes take the same values twice");
+  }
 }
 
 bool Axis::is_ordered() const {

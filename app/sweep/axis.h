@@ -23,6 +23,9 @@ class Axis {
   const std::string& where() const { return where_; }
   int64_t size() const { return size_; }
   Json value(int64_t index) const;
+  // InputError if a value occurs twice. Axes that move together may repeat theirs, if no
+  // combination occurs twice.
+  static void check_distinct(const std::vector<const Axis*>& together);
   // Values that are numbers or quantities, in growing order: what a search can bisect.
   bool is_ordered() const;
 

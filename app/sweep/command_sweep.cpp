@@ -7,6 +7,7 @@
 
 #include "app/collective/ranges.h"
 #include "app/commands.h"
+#include "app/experiment_options.h"
 #include "app/sweep/best.h"
 #include "app/sweep/columns.h"
 #include "app/sweep/emit.h"
@@ -25,6 +26,8 @@ namespace {
 
 struct SweepArguments {
   std::string sweep;
+  std::string cluster;
+  std::vector<std::string> methods;
   std::vector<std::string> axes;
   std::vector<std::string> settings;
   std::string threads;
@@ -135,10 +138,17 @@ void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) 
   EmitRequest request;
   request.kind = arguments.emit;
   request.name = sweep.name;
-  request.program =
-      request.kind == "k8s" ? "sgdsim" : std::filesystem::read_symlink("/proc/self/exe");
-  request.folder = std::filesystem::current_path();
+  std::error_code problem;
+  request.program = "sgdsim";
+  if (request.kind != "k8s") {
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", problem);
+    if (!problem) request.program = self.string();
+  }
+  request.folder = std::filesystem::current_path(problem).string();
+  if (problem) throw InputError("--emit", "this folder has no name: " + problem.message());
   request.words = {arguments.sweep};
+  if (!arguments.cluster.empty()) request.words.push_back("--cluster=" + arguments.cluster);
+  for (const std::string& method : arguments.methods) request.words.push_back("--method=" + method);
   for (const std::string& axis : arguments.axes) request.words.push_back("--axis=" + axis);
   for (const std::string& setting : arguments.settings) request.words.push_back("--set=" + setting);
   request.out = options.out;
@@ -162,13 +172,19 @@ void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) 
   streams.out << emit_script(request);
 }
 
+SweepWords words_of(const SweepArguments& arguments) {
+  SweepWords words{arguments.settings, arguments.axes, {}, arguments.cluster};
+  for (const std::string& text : arguments.methods) words.methods.push_back(method_in(text));
+  return words;
+}
+
 int sweep(SweepArguments& arguments, Streams streams) {
   SweepOptions& options = arguments.options;
   check_options(arguments);
   options.threads = threads_of(arguments.threads);
   options.shard = parse_shard(arguments.shard);
   if (!arguments.columns.empty()) options.columns = split_list(arguments.columns);
-  const Sweep sweep = read_sweep(arguments.sweep, arguments.settings, arguments.axes);
+  const Sweep sweep = read_sweep(arguments.sweep, words_of(arguments));
   if (!arguments.dry_run) check_outputs(arguments, sweep);
   for (const std::string& warning : check_axes(sweep))
     streams.log << "sgdsim: warning: " << warning << '\n';
@@ -207,8 +223,11 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
       "sweep", "Simulate an experiment for all combinations of values of its fields.");
   auto arguments = std::make_shared<SweepArguments>();
   SweepOptions& options = arguments->options;
-  command->add_option("SWEEP", arguments->sweep, "a sweep file, or an experiment with --axis")
-      ->required();
+  add_experiment(*command, "SWEEP",
+                 "a sweep file, or with --axis or --method an experiment, or a trace (a file or a "
+                 "name) with --cluster",
+                 arguments->sweep, arguments->cluster);
+  add_method_option(*command, arguments->methods);
   make_repeatable(command->add_option(
       "--axis", arguments->axes, "one more axis: cluster.nodes=2..256, strategy=wfbp,mg_wfbp"));
   make_repeatable(
@@ -227,7 +246,7 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
                       "print the best values of a column, e.g. metrics.iteration_us");
   command->add_option("--over", arguments->over,
                       "axes whose best value is chosen, for each combination of the other axes "
-                      "(default: strategy)");
+                      "(default: method or strategy)");
   command
       ->add_option("--format", arguments->format,
                    "format of the best values: table (default) or json")
@@ -247,9 +266,11 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("--partition", arguments->partition, "slurm: partition to run in");
   command->add_flag("-q,--quiet", options.quiet, "no progress, and no warnings of points");
   command->footer(
-      "Example:\n"
-      "  sgdsim sweep app/sweeps/nodes_bandwidth.json --minimize metrics.iteration_us\n"
-      "Exit code 1: points failed (their lines have the field error). 130: interrupted.");
+      std::string(
+          "Example:\n"
+          "  sgdsim sweep app/sweeps/nodes_bandwidth.json --minimize metrics.iteration_us\n"
+          "Exit code 1: points failed (their lines have the field error). 130: interrupted.\n") +
+      which_command);
   command->callback([arguments, streams, &exit_code] { exit_code = sweep(*arguments, streams); });
 }
 

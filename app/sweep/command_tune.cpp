@@ -2,7 +2,11 @@
 #include <cmath>
 #include <memory>
 
+#include "app/advise/apart.h"
 #include "app/commands.h"
+#include "app/experiment_options.h"
+#include "app/import/profile_trace.h"
+#include "app/shipped_inputs.h"
 #include "app/step/result_json.h"
 #include "app/sweep/columns.h"
 #include "app/sweep/sweep_options.h"
@@ -11,6 +15,7 @@
 #include "app/table.h"
 #include "app/tie.h"
 #include "app/usage.h"
+#include "app/write_text.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
@@ -20,6 +25,10 @@ namespace {
 
 struct TuneArguments {
   std::string file;
+  std::string cluster;
+  std::vector<std::string> methods;
+  std::string out;
+  bool force = false;
   std::vector<std::string> axes;
   std::vector<std::string> settings;
   std::string objective = "metrics.iteration_us";
@@ -58,7 +67,7 @@ std::vector<std::string> usual_axes(const Json& experiment) {
   if (!axes.empty()) return axes;
   std::string all = "strategy=";
   for (const StrategyKind& kind : strategies())
-    all += (all.back() == '=' ? "" : ",") + std::string(kind.name);
+    if (!kind.is_bound) all += (all.back() == '=' ? "" : ",") + std::string(kind.name);
   return {all};
 }
 
@@ -87,6 +96,14 @@ std::string shown(const Json& value) {
   return text;
 }
 
+// What all axes change together.
+Apart apart_of(const Sweep& sweep, const std::string& objective) {
+  std::vector<std::string> fields;
+  for (const Axis& axis : sweep.axes)
+    for (const std::string& field : fields_of(sweep, axis.field())) fields.push_back(field);
+  return apart_by(fields, objective);
+}
+
 void print(std::ostream& out, const Sweep& sweep, const Tuned& tuned, const std::string& objective,
            std::optional<double> before) {
   auto amount = [&](double value) {
@@ -105,6 +122,12 @@ void print(std::ostream& out, const Sweep& sweep, const Tuned& tuned, const std:
   else if (before && *before > tuned.value)
     out << "; as the experiment stands: " << amount(*before) << " ("
         << rounded(100 * (*before / tuned.value - 1), 3) << " % more)";
+  const Apart apart = apart_of(sweep, objective);
+  if (before && *before > tuned.value && !is_tie(*before, tuned.value) &&
+      apart.is_as_good(*before, tuned.value))
+    out << "\nThat is within " << error_text(apart)
+        << ", the error of such predictions: nothing is surely better; this is the likeliest";
+  if (tuned.bound) out << "\nbound, which no program reaches: " << amount(*tuned.bound);
   out << '\n'
       << tuned.evaluated << " of " << sweep.points << " points evaluated"
       << (tuned.interrupted  ? ", then interrupted"
@@ -114,15 +137,27 @@ void print(std::ostream& out, const Sweep& sweep, const Tuned& tuned, const std:
   out << '\n';
 }
 
+// An experiment, a trace or a profile: whatever is no sweep with axes of its own.
+bool has_axes(const std::string& file) {
+  if (shipped_trace(file) || !unknown_trace(file).empty() || is_profile(file)) return false;
+  const Document document = Document::read(file);
+  return document.root().json().is_object() && document.root().json().contains("axes");
+}
+
+Sweep sweep_of(const TuneArguments& arguments) {
+  SweepWords words{arguments.settings, arguments.axes, {}, arguments.cluster};
+  for (const std::string& text : arguments.methods) words.methods.push_back(method_in(text));
+  if (words.axes.empty() && words.methods.empty() && !has_axes(arguments.file))
+    words.axes =
+        usual_axes(resolve_experiment(arguments.file, arguments.settings, arguments.cluster).json);
+  return read_sweep(arguments.file, words);
+}
+
 int tune(const TuneArguments& arguments, Streams streams) {
   const int threads = threads_of(arguments.threads);
-  std::vector<std::string> axes = arguments.axes;
-  if (axes.empty()) {
-    const Document document = Document::read(arguments.file);
-    if (document.root().json().is_object() && !document.root().json().contains("axes"))
-      axes = usual_axes(resolve_experiment(document.root(), arguments.settings).json);
-  }
-  const Sweep sweep = read_sweep(arguments.file, arguments.settings, axes);
+  const Sweep sweep = sweep_of(arguments);
+  OutputGuard(sweep.inputs, arguments.force)
+      .claim("--out", arguments.out, {.schema = "sgdsim/tune/1", .beginning = {}});
   check_axes(sweep);
   Tuned tuned = tune(sweep, arguments.objective, arguments.most, threads);
   if (tuned.interrupted)
@@ -140,10 +175,6 @@ int tune(const TuneArguments& arguments, Streams streams) {
   }
   for (const std::string& warning : tuned.warnings)
     streams.log << "sgdsim: warning: " << warning << '\n';
-  if (arguments.format == "table") {
-    print(streams.out, sweep, tuned, arguments.objective, before);
-    return exit_code;
-  }
   Json json = {{"schema", "sgdsim/tune/1"},
                {"objective", arguments.objective},
                {"best", tuned.best},
@@ -154,8 +185,12 @@ int tune(const TuneArguments& arguments, Streams streams) {
                {"points", sweep.points}};
   if (before) json["before"] = *before;
   if (!tuned.warnings.empty()) json["warnings"] = tuned.warnings;
+  if (tuned.bound) json["bound"] = *tuned.bound;
+  if (const Apart apart = apart_of(sweep, arguments.objective); apart.error > 0)
+    json["error_percent"] = 100 * apart.error;
   if (tuned.interrupted) json["interrupted"] = true;
-  streams.out << json.dump(2) << '\n';
+  give_answer(json, arguments.out, arguments.format, streams,
+              [&] { print(streams.out, sweep, tuned, arguments.objective, before); });
   return exit_code;
 }
 
@@ -165,7 +200,10 @@ void add_tune_command(CLI::App& program, Streams streams, int& exit_code) {
   CLI::App* command = program.add_subcommand(
       "tune", "Find the best values of an experiment's fields: bucket size, block, strategy, ...");
   auto arguments = std::make_shared<TuneArguments>();
-  command->add_option("FILE", arguments->file, "an experiment, or a sweep")->required();
+  add_experiment(*command, "FILE",
+                 "an experiment, a sweep, or a trace (a file or a name) with --cluster",
+                 arguments->file, arguments->cluster);
+  add_method_option(*command, arguments->methods);
   make_repeatable(command->add_option(
       "--axis", arguments->axes,
       "field to tune, e.g. strategy.bucket=1MiB..256MiB (default: the sizes of the strategy, the "
@@ -180,11 +218,14 @@ void add_tune_command(CLI::App& program, Streams streams, int& exit_code) {
                    "exhaustively")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40).description(""));
   command->add_option("-j,--threads", arguments->threads, "number of threads (default: all cores)");
+  command->add_option("-o,--out", arguments->out, "write the answer as JSON to this file");
+  add_force_option(*command, arguments->force);
   command->add_option("--format", arguments->format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
-  command->footer(
-      "Example:\n"
-      "  sgdsim tune app/experiments/bert_base_10gbe.json --set strategy=fixed_buckets");
+  command->footer(std::string("Example:\n"
+                              "  sgdsim tune app/experiments/bert_base_10gbe.json --set "
+                              "strategy=fixed_buckets\n") +
+                  which_command);
   command->callback([arguments, streams, &exit_code] { exit_code = tune(*arguments, streams); });
 }
 

@@ -122,6 +122,17 @@ std::string k8s(const EmitRequest& request) {
          "          claimName: sgdsim\n";
 }
 
+// What YAML takes as the end of a line, or not at all, although it is no control character. Within
+// quotes it would be folded, and what follows it in a comment would be read.
+std::string problem_in_yaml(const std::string& text) {
+  for (const auto& [character, name] :
+       {std::pair("\u2028", "U+2028"), std::pair("\u2029", "U+2029"), std::pair("\ufeff", "U+FEFF"),
+        std::pair("\ufffe", "U+FFFE"), std::pair("\uffff", "U+FFFF")})
+    if (text.find(character) != std::string::npos)
+      return "has the character " + std::string(name) + ", which YAML cannot hold";
+  return "";
+}
+
 }  // namespace
 
 void check_can_emit(const EmitRequest& request) {
@@ -135,6 +146,10 @@ void check_can_emit(const EmitRequest& request) {
   for (const auto& [what, word] : words)
     if (const std::string problem = problem_of_text(*word, false); !problem.empty())
       throw InputError("--emit", what + " " + problem + ", which a script cannot hold");
+  if (request.kind == "k8s")
+    for (const auto& [what, word] : words)
+      if (const std::string problem = problem_in_yaml(*word); !problem.empty())
+        throw InputError("--emit", what + " " + problem + "; choose another name");
   if (request.kind != "slurm") return;
   if (absolute(request, request.out).find_first_of("\"\\") != std::string::npos)
     throw InputError("--out", "a Slurm script cannot name files with \" or \\ in their path");

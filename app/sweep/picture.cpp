@@ -2,9 +2,11 @@
 #include "app/sweep/picture.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "app/advise/apart.h"
+#include "app/plot/drawing.h"
+#include "app/plot/looks.h"
 #include "app/sweep/best.h"
 #include "app/table.h"
 #include "app/write_text.h"
@@ -13,33 +15,15 @@
 namespace sgdsim {
 namespace {
 
-// Okabe and Ito's colours, which people with colour blindness can tell apart.
-constexpr std::array<const char*, 8> colours = {"#0072b2", "#e69f00", "#009e73", "#d55e00",
-                                                "#cc79a7", "#56b4e9", "#f0e442", "#777777"};
 constexpr int cell_width = 118;
 constexpr int cell_height = 46;
-constexpr int left = 150;
+constexpr int table_left = 150;
 constexpr int top = 86;
 constexpr double full_colour_lead = 0.05;  // 5 % ahead of the next
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char letter : text) {
-    if (letter == '&')
-      safe += "&amp;";
-    else if (letter == '<')
-      safe += "&lt;";
-    else if (letter == '>')
-      safe += "&gt;";
-    else if (static_cast<unsigned char>(letter) >= 0x20)
-      safe += letter;
-  }
-  return safe;
-}
-
 std::string text_at(int x, int y, const std::string& text, const std::string& style) {
   return "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" " + style + ">" +
-         escaped(text) + "</text>\n";
+         svg_text(text) + "</text>\n";
 }
 
 std::string box(int x, int y, int width, int height, const std::string& style) {
@@ -59,9 +43,26 @@ std::string value_text(const std::string& objective, double value) {
   return objective.ends_with("_us") ? short_duration(value, 3) : rounded(value, 3);
 }
 
+// "" where only equal results are as good.
+std::string winner_of(const Json& group) {
+  std::string winner;
+  for (const auto& [axis, value] : group["best"].items())
+    winner += (winner.empty() ? "" : ", ") + value_label(value);
+  return winner;
+}
+
+// Whether white words are read better on it, as it is on white paper.
+bool is_dark(const std::string& colour, double strength) {
+  double light = 0;
+  for (const auto& [at, weight] : {std::pair(1U, 0.30), std::pair(3U, 0.59), std::pair(5U, 0.11)})
+    light += weight * (1 - strength * (1 - std::stoi(colour.substr(at, 2), nullptr, 16) / 255.0));
+  return light < 0.5;
+}
+
 struct Picture {
   std::string cells;
-  std::vector<std::string> rows, columns, winners;
+  std::vector<std::string> rows, columns;
+  std::vector<std::string> winners = {};  // all that there are, before cells are added
   bool has_ties = false;
 
   void add(const Json& group, const std::string& objective) {
@@ -69,7 +70,7 @@ struct Picture {
     for (const auto& [axis, value] : group["axes"].items()) place.push_back(value_label(value));
     const int row = place.size() == 2 ? place_of(rows, place.front()) : 0;
     const int column = place_of(columns, place.back());
-    const int x = left + column * cell_width;
+    const int x = table_left + column * cell_width;
     const int y = top + row * cell_height;
     if (!group.contains("best")) {
       cells += box(x, y, cell_width - 2, cell_height - 2, R"(fill="#eeeeee")") +
@@ -77,9 +78,7 @@ struct Picture {
                        R"(text-anchor="middle" fill="#777777")");
       return;
     }
-    std::string winner;
-    for (const auto& [axis, value] : group["best"].items())
-      winner += (winner.empty() ? "" : ", ") + value_label(value);
+    const std::string winner = winner_of(group);
     const int64_t ties = group.value("ties", int64_t{0});
     if (ties > 0) has_ties = true;
     const double value = group["value"];
@@ -88,15 +87,20 @@ struct Picture {
                             ? group["next"].get<double>() / value - 1
                             : full_colour_lead;
     const double strength = 0.25 + 0.55 * std::min(1., std::max(0., lead) / full_colour_lead);
-    const auto colour = static_cast<std::size_t>(place_of(winners, winner)) % colours.size();
+    const std::string colour = colour_of(winner);
+    const std::string words = "text-anchor=\"middle\" fill=\"" +
+                              std::string(is_dark(colour, strength) ? "#ffffff" : "#000000");
     cells += box(x, y, cell_width - 2, cell_height - 2,
-                 "fill=\"" + std::string(colours[colour]) + "\" fill-opacity=\"" +
-                     rounded(strength, 3) + "\"") +
+                 "fill=\"" + colour + "\" fill-opacity=\"" + rounded(strength, 3) + "\"") +
              text_at(x + cell_width / 2 - 1, y + 19,
                      ties > 0 ? winner + " +" + std::to_string(ties) : winner,
-                     R"(text-anchor="middle" font-weight="bold")") +
-             text_at(x + cell_width / 2 - 1, y + 36, value_text(objective, value),
-                     R"(text-anchor="middle")");
+                     words + "\" font-weight=\"bold\"") +
+             text_at(x + cell_width / 2 - 1, y + 36, value_text(objective, value), words + "\"");
+  }
+
+  std::string colour_of(const std::string& winner) {
+    const auto at = static_cast<std::size_t>(place_of(winners, winner));
+    return look_at(places_of(winners)[at]).colour;
   }
 };
 
@@ -116,9 +120,11 @@ std::string winners_svg(const Json& best, const std::string& title) {
   check_can_be_drawn(groups.front()["axes"].size());
   const std::string objective = best["objective"];
   Picture picture;
+  for (const Json& group : groups)
+    if (group.contains("best")) place_of(picture.winners, winner_of(group));
   for (const Json& group : groups) picture.add(group, objective);
   if (picture.rows.empty()) picture.rows.emplace_back("");
-  const int width = left + cell_width * static_cast<int>(picture.columns.size()) + 20;
+  const int width = table_left + cell_width * static_cast<int>(picture.columns.size()) + 20;
   const int height = top + cell_height * static_cast<int>(picture.rows.size()) + 40;
   std::string svg = std::string(picture_beginning) +
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) +
@@ -128,18 +134,20 @@ std::string winners_svg(const Json& best, const std::string& title) {
                     text_at(12, 26, title, R"(font-size="17" font-weight="bold")");
   std::vector<std::string> names;
   for (const auto& [axis, value] : groups.front()["axes"].items()) names.push_back(axis);
-  svg += text_at(left, 54, names.back(), R"(fill="#555555")");
+  svg += text_at(table_left, 54, names.back(), R"(fill="#555555")");
   if (names.size() == 2) svg += text_at(12, top - 10, names.front(), R"(fill="#555555")");
   for (std::size_t c = 0; c < picture.columns.size(); ++c)
-    svg += text_at(left + static_cast<int>(c) * cell_width + cell_width / 2, top - 10,
+    svg += text_at(table_left + static_cast<int>(c) * cell_width + cell_width / 2, top - 10,
                    picture.columns[c], R"(text-anchor="middle")");
   for (std::size_t r = 0; r < picture.rows.size(); ++r)
-    svg += text_at(left - 12, top + static_cast<int>(r) * cell_height + 28, picture.rows[r],
+    svg += text_at(table_left - 12, top + static_cast<int>(r) * cell_height + 28, picture.rows[r],
                    R"(text-anchor="end")");
   svg += picture.cells;
   svg += text_at(12, height - 14,
                  objective + ": the least of each cell; full colour where the next is 5 % behind" +
-                     (picture.has_ties ? "; +n: n others are as good" : ""),
+                     (picture.has_ties ? "; +n: n others are as good" +
+                                             as_good_within(best.value("error_percent", 0.0) / 100)
+                                       : ""),
                  R"(fill="#555555")");
   return svg + "</svg>\n";
 }

@@ -1,6 +1,7 @@
 // Reading points line by line; appending with fsync.
 #include "app/sweep/point_file.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -29,10 +30,78 @@ void read_record(PointRecord& record, const std::string& where) {
   record.of = field("of").whole(1, std::numeric_limits<int64_t>::max());
   record.point = field("point").whole(0, record.of - 1);
   record.id = field("id").text();
+  Object axes(field("axes"));
+  if (record.json.contains("warnings"))
+    for (const Value& warning : field("warnings").items()) warning.text();
   record.failed = record.json.contains("error");
 }
 
 std::string problem() { return std::strerror(errno); }
+
+// Lines up to a zero byte. Where a machine crashed, the file system puts zeros for what was not
+// written yet.
+class Lines {
+ public:
+  enum class End { line, file, zeros };
+
+  explicit Lines(const std::string& file) : file_(file), stream_(file, std::ios::binary) {
+    if (!stream_) throw InputError(file_, "cannot be read: " + problem());
+  }
+
+  // The next line, and what ended it.
+  End next(std::string& line) {
+    line.clear();
+    while (at_ != stop_ || refill()) {
+      const auto room = static_cast<std::size_t>(stop_ - at_);
+      const auto* end = static_cast<const char*>(std::memchr(at_, '\n', room));
+      const char* const stop = end == nullptr ? stop_ : end;
+      const auto length = static_cast<std::size_t>(stop - at_);
+      const auto* zero = static_cast<const char*>(std::memchr(at_, '\0', length));
+      line.append(at_, zero == nullptr ? stop : zero);
+      at_ = zero == nullptr ? stop : zero;
+      if (zero != nullptr) return End::zeros;
+      if (line.size() > longest_line_B)
+        throw InputError(file_, "a line of more than 256 MiB is no point");
+      if (end == nullptr) continue;
+      ++at_;
+      return End::line;
+    }
+    return End::file;
+  }
+
+  bool are_zeros_to_the_end() {
+    while (at_ != stop_ || refill())
+      if (*at_++ != '\0') return false;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t longest_line_B = std::size_t{1} << 28;
+
+  bool refill() {
+    stream_.read(piece_.data(), static_cast<std::streamsize>(piece_.size()));
+    if (stream_.bad()) throw InputError(file_, "cannot be read: " + problem());
+    at_ = piece_.data();
+    stop_ = at_ + stream_.gcount();
+    return at_ != stop_;
+  }
+
+  std::string file_;
+  std::ifstream stream_;
+  std::array<char, 1 << 16> piece_{};
+  const char* at_ = nullptr;
+  const char* stop_ = nullptr;
+};
+
+// Zeros are torn off as the beginning of a line is, but only behind points.
+void check_zeros(Lines& lines, const PointRecord& last, const std::string& file) {
+  if (last.line == 0 && last.text.empty())
+    throw InputError(file, "holds zero bytes, and no points before them; remove it");
+  if (!lines.are_zeros_to_the_end())
+    throw InputError(file + ":" + std::to_string(last.line + 1),
+                     "has zero bytes, and something behind them; `head -n " +
+                         std::to_string(last.line) + "` keeps the points before them");
+}
 
 }  // namespace
 
@@ -42,19 +111,18 @@ PointsEnd read_points(const std::string& file, const std::function<void(PointRec
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     throw InputError(file, "expected a file of points, got a folder, device or pipe");
   errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError(file, "cannot be read: " + problem());
+  Lines lines(file);
   PointRecord record;
-  while (std::getline(stream, record.text)) {
-    if (stream.eof()) return {record.offset, record.text};  // no end of line: torn
+  while (true) {
+    const Lines::End end = lines.next(record.text);
+    if (end == Lines::End::zeros) check_zeros(lines, record, file);
+    if (end != Lines::End::line) return {record.offset, record.text};
     ++record.line;
     read_record(record, file + ":" + std::to_string(record.line));
     const auto length = static_cast<int64_t>(record.text.size()) + 1;
     use(record);
     record.offset += length;
   }
-  if (stream.bad()) throw InputError(file, "cannot be read: " + problem());
-  return {record.offset, ""};
 }
 
 int64_t check_is_of(const std::string& sweep, const std::string& file) {

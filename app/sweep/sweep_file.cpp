@@ -7,8 +7,11 @@
 
 #include "app/beside.h"
 #include "app/collective/ranges.h"
+#include "app/import/profile_trace.h"
+#include "app/shipped_inputs.h"
 #include "app/step/override.h"
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 
 namespace sgdsim {
 namespace {
@@ -25,7 +28,8 @@ Json values_of(const std::string& text, const std::string& where) {
   }
   auto value_of = [&](const std::string& one) { return value_in(one, where); };
   const std::size_t dots = text.find("..");
-  if (dots != std::string::npos && text.find(',') == std::string::npos) {
+  const bool begins_with_amount = amount_of(value_of(text.substr(0, dots))).has_value();
+  if (dots != std::string::npos && begins_with_amount && text.find(',') == std::string::npos) {
     const std::size_t colon = text.find(':', dots);
     Json range = {{"from", value_of(text.substr(0, dots))},
                   {"to", value_of(text.substr(dots + 2, colon - dots - 2))}};
@@ -66,6 +70,11 @@ void group_axes(Sweep& sweep, const std::optional<Value>& zips) {
   }
   for (std::size_t a = 0; a < sweep.axes.size(); ++a)
     if (!taken.contains(a)) zipped.push_back({a});
+  for (const std::vector<std::size_t>& group : zipped) {
+    std::vector<const Axis*> together;
+    for (const std::size_t axis : group) together.push_back(&sweep.axes[axis]);
+    Axis::check_distinct(together);
+  }
   std::sort(zipped.begin(), zipped.end(), [](const auto& a, const auto& b) {
     return *std::min_element(a.begin(), a.end()) < *std::min_element(b.begin(), b.end());
   });
@@ -80,6 +89,11 @@ void load_files(Sweep& sweep) {
       const Json value = axis.value(i);
       if (!value.is_string()) continue;
       const std::filesystem::path path = value.get<std::string>();
+      const auto shipped = axis.field() == "trace" ? shipped_trace(path) : shipped_cluster(path);
+      if (shipped) {
+        sweep.files[path] = {shipped->root().json(), path};
+        continue;
+      }
       const bool from_here = axis.where().starts_with("--axis");
       const std::string found = beside(from_here ? "" : sweep.file, path.string());
       sweep.inputs.push_back(found);
@@ -147,11 +161,40 @@ std::string id_of_sweep(const Sweep& sweep, const Json& axes, const Json& zip, c
   return id_of(all).substr(7, 16);
 }
 
-ResolvedExperiment resolve_base(const Value& base, const std::vector<std::string>& settings) {
+ResolvedExperiment resolve_base(const Value& base) {
   if (!base.json().is_string() && !base.json().is_object())
     base.fail("expected the path of an experiment, or an experiment, got " + base.json().dump());
-  if (!base.json().is_string()) return resolve_experiment(base, settings);
-  return resolve_experiment(beside(base.file(), base.text()), settings);
+  if (!base.json().is_string()) return resolve_experiment(base, {});
+  return resolve_experiment(beside(base.file(), base.text()), {});
+}
+
+// Another cluster than the base's, or one for a base that has none.
+void put_cluster(ResolvedExperiment& base, const std::string& cluster) {
+  if (cluster.empty()) return;
+  base.json["cluster"] = cluster_document(cluster).root().json();
+  base.cluster_file = cluster;
+  if (!shipped_cluster(cluster)) base.inputs.push_back(cluster);
+}
+
+// The axis whose values are the labels of methods.
+void add_methods(Sweep& sweep, std::vector<Method> methods, const std::string& where) {
+  for (const Axis& axis : sweep.axes)
+    if (axis.field() == method_axis) throw InputError(where, "this axis occurs twice");
+  Json labels = Json::array();
+  for (const Method& method : methods) labels.push_back(method.label);
+  const Value values(labels, where, "");
+  sweep.axes.emplace_back(method_axis, values);
+  sweep.methods = std::move(methods);
+}
+
+// Two that set the same field could not both have their way.
+void check_apart(const Sweep& sweep) {
+  for (const Method& method : sweep.methods)
+    for (const auto& [field, value] : method.fields)
+      for (const Axis& axis : sweep.axes)
+        if (axis.field() == field)
+          throw InputError(axis.where(), "the method \"" + method.label + "\" sets " + field +
+                                             ", too; make it a method of its own");
 }
 
 }  // namespace
@@ -164,10 +207,22 @@ void add_axes(std::vector<Axis>& axes, const std::vector<std::string>& texts) {
       throw InputError(where, "expected FIELD=VALUES, as in cluster.nodes=2..256");
     const Json values = values_of(text.substr(equals + 1), where);
     const std::string field = text.substr(0, equals);
+    if (field == method_axis)
+      throw InputError(where,
+                       "methods have labels: --method \"LABEL: field=value\", once for each");
     for (const Axis& axis : axes)
       if (axis.field() == field) throw InputError(where, "this axis occurs twice");
     axes.emplace_back(field, Value(values, "--axis " + field, ""));
   }
+}
+
+std::vector<std::string> fields_of(const Sweep& sweep, const std::string& axis) {
+  if (sweep.methods.empty() || axis != method_axis) return {axis};
+  std::vector<std::string> fields;
+  for (const Method& method : sweep.methods)
+    for (const auto& [field, value] : method.fields)
+      if (std::find(fields.begin(), fields.end(), field) == fields.end()) fields.push_back(field);
+  return fields;
 }
 
 Choice Sweep::choice_at(int64_t place) const {
@@ -188,20 +243,60 @@ bool Sweep::keeps(const Choice& choice) const {
   return kept[static_cast<std::size_t>(place)];
 }
 
+namespace {
+
+// A sweep has a base or axes; whatever else is read as `sgdsim run` reads it.
+bool is_sweep(const Json& json) {
+  return json.is_object() && (json.contains("base") || json.contains("axes") ||
+                              text_member(json, "schema") == sweep_schema);
+}
+
+// That of the words, or the first of those that are an axis: a trace needs one to be read.
+std::string cluster_of(const SweepWords& words) {
+  if (!words.cluster.empty()) return words.cluster;
+  constexpr std::string_view axis = "cluster=";
+  for (const std::string& text : words.axes) {
+    if (!text.starts_with(axis)) continue;
+    const Json values = values_of(text.substr(axis.size()), "--axis cluster");
+    if (values.is_array() && !values.empty() && values.front().is_string())
+      return values.front().get<std::string>();
+  }
+  return "";
+}
+
+// Nothing for the name of a trace that ships, and for a profile, which may be long.
+std::optional<Document> sweep_document(const std::string& file) {
+  if (shipped_trace(file)) return std::nullopt;
+  if (const std::string why = unknown_trace(file); !why.empty()) throw InputError("", why);
+  if (file != "-" && is_profile(file)) return std::nullopt;
+  Document document = Document::read(file);
+  if (!is_sweep(document.root().json()) && file != "-") return std::nullopt;
+  return document;
+}
+
+}  // namespace
+
 Sweep read_sweep(const std::string& file, const std::vector<std::string>& settings,
                  const std::vector<std::string>& axes) {
-  const Document document = Document::read(file);
+  return read_sweep(file, SweepWords{settings, axes, {}, {}});
+}
+
+Sweep read_sweep(const std::string& file, const SweepWords& words) {
+  const std::optional<Document> document = sweep_document(file);
   Sweep sweep;
   sweep.file = file;
   const Json none = Json::object();
   Json spec_axes = none, zip, where;
   std::optional<Value> zips, conditions;
-  const Value root = document.root();
-  const bool is_experiment = root.json().is_object() && !root.json().contains("base") &&
-                             root.json().contains("trace") && root.json().contains("cluster");
-  if (is_experiment) {
-    sweep.base = resolve_experiment(root, settings);
+  const bool is_experiment = !document || !is_sweep(document->root().json());
+  if (!document) {
+    sweep.base = resolve_experiment(file, words.settings, cluster_of(words));
+  } else if (is_experiment) {
+    sweep.base = resolve_experiment(document->root(), {});
+    put_cluster(sweep.base, words.cluster);
+    sweep.base = with_settings(std::move(sweep.base), words.settings);
   } else {
+    const Value root = document->root();
     Object fields(root);
     if (const auto schema = fields.find("schema"); schema && schema->text() != sweep_schema)
       schema->fail("expected \"" + std::string(sweep_schema) + "\", got \"" + schema->text() +
@@ -210,28 +305,41 @@ Sweep read_sweep(const std::string& file, const std::vector<std::string>& settin
     for (const char* text : {"description", "source"})
       if (const auto field = fields.find(text)) field->text();
     const Value base = fields.at("base");
-    std::vector<std::string> all_settings;
+    std::vector<std::string> settings;
     if (const auto set = fields.find("set"))
       for (const auto& [field, value] : set->entries())
-        all_settings.push_back(field + "=" + value.json().dump());
-    all_settings.insert(all_settings.end(), settings.begin(), settings.end());
+        settings.push_back(field + "=" + value.json().dump());
     const auto given = fields.find("axes");
     zips = fields.find("zip");
     conditions = fields.find("where");
     fields.done();
-    sweep.base = resolve_base(base, all_settings);
+    sweep.base = with_settings_of(file, resolve_base(base), settings);
+    put_cluster(sweep.base, words.cluster);
+    sweep.base = with_settings(std::move(sweep.base), words.settings);
     if (given) {
       spec_axes = given->json();
-      for (const auto& [field, values] : given->entries()) sweep.axes.emplace_back(field, values);
+      for (const auto& [field, values] : given->entries()) {
+        if (field == method_axis)
+          add_methods(sweep, methods_in(values), values.where());
+        else
+          sweep.axes.emplace_back(field, values);
+      }
     }
   }
   if (sweep.name.empty()) sweep.name = std::filesystem::path(file).stem().string();
-  add_axes(sweep.axes, axes);
-  for (const std::string& text : axes)
+  add_axes(sweep.axes, words.axes);
+  for (const std::string& text : words.axes)
     spec_axes[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+  if (!words.methods.empty()) {
+    check_distinct(words.methods, "--method");
+    spec_axes[method_axis] = to_json(words.methods);
+    add_methods(sweep, words.methods, "--method");
+  }
+  check_apart(sweep);
   if (sweep.axes.empty())
-    throw InputError(file, is_experiment ? "an experiment has no axes; give some with --axis"
-                                         : "expected at least one axis in \"axes\"");
+    throw InputError(file, is_experiment
+                               ? "an experiment has no axes; give some with --axis or --method"
+                               : "expected at least one axis in \"axes\"");
   group_axes(sweep, zips);
   if (conditions) {
     where = conditions->json();

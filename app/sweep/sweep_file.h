@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/step/experiment.h"
+#include "app/step/method.h"
 #include "app/sweep/axis.h"
 #include "app/sweep/where.h"
 
@@ -22,6 +23,8 @@ struct Shard {
   int64_t index = 0;
   int64_t count = 1;
 };
+
+inline constexpr char method_axis[] = "method";
 
 struct Sweep {
   // A trace or a cluster that an axis names by its file.
@@ -35,6 +38,7 @@ struct Sweep {
   std::vector<std::string> inputs;  // all files that were read
   ResolvedExperiment base;
   std::vector<Axis> axes;
+  std::vector<Method> methods;                   // of the axis "method", in its order
   std::vector<std::vector<std::size_t>> groups;  // axes that move together, slowest first
   Where where;
   std::map<std::string, Content> files;
@@ -42,6 +46,7 @@ struct Sweep {
   int64_t points = 0;   // of these, what `where` keeps
   std::string id;       // 16 hexadecimal digits over all that decides the points
 
+  bool is_method(const Axis& axis) const { return !methods.empty() && axis.field() == method_axis; }
   int64_t size_of(std::size_t group) const { return axes[groups[group].front()].size(); }
   // The place in the product as a value of each axis.
   Choice choice_at(int64_t place) const;
@@ -54,9 +59,21 @@ struct Sweep {
   std::vector<std::vector<int32_t>> leading;
 };
 
-// `axes` are those of the command line, as FIELD=VALUES; `file` may then be an experiment instead.
+// What a command line says besides the file.
+struct SweepWords {
+  std::vector<std::string> settings;
+  std::vector<std::string> axes;  // FIELD=VALUES
+  std::vector<Method> methods;    // one more axis, the fastest
+  std::string cluster;            // in place of that of the base; a file or a name
+};
+
+// With axes or methods among the words, `file` may be an experiment, or a trace with a cluster.
+Sweep read_sweep(const std::string& file, const SweepWords& words);
 Sweep read_sweep(const std::string& file, const std::vector<std::string>& settings,
                  const std::vector<std::string>& axes);
+
+// The fields of the experiment that an axis changes: one, or those that its methods set.
+std::vector<std::string> fields_of(const Sweep& sweep, const std::string& axis);
 
 // Adds axes of the command line, each FIELD=VALUES, to those that there are.
 void add_axes(std::vector<Axis>& axes, const std::vector<std::string>& texts);

@@ -16,36 +16,70 @@ constexpr std::size_t most_states = 32;  // traces that are kept ready
 constexpr int64_t values_checked = 200;  // of one axis
 constexpr int64_t points_checked = 500;  // before an axis is refused
 
+// Whether an axis changes how much network cards can carry.
+bool changes_cards(const Sweep& sweep) {
+  return std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const Axis& axis) {
+    const std::string& field = axis.field();
+    return field == "cluster.nic" || field == "cluster.nic.bandwidth" ||
+           field == "cluster.nic.per_byte" || field == "cluster.nic.efficiency";
+  });
+}
+
+}  // namespace
+
+namespace {
+
+// The parts of an experiment that an axis changes: the first step of its path, or of those that its
+// methods set.
+std::set<std::string> parts_of(const Sweep& sweep, const Axis& axis) {
+  std::set<std::string> parts;
+  for (const std::string& field : fields_of(sweep, axis.field()))
+    parts.insert(field.substr(0, field.find('.')));
+  return parts;
+}
+
+// Those that set more come first. A method may set all of a field or parts of it.
+int order_of(const Sweep& sweep, const Axis& axis) {
+  return 2 * static_cast<int>(axis.steps().size()) + (sweep.is_method(axis) ? 1 : 0);
+}
+
 }  // namespace
 
 PointReader::PointReader(const Sweep& sweep) : sweep_(&sweep) {
-  for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
-    const std::string& field = sweep.axes[a].steps().front();
-    const auto found = std::find_if(parts_.begin(), parts_.end(),
-                                    [&](const Part& part) { return part.field == field; });
-    if (found == parts_.end())
-      parts_.push_back({field, {a}});
-    else
-      found->axes.push_back(a);
-  }
+  for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+    for (const std::string& field : parts_of(sweep, sweep.axes[a])) {
+      const auto found = std::find_if(parts_.begin(), parts_.end(),
+                                      [&](const Part& part) { return part.field == field; });
+      if (found == parts_.end())
+        parts_.push_back({field, {a}});
+      else
+        found->axes.push_back(a);
+    }
   for (Part& part : parts_)
     std::stable_sort(part.axes.begin(), part.axes.end(), [&](std::size_t a, std::size_t b) {
-      return sweep.axes[a].steps().size() < sweep.axes[b].steps().size();
+      return order_of(sweep, sweep.axes[a]) < order_of(sweep, sweep.axes[b]);
     });
   if (sweep.base.json.is_object())
     for (const auto& [field, value] : sweep.base.json.items())
       base_canonical_[field] = canonical(value);
 }
 
+// What the method of this label says of one part.
+void PointReader::set_method(State& state, const std::string& label, const std::string& part) {
+  for (const Method& method : sweep_->methods) {
+    if (method.label != label) continue;
+    for (const auto& [field, value] : method.fields)
+      if (field.substr(0, field.find('.')) == part)
+        set_field(state.resolved.json, steps_of(field, "method"), value,
+                  "the method \"" + label + "\": " + field);
+  }
+}
+
 void PointReader::set(State& state, const Axis& axis, const Json& value) {
   const std::string& field = axis.field();
   const bool is_file = value.is_string() && (field == "trace" || field == "cluster");
   if (!is_file) {
-    // The fields of a strategy that is given by its name alone.
-    Json& json = state.resolved.json;
-    if (field.starts_with("strategy.") && json.contains("strategy") && json["strategy"].is_string())
-      json["strategy"] = {{"name", json["strategy"]}};
-    return set_field(json, axis.steps(), value, state.resolved.file + ": " + field);
+    return set_field(state.resolved.json, axis.steps(), value, state.resolved.file + ": " + field);
   }
   const Sweep::Content& content = sweep_->files.at(value.get<std::string>());
   state.resolved.json[field] = content.json;
@@ -67,9 +101,18 @@ void PointReader::put_in_place(State& state, const Part& part, const Choice& cho
     json.erase(part.field);
   if (part.field == "trace") state.resolved.trace_file = sweep_->base.trace_file;
   if (part.field == "cluster") state.resolved.cluster_file = sweep_->base.cluster_file;
-  for (const std::size_t axis : part.axes)
-    set(state, sweep_->axes[axis], sweep_->axes[axis].value(choice[axis]));
-  state.canonical[part.field] = canonical(json[part.field]);
+  for (const std::size_t a : part.axes) {
+    const Axis& axis = sweep_->axes[a];
+    const Json value = axis.value(choice[a]);
+    if (sweep_->is_method(axis))
+      set_method(state, value.get<std::string>(), part.field);
+    else
+      set(state, axis, value);
+  }
+  if (json.contains(part.field))
+    state.canonical[part.field] = canonical(json[part.field]);
+  else
+    state.canonical.erase(part.field);
   state.choices[part.field] = std::move(chosen);
   Unchanged& unchanged = state.unchanged;
   unchanged.trace = unchanged.trace && part.field != "trace";
@@ -133,6 +176,9 @@ Json simulate_point(const Sweep& sweep, const Point& point, PointReader& reader)
     line["axes"] = std::move(axes);
     line.update(summary_json(experiment, result));
     std::vector<std::string> warnings = warnings_of(experiment, result);
+    if (const std::string& note = experiment.cluster.cards_note;
+        !note.empty() && changes_cards(sweep))
+      warnings.push_back(note);
     if (!warnings.empty()) line["warnings"] = std::move(warnings);
     return line;
   } catch (const InputError& error) {

@@ -42,6 +42,7 @@ class PointReader {
   State& state_of(const Choice& choice);
   void put_in_place(State& state, const Part& part, const Choice& choice);
   void set(State& state, const Axis& axis, const Json& value);
+  void set_method(State& state, const std::string& label, const std::string& part);
 
   const Sweep* sweep_;
   std::vector<Part> parts_;

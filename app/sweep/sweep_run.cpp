@@ -9,7 +9,9 @@
 #include "app/sweep/point_file.h"
 #include "app/sweep/progress.h"
 #include "app/sweep/sweep_point.h"
+#include "models/strategy/strategy.h"
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/parallel.h"
 
 namespace sgdsim {
@@ -146,6 +148,7 @@ class Run {
     worked.text = options_.columns.empty() ? text_of(line) + "\n" : csv_row(line, options_.columns);
     if (!each_) return worked;
     worked.point.objective = number_in(line, options_.objective);
+    worked.point.is_bound = is_bound(text_member(line, "strategy"));
     worked.point.axes = std::move(line["axes"]);
     return worked;
   }
@@ -200,7 +203,7 @@ class Run {
     if (!record.failed) outcome_.warnings.add(warnings, name_of(record.json));
     if (each_)
       each_({std::move(record.json["axes"]), number_in(record.json, options_.objective),
-             std::move(warnings)});
+             std::move(warnings), is_bound(text_member(record.json, "strategy"))});
   }
 
   std::optional<Point> next() {

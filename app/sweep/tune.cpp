@@ -3,22 +3,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "app/interrupt.h"
+#include "app/sweep/best.h"
 #include "app/sweep/columns.h"
 #include "app/sweep/sweep_point.h"
 #include "app/sweep/sweep_run.h"
+#include "models/strategy/strategy.h"
 
 namespace sgdsim {
 namespace {
 
-constexpr double none = std::numeric_limits<double>::infinity();
+bool chooses_strategy(const Sweep& sweep) {
+  return std::any_of(sweep.axes.begin(), sweep.axes.end(), [&](const Axis& axis) {
+    return sgdsim::chooses_strategy(sweep, axis.field());
+  });
+}
 
 Tuned try_all(const Sweep& sweep, const std::string& objective, int threads) {
   Tuned tuned;
-  tuned.value = none;
+  tuned.value = no_value;
   SweepOptions options;
   options.out.clear();
   options.threads = threads;
@@ -26,8 +31,15 @@ Tuned try_all(const Sweep& sweep, const std::string& objective, int threads) {
   options.objective = objective;
   std::ostream nowhere(nullptr);
   const SweepOutcome outcome = run_sweep(sweep, options, nowhere, nowhere, [&](DonePoint&& point) {
-    if (std::isnan(point.objective)) ++tuned.failed;
-    if (!(point.objective < tuned.value)) return;
+    if (std::isnan(point.objective)) {
+      ++tuned.failed;
+      return;
+    }
+    if (point.is_bound && chooses_strategy(sweep)) {
+      tuned.bound = std::min(tuned.bound.value_or(no_value), point.objective);
+      return;
+    }
+    if (point.objective >= tuned.value) return;
     tuned.value = point.objective;
     tuned.best = std::move(point.axes);
     tuned.warnings = std::move(point.warnings);
@@ -45,7 +57,7 @@ class Search {
 
   Tuned run() {
     start();
-    bool better = value_ < none;
+    bool better = value_ < no_value;
     while (better) {
       const double before = value_;
       for (std::size_t group = 0; group < sweep_.groups.size(); ++group) along(group);
@@ -56,8 +68,9 @@ class Search {
     tuned.evaluated = static_cast<int64_t>(known_.size());
     tuned.failed = failed_;
     tuned.interrupted = interrupt_.asked();
-    if (value_ < none) tuned.best = axes_json(sweep_, best_);
+    if (value_ < no_value) tuned.best = axes_json(sweep_, best_);
     tuned.warnings = warnings_;
+    tuned.bound = bound_;
     return tuned;
   }
 
@@ -67,23 +80,26 @@ class Search {
   void start() {
     constexpr int64_t few = 16;
     for (const Point& point : spread_points(sweep_, std::min(most_, few))) try_at(point.choice);
-    if (value_ < none) return;
+    if (value_ < no_value) return;
     for (const Point& point : spread_points(sweep_, most_)) {
       try_at(point.choice);
-      if (value_ < none) return;
+      if (value_ < no_value) return;
     }
   }
 
   double try_at(const Choice& choice) {
-    if (!sweep_.keeps(choice)) return none;
+    if (!sweep_.keeps(choice)) return no_value;
     if (const auto there = known_.find(choice); there != known_.end()) return there->second;
-    if (static_cast<int64_t>(known_.size()) >= most_) return none;
-    if (!known_.empty() && interrupt_.asked()) return none;
+    if (static_cast<int64_t>(known_.size()) >= most_) return no_value;
+    if (!known_.empty() && interrupt_.asked()) return no_value;
     const Json line = simulate_point(sweep_, {0, choice}, reader_);
     double value = number_in(line, objective_);
     if (std::isnan(value)) {
-      value = none;
+      value = no_value;
       ++failed_;
+    } else if (is_bound(line.value("strategy", "")) && chooses_strategy(sweep_)) {
+      bound_ = std::min(bound_.value_or(no_value), value);
+      value = no_value;
     }
     known_[choice] = value;
     if (value < value_) {
@@ -110,7 +126,7 @@ class Search {
     }
     // Evenly spread values; then between the neighbours of the best of them.
     int64_t best = 0;
-    double least = none;
+    double least = no_value;
     auto at = [&](int64_t i) {
       return std::llround(static_cast<double>(size - 1) * static_cast<double>(i) / (spread - 1));
     };
@@ -147,7 +163,8 @@ class Search {
   Choice best_;
   std::vector<std::string> warnings_;  // of the best
   Choice line_;                        // the point through which the search goes along an axis
-  double value_ = none;
+  double value_ = no_value;
+  std::optional<double> bound_;
   int64_t failed_ = 0;
 };
 

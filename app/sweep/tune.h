@@ -6,6 +6,7 @@
 // objective has one valley; steps (a bucket that just fits) make small ones.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "app/sweep/sweep_file.h"
@@ -20,6 +21,7 @@ struct Tuned {
   bool exhaustive = false;
   bool interrupted = false;           // by a signal; what was evaluated until then counts
   std::vector<std::string> warnings;  // of the best point
+  std::optional<double> bound;        // of strategies that no program plays
 };
 
 // Minimizes a column of the lines. Never evaluates more than `most` points.

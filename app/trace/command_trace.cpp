@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/shipped_inputs.h"
 #include "app/trace/trace_diff.h"
 #include "app/trace/trace_show.h"
 #include "app/usage.h"
@@ -32,14 +33,15 @@ struct EditArguments {
 
 void add_edit(CLI::App& command, const std::shared_ptr<EditArguments>& arguments, Streams streams,
               std::function<Trace(Trace, const EditArguments&)> edit) {
-  command.add_option("FILE", arguments->file, "a trace file; - is standard input")->required();
+  command.add_option("FILE", arguments->file, "a trace, by file or name; - is standard input")
+      ->required();
   command.add_option("-o,--out", arguments->out, "trace file to write (default: standard output)");
   add_force_option(command, arguments->force);
   command.add_option("--name", arguments->name, "name of the new trace (default: as before)");
   command.callback([arguments, streams, edit = std::move(edit)] {
     OutputGuard({arguments->file}, arguments->force)
         .claim("--out", arguments->out, {.schema = trace_schema, .beginning = {}});
-    Trace trace = edit(read_trace_file(arguments->file), *arguments);
+    Trace trace = edit(read_trace(trace_document(arguments->file).root()), *arguments);
     if (!arguments->name.empty()) trace.name = arguments->name;
     if (!arguments->device.empty()) trace.device = arguments->device;
     write_text(to_text(trace), arguments->out, streams.out);
@@ -96,7 +98,7 @@ void add_diff(CLI::App& parent, Streams streams, int& exit_code) {
     std::string format = "table";
   };
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("FIRST", arguments->first, "a trace file")->required();
+  command->add_option("FIRST", arguments->first, "a trace, by file or name")->required();
   command->add_option("SECOND", arguments->second, "another one")->required();
   command
       ->add_option("--within", arguments->within,
@@ -109,8 +111,8 @@ void add_diff(CLI::App& parent, Streams streams, int& exit_code) {
       "Example:\n  sgdsim trace diff traces/data/resnet50_v100.json "
       "traces/data/resnet50_a100_ddp.json");
   command->callback([arguments, streams, &exit_code] {
-    const Trace first = read_trace_file(arguments->first);
-    const Trace second = read_trace_file(arguments->second);
+    const Trace first = read_trace(trace_document(arguments->first).root());
+    const Trace second = read_trace(trace_document(arguments->second).root());
     const TraceDifference difference = difference_of(first, second);
     if (arguments->format == "json")
       streams.out << to_json(difference, first, second).dump(1) << '\n';
@@ -126,10 +128,10 @@ void add_check(CLI::App& parent, Streams streams) {
   CLI::App* command =
       parent.add_subcommand("check", "Read a trace, and say what a reader would doubt.");
   auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "a trace file; - is standard input")->required();
+  command->add_option("FILE", *file, "a trace, by file or name; - is standard input")->required();
   command->footer("Example:\n  sgdsim trace check traces/data/googlenet_k80.json");
   command->callback([file, streams] {
-    const Trace trace = read_trace_file(*file);
+    const Trace trace = read_trace(trace_document(*file).root());
     const std::vector<std::string> doubts = doubts_about(trace);
     for (const std::string& doubt : doubts) streams.out << "doubt: " << doubt << '\n';
     for (const std::string& note : trace.notes) streams.out << "note: " << note << '\n';

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "app/shipped_inputs.h"
 #include "app/table.h"
 #include "app/usage.h"
 #include "sim/core/json.h"
@@ -105,12 +106,12 @@ void add_trace_show(CLI::App& parent, Streams streams) {
       "show", "Print layers, sizes and times of a trace, their totals and their source.");
   auto file = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");
-  show->add_option("FILE", *file, "a trace file; - is standard input")->required();
+  show->add_option("FILE", *file, "a trace, by file or name; - is standard input")->required();
   show->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   show->footer("Example:\n  sgdsim trace show traces/data/googlenet_k80.json --format json");
   show->callback([file, format, streams] {
-    const Trace trace = read_trace_file(*file);
+    const Trace trace = read_trace(trace_document(*file).root());
     if (*format == "json")
       streams.out << to_answer(trace).dump(2) << '\n';
     else

@@ -7,6 +7,7 @@
 #include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/limits.h"
+#include "app/shipped_inputs.h"
 #include "app/step/override.h"
 #include "app/table.h"
 #include "app/traffic/completion.h"
@@ -47,12 +48,14 @@ std::vector<double> sizes_of(const std::vector<PlainFlow>& flows) {
 void explain(std::ostream& log, const TrafficFile& traffic, const FlowsPlayed& played) {
   constexpr std::size_t most_lines = 10;
   const std::size_t count = played.stranded.size();
-  log << "sgdsim: the network is stuck: " << count << (count == 1 ? " flow has" : " flows have")
-      << " no way\n";
+  log << "sgdsim: the network is stuck: "
+      << (played.circle.empty() ? "" : printable(played.circle) + "; ")
+      << summary_of(played.why_stranded, "flow") << '\n';
   for (std::size_t i = 0; i < std::min(most_lines, count); ++i) {
     const PlainFlow& flow = traffic.flows[played.stranded[i]];
     log << "  flow " << played.stranded[i] << ": " << flow.size.count() << " B from worker "
-        << flow.from << " to worker " << flow.to << ": still waiting\n";
+        << flow.from << " to worker " << flow.to << ": " << reason_of(played.why_stranded[i])
+        << '\n';
   }
   if (count > most_lines) log << "  and " << count - most_lines << " more\n";
 }
@@ -86,7 +89,7 @@ void play(const TrafficArguments& arguments, Streams streams, int& exit_code) {
     seed = static_cast<uint64_t>(parse_whole(arguments.seed, 0, int64_t{1} << 62, "--seed"));
     routes.seed = *seed;
   }
-  Json json = Document::read(arguments.cluster).root().json();
+  Json json = cluster_document(arguments.cluster).root().json();
   apply_settings(json, arguments.settings);
   const Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
   const std::unique_ptr<Resources> wires = cluster.wires(routes);

@@ -43,7 +43,8 @@ Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
   completion.until = played.until;
   completion.time_us = spread_of(std::move(times_us));
   completion.slowdown = spread_of(std::move(slowdowns));
-  completion.wires = use_of(wires, played.carried_B, played.until - Time(), links);
+  completion.wires = use_of(wires, played.carried_B, played.until - Time(), links,
+                            raised_by(traffic.changes, played.until));
   if (played.packets) add_packets(completion, traffic, played, wires, links);
   return completion;
 }
@@ -113,7 +114,7 @@ void print_packets(std::ostream& out, const Completion& completion) {
 void print(std::ostream& out, const Completion& completion) {
   out << "makespan  " << short_duration(completion.makespan.us(), 6) << '\n';
   if (completion.until > completion.makespan)
-    out << "played until " << short_duration(completion.until.us(), 6)
+    out << "simulated until " << short_duration(completion.until.us(), 6)
         << ", the time by which use and means count\n";
   out << '\n';
   Table table({"", "mean", "p50", "p99", "p99.9", "max"});

@@ -152,7 +152,8 @@ RowQuestion read_nccl_question(Object& fields, const OptionTexts& common) {
   const Value operation = fields.at("operation");
   question.collective.operation = operation_named(operation.text(), operation.where());
   question.collective.messages = {fields.at("size").bytes()};
-  Json json = {{"algorithm", "nccl"}, {"options", Json::object()}};
+  // One exchange alone: what a step pays for each message is no part of it.
+  Json json = {{"algorithm", "nccl"}, {"launch", "0 us"}, {"options", Json::object()}};
   for (const OptionTexts& options : {common, read_options(fields)})
     for (const auto& [key, value] : options.entries) json["options"][key] = value.text();
   question.nccl = read_collective(Value(json, operation.where(), ""));
@@ -225,8 +226,8 @@ std::shared_ptr<const Experiment> read_set_experiment(const Value& experiment,
                                                       const std::vector<std::string>& settings,
                                                       const Value& row) {
   try {
-    return std::make_shared<const Experiment>(
-        read_experiment(resolve_experiment(experiment, settings)));
+    return std::make_shared<const Experiment>(read_experiment(
+        with_settings_of(row.file(), resolve_experiment(experiment, {}), settings)));
   } catch (const InputError& error) {
     throw InputError(row.where(), error.what());
   }

@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "sim/net/cluster.h"
 #include "sim/play/sharing.h"
 
 namespace sgdsim {
@@ -34,6 +35,8 @@ void check(const Algorithm& algorithm, const CollectiveJob& job) {
                              std::to_string(job.size() - 1));
   if (job.block && job.block->count() == 0)
     throw InputError("", "a block of 0 bytes never ends; expected at least 1 B");
+  if (job.options.shares_ports && job.network != nullptr && job.network->crowding().any())
+    throw InputError("", crowding_is_for("ports=shared"));
   if (algorithm.check != nullptr) algorithm.check(job);
 }
 
@@ -150,7 +153,7 @@ TeamCost worst_in_team(const Network& network, const Team& team) {
 TeamCost worst_of_job(const Algorithm& algorithm, const CollectiveJob& job) {
   const Network& network = *job.network;
   TeamCost cost = worst_in_team(network, job.team);
-  if (network.shared_ways().empty()) return cost;
+  if (!network.has_loads()) return cost;
   CollectiveJob one = job;
   one.following.clear();
   one.cost = cost;

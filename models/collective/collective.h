@@ -94,6 +94,7 @@ struct CollectiveJob {
   int workers_per_node = 1;
   std::vector<int> grid;
   bool is_part = false;              // of another collective, which has started it
+  bool on_wires = false;             // messages share the wires of their routes
   const Network* network = nullptr;  // to find the worst pair of a sub-team; may be null
 
   int size() const { return team.size; }

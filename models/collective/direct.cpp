@@ -3,16 +3,25 @@
 // All-to-all is this by nature. Reduce-scatter sends every member its chunk; all-gather sends the
 // own chunk to everybody; all-reduce is both, a parameter server sharded over all members. The
 // rotation keeps ports apart: in a round each member receives from one other only. Or (`at_once`)
-// everybody sends to all others at the same time, and the messages share the ports.
+// everybody sends to all others at the same time, and the messages share the ports. An all-to-all
+// on shared wires does so unless told otherwise, as NCCL does, which posts all its sends and
+// receives as one group: in rounds, workers whose messages meet on a wire fall behind, and their
+// rounds mix with those of others, so that even a fabric that blocks nothing takes up to twice as
+// long as its ports.
 #include "models/collective/registry.h"
 
 namespace sgdsim::collective::direct {
 namespace {
 
+bool is_at_once(const CollectiveJob& job) {
+  const std::optional<bool> given = job.options.own.given(sends_at_once);
+  return given.value_or(job.on_wires && job.operation == Operation::alltoall);
+}
+
 Phase shifts(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::shift, Load::chunk, job.size() - 1);
   phase.distance_step = 1;
-  phase.at_once = job.options.of(sends_at_once);
+  phase.at_once = is_at_once(job);
   return phase;
 }
 
@@ -43,9 +52,9 @@ Program schedule(const CollectiveJob& job) {
 // only.
 std::optional<Duration> closed_form(const CollectiveJob& job) {
   const int size = job.size();
-  if ((job.wire() || job.options.of(sends_at_once)) && !job.share.even(size)) return std::nullopt;
+  if ((job.wire() || is_at_once(job)) && !job.share.even(size)) return std::nullopt;
   const double chunk_B = job.first_chunks(1, size);
-  const bool start_up_once = job.options.of(sends_at_once) && job.wire();
+  const bool start_up_once = is_at_once(job) && job.wire();
   const Duration spread = start_up_once ? job.latency(chunk_B) + job.transfer(chunk_B) * (size - 1)
                                         : job.message(chunk_B) * (size - 1);
   const Duration folded = spread + job.fold(chunk_B) * (size - 1);

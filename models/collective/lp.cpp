@@ -1,9 +1,9 @@
 // LP: the linear pipeline of Wang et al. (arXiv 1611.04255).
 //
 // The message is cut into m blocks; members form a chain, and each passes block j on while it
-// receives block j + 1. The chain ends at the root: the last GPU, as in the paper's figure, unless
-// told otherwise. All-reduce is a reduction to the root whose finished blocks are broadcast back
-// along the same chain, overlapped with the reduction or after it.
+// receives block j + 1. The chain ends at the root: the last GPU, as in the one drawing of the
+// paper that was read, unless told otherwise. All-reduce is a reduction to the root whose finished
+// blocks are broadcast back along the same chain, overlapped with the reduction or after it.
 //
 // Long messages cost n beta for any P. Short ones cost (P - 1) alpha, and blocks below alpha/beta
 // waste their time on start-ups: with alpha = 10 us and beta = 0.1 ns/B that is 100 KB.
@@ -29,44 +29,71 @@ int root_of(const CollectiveJob& job) {
 }
 
 // Never more than a million blocks: the rest of the gain is below (P - 2) / 2^20 of the time. Where
-// alpha is in flight a block costs nothing by itself; packets are not smaller than this.
+// alpha is in flight, or zero, a block costs nothing by itself; packets are not smaller than this.
 constexpr double most_blocks = 1 << 20;
 constexpr double least_free_block_B = 4096;
 
-// The time of m = n/b blocks is (m + filled) (startups + rate b), with a cost that holds for blocks
-// from `from_B` to below `to_B`.
+// The time of m blocks of b bytes is m (startups + rate b) + filled_startups + filled_rate b.
 struct BlockCost {
-  double startups = 0;  // once per block
+  double startups = 0;  // of each block
   double rate = 0;
-  double filled = 0;  // blocks until the pipeline is full
+  double filled_startups = 0;  // once, until the pipeline is full
+  double filled_rate = 0;
+  double alone_startups = 0;  // more, of a single block
+  double alone_rate = 0;
 
   BlockCost(const CollectiveJob& job, const PairCost& cost)
       : startups(job.wire() ? 0 : static_cast<double>(cost.latency.ps())),
-        rate(cost.per_byte.ps()),
-        filled(job.options.of(paper_steps) ? job.size() - 1 : job.size() - 2) {
+        rate(cost.per_byte.ps()) {
     const double beta = rate;
     const double gamma = cost.reduce.ps();
-    if (job.operation == Operation::reduce) rate = beta + gamma;
-    if (job.operation != Operation::allreduce) return;
-    rate = 2 * beta + gamma;
-    if (!job.options.of(sequential) && job.options.of(duplex_of_links))
-      filled = job.size() - 1 - (beta + gamma) / rate;  // (P-1)(tau_r + tau_c) + (m-1) tau_r
-    else
+    const double hops = job.size() - 1;
+    const bool all = job.operation == Operation::allreduce;
+    if (job.operation != Operation::broadcast) rate += gamma;
+    if (all && has_ports_for_both(job)) {  // (P-1)(tau_r + tau_c) + (m-1) tau_r
+      filled_startups = (2 * hops - 1) * startups;
+      filled_rate = hops * (rate + beta) - rate;
+      return;
+    }
+    const double alpha = startups;
+    if (all) {  // one port for both ways, or one way after the other
       startups *= 2;
+      rate += beta;
+    }
+    const double filled = job.options.of(paper_steps) ? hops : hops - 1;
+    filled_startups = filled * startups;
+    filled_rate = filled * rate;
+    if (!all || job.options.of(sequential)) return;
+    // The first sum comes back while the second block is on its way: 2 (P + m - 2) - 1 transfers,
+    // but 2 (P - 1) of a block that is alone.
+    alone_startups = alpha;
+    alone_rate = beta;
+    filled_startups -= alpha;
+    filled_rate -= beta;
+  }
+  // Two members use each port for one flow only, as if every link were a resource of its own.
+  static bool has_ports_for_both(const CollectiveJob& job) {
+    return !job.options.of(sequential) && (job.options.of(duplex_of_links) || job.size() == 2);
   }
   double best_B(double n) const {
-    return filled * rate > 0 ? std::sqrt(n * startups / (filled * rate)) : n;
+    return filled_rate > 0 ? std::sqrt(n * startups / filled_rate) : n;
   }
+  // Whole blocks; the last one may be shorter.
   double time_ps(double n, double block_B) const {
-    return (n / block_B + filled) * (startups + rate * block_B);
+    const double alone = block_B >= n ? alone_startups + alone_rate * block_B : 0;
+    return std::ceil(n / block_B) * startups + n * rate + filled_startups + filled_rate * block_B +
+           alone;
   }
 };
 
-// On links with segments the best block of each segment that is the best of all.
+// On links with segments the best block of each segment that is the best of all. It is the
+// formula's, but where equal blocks, or a single one, are faster by a thousandth or more: the
+// formula's last block may be short, and costs a start-up all the same.
 double best_block_B(const CollectiveJob& job, double n) {
   const double largest = std::max(1., n);
+  const bool are_free = job.wire() || job.cost.smallest.latency == Duration();
   const double least = std::max(
-      {1., std::ceil(n / most_blocks), job.wire() ? std::min(largest, least_free_block_B) : 1.});
+      {1., std::ceil(n / most_blocks), are_free ? std::min(largest, least_free_block_B) : 1.});
   double best_B = 0;
   double best_ps = std::numeric_limits<double>::infinity();
   const auto consider = [&](const PairCost& cost, double from_B, double to_B) {
@@ -74,11 +101,17 @@ double best_block_B(const CollectiveJob& job, double n) {
     const double low = std::max(least, std::ceil(from_B));
     const double high = std::min(largest, std::ceil(to_B) - 1);
     if (low > high) return;
-    const double block_B = std::clamp(std::round(blocks.best_B(n)), low, high);
-    const double time_ps = blocks.time_ps(n, block_B);
-    if (time_ps >= best_ps) return;
-    best_ps = time_ps;
-    best_B = block_B;
+    const auto try_block = [&](double block_B, double ahead) {
+      const double time_ps = blocks.time_ps(n, block_B);
+      if (time_ps * ahead >= best_ps) return;
+      best_ps = time_ps;
+      best_B = block_B;
+    };
+    const double ideal_B = std::clamp(std::round(blocks.best_B(n)), low, high);
+    try_block(ideal_B, 1);
+    const double fewer = std::floor(largest / ideal_B);
+    for (const double count : {1., fewer, fewer + 1})
+      try_block(std::clamp(std::ceil(largest / count), low, high), 1.001);
   };
   const auto& bands = job.cost.from;
   const double beyond = largest + 1;
@@ -177,7 +210,8 @@ Duration filled(const Stages& stages, const Cost& cost) {
   return sum + longest * (stages.job.size() - 2) + stages.flights();
 }
 
-// The paper's forms count n/b steps, whole or not, and one step more than the schedule needs.
+// The forms that are remembered as the paper's count n/b steps, whole or not, and one step more
+// than the schedule needs.
 Duration paper_form(const Stages& stages, const CollectiveJob& job) {
   const double n = job.bytes();
   const double b = stages.block_B();
@@ -216,8 +250,7 @@ std::optional<Duration> overlapped_form(const Stages& stages, const CollectiveJo
   const int64_t hops = job.size() - 1;
   const Duration transfer = stages.transfer(b);
   const Duration way = (stages.both(b) + transfer) * hops + 2 * stages.flights();
-  // Two members use each port for one flow only, as if every link were a resource of its own.
-  if (job.options.of(duplex_of_links) || job.size() == 2) {
+  if (BlockCost::has_ports_for_both(job)) {
     const Duration step =
         job.options.of(folds_beside) ? std::max(transfer, job.fold(b)) : stages.both(b);
     return way + step * (stages.count() - 1);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,9 +34,11 @@ inline constexpr FlagOption duplex_of_links{
 inline constexpr FlagOption folds_beside{
     {"gamma", "serial|overlap", "a fold extends the stage, or has an engine of its own"}};
 inline constexpr FlagOption paper_steps{
-    {"lp_steps", "exact|paper", "P-2+m steps, or the paper's P-1+n/b (closed form only)"}};
+    {"lp_steps", "exact|paper", "P-2+m steps, or P-1+n/b (closed form only)"}};
 inline constexpr FlagOption sends_at_once{
-    {"direct", "rounds|at_once", "one message after another, or all pairs at the same time"}};
+    {"direct", "rounds|at_once",
+     "one message after another, or all pairs at the same time; default: rounds, but at_once for "
+     "alltoall at fidelities flow and packet"}};
 
 // An option of any type.
 struct AlgorithmOption {
@@ -50,9 +53,13 @@ class OptionValues {
  public:
   template <class T>
   T of(const OptionOf<T>& option) const {
+    return given(option).value_or(option.otherwise);
+  }
+  template <class T>
+  std::optional<T> given(const OptionOf<T>& option) const {
     for (const auto& [name, value] : values_)
       if (name == option.key.name) return std::get<T>(value);
-    return option.otherwise;
+    return std::nullopt;
   }
   void set(const AlgorithmOption& option, OptionValue value) {
     const auto given = std::find_if(values_.begin(), values_.end(),

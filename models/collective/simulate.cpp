@@ -28,31 +28,37 @@ CollectiveJob job_of(const CollectiveQuestion& question, const Algorithm& algori
                .fractional = question.options.fractional_chunks,
                .split = {}};
   job.following.assign(question.messages.begin() + 1, question.messages.end());
-  job.block = question.block;
+  if (question.block) {  // a message below the block is one block
+    const auto& messages = question.messages;
+    const Bytes largest = *std::max_element(messages.begin(), messages.end());
+    job.block = std::min(*question.block, std::max(largest, Bytes(1)));
+  }
   job.root = question.root;
   job.options = question.options;
   job.workers_per_node = cluster.workers_per_node;
   job.grid = cluster.grid;
   job.network = &cluster.network;
+  job.on_wires = is_on_wires(question.fidelity);
   job.cost = worst_of_job(algorithm, job);
   return job;
 }
 
-void check_sizes(const CollectiveQuestion& question, const Algorithm& algorithm) {
-  Bytes largest;
-  for (const Bytes size : question.messages) largest = std::max(largest, size);
-  if (!question.block) return;
-  if (!algorithm.takes_block)
+void check_block(const CollectiveQuestion& question, const Algorithm& algorithm) {
+  if (question.block && !algorithm.takes_block)
     throw InputError("", std::string(algorithm.name) + " does not cut messages into blocks");
-  if (*question.block > largest && largest.count() > 0)
-    throw InputError("", "the block (" + to_text(*question.block) +
-                             ") is larger than the message (" + to_text(largest) + ")");
+}
+
+void check_logged(const Program& program, int workers, int64_t most) {
+  const int64_t messages = traffic_of(program, workers).messages;
+  if (messages > most)
+    throw InputError("", "--timeline and --gantt show at most " + std::to_string(most) +
+                             " messages, not " + std::to_string(messages));
 }
 
 CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestion& question,
                              const Cluster& cluster) {
   const CollectiveJob job = job_of(question, algorithm, cluster);
-  check_sizes(question, algorithm);
+  check_block(question, algorithm);
   const Program program = schedule_of(algorithm, job);
   CollectiveAnswer answer;
   answer.algorithm = algorithm.name;
@@ -88,6 +94,11 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   options.jitter = question.jitter;
   options.path = question.path;
   options.resources = wires.get();
+  options.last_only = true;
+  if (question.log != nullptr) {
+    check_logged(program, cluster.network.workers(), question.most_logged);
+    options.log = question.log;
+  }
   options.stopper = question.stopper;
   if (question.fidelity == Fidelity::packet) options.carrier = question.carrier;
   const Played played = play(program, cluster.network, options, question.starts);
@@ -98,7 +109,9 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   if (wires) {
     const std::vector<double> carried_B =
         options.carrier ? played.carried_B : carried_by(program, cluster.network, *wires);
-    answer.wires = use_of(*wires, carried_B, answer.time, shown);
+    // Packets may be sent again, or answered, when all has arrived.
+    const Duration until = std::max(answer.time, played.until - Time());
+    answer.wires = use_of(*wires, carried_B, until, shown);
   }
   return answer;
 }
@@ -193,6 +206,8 @@ CollectiveAnswer simulate_collective(const CollectiveQuestion& question, const C
     answer = question.algorithm == "auto"
                  ? cheapest(question, cluster)
                  : answer_with(algorithm_named(question.algorithm, ""), question, cluster);
+  } catch (const NetworkStuck&) {
+    throw;
   } catch (const InputError& error) {
     throw InputError(where, error.what());
   }

@@ -35,6 +35,9 @@ struct CollectiveQuestion {
   PathChoice path = PathChoice::fastest;
   MessageJitter jitter;
   std::vector<Time> starts;  // per worker; empty: all at 0
+  // Filled in with every message, of which there may be so many; not of closed forms, nor for auto.
+  MessageLog* log = nullptr;
+  int64_t most_logged = 0;
   Stopper* stopper = nullptr;
 };
 

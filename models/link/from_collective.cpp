@@ -97,6 +97,17 @@ Counts slopes_at(const Algorithm& algorithm, const CollectiveJob& job, bool play
           (at(about.alpha_ps, about.beta_ps, about.gamma_ps + gamma_step) - base_ps) / gamma_step};
 }
 
+// Whether blocks depend on the costs, which are yet to be found.
+bool chooses_blocks(const Algorithm& algorithm, CollectiveJob job) {
+  if (!algorithm.takes_block || job.block) return false;
+  const auto messages_at = [&](const PairCost& cost) {
+    job.cost = cost;
+    return traffic_of(schedule_of(algorithm, job), job.size()).messages;
+  };
+  return messages_at({Duration::ns(1), PerByte::ps(1e6), {}}) !=
+         messages_at({Duration::s(1), PerByte::ps(1), {}});
+}
+
 }  // namespace
 
 LinkRow link_row(const Algorithm& algorithm, const MeasuredCollective& measured,
@@ -111,16 +122,14 @@ LinkRow link_row(const Algorithm& algorithm, const MeasuredCollective& measured,
                              std::string(name_of(job.operation)) + " of " +
                              std::string(algorithm.name) + " among " + std::to_string(job.size()) +
                              " ranks, and its " + std::to_string(traffic.messages) +
-                             " messages are too many to play again and again");
+                             " messages are too many to simulate again and again");
+  if (chooses_blocks(algorithm, real))
+    throw InputError("", "the cost of " + std::string(algorithm.name) +
+                             " is not a sum of start-ups, bytes and folded bytes where it "
+                             "chooses its blocks itself; give the block size that was measured");
   auto counts = counts_of_sum(algorithm, job, played);
   const bool is_slope = !counts;
-  if (is_slope) {
-    if (algorithm.takes_block && !job.block)
-      throw InputError("", "the cost of " + std::string(algorithm.name) +
-                               " is not a sum of start-ups, bytes and folded bytes where it "
-                               "chooses its blocks itself; give the block size that was measured");
-    counts = slopes_at(algorithm, job, played, about);
-  }
+  if (is_slope) counts = slopes_at(algorithm, job, played, about);
   const double size_B = traffic.messages == 0
                             ? 0
                             : std::round(traffic.wire_B / static_cast<double>(traffic.messages));

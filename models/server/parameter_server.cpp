@@ -184,6 +184,7 @@ ParameterServers read_parameter_servers(const Value& value, const Network& netwo
       field->fail(unknown_name("alpha", field->text(), {"port", "wire"}));
     servers.alpha = wire ? AlphaRule::wire : AlphaRule::port;
   }
+  if (const auto field = fields.find("barrier")) servers.barrier = field->flag();
   fields.done();
   if (servers.dedicated) {
     set_costs_to_servers(servers, network);
@@ -229,7 +230,9 @@ std::vector<ServerPart> parts_of(const ParameterServers& servers, Bytes size,
 
 ExchangeTime push_pull_time(const ParameterServers& servers, Bytes size, const TensorPart& place) {
   if (servers.workers == 1 || size.count() == 0) return {};
-  return servers.hashed ? hashed_time(servers, size, place) : uniform_time(servers, size);
+  const ExchangeTime time =
+      servers.hashed ? hashed_time(servers, size, place) : uniform_time(servers, size);
+  return servers.barrier ? ExchangeTime{time.together, {}, {}} : time;
 }
 
 }  // namespace sgdsim

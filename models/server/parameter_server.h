@@ -42,6 +42,7 @@ struct ParameterServers {
   bool hashed = false;
   Bytes partition = Bytes(4'096'000);  // hashed: of a part
   AlphaRule alpha = AlphaRule::port;
+  bool barrier = false;  // workers push when the last of them is ready, so nothing of the above
   int workers = 1;
   TeamCost cost;                // of the worst pair; between a worker and a dedicated server
   bool workers_differ = false;  // their ports do

@@ -28,26 +28,34 @@ class PushPull {
   Played play() {
     played_.ends = starts_;
     push();
-    while (!arrivals_.empty()) {
-      const auto event = arrivals_.pop();
-      if (event.payload.is_answer)
-        take(event.payload, event.time);
-      else
-        serve(event.payload, event.time);
+    while (!events_.empty()) {
+      const auto event = events_.pop();
+      switch (event.payload.what) {
+        case Event::pushed:
+          serve(event.payload, event.time);
+          break;
+        case Event::summed:
+          answer(event.payload.part, event.time);
+          break;
+        case Event::answered:
+          take(event.payload, event.time);
+          break;
+      }
     }
     played_.path = PathTaken::events;
     return std::move(played_);
   }
 
  private:
-  // The first byte of a part at the other end.
-  struct Arrival {
+  // The first byte of a part at the other end, or the end of its sum.
+  struct Event {
+    enum What : uint8_t { pushed, summed, answered };
+    What what;
     std::size_t part;
-    int worker;
-    bool is_answer;
-    Duration in_busy;
-    Duration transit;
-    Duration fold;
+    int worker = 0;
+    Duration in_busy = {};
+    Duration transit = {};
+    Duration fold = {};
   };
   struct Sum {
     Time ready;
@@ -72,8 +80,8 @@ class PushPull {
     port = start + way.out_busy;
     ++played_.traffic.messages;
     played_.traffic.wire_B += size_B;
-    arrivals_.push(start + way.flight,
-                   {part, worker, is_answer, way.in_busy, way.transit, way.fold});
+    events_.push(start + way.flight, {is_answer ? Event::answered : Event::pushed, part, worker,
+                                      way.in_busy, way.transit, way.fold});
   }
 
   // The own gradient of a co-located server is there when its worker starts.
@@ -94,8 +102,9 @@ class PushPull {
     }
   }
 
-  // Every gradient but the first is folded in; after the last one the server answers.
-  void serve(const Arrival& arrival, Time now) {
+  // Every gradient but the first is folded in; after the last one the server answers. Its port is
+  // taken only then: until then it sends what is ready before.
+  void serve(const Event& arrival, Time now) {
     const int server = place(arrival.part);
     Sum& sum = sums_[arrival.part];
     Time& port = in(server);
@@ -109,17 +118,21 @@ class PushPull {
     }
     sum.begun = true;
     sum.ready = there;
-    if (--sum.missing > 0) return;
+    if (--sum.missing == 0) events_.push(sum.ready, {Event::summed, arrival.part});
+  }
+
+  void answer(std::size_t part, Time now) {
+    const int server = place(part);
     for (int i = 0; i < workers(); ++i) {
       const int worker = (server + i) % workers();
       if (worker == server)
-        end(worker, sum.ready);
+        end(worker, now);
       else
-        send(arrival.part, worker, true, sum.ready);
+        send(part, worker, true, now);
     }
   }
 
-  void take(const Arrival& arrival, Time now) {
+  void take(const Event& arrival, Time now) {
     Time& port = in(arrival.worker);
     const Time begin = std::max(port, now);
     port = begin + arrival.in_busy;
@@ -139,7 +152,7 @@ class PushPull {
   std::vector<Time> out_free_;  // per endpoint
   std::vector<Time> in_free_;
   std::vector<Sum> sums_;  // per part
-  EventQueue<Arrival> arrivals_;
+  EventQueue<Event> events_;
   Played played_;
 };
 
@@ -153,6 +166,8 @@ Played play_push_pull(const ParameterServers& servers, const Network& network, B
     return nothing;
   }
   const std::vector<ServerPart> parts = parts_of(servers, size, part);
+  if (servers.barrier)
+    starts.assign(starts.size(), *std::max_element(starts.begin(), starts.end()));
   return PushPull(servers, network, parts, std::move(starts)).play();
 }
 

@@ -24,7 +24,7 @@ uint32_t ServersInTime::add(const ParameterServers& servers, const ServerPlaces&
   it.sums.assign(it.parts.size(), {Time(), false, servers.workers});
   it.to_get.assign(at(servers.workers), static_cast<int>(it.parts.size()));
   it.depth = depth;
-  it.left = servers.workers;
+  it.left = it.to_come = servers.workers;
   return call;
 }
 
@@ -34,9 +34,16 @@ void ServersInTime::enter(uint32_t call, int worker, Duration first, Time now) {
 
 void ServersInTime::happen(const Event& event, Time now) {
   if (event.kind() == on)
-    push(event.subject(), static_cast<int>(event.version()), now);
+    come(event.subject(), static_cast<int>(event.version()), now);
   else
     answer(event.subject(), event.version(), now);
+}
+
+void ServersInTime::come(uint32_t call, int worker, Time now) {
+  const ParameterServers& servers = *calls_[call].servers;
+  if (!servers.barrier) return push(call, worker, now);
+  if (--calls_[call].to_come > 0) return;
+  for (int each = 0; each < servers.workers; ++each) push(call, each, now);
 }
 
 void ServersInTime::push(uint32_t call, int worker, Time now) {
@@ -56,13 +63,16 @@ void ServersInTime::push(uint32_t call, int worker, Time now) {
   }
 }
 
-// Where parts are hashed, messages to different places do not wait for each other.
+// Pushes to different servers do not wait for each other: if workers sent one after the other, they
+// would crowd at the same servers. Only with as many servers as workers each is always at another
+// one. Where parts are hashed, answers to different workers do not wait for each other either.
 void ServersInTime::put(const Message& what, Time now) {
   const PushPull& it = calls_[what.call];
   const int server = server_place(it, what.part);
   const int worker = worker_place(it, what.worker);
   OutboxLine line{what.is_answer ? server : worker};
-  if (it.servers->hashed) line.to = what.is_answer ? worker : server;
+  const bool crowds = !what.is_answer && it.servers->servers != it.servers->workers;
+  if (it.servers->hashed || crowds) line.to = what.is_answer ? worker : server;
   outboxes_.put(line, what, now);
 }
 
@@ -103,11 +113,11 @@ void ServersInTime::add_to_sum(uint32_t call, std::size_t part, Duration fold, T
 }
 
 void ServersInTime::answer(uint32_t call, std::size_t part, Time now) {
-  const int workers = calls_[call].servers->workers;
-  const int server = calls_[call].parts[part].server;
+  const ParameterServers& servers = *calls_[call].servers;
+  const int first = servers.place(calls_[call].parts[part].server);  // another one for each server
   const int place = server_place(calls_[call], part);
-  for (int i = 0; i < workers; ++i) {
-    const int worker = (server + i) % workers;
+  for (int i = 0; i < servers.workers; ++i) {
+    const int worker = (first + i) % servers.workers;
     if (worker_place(calls_[call], worker) == place)
       get(call, worker, now);
     else

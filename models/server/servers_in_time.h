@@ -1,9 +1,11 @@
 // Pushes and pulls in time, on a network that others may use as well: every worker pushes its
 // gradients to the servers as it comes, a server answers when it has those of all.
 //
-// An endpoint sends one message after the other, a worker its parts in their order, a server its
-// answers; where parts are hashed, one after the other to each other endpoint, as over connections.
-// What arrives is folded into what is there, one after the other.
+// A worker sends to all servers at once, as over connections, its parts for each of them in their
+// order; with as many servers as workers one after the other, each worker from another server on. A
+// server sends one answer after the other, to the workers in turn, each server from another one on;
+// where parts are hashed, one after the other to each worker. What arrives is folded into what is
+// there, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +68,8 @@ class ServersInTime {
     std::vector<Sum> sums;
     std::vector<int> to_get;  // of each worker, parts
     double depth = 0;
-    int left = 0;  // workers that have not ended it
+    int left = 0;     // workers that have not ended it
+    int to_come = 0;  // with a barrier: workers that are not ready to push
   };
   struct Message {
     uint32_t call = 0;
@@ -80,6 +83,7 @@ class ServersInTime {
   int server_place(const PushPull& it, std::size_t part) const {
     return it.places->of_server(*it.servers, it.parts[part].server);
   }
+  void come(uint32_t call, int worker, Time now);
   void push(uint32_t call, int worker, Time now);
   void put(const Message& what, Time now);
   Parcel parcel_of(const Message& what) const;

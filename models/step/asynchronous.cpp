@@ -33,7 +33,8 @@ StepResult by_formula(const StepQuestion& question, int bound) {
     busy += legs.busy;
     processor += legs.fold + cycle.update;
     exchange += legs.exchange;
-    const Duration whole = scaled(compute, factors[worker]) + legs.exchange + cycle.update;
+    const Duration whole =
+        scaled(compute, factors[worker]) + legs.exchange + legs.fold_behind + cycle.update;
     const auto cycle_ps = static_cast<double>(std::max(trace.load, whole).ps());
     const double own_rate = 1 / std::max(1., cycle_ps);
     rate += own_rate;
@@ -87,7 +88,7 @@ StepResult on_wires(const StepQuestion& question) {
   const double iterations = workers.iterations();
   std::vector<double> carried_B = in_time.carried_B();
   for (double& bytes : carried_B) bytes /= iterations;
-  const Duration all = std::max(in_time.end(), workers.end()) - Time();
+  const Duration all = std::max(in_time.now(), workers.end()) - Time();
   constexpr std::size_t shown = 10;
   result.wires = use_of(*question.wires, carried_B, scaled(all, 1 / iterations), shown);
   result.packets = in_time.packets();

@@ -9,11 +9,12 @@ namespace sgdsim {
 // The experiment's collective must be parameter servers, with uniform parts.
 //
 // An iteration is P updates of the parameters, whoever they are from. With constant times, one
-// server, n bytes and l_up the update at the server, iterations per second are
+// server, n bytes, b = alpha + n beta and l_up the update at the server, iterations per second are
 //
-//   min( P / (l_comp + 2 (alpha + n beta) + l_up), 1 / (alpha + n beta), 1 / (l_up + n gamma) ) / P
+//   min( P / (l_comp + b + max(b, n gamma) + l_up), 1 / b, 1 / (l_up + n gamma) ) / P
 //
 // and that is the closed form (S servers: n/S, and S + 1 messages of a worker one after the other).
+// One worker with its own server sends nothing: l_comp + n gamma + l_up.
 StepResult play_asynchronous(const StepQuestion& question, const AsynchronousRule& rule);
 
 }  // namespace sgdsim

@@ -29,6 +29,8 @@ AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network
     throw InputError("",
                      "asynchronous training needs a collective with `parameter_server` and "
                      "uniform sharding");
+  if (servers->barrier)
+    throw InputError("", "asynchronous workers do not wait for each other: leave out `barrier`");
   AsynchronousCycle cycle;
   cycle.servers = *servers;
   const std::vector<PlannedMessage> all = all_in_one(*question.trace);
@@ -57,15 +59,18 @@ ServerLegs legs_of(const AsynchronousCycle& cycle, int worker) {
   const ParameterServers& servers = cycle.servers;
   if (!servers.dedicated) {
     const Duration busy = servers.busy(cycle.part_B);
-    return {(servers.servers + 1) * busy + 2 * servers.flight(cycle.part_B), busy,
-            servers.fold(cycle.part_B)};
+    const Duration fold = servers.fold(cycle.part_B);
+    if (servers.workers == 1) return {{}, {}, fold, fold};  // nothing travels
+    return {(servers.servers + 1) * busy + 2 * servers.flight(cycle.part_B), busy, fold,
+            fold - std::min(fold, busy)};
   }
   const Wires wires(cycle.network, servers.alpha);
   const int place = cycle.places.of_worker(worker);
   const Leg push = wires.leg(place, cycle.server_place(0), cycle.part_B, true);
   const Leg pull = wires.leg(cycle.server_place(0), place, cycle.part_B, false);
   return {servers.servers * push.out_busy + push.flight + pull.flight + pull.in_busy,
-          std::max(push.in_busy, pull.out_busy), push.fold};
+          std::max(push.in_busy, pull.out_busy), push.fold,
+          push.fold - std::min(push.fold, push.transit)};
 }
 
 AsynchronousWorkers::AsynchronousWorkers(const StepQuestion& question, int bound,
@@ -111,7 +116,7 @@ void AsynchronousWorkers::happen(const Event& event, Time now) {
     }
     case answered: {
       const Part part{worker, number, true};
-      return take(worker, is_own(part) ? now : through_port(part, leg(part), now).ends);
+      return take(worker, through_port(part, leg(part), now).ends);
     }
     case goes_on:
       return state(worker).is_computing ? push(worker, now) : next(worker, now);
@@ -167,9 +172,10 @@ void AsynchronousWorkers::push(int worker, Time now) {
   }
 }
 
-// A worker's own gradients are folded at the price of any others that its server gets.
+// A worker's own gradients are folded at the price of any others that its server gets, or would
+// get.
 Duration AsynchronousWorkers::own_fold(int server) const {
-  if (workers_.size() == 1) return {};
+  if (workers_.size() == 1) return cycle_.servers.fold(cycle_.part_B);
   const int other = worker_place(server == worker_place(0) ? 1 : 0);
   return wires_.leg(other, server, cycle_.part_B, true).fold;
 }
@@ -206,13 +212,7 @@ void AsynchronousWorkers::serve(const Part& push, const Span& coming, Duration f
   Time& free = server_free_[at(push.number)];
   free = std::max(coming.ends, std::max(free, coming.begins) + fold) + cycle_.update;
   if (push.number == 0) count_update(push.worker, free);
-  const Part answer{push.worker, push.number, true};
-  if (carrier_ != nullptr)
-    plan(answers, push.worker, free, push.number);
-  else if (is_own(push))
-    plan(answered, push.worker, free, push.number);
-  else
-    send(answer, free);
+  plan(answers, push.worker, free, push.number);
 }
 
 void AsynchronousWorkers::count_update(int worker, Time when) {

@@ -45,6 +45,7 @@ struct ServerLegs {
   Duration exchange;
   Duration busy;
   Duration fold;
+  Duration fold_behind;  // of it, what the coming of the gradients does not hide
 };
 ServerLegs legs_of(const AsynchronousCycle& cycle, int worker);
 

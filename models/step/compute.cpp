@@ -8,13 +8,19 @@
 
 namespace sgdsim {
 
-std::vector<double> gradient_shares(const Trace& trace) {
-  const auto total_B = static_cast<double>(std::max<int64_t>(1, trace.gradient().count()));
-  std::vector<double> shares;
-  shares.reserve(trace.layers.size());
-  for (const Layer& layer : trace.layers)
-    shares.push_back(static_cast<double>(layer.gradient.count()) / total_B);
-  return shares;
+LayerParts::LayerParts(const Trace& trace) {
+  const auto total_B = static_cast<double>(trace.gradient().count());
+  before_.assign(1, 0);
+  before_.reserve(trace.layers.size() + 1);
+  int64_t sum_B = 0;
+  for (const Layer& layer : trace.layers) {
+    sum_B += layer.gradient.count();
+    before_.push_back(total_B > 0 ? static_cast<double>(sum_B) / total_B : 1);
+  }
+}
+
+Duration LayerParts::of(Duration whole, std::size_t layer) const {
+  return scaled(whole, before_[layer + 1]) - scaled(whole, before_[layer]);
 }
 
 std::vector<Duration> backward_work(const Trace& trace) {

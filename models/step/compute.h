@@ -15,8 +15,17 @@ std::vector<Duration> backward_work(const Trace& trace);
 // When each gradient is ready, by that work; without any interference.
 std::vector<Duration> ready_as_profiled(const Trace& trace);
 
-// Of each layer, its part of all gradient bytes: of an update that goes layer by layer.
-std::vector<double> gradient_shares(const Trace& trace);
+// What goes layer by layer after the messages, as an update does: each layer has its part by the
+// bytes of its gradient, and the parts add up to the whole, to the picosecond. Where no layer has a
+// gradient, the first has all of it: it comes before the next forward, and waits for no message.
+class LayerParts {
+ public:
+  explicit LayerParts(const Trace& trace);
+  Duration of(Duration whole, std::size_t layer) const;
+
+ private:
+  std::vector<double> before_;  // part of all layers before each one, and behind the last 1
+};
 
 // Which random draws: of this worker in this iteration.
 struct Draw {

@@ -4,6 +4,8 @@
 #include "models/step/jobs_player.h"
 #include "sim/core/error.h"
 #include "sim/net/flows.h"
+#include "sim/net/packet_limit.h"
+#include "sim/play/play.h"
 
 namespace sgdsim {
 namespace {
@@ -60,6 +62,7 @@ std::unique_ptr<Carrier> JobsInTime::Player::make_carrier() {
 
 void JobsInTime::Player::prepare(const TrainingJob& training) {
   const StepQuestion& question = *training.question;
+  check_strategy(question);
   JobInPlay& job = jobs_.emplace_back();
   job.job = &training;
   job.places = places_of(training);
@@ -70,12 +73,33 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
   if (so_far.iteration == 0) so_far = {0, {training.start}, training.start};
   StepInTime& step = job.step.emplace(question, so_far);
   played_.back().asked_for = so_far.iteration;
+  if (step.is_planned(so_far.iteration)) check_packets_from(job, so_far.iteration);
   if (step.goes_by_priority()) job.urgent.emplace(step.plan(0), question.channels);
   job.first_worker = workers_.size();
   for (int i = 0; i < job.workers(); ++i) {
     const Time start = at(so_far.starts, static_cast<std::size_t>(i));
     workers_.push_back({jobs_.size() - 1, i, WorkerInTime(step, i, start), {}});
   }
+}
+
+// Of this iteration, and of those behind it as if they were like it.
+void JobsInTime::Player::check_packets_from(const JobInPlay& job, int iteration) const {
+  const double payload_B = carrier_->payload_B();
+  if (payload_B <= 0) return;
+  const ParameterServers* servers = job.job->question->cost.servers();
+  const int workers = job.workers();
+  double packets = 0;
+  for (std::size_t i = 0; i < job.step->messages_in(iteration); ++i) {
+    if (servers == nullptr) {
+      const Traffic traffic = traffic_of(*job.step->sent(iteration, i).program, workers);
+      packets += packets_of(static_cast<double>(traffic.messages), traffic.wire_B, payload_B);
+    } else {
+      const double pairs = 2.0 * (servers->dedicated ? workers : workers - 1);
+      const Bytes size = job.step->encoded(iteration, i).transfers[0].size;
+      packets += packets_of(pairs, pairs * static_cast<double>(size.count()), payload_B);
+    }
+  }
+  check_packets(packets * (job.step->iterations() - iteration), "iterations or workers");
 }
 
 void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule) {
@@ -86,6 +110,11 @@ void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const Asynch
                                    .carrier = carrier_.get(),
                                    .first_number = static_cast<uint32_t>(by_worker_.size()),
                                    .start = job.job->start});
+  const AsynchronousCycle cycle = asynchronous_cycle(question, question_.network, &job.places);
+  const double parts =
+      2.0 * cycle.servers.servers * job.workers() * (question.warm_up + question.iterations);
+  check_packets(packets_of(parts, parts * cycle.part_B, carrier_->payload_B()),
+                "iterations or workers");
   by_worker_.resize(by_worker_.size() + static_cast<std::size_t>(job.workers()), workers.get());
   asynchronous_.emplace(jobs_.size() - 1, std::move(workers));
 }
@@ -139,6 +168,7 @@ const AsynchronousWorkers& JobsInTime::asynchronous(std::size_t job) {
   return player_->asynchronous(job);
 }
 std::vector<double> JobsInTime::carried_B() const { return player_->carried_B(); }
+Time JobsInTime::now() const { return player_->now(); }
 Time JobsInTime::end() const { return player_->end(); }
 std::shared_ptr<const PacketReport> JobsInTime::packets() const { return player_->packets(); }
 

@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,13 +44,6 @@ struct JobsQuestion {
 // Message by message; times count from the start of the job.
 using IterationTimes = std::vector<ExchangeTimes>;
 
-// Messages that have no way, and never will.
-struct NetworkStuck : std::runtime_error {
-  explicit NetworkStuck(std::vector<Parcel> messages)
-      : std::runtime_error("the network is stuck"), stranded(std::move(messages)) {}
-  std::vector<Parcel> stranded;
-};
-
 class JobsInTime {
  public:
   // InputError for what cannot be played together.
@@ -66,7 +58,8 @@ class JobsInTime {
   // Likewise for a job that is asynchronous: plays until it has nothing more to do.
   const AsynchronousWorkers& asynchronous(std::size_t job);
 
-  std::vector<double> carried_B() const;                // by each resource, so far
+  std::vector<double> carried_B() const;                // by each resource, until now()
+  Time now() const;                                     // of what was played last
   Time end() const;                                     // of the last message so far
   std::shared_ptr<const PacketReport> packets() const;  // so far; null if there are none
 

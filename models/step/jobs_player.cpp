@@ -11,11 +11,8 @@ namespace sgdsim {
 // One moment.
 void JobsInTime::Player::go_on() {
   if (agenda_.empty()) {
-    std::vector<Parcel> stranded = carrier_->stranded();
+    std::vector<Stranded> stranded = carrier_->stranded();
     if (stranded.empty()) throw InputError("", never_ends);
-    std::sort(stranded.begin(), stranded.end(), [](const Parcel& a, const Parcel& b) {
-      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
-    });
     throw NetworkStuck(std::move(stranded));
   }
   const Time now = next_event();
@@ -27,6 +24,7 @@ void JobsInTime::Player::go_on() {
 
 Time JobsInTime::Player::next_event() {
   const auto event = agenda_.pop();
+  now_ = event.time;
   count(question_.stopper, event.time);
   happen(event.payload, event.time);
   return event.time;
@@ -63,7 +61,9 @@ void JobsInTime::Player::advance(std::size_t number, Time now) {
   const std::size_t of_job = workers_[number].job;
   JobInPlay& job = jobs_[of_job];
   while (job.step->plan_anew()) {
-    kept(of_job, job.step->planned_iteration());  // while it is known how many messages it has
+    const int planned = job.step->planned_iteration();
+    kept(of_job, planned);  // while it is known how many messages it has
+    check_packets_from(job, planned);
     for (int i = 0; i < job.workers(); ++i) go_on_with(job.worker(i), now);
   }
 }

@@ -41,7 +41,8 @@ class JobsInTime::Player {
   explicit Player(const JobsQuestion& question);
   IterationTimes times_of(std::size_t job, int iteration);
   const AsynchronousWorkers& asynchronous(std::size_t job);
-  std::vector<double> carried_B() const { return carrier_->carried_B(); }
+  std::vector<double> carried_B() const { return carrier_->carried_B(now_); }
+  Time now() const { return now_; }
   Time end() const { return end_; }
   std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end_); }
 
@@ -77,6 +78,7 @@ class JobsInTime::Player {
     return 2.0 * step.workers() * static_cast<double>(times.size());
   }
   Kept& kept(std::size_t job, int iteration);
+  void check_packets_from(const JobInPlay& job, int iteration) const;
 
   // jobs_player.cpp
   void go_on();
@@ -112,6 +114,7 @@ class JobsInTime::Player {
   std::vector<AsynchronousWorkers*> by_worker_;                               // of all of them
   double kept_ = 0;                                                           // times
   Time end_;
+  Time now_;
 };
 
 }  // namespace sgdsim

@@ -25,7 +25,7 @@ std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
   const std::string fidelity(name_of(question.fidelity));
   const bool has_servers = question.cost.servers() != nullptr;
   if (!question.cost.is_algorithm() && !has_servers)
-    throw InputError("", "fidelity " + fidelity + " plays messages: no costs without messages");
+    throw InputError("", "fidelity " + fidelity + " simulates messages: no costs without messages");
   if (question.interference != 1)
     throw InputError("", "interference is not defined at fidelity " + fidelity);
   if (has_servers && question.cost.compression() != nullptr)
@@ -61,6 +61,7 @@ StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
 }  // namespace
 
 StepResult simulate_step(const StepQuestion& question) {
+  check_strategy(question);
   if (question.cost.is_algorithm()) check_fidelity(question.fidelity, question.cost.job().options);
   if (is_on_wires(question.fidelity) && question.wires == nullptr && !question.played) {
     StepQuestion on_wires = question;
@@ -95,13 +96,23 @@ const PipelineRule* pipeline_rule(const StepQuestion& question) {
 }
 
 GradientPlan profiled_plan(const StepQuestion& question, const MessageCost& cost) {
+  return question.strategy->plan({*question.trace, cost, ready_as_profiled(*question.trace)});
+}
+
+void check_strategy(const StepQuestion& question) {
+  const Synchronization* synchronization = question.synchronization;
+  if (synchronization == nullptr || synchronization->plays_strategy() ||
+      question.strategy->sends_all_at_once)
+    return;
   const PipelineRule* pipeline = pipeline_rule(question);
-  if (pipeline == nullptr || pipeline->layerwise)
-    return question.strategy->plan({*question.trace, cost, ready_as_profiled(*question.trace)});
-  GradientPlan plan;
-  plan.messages = all_in_one(*question.trace);
-  plan.after_backward = true;
-  return plan;
+  const bool has_layerwise = pipeline != nullptr && !pipeline->averages_parameters;
+  throw InputError("", synchronization->name +
+                           " sends everything in one message after the backward pass, whatever "
+                           "the strategy: leave `strategy` out or set it to sync_easgd, not to " +
+                           question.strategy->name +
+                           (has_layerwise ? "; \"communication\": \"layerwise\" sends the "
+                                            "messages of a strategy"
+                                          : ""));
 }
 
 std::vector<Encoded> encoded_messages(const GradientPlan& plan, const MessageCost& cost) {
@@ -114,10 +125,14 @@ std::vector<Encoded> encoded_messages(const GradientPlan& plan, const MessageCos
 
 void check_plan(const StepQuestion& question, const GradientPlan& plan) {
   const bool bsp = plan.bsp != BspForm::none;
-  if (pipeline_rule(question) != nullptr && (bsp || plan.order == Order::priority))
+  if (bsp && !plan.bsp_drains && question.fidelity == Fidelity::closed_form)
     throw InputError("",
-                     "this synchronization sends messages in order: no strategy by priority, and "
-                     "no bsp_lp");
+                     "strategy.drain=false lets each worker go on by itself, which a formula for "
+                     "all does not know; use fidelity message");
+  if (pipeline_rule(question) != nullptr && (bsp || plan.order == Order::priority))
+    throw InputError("", question.synchronization->name +
+                             " sends messages in order, as they get ready: no strategy by priority "
+                             "(bytescheduler, p3) and no bsp_lp, but wfbp or optimal");
   if (bsp && plan.bsp_broadcasts && (!question.broadcast.is_known() || !question.reduce.is_known()))
     throw InputError("",
                      "bsp_lp with broadcast_reduce needs a collective algorithm that has both "

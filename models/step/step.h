@@ -59,6 +59,8 @@ inline bool plans_anew(const StepQuestion& question) {
 
 // The plan where gradients are ready as in the trace.
 GradientPlan profiled_plan(const StepQuestion& question, const MessageCost& cost);
+// InputError where the strategy would make no difference, but for the one that does what is played.
+void check_strategy(const StepQuestion& question);
 // InputError where the plan asks for what the question does not allow.
 void check_plan(const StepQuestion& question, const GradientPlan& plan);
 // What its messages are made into.

@@ -20,7 +20,8 @@ void check(const StepQuestion& question) {
   if (!question.cost.is_algorithm() && !has_servers) what = "costs without messages";
   if (has_servers && question.cost.compression() != nullptr)
     what = "compression for parameter servers";
-  if (!what.empty()) throw InputError("", "jobs that share a network are played without " + what);
+  if (!what.empty())
+    throw InputError("", "jobs that share a network are simulated without " + what);
 }
 
 }  // namespace
@@ -30,7 +31,7 @@ StepInTime::StepInTime(const StepQuestion& question, const StepSoFar& so_far)
       pipeline_(pipeline_rule(question)),
       first_iteration_(so_far.iteration),
       traced_(backward_work(*question.trace)),
-      shares_(gradient_shares(*question.trace)),
+      parts_(*question.trace),
       fixed_(fixed_factors(question.workers, workers())),
       exchange_(question.cluster->network) {
   check(question);
@@ -152,6 +153,8 @@ WorkerInTime::WorkerInTime(StepInTime& step, int number, Time start)
       sent_(start) {
   waits_.resize(step.graph_of(iteration_).step.graph.places());
   start_iteration();
+  // As many updates as iterations: that behind the last one is played before the first.
+  if (iteration_ == 0) left_update_ = scaled(step.question().trace->update, work_.factor);
 }
 
 void WorkerInTime::start_iteration() {
@@ -260,10 +263,9 @@ Duration WorkerInTime::work_of(const Action& action) const {
     case Activity::compress:
       return scaled(planned.encoded[first].compress, work_.factor);
     case Activity::decompress:
-      return is_late ? scaled(left_decompress_, step_->shares_[first]) : decompress();
+      return is_late ? step_->parts_.of(left_decompress_, first) : decompress();
     case Activity::update:
-      return is_late ? scaled(left_update_, step_->shares_[first])
-                     : scaled(trace.update, work_.factor);
+      return is_late ? step_->parts_.of(left_update_, first) : scaled(trace.update, work_.factor);
     case Activity::load:
       return trace.load;
     case Activity::begin:

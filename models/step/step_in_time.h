@@ -105,7 +105,7 @@ class StepInTime {
   const PipelineRule* pipeline_ = nullptr;
   int first_iteration_ = 0;
   std::vector<Duration> traced_;         // of the backward pass
-  std::vector<double> shares_;           // of an update layer by layer
+  LayerParts parts_;                     // of an update layer by layer
   std::vector<double> fixed_;            // factors of the workers
   Exchange exchange_;                    // keeps what is sent
   std::deque<MessageCost> other_costs_;  // at the second density, and so on

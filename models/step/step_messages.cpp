@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <map>
 #include <type_traits>
 
@@ -43,6 +44,66 @@ class Turns {
   bool is_whole_ = false;  // and was it the last of its pieces
 };
 
+// A message that has been played, of the pieces of a place.
+struct InFlight {
+  std::size_t place = 0;
+  std::size_t message = 0;
+  Time starts;
+  Time ends;
+};
+
+// The same for messages of which several are in flight: pieces may end in another order than they
+// start, and others between them. One that starts later than it was ready came behind the last that
+// had ended by then. If that one was the end of its place, it waited for that place; else for what
+// that one itself had waited for.
+class Flights {
+ public:
+  Flights(const std::vector<ReadyPieces>& pieces, const std::vector<InFlight>& all)
+      : pieces_(pieces), places_(pieces.size()) {
+    for (const InFlight& it : all) {
+      ++places_[it.place].left;
+      places_[it.place].ends = std::max(places_[it.place].ends, it.ends);
+    }
+  }
+
+  // In the order in which they start. Whether it is the last of its place.
+  bool next(const InFlight& it) {
+    Place& place = places_[it.place];
+    const HandedOverCause cause = cause_of(it);
+    if (it.ends == place.ends) place.cause = cause;
+    by_end_.insert_or_assign(it.ends, Ended{it.place, cause});
+    return --place.left == 0;
+  }
+  // Of what ends the place.
+  HandedOverCause cause_of(std::size_t place) const { return places_[place].cause; }
+
+ private:
+  struct Place {
+    std::size_t left = 0;
+    Time ends;
+    HandedOverCause cause;
+  };
+  struct Ended {
+    std::size_t place;
+    HandedOverCause cause;
+  };
+
+  HandedOverCause cause_of(const InFlight& it) const {
+    const Time ready = pieces_[it.place].ready;
+    const auto behind = by_end_.upper_bound(it.starts);
+    if (behind == by_end_.begin() || std::prev(behind)->first <= ready) return {it.place, false};
+    const auto& [end, before] = *std::prev(behind);
+    const Place& its = places_[before.place];
+    // All of a place that is waited for has started: so nothing waits for itself.
+    const bool is_whole = before.place != it.place && its.left == 0 && its.ends == end;
+    return is_whole ? HandedOverCause{before.place, true} : before.cause;
+  }
+
+  const std::vector<ReadyPieces>& pieces_;
+  std::vector<Place> places_;
+  std::map<Time, Ended> by_end_;
+};
+
 template <class Clock>
 Clock clock_of(Clocks times) {
   if constexpr (std::is_same_v<Clock, Time>)
@@ -64,6 +125,11 @@ void StepMessages<Clock>::take_plan() {
 template <class Clock>
 void StepMessages<Clock>::start_iteration() {
   is_first_ = true;
+  if (!has_counted_) {
+    sent_from_ = Time::last();
+    sent_until_ = Time();
+  }
+  has_counted_ = has_counted_ || step_.counts;
   if (one_for_all && !step_.plan.messages.empty())
     first_spread_ = last_spread_ = step_.prices.of(step_.plan.messages.size() - 1).spread;
   player_.traffic = {};
@@ -195,6 +261,8 @@ void StepMessages<Clock>::keep(std::size_t index, int channel, const Clock& star
                                Time ready) {
   const PlannedMessage& message = step_.plan.messages[index];
   if (!one_for_all && step_.counts) sparsity_.add(step_.encoded[index]);
+  sent_from_ = std::min(sent_from_, first_of(starts));
+  sent_until_ = std::max(sent_until_, last_of(ends));
   workers_.record({.activity = Activity::message,
                    .channel = channel,
                    .index = static_cast<int>(records_.size()),
@@ -297,53 +365,27 @@ void StepMessages<Clock>::send_on_channels(const Ended& ended) {
 // In the order in which they start, on the last worker.
 template <class Clock>
 void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const Ended& ended) {
-  struct Going {
-    std::size_t place = 0;  // of its pieces
-    std::size_t message = 0;
-    Time starts;
-  };
   assert(played.size() == step_.encoded.size() || one_for_all);  // the same plan
-  std::vector<Going> order;
+  std::vector<InFlight> order;
   for (std::size_t i = 0; i < pieces_.size(); ++i)
     for (std::size_t m = pieces_[i].first; m <= pieces_[i].last; ++m)
-      order.push_back({i, m, last_of(played[m].starts)});
+      order.push_back({i, m, last_of(played[m].starts), last_of(played[m].ends)});
   if (step_.plan.order == Order::priority)
     std::stable_sort(order.begin(), order.end(),
-                     [](const Going& a, const Going& b) { return a.starts < b.starts; });
-  // Pieces may end in another order than they start: the last one to end ends their place.
-  struct Place {
-    std::size_t left = 0;
-    Clock ends;
-    HandedOverCause cause;
-  };
-  std::vector<Place> places(pieces_.size());
-  for (std::size_t i = 0; i < pieces_.size(); ++i)
-    places[i].left = pieces_[i].last - pieces_[i].first + 1;
+                     [](const InFlight& a, const InFlight& b) { return a.starts < b.starts; });
   ChannelNumbers numbers;
-  std::map<Time, std::size_t> by_end;
-  Turns turns(pieces_.size());
-  Time free;
-  for (const Going& it : order) {
+  Flights flights(pieces_, order);
+  std::vector<Clock> ends(pieces_.size());
+  for (const InFlight& it : order) {
     Clock start = clock_of<Clock>(std::move(played[it.message].starts));
     Clock end = clock_of<Clock>(std::move(played[it.message].ends));
-    const ReadyPieces& pieces = pieces_[it.place];
-    Place& place = places[it.place];
-    const bool is_last = --place.left == 0;
-    HandedOverCause cause = turns.next(it.place, is_last, pieces.ready < free);
-    free = last_of(end);
     int channel = 0;
-    if (step_.question.channels > 1) {
+    if (step_.question.channels > 1)
       channel = numbers.next(first_of(start) - step_.origin, last_of(end) - step_.origin);
-      // It came behind the one that left it its channel.
-      const auto left = it.starts > pieces.ready ? by_end.find(it.starts) : by_end.end();
-      cause = left == by_end.end() ? HandedOverCause{it.place, false}
-                                   : HandedOverCause{left->second, true};
-      by_end.emplace(last_of(end), it.place);
-    }
-    keep(it.message, channel, start, end, pieces.ready);
-    if (last_of(place.ends) <= free) place.cause = cause;
-    place.ends = latest(std::move(place.ends), end);
-    if (is_last) ended(it.place, place.ends, place.cause);
+    keep(it.message, channel, start, end, pieces_[it.place].ready);
+    ends[it.place] = latest(std::move(ends[it.place]), end);
+    const bool is_last = flights.next(it);
+    if (is_last) ended(it.place, ends[it.place], flights.cause_of(it.place));
   }
   workers_.count_once();
 }

@@ -2,6 +2,7 @@
 // computation; at the prices of closed forms (`Time`), or played (`Clocks`).
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -38,6 +39,10 @@ class StepMessages {
   // In an iteration that goes by the plan.
   std::vector<double> carried_by_plan();  // by each wire
 
+  // From the first message to the last one's end, of the iterations that count; where those send
+  // nothing, of the last one that does.
+  Duration sent_for() const { return sent_until_ - std::min(sent_from_, sent_until_); }
+
   // The records of an iteration that went as this one, only later after its start.
   void shift(Duration later);
 
@@ -68,6 +73,9 @@ class StepMessages {
   Exchange player_;
   std::vector<MessageRecord> records_;  // of the last iteration that sent something
   Sparsity sparsity_;
+  bool has_counted_ = false;  // an iteration that sends something has
+  Time sent_from_ = Time::last();
+  Time sent_until_;
   bool is_first_ = true;               // no message of this iteration has gone yet
   Duration first_spread_;              // of workers, by the last exchange of the iteration before
   Duration last_spread_;               // by the last exchange

@@ -96,24 +96,32 @@ bool StepPlayer<Clock>::is_carried_known() const {
   return question_.wires != nullptr && !question_.carrier && question_.cost.servers() == nullptr;
 }
 
+// Where what has carried the bytes took longer than the iterations, because messages go on behind
+// them or the warm-up was slower, that time counts.
 template <class Clock>
 WireUse StepPlayer<Clock>::use_of_wires() {
-  const Duration step = Duration::ps(result_.total().ps() / question_.iterations);
   constexpr std::size_t shown = 10;
   const int every = step_.pipeline == nullptr ? 1 : step_.pipeline->every;
-  int exchanges = 1;
+  int exchanges = std::max(1, sent_.iterations);
+  double iterations = every;  // that have carried what is counted
   std::vector<double> carried_B;
+  Duration took;
   if (in_time_ && !is_carried_known()) {
     carried_B = in_time_->carried_B();
     for (std::size_t wire = 0; wire < sent_.by_warm_up_B.size(); ++wire)
       carried_B[wire] -= sent_.by_warm_up_B[wire];
-    exchanges =
-        plans_differ() ? sent_.iterations : (question_.warm_up + question_.iterations) / every;
+    if (!plans_differ())
+      exchanges = std::max(1, (question_.warm_up + question_.iterations) / every);
+    iterations = every * static_cast<double>(exchanges);
+    took = in_time_->now() - sent_.warmed_up;
   } else {
     note_carried();
     carried_B = std::move(sent_.carried_B);
+    took = messages_.sent_for();
   }
-  for (double& bytes : carried_B) bytes /= every * static_cast<double>(std::max(1, exchanges));
+  for (double& bytes : carried_B) bytes /= iterations;
+  const Duration step = std::max(Duration::ps(result_.total().ps() / question_.iterations),
+                                 Duration::ps(took.ps() / (int64_t{every} * exchanges)));
   return use_of(*question_.wires, carried_B, step, shown);
 }
 
@@ -154,8 +162,10 @@ void StepPlayer<Clock>::run_each() {
   for (int iteration = 0; iteration < count; ++iteration) {
     begin_iteration(iteration, iteration - question_.warm_up);
     const bool counts = iteration >= question_.warm_up;
-    if (iteration == question_.warm_up && in_time_ && plans_differ())
+    if (iteration == question_.warm_up && in_time_ && plans_differ()) {
       sent_.by_warm_up_B = in_time_->carried_B();
+      sent_.warmed_up = in_time_->now();
+    }
     const Duration length = play_iteration(counts);
     if (!counts) continue;
     result_.iterations.push_back(length);

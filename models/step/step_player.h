@@ -82,6 +82,7 @@ class StepPlayer {
     std::vector<double> carried_B;     // by each wire
     int without_carried = 0;           // iterations by the last plan that it does not have yet
     std::vector<double> by_warm_up_B;  // by each wire, in all, where plans differ
+    Time warmed_up;                    // then
   } sent_;
   double staleness_ = 0;
   double staleness_max_ = 0;

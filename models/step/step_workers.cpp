@@ -13,7 +13,7 @@ StepWorkers<Clock>::StepWorkers(const StepNow& step)
       question_(step.question),
       trace_(*step.question.trace),
       traced_(backward_work(trace_)),
-      shares_(gradient_shares(trace_)),
+      parts_(trace_),
       fixed_(fixed_factors(question_.workers, question_.cluster->network.workers())) {
   // The slowest stands for all.
   if (one_for_all) fixed_ = {*std::max_element(fixed_.begin(), fixed_.end())};
@@ -40,6 +40,9 @@ void StepWorkers<Clock>::start_iteration(const Clock& starts) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerInStep& state = states_[i];
     state.ledger.open(at(starts, i), step_.is_plain);
+    // As many updates as iterations: that behind the last one is played before the first.
+    if (step_.is_late() && step_.iteration == 0)
+      state.left_update = scaled(trace_.update, work_of(i).factor);
     state.encoding = {};
   }
 }
@@ -171,7 +174,7 @@ template <class Clock>
 Time StepWorkers<Clock>::decompress(std::size_t layer, std::size_t worker, Time start) {
   WorkerInStep& state = states_[worker];
   const Duration work =
-      step_.is_late() ? scaled(state.left_decompress, shares_[layer]) : decompress_of(worker);
+      step_.is_late() ? parts_.of(state.left_decompress, layer) : decompress_of(worker);
   state.ledger.compute(&Breakdown::compression, start, start + work);
   draw(worker, {.activity = Activity::decompress, .start = start, .end = start + work});
   return start + work;
@@ -180,7 +183,7 @@ Time StepWorkers<Clock>::decompress(std::size_t layer, std::size_t worker, Time 
 template <class Clock>
 Time StepWorkers<Clock>::update(std::size_t layer, std::size_t worker, Time start) {
   WorkerInStep& state = states_[worker];
-  const Duration work = step_.is_late() ? scaled(state.left_update, shares_[layer])
+  const Duration work = step_.is_late() ? parts_.of(state.left_update, layer)
                                         : scaled(trace_.update, work_of(worker).factor);
   state.ledger.compute(&Breakdown::update, start, start + work);
   draw(worker, {.activity = Activity::update,

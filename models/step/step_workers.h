@@ -88,7 +88,7 @@ class StepWorkers {
   const StepQuestion& question_;
   const Trace& trace_;
   std::vector<Duration> traced_;  // of the backward pass, as in the trace
-  std::vector<double> shares_;    // of an update layer by layer
+  LayerParts parts_;              // of an update layer by layer
   std::vector<double> fixed_;     // factors of the workers that are played
   std::vector<WorkerWork> works_;
   std::vector<WorkerInStep> states_;  // one as long as all are at the same point

@@ -1,13 +1,15 @@
-// BSP-SGD as in the LP paper (Wang et al., arXiv 1611.04255), layer by layer.
+// BSP-SGD, layer by layer. The abstract of the LP paper (Wang et al., arXiv 1611.04255) names
+// broadcasts of parameters and reductions of gradients; that is all of it that was read. The forms
+// below are ours.
 //
 // `exchange`: "broadcast_reduce" broadcasts the parameters of each layer before its forward and
 // reduces its gradients after its backward; the root alone updates. "allreduce" reduces to all, who
 // all update. `form`: "serial" overlaps nothing; "lockstep" starts the next layer's transfer and
 // waits for it after each layer's computation; "fifo" (the default) lets transfers queue.
 //
-// `drain`: true (the default, and what the published drawings say) lets a collective start when the
-// one before it has ended everywhere; false lets every worker go on as soon as it is through, which
-// only message fidelity can tell apart.
+// `drain`: true (the default) lets a collective start when the one before it has ended everywhere;
+// false lets every worker go on as soon as it is through, which only message fidelity can tell
+// apart.
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 
@@ -50,8 +52,7 @@ Strategy read(Object& fields) {
 }  // namespace
 
 StrategyKind describe() {
-  return {"bsp_lp", "BSP-SGD of the LP paper: serial, lockstep or fifo, all-reduce or with a root",
-          read};
+  return {"bsp_lp", "BSP-SGD: serial, lockstep or fifo, all-reduce or with a root", read};
 }
 
 }  // namespace sgdsim::strategy::bsp_lp

@@ -107,11 +107,29 @@ MessageCost MessageCost::of_servers(const ParameterServers& servers) {
   return cost;
 }
 
-MessageCost MessageCost::of_formula(std::function<Duration(Bytes)> formula) {
+MessageCost MessageCost::of_formula(std::function<Duration(Bytes)> formula, StandIns stand_ins) {
   MessageCost cost;
-  cost.exchange_ = std::move(formula);
+  cost.exchange_ = Formula{std::move(formula), std::move(stand_ins)};
   cost.fit_line();
   return cost;
+}
+
+MessageCost MessageCost::with_messages() const {
+  MessageCost cost = *this;
+  const Formula* formula = std::get_if<Formula>(&exchange_);
+  if (formula == nullptr || formula->stand_ins.algorithms.empty()) return cost;
+  cost.plays_stand_ins_ = true;
+  for (const MessageCost& algorithm : formula->stand_ins.algorithms)
+    if (algorithm.is_known()) cost.job_ = algorithm.job_;
+  return cost;
+}
+
+std::string MessageCost::stand_in_of(const Transfer& transfer) const {
+  if (!plays_stand_ins_) return {};
+  const StandIns& stand_ins = std::get<Formula>(exchange_).stand_ins;
+  const StandIn one = stand_ins.choose(transfer.size);
+  const Way& way = stand_ins.algorithms[one.number].exchange_;
+  return std::string(one.stands_for) + " as " + std::string(std::get<const Algorithm*>(way)->name);
 }
 
 MessageCost MessageCost::cheapest(std::vector<MessageCost> algorithms) {
@@ -126,8 +144,8 @@ MessageCost MessageCost::compressed(const MessageCost& exchange, Compression com
   MessageCost cost = exchange;
   cost.density_ = density_at(compression.densities, 0);
   cost.compression_ = std::make_shared<const Compression>(std::move(compression));
-  if (Candidates* candidates = std::get_if<Candidates>(&cost.exchange_))
-    for (MessageCost& candidate : *candidates) candidate.compression_ = cost.compression_;
+  if (std::vector<MessageCost>* algorithms = cost.algorithms())
+    for (MessageCost& candidate : *algorithms) candidate.compression_ = cost.compression_;
   cost.fit_line();
   return cost;
 }
@@ -145,10 +163,16 @@ MessageCost MessageCost::on(const Network& network) const {
   return cost;
 }
 
+// Those that it chooses from; null: there is no choice.
+std::vector<MessageCost>* MessageCost::algorithms() {
+  if (Formula* formula = std::get_if<Formula>(&exchange_)) return &formula->stand_ins.algorithms;
+  return std::get_if<Candidates>(&exchange_);
+}
+
 template <class Change>
 void MessageCost::for_each_job(const Change& change) {
   change(job_);
-  if (Candidates* candidates = std::get_if<Candidates>(&exchange_))
+  if (std::vector<MessageCost>* candidates = algorithms())
     for (MessageCost& candidate : *candidates) change(candidate.job_);
 }
 
@@ -291,7 +315,8 @@ std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJ
     CollectiveJob job = best.job_;
     return best.known(transfer, job);
   }
-  if (const Formula* formula = std::get_if<Formula>(&exchange_)) return (*formula)(transfer.size);
+  if (const Formula* formula = std::get_if<Formula>(&exchange_))
+    return formula->price(transfer.size);
   if (const Lines* lines = std::get_if<Lines>(&exchange_)) return least_of(*lines, transfer.size);
   return std::get<Curve>(exchange_).at(transfer.size);
 }
@@ -326,6 +351,11 @@ const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
 Program MessageCost::program_of(const Transfer& transfer, std::optional<Network>& network) const {
   if (std::holds_alternative<Candidates>(exchange_))
     return cheapest_for(transfer).program_of(transfer, network);
+  if (plays_stand_ins_) {
+    const StandIns& stand_ins = std::get<Formula>(exchange_).stand_ins;
+    return stand_ins.algorithms[stand_ins.choose(transfer.size).number].program_of(transfer,
+                                                                                   network);
+  }
   CollectiveJob job = job_;
   prepare(job, transfer, network);
   return schedule_of(*std::get<const Algorithm*>(exchange_), job);

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,8 +34,17 @@ class MessageCost {
   static MessageCost of_curve(Curve curve);
   // By parameter servers.
   static MessageCost of_servers(const ParameterServers& servers);
-  // By any function of the size; nothing is played.
-  static MessageCost of_formula(std::function<Duration(Bytes)> formula);
+  // By any function of the size. It has no messages: those of the stand-ins are played in its place
+  // where there must be some, for each size the one that is chosen.
+  struct StandIn {
+    std::size_t number = 0;       // among the algorithms
+    std::string_view stands_for;  // for people
+  };
+  struct StandIns {
+    std::vector<MessageCost> algorithms = {};
+    std::function<StandIn(Bytes)> choose = {};
+  };
+  static MessageCost of_formula(std::function<Duration(Bytes)> formula, StandIns stand_ins);
   // The cheapest of several algorithms, chosen for each message by their closed forms.
   static MessageCost cheapest(std::vector<MessageCost> algorithms);
   // What the compression makes of a message, exchanged at the cost of `exchange`, which is that of
@@ -72,8 +83,12 @@ class MessageCost {
   bool covers(Bytes size) const { return curve() == nullptr || curve()->covers(size); }
   bool is_algorithm() const {
     return std::holds_alternative<const Algorithm*>(exchange_) ||
-           std::holds_alternative<Candidates>(exchange_);
+           std::holds_alternative<Candidates>(exchange_) || plays_stand_ins_;
   }
+  // The same at the same price, but with the messages of its stand-ins, if it has some.
+  MessageCost with_messages() const;
+  // Which algorithm plays a transfer in place of what, for people; empty: it plays itself.
+  std::string stand_in_of(const Transfer& transfer) const;
   // Whether there are messages to play, or only a time.
   bool plays() const { return is_algorithm() || servers() != nullptr; }
   const CollectiveJob& job() const { return job_; }
@@ -92,7 +107,10 @@ class MessageCost {
  private:
   using Unknown = std::monostate;
   using Candidates = std::vector<MessageCost>;
-  using Formula = std::function<Duration(Bytes)>;
+  struct Formula {
+    std::function<Duration(Bytes)> price;
+    StandIns stand_ins;
+  };
   using Lines = std::vector<Line>;
   using Servers = std::shared_ptr<const ParameterServers>;
   using Way = std::variant<Unknown, const Algorithm*, Candidates, Formula, Lines, Curve, Servers>;
@@ -107,6 +125,7 @@ class MessageCost {
   void check_line();
   static const std::vector<Line>& no_lines();
   const MessageCost& cheapest_for(const Transfer& transfer) const;
+  std::vector<MessageCost>* algorithms();
 
   Way exchange_;       // of what travels
   CollectiveJob job_;  // of algorithms
@@ -114,6 +133,7 @@ class MessageCost {
   double density_ = 1;
   std::vector<Line> lines_;                      // that are planned by; empty for curves
   bool is_line_ = false;                         // and they are the cost
+  bool plays_stand_ins_ = false;                 // of a formula
   std::shared_ptr<const Network> kept_network_;  // what the jobs point to, if it was changed
 };
 

@@ -13,6 +13,7 @@
 
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 
 namespace sgdsim::strategy::ddp {
 namespace {
@@ -91,7 +92,10 @@ Strategy read(Object& fields) {
     else if (order != "measured")
       field->fail(unknown_name("order", order, {"measured", "static", "reverse"}));
   }
-  return {.name = "", .plan = [caps](const PlanInput& input) { return plan(input, caps); }};
+  return {.name = "",
+          .plan = [caps](const PlanInput& input) { return plan(input, caps); },
+          .about = "DDP with PyTorch's buckets of " + to_text(caps.others) + ", first " +
+                   to_text(caps.first)};
 }
 
 }  // namespace

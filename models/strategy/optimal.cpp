@@ -195,7 +195,10 @@ Strategy read(Object& fields) {
 }  // namespace
 
 StrategyKind describe() {
-  return {"optimal", "the exact optimum of merging; field largest_message caps a message", read};
+  return {"optimal",
+          "a bound, which no program reaches: the exact optimum of merging; field largest_message "
+          "caps a message",
+          read, true};
 }
 
 }  // namespace sgdsim::strategy::optimal

@@ -39,6 +39,12 @@ Strategy strategy_named(const std::string& name, const std::string& where) {
   return strategy;
 }
 
+bool is_bound(std::string_view strategy) {
+  return std::any_of(strategies().begin(), strategies().end(), [&](const StrategyKind& kind) {
+    return kind.is_bound && kind.name == strategy;
+  });
+}
+
 std::vector<int> layers_with_gradients(const Trace& trace) {
   std::vector<int> layers;
   for (std::size_t l = trace.layers.size(); l-- > 0;)

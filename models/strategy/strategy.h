@@ -69,18 +69,27 @@ struct Strategy {
   Planner plan;
   // Before every iteration: then messages go in order, and the next forward waits for all of them.
   bool replans = false;
+  bool sends_all_at_once = false;  // in one message, behind the whole backward pass
+  std::string about = {};          // its sizes in words, where a default has to be told
 };
 
 struct StrategyKind {
   std::string_view name;
   std::string_view summary;
   Strategy (*read)(Object& fields);  // takes its fields from the object
+  bool is_bound = false;             // no program does it: it says what others can gain at most
 };
+
+// What a training is taken to use if nothing else is said.
+inline constexpr char usual_strategy[] = "ddp";
 
 // "mg_wfbp", or {"name": "ddp", "bucket": "25 MiB", ...}.
 Strategy read_strategy(const Value& value);
 // By name with all defaults.
 Strategy strategy_named(const std::string& name, const std::string& where);
+
+// Whether this strategy is a bound; false for a name of no strategy.
+bool is_bound(std::string_view strategy);
 
 // The layers whose gradients weigh something, in backward order. The others send nothing, and no
 // message waits for them.

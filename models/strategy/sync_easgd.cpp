@@ -11,7 +11,7 @@ GradientPlan plan(const PlanInput& input) {
   return plan;
 }
 
-Strategy read(Object&) { return {.name = "", .plan = plan}; }
+Strategy read(Object&) { return {.name = "", .plan = plan, .sends_all_at_once = true}; }
 
 }  // namespace
 

@@ -6,6 +6,11 @@
 
 namespace sgdsim {
 
+bool Synchronization::plays_strategy() const {
+  const auto* pipeline = std::get_if<PipelineRule>(&rule);
+  return pipeline != nullptr && pipeline->layerwise;
+}
+
 std::vector<std::string> Synchronization::problems_of(int warm_up, int iterations) const {
   std::vector<std::string> problems;
   if (warm_up < transient)

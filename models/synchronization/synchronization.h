@@ -45,6 +45,8 @@ struct Synchronization {
   int measured = 1;   // iterations that give its mean
   int period = 1;     // iterations that repeat together
 
+  // Whether it sends the strategy's messages; else everything goes in one, whatever the strategy.
+  bool plays_strategy() const;
   // What is wrong with measuring so many; empty: nothing.
   std::vector<std::string> problems_of(int warm_up, int iterations) const;
 };

@@ -75,6 +75,7 @@ const Program& GroupPrograms::of(Operation operation, int members, int64_t whole
   job.share.total = Bytes(whole_B);
   job.cost = network_->worst_of_band();
   job.network = network_;
+  job.on_wires = true;
   const bool is_direct = operation == Operation::alltoall;
   return found->second = schedule_of(algorithm_named(is_direct ? "direct" : "ring", "layout"), job);
 }

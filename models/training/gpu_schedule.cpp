@@ -6,6 +6,7 @@
 
 #include "models/training/gpu_groups.h"
 #include "models/training/stage_plan.h"
+#include "sim/core/cast.h"
 #include "sim/core/error.h"
 #include "sim/core/scaled.h"
 
@@ -17,11 +18,9 @@ using Ends = std::vector<uint32_t>;
 constexpr uint32_t joins = 2;  // a processor besides those of RankWriter, for what takes no time
 constexpr std::size_t most_ends = 4;
 
-double real(int64_t value) { return static_cast<double>(value); }
 std::size_t most_operations(bool wants_parts) {
   return wants_parts ? most_shown_operations : most_gpu_operations;
 }
-std::size_t at(int64_t number) { return static_cast<std::size_t>(number); }
 
 class GpuWriter {
  public:
@@ -53,7 +52,7 @@ class GpuWriter {
         throw InputError(
             "layout",
             "its messages are more than " + std::to_string(most_operations(options_.wants_parts)) +
-                " operations, the most that are " + (options_.wants_parts ? "shown" : "played") +
+                " operations, the most that are " + (options_.wants_parts ? "shown" : "simulated") +
                 "; fewer GPUs or micro-batches, or fidelity message, would fit");
     }
     factor_ = 1;

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "sim/core/cast.h"
+
 namespace sgdsim {
 namespace {
-
-double real(int64_t value) { return static_cast<double>(value); }
 
 // Where the band of a size starts: sizes of one band see one network.
 double band_start(const Network& network, double size_B) {

@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "models/training/stage_costs.h"
+#include "sim/core/cast.h"
 
 namespace sgdsim {
 namespace {
 
-double real(int64_t value) { return static_cast<double>(value); }
-
-struct Stage {
+struct PricedStage {
   LayerTimes times;
   int64_t layers = 0;
   double slot_s() const { return times.forward.all() + times.backward.all(); }
@@ -24,7 +23,7 @@ double exposed_s(const Layout& layout, double exchange_s, double window_s, doubl
 }
 
 // What nothing hides of the exchanges of one stage.
-double data_s(const Layout& layout, const Stage& stage, const StageExchange& exchange) {
+double data_s(const Layout& layout, const PricedStage& stage, const StageExchange& exchange) {
   const double forward = stage.times.forward.all();
   const double backward = stage.times.backward.all();
   const auto [reduce, gather, pieces] = exchange;
@@ -48,7 +47,7 @@ double data_s(const Layout& layout, const Stage& stage, const StageExchange& exc
 }
 
 // Of the expert exchanges, what computing does not hide where two micro-batches overlap.
-double overlapped_expert_s(const Stage& stage) {
+double overlapped_expert_s(const PricedStage& stage) {
   const double compute = stage.times.forward.compute() + stage.times.backward.compute();
   return std::max(0.0, stage.times.forward.expert + stage.times.backward.expert - compute);
 }
@@ -73,7 +72,7 @@ BubbleTimes waited_for(const Layout& layout, const LayerTimes& slowest, const La
 
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
 // stages.
-void add_pipeline(const TrainingStep& step, StageCosts& costs, const Stage& stage,
+void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage& stage,
                   const LayerTimes& all, HybridStep& result) {
   const Layout& layout = step.layout;
   const double count = real(layout.micro_batches);
@@ -188,12 +187,12 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   const Layout& layout = step.layout;
   StageCosts costs(step, groups);
   HybridStep result;
-  Stage slowest;
+  PricedStage slowest;
   LayerTimes all;
   double ends = -1;  // what the stage with most to exchange takes after its last micro-batch
   for (int64_t number = 0; number < layout.pipeline; ++number) {
     const StageLayers held = layers_of_stage(step.model, layout, number);
-    const Stage stage{costs.times_of(held), held.layers()};
+    const PricedStage stage{costs.times_of(held), held.layers()};
     all.forward += stage.times.forward;
     all.backward += stage.times.backward;
     if (number == 0 || stage.slot_s() > slowest.slot_s()) {

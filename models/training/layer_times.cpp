@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/training/memory.h"
+#include "sim/core/cast.h"
 
 namespace sgdsim {
 namespace {
@@ -17,8 +18,6 @@ constexpr int kernels_of_complex_rotation = 4;
 constexpr double complex_rotation_B = 20;      // to 4 bytes (6), product (8), to 2 bytes (6)
 constexpr int kernels_of_experts = 6;          // routing, sorting and merging tokens
 constexpr double fp8_token_B = 1 + 4.0 / 128;  // a value, and a scale for 128 of them
-
-double real(int64_t value) { return static_cast<double>(value); }
 
 // Adds rows x inner times inner x columns, forward and backward.
 class Products {

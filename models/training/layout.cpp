@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "sim/core/error.h"
+#include "sim/core/product.h"
 
 namespace sgdsim {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::array<Size, 9> sizes{{
     {"vp", &Layout::chunks, 10'000, "virtual stages"},
     {"ep", &Layout::expert, most_gpus, "expert-parallel ranks"},
     {"dp", &Layout::replicas, most_gpus, "replicas"},
-    {"mbs", &Layout::micro_batch, 65'536, "sequences of a micro-batch"},
+    {"mbs", &Layout::micro_batch, most_micro_batch_size, "sequences of a micro-batch"},
     {"ga", &Layout::micro_batches, most_micro_batches, "micro-batches"},
     {"hsdp", &Layout::shard_copies, most_gpus, "copies of the shards"},
 }};
@@ -140,14 +141,6 @@ std::string set_word(Layout& layout, const std::string& word, const std::string&
   throw InputError(where, unknown_name("word of a layout", word, layout_words()));
 }
 
-void check_gpus(const Layout& layout, const std::string& where) {
-  const double gpus = static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline) *
-                      static_cast<double>(layout.context) * static_cast<double>(layout.replicas);
-  if (gpus > static_cast<double>(most_gpus))
-    throw InputError(where, "tp x pp x cp x dp is above " + std::to_string(most_gpus) +
-                                " GPUs, the most that is modelled");
-}
-
 // Of so many layers of a chunk.
 int64_t layers_again(const Layout& layout, int64_t layers) {
   switch (layout.recompute) {
@@ -165,6 +158,20 @@ int64_t layers_again(const Layout& layout, int64_t layers) {
 }
 
 }  // namespace
+
+void check_sizes(const Layout& layout, const std::string& where) {
+  for (const Size& size : sizes)
+    if (layout.*size.member < 1 || layout.*size.member > size.most)
+      throw InputError(where, std::string(size.name) + std::to_string(layout.*size.member) +
+                                  ": expected 1 to " + std::to_string(size.most) + " " + size.word);
+  if (!product_up_to(most_gpus, {layout.tensor, layout.pipeline, layout.context, layout.replicas}))
+    throw InputError(where, "tp x pp x cp x dp is above " + std::to_string(most_gpus) +
+                                " GPUs, the most that is modelled");
+  if (!product_up_to(most_global_batch,
+                     {layout.micro_batch, layout.micro_batches, layout.replicas}))
+    throw InputError(where, "mbs x ga x dp is above " + std::to_string(most_global_batch) +
+                                " sequences of a step, the most that is modelled");
+}
 
 std::string recompute_text(const Layout& layout) {
   std::string text(name_in(recompute_names, layout.recompute));
@@ -184,14 +191,29 @@ Layout parse_layout(const std::string& text, const std::string& where) {
   }
   if (seen.empty())
     throw InputError(where, "expected a layout as \"tp8 pp9 cp2 vp7 dp4 mbs1 ga63 zero1 sp\"");
-  check_gpus(layout, where);
+  check_sizes(layout, where);
+  return layout;
+}
+
+Layout completed(Layout layout, const std::string& text, int64_t gpus, int64_t batch) {
+  auto says = [&](const std::string& name) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;)
+      if (word.substr(0, word.find_first_of("0123456789")) == name) return true;
+    return false;
+  };
+  auto follow = [&](const char* name, int64_t Layout::*size, int64_t whole, int64_t others) {
+    if (!says(name) && whole > 0 && whole % others == 0) layout.*size = whole / others;
+  };
+  follow("dp", &Layout::replicas, gpus, layout.gpus());
+  follow("ga", &Layout::micro_batches, batch, layout.batch());
   return layout;
 }
 
 std::string to_text(const Layout& layout) {
   std::string text;
   for (const Size& size : sizes)
-    if (size.member != &Layout::shard_copies)
+    if (size.member != &Layout::shard_copies && layout.*size.member > 1)
       text += std::string(size.name) + std::to_string(layout.*size.member) + " ";
   text += "zero" + std::to_string(layout.zero);
   if (layout.sequence_parallel) text += " sp";
@@ -232,7 +254,7 @@ Layout read_layout(const Value& value) {
     if (const auto field = fields.find(name))
       set_choice(layout, name, field->text(), field->where());
   fields.done();
-  check_gpus(layout, value.where());
+  check_sizes(layout, value.where());
   return layout;
 }
 

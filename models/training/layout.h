@@ -86,12 +86,20 @@ struct Layout {
 inline constexpr char layout_schema[] = "sgdsim/layout/1";
 inline constexpr int64_t most_gpus = 1'048'576;
 inline constexpr int64_t most_micro_batches = 1'000'000;
+inline constexpr int64_t most_micro_batch_size = 65'536;
+inline constexpr int64_t most_global_batch = 100'000'000;  // sequences of a step
+
+// InputError if a size, the GPUs or the sequences of a step are above these.
+void check_sizes(const Layout& layout, const std::string& where);
 
 // "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp hsdp1 recompute=none schedule=1f1b context=ring
 //  reshard=on attention=flash ends=apart gradients=fp32 overlap=on sends=whole accumulate=fused
 //  kernels=fused"; what is not named is 1, zero0, or as here.
 Layout parse_layout(const std::string& text, const std::string& where);
-// All sizes, and the words that differ from their defaults.
+// What the text says nothing about follows: replicas from `gpus`, micro-batches from the sequences
+// of a step. Numbers that do not divide, and 0, leave them as they are.
+Layout completed(Layout layout, const std::string& text, int64_t gpus, int64_t batch);
+// Sizes above 1, the stage of zero, and the words that differ from their defaults.
 std::string to_text(const Layout& layout);
 std::string recompute_text(const Layout& layout);  // "full", "block:4"
 

@@ -29,7 +29,7 @@ void for_each_choice(const Transformer& model, const LayoutSpace& space, Layout 
   for (layout.zero = 0; layout.zero <= 3; ++layout.zero)
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
       layout.recompute = recompute;
-      f(layout);
+      if (can_do(space.program, layout)) f(layout);
     }
 }
 
@@ -65,6 +65,7 @@ void for_each_layout(const Transformer& model, const LayoutSpace& space,
                      const std::function<void(const Layout&)>& f) {
   Layout layout;
   layout.half_gradients = space.half_gradients;
+  layout.kernels = kernels_of(space.program);
   for (const int64_t tensor : divisors_of(space.gpus)) {
     layout.tensor = tensor;
     if (model.heads % tensor != 0) continue;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/training/hybrid_step.h"
+#include "models/training/training_program.h"
 #include "sim/core/stopper.h"
 
 namespace sgdsim {
@@ -21,6 +22,7 @@ struct LayoutSpace {
   Bytes memory;   // of a GPU
   Bytes reserve;  // of it, what the formulas of memory do not know
   bool half_gradients = false;
+  TrainingProgram program = TrainingProgram::any;  // layouts that it can do
 };
 
 struct FoundLayout {

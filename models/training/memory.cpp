@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "sim/core/cast.h"
+
 namespace sgdsim {
 namespace {
-
-double real(int64_t value) { return static_cast<double>(value); }
 
 double micro_batch_tokens(const Layout& layout, int64_t sequence) {
   return real(layout.micro_batch) * real(sequence) / real(layout.context);

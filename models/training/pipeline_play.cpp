@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/core/cast.h"
 #include "sim/core/error.h"
 #include "sim/core/scaled.h"
 
 namespace sgdsim {
 namespace {
-
-std::size_t at(int64_t number) { return static_cast<std::size_t>(number); }
 
 Duration slowed(const PassWork& work, double factor) {
   return scaled(work.compute, factor) + work.rest;
@@ -401,7 +400,7 @@ PipelinePlayed play(const PipelineWork& work, std::vector<PassSlice>* slices, St
   if (passes > static_cast<double>(most))
     throw InputError("layout", "it has " + std::to_string(static_cast<int64_t>(passes)) +
                                    " passes, and at most " + std::to_string(most) + " are " +
-                                   (slices ? "shown" : "played") +
+                                   (slices ? "shown" : "simulated") +
                                    "; fewer micro-batches or replicas would fit");
   return Player(work, slices).play(stopper);
 }

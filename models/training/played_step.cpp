@@ -5,14 +5,13 @@
 #include <map>
 
 #include "models/training/stage_costs.h"
+#include "sim/core/cast.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr double ps_of_s = 1e12;
-double real(int64_t value) { return static_cast<double>(value); }
-std::size_t at(int64_t number) { return static_cast<std::size_t>(number); }
 Duration of_seconds(double seconds) { return Duration::nearest_ps(seconds * ps_of_s); }
 
 PassWork work_of(const PassTimes& times) {
@@ -93,19 +92,22 @@ class SlowGpus {
   std::vector<WorkerFactors> factors_;
 };
 
-// They add up to the step.
-StepParts parts_of(const PassTimes& times, const RankPlayed& rank) {
+// They add up to the step. What two overlapping passes hide is between experts; what slow GPUs add,
+// fast ones save and whole picoseconds leave out is computing.
+StepParts parts_of(const Layout& layout, const PassTimes& times, const RankPlayed& rank) {
   StepParts parts;
   const double busy = rank.busy.s();
-  // What slow GPUs add is computing; what two overlapping passes hide is between experts.
-  const double more = busy - times.all();
-  const double slower = times.compute() > 0 ? 1 + std::max(0.0, more) / times.compute() : 1;
+  const bool hides = layout.schedule == PipelineSchedule::dualpipe;
+  const double hidden = hides ? std::max(0.0, times.all() - busy) : 0;
+  parts.expert = std::max(0.0, times.expert - hidden);
+  const double exchanged = times.tensor + times.context + parts.expert;
+  const double computed = std::max(0.0, busy - exchanged);
+  const double slower = times.compute() > 0 ? computed / times.compute() : 1;
   parts.products = slower * times.products;
   parts.attention = slower * times.attention;
   parts.element_wise = slower * times.element_wise;
   parts.tensor = times.tensor;
   parts.context = times.context;
-  parts.expert = times.expert + std::min(0.0, more);
   parts.bubble = rank.waiting.s();
   parts.data = rank.exchange.s();
   parts.optimizer = rank.optimizer.s();
@@ -181,7 +183,7 @@ PlayedStep play_step(const TrainingStep& step, GroupTimes& groups, const LayoutP
         ranks.begin();
     played.step.slowest_stage = last;
     add(played.step.parts,
-        parts_of(costs.times_of_rank(last), ranks[static_cast<std::size_t>(last)]),
+        parts_of(layout, costs.times_of_rank(last), ranks[static_cast<std::size_t>(last)]),
         1.0 / options.iterations);
   }
   const double mean_s = sum_s / options.iterations;

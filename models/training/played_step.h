@@ -14,7 +14,7 @@ namespace sgdsim {
 
 struct LayoutPlay {
   WorkerModel workers;  // of GPUs, numbered tp-cp-dp-pp; "per layer" is per pass
-  uint64_t seed = 0;
+  uint64_t seed = 1;
   int iterations = 1;  // more than 1 only where GPUs are random
   Stopper* stopper = nullptr;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/training/pass_order.h"
+#include "sim/core/cast.h"
 
 namespace sgdsim {
 namespace {
@@ -13,8 +14,6 @@ constexpr double optimizer_B = 30;  // read and written for a parameter: 12 + 4 
 constexpr double ddp_bucket_B = 25.0 * 1024 * 1024;
 constexpr double least_bucket = 40e6;  // elements, of a distributed optimizer
 constexpr double bucket_of_replica = 1e6;
-
-double real(int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 

@@ -1,12 +1,9 @@
 // Layers in the order of the forward pass.
 #include "models/training/stage_plan.h"
 
+#include "sim/core/cast.h"
+
 namespace sgdsim {
-namespace {
-
-std::size_t at(int64_t number) { return static_cast<std::size_t>(number); }
-
-}  // namespace
 
 StagePlans::StagePlans(const TrainingStep& step, GroupTimes& groups)
     : step_(step), costs_(step, groups) {}

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "models/training/stage_costs.h"
 #include "sim/play/replay.h"
@@ -68,31 +67,33 @@ double effort_of(const RankSchedule& schedule, double payload_B) {
   const double operations =
       static_cast<double>(schedule.operations().size()) / static_cast<double>(most_gpu_operations);
   if (payload_B <= 0) return operations;
-  double packets = 0;
-  for (const RankOperation& one : schedule.operations())
-    if (one.verb == RankVerb::send)
-      packets += std::max(1.0, std::ceil(static_cast<double>(one.amount) / payload_B));
+  const double packets = schedule.packets(payload_B);
   if (packets <= most_step_packets) return std::max(operations, packets / most_step_packets);
   throw InputError("layout",
                    "its messages are more than 100 million packets, the most that are "
-                   "played; larger packets "
+                   "simulated; larger packets "
                    "(\"ideal packet=1MiB\"), fewer GPUs, micro-batches or tokens, "
                    "or fidelity flow, would fit");
 }
 
-void check_arrived(const RankSchedule& schedule, const Replayed& replayed, bool sends_packets) {
-  const std::vector<uint32_t>& stranded = replayed.stranded;
+void check_arrived(const RankSchedule& schedule, const Replayed& replayed) {
+  const std::map<uint32_t, Stranding>& stranded = replayed.stranded;
   if (stranded.empty()) return;
-  constexpr std::size_t shown = 10;
-  std::string text = "the step is stuck, because these messages have no way";
-  if (sends_packets) text += ", or because what they lost is not sent again by their transport";
-  text += ":";
-  for (std::size_t i = 0; i < std::min(shown, stranded.size()); ++i) {
-    const RankOperation& one = schedule.operations()[stranded[i]];
-    text += (i == 0 ? " " : ", ") + std::to_string(one.amount) + " B from GPU " +
-            std::to_string(schedule.rank_of(stranded[i])) + " to GPU " + std::to_string(one.peer);
+  constexpr std::size_t most_shown = 10;
+  std::vector<Stranding> reasons;
+  std::string names;
+  for (const auto& [send, why] : stranded) {
+    reasons.push_back(why);
+    if (reasons.size() > most_shown) continue;
+    const RankOperation& one = schedule.operations()[send];
+    names += (names.empty() ? " " : ", ") + std::to_string(one.amount) + " B from GPU " +
+             std::to_string(schedule.rank_of(send)) + " to GPU " + std::to_string(one.peer);
   }
-  if (stranded.size() > shown) text += ", and " + std::to_string(stranded.size() - shown) + " more";
+  std::string text =
+      "the step is stuck: " + (replayed.circle.empty() ? "" : replayed.circle + "; ") +
+      summary_of(reasons, "message") + ":" + names;
+  if (reasons.size() > most_shown)
+    text += ", and " + std::to_string(reasons.size() - most_shown) + " more";
   throw StuckStep("layout", text);
 }
 
@@ -126,7 +127,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     if (!replayed.stopped_by.empty())
       throw LimitReached(replayed.stopped_by + ", in step " + std::to_string(i + 1) + " of " +
                          std::to_string(options.iterations));
-    check_arrived(gpus.schedule, replayed, how.payload_B > 0);
+    check_arrived(gpus.schedule, replayed);
     assert(replayed.operations == gpus.schedule.operations().size());
     const auto last = std::max_element(replayed.ends.begin(), replayed.ends.end());
     const Duration time = last->since_start();
@@ -137,7 +138,8 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     played.messages = replayed.messages;
     played.wire_B = replayed.wire_B;
     if (wants_slices) played.slices = slices_of(gpus, replayed);
-    played.wires = use_of(*wires, replayed.carried_B, time, shown_links);
+    played.wires = use_of(*wires, replayed.carried_B, replayed.until - Time(), shown_links,
+                          raised_by(how.changes, replayed.until));
     const int64_t stage = played.last_gpu / (layout.gpus() / layout.pipeline);
     const StepParts parts = parts_of(
         costs.times_of_rank(stage), gpus.computed[static_cast<std::size_t>(played.last_gpu)].s(),

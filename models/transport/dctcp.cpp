@@ -6,7 +6,9 @@ namespace sgdsim {
 
 WindowRules read_dctcp(Object& fields, PacketSetup& setup) {
   WindowRules rules;
+  rules.connections = read_count(fields, "connections", 0, rules.connections);
   rules.first_window = read_count(fields, "first_window", 1, 10);
+  rules.slow_start_after_idle = read_flag(fields, "slow_start_after_idle", false);
   rules.lost_after = read_count(fields, "lost_after", 0, 3);
   rules.least_timeout = read_length(fields, "least_timeout", rules.least_timeout);
   rules.gain = read_part(fields, "gain", rules.gain);
@@ -21,7 +23,13 @@ WindowRules read_dctcp(Object& fields, PacketSetup& setup) {
 }
 
 void connect_windows(PacketSetup& setup, WindowRules rules) {
-  use<WindowConversation>(setup, std::move(rules));
+  const auto shared = std::make_shared<const WindowRules>(std::move(rules));
+  setup.transport = [shared]() -> PacketSetup::Connect {
+    const auto connections = std::make_shared<WindowConnections>();
+    return [shared, connections](Packets& packets, uint32_t number, const Parcel& parcel) {
+      return std::make_unique<WindowConversation>(packets, number, parcel, shared, connections);
+    };
+  };
 }
 
 void set_dctcp_defaults(PacketSetup& setup) {

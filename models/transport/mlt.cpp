@@ -18,6 +18,15 @@ enum Says : uint8_t { got_ten, missing_some, stop };
 
 class MltConversation;
 
+// What answers said of marks, as DCTCP counts it: alpha over each round trip, and one fall in it.
+struct MarksHeard {
+  double alpha = 1;  // until something else is known (RFC 8257)
+  double answered = 0;
+  double marked = 0;
+  Time counts_from;  // packets that were sent later belong to the next round trip
+  Time fell;
+};
+
 // All messages from one worker to another in one queue: they share a rate, and go one after the
 // other. Round trips through another queue say nothing about this one.
 struct MltConnection {
@@ -26,11 +35,13 @@ struct MltConnection {
   uint32_t begun = 0;  // ever
   std::map<uint32_t, MltConversation*> senders;  // with packets to send, as they began
   MltConversation* first = nullptr;              // of those
-  double rate = 0;                               // bytes a picosecond
-  double alpha = 0;
-  Time next;  // packet
+  double rate = 0;                               // bytes a picosecond; 0: not known
+  Time next;                                     // packet
+  Time idle_since;
+  double unanswered = 0;  // packets since the last answer
   Duration last_trip;
   bool has_heard = false;
+  MarksHeard marks;
   // The receiver's, since its last answer.
   uint32_t got = 0;
   uint32_t marked = 0;
@@ -47,6 +58,12 @@ double part_at(const PartsByDepth& parts, double depth) {
   return parts[place_at(depth, parts.size())];
 }
 
+// So many times, until it is more than a minute.
+Duration doubled(Duration length, int times) {
+  for (; times > 0 && length < Duration::s(60); --times) length += length;
+  return length;
+}
+
 class MltConversation final : public Conversation {
  public:
   MltConversation(Packets& packets, uint32_t number, const Parcel& parcel, const MltRules& rules,
@@ -55,8 +72,9 @@ class MltConversation final : public Conversation {
         rules_(rules),
         connections_(std::move(connections)),
         line_rate_(line_rate()),
+        turn_(count()),
         received_(count()) {
-    holds_sender = true;  // what is missing may be asked for until the end
+    holds_sender = parcel.is_overwritten;  // what is missing may be asked for until the end
     const Freight& freight = parcel.freight;
     if (rules_.goes_by_depth) {
       queue = static_cast<uint8_t>(1 + place_at(freight.depth, packet_queues - 1));
@@ -67,12 +85,17 @@ class MltConversation final : public Conversation {
     const double bound =
         part_at(is_pulled ? rules_.pull_loss_bound : rules_.loss_bound, freight.depth);
     wanted_B_ = std::ceil((1 - bound) * parcel.size_B);
+    set_times();
   }
 
   void begin(Time now) override {
-    if (connection_->messages++ == 0) {
+    const bool was_idle = connection_->messages++ == 0;
+    if (connection_->rate == 0 ||
+        (was_idle &&
+         now - connection_->idle_since >= rules_.forget_after.value_or(rules_.question_timeout))) {
       connection_->rate = line_rate_;
-      connection_->alpha = 0;
+      connection_->marks = {};
+      connection_->unanswered = 0;
       connection_->has_heard = false;
     }
     order_ = connection_->begun++;
@@ -102,6 +125,7 @@ class MltConversation final : public Conversation {
       again_.pop_back();
     }
     packet.may_be_marked = is_important(packet.number);
+    miss_an_answer();
     connection_->next = after(packet, now);
     asks_ = next_ == count() && again_.empty();
     if (asks_) leave_line(now);
@@ -130,10 +154,21 @@ class MltConversation final : public Conversation {
 
   void at_sender(const Packet& packet, Time now) override {
     timeouts_ = 0;
+    if (packet.says != missing_some) connection_->unanswered = 0;
     if (packet.says == stop) return finish(now);
     if (packet.says == got_ten) return adapt(packet, now);
     if (!waits_ || is_over_) return;  // an answer to a question that was asked twice
     waits_ = false;
+    const auto missing = static_cast<uint32_t>(told_missing_.size());
+    const bool is_early = 4 * static_cast<uint64_t>(turn_ - std::min(turn_, missing)) < turn_;
+    if (is_early && !has_waited_) {
+      has_waited_ = true;
+      return packets_.set_timer(*this, now + doubled(full_trip_, in_vain_));
+    }
+    in_vain_ = is_early ? in_vain_ + 1 : 0;
+    if (in_vain_ > most_doubled_timeouts) return finish(now);
+    has_waited_ = false;
+    turn_ = missing;
     again_ = std::exchange(told_missing_, {});
     // What was missing has come meanwhile, and stop with it.
     asks_ = again_.empty();
@@ -150,7 +185,7 @@ class MltConversation final : public Conversation {
     }
     waits_ = true;
     packets_.ask(*this, {}, now);
-    packets_.set_timer(*this, now + rules_.question_timeout * (int64_t{1} << timeouts_));
+    packets_.set_timer(*this, now + doubled(rules_.question_timeout, timeouts_));
   }
 
   Delivery delivery() const override {
@@ -185,7 +220,7 @@ class MltConversation final : public Conversation {
   void finish(Time now) {
     if (is_over_) return;
     is_over_ = true;
-    --connection_->messages;
+    if (--connection_->messages == 0) connection_->idle_since = now;
     packets_.finish(*this, now);
     leave_line(now);
   }
@@ -214,26 +249,72 @@ class MltConversation final : public Conversation {
     packets_.answer(*this, answer, now);
   }
 
+  // What fits any link: from its route, and from the room of its slowest port.
+  void set_times() {
+    const PacketSetup& setup = packets_.setup();
+    const Duration trip = round_trip(route_, setup.packet_B, setup.answer_B);
+    constexpr double most_ps = 1e18;
+    const double full_ps =
+        std::min(most_ps, route_.ps_per_B * static_cast<double>(setup.queues.port_limit_B));
+    long_trip_ = rules_.long_trip.value_or(trip + Duration::nearest_ps(0.7 * full_ps));
+    full_trip_ = std::min(rules_.question_timeout, trip + Duration::nearest_ps(full_ps));
+    step_ = rules_.step_Bps ? *rules_.step_Bps * 1e-12 : 0.0016 * line_rate_;
+    const double answers = 6.0 * rules_.answer_every;
+    const double in_trip = static_cast<double>(trip.ps()) * line_rate_ / setup.packet_B;
+    halve_every_ = rules_.halve_after ? *rules_.halve_after : answers;
+    halve_from_ = in_trip + halve_every_;
+  }
+
+  // A queue that gets no turn answers nothing, and so does a port that drops everything.
+  void miss_an_answer() {
+    MltConnection& its = *connection_;
+    if (halve_every_ <= 0 || ++its.unanswered < halve_from_) return;
+    its.unanswered -= halve_every_;
+    its.rate = std::max(its.rate / 2, rules_.least_rate * line_rate_);
+  }
+
   void adapt(const Packet& packet, Time now) {
     MltConnection& its = *connection_;
-    const Duration trip = now - packet.sent;
-    const bool shrinks = its.has_heard && trip < its.last_trip;
-    its.last_trip = trip;
-    its.has_heard = true;
     if (rules_.falls_by_marks) {
-      const double part = std::min(1.0, static_cast<double>(packet.value) / rules_.answer_every);
-      its.alpha += rules_.gain * (part - its.alpha);
-      its.rate = packet.value > 0 ? its.rate * (1 - its.alpha / 2) : its.rate + step();
-    } else if (trip < rules_.short_trip) {
-      its.rate += step();
-    } else if (trip > rules_.long_trip) {
-      its.rate *= 1 - rules_.fall * (1 - rules_.long_trip / trip);
-    } else if (shrinks) {
-      its.rate += step();
+      adapt_to_marks(packet, now);
+    } else {
+      const Duration trip = now - packet.sent;
+      const bool shrinks = its.has_heard && trip < its.last_trip;
+      its.last_trip = trip;
+      its.has_heard = true;
+      if (trip > long_trip_)
+        its.rate *= 1 - rules_.fall * (1 - long_trip_ / trip);
+      else if (trip < rules_.short_trip || shrinks)
+        its.rate += step_;
     }
     its.rate = std::clamp(its.rate, rules_.least_rate * line_rate_, line_rate_);
   }
-  double step() const { return rules_.step_Bps * 1e-12; }
+
+  void adapt_to_marks(const Packet& packet, Time now) {
+    MarksHeard& marks = connection_->marks;
+    if (packet.sent >= marks.counts_from) {
+      if (marks.answered > 0)
+        marks.alpha += rules_.gain * (marks.marked / marks.answered - marks.alpha);
+      marks.answered = marks.marked = 0;
+      marks.counts_from = now;
+    }
+    marks.answered += rules_.answer_every;
+    marks.marked += packet.value;
+    if (packet.value == 0) {
+      rise_by_trips(now - packet.sent);
+    } else if (packet.sent >= marks.fell) {
+      connection_->rate *= 1 - marks.alpha / 2;
+      marks.fell = now;
+    }
+  }
+
+  // As windows do: by one packet a round trip in each round trip, or by a step.
+  void rise_by_trips(Duration trip) {
+    const double packet_B = packets_.setup().packet_B;
+    const auto trip_ps = static_cast<double>(trip.ps());
+    const double trips = rules_.answer_every * packet_B / connection_->rate / trip_ps;
+    connection_->rate += trips * (rules_.step_Bps ? step_ : packet_B / trip_ps);
+  }
 
   const MltRules& rules_;
   std::shared_ptr<MltConnections> connections_;
@@ -241,6 +322,11 @@ class MltConversation final : public Conversation {
   double important_ = 1;
   uint64_t draws_ = 0;
   double wanted_B_ = 0;
+  Duration long_trip_;
+  Duration full_trip_;  // through a full port
+  double step_ = 0;     // bytes a picosecond
+  double halve_every_ = 0;
+  double halve_from_ = 0;
   // The sender's.
   double line_rate_;    // bytes a picosecond
   uint32_t order_ = 0;  // among those of its connection
@@ -249,6 +335,9 @@ class MltConversation final : public Conversation {
   bool asks_ = false;            // what is missing, as soon as the last packet has left
   bool waits_ = false;           // for the answer
   bool is_over_ = false;         // it has heard that it is enough, or gave up
+  uint32_t turn_ = 0;            // packets that were sent between two questions
+  bool has_waited_ = false;      // since then, because little of them had come
+  int in_vain_ = 0;              // turns of which little came
   int timeouts_ = 0;
   // The receiver's.
   Received received_;
@@ -259,101 +348,8 @@ class MltConversation final : public Conversation {
 
 }  // namespace
 
-void set_mlt_defaults(PacketSetup& setup) {
-  setup.packet_B = 1500;
-  setup.header_B = 44;
-  setup.spray = Spray::permuted;
-  setup.queues.port_limit_B = 512'000;
-}
-
-// Which of bounded loss, queues by layer and ways are used: "ABC".
-void read_parts(Object& fields, MltRules& rules, PacketSetup& setup) {
-  const auto field = fields.find("parts");
-  if (!field) return;
-  std::string left = field->text();
-  const auto take = [&](char letter) {
-    const std::size_t place = left.find(letter);
-    if (place == std::string::npos) return false;
-    left.erase(place, 1);
-    return true;
-  };
-  // A part that is not used has no fields.
-  const auto refuse = [&](char letter, const char* name) {
-    if (fields.has(name)) fields.at(name).fail(std::string("has no effect without part ") + letter);
-  };
-  if (!take('A')) {
-    for (const char* name : {"loss_bound", "pull_loss_bound"}) refuse('A', name);
-    rules.loss_bound = rules.pull_loss_bound = {0.0};
-  }
-  rules.goes_by_depth = take('B');
-  if (!rules.goes_by_depth)
-    for (const char* name : {"important", "thresholds"}) refuse('B', name);
-  if (!take('C')) {
-    refuse('C', "spray");
-    setup.spray = Spray::per_flow;
-  }
-  if (!left.empty())
-    field->fail("expected some of A (bounded loss), B (queues by layer) and C (all ways), got \"" +
-                field->text() + "\"");
-}
-
-// What counts grows from the first queue of data to the last one.
-void set_thresholds(Object& fields, PacketSetup& setup) {
-  std::array<uint64_t, packet_queues>& above_B = setup.queues.mark_above_B;
-  const double first_B = 65.0 * setup.packet_B;
-  const double last_B = std::max(first_B, 0.75 * static_cast<double>(setup.queues.port_limit_B));
-  constexpr std::size_t queues = packet_queues - 1;
-  for (std::size_t i = 0; i < queues; ++i)
-    above_B[i + 1] = static_cast<uint64_t>(first_B + (last_B - first_B) * static_cast<double>(i) /
-                                                         static_cast<double>(queues - 1));
-  const auto field = fields.find("thresholds");
-  if (!field) return;
-  const std::vector<Value> items = field->items();
-  if (items.size() != queues)
-    field->fail("expected the thresholds of " + std::to_string(queues) + " queues, front first");
-  for (std::size_t i = 0; i < queues; ++i) {
-    const int64_t size_B = items[i].bytes().count();
-    above_B[i + 1] = static_cast<uint64_t>(size_B);
-  }
-}
-
-// A part, or a list of them.
-PartsByDepth read_by_depth(Object& fields, const std::string& name, PartsByDepth otherwise) {
-  const auto field = fields.find(name);
-  if (!field) return otherwise;
-  if (!field->json().is_array()) return {field->number(0, 1)};
-  PartsByDepth parts;
-  for (const Value& item : field->items()) parts.push_back(item.number(0, 1));
-  if (parts.empty()) field->fail("expected at least one part");
-  return parts;
-}
-
 void read_mlt(Object& fields, MltRules rules, PacketSetup& setup) {
-  rules.loss_bound = read_by_depth(fields, "loss_bound", rules.loss_bound);
-  PartsByDepth pulls = rules.loss_bound;
-  for (double& bound : pulls) bound = std::min(bound, rules.pull_loss_bound.front());
-  rules.pull_loss_bound = read_by_depth(fields, "pull_loss_bound", std::move(pulls));
-  rules.important = read_by_depth(fields, "important", rules.important);
-  rules.answer_every = read_count(fields, "answer_every", 1, rules.answer_every);
-  if (const auto field = fields.find("ask_after")) {
-    rules.ask_after = field->duration();
-    if (rules.ask_after < Duration()) field->fail("expected 0 s or more");
-  }
-  rules.question_timeout = read_length(fields, "question_timeout", rules.question_timeout);
-  rules.short_trip = read_length(fields, "short_trip", rules.short_trip);
-  rules.long_trip = read_length(fields, "long_trip", rules.long_trip);
-  if (const auto field = fields.find("step")) rules.step_Bps = field->bandwidth().Bps();
-  rules.fall = read_part(fields, "fall", rules.fall);
-  rules.least_rate = read_part(fields, "least_rate", rules.least_rate);
-  if (rules.least_rate <= 0) fields.at("least_rate").fail("a rate of 0 sends nothing");
-  rules.seed = setup.seed;
-  setup.queues.selects = true;
-  set_thresholds(fields, setup);
-  read_parts(fields, rules, setup);
-  if (!rules.goes_by_depth) {
-    setup.queues.selects = false;
-    setup.queues.mark_above_B = QueueRules::filled(QueueRules::no_limit);
-  }
+  read_mlt_fields(fields, rules, setup);
   const auto shared = std::make_shared<const MltRules>(std::move(rules));
   setup.transport = [shared]() -> PacketSetup::Connect {
     const auto connections = std::make_shared<MltConnections>();

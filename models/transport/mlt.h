@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/transport/received.h"
@@ -18,12 +19,14 @@ struct MltRules {
   PartsByDepth important = {0.5};        // so much of the packets
   bool goes_by_depth = true;             // queues by layer, and importance
   uint32_t answer_every = 10;            // packets
+  std::optional<uint32_t> halve_after;   // packets without an answer; not given: of six answers
   Duration ask_after;                    // the last packet, for what is missing
   Duration question_timeout = Duration::ms(1);
+  std::optional<Duration> forget_after;  // with nothing to send; not given: question_timeout
   // Rates: rise by a step, or fall by how far a round trip is too long.
   Duration short_trip = Duration::nearest_ps(12.5e6);
-  Duration long_trip = Duration::us(125);
-  double step_Bps = 40e6 / 8;
+  std::optional<Duration> long_trip;  // not given: where the fullest port is full to 0.7
+  std::optional<double> step_Bps;     // not given: 0.0016 of the line's
   double fall = 0.8;
   double least_rate = 0.01;     // of the line's
   bool falls_by_marks = false;  // AIMD in place of that
@@ -31,7 +34,10 @@ struct MltRules {
   uint64_t seed = 1;
 };
 
+// mlt_fields.cpp
 void set_mlt_defaults(PacketSetup& setup);
+void read_mlt_fields(Object& fields, MltRules& rules, PacketSetup& setup);
+// mlt.cpp
 void read_mlt(Object& fields, MltRules rules, PacketSetup& setup);
 
 }  // namespace sgdsim

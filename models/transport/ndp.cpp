@@ -1,6 +1,7 @@
 // NDP (Handley et al., SIGCOMM 2017): a first window at line rate, then one packet for each that
 // the receiver pulls; full queues cut data down to headers, which tell the receiver what to ask
 // for.
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -15,7 +16,7 @@ enum Says : uint8_t { nothing, acknowledged, cut, pulled };
 
 struct NdpRules {
   uint32_t first_window = 30;
-  Duration timeout = Duration::ms(1);
+  Duration timeout;  // none: by the route
 };
 
 class NdpConversation;
@@ -49,46 +50,64 @@ class PullPacer {
   std::vector<Card> cards_;
 };
 
+// How long a packet and its answer may wait for queues of headers that are full, at every switch
+// there and back: ten headers go, or as many as may, then one packet of data.
+Duration longest_wait(const RouteFacts& route, const PacketSetup& setup) {
+  constexpr double header_B = 64;
+  const auto headers_B = static_cast<double>(setup.queues.queue_limit_B.front());
+  const double turns = headers_B / header_B / setup.queues.headers_in_turn;
+  const double queue_B = headers_B + turns * setup.packet_B;
+  return round_trip(route, setup.packet_B, setup.answer_B) +
+         Duration::nearest_ps(2.0 * std::max(0, route.roads - 1) * queue_B * route.ps_per_B);
+}
+
 class NdpConversation final : public Conversation {
  public:
   NdpConversation(Packets& packets, uint32_t number, const Parcel& parcel, const NdpRules& rules,
                   std::shared_ptr<PullPacer> pacer)
       : Conversation(packets, number, parcel),
-        rules_(rules),
         pacer_(std::move(pacer)),
+        timeout_(rules.timeout),
         credit_(rules.first_window),
-        acknowledged_(count()),
-        received_(count()),
-        is_again_(count()) {}
+        states_(count()),
+        received_(count()) {
+    if (timeout_ == Duration())
+      timeout_ = std::max(Duration::ms(1), longest_wait(route_, packets.setup()));
+  }
 
   void begin(Time now) override { packets_.ready(*this, now); }
 
   Offer next(Packet& packet, Time now) override {
-    while (!again_.empty() && acknowledged_.has(again_.front())) again_.pop_front();
+    while (!again_.empty() && states_[again_.front()] != State::again) again_.pop_front();
     if (credit_ == 0 || (again_.empty() && next_ == count())) return Offer::nothing;
     --credit_;
-    ++under_way_;
-    packets_.set_timer(*this, now + rules_.timeout * (int64_t{1} << timeouts_));
     if (again_.empty()) {
       packet.number = next_++;
     } else {
       packet.number = again_.front();
       packet.is_again = true;
       again_.pop_front();
-      is_again_[packet.number] = false;
     }
+    states_[packet.number] = State::under_way;
+    ++under_way_;
+    set_timer(now);
     return credit_ > 0 && (next_ < count() || !again_.empty()) ? Offer::more : Offer::last;
   }
 
   void at_receiver(const Packet& packet, Time now) override {
-    if (!packet.is_trimmed && received_.add(packet.number)) packets_.count_delivered();
     Packet answer;
     answer.number = packet.number;
-    answer.says = packet.is_trimmed ? cut : acknowledged;
+    if (packet.kind == PacketKind::question)
+      answer.says = pulled;
+    else
+      answer.says = packet.is_trimmed ? cut : acknowledged;
+    if (answer.says == acknowledged && received_.add(packet.number)) packets_.count_delivered();
+    // A question is about pulls: one is owed if all have been heard of, and none waits.
+    const bool is_owed = answer.says != pulled || (packet.value == pulls_ && pulls_waiting == 0);
     if (received_.has_all()) {
       pulls_waiting = 0;
       packets_.complete(*this, now);
-    } else if (pacer_->ask(*this, now)) {
+    } else if (is_owed && pacer_->ask(*this, now)) {
       ++pulls_;
     }
     answer.value = pulls_;
@@ -98,31 +117,27 @@ class NdpConversation final : public Conversation {
   void at_sender(const Packet& packet, Time now) override {
     timeouts_ = 0;
     if (packet.kind == PacketKind::data) {  // a header that found no room
-      if (under_way_ > 0) --under_way_;
-      to_send_again(packet.number);
+      note(packet.number, State::again);
       // Nobody will ask for it if nothing else is under way.
       if (under_way_ == 0 && credit_ == 0) credit_ = 1;
     } else {
-      if (packet.says != pulled && under_way_ > 0) --under_way_;
-      if (packet.says == acknowledged) acknowledged_.add(packet.number);
-      if (packet.says == cut) to_send_again(packet.number);
-      if (acknowledged_.has_all()) return packets_.finish(*this, now);
-      if (packet.value > heard_pulls_) credit_ += packet.value - heard_pulls_;
-      heard_pulls_ = std::max(heard_pulls_, packet.value);
+      if (packet.says == acknowledged) note(packet.number, State::acknowledged);
+      if (packet.says == cut) note(packet.number, State::again);
+      if (acknowledged_ == count()) return packets_.finish(*this, now);
+      hear_pulls(packet.value);
     }
-    packets_.set_timer(*this, now + rules_.timeout);
+    set_timer(now);
     if (credit_ > 0) packets_.ready(*this, now);
   }
 
-  // Something was lost: whatever is not acknowledged is sent once more.
   void on_timer(Time now) override {
+    if (under_way_ == 0) return ask_for_pull(now);
+    // Something was lost: what nothing was heard of is sent once more.
     packets_.count_timeout();
     if (++timeouts_ > most_doubled_timeouts) return packets_.finish(*this, now);
-    for (uint32_t one = acknowledged_.first_missing(); one < next_; ++one)
-      if (!acknowledged_.has(one)) to_send_again(one);
-    under_way_ = 0;
+    for (uint32_t one = 0; one < next_; ++one)
+      if (states_[one] == State::under_way) note(one, State::again);
     credit_ = std::max(credit_, 1U);
-    packets_.set_timer(*this, now + rules_.timeout * (int64_t{1} << timeouts_));
     packets_.ready(*this, now);
   }
 
@@ -131,7 +146,6 @@ class NdpConversation final : public Conversation {
   Duration packet_time() const {
     return Duration::nearest_ps(route_.last_ps_per_B * packets_.setup().packet_B);
   }
-  bool is_complete() const { return received_.has_all(); }
   void send_pull(Time now) {
     Packet answer;
     answer.says = pulled;
@@ -140,26 +154,64 @@ class NdpConversation final : public Conversation {
   }
 
  private:
-  void to_send_again(uint32_t number) {
-    if (is_again_[number] || acknowledged_.has(number)) return;
-    is_again_[number] = true;
-    again_.push_back(number);
+  enum class State : uint8_t { not_sent, under_way, again, acknowledged };
+
+  void note(uint32_t number, State state) {
+    State& its = states_[number];
+    if (its == State::acknowledged || its == state) return;
+    if (its == State::under_way) --under_way_;
+    its = state;
+    if (state == State::again) again_.push_back(number);
+    if (state == State::acknowledged) ++acknowledged_;
   }
 
-  const NdpRules& rules_;
+  void hear_pulls(uint32_t pulls) {
+    has_asked_ = false;
+    if (pulls <= heard_pulls_) return;
+    credit_ += pulls - heard_pulls_;
+    heard_pulls_ = pulls;
+    patience_ = 0;
+  }
+
+  // For packets under way; or for a pull, if there is something that waits for one.
+  void set_timer(Time now) {
+    if (under_way_ == 0 && credit_ > 0) return packets_.stop_timer(*this);
+    const int doubled = timeouts_ + (under_way_ > 0 ? 0 : patience_);
+    packets_.set_timer(*this,
+                       now + timeout_ * (int64_t{1} << std::min(doubled, most_doubled_timeouts)));
+  }
+
+  // With many senders it may be long before it is this one's turn. A header asks whether it is in
+  // line, in case that what says so was lost.
+  void ask_for_pull(Time now) {
+    if (has_asked_) {
+      packets_.count_timeout();
+      if (++timeouts_ > most_doubled_timeouts) return packets_.finish(*this, now);
+    }
+    has_asked_ = true;
+    ++patience_;
+    Packet question;
+    question.value = heard_pulls_;
+    packets_.ask(*this, question, now);
+    set_timer(now);
+  }
+
   std::shared_ptr<PullPacer> pacer_;
   // The sender's.
+  Duration timeout_;
   uint32_t credit_;
   uint32_t next_ = 0;
-  uint32_t under_way_ = 0;  // packets of which nothing was heard
-  std::deque<uint32_t> again_;
+  uint32_t under_way_ = 0;      // packets of which nothing was heard
+  std::vector<State> states_;   // of packets
+  std::deque<uint32_t> again_;  // some may have been acknowledged after all
+  uint32_t acknowledged_ = 0;
   uint32_t heard_pulls_ = 0;
-  Received acknowledged_;
-  int timeouts_ = 0;
+  int timeouts_ = 0;        // in a row
+  int patience_ = 0;        // questions since the last pull
+  bool has_asked_ = false;  // and has no answer yet
   // The receiver's.
   Received received_;
   uint32_t pulls_ = 0;  // sent
-  std::vector<bool> is_again_;
 };
 
 bool PullPacer::ask(NdpConversation& conversation, Time now) {
@@ -214,7 +266,7 @@ void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
     fields.value().fail("a packet of ndp has 64 B at least, as the header that may be left of it");
   NdpRules rules;
   rules.first_window = read_count(fields, "first_window", 1, rules.first_window);
-  rules.timeout = read_length(fields, "timeout", rules.timeout);
+  if (fields.has("timeout")) rules.timeout = read_length(fields, "timeout", rules.timeout);
   setup.queues.trim_above = read_count(fields, "queue", 1, 8);
   setup.queues.headers_in_turn = read_count(fields, "headers_in_turn", 1, 10);
   const uint64_t headers_B = uint64_t{setup.queues.trim_above} * setup.packet_B;

@@ -10,13 +10,14 @@ void defaults(PacketSetup& setup) {
   setup.header_B = 40;
   setup.spray = Spray::random;
   setup.queues.rule = QueueRule::push_out;
-  setup.queues.port_limit_B = 64'000;
 }
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
   if (setup.queues.queue_limit_B.front() != QueueRules::no_limit)
     fields.value().fail("the room of pfabric's ports is `buffer`");
+  if (setup.queues.port_limit_B == QueueRules::no_limit) setup.queues.port_limit_trips = 2;
   WindowRules rules;
+  rules.connections = 0;  // each message starts at the rate of the line
   rules.first_window = read_count(fields, "window", 1, 0);
   rules.is_fixed = true;
   rules.lost_after = 0;

@@ -25,6 +25,8 @@ void read(Object& fields, const std::vector<double>& sizes_B, PacketSetup& setup
   WindowRules rules = read_dctcp(fields, setup);
   setup.queues.marks_by_port = true;
   rules.lower_after_B = by_sizes(sizes_B);
+  // Messages that nobody knows before they begin: by those so far.
+  if (sizes_B.empty() && !fields.has("thresholds")) rules.lower_after_of = by_sizes;
   if (const auto field = fields.find("thresholds")) {
     rules.lower_after_B.clear();
     for (const Value& item : field->items()) {

@@ -30,8 +30,11 @@ FactorDistribution read_distribution(Object& fields) {
   const Value name = fields.at("distribution");
   std::vector<std::string> known;
   for (const KindName& one : kind_names) {
-    if (name.text() == one.name)
-      return {one.kind, fields.at(one.parameter).number(one.least, one.most)};
+    if (name.text() == one.name) {
+      const double parameter = fields.at(one.parameter).number(one.least, one.most);
+      if (parameter == 0) return {};  // every draw is 1
+      return {one.kind, parameter};
+    }
     known.emplace_back(one.name);
   }
   name.fail(unknown_name("distribution", name.text(), known));

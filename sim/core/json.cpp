@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -35,7 +36,7 @@ std::string kind_of(const Json& json) {
     case Json::value_t::number_integer:
     case Json::value_t::number_unsigned:
     case Json::value_t::number_float:
-      return "the number " + json.dump();
+      return "the number " + text_of_number(json);
     case Json::value_t::binary:
       return "an array";
     case Json::value_t::discarded:
@@ -109,6 +110,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string text_of_number(const Json& json) {
+  const auto value = json.get<double>();
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return json.dump();
+}
+
 void Value::fail(const std::string& sentence) const { throw InputError(where(), sentence); }
 
 Value Value::child(const std::string& name) const {
@@ -144,7 +152,7 @@ double Value::number(double least, double most) const {
   const auto value = json_->get<double>();
   if (!(value >= least && value <= most))
     fail("expected a number from " + number_text(least) + " to " + number_text(most) + ", got " +
-         json_->dump());
+         text_of_number(*json_));
   return value;
 }
 

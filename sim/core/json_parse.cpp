@@ -1,8 +1,12 @@
 // From text to JSON values, and lists that are too long to be kept as values.
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <limits>
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
 
 namespace sgdsim {
@@ -10,6 +14,99 @@ namespace {
 
 constexpr std::size_t deepest_nesting = 64;
 constexpr std::size_t longest_list_of_values = 1 << 16;
+
+// How numbers that JSON lacks go through a parser that refuses them: as texts that no file can
+// have, because they begin with a control character.
+constexpr std::array<std::pair<std::string_view, double>, 3> foreign_numbers{
+    {{"NaN", std::numeric_limits<double>::quiet_NaN()},
+     {"Infinity", std::numeric_limits<double>::infinity()},
+     {"-Infinity", -std::numeric_limits<double>::infinity()}}};
+constexpr char foreign_mark = '\x01';
+constexpr std::string_view escaped_mark = "\"\\u0001";  // and the quote behind it
+
+// The byte behind the comment that begins here; `at` itself if none does.
+std::size_t behind_comment(std::string_view text, std::size_t at) {
+  if (text.substr(at, 2) == "//") return std::min(text.find('\n', at), text.size());
+  if (text.substr(at, 2) != "/*") return at;
+  const std::size_t end = text.find("*/", at + 2);
+  return end == text.npos ? text.size() : end + 2;
+}
+
+std::size_t behind_string(std::string_view text, std::size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at)
+    if (text[at] == '\\') ++at;
+  return std::min(at + 1, text.size());
+}
+
+bool is_in_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.';
+}
+
+// The number of this text at this place; nullptr if there is none.
+const std::pair<std::string_view, double>* foreign_number_at(std::string_view text,
+                                                             std::size_t at) {
+  if (at > 0 && (is_in_word(text[at - 1]) || text[at - 1] == '-')) return nullptr;
+  for (const auto& number : foreign_numbers) {
+    const std::size_t end = at + number.first.size();
+    if (text.substr(at).starts_with(number.first) && (end == text.size() || !is_in_word(text[end])))
+      return &number;
+  }
+  return nullptr;
+}
+
+// A text whose foreign numbers are marked, and by how much it has grown from which byte on.
+struct MarkedText {
+  std::string text;
+  std::vector<std::pair<std::size_t, std::size_t>> grown;  // place in `text`, and growth up to it
+
+  // Where the `byte`-th byte was, counted from 1.
+  std::size_t place_before(std::size_t byte) const {
+    std::size_t growth = 0;
+    for (const auto& [place, up_to] : grown)
+      if (place < byte) growth = up_to;
+    return byte - std::min(byte, growth);
+  }
+};
+
+MarkedText marked(std::string_view text) {
+  MarkedText made;
+  std::size_t kept = 0;  // bytes of `text` that are in made.text
+  for (std::size_t at = 0; at < text.size();) {
+    const char letter = text[at];
+    if (letter == '"') {
+      at = behind_string(text, at);
+    } else if (letter == '/') {
+      at = std::max(at + 1, behind_comment(text, at));
+    } else if (letter != 'N' && letter != 'I' && letter != '-') {
+      ++at;
+    } else if (const auto* number = foreign_number_at(text, at); number != nullptr) {
+      made.text.append(text.substr(kept, at - kept)).append(escaped_mark);
+      made.text.append(number->first) += '"';
+      at += number->first.size();
+      kept = at;
+      made.grown.emplace_back(made.text.size(), made.text.size() - at);
+    } else {
+      ++at;
+    }
+  }
+  if (kept > 0) made.text.append(text.substr(kept));
+  return made;
+}
+
+// What the parser is to read of foreign JSON; `made` keeps it.
+std::string_view to_parse(std::string_view text, MarkedText& made) {
+  if (text.find("NaN") == text.npos && text.find("Infinity") == text.npos) return text;
+  made = marked(text);
+  return made.grown.empty() ? text : std::string_view(made.text);
+}
+
+// The number that this text stands for, if it is a marked one.
+std::optional<double> marked_number(std::string_view text) {
+  if (!text.starts_with(foreign_mark)) return std::nullopt;
+  for (const auto& [name, value] : foreign_numbers)
+    if (text.substr(1) == name) return value;
+  return std::nullopt;
+}
 
 // Where the `byte`-th byte stands, counted from 1; one past the end if the text ends too early.
 std::string line_and_column(std::string_view text, std::size_t byte) {
@@ -96,7 +193,9 @@ void pack(Json::binary_t& lines, const Json& entry) {
 // Makes the values, of what Watch lets pass.
 class Builder : public Watch {
  public:
-  Builder(std::string_view text, const std::string& file) : Watch(file), text_(text) {}
+  // `made`: what is parsed of foreign JSON.
+  Builder(std::string_view text, const std::string& file, const MarkedText* made = nullptr)
+      : Watch(file), text_(text), made_(made) {}
 
   Json take() { return std::move(root_); }
 
@@ -107,7 +206,11 @@ class Builder : public Watch {
   bool number_float(double value, const std::string& text) {
     return Watch::number_float(value, text) && add(value);
   }
-  bool string(std::string& text) { return Watch::string(text) && add(std::move(text)); }
+  bool string(std::string& text) {
+    if (made_ != nullptr)
+      if (const auto number = marked_number(text)) return number_float(*number, text);
+    return Watch::string(text) && add(std::move(text));
+  }
   bool start_object(std::size_t size) { return Watch::start_object(size) && open(Json::object()); }
   bool start_array(std::size_t size) {
     ++lists_;
@@ -129,6 +232,7 @@ class Builder : public Watch {
   bool parse_error(std::size_t byte, const std::string&, const std::exception& problem) {
     if (dynamic_cast<const Json::out_of_range*>(&problem) != nullptr)
       throw InputError(file(), "not JSON: a number is out of range");
+    if (made_ != nullptr) byte = made_->place_before(byte);
     throw InputError(file(),
                      "not JSON: " + line_and_column(text_, byte) + what_stands_at(text_, byte));
   }
@@ -172,12 +276,20 @@ class Builder : public Watch {
     return true;
   }
 
-  std::string_view text_;
+  std::string_view text_;   // as it is in the file
+  const MarkedText* made_;  // that is parsed in its place, if there is one
   Json root_;
   Json entry_;               // of a packed list
   std::vector<Json*> open_;  // objects and lists that have not ended, outermost first
   Json* next_ = nullptr;     // the member whose key came last
   int lists_ = 0;            // of the open ones
+};
+
+// Where a line that is no JSON is an answer, not a mistake.
+class LineBuilder : public Builder {
+ public:
+  using Builder::Builder;
+  static bool parse_error(std::size_t, const std::string&, const std::exception&) { return false; }
 };
 
 }  // namespace
@@ -224,5 +336,38 @@ Document Document::parse(std::string_view text, const std::string& file) {
 }
 
 Document Document::read(const std::string& file) { return parse(read_text(file), file); }
+
+Json foreign_json(std::string_view text, const std::string& file) {
+  MarkedText made;
+  Builder builder(text, file, &made);
+  Json::sax_parse(to_parse(text, made), &builder, Json::input_format_t::json, true, true);
+  return builder.take();
+}
+
+std::optional<Json> foreign_value(std::string_view text, const std::string& where) {
+  MarkedText made;
+  LineBuilder builder(text, where, &made);
+  if (!Json::sax_parse(to_parse(text, made), &builder, Json::input_format_t::json, true, true))
+    return std::nullopt;
+  return builder.take();
+}
+
+char first_of_json(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    at = text.find_first_not_of(" \t\r\n", at);
+    if (at == text.npos) break;
+    const std::size_t behind = behind_comment(text, at);
+    if (behind == at) return text[at];
+    at = behind;
+  }
+  return '\0';
+}
+
+std::string text_member(const Json& json, const std::string& name) {
+  if (!json.is_object()) return "";
+  const auto member = json.find(name);
+  return member != json.end() && member->is_string() ? member->get<std::string>() : "";
+}
 
 }  // namespace sgdsim

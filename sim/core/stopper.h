@@ -61,7 +61,7 @@ class Stopper {
         "stopped by " + limit + " after " + std::to_string(events_) + " events, at " +
         std::to_string(reached_.since_start().ps() / 1'000'000) + "." + ns.substr(1) +
         " us of simulated time" +
-        (next > 1 ? "; the next " + std::to_string(next) + " are played as one" : ""));
+        (next > 1 ? "; the next " + std::to_string(next) + " are simulated as one" : ""));
   }
 
   std::function<void()> look_;

@@ -13,6 +13,7 @@
 #include "sim/core/agenda.h"
 #include "sim/net/link_watch.h"
 #include "sim/net/resources.h"
+#include "sim/net/stuck.h"
 
 namespace sgdsim {
 
@@ -54,10 +55,12 @@ class Carrier {
   virtual void scale(uint32_t resource, double factor) = 0;
   // Wires open or close: messages take the routes that there are now, and those without one wait.
   virtual void open(std::span<const uint32_t> resources, bool is_open, Time now) = 0;
-  // Messages that have no route.
-  virtual std::vector<Parcel> stranded() const = 0;
-  // Bytes that have begun to use each resource.
-  virtual std::vector<double> carried_B() const = 0;
+  // Messages that do not arrive if nothing else happens.
+  virtual std::vector<Stranded> stranded() = 0;
+  // What a packet carries; 0: there are none.
+  virtual double payload_B() const { return 0; }
+  // Bytes that each resource has carried until then, which is no earlier than what happened last.
+  virtual std::vector<double> carried_B(Time now) const = 0;
   // From now on so much of what crosses these is lost, by chance. InputError where nothing is.
   virtual void lose(std::span<const uint32_t> resources, double chance) = 0;
   // What became of packets until then; null: there are none.

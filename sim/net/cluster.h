@@ -21,12 +21,20 @@ struct ValidSizes {
   }
 };
 
+// Why something is refused on a cluster whose network gets crowded (Network::crowding).
+inline std::string crowding_is_for(const std::string& what) {
+  return "an efficiency over senders holds for collectives that are sent message by message; for " +
+         what + " give one number";
+}
+
 struct Cluster {
   std::string name;
   Network network = Network::uniform(1, {});
   int workers_per_node = 1;        // consecutive workers share a node
   std::vector<int> grid;           // torus dimensions in workers, first fastest; empty if no grid
   std::vector<std::string> notes;  // what a result must repeat as a warning
+  // Why more bandwidth of its network cards would make no difference; empty: it may make one.
+  std::string cards_note = {};
   ValidSizes valid = {};
   // Its wires, for messages that share them. Built anew by each call; InputError if there are too
   // many.

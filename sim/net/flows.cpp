@@ -191,7 +191,36 @@ void Flows::find_route(uint32_t message) {
     for (const ResourceUse& use : uses_) carried_B_[use.resource] += use.share * left_B;
   }
   it.alone_B_per_ps = alone(it);
-  rates_.add(message, uses_, it.alone_B_per_ps);
+  rates_.add(message, uses_, it.alone_B_per_ps * speed_up());
+}
+
+// How much faster a message alone is that uses `uses_` than by the wires' first capacities: as much
+// as the narrowest of them has grown. What slows wires down needs no cap.
+double Flows::speed_up() const {
+  if (!has_faster_) return 1;
+  double before = std::numeric_limits<double>::infinity();
+  double now = before;
+  for (const ResourceUse& use : uses_) {
+    before = std::min(before, capacities_[use.resource] / use.share);
+    now = std::min(now, rates_.capacity(use.resource) / use.share);
+  }
+  return now > before && std::isfinite(now) ? now / before : 1;
+}
+
+// Messages under way may go faster, or no longer.
+void Flows::follow_caps() {
+  for (uint32_t message = 0; message < flows_.size(); ++message) {
+    const Flow& it = flows_[message];
+    if (!it.is_flowing) continue;
+    uses_.clear();
+    rates_.for_each_use(message, [&](uint32_t used, double share) {
+      uses_.push_back({used, share});
+    });
+    const double cap = it.alone_B_per_ps * speed_up();
+    if (cap == rates_.cap(message)) continue;
+    rates_.remove(message);
+    rates_.add(message, uses_, cap);
+  }
 }
 
 void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
@@ -215,9 +244,25 @@ void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
   for (const uint32_t message : again) find_route(message);
 }
 
+double Flows::left_ps(const Flow& it, Time now) {
+  return std::max(0.0, it.left_ps - it.rate * static_cast<double>((now - it.since).ps()));
+}
+
 void Flows::note_progress(Flow& it, Time now) {
-  it.left_ps = std::max(0.0, it.left_ps - it.rate * static_cast<double>((now - it.since).ps()));
+  it.left_ps = left_ps(it, now);
   it.since = now;
+}
+
+std::vector<double> Flows::carried_B(Time now) const {
+  std::vector<double> carried_B = carried_B_;
+  for (uint32_t message = 0; is_routed_ && message < flows_.size(); ++message) {
+    const Flow& it = flows_[message];
+    if (!it.is_flowing) continue;
+    rates_.for_each_use(message, [&](uint32_t used, double share) {
+      carried_B[used] -= share * alone(it) * left_ps(it, now);
+    });
+  }
+  return carried_B;
 }
 
 void Flows::end(uint32_t message, Time now) {
@@ -254,17 +299,23 @@ double Flows::alone(const Flow& flow) {
 }
 
 void Flows::scale(uint32_t resource, double factor) {
-  rates_.set_capacity(resource, capacities_[resource] * factor);
+  const double first = capacities_[resource];
+  const double least = std::max(first, rates_.capacity(resource));
+  rates_.set_capacity(resource, first * factor);
+  if (std::max(least, first * factor) <= first) return;
+  has_faster_ = true;
+  are_caps_old_ = true;
 }
 
-std::vector<Parcel> Flows::stranded() const {
-  std::vector<Parcel> parcels;
-  for (const uint32_t message : stranded_) parcels.push_back(flows_[message].what);
-  return parcels;
+std::vector<Stranded> Flows::stranded() {
+  std::vector<Stranded> messages;
+  for (const uint32_t message : stranded_)
+    messages.push_back({message, flows_[message].what, Stranding::no_way});
+  return messages;
 }
 
 void Flows::lose(std::span<const uint32_t>, double) {
-  throw InputError("", "links lose packets, which are played at fidelity packet only");
+  throw InputError("", "links lose packets, which are simulated at fidelity packet only");
 }
 
 // What was in use since the last moment, and what is from now on.
@@ -273,25 +324,29 @@ void Flows::tell_watch(Time now) {
   in_use_.resize(watched.size());
   for (std::size_t place = 0; place < watched.size(); ++place) {
     options_.watch->add(place, told_until_, now, in_use_[place]);
-    in_use_[place] = rates_.used(watched[place]) / capacities_[watched[place]];
+    in_use_[place] = rates_.used(watched[place]) /
+                     std::max(capacities_[watched[place]], rates_.capacity(watched[place]));
   }
   told_until_ = now;
 }
 
 void Flows::settle(Time now) {
+  if (std::exchange(are_caps_old_, false)) follow_caps();
   rates_.settle([&](uint32_t message, double rate) { set_rate(message, rate, now); });
   if (options_.watch != nullptr) tell_watch(now);
   if (rates_.work() > options_.most_work)
-    throw InputError("",
-                     "too many messages share ports with each other; fewer ranks, or ports that "
-                     "take turns, can be played");
+    throw InputError("", is_routed_
+                             ? "too many messages share wires with each other at once; fewer "
+                               "ranks, or rounds (option direct=rounds), can be simulated"
+                             : "too many messages share ports with each other; fewer ranks, or "
+                               "ports that take turns, can be simulated");
   plan_next(now);
 }
 
 void Flows::set_rate(uint32_t message, double rate, Time now) {
   Flow& it = flow(message);
   rate /= it.alone_B_per_ps;
-  if (rate > 1 - near_enough) rate = 1;
+  if (std::abs(rate - 1) <= near_enough) rate = 1;
   if (std::abs(rate - it.rate) <= near_enough * rate) return;
   note_progress(it, now);
   it.rate = rate;

@@ -49,9 +49,9 @@ class Flows final : public Carrier {
   void scale(uint32_t resource, double factor) override;
   // The rest of what messages in progress have paid stays paid.
   void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
-  std::vector<Parcel> stranded() const override;
+  std::vector<Stranded> stranded() override;
   void lose(std::span<const uint32_t> resources, double chance) override;
-  std::vector<double> carried_B() const override { return carried_B_; }
+  std::vector<double> carried_B(Time now) const override;
 
  private:
   enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves };
@@ -61,8 +61,8 @@ class Flows final : public Carrier {
   struct alignas(64) Flow {
     double left_ps = 0;          // of its time alone
     double kept_ps = 0;          // the sender is free when no more than this is left
-    double alone_B_per_ps = 0;   // if it shares nothing
-    double rate = 0;             // 1: as if alone; 0: it does not flow
+    double alone_B_per_ps = 0;   // if it shares nothing, and wires are as they are at first
+    double rate = 0;             // 1: as if alone then; 0: it does not flow
     Time since;                  // of that rate
     Time ends;                   // at that rate
     Time queued = Time::last();  // in ends_, for no later than that
@@ -99,6 +99,9 @@ class Flows final : public Carrier {
   void plan_next(Time now);
   void begin(uint32_t message, Time now);
   void find_route(uint32_t message);
+  static double left_ps(const Flow& flow, Time now);
+  double speed_up() const;
+  void follow_caps();
   void note_progress(Flow& flow, Time now);
   News follow(Kind kind, uint32_t message, bool is_old, Time now);
   News leave(uint32_t message, Time now);
@@ -119,8 +122,10 @@ class Flows final : public Carrier {
   uint32_t next_version_ = 0;
   std::vector<ResourceUse> uses_;
   std::vector<uint32_t> stranded_;
-  std::vector<double> carried_B_;
+  std::vector<double> carried_B_;   // by each resource, when all that has begun has gone
   std::vector<double> capacities_;  // as they are at first
+  bool has_faster_ = false;         // wires have had more than that
+  bool are_caps_old_ = false;       // since a wire has, or has no longer
   Time told_until_;                 // the watch
   std::vector<double> in_use_;      // of what is watched, since then
 };

@@ -1,6 +1,7 @@
 // How much of what they can carry wires have carried.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ struct WireUse {
 };
 
 // Of bytes that were carried in so much time, by wire; where nothing was sent there may be none.
-// Wires that cost nothing are left out.
+// Wires that cost nothing are left out. `raised`: wires that could carry more than at first, on
+// average of the time, and so many times as much.
 WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Duration time,
-               std::size_t count);
+               std::size_t count, const std::map<uint32_t, double>& raised = {});
 
 }  // namespace sgdsim

@@ -63,6 +63,7 @@ class MaxMin {
     for (const UseAt& use : flows_[flow].uses) f(use.resource, use.share);
   }
   double rate(uint32_t flow) const { return rates_[flow].rate; }
+  double cap(uint32_t flow) const { return flows_[flow].cap; }
   uint32_t resources() const { return static_cast<uint32_t>(resources_.size()); }
   double capacity(uint32_t resource) const { return resources_[resource].capacity; }
   // What flows take of a resource.

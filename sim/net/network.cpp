@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstdlib>
 
 namespace sgdsim {
@@ -54,6 +55,20 @@ Duration largest_latency_of_two_ports(const std::vector<Port>& ports) {
 
 }  // namespace
 
+double Crowding::efficiency(int senders) const {
+  Point before;
+  for (const Point& point : points) {
+    if (senders <= point.senders) {
+      if (senders == point.senders || point.senders <= before.senders) return point.efficiency;
+      const double part = std::log(static_cast<double>(senders) / before.senders) /
+                          std::log(static_cast<double>(point.senders) / before.senders);
+      return before.efficiency * std::pow(point.efficiency / before.efficiency, part);
+    }
+    before = point;
+  }
+  return before.efficiency;
+}
+
 Network::Network(int workers, PairRule rule, std::vector<PairCost> classes)
     : workers_(workers), rule_(std::move(rule)), classes_(std::move(classes)) {
   assert(workers_ > 0 && !classes_.empty());
@@ -92,6 +107,8 @@ PerByte Network::through_ways(PerByte alone, int from, int to,
     if (from / shared.group == to / shared.group) continue;
     rate = std::max(rate, std::max(shared.rate_of(from), shared.rate_of(to)) * loads[g]);
   }
+  if (crowding_.any() && from / crowding_.group != to / crowding_.group)
+    rate = rate * (1 / crowding_.efficiency(loads.back()));
   return rate;
 }
 
@@ -101,6 +118,7 @@ PerByte Network::through_slowest_ways(PerByte alone, const std::vector<int>& loa
     rate = std::max(
         rate,
         *std::max_element(shared_ways_[g].rates.begin(), shared_ways_[g].rates.end()) * loads[g]);
+  if (crowding_.any()) rate = rate * (1 / crowding_.efficiency(loads.back()));
   return rate;
 }
 
@@ -139,7 +157,7 @@ const Network& Network::band_at(double size_B) const {
 }
 
 bool Network::is_uniform() const {
-  return ports_.empty() && shared_ways_.empty() && classes_.size() == 1 &&
+  return ports_.empty() && !has_loads() && classes_.size() == 1 &&
          std::all_of(bands().begin(), bands().end(),
                      [](const SizeBand& band) { return band.network.is_uniform(); });
 }

@@ -97,6 +97,24 @@ struct SharedWays {
   }
 };
 
+// A network that serves every message worse, the more it carries at once: switches drop packets,
+// and senders wait for their timeouts. A curve that was fitted, for messages that begin together.
+struct Crowding {
+  struct Point {
+    int senders = 1;
+    double efficiency = 1;  // the part of the bandwidth that is left
+    bool operator==(const Point&) const = default;
+  };
+  int group = 1;              // messages among so many consecutive workers do not count
+  std::vector<Point> points;  // by growing number of senders; empty: never crowded
+
+  bool any() const { return !points.empty(); }
+  // Straight between points in logarithms of both; a single sender has everything unless a point
+  // says otherwise, and beyond the last point its value holds.
+  double efficiency(int senders) const;
+  bool operator==(const Crowding&) const = default;
+};
+
 struct SizeBand;
 
 class Network {
@@ -125,6 +143,11 @@ class Network {
   // Only ways that several workers share; empty where nobody shares a way.
   void set_shared_ways(std::vector<SharedWays> ways);
   const std::vector<SharedWays>& shared_ways() const { return shared_ways_; }
+  void set_crowding(Crowding crowding) { crowding_ = std::move(crowding); }
+  const Crowding& crowding() const { return crowding_; }
+  // Whether rates depend on what else is sent: loads are then counted, one for each of the shared
+  // ways and, behind them, one for a crowded network.
+  bool has_loads() const { return !shared_ways_.empty() || crowding_.any(); }
   // The rate of a pair when so many messages take the busiest of each of the shared ways.
   PerByte through_ways(PerByte alone, int from, int to, const std::vector<int>& loads) const;
   // The same for the slowest of all ways.
@@ -163,6 +186,7 @@ class Network {
   std::vector<PairCost> classes_;
   std::vector<Port> ports_;
   std::vector<SharedWays> shared_ways_;
+  Crowding crowding_;
   std::shared_ptr<const std::vector<SizeBand>> bands_;
   Duration start_;
 };

@@ -26,6 +26,7 @@ struct Packet {
   int to = 0;           // a worker
   int end = 0;          // its vertex
   Time sent;            // or of what it answers
+  uint64_t place = 0;   // among the packets of its connection; or of what it answers
   PacketKind kind = PacketKind::data;
   uint8_t queue = 0;          // 0 goes first
   uint8_t says = 0;           // what the transport wants to say

@@ -1,6 +1,7 @@
 // From card to port, from port to port: each packet on its way.
 #include <algorithm>
 
+#include "sim/core/cast.h"
 #include "sim/core/prefetch.h"
 #include "sim/net/packets.h"
 
@@ -9,8 +10,7 @@ namespace {
 
 constexpr std::size_t needed_port_B = 128;        // its first lines
 constexpr std::size_t most_conversation_B = 512;  // about as much as that of any transport
-
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
+constexpr uint32_t looks_from = 2;  // versions of `pauses`: go on, wait, and looks at long waits
 
 }  // namespace
 
@@ -288,6 +288,29 @@ void Packets::hold(const Packet& packet, Time now) {
   feeder.has_told_to_wait = true;
   ++counts_.pauses;
   plan(pauses, packet.road, now + feeder.latency, 1);
+  // What is on the road is there by then, and most ports have gone on.
+  const double ten_times_B = 10 * static_cast<double>(rules.pause_above_B);
+  const Duration long_time =
+      2 * feeder.latency + Duration::nearest_ps(feeder.ps_per_B * ten_times_B);
+  plan(pauses, packet.road, now + long_time, looks_from + ++feeder.told);
+}
+
+// A port that has waited for long.
+void Packets::look_for_circle(uint32_t number, Time now) {
+  if (!ports_[number].has_told_to_wait) return;
+  const std::vector<uint32_t> circle = circles_.with(number);
+  if (circle.empty()) return;
+  const std::string ns = std::to_string(1000 + now.since_start().ps() / 1000 % 1000);
+  std::string text = "at " + std::to_string(now.since_start().ps() / 1'000'000) + "." +
+                     ns.substr(1) + " us " + std::to_string(circle.size()) +
+                     " ports are told to wait, each by the next one, in a circle: ";
+  for (std::size_t i = 0; i < circle.size(); ++i) {
+    const ResourceName name = wires_.name_of(circle[i]);
+    text += (i == 0 ? "" : ", ") + name.from + " -> " + name.to;
+  }
+  std::vector<Stranded> messages = stranded();
+  for (Stranded& one : messages) one.why = Stranding::stopped;
+  throw NetworkStuck(std::move(messages), text);
 }
 
 void Packets::let_go(const Packet& packet, Time now) {
@@ -323,6 +346,10 @@ Carrier::Report Packets::happen(const Event& event, Time now) {
         happen_timer(subject, now);
       break;
     case pauses:
+      if (event.version() >= looks_from) {
+        if (event.is_of(looks_from + ports_[subject].told)) look_for_circle(subject, now);
+        break;
+      }
       ports_[subject].is_paused = event.is_of(1);
       if (!ports_[subject].is_paused) nudge(subject, now);
       break;

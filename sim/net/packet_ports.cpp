@@ -44,18 +44,27 @@ Admission PacketPorts::admit(PacketPort& port, uint32_t packet, Time now, uint32
   return admit_by_priority(port, packet, now, counts);
 }
 
+uint64_t PacketPorts::sent_in(const PacketPort& port, double time_ps) {
+  constexpr double most_B = 1e18;
+  if (port.ps_per_B * most_B <= time_ps) return QueueRules::no_limit;
+  return static_cast<uint64_t>(time_ps / port.ps_per_B);
+}
+
 bool PacketPorts::is_full_for(const PacketPort& port, const Packet& packet) const {
   const uint64_t data_B = port.bytes - port.queues[answers].bytes;
-  return packet.queue != answers && data_B + packet.size_B > rules_.port_limit_B;
+  const uint64_t limit_B = port_limit_ps_ > 0 ? sent_in(port, port_limit_ps_) : rules_.port_limit_B;
+  return packet.queue != answers && data_B + packet.size_B > limit_B;
 }
 
 bool PacketPorts::marks(const PacketPort& port, const Packet& packet) {
   const uint64_t length = rules_.marks_by_port ? port.bytes : port.queues[packet.queue].bytes;
-  const uint64_t from = rules_.mark_above_B[packet.queue];
+  const uint64_t from = rules_.mark_above_ps > 0 ? sent_in(port, rules_.mark_above_ps)
+                                                 : rules_.mark_above_B[packet.queue];
   if (length <= from) return false;
-  if (length >= rules_.mark_surely_B) return true;
-  const double part =
-      static_cast<double>(length - from) / static_cast<double>(rules_.mark_surely_B - from);
+  const uint64_t surely =
+      rules_.mark_surely_ps > 0 ? sent_in(port, rules_.mark_surely_ps) : rules_.mark_surely_B;
+  if (length >= surely) return true;
+  const double part = static_cast<double>(length - from) / static_cast<double>(surely - from);
   return draws(part * rules_.mark_most);
 }
 

@@ -35,9 +35,13 @@ struct QueueRules {
   uint64_t port_limit_B = no_limit;  // of all queues of data together
   std::array<uint64_t, packet_queues> queue_limit_B = filled(no_limit);
   std::array<uint64_t, packet_queues> mark_above_B = filled(no_limit);
-  bool marks_by_port = false;         // what counts is what is in all queues
-  uint64_t mark_surely_B = 0;         // from the threshold to here: marked by chance (RED)
-  double mark_most = 1;               // with this chance at the end
+  bool marks_by_port = false;  // what counts is what is in all queues
+  uint64_t mark_surely_B = 0;  // from the threshold to here: marked by chance (RED)
+  double mark_most = 1;        // with this chance at the end
+  // In place of sizes: as much as a port sends in this time, whatever its rate; 0: the sizes count.
+  double mark_above_ps = 0;
+  double mark_surely_ps = 0;
+  double port_limit_trips = 0;        // in round trips of an empty network between the farthest
   bool selects = false;               // drop above the threshold what may not be marked
   uint64_t trim_above = no_limit;     // packets of data
   uint32_t headers_in_turn = 10;      // for each packet of data
@@ -79,6 +83,7 @@ struct PacketPort {
   uint32_t data_waiting = 0;  // packets in the first queue of data
   std::array<PacketQueue, packet_queues> queues;
   uint64_t held_B = 0;  // of what came by this road and waits behind it
+  uint32_t told = 0;    // to wait, so many times
 };
 
 // What becomes of a packet that comes to a port which is busy.
@@ -103,6 +108,8 @@ class PacketPorts {
   // The queue that goes next; packet_queues if all are empty.
   std::size_t next_queue(const PacketPort& port) const;
   uint32_t take(PacketPort& port, std::size_t queue, Time now);
+  // All queues of data together have room for what the port sends in this time.
+  void limit_by_time(Duration time) { port_limit_ps_ = static_cast<double>(time.ps()); }
   // Hears what waits at its queues.
   void tell(LinkWatch& watch);
   bool draws(double chance) { return random_.uniform() < chance; }
@@ -119,6 +126,7 @@ class PacketPorts {
   Admission admit_or_trim(PacketPort& port, uint32_t packet, Time now, uint32_t& victim,
                           PacketCounts& counts);
   Admission admit_or_push_out(PacketPort& port, uint32_t packet, Time now, uint32_t& victim);
+  static uint64_t sent_in(const PacketPort& port, double time_ps);
   bool is_full_for(const PacketPort& port, const Packet& packet) const;
   bool marks(const PacketPort& port, const Packet& packet);
   void count(PacketPort& port, Time now) {
@@ -131,6 +139,7 @@ class PacketPorts {
   void tell_what_waits(const PacketPort& port, Time now);
 
   QueueRules rules_;
+  double port_limit_ps_ = 0;  // 0: that of the rules
   PacketPool& pool_;
   Random random_;
   std::vector<PacketPort> ports_;

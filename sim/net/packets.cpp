@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "sim/core/cast.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -14,8 +15,6 @@ namespace {
 constexpr std::size_t most_conversations = 1 << 22;  // at a time
 constexpr std::size_t most_choices = 1 << 27;        // of four bytes
 constexpr uint32_t most_ways = 4096;                 // that are permuted
-
-std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 Roads& roads_of(Resources& wires) {
   Roads* roads = wires.roads();
@@ -48,6 +47,9 @@ Packets::Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch*
     worker_at[at(vertex_of_.back())] = worker;
   }
   make_table();
+  if (setup_.queues.port_limit_trips > 0)
+    ports_.limit_by_time(Duration::nearest_ps(setup_.queues.port_limit_trips *
+                                              static_cast<double>(longest_trip().ps())));
   // Roads are pairs, there and back: what leads to a worker says where the other one begins.
   for (uint32_t number = 0; number < ports_.count(); ++number) {
     if (worker_at[at(ports_[number ^ 1U].to)] < 0) continue;
@@ -153,12 +155,22 @@ void Packets::forget_what_is_over() {
   maybe_over_.clear();
 }
 
-std::vector<Parcel> Packets::stranded() const {
-  std::vector<Parcel> parcels;
-  for (const auto& conversation : conversations_)
-    if (conversation && !conversation->is_complete_) parcels.push_back(conversation->parcel_);
-  for (const Parked& parked : parked_) parcels.push_back(parked.parcel);
-  return parcels;
+std::vector<Stranded> Packets::stranded() {
+  std::vector<Stranded> messages;
+  for (const auto& it : conversations_) {
+    if (!it || it->is_complete_) continue;
+    Stranding why = Stranding::stopped;
+    if (!route(it->parcel_.from, it->parcel_.to).is_whole)
+      why = Stranding::no_way;
+    else if (it->is_finished_)
+      why = Stranding::given_up;
+    else if (it->first_sent_ == it->count_ && it->in_network_ == 0)
+      why = Stranding::lost;
+    messages.push_back({it->number_, it->parcel_, why});
+  }
+  for (const Parked& parked : parked_)
+    messages.push_back({parked.number, parked.parcel, Stranding::no_way});
+  return messages;
 }
 
 // ---- timers
@@ -271,6 +283,27 @@ RouteFacts Packets::route(int from, int to) {
   return facts;
 }
 
+// Of a full packet and its answer, where nothing is in the way, between a worker that is farthest
+// from the first one and the one that is farthest from that. Of very many workers some are tried.
+Duration Packets::longest_trip() {
+  constexpr int most_tried = 512;
+  const int step = 1 + (roads_.workers() - 1) / most_tried;
+  Duration longest;
+  int from = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    int farthest = from;
+    for (int to = 0; to < roads_.workers(); to += step) {
+      if (to == from) continue;
+      const Duration trip = round_trip(route(from, to), setup_.packet_B, setup_.answer_B);
+      if (trip <= longest) continue;
+      longest = trip;
+      farthest = to;
+    }
+    from = farthest;
+  }
+  return longest;
+}
+
 uint32_t Packets::draw_way(Conversation& conversation, bool is_data) {
   if (conversation.route_.ways <= 1) return conversation.own_way_;
   switch (setup_.spray) {
@@ -308,10 +341,14 @@ void Packets::lose(std::span<const uint32_t> resources, double chance) {
   has_lost_ = true;
 }
 
-std::vector<double> Packets::carried_B() const {
+// Of a packet that is being sent, the part that was.
+std::vector<double> Packets::carried_B(Time now) const {
   std::vector<double> carried_B;
-  for (uint32_t number = 0; number < ports_.count(); ++number)
-    carried_B.push_back(ports_[number].carried_B);
+  for (uint32_t number = 0; number < ports_.count(); ++number) {
+    const PacketPort& port = ports_[number];
+    const auto left_ps = static_cast<double>((std::max(port.busy_until, now) - now).ps());
+    carried_B.push_back(std::max(0.0, port.carried_B - left_ps / port.ps_per_B));
+  }
   return carried_B;
 }
 
@@ -386,8 +423,8 @@ Conversation::Conversation(Packets& packets, uint32_t number, const Parcel& parc
     : packets_(packets), number_(number), parcel_(parcel) {
   const auto full = packets.setup().packet_B - packets.setup().header_B;
   const double count = std::max(1.0, std::ceil(parcel.size_B / full));
-  constexpr double most_packets = 1U << 31U;
-  if (count > most_packets) throw InputError("", "a message of too many packets");
+  constexpr double most_of_message = 1U << 31U;
+  if (count > most_of_message) throw InputError("", "a message of too many packets");
   count_ = static_cast<uint32_t>(count);
   payload_B_ = full;
   last_B_ = static_cast<uint32_t>(

@@ -15,6 +15,7 @@
 #include "sim/net/conversation.h"
 #include "sim/net/packet_ports.h"
 #include "sim/net/packet_report.h"
+#include "sim/net/pause_circle.h"
 
 namespace sgdsim {
 
@@ -55,8 +56,9 @@ class Packets final : public Carrier {
   void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
   void lose(std::span<const uint32_t> resources, double chance) override;
   std::shared_ptr<const PacketReport> report(Time end) const override;
-  std::vector<Parcel> stranded() const override;  // all that have not ended
-  std::vector<double> carried_B() const override;
+  std::vector<Stranded> stranded() override;
+  double payload_B() const override { return setup_.packet_B - setup_.header_B; }
+  std::vector<double> carried_B(Time now) const override;
 
   const PacketSetup& setup() const { return setup_; }
 
@@ -122,6 +124,7 @@ class Packets final : public Carrier {
     agenda_.push(when, Event(kind, subject, version));
   }
   void make_table();
+  Duration longest_trip();
   void find_choices(const Goal& goal);
   uint32_t entry_at(int vertex, const Goal& goal) {
     const uint32_t& entry = table_[junctions_[static_cast<std::size_t>(vertex)].row + goal.column];
@@ -148,6 +151,7 @@ class Packets final : public Carrier {
   int start_of(uint32_t road) const { return ports_[road ^ 1U].to; }
   void drop(uint32_t packet, int64_t& counter);
   void hold(const Packet& packet, Time now);
+  void look_for_circle(uint32_t number, Time now);
   void let_go(const Packet& packet, Time now);
   void happen_timer(uint32_t number, Time now);
   void forget_what_is_over();
@@ -164,6 +168,7 @@ class Packets final : public Carrier {
   PacketPool pool_;
   std::vector<float> losses_;  // of each road: chance of a packet to be lost
   PacketPorts ports_;
+  PauseCircles circles_{ports_, pool_};
   std::vector<Card> cards_;
   std::vector<Goal> goals_;          // of each worker
   std::vector<int> vertex_of_;       // likewise

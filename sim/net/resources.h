@@ -31,6 +31,7 @@ struct Parcel {
   bool waits_for_receiver = false;  // rendezvous: flows when the receiver is there, too
   bool has_own_link = false;        // which it shares with nobody
   bool tells_when_free = true;      // or nobody asks when the sender is free
+  bool is_overwritten = false;      // by what its sender gets in the same round
   uint64_t flow = 0;                // of several between the same two that may go other ways
   Freight freight = {};
 };

@@ -32,7 +32,7 @@ uint32_t CallsInTime::add(const Program& program, const Network& network,
   if (unused.empty()) {
     if (first + workers > most_cursors)
       throw InputError("", "too many collectives in flight of " + std::to_string(workers) +
-                               " workers to be played message by message");
+                               " workers to be simulated message by message");
     cursors_.resize(first + workers);
   } else {
     first = unused.back();
@@ -194,7 +194,7 @@ Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int
                         double size_B) {
   const Network& network = *calls_[sender.call].network;
   Wires wires(network, alpha_);
-  if (carrier_ == nullptr && !network.shared_ways().empty())
+  if (carrier_ == nullptr && network.has_loads())
     wires = wires.sharing(loads_.try_emplace(&phase, network, phase).first->second.at(round));
   const Leg leg = wires.leg(sender.worker, to, size_B, phase.folds);
   if (!jitter_.on()) return leg;
@@ -219,6 +219,7 @@ bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int 
                                     .size_B = size_B,
                                     .leg = leg,
                                     .waits_for_receiver = waits,
+                                    .is_overwritten = phase.overwrites_what_it_sends(),
                                     .freight = call.freight},
                                    now);
     if (offer.message >= on_the_way_.size()) on_the_way_.resize(offer.message + 1);

@@ -2,6 +2,7 @@
 #include "sim/play/causes.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 namespace sgdsim {
@@ -37,6 +38,7 @@ Causes::Circle Causes::circle_from(Event last, uint32_t period) const {
     if (!is_new) {
       begin = place->second;
       circle.iterations = back[begin].event.iteration - event.iteration;
+      assert(circle.iterations > 0);  // nothing waits for itself
       is_circle = true;
       break;
     }

@@ -4,7 +4,7 @@
 // receiver's incoming port are free of block j - 1. A wave takes one block along the whole chain,
 // so memory is per worker. The LP paper's figure and its formulas are special cases.
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cassert>
 
 #include "sim/play/pipeline_engine.h"
@@ -79,6 +79,48 @@ Time wave(ChainClocks& chain, Time available, bool folds, bool fold_overlaps, co
   return available;
 }
 
+// Whether all clocks of a chain that a wave reads have moved by this length; the others stay.
+bool has_moved(const ChainClocks& before, const ChainClocks& now, bool folds, Duration by) {
+  for (std::size_t hop = 0; hop + 1 < now.workers.size(); ++hop)
+    if (now.out_free[hop] != before.out_free[hop] + by ||
+        now.in_free[hop + 1] != before.in_free[hop + 1] + by ||
+        now.taken[hop + 1] != before.taken[hop + 1] + by ||
+        (folds && now.fold_free[hop + 1] != before.fold_free[hop + 1] + by))
+      return false;
+  return true;
+}
+
+void move(ChainClocks& chain, bool folds, Duration by) {
+  for (std::size_t hop = 0; hop + 1 < chain.workers.size(); ++hop) {
+    chain.out_free[hop] += by;
+    chain.in_free[hop + 1] += by;
+    chain.taken[hop + 1] += by;
+    if (folds) chain.fold_free[hop + 1] += by;
+  }
+}
+
+// All blocks of a run; `play(block)` takes one along all chains. Where a block has moved all clocks
+// by one length, so does every block behind it, since a wave only takes maxima and adds: they are
+// not played. That is looked at behind 2, 4, 8, ... blocks.
+template <class Play>
+void play_run(std::vector<ChainClocks>& chains, const std::vector<bool>& folds, int64_t count,
+              bool are_alike, const Play& play) {
+  std::vector<ChainClocks> before;
+  for (int64_t b = 0; b < count; ++b) {
+    const bool looks = are_alike && std::has_single_bit(static_cast<uint64_t>(b)) && b + 1 < count;
+    if (looks) before = chains;
+    play(b);
+    if (!looks) continue;
+    const Duration by = chains[0].out_free[0] - before[0].out_free[0];
+    bool all = true;
+    for (std::size_t c = 0; c < chains.size(); ++c)
+      all = all && has_moved(before[c], chains[c], folds[c], by);
+    if (!all) continue;
+    for (std::size_t c = 0; c < chains.size(); ++c) move(chains[c], folds[c], by * (count - 1 - b));
+    return;
+  }
+}
+
 }  // namespace
 
 bool is_plain_chain(const TreePipeline& pipeline) {
@@ -95,7 +137,8 @@ void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires
   assert(is_plain_chain(pipeline));
   const Team& team = pipeline.team;
   const std::vector<TreeFlow>& flows = pipeline.flows;
-  auto folds = [&](std::size_t f) { return pipeline.reduces && flows[f].to_root; };
+  std::vector<bool> folds;
+  for (const TreeFlow& flow : flows) folds.push_back(pipeline.reduces && flow.to_root);
   const int workers = wires.network().workers();
   for (int base = 0; base < workers; ++base) {
     if (base / team.stride % team.size != 0 || !team.takes_part(base)) continue;
@@ -105,20 +148,21 @@ void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires
     for (const BlockRun& run : flows[0].blocks) {
       std::vector<std::vector<Leg>> legs;  // by flow and hop: alike for all blocks of a run
       for (std::size_t f = 0; f < flows.size(); ++f)
-        legs.push_back(legs_of(chains[f], wires, run.size_B, folds(f)));
-      for (int64_t b = 0; b < run.count; ++b, ++block) {
+        legs.push_back(legs_of(chains[f], wires, run.size_B, folds[f]));
+      play_run(chains, folds, run.count, !jitter.on(), [&](int64_t b) {
         Time available = chains[0].out_free.front();
         for (std::size_t f = 0; f < flows.size(); ++f)
           available =
-              wave(chains[f], available, folds(f), pipeline.reduce_overlaps, [&](std::size_t hop) {
+              wave(chains[f], available, folds[f], pipeline.reduce_overlaps, [&](std::size_t hop) {
                 const Leg& leg = legs[f][hop];
                 if (!jitter.on()) return leg;
                 const uint64_t round =
-                    (static_cast<uint64_t>(f) << 48U) + static_cast<uint64_t>(block);
+                    (static_cast<uint64_t>(f) << 48U) + static_cast<uint64_t>(block + b);
                 const auto from = static_cast<uint64_t>(chains[f].workers[hop]);
                 return Wires::scaled(leg, jitter.factor(stage, round, from));
               });
-      }
+      });
+      block += run.count;
     }
     for (const ChainClocks& chain : chains)
       for (std::size_t i = 0; i < chain.workers.size(); ++i) {

@@ -2,10 +2,13 @@
 // events where flows meet at ports or trees branch.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sim/net/wires.h"
+#include "sim/play/message_log.h"
 #include "sim/work/pipeline.h"
+#include "sim/work/schedule.h"
 
 namespace sgdsim {
 
@@ -15,18 +18,12 @@ bool is_plain_chain(const TreePipeline& pipeline);
 void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
                 const MessageJitter& jitter, std::vector<Time>& clocks);
 
-// One transfer as it happened, in the order of the starts; for tables and timelines.
-struct BlockTransfer {
-  int from = 0;
-  int to = 0;
-  int flow = 0;
-  int64_t block = 0;
-  Time start;
-  Time end;  // including a fold in series
-};
+// The end of the last worker of a program of long chains, where all workers start together and are
+// alike, without playing all of them; or nothing where that is not known.
+std::optional<Time> play_long_chain(const Program& program, const Wires& wires, Time start);
 
+// `log`: of blocks, in the order of their starts.
 void play_trees(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                const MessageJitter& jitter, std::vector<Time>& clocks,
-                std::vector<BlockTransfer>* log = nullptr);
+                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log = nullptr);
 
 }  // namespace sgdsim

@@ -5,7 +5,8 @@
 // which have passed.
 #include <algorithm>
 #include <cassert>
-#include <tuple>
+#include <compare>
+#include <numeric>
 #include <utility>
 
 #include "sim/core/event_queue.h"
@@ -23,6 +24,16 @@ struct Edge : TreeEdge {
   int out_port = 0;
   int in_port = 0;
   Time looks_at = Time::last();  // the pending look; last(): none
+  int rank = 0;                  // by flow, hop and number
+};
+
+// Of an edge that could start: which goes first.
+struct Turn {
+  int priority_class = 0;
+  int64_t block = 0;
+  int rank = 0;
+  int edge = 0;
+  auto operator<=>(const Turn&) const = default;
 };
 
 enum class Kind : uint8_t { look, taken, complete };
@@ -36,8 +47,7 @@ struct Happening {
 class PipelinePlayer {
  public:
   PipelinePlayer(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                 const MessageJitter& jitter, std::vector<Time>& clocks,
-                 std::vector<BlockTransfer>* log)
+                 const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log)
       : pipeline_(pipeline),
         stage_(stage),
         wires_(wires),
@@ -51,6 +61,12 @@ class PipelinePlayer {
       edges_.back().out_port = pipeline.link_duplex ? number : edge.from;
       edges_.back().in_port = pipeline.link_duplex ? number : edge.to;
     }
+    std::vector<int> order(edges_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return std::pair(edge(a).flow, edge(a).hop) < std::pair(edge(b).flow, edge(b).hop);
+    });
+    for (std::size_t i = 0; i < order.size(); ++i) edge(order[i]).rank = static_cast<int>(i);
   }
 
   void play_team(int base) {
@@ -108,12 +124,13 @@ class PipelinePlayer {
   const Wires& wires_;
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
-  std::vector<BlockTransfer>* log_;
+  MessageLog* log_;
   TreeEdges trees_;
   int base_ = 0;
   std::vector<Edge> edges_;
   std::vector<Time> out_free_, in_free_, fold_free_;
   std::vector<int> candidates_;
+  std::vector<Turn> by_priority_;  // candidates
   EventQueue<Happening> queue_;
 };
 
@@ -155,16 +172,17 @@ void PipelinePlayer::happen(Time now, const Happening& happening) {
 }
 
 void PipelinePlayer::start_what_can(Time now) {
-  auto priority = [&](int e) {
+  by_priority_.clear();
+  for (const int e : candidates_) {
     const Edge& it = edges_[static_cast<std::size_t>(e)];
-    return std::tuple(flow_of(it).priority_class, it.sent, it.flow, it.hop, e);
-  };
-  std::sort(candidates_.begin(), candidates_.end(),
-            [&](int a, int b) { return priority(a) < priority(b); });
-  candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
+    by_priority_.push_back({flow_of(it).priority_class, it.sent, it.rank, e});
+  }
+  candidates_.clear();
+  std::sort(by_priority_.begin(), by_priority_.end());
   // Starting an edge never makes another one able to start, so one pass is enough.
-  const std::vector<int> now_possible = std::exchange(candidates_, {});
-  for (const int e : now_possible) try_edge(e, now);
+  int before = -1;
+  for (const Turn& turn : by_priority_)
+    if (turn.edge != std::exchange(before, turn.edge)) try_edge(turn.edge, now);
 }
 
 void PipelinePlayer::try_edge(int e, Time now) {
@@ -193,7 +211,9 @@ void PipelinePlayer::try_edge(int e, Time now) {
   queue_.push(complete, {next, e, block});
   if (log_ != nullptr)
     log_->push_back({pipeline_.team.colleague(base_, it.from),
-                     pipeline_.team.colleague(base_, it.to), it.flow, block, now, complete});
+                     pipeline_.team.colleague(base_, it.to), it.flow, block,
+                     trees_.block_B(it.flow, block), now, now + leg.out_busy, first_byte, taken,
+                     leg.fold});
   // The next block, if it is there, waits for the ports that this one has just taken. Its flight is
   // its own, where messages are jittered.
   if (it.sent == trees_.blocks(it.flow)) return;
@@ -217,8 +237,7 @@ void PipelinePlayer::finish() {
 }  // namespace
 
 void play_trees(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                const MessageJitter& jitter, std::vector<Time>& clocks,
-                std::vector<BlockTransfer>* log) {
+                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log) {
   PipelinePlayer player(pipeline, stage, wires, jitter, clocks, log);
   for (int base = 0; base < wires.network().workers(); ++base)
     if (base / pipeline.team.stride % pipeline.team.size == 0 && pipeline.team.takes_part(base))

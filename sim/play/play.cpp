@@ -98,13 +98,6 @@ bool has_list_schedule(const Program& program) {
   });
 }
 
-bool has_phase_at_once(const Program& program) {
-  return std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
-    const auto* phase = std::get_if<Phase>(&stage);
-    return phase != nullptr && phase->at_once;
-  });
-}
-
 }  // namespace
 
 double MessageJitter::factor(uint64_t stage, uint64_t round, uint64_t sender) const {
@@ -150,7 +143,18 @@ void check_length(const TreePipeline& pipeline) {
   if (transfers > most_transfers)
     throw InputError("", "a pipeline of " + std::to_string(pipeline.flows.front().block_count()) +
                              " blocks among " + std::to_string(pipeline.team.size) +
-                             " is too long to play; larger blocks or the closed form are not");
+                             " is too long to simulate; larger blocks or the closed form are not");
+}
+
+// Of a ring the rounds are alike, and take a fiftieth.
+void check_length(const Phase& phase, int workers) {
+  constexpr double most_messages = 2e9;
+  const double messages = static_cast<double>(phase.rounds) * workers;
+  if (phase.talk == Talk::shift && phase.distance_step != 0 && messages > most_messages)
+    throw InputError("",
+                     std::to_string(phase.rounds) + " rounds among " + std::to_string(workers) +
+                         " workers are too long to simulate message by message; fewer workers are "
+                         "not, nor is option chunks=fractional where all workers are alike");
 }
 
 // In order of dependence: a stage as a whole, after the one before.
@@ -162,23 +166,25 @@ void play_stages(const Program& program, const Wires& wires, const PlayOptions& 
   uint64_t number = 0;
   for (const Stage& stage : program.stages) {
     ++number;
-    std::visit(Cases{[&](const Phase& phase) {
-                       play_in_rounds(phase, number, wires, options.jitter, played.ends);
-                     },
-                     [&](const TreePipeline& pipeline) {
-                       check_length(pipeline);
-                       const WayLoads loads = loads_of(wires.network(), pipeline);
-                       const Wires shared = loads.empty() ? wires : wires.sharing(loads);
-                       if (events || !is_plain_chain(pipeline))
-                         play_trees(pipeline, number, shared, options.jitter, played.ends);
-                       else
-                         play_chain(pipeline, number, shared, options.jitter, played.ends);
-                     },
-                     [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); },
-                     [&](const Launch& launch) {
-                       for (Time& end : played.ends) end += launch.length;
-                     }},
-               stage);
+    std::visit(
+        Cases{[&](const Phase& phase) {
+                check_length(phase, wires.network().workers());
+                play_in_rounds(phase, number, wires, options.jitter, played.ends, options.log);
+              },
+              [&](const TreePipeline& pipeline) {
+                check_length(pipeline);
+                const WayLoads loads = loads_of(wires.network(), pipeline);
+                const Wires shared = loads.empty() ? wires : wires.sharing(loads);
+                if (events || options.log != nullptr || !is_plain_chain(pipeline))
+                  play_trees(pipeline, number, shared, options.jitter, played.ends, options.log);
+                else
+                  play_chain(pipeline, number, shared, options.jitter, played.ends);
+              },
+              [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); },
+              [&](const Launch& launch) {
+                for (Time& end : played.ends) end += launch.length;
+              }},
+        stage);
     count(options.stopper, played.last_end(), 0);
   }
   count(options.stopper, played.last_end(), messages);
@@ -196,6 +202,8 @@ Played play_messages(const Program& program, const Network& network, const PlayO
                                 .resources = options.resources,
                                 .carrier = options.carrier,
                                 .carried_B = options.carrier ? &played.carried_B : nullptr,
+                                .until = &played.until,
+                                .log = options.log,
                                 .jitter = options.jitter,
                                 .send_buffer_B = options.send_buffer_B,
                                 .stopper = options.stopper})
@@ -220,16 +228,25 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   };
   const bool together = std::all_of(starts.begin(), starts.end(),
                                     [&](Time start) { return start == starts.front(); });
-  const bool may_choose =
-      options.path == PathChoice::fastest && !options.jitter.on() && !options.carrier;
+  const bool may_choose = options.path == PathChoice::fastest && !options.jitter.on() &&
+                          !options.carrier && options.log == nullptr;
   if (may_choose && together) {
     const Time start = starts.empty() ? Time() : starts.front();
     const bool as_it_comes = options.shares_ports || options.resources != nullptr;
-    const auto end = play_symmetric(program, wires, start, as_it_comes);
+    const auto end = play_symmetric(program, wires, start, as_it_comes, options.last_only);
     if (end &&
         (options.resources == nullptr || is_quiet_in_step(program, network, *options.resources))) {
       played.ends = {*end};
       played.path = program.stages.empty() ? PathTaken::none : PathTaken::symmetric;
+      return counted(std::move(played));
+    }
+  }
+  if (may_choose && together && options.last_only && !options.shares_ports &&
+      options.resources == nullptr) {
+    if (const auto end =
+            play_long_chain(program, wires, starts.empty() ? Time() : starts.front())) {
+      played.ends = {*end};
+      played.path = PathTaken::events;
       return counted(std::move(played));
     }
   }
@@ -244,10 +261,10 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   }
   if (options.shares_ports || options.resources != nullptr || has_phase_at_once(program)) {
     if (options.path == PathChoice::rounds)
-      throw InputError("", "messages that share ports are not played in rounds");
+      throw InputError("", "messages that share ports are not simulated in rounds");
     return play_messages(program, network, options, std::move(starts));
   }
-  if (options.path == PathChoice::events &&
+  if (options.path == PathChoice::events && options.log == nullptr &&
       std::none_of(program.stages.begin(), program.stages.end(), is_played_whole))
     return play_messages(program, network, options, std::move(starts), true);
   played.ends = std::move(starts);
@@ -287,7 +304,7 @@ MessageRange message_range(const Program& program) {
 std::string_view name_of(PathTaken path) {
   switch (path) {
     case PathTaken::none:
-      return "none";
+      return "formula";
     case PathTaken::symmetric:
       return "symmetric";
     case PathTaken::rounds:

@@ -22,6 +22,7 @@
 
 #include "sim/core/stopper.h"
 #include "sim/net/carrier.h"
+#include "sim/play/message_log.h"
 #include "sim/work/schedule.h"
 
 namespace sgdsim {
@@ -37,6 +38,8 @@ struct PlayOptions {
   double send_buffer_B = 0;        // of each message, where they do
   Resources* resources = nullptr;  // messages in progress share these wires
   MakeCarrier carrier = {};        // as this carries them; none: flows
+  bool last_only = false;          // of all ends only the last one is asked for
+  MessageLog* log = nullptr;       // of all messages: then each is played
   Stopper* stopper = nullptr;
 };
 
@@ -50,6 +53,7 @@ struct Played {
   Traffic traffic;
   PathTaken path = PathTaken::none;
   std::vector<double> carried_B = {};  // by each resource, where a carrier was given
+  Time until = {};                     // then
 
   Time last_end() const;
   Time end_of(int worker) const {

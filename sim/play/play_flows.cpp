@@ -1,10 +1,11 @@
 // One agenda: starts, ends, changes.
 #include "sim/play/play_flows.h"
 
-#include <algorithm>
+#include <map>
 
 #include "sim/core/error.h"
 #include "sim/net/flows.h"
+#include "sim/net/packet_limit.h"
 
 namespace sgdsim {
 namespace {
@@ -21,21 +22,24 @@ class FlowsPlayer {
   }
 
   FlowsPlayed play() {
+    check_packets_of_flows();
     traffic_.begin();
     Time now;
-    for (; !agenda_.empty() && ended_ < question_.flows.size(); ++played_.events) {
-      const auto event = agenda_.pop();
-      now = event.time;
-      count(question_.stopper, now);
-      happen(event.payload, now);
-      if (!agenda_.another_now()) carrier_->settle(now);
+    try {
+      for (; !agenda_.empty() && ended_ < question_.flows.size(); ++played_.events) {
+        const auto event = agenda_.pop();
+        now = event.time;
+        count(question_.stopper, now);
+        happen(event.payload, now);
+        if (!agenda_.another_now()) carrier_->settle(now);
+      }
+      name_stranded(carrier_->stranded());
+    } catch (const NetworkStuck& stuck) {
+      played_.circle = stuck.circle;
+      name_stranded(stuck.stranded);
     }
-    for (const Parcel& parcel : carrier_->stranded())
-      played_.stranded.push_back(static_cast<std::size_t>(parcel.flow));
-    std::sort(played_.stranded.begin(), played_.stranded.end());
-    if (ended_ + played_.stranded.size() < question_.flows.size()) throw InputError("", never_ends);
     played_.until = now;
-    played_.carried_B = carrier_->carried_B();
+    played_.carried_B = carrier_->carried_B(now);
     played_.watched = watch_.take();
     played_.waiting_B = watch_.take_waiting_B();
     played_.packets = carrier_->report(now);
@@ -48,6 +52,27 @@ class FlowsPlayer {
     if (question_.carrier) return question_.carrier(*question_.resources, agenda_, watch);
     return std::make_unique<Flows>(
         *question_.resources, Flows::Options{.alpha = AlphaRule::port, .watch = watch}, agenda_);
+  }
+
+  void check_packets_of_flows() const {
+    double packets = 0;
+    for (const PlainFlow& flow : question_.flows)
+      packets += packets_of(1, static_cast<double>(flow.size.count()), carrier_->payload_B());
+    check_packets(packets, "or shorter flows");
+  }
+
+  // All that have not ended; if the network was stopped, also those that have not begun.
+  void name_stranded(const std::vector<Stranded>& messages) {
+    std::map<std::size_t, Stranding> why;
+    for (const Stranded& one : messages) why[static_cast<std::size_t>(one.what.flow)] = one.why;
+    if (ended_ + why.size() < question_.flows.size() && played_.circle.empty())
+      throw InputError("", never_ends);
+    for (std::size_t flow = 0; flow < question_.flows.size(); ++flow) {
+      if (played_.ends[flow] < Time::last()) continue;
+      played_.stranded.push_back(flow);
+      const auto found = why.find(flow);
+      played_.why_stranded.push_back(found != why.end() ? found->second : Stranding::stopped);
+    }
   }
 
   void happen(const Event& event, Time now) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/core/stopper.h"
@@ -26,8 +27,10 @@ struct FlowsQuestion {
 struct FlowsPlayed {
   std::vector<Time> ends;                      // Time::last(): it never did
   Time until;                                  // the last end, or nothing could go on
-  std::vector<double> carried_B;               // by each resource
-  std::vector<std::size_t> stranded;           // flows that have no way
+  std::vector<double> carried_B;               // until then, by each resource
+  std::vector<std::size_t> stranded;           // flows that never end
+  std::vector<Stranding> why_stranded;         // of each of them
+  std::string circle;                          // of ports that wait for each other; empty: none
   std::vector<std::vector<double>> watched;    // parts of capacity, of each interval
   std::vector<std::vector<double>> waiting_B;  // in queues that are watched, likewise
   uint64_t events = 0;

@@ -1,12 +1,15 @@
 // A worker enters its collectives one after the other.
 #include "sim/play/play_in_time.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "sim/core/error.h"
 #include "sim/net/flows.h"
+#include "sim/net/packet_limit.h"
 #include "sim/net/port_resources.h"
 #include "sim/play/calls_in_time.h"
+#include "sim/play/logged_carrier.h"
 
 namespace sgdsim {
 namespace {
@@ -34,19 +37,28 @@ class CallListPlayer {
   }
 
   std::vector<CallTimes> play() {
+    check_packets_of_calls();
     for (const Call& call : calls_)
       for (std::size_t worker = 0; worker < workers_; ++worker)
         agenda_.push(call.ready[worker], Event(ready, static_cast<uint32_t>(worker)));
+    Time now;
     while (!agenda_.empty()) {
       const auto event = agenda_.pop();
+      now = event.time;
       agenda_.look_ahead([this](const Event& next) { in_time_.fetch_for(next); },
                          [this](const Event& next) { in_time_.fetch(next); });
       count(options_.stopper, event.time);
       happen(event.payload, event.time);
       if (carrier_ != nullptr && !agenda_.another_now()) carrier_->settle(event.time);
     }
-    if (ended_ < calls_.size() * workers_) throw InputError("", never_ends);
-    if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B();
+    if (ended_ < calls_.size() * workers_) {
+      std::vector<Stranded> stranded;
+      if (carrier_ != nullptr) stranded = carrier_->stranded();
+      if (stranded.empty()) throw InputError("", never_ends);
+      throw NetworkStuck(std::move(stranded));
+    }
+    if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B(now);
+    if (options_.until != nullptr) *options_.until = now;
     return std::move(times_);
   }
 
@@ -55,18 +67,40 @@ class CallListPlayer {
 
   std::unique_ptr<Carrier> make_carrier() {
     if (options_.shares_nothing) return nullptr;
+    std::unique_ptr<Carrier> carrier = make_plain_carrier();
+    if (options_.log == nullptr) return carrier;
+    return std::make_unique<LoggedCarrier>(std::move(carrier), *options_.log);
+  }
+  std::unique_ptr<Carrier> make_plain_carrier() {
     Resources& resources = options_.resources != nullptr ? *options_.resources : ports_;
     if (options_.carrier) return options_.carrier(resources, agenda_, nullptr);
     return std::make_unique<Flows>(resources,
                                    Flows::Options{.alpha = options_.alpha,
                                                   .send_buffer_B = options_.send_buffer_B,
-                                                  .most_work = most_work(options_)},
+                                                  .most_work = most_work()},
                                    agenda_);
   }
 
-  // Some ten seconds, where ports are shared; wires are asked for.
-  static double most_work(const SharingOptions& options) {
-    return options.resources != nullptr ? std::numeric_limits<double>::infinity() : 4e8;
+  void check_packets_of_calls() const {
+    if (carrier_ == nullptr || carrier_->payload_B() <= 0) return;
+    double packets = 0;
+    for (const Call& call : calls_) {
+      const Traffic traffic = traffic_of(*call.program, call.network->workers());
+      packets +=
+          packets_of(static_cast<double>(traffic.messages), traffic.wire_B, carrier_->payload_B());
+    }
+    check_packets(packets, "bytes or ranks");
+  }
+
+  // Some ten seconds, where ports are shared; wires are asked for, but perhaps not that all
+  // messages of a phase share them at once, which takes minutes where hundreds of workers have
+  // unlike routes.
+  double most_work() const {
+    if (options_.resources == nullptr) return 4e8;
+    const bool at_once = std::any_of(calls_.begin(), calls_.end(), [](const Call& call) {
+      return has_phase_at_once(*call.program);
+    });
+    return at_once ? 4e9 : std::numeric_limits<double>::infinity();
   }
 
   void happen(const Event& event, Time now) {
@@ -121,6 +155,13 @@ class CallListPlayer {
 };
 
 }  // namespace
+
+bool has_phase_at_once(const Program& program) {
+  return std::any_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
+    const auto* phase = std::get_if<Phase>(&stage);
+    return phase != nullptr && phase->at_once;
+  });
+}
 
 std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options) {
   if (calls.empty()) return {};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/net/carrier.h"
+#include "sim/play/message_log.h"
 #include "sim/play/play.h"
 
 namespace sgdsim {
@@ -31,12 +32,17 @@ struct SharingOptions {
   bool shares_nothing = false;               // messages have their ports to themselves
   Resources* resources = nullptr;            // null: the ports of the workers
   MakeCarrier carrier = {};                  // of messages on them; none: flows
-  std::vector<double>* carried_B = nullptr;  // filled in: by each resource
+  std::vector<double>* carried_B = nullptr;  // filled in: by each resource,
+  Time* until = nullptr;                     // and until when
+  MessageLog* log = nullptr;                 // of all messages; not with shares_nothing
   MessageJitter jitter = {};
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker
   Stopper* stopper = nullptr;
 };
+
+// Whether messages of several rounds are under way together.
+bool has_phase_at_once(const Program& program);
 
 std::vector<CallTimes> play_in_time(std::span<const Call> calls, const SharingOptions& options);
 

@@ -9,8 +9,10 @@
 #include "sim/core/agenda.h"
 #include "sim/core/error.h"
 #include "sim/net/flows.h"
+#include "sim/net/packet_limit.h"
 #include "sim/net/port_resources.h"
 #include "sim/play/matching.h"
+#include "sim/play/message_legs.h"
 
 namespace sgdsim {
 namespace {
@@ -21,13 +23,15 @@ class RankPlayer {
       : replay_(replay),
         schedule_(*replay.schedule),
         costs_(replay.costs),
+        buffers_(replay.unexpected.value_or(replay.network == nullptr
+                                                ? Unexpected::buffered
+                                                : Unexpected::asked) == Unexpected::buffered),
         processors_(schedule_.processors()),
         first_cards_(2 * std::size_t{schedule_.ranks()}),
         arrived_(schedule_.ranks()),
         asked_(schedule_.ranks()) {
     if (replay.shares_ports || replay.resources != nullptr) carrier_ = make_carrier();
-    if (replay.network != nullptr)
-      wires_.emplace(*replay.network, carrier_ ? carrier_->alpha_of_legs() : replay.alpha);
+    legs_.emplace(costs_, replay.network, carrier_ ? carrier_->alpha_of_legs() : replay.alpha);
     if (!replay.traffic.empty() || !replay.changes.empty())
       traffic_.emplace(agenda_, *carrier_, *replay.network, replay.traffic, replay.changes);
     waits_.reserve(schedule_.operations().size());
@@ -41,26 +45,31 @@ class RankPlayer {
   Replayed play() {
     try {
       play_all();
+      name_what_waits(carrier_ ? carrier_->stranded() : std::vector<Stranded>());
     } catch (const LimitReached& limit) {
       result_.stopped_by = limit.what();
+    } catch (const NetworkStuck& stuck) {
+      result_.circle = stuck.circle;
+      name_what_waits(stuck.stranded);
     }
+    if (replay_.resources != nullptr) result_.carried_B = carrier_->carried_B(result_.until);
     return std::move(result_);
   }
 
  private:
   void play_all() {
+    if (carrier_ && carrier_->payload_B() > 0)
+      check_packets(schedule_.packets(carrier_->payload_B()), "or shorter messages");
     if (traffic_) traffic_->begin();
     for (uint32_t i = 0; i < waits_.size(); ++i)
       if (waits_[i] == 0) become_ready(i, Time());
-    for (Time now; !agenda_.empty() && !is_over(); ++result_.events) {
+    for (; !agenda_.empty() && !is_over(); ++result_.events) {
       const auto event = agenda_.pop();
-      now = event.time;
-      count(replay_.stopper, now);
-      happen(event.payload, now);
-      if (carrier_ && !agenda_.another_now()) carrier_->settle(now);
+      count(replay_.stopper, event.time);
+      result_.until = event.time;
+      happen(event.payload, event.time);
+      if (carrier_ && !agenda_.another_now()) carrier_->settle(event.time);
     }
-    name_what_waits();
-    if (replay_.resources != nullptr) result_.carried_B = carrier_->carried_B();
   }
 
   enum Kind : uint8_t { ended = Carrier::kind_count, look, comes, announced, answered, handed };
@@ -81,10 +90,16 @@ class RankPlayer {
     Tasks work;                 // computing and receiving
     Tasks sends;                // which need the card as well
   };
+  // When the first and the last byte of a message are with the receiver.
+  struct BytesThere {
+    Time first;
+    Time last;
+  };
   struct Message {
     uint32_t send = 0;
     uint32_t receive = RankOperation::any;
     bool is_eager = true;
+    std::optional<BytesThere> taken = {};  // by the receiver's card, before it was asked for
   };
 
   std::unique_ptr<Carrier> make_carrier() {
@@ -109,32 +124,6 @@ class RankPlayer {
     if (number == 0) return first_cards_[2 * std::size_t{rank} + (out ? 1 : 0)];
     return cards_[(uint64_t{rank} << 17U) | (uint64_t{number} << 1U) | (out ? 1U : 0U)];
   }
-  Leg leg(uint32_t from, uint32_t to, int64_t size_B) const {
-    const auto rest_B = static_cast<double>(std::max<int64_t>(0, size_B - 1));
-    Leg leg;
-    if (wires_) {
-      if (from != to)
-        leg = wires_->leg(static_cast<int>(from), static_cast<int>(to), static_cast<double>(size_B),
-                          false);
-    } else {
-      leg.flight = costs_.flight;
-      leg.transit = leg.out_busy = leg.in_busy = costs_.per_byte.of(rest_B);
-    }
-    leg.flight += costs_.overhead;
-    leg.out_busy += costs_.gap;
-    leg.in_busy += costs_.gap;
-    return leg;
-  }
-  // Of a message without bytes between cards.
-  Duration flight_of_word(uint32_t from, uint32_t to) const {
-    const Leg word = leg(from, to, 0);
-    return word.flight - costs_.overhead + word.transit;
-  }
-  Duration overhead(int64_t size_B) const {
-    return costs_.overhead +
-           costs_.overhead_per_byte.of(static_cast<double>(std::max<int64_t>(0, size_B - 1)));
-  }
-
   void happen(const Event& event, Time now) {
     const uint32_t subject = event.subject();
     switch (event.kind()) {
@@ -180,7 +169,7 @@ class RankPlayer {
   void hand_over(uint32_t number, Time now) {
     const uint32_t place = messages_[number].send;
     const Time begun = now - costs_.overhead;
-    send_over_ports(number, {}, begun + overhead(operation(place).amount), now);
+    send_over_ports(number, {}, begun + legs_->overhead(operation(place).amount), now);
   }
   void send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
     const uint32_t place = messages_[number].send;
@@ -197,16 +186,18 @@ class RankPlayer {
   // A message to oneself meets no port.
   bool meets_ports(uint32_t from, uint32_t to) const { return carrier_ && from != to; }
 
-  void name_what_waits() {
+  void name_what_waits(const std::vector<Stranded>& messages) {
     for (const OnTheWay& one : on_the_way_)
-      if (!one.has_arrived) result_.stranded.push_back(one.send);
-    std::sort(result_.stranded.begin(), result_.stranded.end());
-    if (!result_.stranded.empty() && carrier_->stranded().empty()) throw InputError("", never_ends);
+      if (!one.has_arrived) result_.stranded[one.send] = Stranding::stopped;
+    if (!result_.stranded.empty() && messages.empty()) throw InputError("", never_ends);
+    for (const Stranded& one : messages)
+      if (one.message < on_the_way_.size() && !on_the_way_[one.message].has_arrived)
+        result_.stranded[on_the_way_[one.message].send] = one.why;
     for (uint32_t i = 0; i < waits_.size(); ++i) {
       if (has_ended(i)) continue;
       if (waits_[i] > 0)
         ++result_.not_begun;
-      else if (!std::binary_search(result_.stranded.begin(), result_.stranded.end(), i))
+      else if (!result_.stranded.contains(i))
         result_.waiting.push_back(i);
     }
     arrived_.for_each([&](uint32_t number) {
@@ -290,12 +281,12 @@ class RankPlayer {
         processor.free = now + Duration::ps(one.amount);
         break;
       case RankVerb::send:
-        processor.free = now + overhead(one.amount);
+        processor.free = now + legs_->overhead(one.amount);
         release(place, true, now);
         if (send(place, processor.free, now)) plan(ended, place, std::max(processor.free, leaves_));
         return;  // else it ends when its receiver is there
       case RankVerb::receive:
-        processor.free = now + overhead(one.amount);
+        processor.free = now + legs_->overhead(one.amount);
         break;
     }
     if (one.verb == RankVerb::compute) release(place, true, now);
@@ -307,7 +298,7 @@ class RankPlayer {
     const RankOperation& one = operation(place);
     const uint32_t rank = schedule_.rank_of(place);
     const bool is_eager = one.amount <= costs_.eager_B;
-    const Leg leg = this->leg(rank, one.peer, one.amount);
+    const Leg leg = legs_->of(rank, one.peer, one.amount);
     ++result_.messages;
     result_.wire_B += static_cast<double>(one.amount);
     uint32_t number = 0;
@@ -329,10 +320,10 @@ class RankPlayer {
     }
     if (is_eager) {
       card(rank, one.card, true) = now + leg.out_busy;
-      leaves_ = wires_ ? now + leg.out_busy : now;
+      leaves_ = legs_->on_network() ? now + leg.out_busy : now;
       plan(comes, number, now + leg.flight);
     } else {
-      plan(announced, number, now + costs_.overhead + flight_of_word(rank, one.peer));
+      plan(announced, number, now + costs_.overhead + legs_->flight_of_word(rank, one.peer));
     }
     return is_eager;
   }
@@ -349,7 +340,12 @@ class RankPlayer {
     const RankOperation& send = operation(message.send);
     const uint32_t from = schedule_.rank_of(message.send);
     const auto asked = asked_.take(send.peer, from, send.tag, true);
-    if (!asked) return arrived_.add(send.peer, from, send.tag, number);
+    if (!asked) {
+      // The receive will say by which card; until then it is that of the sender's number.
+      if (buffers_ && message.is_eager && !meets_ports(from, send.peer))
+        message.taken = pass_card(send, from, send.card, now);
+      return arrived_.add(send.peer, from, send.tag, number);
+    }
     message.receive = *asked;
     meet(number, now);
   }
@@ -369,14 +365,14 @@ class RankPlayer {
     const Message& message = messages_[number];
     if (message.is_eager) return receive(number, now);
     const RankOperation& send = operation(message.send);
-    plan(answered, number, now + flight_of_word(send.peer, schedule_.rank_of(message.send)));
+    plan(answered, number, now + legs_->flight_of_word(send.peer, schedule_.rank_of(message.send)));
   }
 
   void send_announced(uint32_t number, Time now) {
     const Message& message = messages_[number];
     const RankOperation& send = operation(message.send);
     const uint32_t rank = schedule_.rank_of(message.send);
-    const Leg leg = this->leg(rank, send.peer, send.amount);
+    const Leg leg = legs_->of(rank, send.peer, send.amount);
     if (meets_ports(rank, send.peer)) {
       Leg bytes = leg;
       bytes.flight = leg.flight - costs_.overhead;  // the processor has done its part
@@ -389,22 +385,28 @@ class RankPlayer {
     plan(comes, number, leaves + (leg.flight - costs_.overhead));
   }
 
-  // It is there and asked for: the card takes it. The processor is needed from when it can work on
-  // without waiting for bytes.
+  // A card of the receiver takes it, when it is free.
+  BytesThere pass_card(const RankOperation& send, uint32_t from, uint16_t number, Time now) {
+    const Leg leg = legs_->of(from, send.peer, send.amount);
+    Time& in = card(send.peer, number, false);
+    const Time first = std::max(in, now);
+    in = first + leg.in_busy;
+    return {first, first + leg.transit};
+  }
+
+  // It is there and asked for. The processor is needed from when it need not wait for bytes.
   void receive(uint32_t number, Time now) {
     const Message& message = messages_[number];
     const RankOperation& send = operation(message.send);
     const RankOperation& one = operation(message.receive);
-    const Leg leg = this->leg(schedule_.rank_of(message.send), send.peer, send.amount);
-    Time first = now;
-    Time last = now;
-    if (!meets_ports(schedule_.rank_of(message.send), send.peer)) {
-      Time& in = card(send.peer, one.card, false);
-      first = std::max(in, now);
-      in = first + leg.in_busy;
-      last = first + leg.transit;
-    }
-    const Time from = std::max(first, last - (overhead(one.amount) - costs_.overhead));
+    const uint32_t sender = schedule_.rank_of(message.send);
+    BytesThere there{now, now};
+    if (message.taken)
+      there = *message.taken;
+    else if (!meets_ports(sender, send.peer))
+      there = pass_card(send, sender, one.card, now);
+    const Duration kept = legs_->overhead_of_bytes(one.amount);
+    const Time from = std::max({now, there.first, there.last - kept});
     processors_[one.processor].work.push({from, message.receive});
     look_later(one.processor, from);
     unused_.push_back(number);
@@ -420,7 +422,8 @@ class RankPlayer {
   const Replay& replay_;
   const RankSchedule& schedule_;
   const MessageCosts& costs_;
-  std::optional<Wires> wires_;
+  const bool buffers_;  // what comes before it is asked for
+  std::optional<MessageLegs> legs_;
   Agenda agenda_;
   std::optional<PortResources> ports_;
   std::unique_ptr<Carrier> carrier_;

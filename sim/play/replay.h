@@ -3,24 +3,27 @@
 // A message of s bytes costs, by LogGOPS (Hoefler, Schneider and Lumsdaine, LogGOPSim, 2010): the
 // sender's processor o + (s - 1) O, its card g + (s - 1) G; the first byte is at the receiver's
 // card o + L after the sending has begun, the last one (s - 1) G after the card takes it, and the
-// receiver's processor takes o + (s - 1) O, which end o after the last byte at the earliest. A card
-// takes a message that is there once it is asked for, one after the other, as in the rounds of our
-// collectives; a processor is not kept by bytes that are on their way. On a cluster, flight and
-// rates are those of its ports, and a sending ends when its port is free. Messages of more than S
-// bytes wait for their receiver: they are announced, answered after L, and keep the sender until
-// the last byte has left.
+// receiver's processor takes o + (s - 1) O, which end o after the last byte at the earliest. Cards
+// take one message after the other; a processor is not kept by bytes that are on their way. A
+// message that nobody has asked for yet is taken by the card when it comes, and waits in a buffer,
+// as in LogGOPSim; or it waits until it is asked for, as in the rounds of our collectives. On a
+// cluster, flight and rates are those of its ports, and a sending ends when its port is free.
+// Messages of more than S bytes wait for their receiver: they are announced, answered after L, and
+// keep the sender until the last byte has left.
 //
 // Where messages share wires, others may be on them, too, and wires may close: what has no way
 // then waits, for ever if none opens again.
 #pragma once
 
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/core/stopper.h"
 #include "sim/net/resources.h"
+#include "sim/net/stuck.h"
 #include "sim/play/traffic_in_time.h"
 #include "sim/work/rank_schedule.h"
 
@@ -35,21 +38,26 @@ struct MessageCosts {
   int64_t eager_B = std::numeric_limits<int64_t>::max();  // S
 };
 
+// Messages that come before they are asked for: when the receiver's card takes their bytes.
+enum class Unexpected : uint8_t { buffered, asked };
+
 struct Replayed {
   std::vector<Time> ends;   // of the last operation of each rank
   uint64_t operations = 0;  // that have ended
   uint64_t messages = 0;
   double wire_B = 0;
   uint64_t events = 0;
-  std::vector<double> carried_B;  // by each of the resources, where there are some
+  Time until;                     // the last event
+  std::vector<double> carried_B;  // until then, by each of the resources, where there are some
   // If nothing went on any more: receives without a message, sends without a receiver, and how many
   // operations could not begin.
   std::vector<uint32_t> waiting;
   std::vector<uint32_t> not_received;
   uint64_t not_begun = 0;
-  std::vector<uint32_t> stranded;  // sends whose messages have no way, or are lost
-  double least_delivered = 1;      // of a message, where packets may be lost for good
-  std::string stopped_by;          // which limit, and what was reached; empty: none
+  std::map<uint32_t, Stranding> stranded;  // sends whose messages never arrive, and why
+  std::string circle;                      // of ports that wait for each other; empty: none
+  double least_delivered = 1;              // of a message, where packets may be lost for good
+  std::string stopped_by;                  // which limit, and what was reached; empty: none
   // Of each operation, where asked for: when it began (a receive: when it was asked for), and its
   // end. Time::last(): it never did.
   std::vector<Time> began;
@@ -61,7 +69,9 @@ struct Replay {
   MessageCosts costs;
   const Network* network = nullptr;  // in place of L and G
   AlphaRule alpha = AlphaRule::port;
-  bool shares_ports = false;       // messages in progress share them (sim/net/flows.h)
+  bool shares_ports = false;  // messages in progress share them (sim/net/flows.h)
+  // Where ports take turns; none: buffered without a network, asked on one.
+  std::optional<Unexpected> unexpected = {};
   Resources* resources = nullptr;  // or wires of routes
   MakeCarrier carrier = {};        // of messages on them; none: flows
   // What else is on the wires, and what happens to them, in the order of time.

@@ -32,13 +32,14 @@ struct LinkTimes {
 class PhasePlayer {
  public:
   PhasePlayer(const Phase& phase, uint64_t stage, const Wires& wires, const MessageJitter& jitter,
-              std::vector<Time>& clocks)
+              std::vector<Time>& clocks, MessageLog* log)
       : phase_(phase),
         stage_(stage),
         wires_(wires),
         loads_(wires.network(), phase),
         jitter_(jitter),
         clocks_(clocks),
+        log_(log),
         whole_(phase.load == Load::whole && phase.share.even()),
         whole_B_(phase.share.bytes(0)) {}
 
@@ -74,13 +75,23 @@ class PhasePlayer {
     return base + member * phase_.team.stride;
   }
 
+  double sent_B(int from, int v) const {
+    return whole_ ? whole_B_ : phase_.sent_B(round_, v, phase_.team.lane(from));
+  }
+
   Leg leg(int from, int to, int v) const {
-    const double size_B = whole_ ? whole_B_ : phase_.sent_B(round_, v, phase_.team.lane(from));
-    Leg leg = wires_.leg(from, to, size_B, phase_.folds);
+    Leg leg = wires_.leg(from, to, sent_B(from, v), phase_.folds);
     if (jitter_.on())
       leg = Wires::scaled(
           leg, jitter_.factor(stage_, static_cast<uint64_t>(round_), static_cast<uint64_t>(from)));
     return leg;
+  }
+
+  // `v`: the sender's relative number.
+  void note(int from, int to, int v, const Leg& way, Time sent, Time left, Time taken) {
+    if (log_ == nullptr) return;
+    log_->push_back(
+        {from, to, 0, round_, sent_B(from, v), sent, left, taken - way.transit, taken, way.fold});
   }
 
   void one_way(int base, int v, int receiver) {
@@ -92,12 +103,16 @@ class PhasePlayer {
       Time& in_port = in_ports_[static_cast<std::size_t>(to)];
       in_port = std::max(first_byte, in_port) + way.in_busy;
       const Time taken = std::max(in_port, first_byte + way.transit);
+      note(from, to, v, way, clock(from), clock(from) + way.out_busy, taken);
       clock(from) += way.out_busy;
       clock(to) = std::max(clock(to), taken) + way.fold;
       return;
     }
     const Time taken = std::max(first_byte, clock(to)) + way.transit;
-    clock(from) = phase_.handshake == Handshake::rendezvous ? taken : clock(from) + way.out_busy;
+    const Time left =
+        phase_.handshake == Handshake::rendezvous ? taken : clock(from) + way.out_busy;
+    note(from, to, v, way, clock(from), left, taken);
+    clock(from) = left;
     clock(to) = taken + way.fold;
   }
 
@@ -110,6 +125,8 @@ class PhasePlayer {
     const Time at_b = clock(b);
     const Time taken_by_b = std::max(at_a + there.flight, at_b) + there.transit;
     const Time taken_by_a = std::max(at_b + back.flight, at_a) + back.transit;
+    note(a, b, v, there, at_a, at_a + there.out_busy, taken_by_b);
+    note(b, a, partner, back, at_b, at_b + back.out_busy, taken_by_a);
     clock(a) = std::max(at_a + there.out_busy, taken_by_a) + back.fold;
     clock(b) = std::max(at_b + back.out_busy, taken_by_b) + there.fold;
   }
@@ -138,8 +155,9 @@ class PhasePlayer {
   PhaseLoads loads_;
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
-  bool whole_;      // every message is the whole share, of the same size in all lanes
-  double whole_B_;  // that size
+  MessageLog* log_;  // null: nobody asks
+  bool whole_;       // every message is the whole share, of the same size in all lanes
+  double whole_B_;   // that size
   int round_ = 0;
   std::vector<Time> in_ports_;  // eager only
   std::vector<Time> next_;      // shifts only
@@ -149,7 +167,7 @@ class PhasePlayer {
 void PhasePlayer::play_shifts() {
   next_ = clocks_;
   share_ways();
-  if (is_plain_ring() && play_ring()) return;
+  if (log_ == nullptr && is_plain_ring() && play_ring()) return;
   sends_.resize(clocks_.size());
   for (round_ = 0; round_ < phase_.rounds; ++round_) {
     share_ways();
@@ -168,10 +186,12 @@ void PhasePlayer::shift_round() {
     }
     for (int v = 0; v < size; ++v) {
       const int me = worker_of(base, v);
-      const int from = worker_of(base, v >= distance ? v - distance : v - distance + size);
+      const int sender = v >= distance ? v - distance : v - distance + size;
+      const int from = worker_of(base, sender);
       const Leg& incoming = sends_[static_cast<std::size_t>(from)];
       const Time sent = clock(me) + sends_[static_cast<std::size_t>(me)].out_busy;
       const Time taken = std::max(clock(from) + incoming.flight, clock(me)) + incoming.transit;
+      note(from, me, sender, incoming, clock(from), clock(from) + incoming.out_busy, taken);
       next_[static_cast<std::size_t>(me)] = std::max(sent, taken) + incoming.fold;
     }
   });
@@ -314,8 +334,8 @@ bool PhasePlayer::play_ring() {
 }  // namespace
 
 void play_in_rounds(const Phase& phase, uint64_t stage, const Wires& wires,
-                    const MessageJitter& jitter, std::vector<Time>& clocks) {
-  PhasePlayer(phase, stage, wires, jitter, clocks).play();
+                    const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log) {
+  PhasePlayer(phase, stage, wires, jitter, clocks, log).play();
 }
 
 }  // namespace sgdsim

@@ -16,16 +16,18 @@ class Counter {
       counts_.emplace_back(2 * static_cast<std::size_t>(groups) *
                            static_cast<std::size_t>(shared.ways));
     }
-    most_.resize(network.shared_ways().size());
+    most_.resize(network.shared_ways().size() + (network.crowding().any() ? 1 : 0));
   }
 
   void add(int from, int to) {
-    for (std::size_t g = 0; g < most_.size(); ++g) {
+    for (std::size_t g = 0; g < counts_.size(); ++g) {
       const SharedWays& shared = network_.shared_ways()[g];
       if (from / shared.group == to / shared.group) continue;
       count(g, 2 * shared.way_of(from));
       count(g, 2 * shared.way_of(to) + 1);
     }
+    const Crowding& crowding = network_.crowding();
+    if (crowding.any() && from / crowding.group != to / crowding.group) ++most_.back();
   }
 
   // The most since the last call.
@@ -96,7 +98,7 @@ const WayLoads& PhaseLoads::at(int round) {
 }
 
 WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
-  if (network.shared_ways().empty()) return {};
+  if (!network.has_loads()) return {};
   Counter counter(network);
   const Team& team = pipeline.team;
   for_each_team(team, network.workers(), [&](int base) {
@@ -112,8 +114,8 @@ WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
 }
 
 WayLoads most_loads(const Network& network, const Program& program) {
-  WayLoads most(network.shared_ways().size());
-  if (most.empty()) return most;
+  WayLoads most;
+  if (!network.has_loads()) return most;
   for (const Stage& stage : program.stages) {
     if (const auto* phase = std::get_if<Phase>(&stage)) {
       PhaseLoads loads(network, *phase);
@@ -124,6 +126,7 @@ WayLoads most_loads(const Network& network, const Program& program) {
       widen(most, loads_of(network, *pipeline));
     }
   }
+  most.resize(network.shared_ways().size() + (network.crowding().any() ? 1 : 0));
   return most;
 }
 

@@ -15,15 +15,16 @@
 
 namespace sgdsim {
 
-// Messages through the busiest way of each of the shared ways.
+// Messages through the busiest way of each of the shared ways; of a network that gets crowded, all
+// messages that it carries at once are one more, the last.
 using WayLoads = std::vector<int>;
 
 // Of the rounds of one phase. Rounds that are alike are counted once.
 class PhaseLoads {
  public:
   PhaseLoads(const Network& network, const Phase& phase);
-  // False for a network without shared ways: then nothing may be asked.
-  bool any() const { return !network_->shared_ways().empty(); }
+  // False for a network whose rates do not depend on loads: then nothing may be asked.
+  bool any() const { return network_->has_loads(); }
   const WayLoads& at(int round);
 
  private:

@@ -36,6 +36,22 @@ bool ring_chunks_continue(const Program& program) {
   return true;
 }
 
+// Shifts by 1, 2, 3, ... in one team of everybody. In every round a worker gets the chunk that
+// belongs to it, or sends it.
+bool is_direct_program(const Program& program) {
+  return std::all_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
+    if (std::holds_alternative<Launch>(stage)) return true;
+    const auto* phase = std::get_if<Phase>(&stage);
+    if (phase == nullptr) return false;
+    const bool gets_own = phase->chunk_offset == 1 && phase->chunk_slope == 1;
+    const bool sends_own = phase->chunk_offset == 0 && phase->chunk_slope == 0 && !phase->folds;
+    return phase->talk == Talk::shift && phase->load == Load::chunk && phase->distance == 1 &&
+           phase->distance_step == 1 && phase->rounds < phase->team.size && !phase->doubles &&
+           !phase->at_once && phase->handshake == Handshake::buffered && phase->team.stride == 1 &&
+           phase->share.split.empty() && (gets_own || sends_own);
+  });
+}
+
 bool all_alike(const Phase& phase, int workers) {
   if (phase.team.only_lane >= 0 || workers % (phase.team.size * phase.team.stride) != 0)
     return false;
@@ -71,12 +87,14 @@ bool goes_in_step(const Program& program, const Network& network) {
 }
 
 std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start,
-                                   bool shares_ports) {
+                                   bool shares_ports, bool last_only) {
   if (!wires.network().is_uniform()) return std::nullopt;
   // Where cost falls as size grows, the largest chunk is not the one that everybody waits for.
   // Where ports are shared, a smaller chunk may come while a larger one still does.
   const bool ring = !shares_ports && is_ring_program(program) && ring_chunks_continue(program) &&
                     !wires.network().has_bands();
+  const bool direct = last_only && !shares_ports && wires.alpha() == AlphaRule::port &&
+                      is_direct_program(program) && !wires.network().has_bands();
   Time clock = start;
   for (const Stage& stage : program.stages) {
     if (std::holds_alternative<Barrier>(stage)) continue;
@@ -86,7 +104,7 @@ std::optional<Time> play_symmetric(const Program& program, const Wires& wires, T
     }
     const auto* phase = std::get_if<Phase>(&stage);
     if (phase == nullptr) return std::nullopt;
-    if (!ring && !all_alike(*phase, wires.network().workers())) return std::nullopt;
+    if (!ring && !direct && !all_alike(*phase, wires.network().workers())) return std::nullopt;
     clock = play_phase(*phase, wires, clock);
   }
   return clock;

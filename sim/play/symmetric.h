@@ -5,6 +5,9 @@
 // that: shifts of equal chunks, and exchanges among a power of two. A ring of unequal chunks is
 // not, but its end is known all the same: the largest chunk travels through all rounds without ever
 // waiting, so the worker that holds it is the representative (exact for whole programs of rings).
+// Where everybody talks to everybody, one distance after another, that is the worker to which the
+// largest chunk belongs: it takes or sends a largest message in every round, and nobody's round is
+// longer.
 #pragma once
 
 #include <optional>
@@ -16,8 +19,9 @@ namespace sgdsim {
 // Whether workers that start together end together, if messages have room.
 bool goes_in_step(const Program& program, const Network& network);
 
-// The end of the last worker, or nothing if the workers are not alike.
+// The end of the last worker, or nothing if the workers are not alike. `last_only`: the others may
+// end before it.
 std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start,
-                                   bool shares_ports = false);
+                                   bool shares_ports = false, bool last_only = false);
 
 }  // namespace sgdsim

@@ -1,7 +1,37 @@
 // One start and one change are planned at a time.
 #include "sim/play/traffic_in_time.h"
 
+#include <algorithm>
+
 namespace sgdsim {
+
+std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time until) {
+  struct Raised {
+    double factor = 1;
+    Time since;
+    double sum_ps = 0;
+  };
+  std::map<uint32_t, Raised> all;
+  const auto go_on = [&](Raised& one, Time now) {
+    one.sum_ps += one.factor * static_cast<double>((now - one.since).ps());
+    one.since = now;
+  };
+  for (const WireChange& change : changes) {
+    if (change.loss >= 0 || change.at >= until) continue;
+    for (const uint32_t resource : change.resources) {
+      Raised& one = all[resource];
+      go_on(one, change.at);
+      one.factor = std::max(1.0, change.factor);
+    }
+  }
+  std::map<uint32_t, double> raised;
+  for (auto& [resource, one] : all) {
+    go_on(one, until);
+    const double mean = one.sum_ps / static_cast<double>(until.ps());
+    if (mean > 1) raised[resource] = mean;
+  }
+  return raised;
+}
 
 TrafficInTime::TrafficInTime(Agenda& agenda, Carrier& carrier, const Network& network,
                              std::span<const PlainFlow> list,

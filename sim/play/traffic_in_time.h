@@ -1,6 +1,7 @@
 // Plain flows on a network that others may use as well, and what happens to its wires meanwhile.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,10 @@ struct WireChange {
   double factor = 1;
   double loss = -1;  // of packets, in place of that; less than 0: as before
 };
+
+// What resources could carry until then, over what they carry as they are, where changes have made
+// them faster; what makes them slower, or closes them, does not count. Changes in order of time.
+std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time until);
 
 class TrafficInTime {
  public:

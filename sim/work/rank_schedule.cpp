@@ -2,6 +2,7 @@
 #include "sim/work/rank_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace sgdsim {
@@ -61,6 +62,14 @@ std::vector<uint32_t> RankSchedule::find_circle() const {
   std::vector<uint32_t> circle = {at};
   for (uint32_t one = cause[at]; one != at; one = cause[one]) circle.push_back(one);
   return circle;
+}
+
+double RankSchedule::packets(double payload_B) const {
+  double packets = 0;
+  for (const RankOperation& one : operations_)
+    if (one.verb == RankVerb::send)
+      packets += std::max(1.0, std::ceil(static_cast<double>(one.amount) / payload_B));
+  return packets;
 }
 
 }  // namespace sgdsim

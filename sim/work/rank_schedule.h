@@ -60,6 +60,9 @@ class RankSchedule {
   // Operations that require each other in a circle, each the one before it; empty: there are none.
   std::vector<uint32_t> find_circle() const;
 
+  // Of all messages, if each carries so much; at least one for each message.
+  double packets(double payload_B) const;
+
  private:
   std::vector<RankOperation> operations_;
   std::vector<Follower> followers_;

@@ -78,6 +78,10 @@ struct Phase {
   }
   int mask(int round) const;
   int shift_distance(int round) const;  // in 0 .. size-1
+  // What a worker gets in a round goes where what it sends in the same round comes from.
+  bool overwrites_what_it_sends() const {
+    return (talk == Talk::exchange && load == Load::whole) || load == Load::bruck_blocks;
+  }
 
   // The receiver of what relative member v sends in this round, or -1; and the reverse.
   int receiver(int round, int v) const;

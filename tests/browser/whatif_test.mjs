@@ -6,6 +6,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { deflateRawSync } from "node:zlib";
 import { close_browser, open_page, program, reason_to_skip, root, run_shown, screenshot } from "./pages.mjs";
 
 const file = join(root, "results/whatif.html");
@@ -180,6 +181,39 @@ test("a saved experiment and a link bring the same back", { skip }, async () => 
   await settled(again);
   assert.equal(await iteration_ps(again), before);
   clean(again);
+});
+
+test("a link that is opened where the page is open brings its state and its files", { skip }, async () => {
+  const page = await open_page(file);
+  const trace = JSON.parse(readFileSync(join(root, "traces/data/alexnet_p102.json"), "utf8"));
+  const slower = { ...trace, update: "1 s" };
+  const links = [];
+  for (const one of [trace, slower]) {  // of one name
+    await dropped(page, "own.json", JSON.stringify(one));
+    await page.waitForSelector('.controls .notice:has-text("own.json: read as a trace")');
+    await settled(page);
+    await page.waitForTimeout(400);
+    links.push({ hash: new URL(page.url()).hash, ps: await iteration_ps(page) });
+  }
+  assert.ok(Number(links[1].ps) - Number(links[0].ps) > 0.9e12, JSON.stringify(links.map((link) => link.ps)));
+  const other = await open_page(file);
+  for (const { hash, ps } of [links[0], links[1], links[0]]) {
+    await other.evaluate((hash) => { location.hash = hash; }, hash);
+    await other.waitForTimeout(300);
+    await settled(other);
+    assert.equal(await iteration_ps(other), ps);
+  }
+  // A file that is too large is left out with a sentence, and the skip link changes nothing.
+  const huge = deflateRawSync(Buffer.alloc(300_000_000, 32), { level: 9 }).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
+  await other.evaluate((hash) => { location.hash = hash; }, `#experiment=huge.json&file=${encodeURIComponent(JSON.stringify(["huge.json", huge]))}`);
+  await other.waitForSelector('.controls .notice.bad:has-text("huge.json: this link holds more than the 200 kB")');
+  await other.evaluate((hash) => { location.hash = hash; }, links[1].hash);
+  await other.waitForTimeout(300);
+  await settled(other);
+  await other.evaluate(() => { location.hash = "#answers"; });
+  await other.waitForTimeout(500);
+  assert.equal(await iteration_ps(other), links[1].ps);
+  clean(other);
 });
 
 test("files of one's own: read by the program's importers, refused in its words", { skip }, async () => {

@@ -6,8 +6,8 @@ hostile numbers, units and names in places where the original has values; tables
 repeat rows and columns; any file may be cut or have bytes changed. Command lines get unknown,
 repeated and hostile options. Every command has to end by itself with
 
-  exit code 0, and numbers that can be: no negative times, nothing that is not finite, no efficiency
-  above 1 without a warning; or
+  exit code 0, and numbers that can be: no times or parts below zero, nothing that is not finite, no link in use
+  above 1, no efficiency above 1 without a warning; or
   exit code 1, 2, 4 or 5, and one sentence on standard error that begins with the program's name,
 
 in --most-seconds and 2 GB. The program under test should be built with sanitizers; what is slow or
@@ -188,9 +188,10 @@ class Seeds:
             "flows": all_in("app/flows/*.csv"),
             "traffic": all_in("app/flows/*.json"),
             "jobs": all_in("app/job_files/*.json"),
+            "execution_trace": all_in("tests/data/execution_trace*.json"),
         }
         self.files = {kind: files for kind, files in self.files.items() if files}
-        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case", "traffic", "jobs", "model", "gpu")
+        self.json = {path: json.loads(path.read_text()) for kind in ("experiment", "sweep", "cluster", "trace", "case", "traffic", "jobs", "model", "gpu", "execution_trace")
                      for path in self.files.get(kind, [])}
         self.help = {}
         self.answers, self.lock = {}, threading.Lock()
@@ -226,6 +227,7 @@ ANSWERS = {
     "fit": ["fit", "tests/data/nccl_tests.log", "--format", "json"],
     "validation": ["validate", "models/strategy/data/pytorch_ddp_dgx1.json", "--rows", "--format", "json"],
     "advice": ["advise", "traces/data/googlenet_k80.json", "-c", "topologies/data/10gbe_16.json", "--format", "json"],
+    "layout_points": ["layout", "llama3.1_8b", "--axis", "gpus=8,16", "-c", "topologies/data/dgx_h100_4.json", "--format", "json"],
     "layouts": ["layout", "llama3.1_8b", "--gpus", "8", "-c", "topologies/data/dgx_h100_4.json", "--format", "json"],
 }
 HOSTILE_NAMES = ["</script><script>fuzz_pwned()</script>", "<!--<script>", "\"><img src=x onerror=alert(1)>", "' --out x", "$(touch fuzz_pwned)", "&amp;&#60;",
@@ -237,6 +239,21 @@ SYSTEM_XML = """<system version="1"><cpu numaid="0" affinity="ffff" arch="x86_64
 link_speed="16.0 GT/s PCIe" link_width="16"><pci busid="0000:00:11.0" class="0x030200" link_speed="16.0 GT/s PCIe" link_width="16">
 <gpu dev="0" sm="80" rank="0" gdr="1"><nvlink target="0000:00:12.0" count="12" tclass="0x030200"/></gpu></pci></pci></cpu></system>
 """
+# Layouts as training programs say them; numbers in them become counts of every size.
+FOREIGN_LAYOUTS = [
+    "--nnodes 4 --nproc-per-node 8 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --micro-batch-size 1 --global-batch-size 64",
+    "--nnodes 2 --nproc-per-node 8 --tensor-model-parallel-size 1 --context-parallel-size 2 --micro-batch-size 2 --global-batch-size 32 --seq-length 4096 "
+    "--num-layers-per-virtual-pipeline-stage 4 --pipeline-model-parallel-size 2 --recompute-granularity full --recompute-num-layers 2 --recompute-method block",
+    "trainer:\n  devices: 8\n  num_nodes: 4\nmodel:\n  micro_batch_size: 1\n  global_batch_size: 128\n  tensor_model_parallel_size: 4\n"
+    "  pipeline_model_parallel_size: 2\n  virtual_pipeline_model_parallel_size: 2\n",
+    '{"train_batch_size": 256, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 8, "zero_optimization": {"stage": 3, "mics_shard_size": 4}}',
+    "[training]\nlocal_batch_size = 8\nglobal_batch_size = 64\nseq_len = 4096\n[parallelism]\ndata_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n"
+    "tensor_parallel_degree = 2\npipeline_parallel_degree = 2\npipeline_parallel_microbatch_size = 1\n",
+]
+COUNTS = [0, 1, 2, 3, 7, 8, 64, 65536, 65537, 10**6, 1048576, 1048577, 2**26, 10**8, 2**31 - 1, 2**31, 2**32, 10**12, 2**40, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, "1e8",
+          "1e16", "1e19", -1, "NaN", "Infinity", "auto", "null", "2.5"]
+TRANSPORTS = ["ideal", "dctcp", "pias", "pfabric", "ndp", "mlt", "dlcp", "roce_dcqcn"]
+LONG_NAMES = ["x" * 256, "x" * 300, "x" * 300 + ".json", "d/" * 150 + "f", "ü" * 200, "x" * 5000, "x" * 300 + "/f.json"]
 PROFILE_LOG = "# size count type redop root time algbw busbw\n 1024 256 float sum -1 10.5 0.1 0.2 0 11 0.1 0.2 0\n"
 
 # Fields that --set and --axis may meet, with values that mostly make sense.
@@ -351,7 +368,7 @@ class Input:
         text = self.seeds.answer(self.program, kind)
         if dice.random() < 0.5:
             made = []
-            lines = text.splitlines() if kind == "points" else [text]
+            lines = text.splitlines() if kind in ("points", "layout_points") else [text]
             for line in lines:
                 document = json.loads(line)
                 if dice.random() < 0.5:
@@ -392,10 +409,88 @@ class Input:
         return f"{field}=" + ",".join(self.dice.sample(FIELDS[field], self.dice.randrange(1, len(FIELDS[field]) + 1)))
 
     def transport(self):
-        name = self.dice.choice(["ideal", "dctcp", "pias", "pfabric", "ndp", "mlt", "dlcp", "roce_dcqcn"])
+        name = self.dice.choice(TRANSPORTS)
         fields = ["packet=9000B", "packet=64B", "header=0B", "spray=random", "buffer=20KB", "first_window=1", "queue=1", "loss_bound=0.5", "loss_bound=1",
                   "parts=A", "important=0", "timeout=10us", "least_timeout=20us", "mark_above=0", "pause=false", "window=3", "thresholds=[\"1KB\",\"9KB\"]"]
         return " ".join([name] + self.dice.sample(fields, self.dice.choice([0, 0, 1, 2])))
+
+    def foreign_layout(self):
+        """A layout of a training program with counts of every size, as flags or in a file that may have comments and NaN."""
+        dice = self.dice
+        text = dice.choice(FOREIGN_LAYOUTS)
+        numbers = list(re.finditer(r"(?<=[ :=])[0-9]+", text))
+        for spot in sorted(dice.sample(numbers, min(len(numbers), dice.choice([0, 1, 1, 2, 3, 6]))), key=lambda one: -one.start()):
+            text = text[: spot.start()] + str(dice.choice(COUNTS)) + text[spot.end():]
+        if text.startswith("--"):
+            return text if dice.random() < 0.7 else self.save("layout.sh", text)
+        if text.startswith("{"):
+            text = dice.choice(["", "// of a tutorial\n", "/* {} */"]) + text
+            return self.save("layout.json", text)
+        return self.save("layout.toml" if text.startswith("[") else "layout.yaml", text)
+
+    def many_small_flows(self):
+        """Traffic of many messages of a few bytes: one packet each, and every rule of a transport that comes after it."""
+        dice = self.dice
+        size = dice.choice(["1 B", "2 B", "64 B", "1 KB", "1500 B", "9 KB", "30 KB"])
+        last = dice.choice([3, 7, 15])
+        flows = []
+        for _ in range(dice.choice([1, 1, 2])):
+            flows.append(dice.choice([
+                {"generator": "incast", "to": 0, "from": f"1-{last}", "size": size, "flows_each": dice.choice([1, 10, 50])},
+                {"generator": "permutation", "size": size},
+                {"generator": "poisson", "load": dice.choice([0.01, 0.5, 0.9]), "size": size, "count": dice.choice([1, 100, 1000])},
+                {"generator": "incast", "to": last, "from": f"0-{last - 1}", "size": size},
+            ]))
+        cluster = {"shape": dice.choice(["single_switch", "leaf_spine"]), "nodes": last + 1,
+                   "nic": {"latency": dice.choice(["0 us", "1 us", "1 ms"]), "bandwidth": dice.choice(["1 Mbps", "1 Gbps", "10 Gbps", "400 Gbps"])}}
+        if cluster["shape"] == "leaf_spine":
+            cluster.update({"nodes_per_leaf": 2, "spines": dice.choice([1, 2]), "uplink": {"latency": "1 us", "bandwidth": dice.choice(["1 Gbps", "10 Gbps"])}})
+        flows = self.save("flows.json", json.dumps({"schema": "sgdsim/traffic/1", "flows": flows}))
+        cluster = self.save("cluster.json", json.dumps({"schema": "sgdsim/cluster/1", **cluster}))
+        fields = dice.sample(["packet=9000B", "packet=64B", "header=0B", "spray=random", "buffer=20KB"], dice.choice([0, 0, 1, 2]))
+        transport = self.transport() if dice.random() < 0.2 else " ".join([dice.choice(TRANSPORTS), *fields])
+        return ["traffic", flows, "--cluster", cluster, "--fidelity", "packet", "--transport", transport, "--format", "json"]
+
+    def outlasting_jobs(self):
+        """Jobs that end long before the others' traffic does, or after it."""
+        dice = self.dice
+        job = {"experiment": str(ROOT / "app/experiments/googlenet_k80.json"), "workers": dice.choice([2, 3, 4]),
+               "set": ["iterations=1", "strategy=" + dice.choice(["wfbp", "ddp", "p3"])]}
+        cluster = {"shape": "single_switch", "nodes": 8, "nic": {"latency": "1 us", "bandwidth": dice.choice(["1 Gbps", "10 Gbps", "100 Gbps"])}}
+        document = {"schema": "sgdsim/jobs/1", "cluster": cluster, "jobs": [job] * dice.choice([1, 1, 2]),
+                    "traffic": {"flows": {"generator": "incast", "to": dice.choice([0, 7]), "from": "1-3", "size": dice.choice(["1 KB", "100 MB", "5 GB"])}}}
+        if dice.random() < 0.3:
+            document["transport"] = self.transport()
+            document["traffic"]["flows"]["size"] = dice.choice(["1 KB", "1 MB"])
+            document["jobs"][0]["set"] += ["trace.gradient_scale=0.01"]
+        if dice.random() < 0.4:
+            document["cluster"] = self.save("cluster.json", json.dumps({"schema": "sgdsim/cluster/1", **cluster}))
+            return ["jobs", self.save("jobs.json", json.dumps(document)), "--set", dice.choice(["cluster.nodes=9", "cluster.nic.latency=2 us", "cluster.nodes=x"]), "--format", "json"]
+        return ["jobs", self.save("jobs.json", json.dumps(document)), "--format", "json"]
+
+    def resumed_sweep(self):
+        """A sweep that goes on with a file of its points, some of whose lines have changed, or with zeros behind them."""
+        dice = self.dice
+        lines = self.seeds.answer(self.program, "points").splitlines()
+        made = []
+        for line in lines[: dice.randrange(len(lines) + 1)]:
+            if dice.random() < 0.3:
+                line = json.dumps(mutate_json(dice, json.loads(line), [json.loads(line)]), ensure_ascii=dice.random() < 0.5)
+            made.append(line + "\n")
+        data = "".join(made).encode("utf-8", "surrogatepass")
+        data += dice.choice([b"", b"", b"\x00" * 100, lines[0][:40].encode(), lines[0][:40].encode() + b"\x00" * 5000, b"\x00\n", lines[0].encode()])
+        out = self.save("points.jsonl", data)
+        return ["sweep", str(ROOT / ANSWERS["points"][1]), *ANSWERS["points"][2:], "--out", out, "--resume", *self.options("sweep", 1)]
+
+    def long_name(self):
+        dice = self.dice
+        name = dice.choice(LONG_NAMES)
+        own = str(ROOT / "app/experiments/googlenet_k80.json")
+        return dice.choice([["model", "show", name], ["model", "show", "llama3.1_8b", "--layout", name], ["run", name], ["report", name], ["fit", name], ["merge", name],
+                            ["layout", "llama3.1_8b", "--gpu", name, "-c", str(ROOT / "topologies/data/dgx_h100_4.json"), "--gpus", "8"], ["validate", name],
+                            ["collective", "-a", "ring", "-n", "1 MB", "-c", name], ["run", own, "--out", name], ["import", "kineto", name], ["export", "dot", name],
+                            ["replay", name], ["traffic", name, "-c", name], ["jobs", name], ["trace", "show", name], ["sweep", name, "--axis", "seed=1,2"],
+                            ["run", own, "--set", "cluster=" + name]])
 
     def meanwhile(self):
         dice = self.dice
@@ -461,12 +556,24 @@ class Input:
 
     def command(self):
         dice = self.dice
-        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "jobs", "layout", "model", "report", "other"],
-                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 5, 3, 6, 3])[0]
+        kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "jobs", "layout", "model", "report",
+                             "foreign", "small_flows", "outlasting", "resume", "trace", "long_name", "other"],
+                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 5, 3, 6, 8, 6, 4, 5, 6, 2, 3])[0]
         kind = self.kind or kind
         light = ["--set", "iterations=2"] if dice.random() < 0.5 else []
+        as_json = ["--format", "json"] if dice.random() < 0.5 else []  # whose numbers are checked
+        made = {"small_flows": self.many_small_flows, "outlasting": self.outlasting_jobs, "resume": self.resumed_sweep, "long_name": self.long_name}
+        if kind in made:
+            return made[kind]()
+        if kind == "foreign":
+            command = ["model", "show", "llama3.1_8b"] if dice.random() < 0.7 else ["layout", "llama3.1_8b", "-c", str(ROOT / "topologies/data/dgx_h100_4.json"), "--memory", "100 TB"]
+            gpus = ["--gpus", str(dice.choice(COUNTS))] if dice.random() < 0.4 else []
+            return [*command, "--layout", self.foreign_layout(), *gpus, "--format", "json"]
+        if kind == "trace":
+            command = dice.choice(["run", "run", "advise", "plan"])
+            return [command, self.json_file("trace"), "-c", str(ROOT / "topologies/data/10gbe_16.json"), "--fidelity", "closed_form", "--format", dice.choice(["json", "table"])]
         if kind in ("run", "plan"):
-            return [kind, self.json_file("experiment"), *light, *self.options(kind)]
+            return [kind, self.json_file("experiment"), *light, *as_json, *self.options(kind)]
         if kind == "sweep":
             source = self.json_file(dice.choice(["sweep", "experiment"]))
             axes = [word for _ in range(dice.randrange(3)) for word in ("--axis", self.axis())]
@@ -477,27 +584,31 @@ class Input:
             words = ["collective", "--algorithm", self.value_of("--algorithm"), "--bytes", self.value_of("--bytes")]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.5 else ["--ranks", self.value_of("--ranks"), "--alpha", "10 us", "--beta", "1 ns/B"]
             words += ["--option", self.value_of("--option")] * (dice.random() < 0.5) + ["--option", "ports=shared"] * (dice.random() < 0.3)
-            return words + self.options("collective")
+            return words + as_json + self.options("collective")
         if kind == "replay":
             words = ["replay", self.text_file("goal")] if dice.random() < 0.6 else ["replay", *self.chakra_files()]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.4 else ["--L", self.value_of("--L"), "--G", self.value_of("--G")]
-            return words + self.options("replay")
+            return words + as_json + self.options("replay")
         if kind == "report":
             return self.report()
         if kind == "layout":
-            return ["layout", self.json_file("model"), "--cluster", self.json_file("cluster"), *self.options("layout", 4)]
+            return ["layout", self.json_file("model"), "--cluster", self.json_file("cluster"), *as_json, *self.options("layout", 4)]
         if kind == "model":
             return ["model", "show", self.json_file("model"), "--layout", self.layout(), *self.options("model show", 2)]
         if kind == "jobs":
-            return ["jobs", self.json_file("jobs"), *self.options("jobs")]
+            return ["jobs", self.json_file("jobs"), *as_json, *self.options("jobs")]
         if kind == "traffic":
             flows = self.text_file("flows") if dice.random() < 0.4 else self.json_file("traffic")
             packets = ["--fidelity", "packet", "--transport", self.transport()] if dice.random() < 0.5 else []
-            return ["traffic", flows, "--cluster", self.json_file("cluster"), *packets, *self.options("traffic")]
+            return ["traffic", flows, "--cluster", self.json_file("cluster"), *packets, *as_json, *self.options("traffic")]
         if kind == "fit":
             return ["fit", self.text_file("log"), *self.options("fit", 4)]
         if kind == "validate":
             return ["validate", self.json_file("case"), *self.options("validate", 1)]
+        if kind == "import" and dice.random() < 0.2:
+            traced = self.json_file("execution_trace")
+            return dice.choice([["import", traced, "--out", str(self.folder / "parameters.csv")], ["import", "kineto", traced], ["advise", traced],
+                                ["import", "kineto", str(ROOT / "tests/data/kineto_with_ids.json"), "--execution-trace", traced]])
         if kind == "import":
             format_name, file_kind = dice.choice([("layers-csv", "table"), ("nccl-xml", "xml"), ("", "log")])
             listed = subprocess.run([self.program, "import", "--help"], capture_output=True, text=True).stdout
@@ -534,6 +645,10 @@ def cannot_be(node, path="", warned=False):
         if node < 0 and (timed or leaf in ("efficiency", "speedup")):
             found.append(f"{path} is {node}")
         if leaf == "efficiency" and node > 1 + 1e-9 and not warned:
+            found.append(f"{path} is {node}")
+        if leaf.startswith("utilisation") and not 0 <= node <= 1 + 1e-9:
+            found.append(f"{path} is {node}")
+        if node < 0 and (".parts." in path or leaf in ("carried_B", "overlap_ratio", "mfu", "slowdown")):
             found.append(f"{path} is {node}")
     return found
 
@@ -601,7 +716,7 @@ def judge(words, code, out, err):
         return f"exit code {code}"
     if code in (1, 2):
         lines = [line for line in text.strip().split("\n") if line]
-        errors = [line for line in lines if line.startswith("sgdsim: ") and not line.startswith("sgdsim: warning")]
+        errors = [line for line in lines if line.startswith("sgdsim: ") and not line.startswith(("sgdsim: warning", "sgdsim: note"))]
         if len(errors) != 1 and code == 2:
             return f"{len(errors)} sentences for one error"
         if not lines and not out:  # points that fail say why in their lines

@@ -1,10 +1,13 @@
 // Any bytes as a JSON file: reading either gives a document or throws InputError, and a value that
-// was read can be asked for anything with the same two outcomes.
+// was read can be asked for anything with the same two outcomes. JSON of other programs is read so,
+// too, and is the same where it is JSON.
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
 
 namespace {
@@ -39,7 +42,16 @@ void ask_everything(const sgdsim::Value& value) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   try {
-    ask_everything(sgdsim::Document::parse(text, "fuzz.json").root());
+    const sgdsim::Json foreign = sgdsim::foreign_json(text, "fuzz.json");
+    ask_everything(sgdsim::Value(foreign, "fuzz.json", ""));
+  } catch (const sgdsim::InputError&) {
+    // Refused, with a sentence.
+  }
+  try {
+    const sgdsim::Document document = sgdsim::Document::parse(text, "fuzz.json");
+    ask_everything(document.root());
+    assert(sgdsim::foreign_json(text, "fuzz.json") == document.root().json());
+    assert(sgdsim::foreign_value(text, "fuzz.json") == document.root().json());
   } catch (const sgdsim::InputError&) {
     // Refused, with a sentence.
   }

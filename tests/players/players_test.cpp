@@ -156,8 +156,10 @@ void draw_kind(Random& random, Drawn& drawn) {
                          {"synchronous_iterations", below(4)},
                          {"communication", below(2) == 0 ? "layerwise" : "sequential"}};
       if (below(4) == 0) strategy = draw_horovod(random);
+      if (synchronization["communication"] == "sequential") strategy = "sync_easgd";
       break;
     case Kind::local_sgd:
+      strategy = "sync_easgd";
       drawn.step.iterations = 4;
       drawn.step.warm_up *= 4;
       synchronization = {{"name", "local_sgd"}, {"steps", 1 << below(3)}};
@@ -366,7 +368,7 @@ TEST_CASE("players: random asynchronous steps, on ports and on wires") {
         read_parameter_servers(Value(json, "drawn", ""), step.cluster.network));
     const int bound = static_cast<int>(random.below(4)) - 1;  // -1: none
     const Synchronization synchronization{.name = "drawn", .rule = AsynchronousRule{bound}};
-    const Strategy strategy = strategy_named("wfbp", "test");
+    const Strategy strategy = strategy_named("sync_easgd", "test");
     StepQuestion question = step.question(strategy, Fidelity::message);
     question.synchronization = &synchronization;
     CAPTURE(played);

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "sim/core/decimal.h"
 
@@ -14,6 +15,7 @@ namespace {
 // In the year 2039; differences of such times, and a duration added, stay within 64 bits.
 constexpr int64_t latest_ns = 2'200'000'000'000'000'000;
 constexpr int most_digits = 19;
+constexpr int64_t most_elements = int64_t{1} << 48;
 
 struct Field {
   std::string_view name;
@@ -28,9 +30,11 @@ constexpr std::array<Field, 7> outer_fields{{{"ph", &EventFields::phase},
                                              {"ts", &EventFields::start},
                                              {"dur", &EventFields::length}}};
 
-constexpr std::array<Field, 11> argument_fields{
+constexpr std::array<Field, 15> argument_fields{
     {{"correlation", &EventFields::correlation},
      {"External id", &EventFields::external_id},
+     {"external id", &EventFields::external_id},  // before PyTorch 1.11
+     {"Record function id", &EventFields::function_id},
      {"stream", &EventFields::stream},
      {"device", &EventFields::device},
      {"Collective name", &EventFields::collective},
@@ -39,7 +43,20 @@ constexpr std::array<Field, 11> argument_fields{
      {"Out msg nelems", &EventFields::elements_out},
      {"Group size", &EventFields::group_size},
      {"Process Group Name", &EventFields::group_name},
-     {"Process Group Ranks", &EventFields::group_ranks}}};
+     {"Process Group Ranks", &EventFields::group_ranks},
+     {"Input Dims", &EventFields::shapes},
+     {"Input type", &EventFields::types}}};
+
+// nccl:all_reduce, gloo:broadcast; aten::add is none.
+bool is_of_backend(std::string_view name) {
+  return name.size() > 5 && name[4] == ':' && name[5] != ':';
+}
+
+// Only these are asked for the shapes of their inputs; every operator of a profile may have them.
+bool says_sizes(std::string_view name) {
+  return name.empty() || name.find("AccumulateGrad") != name.npos ||
+         name.find("record_param_comms") != name.npos || is_of_backend(name);
+}
 
 template <class Fields>
 std::size_t index_of(const Fields& fields, std::string_view name) {
@@ -106,7 +123,7 @@ void EventReader::take(JsonStream& stream, EventFields& fields, std::string Even
                        uint32_t bit) {
   if ((seen_ & bit) != 0) fields.repeats_a_field = true;
   seen_ |= bit;
-  stream.read_word(fields.*field);
+  stream.read_text(fields.*field);
 }
 
 void EventReader::read_arguments(JsonStream& stream, EventFields& fields) {
@@ -114,7 +131,8 @@ void EventReader::read_arguments(JsonStream& stream, EventFields& fields) {
   stream.enter('{');
   while (stream.next_member(arguments_key_)) {
     const std::size_t i = index_of(argument_fields, arguments_key_);
-    if (i == argument_fields.size())
+    const bool is_shape = i + 2 >= argument_fields.size();
+    if (i == argument_fields.size() || (is_shape && !says_sizes(fields.name)))
       stream.skip();
     else
       take(stream, fields, argument_fields[i].member, uint32_t{1} << (outer_fields.size() + i));
@@ -136,13 +154,92 @@ void EventReader::read(JsonStream& stream, EventFields& fields) {
   }
 }
 
+int64_t bytes_of_type(const std::string& type) {
+  static const std::map<std::string, int64_t> sizes = {{"Float", 4},
+                                                       {"Half", 2},
+                                                       {"BFloat16", 2},
+                                                       {"Double", 8},
+                                                       {"Long", 8},
+                                                       {"Int", 4},
+                                                       {"Short", 2},
+                                                       {"Byte", 1},
+                                                       {"Char", 1},
+                                                       {"Bool", 1},
+                                                       {"ComplexFloat", 8},
+                                                       {"ComplexDouble", 16},
+                                                       {"Float8_e4m3fn", 1},
+                                                       {"Float8_e5m2", 1},
+                                                       {"float", 4},
+                                                       {"c10::Half", 2},
+                                                       {"c10::BFloat16", 2},
+                                                       {"double", 8},
+                                                       {"long int", 8},
+                                                       {"long", 8},
+                                                       {"int", 4},
+                                                       {"short int", 2},
+                                                       {"unsigned char", 1},
+                                                       {"signed char", 1},
+                                                       {"bool", 1},
+                                                       {"c10::complex<float>", 8},
+                                                       {"c10::complex<double>", 16},
+                                                       {"c10::Float8_e4m3fn", 1},
+                                                       {"c10::Float8_e5m2", 1},
+                                                       {"float32", 4},
+                                                       {"float16", 2},
+                                                       {"bfloat16", 2}};
+  const auto found = sizes.find(type);
+  return found == sizes.end() ? 0 : found->second;
+}
+
+int64_t elements_in_shapes(std::string_view shapes) {
+  if (shapes.find("...") != shapes.npos) return -1;
+  int64_t sum = 0;
+  while (true) {
+    const std::size_t close = shapes.find(']');
+    if (close == shapes.npos) return sum;
+    const std::size_t open = shapes.rfind('[', close);
+    std::string_view inner = shapes.substr(0, close);
+    shapes.remove_prefix(close + 1);
+    if (open == shapes.npos) continue;  // it closes a list of lists
+    inner.remove_prefix(open + 1);
+    if (inner.find_first_not_of(" ,0123456789") != inner.npos) return -1;
+    int64_t product = 1;
+    bool has_dimension = false;
+    while (true) {
+      inner.remove_prefix(std::min(inner.find_first_not_of(" ,"), inner.size()));
+      if (inner.empty()) break;
+      const auto value = whole_number(std::string(inner.substr(0, inner.find_first_of(" ,"))));
+      if (!value || __builtin_mul_overflow(product, *value, &product) || product > most_elements)
+        return -1;
+      has_dimension = true;
+      inner.remove_prefix(std::min(inner.find_first_of(" ,"), inner.size()));
+    }
+    if (has_dimension) sum += product;
+    if (sum > most_elements) return -1;
+  }
+}
+
+std::string first_known_type(std::string_view types) {
+  while (true) {
+    const std::size_t open = types.find('"');
+    if (open == types.npos) return {};
+    types.remove_prefix(open + 1);
+    const std::size_t close = types.find('"');
+    if (close == types.npos) return {};
+    std::string name(types.substr(0, close));
+    if (bytes_of_type(name) > 0) return name;
+    types.remove_prefix(close + 1);
+  }
+}
+
 CommunicationFacts communication_facts(const EventFields& fields) {
   CommunicationFacts facts;
   facts.collective = fields.collective;
+  if (facts.collective.empty() && is_of_backend(fields.name) && fields.name.size() < 40)
+    facts.collective = fields.name.substr(5);
   facts.type = fields.type;
   facts.group = fields.group_name;
   if (!fields.group_ranks.empty()) facts.group += " " + fields.group_ranks;
-  constexpr int64_t most_elements = int64_t{1} << 48;
   const auto count = [](const std::string& text) {
     const auto value = whole_number(text);
     return value && *value >= 0 && *value <= most_elements ? *value : -1;
@@ -150,6 +247,14 @@ CommunicationFacts communication_facts(const EventFields& fields) {
   facts.elements = count(fields.elements);
   facts.elements_out = count(fields.elements_out);
   facts.group_size = std::max<int64_t>(0, count(fields.group_size));
+  const std::string& ranks = fields.group_ranks;
+  if (facts.group_size == 0 && ranks.size() > 2 && ranks.find("...") == ranks.npos)
+    facts.group_size = 1 + std::count(ranks.begin(), ranks.end(), ',');
+  if (facts.elements < 0 && !fields.shapes.empty()) {
+    const int64_t elements = elements_in_shapes(fields.shapes);
+    if (elements > 0) facts.elements = elements;
+  }
+  if (facts.type.empty()) facts.type = first_known_type(fields.types);
   return facts;
 }
 

@@ -27,6 +27,7 @@ struct EventFields {
   // Of "args".
   std::string correlation;
   std::string external_id;
+  std::string function_id;
   std::string stream;
   std::string device;
   std::string collective;
@@ -36,6 +37,8 @@ struct EventFields {
   std::string group_size;
   std::string group_name;
   std::string group_ranks;
+  std::string shapes;  // of inputs, as they are written: "[[64, 3], []]"
+  std::string types;   // of inputs
   bool repeats_a_field = false;
 };
 
@@ -54,5 +57,11 @@ class EventReader {
 };
 
 CommunicationFacts communication_facts(const EventFields& fields);
+
+// All elements of tensors with these shapes; -1 if that cannot be read. A tensor without dimensions
+// counts as nothing.
+int64_t elements_in_shapes(std::string_view shapes);
+// The first type of a list whose size is known; empty: none is.
+std::string first_known_type(std::string_view types);
 
 }  // namespace sgdsim::profiler

@@ -7,6 +7,8 @@
 
 #include "sim/core/error.h"
 #include "traces/kineto/event_fields.h"
+#include "traces/kineto/execution_node.h"
+#include "traces/kineto/execution_trace.h"
 #include "traces/kineto/json_stream.h"
 
 namespace sgdsim::profiler {
@@ -29,11 +31,14 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+bool is_copy(std::string_view category) {
+  return is_one_of(category, {"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"});
+}
 bool is_device_work(std::string_view category) {
-  return is_one_of(category, {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"});
+  return is_one_of(category, {"kernel", "Kernel"}) || is_copy(category);
 }
 bool is_runtime(std::string_view category) {
-  return is_one_of(category, {"cuda_runtime", "cuda_driver", "Runtime", "hip_runtime"});
+  return category == "Runtime" || category.ends_with("_runtime") || category.ends_with("_driver");
 }
 bool is_operator(std::string_view category) {
   return is_one_of(category, {"cpu_op", "Operator", "user_annotation"});
@@ -45,17 +50,34 @@ bool may_launch(std::string_view call) {
   return has("aunch") || has("Mem") || has("mem");
 }
 
-bool contains_nccl(std::string_view name) {
-  return name.find("nccl") != name.npos || name.find("NCCL") != name.npos;
-}
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+// ncclDevKernel_AllReduce_Sum_f32_RING_LL(...), ncclKernel_AllReduce_RING_LL_Sum_float(...),
+// ncclAllReduceRingLLKernel_sum_f32(...), void rcclGenericKernel<1, false>(...).
 bool is_nccl_kernel(std::string_view name) {
-  return name.starts_with("ncclKernel") || name.starts_with("ncclDevKernel");
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  return (name.starts_with("nccl") || name.starts_with("rccl")) &&
+         contains(name.substr(0, name.find_first_of("(<")), "Kernel");
 }
 
-struct Span {
-  int64_t start_ns = 0;
-  int64_t end_ns = 0;
-};
+// Kernels that only training has.
+bool is_of_backward(std::string_view kernel) {
+  for (const char* part : {"backward", "Backward", "dgrad", "wgrad", "bwd", "_bw_", "multi_tensor"})
+    if (contains(kernel, part)) return true;
+  return false;
+}
+
+// What the names of kernels that add up values say of their type.
+std::string type_in_name(std::string_view kernel) {
+  constexpr std::pair<std::string_view, const char*> known[] = {
+      {"_bf16", "BFloat16"}, {"bfloat16", "BFloat16"}, {"_f16", "Half"},   {"_half", "Half"},
+      {"_f32", "Float"},     {"_float", "Float"},      {"_f64", "Double"}, {"_double", "Double"}};
+  if (!contains(kernel, "Reduce")) return {};  // others move bytes, whatever they are
+  kernel = kernel.substr(0, kernel.find('('));
+  for (const auto& [part, type] : known)
+    if (contains(kernel, part)) return type;
+  return {};
+}
 
 class EventCollector {
  public:
@@ -63,6 +85,11 @@ class EventCollector {
       : records_(records), others_(others) {}
 
   void take(const EventFields& event);
+  void finish() const {
+    if (!has_device_ && has_too_much_host_)
+      throw InputError(records_.file, "holds more than " + std::to_string(most_records) +
+                                          " operators and no kernel; profile fewer steps");
+  }
 
  private:
   // Numbers pairs of words in the order in which they come.
@@ -74,7 +101,10 @@ class EventCollector {
   int16_t lane(Lanes& lanes, const std::string& first, const std::string& second) const;
   void take_work(const EventFields& event);
   void take_launch(const EventFields& event);
-  void take_step(const EventFields& event);
+  void take_step(const EventFields& event, std::vector<StepWindow>& windows);
+  void take_annotation(const EventFields& event);
+  void take_host(const EventFields& event);
+  void take_host_message(const EventFields& event);
   void take_backward(const EventFields& event);
   void take_call(const EventFields& event);
   bool communicates(const EventFields& event);
@@ -88,6 +118,9 @@ class EventCollector {
   std::pair<std::string, std::string> last_thread_;
   int16_t last_thread_number_ = -1;
   std::map<std::string, bool> matched_;
+  bool has_device_ = false;
+  std::map<int16_t, std::size_t> last_host_;  // of a thread, among the host's work
+  bool has_too_much_host_ = false;            // which matters only if no device did anything
 };
 
 template <class Record>
@@ -162,8 +195,13 @@ bool EventCollector::communicates(const EventFields& event) {
 }
 
 void EventCollector::take_work(const EventFields& event) {
-  const bool is_message = communicates(event);
-  if (!is_message && contains_nccl(event.name))
+  if (!has_device_) {  // so that what operators did does not matter
+    has_device_ = true;
+    records_.host = {};
+  }
+  const bool copies = is_copy(event.category);
+  const bool is_message = !copies && communicates(event);
+  if (!is_message && (contains(event.name, "nccl") || contains(event.name, "NCCL")))
     return odd("kernels with nccl in their name that are no collective");
   const auto span = span_of(event);
   if (!span) return;
@@ -173,7 +211,8 @@ void EventCollector::take_work(const EventFields& event) {
                   .end_ns = span->end_ns,
                   .correlation = correlation.value_or(0),
                   .stream = lane(streams_, event.device.empty() ? event.process : event.device,
-                                 event.stream.empty() ? event.thread : event.stream)};
+                                 event.stream.empty() ? event.thread : event.stream),
+                  .is_copy = copies};
   if (static_cast<std::size_t>(work.stream) == records_.streams.size())
     records_.streams.push_back("device " + (event.device.empty() ? event.process : event.device) +
                                ", stream " + (event.stream.empty() ? event.thread : event.stream));
@@ -181,8 +220,10 @@ void EventCollector::take_work(const EventFields& event) {
     work.message = static_cast<int32_t>(records_.messages.size());
     DeviceMessage message{event.name.substr(0, 120), whole_number(event.external_id).value_or(-1),
                           communication_facts(event)};
+    if (message.facts.type.empty()) message.facts.type = type_in_name(message.kernel);
     keep(records_.messages, std::move(message), most_messages);
   }
+  records_.has_backward_kernels = records_.has_backward_kernels || is_of_backward(event.name);
   keep(records_.work, work);
 }
 
@@ -197,27 +238,87 @@ void EventCollector::take_launch(const EventFields& event) {
          {*start, *correlation, *thread, event.name.find("aunch") != std::string::npos});
 }
 
-void EventCollector::take_step(const EventFields& event) {
+void EventCollector::take_step(const EventFields& event, std::vector<StepWindow>& windows) {
   const auto number = whole_number(event.name.substr(step_prefix.size()));
   if (!number) return odd("steps without a number");
   const auto span = span_of(event);
   if (!span) return;
-  for (const StepWindow& window : records_.windows)
+  for (const StepWindow& window : windows)
     if (window.number == *number)
       throw InputError(records_.file, "ProfilerStep#" + std::to_string(*number) + " occurs twice");
-  keep(records_.windows, {span->start_ns, span->end_ns, *number}, 10'000);
+  keep(windows, {span->start_ns, span->end_ns, *number}, 10'000);
 }
 
 void EventCollector::take_backward(const EventFields& event) {
   const std::string_view name = event.name;
-  BackwardKind kind = BackwardKind::other;
+  BackwardOperator one;
   if (name == accumulation)
-    kind = BackwardKind::inner_gradient;
+    one.kind = BackwardKind::inner_gradient;
   else if (name.substr(evaluation.size()) == accumulation)
-    kind = BackwardKind::gradient;
+    one.kind = BackwardKind::gradient;
+  if (one.kind != BackwardKind::other) {
+    const int64_t elements = elements_in_shapes(event.shapes);
+    const int64_t element_B = bytes_of_type(first_known_type(event.types));
+    // A gradient without dimensions is one number.
+    if (element_B > 0 && elements >= 0) one.elements = std::max<int64_t>(1, elements);
+    if (one.elements > 0) one.element_B = static_cast<uint8_t>(element_B);
+  }
   const auto start = nanoseconds(event.start);
   if (!start) return odd("events without a time");
-  if (const auto thread = thread_of(event)) keep(records_.operators, {*start, *thread, kind});
+  one.at_ns = *start;
+  const auto thread = thread_of(event);
+  if (!thread) return;
+  one.thread = *thread;
+  one.function_id = whole_number(event.function_id).value_or(0);
+  keep(records_.operators, one);
+}
+
+// What else tells steps apart, and when the CPU waits for data.
+void EventCollector::take_annotation(const EventFields& event) {
+  const std::string_view name = event.name;
+  const bool loads = name.starts_with("enumerate(DataLoader)");
+  const bool optimizes = name.starts_with("Optimizer.step");
+  if (!loads && !optimizes && name != "DistributedDataParallel.forward") return;
+  const auto span = span_of(event);
+  if (!span) return;
+  if (loads) return keep(records_.loading, *span);
+  keep(records_.marks, {*span, optimizes ? StepSign::optimizer : StepSign::forward}, most_messages);
+}
+
+// Operators within or right behind the one before are kept with it.
+void EventCollector::take_host(const EventFields& event) {
+  const auto start = nanoseconds(event.start);
+  const auto length = nanoseconds(event.length);
+  int64_t end = 0;
+  if (!start || !length || *length < 0 || __builtin_add_overflow(*start, *length, &end)) return;
+  if (event.thread.empty()) return;
+  const auto thread = thread_of(event);
+  if (!thread) return;
+  const auto last = last_host_.find(*thread);
+  if (last != last_host_.end()) {
+    HostWork& before = records_.host[last->second];
+    if (*start >= before.start_ns && *start <= before.end_ns) {
+      before.end_ns = std::max(before.end_ns, end);
+      return;
+    }
+  }
+  has_too_much_host_ = records_.host.size() >= most_records;
+  if (has_too_much_host_) return;
+  last_host_[*thread] = records_.host.size();
+  keep(records_.host, {*start, end, *thread});
+}
+
+void EventCollector::take_host_message(const EventFields& event) {
+  const auto span = span_of(event);
+  if (!span) return;
+  const auto thread = thread_of(event);
+  if (!thread) return;
+  keep(records_.host_messages,
+       {*span,
+        {event.name.substr(0, 120), whole_number(event.external_id).value_or(-1),
+         communication_facts(event), *thread},
+        whole_number(event.function_id).value_or(0)},
+       most_messages);
 }
 
 void EventCollector::take_call(const EventFields& event) {
@@ -226,7 +327,7 @@ void EventCollector::take_call(const EventFields& event) {
   if (const auto thread = thread_of(event))
     keep(records_.calls,
          {span->start_ns, span->end_ns, whole_number(event.external_id).value_or(-1), *thread,
-          communication_facts(event)},
+          communication_facts(event), whole_number(event.function_id).value_or(0)},
          most_messages);
 }
 
@@ -241,11 +342,17 @@ void EventCollector::take(const EventFields& event) {
   const std::string_view category = event.category;
   if (is_device_work(category)) return take_work(event);
   if (is_runtime(category)) return take_launch(event);
-  if (!is_operator(category)) return;
   const std::string_view name = event.name;
-  if (name.starts_with(step_prefix)) return take_step(event);
+  if (category == "gpu_user_annotation" && name.starts_with(step_prefix))
+    return take_step(event, records_.device_windows);
+  if (!is_operator(category)) return;
+  if (name.starts_with(step_prefix)) return take_step(event, records_.windows);
+  if (name.starts_with("gloo:") || name.starts_with("mpi:")) return take_host_message(event);
+  if (!has_device_ && category != "user_annotation") take_host(event);
   if (name.starts_with(evaluation) || name == accumulation) return take_backward(event);
-  if (name == "record_param_comms") return take_call(event);
+  if (name == "record_param_comms" || name.starts_with("nccl:") || name.starts_with("rccl:"))
+    return take_call(event);
+  take_annotation(event);
 }
 
 // ---- what stands beside the events
@@ -294,16 +401,6 @@ void read_list(JsonStream& stream, EventCollector& collector) {
 
 }  // namespace
 
-int64_t bytes_of_type(const std::string& type) {
-  static const std::map<std::string, int64_t> sizes = {
-      {"Float", 4},         {"Half", 2},       {"BFloat16", 2},     {"Double", 8},
-      {"Long", 8},          {"Int", 4},        {"Short", 2},        {"Byte", 1},
-      {"Char", 1},          {"Bool", 1},       {"ComplexFloat", 8}, {"ComplexDouble", 16},
-      {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}};
-  const auto found = sizes.find(type);
-  return found == sizes.end() ? 0 : found->second;
-}
-
 ProfileRecords read_events(ByteSource& source, const NamePattern* others) {
   ProfileRecords records;
   records.file = source.file();
@@ -324,11 +421,14 @@ ProfileRecords read_events(ByteSource& source, const NamePattern* others) {
         read_distributed(stream, records.job);
       else if (key == "deviceProperties")
         read_devices(stream, records.job);
-      else
+      else if (key != "nodes" || stream.peek() != '[')
         stream.skip();
+      else if (holds_traced_nodes(stream))
+        throw InputError(source.file(), why_no_times(source.file()));
     }
   }
   stream.expect_end();
+  collector.finish();
   records.is_cut_off = stream.has_ended_early() || source.is_damaged();
   if (stream.control_characters() > 0)
     records.oddities["control characters"] = stream.control_characters();

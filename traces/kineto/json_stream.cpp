@@ -16,8 +16,11 @@ constexpr int deepest_nesting = 64;
 bool is_blank(int c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 bool is_control(int c) { return c >= 0 && c < 0x20; }
 bool ends_word(int c) {
-  return c < 0 || c == ',' || c == '}' || c == ']' || is_control(c) || c == ' ';
+  return c < 0 || c == ',' || c == '}' || c == ']' || c == '/' || is_control(c) || c == ' ';
 }
+
+constexpr int64_t most_before_value_B = 1 << 20;  // blanks and comments before there is anything
+constexpr int64_t most_zeros = 4096;              // within a text
 
 // Bytes at which a text stops being plain.
 const std::array<bool, 256> special = [] {
@@ -38,19 +41,58 @@ bool JsonStream::refill() {
   return !piece.empty();
 }
 
+// A zero outside a text is what a file system puts where a machine that crashed had not written
+// yet: the file ends there.
 int JsonStream::mark() {
   while (true) {
     const int c = byte();
-    if (is_blank(c))
+    if (!has_begun_ && place() > most_before_value_B) fail("JSON, which begins with { or [");
+    if (is_blank(c)) {
       ++at_;
-    else if (is_control(c)) {
+    } else if (c == '/') {
+      skip_comment();
+    } else if (c == 0) {
+      if (!has_begun_) fail("JSON, which begins with { or [");
+      return end_here();
+    } else if (is_control(c)) {
       ++control_characters_;
       ++at_;
     } else {
+      has_begun_ = true;
       if (c == end) ended_early_ = true;
       return c;
     }
   }
+}
+
+int JsonStream::end_here() {
+  ended_early_ = true;
+  at_ = stop_;
+  return end;
+}
+
+// From // to the end of the line, or between /* and */.
+void JsonStream::skip_comment() {
+  ++at_;
+  const int kind = byte();
+  if (kind != '/' && kind != '*') fail("a value");
+  ++at_;
+  int before = ' ';
+  for (int c = byte(); c != end; c = byte()) {
+    if (!has_begun_ && place() > most_before_value_B) return;  // mark() refuses
+    if (kind == '/' && c == '\n') return;
+    ++at_;
+    if (kind == '*' && before == '*' && c == '/') return;
+    before = c;
+  }
+}
+
+// Within a text, where single zeros are control characters. Whether the file ends here.
+bool JsonStream::is_end_in_text(int c) {
+  zeros_ = c == 0 ? zeros_ + 1 : 0;
+  if (zeros_ < most_zeros) return false;
+  end_here();
+  return true;
 }
 
 char JsonStream::peek() {
@@ -62,7 +104,7 @@ void JsonStream::fail(const std::string& expected) {
   const int c = byte();
   const std::string found = c > 0x20 && c < 0x7f ? std::string("\"") + static_cast<char>(c) + "\""
                                                  : "byte " + std::to_string(c);
-  throw InputError(source_.file() + ": byte " + std::to_string(before_ + (at_ - begin_) + 1),
+  throw InputError(source_.file() + ": byte " + std::to_string(place() + 1),
                    "expected " + expected + ", found " + found);
 }
 
@@ -151,6 +193,7 @@ void JsonStream::read_string(std::string& text) {
       read_escape(text);
       continue;
     }
+    if (is_end_in_text(*at_)) return;
     ++control_characters_;
     keep(text, ' ');
     ++at_;
@@ -169,6 +212,7 @@ void JsonStream::skip_string() {
     if (at_ == stop_) continue;
     const char special_one = *at_++;
     if (special_one == '"') return;
+    if (is_end_in_text(special_one)) return;
     if (special_one != '\\')
       ++control_characters_;
     else if (byte() != end)
@@ -194,6 +238,36 @@ void JsonStream::read_word(std::string& text) {
   if (c == '-' || (c >= '0' && c <= '9')) return read_number(text);
   text.clear();
   skip();
+}
+
+void JsonStream::read_text(std::string& text) {
+  if (peek() != '[') return read_word(text);
+  text.clear();
+  read_list(text);
+  if (text.size() >= longest_text) text += "...";
+}
+
+// Texts of a list have no brackets of their own that matter to anybody who reads shapes or types.
+void JsonStream::read_list(std::string& text) {
+  enter('[');
+  keep(text, '[');
+  std::string word;
+  for (bool is_first = true; next_item(); is_first = false) {
+    if (!is_first) keep(text, ',');
+    const char c = peek();
+    if (c == '[') {
+      if (text.size() >= longest_text)
+        skip();
+      else
+        read_list(text);
+      continue;
+    }
+    read_word(word);
+    if (c == '"') keep(text, '"');
+    for (const char one : word) keep(text, one);
+    if (c == '"') keep(text, '"');
+  }
+  keep(text, ']');
 }
 
 // Which bracket closes each level is kept as bits, so that nesting costs no memory.

@@ -2,8 +2,9 @@
 //
 // Profilers write files of gigabytes, with control characters inside texts and, when they are
 // killed, without an end. So control characters are counted and taken as blanks, and at the end of
-// the bytes everything that is open ends: every question is then answered with "no more", and
-// has_ended_early() says why. Other mistakes are an InputError that names the byte.
+// the bytes, or where only zeros follow, everything that is open ends: every question is then
+// answered with "no more", and has_ended_early() says why. Comments are blanks. Other mistakes are
+// an InputError that names the byte, and so is a beginning that cannot be JSON.
 //
 //   stream.enter('{');
 //   while (stream.next_member(key)) key == "ts" ? stream.read_number(text) : stream.skip();
@@ -28,6 +29,9 @@ class JsonStream {
   void read_string(std::string& text);  // the first 4,096 bytes of it
   void read_number(std::string& text);  // as it is written
   void skip();                          // a value of any kind
+  // A string or a number as it is, a list as it is written without strings' escapes (its first
+  // 4,096 bytes, and then "..."); an object is skipped, and the text is empty.
+  void read_text(std::string& text);
   // A string or a number as text; anything else is skipped, and the text is empty.
   void read_word(std::string& text);
 
@@ -39,12 +43,17 @@ class JsonStream {
   static constexpr int end = -1;
   int byte() { return at_ != stop_ || refill() ? static_cast<unsigned char>(*at_) : end; }
   bool refill();
-  int mark();  // the next byte that is no blank
+  int64_t place() const { return before_ + (at_ - begin_); }
+  int mark();      // the next byte that is neither blank nor comment
+  int end_here();  // whatever follows
+  void skip_comment();
+  bool is_end_in_text(int c);
   bool next_in(char closing);
   void skip_string();
   void skip_plain();
   void read_escape(std::string& text);
   void keep(std::string& text, char c) const;
+  void read_list(std::string& text);
   [[noreturn]] void fail(const std::string& expected);
 
   ByteSource& source_;
@@ -53,7 +62,9 @@ class JsonStream {
   const char* begin_ = nullptr;  // of this piece
   int64_t before_ = 0;           // bytes of earlier pieces
   int64_t control_characters_ = 0;
-  bool fresh_ = false;  // a bracket was entered, nothing read of it
+  int64_t zeros_ = 0;       // within a text, one behind the other
+  bool has_begun_ = false;  // there was something else than blanks
+  bool fresh_ = false;      // a bracket was entered, nothing read of it
   bool ended_early_ = false;
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "traces/kineto/collective_kind.h"
+
 namespace sgdsim::profiler {
 namespace {
 
@@ -30,19 +32,20 @@ class Calls {
     return found == by_id_.end() || (*found)->external_id != id ? nullptr : *found;
   }
 
-  // The innermost one within which the launch happened: the last that began before it.
-  const CollectiveCall* around(const LaunchCall& launch) const {
+  // Those within which the launch happened, the innermost first: those that began before it.
+  std::vector<const CollectiveCall*> around(const LaunchCall& launch) const {
     auto after = std::upper_bound(
         by_start_.begin(), by_start_.end(), launch, [](const LaunchCall& wanted, auto* call) {
           return std::tie(wanted.thread, wanted.at_ns) < std::tie(call->thread, call->start_ns);
         });
     constexpr int deepest = 8;
+    std::vector<const CollectiveCall*> calls;
     for (int i = 0; i < deepest && after != by_start_.begin(); ++i) {
       const CollectiveCall* call = *--after;
-      if (call->thread != launch.thread) return nullptr;
-      if (call->end_ns >= launch.at_ns) return call;
+      if (call->thread != launch.thread) break;
+      if (call->end_ns >= launch.at_ns) calls.push_back(call);
     }
-    return nullptr;
+    return calls;
   }
 
  private:
@@ -50,16 +53,20 @@ class Calls {
   std::vector<const CollectiveCall*> by_start_;
 };
 
+}  // namespace
+
 void fill_in(CommunicationFacts& facts, const CommunicationFacts& from) {
   if (facts.collective.empty()) facts.collective = from.collective;
-  if (facts.type.empty()) facts.type = from.type;
   if (facts.group.empty()) facts.group = from.group;
-  if (facts.elements < 0) facts.elements = from.elements;
+  // Elements come with their type; what the kernel's name said of it counts only without another.
+  if (facts.elements < 0 && from.elements >= 0) {
+    facts.elements = from.elements;
+    if (!from.type.empty()) facts.type = from.type;
+  }
+  if (facts.type.empty()) facts.type = from.type;
   if (facts.elements_out < 0) facts.elements_out = from.elements_out;
   if (facts.group_size == 0) facts.group_size = from.group_size;
 }
-
-}  // namespace
 
 Launches::Launches(ProfileRecords& records) : calls_(records.launches) {
   auto& calls = records.launches;
@@ -81,6 +88,11 @@ const LaunchCall* Launches::of(uint32_t correlation) const {
   return found == calls_.end() || found->correlation != correlation ? nullptr : &*found;
 }
 
+bool lacks_facts(const CommunicationFacts& facts, const std::string& kernel) {
+  return kind_of(facts, kernel) == unknown_kind || facts.elements < 0 ||
+         bytes_of_type(facts.type) == 0;
+}
+
 std::size_t complete_facts(ProfileRecords& records, const Launches& launches) {
   const Calls calls(records.calls);
   std::size_t incomplete = 0;
@@ -92,8 +104,8 @@ std::size_t complete_facts(ProfileRecords& records, const Launches& launches) {
     const LaunchCall* launch =
         message.facts.is_complete() ? nullptr : launches.of(work.correlation);
     if (launch != nullptr)
-      if (const auto* call = calls.around(*launch)) fill_in(message.facts, call->facts);
-    if (!message.facts.is_complete() || bytes_of_type(message.facts.type) == 0) ++incomplete;
+      for (const auto* call : calls.around(*launch)) fill_in(message.facts, call->facts);
+    if (lacks_facts(message.facts, message.kernel)) ++incomplete;
   }
   return incomplete;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "traces/kineto/events.h"
@@ -20,6 +21,12 @@ class Launches {
   const std::vector<LaunchCall>& calls_;
   std::size_t repeated_ = 0;
 };
+
+// Fills in what the facts do not say.
+void fill_in(CommunicationFacts& facts, const CommunicationFacts& from);
+
+// Whether kind or size are not known.
+bool lacks_facts(const CommunicationFacts& facts, const std::string& kernel);
 
 // Fills in what kernels do not say of their collective, from the call of the same external id, or
 // from the one around their launch. The number of kernels that still lack something.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <tuple>
 
 namespace sgdsim::profiler {
@@ -55,7 +56,26 @@ void add_message(const ProfileRecords& records, const DeviceWork& work, const La
                             .start_ns = work.start_ns,
                             .end_ns = work.end_ns,
                             .launch_ns = launch != nullptr ? launch->at_ns : work.start_ns,
-                            .launch_thread = launch != nullptr ? launch->thread : -1});
+                            .launch_thread = launch != nullptr ? launch->thread : message.thread,
+                            .is_ahead = message.thread >= 0 && !step->is_on_host});
+}
+
+bool is_of_host(const ProfileRecords& records, const DeviceWork& work) {
+  return work.message != no_message &&
+         records.messages[static_cast<std::size_t>(work.message)].thread >= 0;
+}
+
+void add_computing(const DeviceWork& work, const LaunchCall* launch, std::vector<OpenStep>& steps) {
+  const int64_t launch_ns = launch != nullptr ? launch->at_ns : work.start_ns;
+  if (OpenStep* step = step_at(steps, launch_ns))
+    step->computing.push_back(
+        {launch != nullptr ? launch->thread : -1, launch_ns, work.start_ns, work.end_ns});
+}
+
+void add_host_work(const ProfileRecords& records, std::vector<OpenStep>& steps) {
+  for (const HostWork& work : records.host)
+    if (OpenStep* step = step_at(steps, work.start_ns))
+      step->computing.push_back({work.thread, work.start_ns, work.start_ns, work.end_ns});
 }
 
 void add_work(const ProfileRecords& records, const Launches& launches, std::size_t compute_stream,
@@ -66,15 +86,15 @@ void add_work(const ProfileRecords& records, const Launches& launches, std::size
     const LaunchCall* launch = launches.of(work.correlation);
     if (launch != nullptr) {
       marks.mark(launch);
-    } else {
+    } else if (sorted.has_launches && !is_of_host(records, work)) {
       ++sorted.unlaunched;
       if (OpenStep* step = step_at(steps, work.start_ns)) ++step->missing;
     }
     if (work.message != no_message)
       add_message(records, work, launch, steps);
-    else if (launch != nullptr && static_cast<std::size_t>(work.stream) == compute_stream)
-      if (OpenStep* step = step_at(steps, launch->at_ns))
-        step->computing.push_back({launch->thread, launch->at_ns, work.start_ns, work.end_ns});
+    else if (static_cast<std::size_t>(work.stream) == compute_stream &&
+             (launch != nullptr || !sorted.has_launches))
+      add_computing(work, launch, steps);
   }
   for (std::size_t i = 0; i < records.launches.size(); ++i) {
     if (!records.launches[i].is_kernel || marks.is_marked(i)) continue;
@@ -86,16 +106,30 @@ void add_work(const ProfileRecords& records, const Launches& launches, std::size
 }
 
 void add_operators(const ProfileRecords& records, std::vector<OpenStep>& steps) {
-  const bool has_outer =
-      std::any_of(records.operators.begin(), records.operators.end(),
-                  [](const auto& one) { return one.kind == BackwardKind::gradient; });
-  for (BackwardOperator one : records.operators) {
-    if (one.kind == BackwardKind::inner_gradient) {
-      if (has_outer) continue;
-      one.kind = BackwardKind::gradient;
-    }
+  for (const BackwardOperator& one : records.operators)
     if (OpenStep* step = step_at(steps, one.at_ns)) step->operators.push_back(one);
+}
+
+// An AccumulateGrad within another one is the same gradient, and knows its size.
+void fold_inner(std::vector<BackwardOperator>& operators) {
+  const bool has_outer = std::any_of(operators.begin(), operators.end(), [](const auto& one) {
+    return one.kind == BackwardKind::gradient;
+  });
+  std::map<int16_t, std::size_t> outer;  // the last one of each thread
+  std::size_t kept = 0;
+  for (BackwardOperator one : operators) {
+    if (one.kind == BackwardKind::inner_gradient && has_outer) {
+      const auto around = outer.find(one.thread);
+      if (around == outer.end() || operators[around->second].elements >= 0) continue;
+      operators[around->second].elements = one.elements;
+      operators[around->second].element_B = one.element_B;
+      continue;
+    }
+    if (one.kind == BackwardKind::inner_gradient) one.kind = BackwardKind::gradient;
+    if (one.kind == BackwardKind::gradient) outer[one.thread] = kept;
+    operators[kept++] = one;
   }
+  operators.resize(kept);
 }
 
 void sort_all(std::vector<OpenStep>& steps) {
@@ -106,6 +140,7 @@ void sort_all(std::vector<OpenStep>& steps) {
     std::stable_sort(step.operators.begin(), step.operators.end(), [](auto& a, auto& b) {
       return std::tie(a.at_ns, a.thread) < std::tie(b.at_ns, b.thread);
     });
+    fold_inner(step.operators);
     std::stable_sort(step.messages.begin(), step.messages.end(),
                      [](auto& a, auto& b) { return a.start_ns < b.start_ns; });
   }
@@ -123,6 +158,13 @@ SortedProfile sorted_into_steps(const ProfileRecords& records, const Launches& l
                                 std::size_t compute_stream) {
   SortedProfile sorted;
   sorted.steps = open_steps(records);
+  sorted.has_launches = !records.launches.empty();
+  for (OpenStep& step : sorted.steps) {
+    step.is_on_host = records.is_on_host;
+    step.has_launches = sorted.has_launches;
+    step.is_training = !records.marks.empty() || records.has_backward_kernels;
+  }
+  if (records.is_on_host) add_host_work(records, sorted.steps);
   add_work(records, launches, compute_stream, sorted);
   add_operators(records, sorted.steps);
   sort_all(sorted.steps);

@@ -22,6 +22,9 @@ struct OpenStep {
   std::vector<ComputeWork> computing;       // by thread and launch
   std::vector<BackwardOperator> operators;  // by time
   std::vector<StepMessage> messages;        // by start
+  bool is_on_host = false;                  // no device: operators are the work
+  bool has_launches = true;                 // else work belongs to the step in which it runs
+  bool is_training = false;                 // something else than operators says so
   std::size_t missing = 0;                  // launches of kernels without a kernel, and vice versa
 
   int64_t zero_ns() const;  // the start of the first computing kernel; only if there is one
@@ -30,6 +33,7 @@ struct OpenStep {
 struct SortedProfile {
   std::vector<OpenStep> steps;  // by time
   std::size_t unlaunched = 0;   // kernels and copies whose launch is not in the file
+  bool has_launches = true;     // else work belongs to the step in which it runs
   std::size_t workless = 0;     // launches of kernels, in steps, whose kernel is not in the file
 };
 

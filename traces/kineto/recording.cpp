@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "sim/core/error.h"
+#include "traces/kineto/collective_kind.h"
 
 namespace sgdsim::profiler {
 namespace {
@@ -14,6 +15,19 @@ namespace {
 constexpr int64_t most_ranks = 10'000'000;
 
 // ---- ranks
+
+// "rank-3", "rank_3" or "rank3" in the name of the file.
+std::optional<int64_t> rank_in(const std::string& file) {
+  const std::string name = file.substr(file.find_last_of('/') + 1);
+  for (std::size_t at = name.find("rank"); at != name.npos; at = name.find("rank", at + 1)) {
+    std::size_t digit = at + 4;
+    if (digit < name.size() && (name[digit] == '-' || name[digit] == '_')) ++digit;
+    std::size_t end = digit;
+    while (end < name.size() && end < digit + 8 && name[end] >= '0' && name[end] <= '9') ++end;
+    if (end > digit) return std::stoll(name.substr(digit, end - digit));
+  }
+  return std::nullopt;
+}
 
 void settle_rank(RankProfile& profile, std::size_t i, const ProfileOptions& options,
                  std::size_t files) {
@@ -33,10 +47,16 @@ void settle_rank(RankProfile& profile, std::size_t i, const ProfileOptions& opti
                                          " ranks, --ranks says " + std::to_string(*options.ranks));
     job.ranks = options.ranks;
   }
+  if (!job.rank && files > 1) job.rank = rank_in(profile.file);
+  if (!job.rank && options.numbers_files) {
+    job.rank = static_cast<int64_t>(i);
+    profile.warnings.push_back("does not say of which rank it is; taken as rank " +
+                               std::to_string(i));
+  }
   if (!job.rank && files > 1)
     throw InputError(profile.file,
-                     "does not say of which rank it is (no distributedInfo); give "
-                     "--rank with one number for each file");
+                     "does not say of which rank it is (no distributedInfo, no rank_N in its "
+                     "name); give --rank with one number for each file");
 }
 
 std::size_t messages_of(const RankProfile& profile) {
@@ -54,14 +74,24 @@ void check_communication(RankProfile& profile) {
     for (const ProfiledStep& step : profile.steps)
       for (const StepMessage& message : step.messages)
         job.ranks = std::max(*job.ranks, message.facts.group_size);
+    if (*job.ranks == 1) {
+      job.ranks = 2;
+      job.is_of_more = true;
+      profile.warnings.emplace_back(
+          "says neither how many ranks the job has (no distributedInfo) nor how large its groups "
+          "are; taken as 2; --ranks of sgdsim import says more");
+      return;
+    }
     profile.warnings.push_back("the number of ranks is not in the file; the largest group has " +
                                std::to_string(*job.ranks));
     return;
   }
-  if (!job.ranks && job.backend.empty())
-    throw InputError(profile.file,
-                     "does not say how many ranks the job has (no distributedInfo), and has no "
-                     "kernel of NCCL or RCCL; give --ranks 1 if it is one GPU alone");
+  if (!job.ranks && job.backend.empty()) {
+    job.ranks = 1;
+    profile.warnings.emplace_back(
+        "does not say how many ranks the job has (no distributedInfo), and nothing in it "
+        "communicates: it is taken as one rank alone");
+  }
   if (job.ranks && *job.ranks == 1) return;
   throw InputError(
       profile.file,
@@ -206,6 +236,115 @@ std::vector<GradientBucket> buckets_of(const std::vector<RankProfile>& profiles)
   return buckets;
 }
 
+// ---- parts of the step
+
+std::set<std::string> other_kinds(const std::vector<RankProfile>& profiles) {
+  std::set<std::string> kinds;
+  for (const RankProfile& profile : profiles)
+    for (const ProfiledStep& step : profile.steps)
+      for (const StepMessage& message : step.messages)
+        if (!message.is_bucket && message.alone_ns > 0)
+          kinds.insert(kind_of(message.facts, message.kernel));
+  return kinds;
+}
+
+int64_t alone_of_kind(const ProfiledStep& step, const std::string& kind) {
+  int64_t sum = 0;
+  for (const StepMessage& message : step.messages)
+    if (!message.is_bucket && kind_of(message.facts, message.kernel) == kind)
+      sum += message.alone_ns;
+  return sum;
+}
+
+// Medians of parts may add up to more than the median iteration; they are then shortened alike.
+void fit_into_iteration(Recording& recording) {
+  Duration sum;
+  for (const RecordedPart& part : recording.parts) sum += part.time;
+  if (sum <= recording.iteration || sum == Duration()) return;
+  const double scale = recording.iteration / sum;
+  const auto shorten = [&](Duration& time) {
+    time = Duration::ps(static_cast<int64_t>(static_cast<double>(time.ps()) * scale));
+  };
+  for (RecordedPart& part : recording.parts) shorten(part.time);
+  shorten(recording.exposed);
+  shorten(recording.others);
+}
+
+void fill_parts(Recording& recording) {
+  const auto& profiles = recording.profiles;
+  const auto add = [&](PartKind kind, const std::string& name, const auto& value_of) {
+    const Duration time = median_over(profiles, value_of);
+    if (time > Duration()) recording.parts.push_back({kind, name, time});
+    return time;
+  };
+  recording.exposed = add(PartKind::gradients, "exchanging gradients after the backward pass",
+                          [](auto& step) { return step.exposed_ns(); });
+  for (const std::string& kind : other_kinds(profiles))
+    recording.others += add(PartKind::others, kind + " that nothing hides",
+                            [&](auto& step) { return alone_of_kind(step, kind); });
+  add(PartKind::computing, "computing", [](auto& step) { return step.parts.computing_ns; });
+  add(PartKind::copying, "copying", [](auto& step) { return step.parts.copying_ns; });
+  add(PartKind::loading, "waiting for the next batch",
+      [](auto& step) { return step.parts.loading_ns; });
+  recording.unhidden = median_over(profiles, [](auto& step) { return step.parts.unhidden_ns; });
+  fit_into_iteration(recording);
+  Duration rest = recording.iteration;
+  for (const RecordedPart& part : recording.parts) rest -= part.time;
+  recording.parts.push_back(
+      {PartKind::idle, profiles.front().is_on_host ? "no operator runs" : "GPU waiting for the CPU",
+       rest});
+}
+
+void fill_collectives(Recording& recording) {
+  struct Sum {
+    int64_t count = 0, ns = 0, alone_ns = 0;
+  };
+  std::map<std::tuple<bool, std::string, int64_t, int64_t>, Sum> sums;
+  int64_t steps = 0;
+  for (const RankProfile& profile : recording.profiles)
+    for (const ProfiledStep& step : profile.steps) {
+      ++steps;
+      for (const StepMessage& message : step.messages) {
+        Sum& sum = sums[{!message.is_bucket, kind_of(message.facts, message.kernel),
+                         message.facts.group_size, message.size_B()}];
+        ++sum.count;
+        sum.ns += std::min<int64_t>(message.duration_ns(), int64_t{1} << 40);
+        sum.alone_ns += message.alone_ns;
+      }
+    }
+  for (const auto& [key, sum] : sums) {
+    const auto& [is_other, kind, group_size, size_B] = key;
+    recording.collectives.push_back(
+        {.kind = kind,
+         .group_size = group_size,
+         .size_B = size_B,
+         .is_bucket = !is_other,
+         .count = static_cast<double>(sum.count) / static_cast<double>(steps),
+         .time = Duration::ns(sum.ns / steps),
+         .alone = Duration::ns(sum.alone_ns / steps)});
+  }
+}
+
+// Who comes last waits least: the rank whose collectives take the shortest time.
+std::optional<int64_t> last_rank_of(const std::vector<RankProfile>& profiles) {
+  if (profiles.size() < 2) return std::nullopt;
+  const RankProfile* last = nullptr;
+  double least = 0;
+  for (const RankProfile& profile : profiles) {
+    double ns = 0;
+    for (const ProfiledStep& step : profile.steps)
+      for (const StepMessage& message : step.messages)
+        ns += static_cast<double>(message.duration_ns());
+    if (profile.steps.empty()) continue;
+    ns /= static_cast<double>(profile.steps.size());
+    if (last == nullptr || ns < least) {
+      last = &profile;
+      least = ns;
+    }
+  }
+  return last == nullptr ? std::nullopt : last->job.rank;
+}
+
 void fill_times(Recording& recording) {
   const auto& profiles = recording.profiles;
   const std::size_t gradients = any_step(profiles).ready_ns.size();
@@ -214,7 +353,12 @@ void fill_times(Recording& recording) {
   recording.forward = median_over(profiles, [](auto& step) { return step.backward_ns; });
   recording.update = median_over(profiles, [](auto& step) { return step.update_ns(); });
   recording.iteration = median_over(profiles, [](auto& step) { return step.iteration_ns; });
-  recording.exposed = median_over(profiles, [](auto& step) { return step.exposed_ns(); });
+  const ProfiledStep& first = any_step(profiles);
+  recording.sizes = first.sizes;
+  recording.is_ready_by_bucket = first.is_ready_by_bucket;
+  fill_parts(recording);
+  fill_collectives(recording);
+  recording.last_rank = last_rank_of(profiles);
 }
 
 }  // namespace
@@ -236,6 +380,18 @@ std::string Recording::steps_text() const {
 bool Recording::has_bucket_sizes() const {
   return !buckets.empty() && std::all_of(buckets.begin(), buckets.end(),
                                          [](const auto& bucket) { return bucket.elements > 0; });
+}
+
+bool Recording::has_gradient_sizes() const {
+  return !sizes.empty() &&
+         std::all_of(sizes.begin(), sizes.end(), [](const auto& one) { return one.elements > 0; });
+}
+
+Duration Recording::part(PartKind kind) const {
+  Duration sum;
+  for (const RecordedPart& one : parts)
+    if (one.kind == kind) sum += one.time;
+  return sum;
 }
 
 Recording recording_of(std::vector<RankProfile> profiles, const ProfileOptions& options) {

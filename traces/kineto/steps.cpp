@@ -9,7 +9,11 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "traces/kineto/buckets.h"
+#include "traces/kineto/execution_link.h"
 #include "traces/kineto/open_step.h"
+#include "traces/kineto/parts.h"
+#include "traces/kineto/windows.h"
 
 namespace sgdsim::profiler {
 namespace {
@@ -47,36 +51,12 @@ const ComputeWork* last_launched(const OpenStep& step, int32_t thread, int64_t b
 // The first kernel that the thread launched in or after its first operator of the backward pass.
 std::optional<int64_t> backward_start(const OpenStep& step) {
   const BackwardOperator& first = step.operators.front();
+  if (step.is_on_host) return first.at_ns;
   std::optional<int64_t> start;
   for (const ComputeWork& work : step.computing)
     if (work.thread == first.thread && work.launch_ns >= first.at_ns)
       start = std::min(start.value_or(work.start_ns), work.start_ns);
   return start;
-}
-
-bool is_allreduce(const StepMessage& message) {
-  const std::string& name = message.facts.collective;
-  if (!name.empty()) return name.starts_with("allreduce") || name.starts_with("all_reduce");
-  return message.kernel.find("AllReduce") != std::string::npos;
-}
-
-// DDP reduces buckets from the threads of the backward pass. Where nobody does, the all-reduces
-// after its beginning are taken.
-void mark_buckets(const OpenStep& open, ProfiledStep& step) {
-  const int64_t backward_ns = open.operators.front().at_ns;
-  std::set<int32_t> threads;
-  for (const BackwardOperator& one : open.operators)
-    if (one.kind == BackwardKind::gradient) threads.insert(one.thread);
-  const auto on_gradient_thread = [&](const StepMessage& message) {
-    return threads.contains(message.launch_thread);
-  };
-  std::vector<StepMessage*> reductions;
-  for (StepMessage& message : step.messages)
-    if (is_allreduce(message) && message.launch_ns >= backward_ns) reductions.push_back(&message);
-  const bool from_gradients = std::any_of(reductions.begin(), reductions.end(),
-                                          [&](auto* one) { return on_gradient_thread(*one); });
-  for (StepMessage* message : reductions)
-    message->is_bucket = !from_gradients || on_gradient_thread(*message);
 }
 
 // Why a step cannot be used; empty: it can.
@@ -87,22 +67,48 @@ struct Reading {
 };
 
 Reading read_gradients(const OpenStep& open, Reading reading) {
+  if (!open.has_launches && !open.is_on_host) return reading;  // nothing links them to kernels
   const int64_t zero = open.zero_ns();
   int64_t latest = 0;
   for (const BackwardOperator& one : open.operators) {
     if (one.kind != BackwardKind::gradient) continue;
-    const ComputeWork* work = last_launched(open, one.thread, one.at_ns);
-    if (work == nullptr) {
-      reading.problem = "a gradient has no kernel before it";
-      return reading;
+    int64_t ready = one.at_ns - zero;  // on the CPU, all before is done
+    if (!open.is_on_host) {
+      const ComputeWork* work = last_launched(open, one.thread, one.at_ns);
+      if (work == nullptr) {
+        reading.problem = "a gradient has no kernel before it";
+        return reading;
+      }
+      ready = work->end_ns - zero;
     }
-    const int64_t ready = work->end_ns - zero;
     if (ready < latest) ++reading.raised;
     latest = std::max(latest, ready);
     reading.step.ready_ns.push_back(latest);
+    reading.step.sizes.push_back({one.elements, one.element_B});
   }
-  if (reading.step.ready_ns.empty()) reading.problem = "no gradient (AccumulateGrad) is in it";
   return reading;
+}
+
+// The end of the last computing kernel before the message began.
+int64_t last_end(const OpenStep& open, int64_t before_ns) {
+  int64_t end = open.zero_ns();
+  for (const ComputeWork& work : open.computing)
+    if (work.end_ns <= before_ns) end = std::max(end, work.end_ns);
+  return end;
+}
+
+// Each bucket stands for its gradients.
+void read_ready_of_buckets(const OpenStep& open, ProfiledStep& step) {
+  step.is_ready_by_bucket = true;
+  const int64_t zero = open.zero_ns();
+  int64_t latest = 0;
+  for (StepMessage& message : step.messages) {
+    if (!message.is_bucket) continue;
+    latest = std::max(latest, last_end(open, message.start_ns + zero) - zero);
+    step.ready_ns.push_back(latest);
+    step.sizes.emplace_back();
+    message.gradients_before = step.ready_ns.size();
+  }
 }
 
 void read_messages(const OpenStep& open, ProfiledStep& step) {
@@ -122,6 +128,16 @@ void read_messages(const OpenStep& open, ProfiledStep& step) {
   }
 }
 
+// What is called ahead of the device on the CPU (gloo) waits there for its last gradient first.
+void hold_back_host(ProfiledStep& step) {
+  for (StepMessage& message : step.messages) {
+    if (!message.is_ahead) continue;
+    const std::size_t before = std::min(message.gradients_before, step.ready_ns.size());
+    const int64_t ready_ns = before == 0 ? 0 : step.ready_ns[before - 1];
+    message.start_ns = std::min(message.end_ns, std::max(message.start_ns, ready_ns));
+  }
+}
+
 // To the next step, if that one has kernels; else as long as the CPU's window, but not shorter than
 // what the device still did.
 void read_iteration(const OpenStep& open, const OpenStep* next, ProfiledStep& step) {
@@ -132,38 +148,45 @@ void read_iteration(const OpenStep& open, const OpenStep* next, ProfiledStep& st
     step.iteration_ns = next->zero_ns() - zero;
     return;
   }
-  step.iteration_ns = open.window.end_ns - open.window.start_ns;
+  step.iteration_ns = open.window.is_open ? 0 : open.window.end_ns - open.window.start_ns;
   for (const ComputeWork& work : open.computing)
     step.iteration_ns = std::max(step.iteration_ns, work.end_ns - zero);
   step.iteration_ns = std::max(step.iteration_ns, step.communicated_ns());
+}
+
+void read_forward(const OpenStep& open, ProfiledStep& step) {
+  const auto start = open.operators.empty() ? std::nullopt : backward_start(open);
+  step.backward_ns = start ? *start - open.zero_ns() : step.ready_ns.front();
+  step.backward_ns = std::clamp<int64_t>(step.backward_ns, 0, step.ready_ns.front());
 }
 
 Reading read_step(const OpenStep& open, const OpenStep* next, bool is_cut_off) {
   Reading reading;
   reading.step.number = open.window.number;
   if (open.computing.empty()) {
-    reading.problem = "no kernel was launched in it";
+    reading.problem = open.is_on_host ? "no operator runs in it" : "no kernel was launched in it";
     return reading;
   }
   if (is_cut_off && open.missing > 0) {
     reading.problem = "the file ends too early, and kernels or their launches are missing";
     return reading;
   }
-  if (open.operators.empty()) {
-    reading.problem = "no gradient (AccumulateGrad) is in it";
-    return reading;
-  }
   reading = read_gradients(open, std::move(reading));
   if (!reading.problem.empty()) return reading;
   ProfiledStep& step = reading.step;
-  const auto start = backward_start(open);
-  step.backward_ns = start ? *start - open.zero_ns() : step.ready_ns.front();
-  step.backward_ns = std::clamp<int64_t>(step.backward_ns, 0, step.ready_ns.front());
   read_messages(open, step);
+  hold_back_host(step);
+  if (step.ready_ns.empty() && open.missing > 0 && !step.buckets().empty()) {
+    reading.problem = "no gradient (AccumulateGrad) is in it, and launches or kernels are missing";
+    return reading;
+  }
+  if (step.ready_ns.empty()) read_ready_of_buckets(open, step);
+  if (!step.ready_ns.empty()) read_forward(open, step);
   read_iteration(open, next, step);
   for (const StepMessage& message : step.messages)
     if (message.is_bucket && message.start_ns < 0)
       reading.problem = "an all-reduce of its gradients starts before its first kernel";
+  if (step.iteration_ns <= 0) reading.problem = "it takes no time";
   if (step.iteration_ns > longest_step_ns) reading.problem = "it takes more than an hour";
   if (step.update_ns() < 0)
     reading.problem = "its gradients were exchanged after the next step had begun";
@@ -195,8 +218,9 @@ void refuse_single(const std::vector<OpenStep>& open, std::vector<Reading>& read
       readings[i].problem = "the file ends too early, and no other step is like it";
 }
 
-void read_steps(const std::vector<OpenStep>& open, bool is_cut_off, bool keep_first,
+void read_steps(const std::vector<OpenStep>& open, const Activity& activity, bool keep_first,
                 RankProfile& profile) {
+  const bool is_cut_off = profile.is_cut_off;
   std::vector<Reading> readings;
   for (std::size_t i = 0; i < open.size(); ++i) {
     const OpenStep* next = i + 1 < open.size() && !is_cut_off ? &open[i + 1] : nullptr;
@@ -208,6 +232,7 @@ void read_steps(const std::vector<OpenStep>& open, bool is_cut_off, bool keep_fi
     Reading& reading = readings[i];
     if (reading.problem.empty()) {
       raised += reading.raised;
+      activity.divide(open[i].zero_ns(), reading.step);
       profile.steps.push_back(std::move(reading.step));
     } else {
       profile.warnings.push_back("step " + std::to_string(open[i].window.number) +
@@ -228,6 +253,60 @@ void warn_of_streams(const StreamUse& compute, RankProfile& profile) {
       profile.warnings.push_back(use.name + " computes too; gradients are taken to wait for " +
                                  compute.name + " only");
 }
+
+// Where no kernel communicates, gloo may.
+void take_host_messages(ProfileRecords& records) {
+  if (!records.messages.empty() || records.host_messages.empty()) return;
+  constexpr uint32_t no_launch = std::numeric_limits<uint32_t>::max();
+  const auto stream = static_cast<int32_t>(records.streams.size());
+  records.streams.emplace_back("CPU, gloo");
+  for (HostMessage& one : records.host_messages) {
+    records.work.push_back({.start_ns = one.span.start_ns,
+                            .end_ns = one.span.end_ns,
+                            .correlation = no_launch,
+                            .stream = stream,
+                            .message = static_cast<int32_t>(records.messages.size())});
+    records.messages.push_back(std::move(one.message));
+  }
+}
+
+// Neither a device nor a call for one: what a GPU did was not left out.
+bool works_on_host(const ProfileRecords& records) {
+  const bool calls_nccl = !records.calls.empty() && records.host_messages.empty();
+  return records.work.empty() && records.launches.empty() && !records.host.empty() && !calls_nccl &&
+         records.job.backend != "nccl";
+}
+
+// Everything at once, so that a second recording has it all.
+std::string missing_text(const ProfileRecords& records, const WindowSearch& search, bool computes) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
+  if (!search.problem.empty())
+    add("no training step in " + std::to_string(records.events) +
+        " events: expected ProfilerStep#N, which torch.profiler writes when step() is called after "
+        "every iteration, or Optimizer.step (" +
+        search.problem + ")");
+  if (!computes && !records.is_on_host)
+    add("no kernel of a GPU that computes, and no operator of a CPU in its place; expected a trace "
+        "that was recorded with ProfilerActivity.CUDA");
+  if (records.operators.empty())
+    add("no backward pass (autograd::engine::evaluate_function); expected ProfilerActivity.CPU and "
+        "loss.backward() within the recording");
+  return text;
+}
+
+void warn_of_ways(const ProfileRecords& records, const SortedProfile& sorted,
+                  RankProfile& profile) {
+  if (!profile.told_by.empty())
+    profile.warnings.push_back("has no ProfilerStep#N; steps are told apart by " + profile.told_by);
+  if (records.is_on_host)
+    profile.warnings.emplace_back("has no kernel of a GPU; operators of the CPU are the work");
+  else if (!sorted.has_launches)
+    profile.warnings.emplace_back(
+        "has no launches of kernels; a kernel belongs to the step in which it runs");
+}
+
+constexpr auto no_stream = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
@@ -259,25 +338,32 @@ RankProfile profile_of(ProfileRecords records, bool keep_first) {
   for (const auto& [what, count] : records.oddities)
     profile.warnings.push_back(counted(static_cast<std::size_t>(count), what));
   if (records.is_cut_off) profile.warnings.emplace_back("the file ends too early");
-  if (records.windows.empty())
-    throw InputError(records.file,
-                     "no training step in " + std::to_string(records.events) +
-                         " events: expected ProfilerStep#N, which torch.profiler writes when "
-                         "step() is called after every iteration");
+  const bool computes = std::any_of(records.work.begin(), records.work.end(), [](auto& work) {
+    return work.message == no_message && work.end_ns > work.start_ns;
+  });
+  records.is_on_host = works_on_host(records);
+  profile.is_on_host = records.is_on_host;
+  const WindowSearch search = find_windows(records);
+  profile.told_by = search.told_by;
+  if (!search.problem.empty() || (!computes && !records.is_on_host))
+    throw InputError(records.file, missing_text(records, search, computes));
+  take_host_messages(records);
   profile.streams = stream_uses(records);
   const auto compute =
       std::max_element(profile.streams.begin(), profile.streams.end(),
                        [](auto& a, auto& b) { return a.computing_ns < b.computing_ns; });
-  if (compute == profile.streams.end() || compute->computing_ns == 0)
-    throw InputError(records.file,
-                     "no kernel of a GPU that computes; expected a trace that was "
-                     "recorded with ProfilerActivity.CUDA");
-  profile.compute_stream = compute->name;
-  warn_of_streams(*compute, profile);
+  if (computes) {
+    profile.compute_stream = compute->name;
+    warn_of_streams(*compute, profile);
+  }
   const Launches launches(records);
-  const std::size_t incomplete = complete_facts(records, launches);
-  const SortedProfile sorted = sorted_into_steps(
-      records, launches, static_cast<std::size_t>(compute - profile.streams.begin()));
+  std::size_t incomplete = complete_facts(records, launches);
+  SortedProfile sorted = sorted_into_steps(
+      records, launches,
+      computes ? static_cast<std::size_t>(compute - profile.streams.begin()) : no_stream);
+  profile.linked = records.linked;
+  if (!profile.linked.file.empty()) profile.linked.steps = fill_in_alike(sorted.steps);
+  if (profile.linked.steps > 0) incomplete = unknown_messages(sorted.steps);
   if (launches.repeated() > 0)
     profile.warnings.push_back(
         counted(launches.repeated(), "launches with a correlation of another one"));
@@ -288,7 +374,8 @@ RankProfile profile_of(ProfileRecords records, bool keep_first) {
     profile.warnings.push_back(counted(sorted.workless, "launches whose kernel is missing"));
   if (incomplete > 0)
     profile.warnings.push_back(counted(incomplete, "collectives of unknown kind or size"));
-  read_steps(sorted.steps, records.is_cut_off, keep_first, profile);
+  warn_of_ways(records, sorted, profile);
+  read_steps(sorted.steps, Activity(records), keep_first, profile);
   if (profile.steps.empty()) {
     std::string reasons;
     for (const std::string& warning : profile.warnings) reasons += "; " + warning;

@@ -5,9 +5,10 @@
 // the device does it later. Time counts from the start of the first computing kernel of the step.
 //
 // A gradient is ready at the end of the last kernel of the compute stream that the thread of its
-// AccumulateGrad launched before that operator began. The compute stream is the one with the most
-// time in kernels that do not communicate. Kernels are never summed: where the CPU is slow, most of
-// a step are gaps between them, and gaps stay.
+// AccumulateGrad launched before that operator began. Without such operators each all-reduce stands
+// for its gradients, ready at the end of the last kernel before it. The compute stream is the one
+// with the most time in kernels that do not communicate. Kernels are never summed: where the CPU is
+// slow, most of a step are gaps between them, and gaps stay.
 //
 // A collective's duration includes waiting for the other ranks, so that it is no transfer time.
 #pragma once
@@ -29,11 +30,29 @@ struct StepMessage {
   int64_t launch_ns = 0;
   int32_t launch_thread = -1;        // -1: its launch is not in the file
   std::size_t gradients_before = 0;  // whose operators began before the launch
+  bool is_ahead = false;             // it was called on the CPU, and waits for the device
   bool is_bucket = false;            // an all-reduce of gradients
+  int64_t alone_ns = 0;              // of other collectives: what no kernel that computes hides
 
   int64_t duration_ns() const { return end_ns - start_ns; }
   // Of what goes in; -1: not known.
   int64_t size_B() const;
+};
+
+// They add up to the iteration (parts.h).
+struct StepParts {
+  int64_t exposed_ns = 0;  // of the gradients' exchange
+  int64_t computing_ns = 0;
+  int64_t copying_ns = 0;
+  int64_t loading_ns = 0;
+  int64_t idle_ns = 0;
+  // Not one of them: all that ran of collectives while no kernel computed.
+  int64_t unhidden_ns = 0;
+};
+
+struct GradientSize {
+  int64_t elements = -1;  // -1: not said
+  int64_t element_B = 0;
 };
 
 struct ProfiledStep {
@@ -42,10 +61,13 @@ struct ProfiledStep {
   bool has_next = false;          // which of the two
   int64_t backward_ns = 0;        // when the first kernel of the backward pass started
   std::vector<int64_t> ready_ns;  // in the order of the gradients' operators, never decreasing
+  std::vector<GradientSize> sizes;    // of these gradients
+  bool is_ready_by_bucket = false;    // there are no gradients, each bucket stands for its own
   std::vector<StepMessage> messages;  // in the order of their start
+  StepParts parts;
 
   std::vector<StepMessage> buckets() const;
-  int64_t last_ready_ns() const { return ready_ns.back(); }
+  int64_t last_ready_ns() const { return ready_ns.empty() ? 0 : ready_ns.back(); }
   int64_t communicated_ns() const;  // end of the last bucket; of the last gradient if later
   int64_t exposed_ns() const { return communicated_ns() - last_ready_ns(); }
   int64_t update_ns() const { return iteration_ns - communicated_ns(); }
@@ -64,7 +86,10 @@ struct RankProfile {
   std::vector<ProfiledStep> steps;
   std::vector<StreamUse> streams;
   std::string compute_stream;
+  std::string told_by;  // what told steps apart; empty: ProfilerStep#N
+  bool is_on_host = false;
   bool is_cut_off = false;
+  LinkedFacts linked;
   std::vector<std::string> warnings;
 };
 

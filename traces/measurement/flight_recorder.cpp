@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
 #include "traces/json_members.h"
 #include "traces/measurement/dumped_groups.h"
@@ -207,12 +208,10 @@ void FlightReader::read_entry(const Json& entry, int rank, std::optional<int> to
 }
 
 void FlightReader::read(const MeasuredText& text, int rank) {
-  const std::size_t first = text.text.find_first_not_of(" \t\r\n");
-  const bool is_json = first != std::string::npos && text.text[first] == '{';
-  const Json pickled = is_json ? Json() : read_pickle(text.text, text.file, "frames");
-  std::optional<Document> document;
-  if (is_json) document = Document::parse(text.text, text.file);
-  const Value root = is_json ? document->root() : Value(pickled, text.file, "");
+  const bool is_json = first_of_json(text.text) == '{';
+  const Json whole =
+      is_json ? foreign_json(text.text, text.file) : read_pickle(text.text, text.file, "frames");
+  const Value root(whole, text.file, "");
   const Json& json = root.json();
   const bool is_dump = json.is_object() && json.contains("entries") && is_list(json["entries"]);
   if (!is_dump) root.fail("no dump of the Flight Recorder: it has no list \"entries\"");
@@ -249,9 +248,9 @@ void FlightReader::finish(const std::string& file, Measurement& measurement) {
 bool is_flight_recorder(std::string_view text) {
   if (is_pickle(text)) return true;
   const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || has("\"traceEvents\"")) return false;
-  return (text[first] == '{' || text[first] == '(' || text[first] == '}') &&
+  const char first = first_of_json(text);
+  if (has("\"traceEvents\"")) return false;
+  return (first == '{' || first == '(' || first == '}') &&
          (has("collective_seq_id") || (has("pg_config") && has("entries")));
 }
 

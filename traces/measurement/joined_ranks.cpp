@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/core/nearest_rank.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -13,12 +14,6 @@ auto place_of(const RankEntry& entry) {
 }
 
 constexpr std::size_t most_late_notes = 20;
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // How often each rank of a group came last, and how long after the first.
 struct Lateness {

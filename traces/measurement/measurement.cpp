@@ -8,6 +8,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/nearest_rank.h"
 #include "sim/core/quantity.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
@@ -15,19 +16,12 @@
 namespace sgdsim {
 namespace {
 
-constexpr double longest_us = 3.6e9;  // an hour
-
 auto key_of(const Series& series) {
   return std::tuple(series.operation, series.algorithm, series.type, series.in_place, series.ranks,
                     series.block.value_or(Bytes(-1)), series.group, series.placement, series.note);
 }
 
 constexpr double wide_spread = 2;  // the slowest run over the fastest
-
-double median_of(const std::vector<double>& ascending) {
-  const std::size_t half = ascending.size() / 2;
-  return ascending.size() % 2 == 1 ? ascending[half] : (ascending[half - 1] + ascending[half]) / 2;
-}
 
 // One point per size and FLOP, ascending. A size that was measured several times gets the median,
 // which one run among other work does not move; a note says where runs differ widely.

@@ -19,6 +19,8 @@
 
 namespace sgdsim {
 
+inline constexpr double longest_us = 3.6e9;  // an hour
+
 struct MeasuredPoint {
   Bytes size;
   Duration time;    // of one operation, above 0

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
 #include "traces/json_members.h"
@@ -197,13 +198,12 @@ void InspectorReader::read(const MeasuredText& text) {
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
     ++lines_;
     const std::string where = text.file + ": line " + std::to_string(number);
-    const bool is_json = check_text(line, where);
-    const Json json = is_json ? Json::parse(line, nullptr, false) : Json();
-    switch (read_line(json, where)) {
+    const auto json = foreign_value(line, where);
+    switch (read_line(json.value_or(Json()), where)) {
       case Verdict::taken:
         break;
       case Verdict::broken:
-        ++(!is_json && lines.was_cut_off() ? cut_off_ : broken_);
+        ++(!json && lines.was_cut_off() ? cut_off_ : broken_);
         break;
       case Verdict::contradicts:
         ++contradicting_;

@@ -4,26 +4,16 @@
 // a usable time is dropped and counted. With -C 1 the time is called cpu_time.
 #include <cmath>
 
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
+#include "traces/json_members.h"
+#include "traces/measurement/json_words.h"
 #include "traces/measurement/nccl_rows.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
 
 namespace sgdsim {
 namespace {
-
-std::optional<double> number_of(const Json& json, const char* name) {
-  if (!json.is_object() || !json.contains(name)) return std::nullopt;
-  const Json& value = json[name];
-  if (value.is_number()) return value.get<double>();
-  if (value.is_string()) return number_word(value.get_ref<const std::string&>());
-  return std::nullopt;
-}
-
-std::string_view text_of(const Json& json, const char* name) {
-  if (!json.is_object() || !json.contains(name) || !json[name].is_string()) return {};
-  return json[name].get_ref<const std::string&>();
-}
 
 NcclSide side_of(const Json& row, const char* name) {
   if (!row.contains(name)) return {};
@@ -58,15 +48,12 @@ void read_devices(const Json& root, LogTable& table) {
 }  // namespace
 
 bool is_nccl_tests_json(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' &&
-         text.find("\"results\"") != std::string_view::npos;
+  return first_of_json(text) == '{' && text.find("\"results\"") != std::string_view::npos;
 }
 
 Measurement nccl_tests_json(const MeasuredText& text) {
-  const Document document = Document::parse(text.text, text.file);
-  const Json& root = document.root().json();
-  const Value results = Object(document.root()).at("results");
+  const Json root = foreign_json(text.text, text.file);
+  const Value results = Object(Value(root, text.file, "")).at("results");
   LogTable table;
   if (root.contains("args") && root["args"].is_array() && !root["args"].empty() &&
       root["args"][0].is_string())

@@ -69,9 +69,9 @@ std::size_t decimals(std::string_view word) {
   return point == std::string_view::npos ? 0 : word.size() - point - 1;
 }
 
-class Reader {
+class OsuReader {
  public:
-  explicit Reader(const MeasuredText& text) : text_(text) {}
+  explicit OsuReader(const MeasuredText& text) : text_(text) {}
 
   void line(std::string_view line, bool cut_off) {
     if (const std::size_t at = line.find("# OSU "); at != std::string_view::npos) {
@@ -196,7 +196,7 @@ class Reader {
 bool is_osu_log(std::string_view text) { return text.find("# OSU ") != std::string_view::npos; }
 
 Measurement osu_log(const MeasuredText& text) {
-  Reader reader(text);
+  OsuReader reader(text);
   LineReader lines(text.text);
   for (std::string_view line; lines.next(line);) reader.line(line, lines.was_cut_off());
   Measurement measurement = reader.finish();

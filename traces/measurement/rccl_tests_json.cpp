@@ -8,6 +8,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "traces/measurement/json_words.h"
 #include "traces/measurement/nccl_rows.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
@@ -16,18 +17,6 @@ namespace sgdsim {
 namespace {
 
 constexpr std::string_view mark = "\"busBw\"";
-
-std::optional<double> number_of(const Json& json, const char* name) {
-  if (!json.contains(name)) return std::nullopt;
-  if (json[name].is_number()) return json[name].get<double>();
-  if (json[name].is_string()) return number_word(json[name].get_ref<const std::string&>());
-  return std::nullopt;
-}
-
-std::string text_of(const Json& json, const char* name) {
-  if (!json.contains(name) || !json[name].is_string()) return {};
-  return json[name].get<std::string>();
-}
 
 // A line as a series of one point; empty if it is no row.
 std::optional<Series> series_of(const Json& json, const MeasuredText& text) {

@@ -9,7 +9,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr double longest_us = 3.6e9;
 constexpr double most_flop = 1e24;
 
 std::string text_or_nothing(Object& fields, const std::string& name) {

@@ -54,8 +54,8 @@ void split_words(std::string_view line, std::vector<std::string_view>& words) {
 }
 
 std::string_view unprefixed(std::string_view word) {
-  const std::size_t mark = word.find_last_of(":>]|");
-  return mark == std::string_view::npos ? word : word.substr(mark + 1);
+  const std::size_t end = word.find_last_of(":>]|");
+  return end == std::string_view::npos ? word : word.substr(end + 1);
 }
 
 std::optional<int64_t> whole_word(std::string_view word) {

@@ -16,7 +16,9 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
+#include "sim/core/nearest_rank.h"
 #include "traces/complete.h"
 #include "traces/json_members.h"
 #include "traces/measurement/words.h"
@@ -247,9 +249,8 @@ StepRun HorovodReader::read() {
   while (true) {
     const std::string_view object = scanner.next(is_cut_off_);
     if (object.empty()) break;
-    const Json event = check_text(object, log_.file) ? Json::parse(object, nullptr, false) : Json();
-    if (event.is_object())
-      read_event(event);
+    if (const auto event = foreign_value(object, log_.file); event && event->is_object())
+      read_event(*event);
     else
       ++broken_;
   }
@@ -265,9 +266,7 @@ StepRun HorovodReader::read() {
 }  // namespace
 
 bool is_horovod(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '[' &&
-         text.find("NEGOTIATE_") != std::string_view::npos;
+  return first_of_json(text) == '[' && text.find("NEGOTIATE_") != std::string_view::npos;
 }
 
 StepRun horovod(const LogText& log) { return HorovodReader(log).read(); }

@@ -9,7 +9,9 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
+#include "sim/core/nearest_rank.h"
 #include "traces/complete.h"
 #include "traces/json_members.h"
 #include "traces/steps/registry.h"
@@ -68,7 +70,9 @@ void MllogReader::read_stats(const Json& line) {
   if (value == line.end() || !value->is_object()) return;
   const auto seconds = number_member(*value, "train_step_time");
   const auto rate = number_member(*value, "throughput");
-  if (!seconds && !rate) return;
+  const auto given = value->find("train_step_time");
+  const bool is_not_finite = !seconds && given != value->end() && given->is_number();
+  if (!seconds && !rate && !is_not_finite) return;
   if (stop_ms_) {
     ++outside_;
     return;
@@ -83,6 +87,7 @@ void MllogReader::read_stats(const Json& line) {
     }
   }
   if (rate && std::isfinite(*rate) && *rate > 0) rates_.push_back(*rate);
+  if (is_not_finite) ++bad_times_;
   if (!seconds) return;
   const bool is_time = *seconds > 0 && *seconds <= longest_step.s();
   if (is_time) run_.steps.push_back(Duration::nearest_ps(*seconds * 1e12));
@@ -125,10 +130,8 @@ StepRun MllogReader::read() {
     const std::size_t at = line.text.find(mark);
     if (at == std::string_view::npos) continue;
     const std::string_view json_text = line.text.substr(at + mark.size());
-    const Json json =
-        check_text(json_text, line.where) ? Json::parse(json_text, nullptr, false) : Json();
-    if (json.is_object())
-      read_line(json, line.where);
+    if (const auto json = foreign_value(json_text, line.where); json && json->is_object())
+      read_line(*json, line.where);
     else
       ++broken_;
   }

@@ -4,14 +4,9 @@
 #include <algorithm>
 #include <cassert>
 
-namespace sgdsim {
+#include "sim/core/nearest_rank.h"
 
-double median_of(std::vector<double> values) {
-  assert(!values.empty());
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
+namespace sgdsim {
 
 StepSummary summary_of(const StepRun& run) {
   assert(!run.steps.empty());

@@ -42,6 +42,4 @@ struct StepSummary {
 };
 StepSummary summary_of(const StepRun& run);  // of at least one step
 
-double median_of(std::vector<double> values);  // of at least one
-
 }  // namespace sgdsim

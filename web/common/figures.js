@@ -88,15 +88,15 @@ export function exact_figure(value, key = "") {
 }
 
 // A key for people, without its unit, which is said beside the figures: "exposed communication".
-const said = {
+const said = new Map(Object.entries({
   "iteration_us.mean": "iteration time", iteration_us: "iteration time", iteration_ps: "iteration time", "iteration_us.n": "iterations",
   comm_exposed_us: "exposed communication", comm_overlapped_us: "overlapped communication", comm_total_us: "communication",
   throughput_samples_per_s: "throughput", wire_B: "bytes on the wire", overlap_ratio: "overlap", algbw_GBps: "algorithm bandwidth",
   busbw_GBps: "bus bandwidth", size_B: "size", time_us: "time", time_ps: "time", total_ps: "all iterations",
-};
+}));
 export function words_of(key) {
   let text = String(key).replace(/^(metrics|quality|convergence)\./, "");
-  if (Object.hasOwn(said, text)) return said[text];
+  if (said.has(text)) return said.get(text);
   const unit = units.find(([ending]) => text.split(".").some((step) => step.endsWith(ending)));
   if (unit) text = text.split(".").map((step) => (step.endsWith(unit[0]) ? step.slice(0, -unit[0].length) : step)).join(".");
   return text.replaceAll("_", " ").replaceAll(".", ", ");
@@ -117,7 +117,7 @@ for (const [prefix, scale] of Object.entries({ "": 1, k: 1e3, K: 1e3, M: 1e6, G:
 export function quantity_of(value) {
   if (typeof value === "number") return { kind: "number", value };
   if (typeof value !== "string" || value.length > 64) return null;
-  const parts = /^\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-zµ/]+)\s*$/.exec(value);
+  const parts = /^\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z\u00b5/]+)\s*$/.exec(value);
   if (!parts || !scales.has(parts[2])) return null;
   const { kind, scale } = scales.get(parts[2]);
   const number = Number(parts[1]);

@@ -1,5 +1,6 @@
 // Light, dark or as the system says; and what has to be drawn again when that changes.
 import { segmented } from "./dom.js";
+import table from "../../app/plot/colours.json";
 
 const listeners = new Set();
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -18,6 +19,29 @@ const colours = new Map();
 export function colour(name) {
   if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
   return colours.get(name);
+}
+
+const plain = (name) => String(name).toLowerCase().replace(/[^a-z0-9]/g, "");
+const known = new Map();
+for (const names of Object.values(table.names)) names.forEach((name, place) => { if (!known.has(plain(name))) known.set(plain(name), place); });
+
+// Where each of these names stands in the table of colours: those that it knows have a place of their own
+// everywhere, others get the first that are free (as app/plot/looks.h).
+export function places_of(names) {
+  const used = new Set();
+  const places = names.map((name) => {
+    const place = known.get(plain(name));
+    if (place === undefined || used.has(place)) return -1;
+    used.add(place);
+    return place;
+  });
+  let next = 0;
+  return places.map((place) => {
+    if (place >= 0) return place;
+    while (used.has(next)) ++next;
+    used.add(next);
+    return next;
+  });
 }
 
 export const series_count = 8;

@@ -1,5 +1,6 @@
 // Bars of what a time is the sum of, one per row, with a table of the same figures.
 import { clipped, element, table } from "../common/dom.js";
+import { bars_svg, light_of, save_buttons } from "../common/save.js";
 import { exact_figure, short_figure, words_of } from "../common/figures.js";
 
 // `rows`: [{label, values: {key: number}, total, note, command}]; `parts` as above. With `on_pick` labels are
@@ -17,9 +18,14 @@ export function stacked_bars(caption, parts, rows, { total_key = "total_us", wit
   const figures = element("details", { class: "alternative" }, element("summary", {}, "Figures of these bars"),
     table(caption, [{ title: "" }, ...used.map((part) => ({ title: `${part.name}, ${unit_word(part.key)}`, figure: true })), { title: `sum, ${unit_word(total_key)}`, figure: true }],
       rows.map((row) => [clipped(row.label, 200), ...used.map((part) => plain(row.values[part.key])), plain(row.total)])));
-  return element("figure", { class: "figure-block", "aria-label": caption }, legend, list, with_table && figures);
+  const files = save_buttons(file_name(caption), {
+    svg: () => bars_svg({ title: caption, parts: used.map((part) => ({ name: part.name, colour: light_of(part.colour) })), rows: rows.map((row) => ({ label: row.label, values: used.map((part) => row.values[part.key] ?? 0), text: short_figure(row.total, total_key) })) }),
+    rows: () => [["", ...used.map((part) => `${part.name}, ${unit_word(part.key)}`), `sum, ${unit_word(total_key)}`], ...rows.map((row) => [row.label, ...used.map((part) => row.values[part.key]), row.total])],
+  });
+  return element("figure", { class: "figure-block", "aria-label": caption }, legend, list, files, with_table && figures);
 }
 
+export const file_name = (caption) => caption.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 60) || "chart";
 const plain = (value) => (value === undefined || value === null ? "–" : String(value));
 const unit_word = (key) => exact_figure(1, key).split(" ").slice(1).join(" ") || words_of(key);
 

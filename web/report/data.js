@@ -67,8 +67,7 @@ export class Table {
   async numbers(column) {
     const key = `numbers ${column.place}`;
     if (!this.cache.has(key))
-      this.cache.set(key, this.values(column).then((values) => Float64Array.from(values, (value) =>
-        (value === null || value === undefined || value === "" ? NaN : Number(value)))));
+      this.cache.set(key, this.values(column).then(as_numbers));
     return this.cache.get(key);
   }
 
@@ -84,8 +83,18 @@ export class Table {
       return axis_of(column.key, values, places);
     }
     const [values, places] = await Promise.all([unpacked(column.dictionary), unpacked(column.places)]);
-    return axis_of(column.key, values, Uint32Array.from(places));
+    return axis_of(column.key, values, new Uint32Array(places));
   }
+}
+
+// In a loop, which takes a tenth of the time of Float64Array.from with a function.
+function as_numbers(values) {
+  const numbers = new Float64Array(values.length);
+  for (let row = 0; row < values.length; ++row) {
+    const value = values[row];
+    numbers[row] = typeof value === "number" ? value : value === null || value === undefined || value === "" ? NaN : Number(value);
+  }
+  return numbers;
 }
 
 function different_values(rows) {

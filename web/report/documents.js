@@ -2,13 +2,13 @@
 import { clipped, command_block, element, shell_word, table } from "../common/dom.js";
 import { exact_figure, short_figure, short_size, to_ps, words_of } from "../common/figures.js";
 import { iteration_parts } from "../common/parts.js";
-import { timeline_view } from "../common/timeline.js";
+import { bars_svg, light_of, save_buttons } from "../common/save.js";
 import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
 import { fit_sections } from "./fit.js";
 import { json_tree, save_button } from "./json_view.js";
 import { setting_of } from "./readout.js";
-import { timeline_of_messages } from "./timeline.js";
+import { timeline_of_messages, timeline_part } from "./timeline.js";
 import { validation_sections } from "./validation.js";
 
 // `document`: {file, schema, value, id}; `asked`: files of experiments that were given.
@@ -71,12 +71,12 @@ function result_sections(document, _asked, timelines) {
     Object.keys(values).length > 1 && stacked_bars("What an iteration consists of", iteration_parts, [{ label: "iteration", values, total: iterations.mean }], { total_key: "iteration_us" }),
     critical_bars(result), workers_bars(result), busiest_links(result));
   const own = timelines.filter((timeline) => timeline.config === result.id);
-  const lines = own.map((timeline) => timeline_view(timeline, `Timeline of ${clipped(result.name || "the run", 60)}`).node);
+  const lines = own.flatMap((timeline) => timeline_part(timeline, `Timeline of ${clipped(result.name || "the run", 60)}`));
   if (lines.length === 0 && result.messages.length > 0) {
     lines.push(element("p", { class: "small muted" }, "The gradient messages of the last iteration. For compute too, run with --timeline FILE and give that file to sgdsim report."),
-      timeline_view(timeline_of_messages(result.messages), "Gradient messages of the last iteration").node);
+      ...timeline_part(timeline_of_messages(result.messages), "Gradient messages of the last iteration"));
   }
-  const again = section(document, "inputs", "Inputs", element("p", {}, "The experiment as it was played, complete. Saved, it gives the same result again, with the same id:"),
+  const again = section(document, "inputs", "Inputs", element("p", {}, "The experiment as it was simulated, complete. Saved, it gives the same result again, with the same id:"),
     element("div", { class: "row" }, save_button("Save experiment.json", "experiment.json", result.inputs)),
     command_block("sgdsim run experiment.json --format json"),
     element("p", { class: "small mono muted" }, result.id), json_tree("experiment", result.inputs));
@@ -113,7 +113,8 @@ function busiest_links(result) {
 
 function plan_sections(document, asked) {
   const { plans } = document.value;
-  const known = plans.filter((plan) => plan.iteration_us !== undefined).sort((a, b) => a.iteration_us - b.iteration_us);
+  const known = plans.filter((plan) => plan.iteration_us !== undefined)
+    .sort((a, b) => (a.is_bound ?? false) - (b.is_bound ?? false) || a.iteration_us - b.iteration_us);
   const label = (plan) => plan.strategy + (plan.with ? `, ${plan.with}` : "");
   const best = known[0];
   const parts = [{ key: "rest_us", name: "compute and the rest", colour: "var(--backward)" }, { key: "exposed_us", name: "exposed communication", colour: "var(--exposed)" }];
@@ -141,7 +142,7 @@ function plan_readout(plan, name) {
     tiles([{ name: "iteration", value: plan.iteration_us, key: "iteration_us" }, { name: "exposed", value: plan.exposed_us, key: "exposed_us" }, { name: "speed-up", value: plan.speedup, key: "speedup" }]),
   ];
   if (plan.command) parts.push(element("h3", { class: "label" }, "This line"), command_block(plan.command));
-  if (plan.groups?.length) parts.push(timeline_view(timeline_of_messages(plan.groups), `Gradient messages under ${name}`).node);
+  if (plan.groups?.length) parts.push(...timeline_part(timeline_of_messages(plan.groups), `Gradient messages under ${name}`));
   return parts;
 }
 
@@ -174,23 +175,46 @@ function tune_sections(document, asked) {
 
 // ---- advice
 
+// What one can set, what may alter learning, and what has to be bought: three kinds of answers.
+const advice_groups = [
+  { name: "Settings alone", has: (line) => !line.needs_hardware && !line.alters_learning },
+  { name: "May alter learning", has: (line) => !line.needs_hardware && line.alters_learning },
+  { name: "Needs hardware", has: (line) => line.needs_hardware },
+];
+
 function advice_sections(document) {
   const advice = document.value;
   const { now } = advice;
-  const widest = Math.max(1, ...advice.lines.map((line) => Math.abs(line.gain_percent)));
+  const ends = (line) => [line.gain_percent, ...(line.interval_percent ?? [])].map(Math.abs);
+  const widest = advice.lines.flatMap(ends).reduce((a, b) => Math.max(a, b), 1);
+  const groups = advice_groups.map((group) => ({ ...group, lines: advice.lines.filter(group.has) })).filter((group) => group.lines.length > 0);
   return [section(document, "advice", "What could be changed",
     tiles([{ name: "iteration now", value: now.iteration_us, key: "iteration_us" }, { name: "exposed now", value: now.exposed_us, key: "exposed_us" }, { name: "workers", value: now.workers, key: "workers" }, { name: "changes tried", value: advice.tried, key: "tried" }]),
     element("p", { class: "muted" }, clipped(`${now.strategy} over ${now.collective}, fidelity ${now.fidelity}`, 300)),
     now.reason && element("p", {}, clipped(now.reason, 600)), command_block(now.command),
-    element("ol", { class: "advice" }, advice.lines.map((line) => element("li", {},
-      element("div", { class: "bar-row" }, element("strong", { class: "bar-label" }, clipped(line.change, 200)),
-        element("div", { class: "bar-track", "aria-hidden": "true" }, element("span", { class: "bar-part", style: { width: `${Math.max(0, 100 * line.gain_percent / widest)}%`, background: "var(--update)" } })),
-        element("span", { class: "bar-value number", title: exact_figure(line.gain_percent, "gain_percent") }, `${line.gain_percent > 0 ? "+" : ""}${short_figure(line.gain_percent, "gain_percent")}`)),
-      element("details", {}, element("summary", {}, `iteration ${short_figure(line.iteration_us, "iteration_us")}${line.alters_learning ? "; may alter learning" : ""}${line.needs_hardware ? "; needs hardware" : ""}`),
-        line.interval_percent && element("p", {}, `Nine of ten measured gains would be between ${line.interval_percent.map((value) => short_figure(value, "x_percent")).join(" and ")}.`),
-        line.measured && element("p", { class: "small muted" }, clipped(line.measured, 600)), line.how && element("p", {}, clipped(line.how, 600)),
-        (line.assumed ?? []).length > 0 && element("ul", { class: "small" }, line.assumed.map((text) => element("li", {}, clipped(text, 400)))), command_block(line.command))))),
+    element("p", { class: "small muted" }, "Bars: more samples a second. Lines across them: where nine of ten measured gains would be."),
+    groups.map((group) => element("div", { class: "part" }, element("h3", {}, group.name), element("ol", { class: "advice" }, group.lines.map((line) => advice_line(line, widest))))),
+    save_buttons("advice", {
+      svg: () => bars_svg({ title: "More samples a second, %", parts: groups.map((group, at) => ({ name: group.name, colour: light_of(`var(--series-${[3, 5, 6][at]})`) })), rows: groups.flatMap((group) => group.lines.map((line) => ({ label: line.change, values: groups.map((one) => (one === group ? line.gain_percent : 0)), whisker: line.interval_percent, text: signed_percent(line.gain_percent) }))) }),
+      rows: () => [["kind", "change", "gain, %", "from, %", "to, %", "iteration, us", "command"], ...groups.flatMap((group) => group.lines.map((line) => [group.name, line.change, line.gain_percent, line.interval_percent?.[0], line.interval_percent?.[1], line.iteration_us, line.command]))],
+    }),
     advice.left_out?.length > 0 && element("details", {}, element("summary", {}, `${advice.left_out.length} changes were not tried`), element("ul", {}, advice.left_out.map((one) => element("li", {}, clipped(`${one.change}: ${one.why}`, 600))))))];
+}
+
+const signed_percent = (value) => `${value > 0 ? "+" : ""}${short_figure(value, "gain_percent")}`;
+
+function advice_line(line, widest) {
+  const width = (percent) => `${Math.max(0, 100 * percent / widest)}%`;
+  const [from, to] = (line.interval_percent ?? []).map((percent) => Math.max(0, percent));
+  return element("li", {},
+    element("div", { class: "bar-row" }, element("strong", { class: "bar-label" }, clipped(line.change, 200)),
+      element("div", { class: "bar-track", "aria-hidden": "true" }, element("span", { class: "bar-part", style: { width: width(line.gain_percent), background: "var(--update)" } }),
+        to > 0 && element("span", { class: "whisker", style: { left: width(from), width: width(to - from) } })),
+      element("span", { class: "bar-value number", title: exact_figure(line.gain_percent, "gain_percent") }, signed_percent(line.gain_percent))),
+    element("details", {}, element("summary", {}, `iteration ${short_figure(line.iteration_us, "iteration_us")}${line.is_bound ? "; a bound, which nobody can set" : ""}${line.alters_learning ? "; may alter learning" : ""}${line.needs_hardware ? "; needs hardware" : ""}`),
+      line.interval_percent && element("p", {}, `Nine of ten measured gains would be between ${line.interval_percent.map((value) => short_figure(value, "x_percent")).join(" and ")}.`),
+      line.measured && element("p", { class: "small muted" }, clipped(line.measured, 600)), line.how && element("p", {}, clipped(line.how, 600)),
+      (line.assumed ?? []).length > 0 && element("ul", { class: "small" }, line.assumed.map((text) => element("li", {}, clipped(text, 400)))), command_block(line.command)));
 }
 
 // ---- layouts of a transformer
@@ -200,11 +224,18 @@ const layout_parts = [
   ["expert_us", "experts", "--series-5"], ["sends_us", "sends", "--series-4"], ["bubble_us", "bubble", "--series-8"], ["data_us", "data", "--series-1"], ["optimizer_us", "optimizer", "--series-3"],
 ].map(([key, name, variable]) => ({ key, name, colour: `var(${variable})` }));
 
+const memory_parts = [
+  ["weights_GiB", "weights", "--series-1"], ["gradients_GiB", "gradients", "--series-2"], ["optimizer_GiB", "optimizer", "--series-3"], ["gathered_GiB", "gathered", "--series-6"],
+  ["activations_GiB", "activations", "--series-4"], ["recomputed_GiB", "recomputed", "--series-5"], ["ends_GiB", "embedding and loss", "--series-8"],
+].map(([key, name, variable]) => ({ key, name, colour: `var(${variable})` }));
+
 function layouts_sections(document) {
   const answer = document.value;
   return [section(document, "layouts", clipped(`${answer.model} on ${answer.gpus} GPUs`, 120),
     element("p", { class: "muted" }, clipped(`${answer.gpu}, ${answer.cluster}, ${answer.precision}, sequences of ${answer.sequence} tokens, ${answer.global_batch} per step; ${answer.fitting} of ${answer.candidates} layouts fit into memory`, 400)),
     stacked_bars("What a step consists of, by layout", layout_parts, answer.layouts.slice(0, 60).map((one) => ({ label: one.layout, values: one.parts, total: one.step_us })), { total_key: "step_us" }),
+    element("h3", {}, "Memory of a GPU"), element("p", { class: "small muted" }, `Of the largest stage; a GPU has ${short_size(answer.memory_B)}, of which ${short_size(answer.reserve_B)} stay free.`),
+    stacked_bars("Memory of a GPU, by layout", memory_parts, answer.layouts.slice(0, 60).map((one) => ({ label: one.layout, values: one.memory_parts, total: one.memory_GiB })), { total_key: "memory_GiB" }),
     table("Layouts, fastest first", [{ title: "layout" }, { title: "step, us", figure: true }, { title: "mfu", figure: true }, { title: "memory, GiB", figure: true }, { title: "limit" }],
       answer.layouts.slice(0, 500).map((one) => [clipped(one.layout, 80), String(one.step_us), String(one.mfu), String(one.memory_GiB), clipped(one.limit, 60)])), warning_list(answer.warnings))];
 }

@@ -2,7 +2,8 @@
 import { choice, clipped, element, replace_children, segmented, table as html_table } from "../common/dom.js";
 import { exact_figure, short_figure, unit_of, words_of } from "../common/figures.js";
 import { curve_plot } from "../common/plot.js";
-import { series_variable } from "../common/theme.js";
+import { places_of, series_variable } from "../common/theme.js";
+import { curves_svg, map_svg, save_buttons } from "../common/save.js";
 import { tip_in } from "../common/tip.js";
 import { iteration_parts } from "../common/parts.js";
 import { stacked_bars } from "./bars.js";
@@ -10,7 +11,7 @@ import { breathe, is_gain, short_names } from "./data.js";
 import { map_plot } from "./map.js";
 import { points_table } from "./points_table.js";
 import { commands_of, readout_panel, row_values } from "./readout.js";
-import { best_of_all, best_rows, first_choices, spans_decade, strength_of, winner_of } from "./selection.js";
+import { best_of_all, best_rows, bound_rows, error_between, first_choices, joint_axis, method_axes, spans_decade, strength_of, winner_of } from "./selection.js";
 
 const most_series = 24;
 const most_cells = 400;  // of an axis of the map
@@ -24,15 +25,36 @@ export async function explore_sections(table) {
     if (axis.values.length > 1) axes.push(axis);
   }
   const names = short_names(axes.map((axis) => axis.key));
-  axes.forEach((axis, index) => { axis.name = words_of(names[index]); axis.unit = unit_of(axis.key); });
+  axes.forEach((axis, index) => { axis.name = words_of(names[index]); axis.unit = unit_of(axis.key); axis.looks = places_of(axis.texts); });
   const metrics = [];
   for (const column of table.figure_columns) if (!("constant" in column) || metrics.length === 0) metrics.push(column);
   const metric = ["metrics.iteration_us.mean", "metrics.iteration_us", "time_us"].map((key) => table.column(key)).find(Boolean) ?? metrics[0];
   if (!metric || axes.length === 0) return [() => points_table(table, null)];
+  await breathe();
   const view = { table, axes, metrics: metrics.includes(metric) ? metrics : [metric, ...metrics], metric, numbers: await table.numbers(metric), ...first_choices(axes), fixed: new Map() };
   for (const axis of axes) view.fixed.set(axis, Math.floor((axis.values.length - 1) / 2));
-  view.reread = async (key) => { view.metric = view.metrics.find((column) => column.key === key); view.numbers = await table.numbers(view.metric); };
+  view.reread = async function reread(key) { this.metric = this.metrics.find((column) => column.key === key); this.numbers = await table.numbers(this.metric); };
+  await breathe();
+  view.joint = joint_axis(method_axes(axes), table.rows);
+  if (view.joint) view.joint.looks = places_of(view.joint.texts);
+  view.rate = await rate_of(view);
+  await breathe();
+  view.is_bound = await bound_rows(table);
   return [winners_card, curves_card, map_card, breakdown_card, () => points_table(table, view)].map((make) => () => make(view));
+}
+
+const most_rated = 20_000;
+
+// Where more nodes are compared, a shorter iteration is no answer: samples a second, or the efficiency.
+async function rate_of({ x, metrics, table }) {
+  if (!x || !/(^|\.)(nodes|workers|ranks|gpus)$/.test(x.key)) return null;
+  if (table.rows > most_rated) return null; // one more column of a hundred thousand numbers keeps clicks waiting
+  for (const key of ["metrics.throughput_samples_per_s", "metrics.efficiency"]) {
+    const metric = metrics.find((column) => column.key === key);
+    const numbers = metric && await table.numbers(metric);
+    if (numbers?.some((value) => value > 0)) return { metric, numbers };
+  }
+  return null;
 }
 
 const metric_text = (column) => `${words_of(column.key)}${unit_of(column.key) ? ` (${unit_of(column.key)})` : ""}`;
@@ -59,6 +81,16 @@ function fixed_note(view, used) {
 
 const fixed_of = (view, used) => new Map([...view.fixed].filter(([axis]) => !used.includes(axis)));
 
+// The rows that cannot be chosen where the best over these axes is: a strategy that is a bound wins nothing.
+function never_best(view, compared, fixed = new Map()) {
+  const chosen = [...compared, ...[...fixed].filter(([, place]) => place === best_of_all).map(([axis]) => axis)];
+  return chosen.flatMap(parts_of).some((axis) => view.table.json.comparing.choose_strategy.includes(axis.key)) ? view.is_bound : null;
+}
+
+const parts_of = (axis) => axis.of ?? [axis];
+const error_of = (view, compare) => error_between(view.table.json.comparing, parts_of(compare), view.metric.key);
+const as_good_text = (error) => (error > 0 ? `within ${Number((100 * error).toPrecision(3))} %, the error of such predictions` : "to a millionth");
+
 function tip_content(view, row) {
   const { table, metric } = view;
   const box = element("div", {}, element("strong", {}, short_figure(view.numbers[row], metric.key)), ` ${words_of(metric.key)}`);
@@ -77,21 +109,22 @@ function tip_content(view, row) {
 // ---- who wins
 
 function winners_card(view) {
-  const { compare } = view;
+  const compare = view.joint ?? view.compare;
   if (!compare) return null;
   const place = element("div");
   const card = element("section", { class: "card", id: section_id(view, "winners") }, element("h2", {}, "Winners"), place);
   function redraw() {
-    const others = view.axes.filter((axis) => axis !== compare);
-    const cells = best_rows(view.table.rows, [...others, compare], new Map(), view.numbers, view.metric.key);
+    const others = view.axes.filter((axis) => axis !== compare && !compare.of?.includes(axis));
+    const cells = best_rows(view.table.rows, [...others, compare], new Map(), view.numbers, view.metric.key, never_best(view, [compare]));
     if (!cells) return replace_children(place, element("p", { class: "muted" }, "There are too many combinations to count winners."));
+    const error = error_of(view, compare);
     const count = compare.values.length;
     const alone = new Array(count).fill(0);
     const shared = new Array(count).fill(0);
     let total = 0;
     let best = null;
     for (let at = 0; at < cells.length; at += count) {
-      const winner = winner_of(cells.subarray(at, at + count), view.numbers, view.metric.key);
+      const winner = winner_of(cells.subarray(at, at + count), view.numbers, view.metric.key, error);
       if (!winner) continue;
       ++total;
       if (winner.ties.length === 0) ++alone[winner.place];
@@ -104,7 +137,7 @@ function winners_card(view) {
       element("span", { class: "bar-label" }, clipped(compare.texts[one])),
       element("div", { class: "bar-track", role: "img", "aria-label": `${alone[one]} alone, ${shared[one]} tied, of ${total}` },
         [["bar-part", alone[one]], ["bar-part faded", shared[one]]].filter(([, wins]) => wins > 0).map(([kind, wins]) =>
-          element("span", { class: kind, style: { width: `${100 * wins / total}%`, background: series_variable(one) } }))),
+          element("span", { class: kind, style: { width: `${100 * wins / total}%`, background: series_variable(compare.looks[one]) } }))),
       element("span", { class: "bar-value number" }, `${alone[one]}`, shared[one] > 0 && element("span", { class: "muted" }, ` + ${shared[one]} tied`)))));
     const said = [];
     if (best) {
@@ -112,18 +145,26 @@ function winners_card(view) {
       said.push(element("p", {}, is_gain(view.metric.key) ? "The largest " : "The least ", words_of(view.metric.key), " of all: ",
         element("strong", { class: "number", "data-best": String(best.value) }, short_figure(best.value, view.metric.key)), `, with ${where}.`));
     }
-    replace_children(place, element("p", { class: "muted" }, `How many of ${total} ${others.length ? "combinations of the other fields" : "comparisons"} each ${compare.name} wins by ${words_of(view.metric.key)}; pale: as good as another to a millionth.`), bars, ...said);
+    replace_children(place, element("p", { class: "muted" }, `How many of ${total} ${others.length ? "combinations of the other fields" : "comparisons"} each ${compare.name} wins by ${words_of(view.metric.key)}; pale: as good as another ${as_good_text(error)}.${bound_words(view, compare)}`), bars, ...said,
+      save_buttons(section_id(view, "winners"), { rows: () => [[compare.name, "wins alone", "wins tied", "of"], ...order.map((one) => [compare.texts[one], alone[one], shared[one], total])] }));
   }
   redraw();
   return card;
+}
+
+function bound_words(view, compare) {
+  if (!never_best(view, [compare])) return "";
+  const { bounds } = view.table.json.comparing;
+  return ` ${bounds.join(", ")} is a bound, which no program reaches; it wins nothing.`;
 }
 
 const section_id = (view, name) => `table-${view.table.index}-${name}`;
 
 // ---- curves
 
-function curves_card(view) {
-  if (!view.x) return null;
+function curves_card(of_table) {
+  if (!of_table.x) return null;
+  const view = { ...of_table, ...of_table.rate };
   const controls = element("div", { class: "controls no-print" });
   const place = element("div");
   const readout = readout_panel();
@@ -136,14 +177,15 @@ function curves_card(view) {
     const used = [x, compare].filter(Boolean);
     const scale_x = x.numbers && spans_decade(x.numbers);
     const groups = compare ? [compare, x] : [x];
-    const rows = best_rows(view.table.rows, groups, fixed_of(view, used), view.numbers, view.metric.key) ?? new Int32Array(0);
+    const fixed = fixed_of(view, used);
+    const rows = best_rows(view.table.rows, groups, fixed, view.numbers, view.metric.key, never_best(view, [], fixed)) ?? new Int32Array(0);
     const count = x.values.length;
     const names = compare ? compare.texts : [words_of(view.metric.key)];
     const series = [];
     for (let one = 0; one < names.length && series.length < most_series; ++one) {
       const own = rows.subarray(one * count, (one + 1) * count);
       const values = Array.from(own, (row) => (row < 0 ? null : view.numbers[row]));
-      if (values.some((value) => value !== null)) series.push({ name: names[one], index: one, values, rows: own, hidden: state.hidden.has(one) });
+      if (values.some((value) => value !== null)) series.push({ name: names[one], index: compare ? compare.looks[one] : 0, at: one, values, rows: own, hidden: state.hidden.has(one) });
     }
     const known = series.flatMap((one) => one.values.filter((value) => value !== null));
     const can_log_y = known.length > 0 && known.every((value) => value > 0);
@@ -158,7 +200,7 @@ function curves_card(view) {
       height: innerWidth < 560 ? 300 : 400,
       points_only: !x.numbers,
       x: { label: x.name, values: xs, is_log: log_x, marks: count <= 24 || !x.numbers ? xs : null, text: (value) => clipped(text_of_x.get(value) ?? short_figure(value, x.key), 14) },
-      y: { label: words_of(view.metric.key), is_log: log_y, text: figure },
+      y: { label: plot_label(view.metric.key), is_log: log_y, text: figure },
       series,
       on_point: (one, at, where) => { if (one.rows[at] >= 0) tip.show(where.left + 64, where.top, compare && element("div", {}, swatch(one.index), clipped(one.name)), ...tip_content(view, one.rows[at])); },
       on_pick: (one, at) => { if (one.rows[at] >= 0) readout.show(view.table, one.rows[at], view.metric); },
@@ -167,8 +209,8 @@ function curves_card(view) {
     drawn.node.addEventListener("pointerleave", () => tip.hide());
     replace_children(place, fixed_note(view, used), compare && legend_of(series, (one, is_shown) => {
       drawn.show_series(series.indexOf(one), is_shown);
-      if (is_shown) state.hidden.delete(one.index); else state.hidden.add(one.index);
-    }), drawn.node,
+      if (is_shown) state.hidden.delete(one.at); else state.hidden.add(one.at);
+    }), drawn.node, curve_files(view, { x, compare, series, xs, log_x, log_y, text_of_x }),
       compare && names.length > series.length && series.length === most_series && element("p", { class: "small muted" }, `The first ${most_series} of ${names.length} are drawn.`),
       curve_table(view, x, compare, series));
     replace_children(controls, metric_choice(view, redraw),
@@ -183,7 +225,10 @@ function curves_card(view) {
 }
 
 // Axis labels in one unit per mark.
-const plot_scale = (key) => (value) => (value === 0 ? "0" : short_figure(value, key));
+// Times and sizes say their unit at every mark, because it changes; others say it once, beside the axis.
+const own_unit = (key) => ["us", "ps", "B"].includes(unit_of(key));
+const plot_scale = (key) => (value) => (value === 0 ? "0" : own_unit(key) ? short_figure(value, key) : String(Number(value.toPrecision(4))));
+const plot_label = (key) => `${words_of(key)}${own_unit(key) || !unit_of(key) ? "" : ` (${unit_of(key)})`}`;
 export const swatch = (index) => element("span", { class: "swatch", style: { background: series_variable(index) } });
 
 function check(text, value, on_change) {
@@ -201,6 +246,20 @@ function legend_of(series, on_toggle) {
       },
     },
   }, swatch(one.index), clipped(one.name, 40)))));
+}
+
+// What is shown, as files.
+function curve_files(view, { x, compare, series, xs, log_x, log_y, text_of_x }) {
+  const shown = () => series.filter((one) => !one.hidden);
+  return save_buttons(section_id(view, "curves"), {
+    svg: () => curves_svg({
+      title: `${metric_text(view.metric)} by ${x.name}`, points_only: !x.numbers,
+      x: { label: x.name, is_log: log_x, marks: xs.length <= 24 || !x.numbers ? xs : undefined, text: (value) => clipped(text_of_x.get(value) ?? short_figure(value, x.key), 14) },
+      y: { label: plot_label(view.metric.key), is_log: log_y, text: plot_scale(view.metric.key) },
+      series: shown().map((one) => ({ name: one.name, place: one.index, points: one.values.map((value, at) => [xs[at], value]).filter(([, value]) => value !== null) })),
+    }),
+    rows: () => [[x.key, ...shown().map((one) => (compare ? one.name : view.metric.key))], ...x.values.map((_, at) => [x.texts[at], ...shown().map((one) => one.values[at])])],
+  });
 }
 
 function curve_table(view, x, compare, series) {
@@ -228,7 +287,8 @@ function map_card(view) {
     const compare = state.compare && ![x, y].includes(state.compare) ? state.compare : null;
     const mode = compare ? state.mode : "value";
     const used = mode === "winner" ? [x, y, compare] : [x, y];
-    const rows = best_rows(view.table.rows, mode === "winner" ? [y, x, compare] : [y, x], fixed_of(view, used), view.numbers, view.metric.key);
+    const fixed = fixed_of(view, used);
+    const rows = best_rows(view.table.rows, mode === "winner" ? [y, x, compare] : [y, x], fixed, view.numbers, view.metric.key, never_best(view, mode === "winner" ? [compare] : [], fixed));
     if (!rows) { state.mode = "value"; return redraw(); }  // a figure per cell is never too many
     const cells = mode === "winner" ? winner_cells(view, rows, compare) : value_cells(view, rows);
     const at = (column, row) => cells[row * x.values.length + column] ?? null;
@@ -240,11 +300,14 @@ function map_card(view) {
       tip_of: (column, row) => { const cell = at(column, row); return [cell.title && element("div", {}, element("strong", {}, cell.title())), ...tip_content(view, cell.row)].filter(Boolean); },
       on_pick: (column, row) => readout.show(view.table, at(column, row).row, view.metric),
     });
-    const seen = mode === "winner" ? [...new Set(cells.filter(Boolean).map((cell) => cell.series))].sort((a, b) => a - b) : [];
+    const seen = mode === "winner" ? [...new Set(cells.filter(Boolean).map((cell) => cell.place))].sort((a, b) => a - b) : [];
     replace_children(place, fixed_note(view, used),
-      mode === "winner" && element("ul", { class: "legend" }, seen.map((one) => element("li", { class: "small" }, swatch(one), clipped(compare.texts[one], 40)))),
-      mode === "winner" && element("p", { class: "small muted" }, `The ${is_gain(view.metric.key) ? "largest" : "least"} ${words_of(view.metric.key)} of each cell; full colour where the next is 5 % behind, pale where several are as good; +n: n others tie.`),
-      drawn.node, mode === "value" && scale_legend(view, cells), map_table(view, x, y, at));
+      mode === "winner" && element("ul", { class: "legend" }, seen.map((one) => element("li", { class: "small" }, swatch(compare.looks[one]), clipped(compare.texts[one], 40)))),
+      mode === "winner" && element("p", { class: "small muted" }, `The ${is_gain(view.metric.key) ? "largest" : "least"} ${words_of(view.metric.key)} of each cell; full colour where the next is 5 % behind, pale where several are as good (${as_good_text(error_of(view, compare))}); +n: n others are.`),
+      drawn.node, mode === "value" && scale_legend(view, cells), save_buttons(section_id(view, "map"), {
+        svg: () => map_svg({ title: `${mode === "winner" ? `Best ${compare.name} by ` : ""}${metric_text(view.metric)}`, x: { label: x.name, texts: x.texts }, y: { label: y.name, texts: y.texts }, cell: at, legend: seen.map((one) => ({ name: compare.texts[one], place: compare.looks[one] })) }),
+        rows: () => [[y.key, x.key, ...(mode === "winner" ? [compare.key] : []), view.metric.key], ...y.texts.flatMap((text, row) => x.texts.map((other, column) => { const cell = at(column, row); return [text, other, ...(mode === "winner" ? [cell?.name()] : []), cell?.value]; }))],
+      }), map_table(view, x, y, at));
     const compare_axes = view.axes.filter((axis) => axis !== x && axis !== y && axis.values.length <= 64);
     replace_children(controls, metric_choice(view, redraw),
       choice("Across", small.map(axis_option), x.key, (key) => { const next = small.find((axis) => axis.key === key); if (next === y) state.y = x; state.x = next; redraw(); }),
@@ -259,13 +322,14 @@ function map_card(view) {
 
 function winner_cells(view, rows, compare) {
   const count = compare.values.length;
+  const error = error_of(view, compare);
   const cells = [];
   for (let at = 0; at < rows.length; at += count) {
-    const winner = winner_of(rows.subarray(at, at + count), view.numbers, view.metric.key);
+    const winner = winner_of(rows.subarray(at, at + count), view.numbers, view.metric.key, error);
     if (!winner) { cells.push(null); continue; }
     const name = () => compare.texts[winner.place] + (winner.ties.length ? ` +${winner.ties.length}` : "");
     const title = () => [winner.place, ...winner.ties.slice(0, 8)].map((one) => clipped(compare.texts[one], 40)).join(" = ");
-    cells.push({ kind: "winner", series: winner.place, strength: strength_of(winner), row: winner.row, value: winner.value, name, title, lines: () => [name(), short_figure(winner.value, view.metric.key)] });
+    cells.push({ kind: "winner", place: winner.place, series: compare.looks[winner.place], strength: strength_of(winner), row: winner.row, value: winner.value, name, title, lines: () => [name(), short_figure(winner.value, view.metric.key)] });
   }
   return cells;
 }
@@ -305,7 +369,8 @@ function breakdown_card(view) {
   async function redraw() {
     const parts = await Promise.all(columns.map((column) => view.table.numbers(column)));
     const times = await view.table.numbers(iteration);
-    const rows = best_rows(view.table.rows, [compare], fixed_of(view, [compare]), times, iteration.key) ?? new Int32Array(0);
+    const fixed = fixed_of(view, [compare]);
+    const rows = best_rows(view.table.rows, [compare], fixed, times, iteration.key, never_best(view, [], fixed)) ?? new Int32Array(0);
     const bars = Array.from(rows, (row, one) => ({ row, one })).filter(({ row }) => row >= 0).slice(0, 40).map(({ row, one }) => ({
       label: compare.texts[one],
       values: Object.fromEntries(columns.map((column, index) => [column.key.replace("metrics.", ""), parts[index][row]])),

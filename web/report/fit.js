@@ -2,6 +2,7 @@
 import { clipped, element, table } from "../common/dom.js";
 import { exact_figure, short_duration, short_size } from "../common/figures.js";
 import { curve_plot } from "../common/plot.js";
+import { curves_svg, save_buttons } from "../common/save.js";
 
 export function fit_sections(document) {
   const answer = document.value;
@@ -17,7 +18,7 @@ function fit_section(document, title, answer, fit, id) {
     figures_table("Pieces, with 95 % confidence intervals", piece_columns, fit.pieces),
     figures_table("How well the fit meets each series", series_columns, fit.series.slice(0, most_rows)),
     fit.outliers && figures_table("Outliers: measured over what the other rows say; they count in the fit", outlier_columns, fit.outliers.slice(0, most_rows)),
-    [["Held out", fit.held_out ?? answer.held_out], ["Played as collectives", answer.played]].filter(([, one]) => one).map(([name, one]) =>
+    [["Held out", fit.held_out ?? answer.held_out], ["Simulated as collectives", answer.played]].filter(([, one]) => one).map(([name, one]) =>
       element("p", { class: "number" }, `${name}${one.by ? ` by ${one.by}` : ""}: ${one.rows} rows, median error ${exact_figure(one.median_percent)} %, largest ${exact_figure(one.max_percent)} %`)),
     answer.notes.slice(0, 30).map((note) => element("p", { class: "notice warning" }, clipped(note, 600))),
     element("p", { class: "small muted" }, `Sources: ${clipped(answer.sources.join(", "), 600)}`));
@@ -80,5 +81,9 @@ function pieces_plot(fit) {
     x: { label: "size", values: sizes, marks: size_marks, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: (value) => short_duration(value) },
     series: [{ name: "fit", index: 0, values: times, points: false }],
   });
-  return [plot.node, status];
+  const files = save_buttons("fitted-time-over-size", {
+    svg: () => curves_svg({ title: "Fitted time over size", x: { label: "size", marks: size_marks, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: (value) => short_duration(value) }, series: [{ name: "fit", place: 0, points: sizes.map((size, at) => [size, times[at]]) }] }),
+    rows: () => [["size, B", "time, us"], ...sizes.map((size, at) => [size, times[at]])],
+  });
+  return [plot.node, status, files];
 }

@@ -1,15 +1,14 @@
 // The report: reads the data that stands in the page and puts its parts together.
 import { clipped, command_block, element } from "../common/dom.js";
 import { theme_switch } from "../common/theme.js";
-import { timeline_view } from "../common/timeline.js";
 import { Table, breathe, read_data, unpacked } from "./data.js";
 import { document_sections } from "./documents.js";
 import { explore_sections } from "./explore.js";
 import { json_tree } from "./json_view.js";
-import { read_timeline } from "./timeline.js";
+import { read_timeline, timeline_part } from "./timeline.js";
 
 const kinds = {
-  points: "Sweep", results: "Results side by side", collectives: "Collectives", "sgdsim/result/1": "Result", "sgdsim/plan/1": "Plan", "sgdsim/best/1": "Best points", "sgdsim/tune/1": "Tuned values",
+  points: "Sweep", results: "Results side by side", collectives: "Collectives", layouts: "Layouts along axes", "sgdsim/result/1": "Result", "sgdsim/plan/1": "Plan", "sgdsim/best/1": "Best points", "sgdsim/tune/1": "Tuned values",
   "sgdsim/validation/1": "Validation", "sgdsim/fit/1": "Fit", "sgdsim/advice/1": "Advice", "sgdsim/layouts/1": "Layouts", "sgdsim/collective/1": "Collective", "sgdsim/collective-sweep/1": "Collectives",
 };
 
@@ -52,7 +51,9 @@ function fill_navigation(groups) {
 }
 
 async function show() {
+  await breathe();
   const data = read_data();
+  await breathe();
   document.title = `${clipped(data.title, 120)} – sgdsim report`;
   const page = document.getElementById("page");
   const main = element("main", { id: "main", class: "wide", tabindex: -1 }, element("h1", {}, clipped(data.title, 200)));
@@ -62,6 +63,7 @@ async function show() {
   data.asked = await Promise.all(data.asked.map(async (json) => ({ ...json, value: await unpacked(json.value) })));
   const timelines = await Promise.all(data.timelines.map(read_timeline));
   for (const one of documents) one.several = documents.length > 1;
+  await breathe();
   const groups = [];
   const add = (cards) => { groups.push(cards); main.append(...cards); };
   add([asked_card(data, tables, documents, timelines)]);
@@ -79,7 +81,7 @@ async function show() {
   for (const one of documents) add(document_sections(one, data.asked, timelines));
   for (const timeline of timelines.filter((one) => !documents.some((other) => other.value.id === one.config))) {
     const place = timelines.indexOf(timeline);
-    add([element("section", { class: "card", id: `timeline-${place}` }, element("h2", {}, "Timeline"), timeline_view(timeline, `Timeline of ${timeline.file}`).node)]);
+    add([element("section", { class: "card", id: `timeline-${place}` }, element("h2", {}, "Timeline"), timeline_part(timeline, `Timeline of ${timeline.file}`))]);
   }
   add([end_card(data)]);
   fill_navigation(groups);

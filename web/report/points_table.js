@@ -33,7 +33,8 @@ export async function points_table(table, view) {
     if (column) {
       const numbers = column.role === "axis" ? (await table.axis(column)).places : await table.numbers(column);
       // Rows without a figure come last.
-      const keys = Float64Array.from(numbers, (value) => (Number.isNaN(value) ? Infinity : value));
+      const keys = new Float64Array(numbers);
+      for (let row = 0; row < keys.length; ++row) if (Number.isNaN(keys[row])) keys[row] = Infinity;
       rows.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
     }
     orders.set(column, rows);

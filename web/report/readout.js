@@ -24,7 +24,7 @@ export function commands_of(table, row) {
   const { commands } = table.json;
   const own = table.column("command", "note");
   if (own) return row.get(own) ? [{ title: "This point alone", command: row.get(own) }] : [];
-  if (table.kind === "results") return [];
+  if (table.kind !== "points") return [];
   const values = axis_values(table, row);
   const point = row.get(table.column("point"));
   const found = [];

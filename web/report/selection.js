@@ -19,8 +19,8 @@ function kept_rows(count, fixed) {
 }
 
 // For every combination of the `groups` axes (the first changes slowest) the row whose figure is best;
-// -1 where none has a figure.
-export function best_rows(count, groups, fixed, numbers, key) {
+// -1 where none has a figure. Rows of `is_bound` do not take part.
+export function best_rows(count, groups, fixed, numbers, key, is_bound = null) {
   const sizes = groups.map((axis) => axis.values.length);
   const total = sizes.reduce((product, size) => product * size, 1);
   if (total > most_groups) return null;
@@ -28,7 +28,7 @@ export function best_rows(count, groups, fixed, numbers, key) {
   const best = new Int32Array(total).fill(-1);
   for (const row of kept_rows(count, fixed)) {
     const value = numbers[row];
-    if (Number.isNaN(value)) continue;
+    if (Number.isNaN(value) || is_bound?.[row]) continue;
     let place = 0;
     for (let group = 0; group < groups.length; ++group) place = place * sizes[group] + groups[group].places[row];
     const other = best[place];
@@ -38,25 +38,47 @@ export function best_rows(count, groups, fixed, numbers, key) {
 }
 
 // Of the rows of a cell (one per compared value, -1 for none) the winner: {place, row, value, ties: [place],
-// next (value of the best one that is no tie, or null)}; null if there is none.
-export function winner_of(rows, numbers, key) {
+// next (value of the best one that is not as good, or null)}; null if there is none. As good as the best is what
+// is within `error` of it, and in any case what equals it to a millionth.
+export function winner_of(rows, numbers, key, error) {
   const sign = is_gain(key) ? -1 : 1;
   let place = -1;
-  for (let one = 0; one < rows.length; ++one)
-    if (rows[one] >= 0 && (place < 0 || sign * numbers[rows[one]] < sign * numbers[rows[place]])) place = one;
-  if (place < 0) return null;
-  const value = numbers[rows[place]];
-  const equal = [];
-  let next = null;
   for (let one = 0; one < rows.length; ++one) {
     if (rows[one] < 0) continue;
+    const [value, best] = [numbers[rows[one]], numbers[rows[place]]];
+    if (place < 0 || (sign * value < sign * best && !is_tie(value, best))) place = one;
+  }
+  if (place < 0) return null;
+  const value = numbers[rows[place]];
+  const ties = [];
+  let next = null;
+  for (let one = 0; one < rows.length; ++one) {
+    if (rows[one] < 0 || one === place) continue;
     const other = numbers[rows[one]];
-    if (is_tie(other, value)) equal.push(one);
+    if (is_tie(other, value) || (error > 0 && other <= value * (1 + error))) ties.push(one);
     else if (next === null || sign * other < sign * next) next = other;
   }
-  // The first of equals, as in the program.
-  const first = equal[0];
-  return { place: first, row: rows[first], value: numbers[rows[first]], ties: equal.slice(1), next };
+  return { place, row: rows[place], value, ties, next };
+}
+
+// The error of comparing values of these axes by a column, by the program's table of errors: those of several
+// kinds of change multiply. 0: none is known.
+export function error_between({ errors, step_times }, axes, key) {
+  if (!step_times.includes(key) || axes.some((axis) => !(axis.key in errors))) return 0;
+  const kinds = Object.assign({}, ...axes.map((axis) => errors[axis.key]));
+  return Object.values(kinds).reduce((product, error) => product * (1 + error), 1) - 1;
+}
+
+// Which rows are of strategies that no program plays; null if none is.
+export async function bound_rows(table) {
+  const column = table.column("strategy") ?? table.column("strategy.name");
+  if (!column) return null;
+  const { values, places } = await table.axis(column);
+  const is_bound = values.map((value) => table.json.comparing.bounds.includes(value?.name ?? value));
+  if (!is_bound.includes(true)) return null;
+  const rows = new Uint8Array(places.length);
+  for (let row = 0; row < rows.length; ++row) rows[row] = is_bound[places[row]] ? 1 : 0;
+  return rows;
 }
 
 // How strong the winner's colour is: full where the next is 5 % behind, as in `sgdsim sweep --picture`.
@@ -66,12 +88,39 @@ export function strength_of(winner) {
   return 0.25 + 0.55 * Math.min(1, lead / 0.05);
 }
 
+const methods = ["strategy", "algorithm", "compression", "synchronization", "collective", "transport", "fidelity"];
+
+// The axes that together are how gradients are exchanged.
+export const method_axes = (axes) => axes.filter((axis) => !axis.numbers && axis.values.length > 1 && methods.slice(0, 5).includes(axis.key.split(".").at(-1)));
+
+// Several axes as one, whose values are the combinations that occur; null for one axis, or too many values.
+export function joint_axis(axes, count) {
+  if (axes.length < 2) return null;
+  // By a number for each combination: a text for each of a hundred thousand rows takes a third of a second.
+  const place_of = new Map();
+  const texts = [];
+  const places = new Uint32Array(count);
+  for (let row = 0; row < count; ++row) {
+    let code = 0;
+    for (const axis of axes) code = code * axis.texts.length + axis.places[row];
+    let place = place_of.get(code);
+    if (place === undefined) {
+      if (texts.length === 64) return null;
+      place = texts.length;
+      place_of.set(code, place);
+      texts.push(axes.map((axis) => axis.texts[axis.places[row]]).filter((one, at) => at === 0 || one !== "none").join(", "));
+    }
+    places[row] = place;
+  }
+  return { key: axes.map((axis) => axis.key).join("+"), name: axes.map((axis) => axis.name).join(" and "), of: axes, values: texts, texts, numbers: null, places };
+}
+
 // Which axes a diagram begins with.
 export function first_choices(axes) {
   const varying = axes.filter((axis) => axis.values.length > 1);
   const named = (words, list) => words.map((word) => list.find((axis) => axis.key.split(".").at(-1) === word)).find(Boolean);
   const comparable = varying.filter((axis) => axis.values.length <= 64);
-  const compare = named(["strategy", "algorithm", "compression", "synchronization", "collective", "transport", "fidelity"], comparable.filter((axis) => !axis.numbers)) ??
+  const compare = named(methods, comparable.filter((axis) => !axis.numbers)) ??
     comparable.find((axis) => !axis.numbers && axis.key !== "result") ?? null;
   const others = varying.filter((axis) => axis !== compare);
   const scales = others.filter((axis) => axis.numbers);

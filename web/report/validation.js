@@ -1,6 +1,7 @@
 // Predicted against measured: suites, errors by label, every row where --rows gave them.
 import { clipped, element, replace_children, table } from "../common/dom.js";
 import { exact_figure, short_figure } from "../common/figures.js";
+import { curves_svg, save_buttons } from "../common/save.js";
 import { series_variable } from "../common/theme.js";
 import { scatter_plot } from "./scatter.js";
 
@@ -46,7 +47,14 @@ function scatter(rows, suite) {
   const used = uses.map((use, index) => ({ use, index })).filter(({ use }) => rows.some((row) => row.use === use));
   return element("figure", { class: "figure-block" },
     element("ul", { class: "legend" }, used.map(({ use, index }) => element("li", { class: "small" }, element("span", { class: "swatch", style: { background: series_variable(index) } }), use)), element("li", { class: "small muted" }, `band: ± ${short_figure(suite.tolerance.p90_percent, "x_percent")}`)),
-    scatter_plot({ label: `Predicted over measured times of ${rows.length} rows; arrow keys walk from the shortest to the longest`, x_label: "measured", y_label: "predicted", points, band: Math.min(0.95, suite.tolerance.p90_percent / 100), on_pick: (point) => replace_children(status, point.lines.map((line) => clipped(line, 300)).join("; ")) }), status);
+    scatter_plot({ label: `Predicted over measured times of ${rows.length} rows; arrow keys walk from the shortest to the longest`, x_label: "measured", y_label: "predicted", points, band: Math.min(0.95, suite.tolerance.p90_percent / 100), on_pick: (point) => replace_children(status, point.lines.map((line) => clipped(line, 300)).join("; ")) }), status,
+    save_buttons("predicted-over-measured", {
+      svg: () => curves_svg({
+        title: "Predicted over measured times", points_only: true, x: { label: "measured", is_log: true, text: (us) => short_figure(us, "x_us") }, y: { label: "predicted", is_log: true, text: (us) => short_figure(us, "x_us") },
+        series: used.map(({ use, index }) => ({ name: use, place: index, points: points.filter((point) => point.series === index && point.x > 0 && point.y > 0).map((point) => [point.x, point.y]) })),
+      }),
+      rows: () => [["row", "use", "measured, us", "predicted, us", "error, %"], ...rows.map((row) => [name_of(row), row.use, row.measured_us, row.predicted_us, row.error_percent])],
+    }));
 }
 
 function error_bars(suite) {

@@ -2,7 +2,7 @@
 import { element, replace_children, segmented } from "../common/dom.js";
 import { rounded, short_duration } from "../common/figures.js";
 import { curve_plot } from "../common/plot.js";
-import { series_variable } from "../common/theme.js";
+import { places_of, series_variable } from "../common/theme.js";
 import { problem } from "./result.js";
 
 const metrics = {
@@ -11,6 +11,7 @@ const metrics = {
 };
 
 export function curves_view(strategies) {
+  const looks = places_of(strategies);
   let metric = "speedup";
   let last = null;
   let plot = null;
@@ -22,7 +23,7 @@ export function curves_view(strategies) {
     element("li", {}, element("button", {
       type: "button", "aria-pressed": "true",
       on: { click: ({ currentTarget }) => toggle(name, index, currentTarget) },
-    }, element("span", { class: "swatch", style: { background: series_variable(index) } }), name))));
+    }, element("span", { class: "swatch", style: { background: series_variable(looks[index]) } }), name))));
   const node = element("section", { class: "card half", "aria-labelledby": "curves-title" },
     element("div", { class: "row spread" }, element("h2", { id: "curves-title" }, "Scaling"), element("div", { class: "no-print" }, choice)), body, legend, readout);
 
@@ -43,7 +44,7 @@ export function curves_view(strategies) {
     plot = curve_plot({
       x: { label: "nodes", values: nodes, marks: nodes, is_log: true, text: String },
       y: { label: kind.label, is_log: kind.is_log, text: kind.axis },
-      series: strategies.map((name, index) => ({ name, values: values_of(last, index), index, hidden: hidden.has(name) })),
+      series: strategies.map((name, index) => ({ name, values: values_of(last, index), index: looks[index], hidden: hidden.has(name) })),
       height: 320,
       label: `Curves of ${kind.label} over nodes; arrow keys walk over the points`,
       on_point: (one, index) => { readout.textContent = `${nodes[index]} nodes, ${one.name}: ${kind.text(one.values[index])}`; },

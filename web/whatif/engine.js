@@ -91,8 +91,8 @@ export async function start_engine() {
 
 // Of every kind of question only the newest matters: one is being answered, one waits, the others are
 // dropped. `use(answer, milliseconds)` is called for each that is answered; a question that is null asks
-// for nothing any more.
-export function newest(engine, use, on_change) {
+// for nothing any more. `version`: of the files that it is about.
+export function newest(engine, use, on_change, version = () => 0) {
   let wanted = "null";  // the newest question, as text
   let running = false;
   let next = null;
@@ -112,7 +112,7 @@ export function newest(engine, use, on_change) {
     while (next !== null) {
       const text = next;
       next = null;
-      const reply = await answer_of(JSON.parse(text));
+      const reply = await answer_of(JSON.parse(text).question);
       if (wanted === "null") continue;
       if (reply === null) {  // it made room for others, and is asked again if nothing newer is
         next ??= text;
@@ -128,7 +128,7 @@ export function newest(engine, use, on_change) {
   }
 
   return (question) => {
-    const text = JSON.stringify(question);
+    const text = question === null ? "null" : JSON.stringify({ version: version(), question });
     if (text === wanted) return;
     wanted = text;
     next = question && text;

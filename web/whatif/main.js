@@ -8,7 +8,7 @@ import { map_view } from "./map.js";
 import { plan_view } from "./plan.js";
 import { reproduce_view } from "./reproduce.js";
 import { problem, result_view } from "./result.js";
-import { fragment_of, input_of, shipped, state_from } from "./state.js";
+import { fragment_of, input_of, largest_link_B, shipped, state_from } from "./state.js";
 import { iteration_view } from "./timeline.js";
 
 // The strategies of the map and the curves: those of app/sweeps/nodes_bandwidth.json.
@@ -17,7 +17,6 @@ const map_nodes = [2, 4, 8, 16, 32, 64, 128, 256];
 const map_rates = [1, 2, 5, 10, 25, 50, 100];
 const map_latencies = ["0.5 us", "1 us", "2 us", "5 us", "10 us", "20 us", "50 us", "100 us"];
 const curve_nodes = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-const largest_link_B = 200_000;  // of a file that goes into the link
 const fidelities = [
   ["closed_form", "closed form: the published formula"], ["message", "message: every message of every worker"],
   ["flow", "flow: links are shared max-min fairly"], ["packet", "packet: queues, marks and drops"],
@@ -41,6 +40,7 @@ async function start() {
 async function page_of(engine, catalogue, from_link) {
   let state = from_link.state;
   let timeline = null;
+  let version = 0;  // of the files: the same question about another file of one name is another question
   const own = { traces: [], clusters: [], experiments: [] };
   const imports = new Map();
   const dropped = new Map();  // files by name, as the program has them
@@ -68,12 +68,13 @@ async function page_of(engine, catalogue, from_link) {
     timeline: () => timeline,
   });
 
-  const ask_run = newest(engine, (answer) => { result.show(answer); document.documentElement.dataset.ready = "true"; if (answer.command) reproduce.show(answer.command.replace(" --format json", "")); }, result.busy);
-  const ask_timeline = newest(engine, (answer) => { timeline = answer.timeline ?? null; lanes.show(answer); }, lanes.busy);
+  const of_files = () => version;
+  const ask_run = newest(engine, (answer) => { result.show(answer); document.documentElement.dataset.ready = "true"; if (answer.command) reproduce.show(answer.command.replace(" --format json", "")); }, result.busy, of_files);
+  const ask_timeline = newest(engine, (answer) => { timeline = answer.timeline ?? null; lanes.show(answer); }, lanes.busy, of_files);
   let axes = null;
-  const ask_map = newest(engine, (answer, milliseconds) => { map.show(axes, answer, milliseconds); mark(); }, map.busy);
-  const ask_curves = newest(engine, (answer) => curves.show(curve_nodes, answer), curves.busy);
-  const ask_plan = newest(engine, (answer) => plan.show(answer, state.strategy), plan.busy);
+  const ask_map = newest(engine, (answer, milliseconds) => { map.show(axes, answer, milliseconds); mark(); }, map.busy, of_files);
+  const ask_curves = newest(engine, (answer) => curves.show(curve_nodes, answer), curves.busy, of_files);
+  const ask_plan = newest(engine, (answer) => plan.show(answer, state.strategy), plan.busy, of_files);
 
   const cluster_json = () => {
     const all = [...catalogue.clusters, ...own.clusters];
@@ -91,7 +92,7 @@ async function page_of(engine, catalogue, from_link) {
   // An experiment has a cluster of its own, a trace has none.
   function fit_cluster() {
     if (own.experiments.some((one) => one.file === state.experiment)) state = { ...state, cluster: "", strategy: "", fidelity: "" };
-    else if (state.cluster === "") state = { ...state, cluster: shipped.cluster, strategy: state.strategy || "mg_wfbp", fidelity: state.fidelity || "closed_form" };
+    else if (state.cluster === "") state = { ...state, cluster: shipped.cluster, strategy: state.strategy || "ddp", fidelity: state.fidelity || "closed_form" };
   }
 
   function show_controls() {
@@ -190,12 +191,14 @@ async function page_of(engine, catalogue, from_link) {
   }
 
   let planned = 0;
+  let remembered = "";  // the link as this page wrote it
   function remember() {
     clearTimeout(planned);
     planned = setTimeout(async () => {
       const needed = [...dropped].filter(([name, bytes]) => (name === state.experiment || name === state.cluster) && bytes.length <= largest_link_B);
       const fragment = await fragment_of(state, needed);
-      try { history.replaceState(null, "", `#${fragment}`); } catch { location.hash = fragment; }
+      remembered = `#${fragment}`;
+      try { history.replaceState(null, "", remembered); } catch { location.hash = fragment; }
     }, 250);
   }
 
@@ -209,6 +212,7 @@ async function page_of(engine, catalogue, from_link) {
     const known = list.findIndex((one) => one.file === answer.file);
     list.splice(known < 0 ? list.length : known, known < 0 ? 0 : 1, answer);
     if (answer.imports.length > 0) imports.set(answer.file, answer.imports);
+    version += 1;
     dropped.set(answer.file, answer.text === undefined ? bytes : new TextEncoder().encode(answer.text));
     if (is_from_link) return;
     tell(element("p", { class: "notice" }, clipped(`${name}: read as a ${answer.kind}`, 400)),
@@ -217,8 +221,27 @@ async function page_of(engine, catalogue, from_link) {
   }
 
   const zone = drop_zone((file) => (file.error ? tell(problem(`${file.name}: ${file.error}`)) : add(file.name, file.bytes)));
-  for (const [name, bytes] of from_link.files) await add(name, bytes, true);
-  addEventListener("hashchange", async () => { state = (await state_from(location.hash)).state; show(); });
+  async function take_files({ files, problems }) {
+    for (const [name, bytes] of files) await add(name, bytes, true);
+    if (problems.length > 0) tell(problems.map((one) => problem(one)));
+  }
+
+  // A link that is opened where the page is open already. Of several, the last one counts.
+  let opened = 0;
+  async function open_link() {
+    if (location.hash === remembered || location.hash === "#answers") return;  // its own, and the skip link
+    const number = ++opened;
+    const link = await state_from(location.hash);
+    if (number !== opened) return;
+    tell();
+    await take_files(link);
+    if (number !== opened) return;
+    state = link.state;
+    show();
+  }
+
+  await take_files(from_link);
+  addEventListener("hashchange", open_link);
   setTimeout(show);
 
   const controls = element("form", { class: "card controls", "aria-label": "Experiment", on: { submit: (event) => event.preventDefault() } },

@@ -2,10 +2,11 @@
 // has the colour of the best strategy, stronger the further it is ahead.
 import { element, replace_children } from "../common/dom.js";
 import { rounded, short_duration } from "../common/figures.js";
-import { series_variable } from "../common/theme.js";
+import { places_of, series_variable } from "../common/theme.js";
 import { problem } from "./result.js";
 
 export function map_view(strategies, on_pick) {
+  const looks = places_of(strategies);
   const body = element("div");
   const readout = element("p", { class: "readout", role: "status" });
   const note = element("span", { class: "small muted" });
@@ -37,7 +38,7 @@ export function map_view(strategies, on_pick) {
   }
 
   const legend = () => element("ul", { class: "key", "aria-label": "Strategies" }, strategies.map((name, index) =>
-    element("li", {}, element("span", { class: "swatch", style: { background: series_variable(index) } }), name)));
+    element("li", {}, element("span", { class: "swatch", style: { background: series_variable(looks[index]) } }), name)));
 
   function walk(event, { row, column }, width) {
     const [down, right] = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key] ?? [0, 0];
@@ -65,7 +66,7 @@ export function map_view(strategies, on_pick) {
       const names = [winner.best, ...winner.ties].map((one) => strategies[one]);
       const us = answer.iteration_ps[index * strategies.length + winner.best] / 1e6;
       const strength = Math.round(100 * Math.min(1, 0.45 + ahead / 40));
-      button.style.background = `color-mix(in oklab, ${series_variable(winner.best)} ${strength}%, var(--card))`;
+      button.style.background = `color-mix(in oklab, ${series_variable(looks[winner.best])} ${strength}%, var(--card))`;
       button.className = strength > 80 ? "strong" : strength > 56 ? "middle" : "weak";
       const tied = winner.ties.length > 0 ? `+${winner.ties.length}` : "";
       replace_children(button, strategies[winner.best], tied && ` ${tied}`, element("small", {}, short_duration(us, 3)));

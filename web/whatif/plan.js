@@ -3,6 +3,15 @@ import { clipped, element, replace_children, table } from "../common/dom.js";
 import { rounded, short_duration } from "../common/figures.js";
 import { problem } from "./result.js";
 
+// What is as good as the first, as far as measurements could tell, wins with it; a bound never wins.
+function behind(plan, best) {
+  if (plan.iteration_us === best && !plan.is_bound) return "–";
+  const percent = 100 * (plan.iteration_us / best - 1);
+  const text = `${percent < 0 ? "" : "+"}${rounded(percent, 3)} %`;
+  if (plan.is_bound) return `bound, ${text}`;
+  return plan.is_winner ? `${text}, as good` : text;
+}
+
 export function plan_view(on_pick) {
   const body = element("div");
   const node = element("section", { class: "card half", "aria-labelledby": "plan-title" }, element("h2", { id: "plan-title" }, "All strategies"), body);
@@ -19,7 +28,7 @@ export function plan_view(on_pick) {
         plans.map((plan) => (plan.why_not
           ? [pick(plan.strategy), element("span", { title: plan.why_not }, clipped(plan.why_not, 60)), "", "", ""]
           : [pick(plan.strategy), element("span", { title: `${plan.iteration_ps} ps` }, short_duration(plan.iteration_us, 5)), short_duration(plan.exposed_us, 4),
-            String(plan.groups.length), plan.iteration_us === best ? "–" : `+${rounded(100 * (plan.iteration_us / best - 1), 3)} %`]))));
+            String(plan.groups.length), behind(plan, best)]))));
     },
     nothing: (sentence) => replace_children(body, element("p", { class: "muted" }, sentence)),
   };

@@ -8,7 +8,7 @@ export const shipped = {
 
 const defaults = {
   ...shipped,
-  strategy: "mg_wfbp",
+  strategy: "ddp",
   algorithm: "",
   compression: "",
   density: "",
@@ -55,6 +55,7 @@ export function input_of(state, imports, without = []) {
 }
 
 const longest_value = 4000;
+export const largest_link_B = 200_000;  // of a file that goes into a link, and of one that comes out of it
 
 // The state as the part of a link after #, with the files of the reader that it needs.
 export async function fragment_of(state, files) {
@@ -64,24 +65,49 @@ export async function fragment_of(state, files) {
   return parts.toString();
 }
 
-// Whatever stands in a link: what is no state is left out.
+// Whatever stands in a link: what is no state is left out, and so are files that the state does not name. `problems`
+// says what of the link could not be had.
 export async function state_from(fragment) {
   const state = first_state();
-  const files = [];
   const parts = new URLSearchParams(fragment.replace(/^#/, ""));
-  for (const [name, value] of parts) {
-    if (name in defaults && value.length <= longest_value) state[name] = value;
-    if (name !== "file") continue;
+  for (const name of Object.keys(defaults)) {
+    const value = parts.getAll(name).at(-1);
+    if (value !== undefined && value.length <= longest_value) state[name] = value;
+  }
+  const files = new Map();
+  const problems = [];
+  for (const text of parts.getAll("file")) {
     try {
-      const [file, content] = JSON.parse(value);
-      files.push([String(file), await unpacked(String(content))]);
+      const [name, content] = JSON.parse(text).map(String);
+      if (name !== state.experiment && name !== state.cluster) continue;
+      const bytes = await unpacked(content);
+      if (bytes) {
+        files.set(name, bytes);
+        continue;
+      }
+      for (const field of ["experiment", "cluster"]) if (state[field] === name) state[field] = first_state()[field];
+      problems.push(`${name.slice(0, 200)}: this link holds more than the ${largest_link_B / 1000} kB that a link can have of a file; drop the file here instead`);
     } catch { /* a link that was cut: the program says what is missing */ }
   }
-  return { state, files };
+  return { state, files: [...files], problems };
 }
 
-async function through(bytes, stream) {
-  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
+// What comes out of the stream; null as soon as it is more than `most` bytes.
+async function through(bytes, stream, most = Infinity) {
+  const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
+  const pieces = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > most) {
+      reader.cancel().catch(() => {});
+      return null;
+    }
+    pieces.push(value);
+  }
+  return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
 
 async function packed(bytes) {
@@ -92,5 +118,5 @@ async function packed(bytes) {
 }
 
 async function unpacked(text) {
-  return through(bytes_of_base64(text.replaceAll("-", "+").replaceAll("_", "/")), new DecompressionStream("deflate-raw"));
+  return through(bytes_of_base64(text.replaceAll("-", "+").replaceAll("_", "/")), new DecompressionStream("deflate-raw"), largest_link_B);
 }

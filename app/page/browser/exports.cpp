@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <sys/stat.h>
 
-#include "app/page/browser/shipped.h"
 #include "app/page/page.h"
+#include "app/shipped_inputs.h"
 #include "sim/core/output.h"
 
 namespace {

@@ -1,0 +1,50 @@
+// A message is a send at one rank and a receive at another one, which may add it up.
+#include "app/collective/collective_steps.h"
+
+#include <cmath>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+void add(const LoggedMessage& one, std::vector<RankSlice>& slices) {
+  const auto from = static_cast<uint32_t>(one.from);
+  const auto to = static_cast<uint32_t>(one.to);
+  const int64_t bytes = std::llround(one.size_B);
+  slices.push_back({from, RankVerb::send, to, bytes, one.number, one.sent, one.left});
+  slices.push_back({to, RankVerb::receive, from, bytes, one.number, one.taking, one.taken});
+  if (one.fold > Duration())
+    slices.push_back({.rank = to,
+                      .verb = RankVerb::compute,
+                      .number = one.number,
+                      .began = one.taken,
+                      .ended = one.taken + one.fold});
+}
+
+}  // namespace
+
+RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint& point) {
+  const std::string& algorithm = point.answer->algorithm;
+  CollectiveQuestion question =
+      question_of(arguments_for(arguments, algorithm), algorithm, point.sizes);
+  if (point.nccl || question.fidelity == Fidelity::closed_form)
+    throw InputError("--timeline", "a formula has no messages to show; use --fidelity message");
+  MessageLog log;
+  question.log = &log;
+  question.most_logged = most_slices_shown / 2;
+  Stopper stopper([] {}, limits_of(arguments.limits));
+  question.stopper = &stopper;
+  const CollectiveAnswer played =
+      simulate_collective(question, cluster_of(arguments, point.ranks), "collective");
+  RankSlices all{.name = algorithm + " " + point.operation,
+                 .computing = "add up",
+                 .number_name = "round_or_block",
+                 .ranks = static_cast<uint32_t>(point.ranks),
+                 .end = Time() + played.time,
+                 .slices = {}};
+  for (const LoggedMessage& one : log) add(one, all.slices);
+  return all;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,12 @@
+// What every rank does in a collective, message by message, for pictures.
+#pragma once
+
+#include "app/collective/collective_point.h"
+#include "app/rank_picture.h"
+
+namespace sgdsim {
+
+// `point`: the answer, whose algorithm is played. InputError where it is a formula.
+RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint& point);
+
+}  // namespace sgdsim

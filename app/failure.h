@@ -1,0 +1,13 @@
+// What a user reads about an exception that no reader of input throws.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace sgdsim {
+
+// Ours say what failed. Those of libraries are a refusal of the system, or a mistake of this
+// program: their own words name nothing that a user knows.
+std::string failure_text(const std::exception& error);
+
+}  // namespace sgdsim

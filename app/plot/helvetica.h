@@ -1,0 +1,16 @@
+// How wide text is in Helvetica, which every PDF reader has and whose widths Arial and Liberation
+// Sans share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace sgdsim {
+
+// In points. Letters beyond its table count as wide ones.
+double width_of(const std::string& text, double size);
+
+// As bytes of WinAnsiEncoding; nothing if a letter is not among them.
+std::optional<std::string> winansi_of(const std::string& utf8);
+
+}  // namespace sgdsim

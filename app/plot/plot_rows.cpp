@@ -1,0 +1,204 @@
+// Telling the kinds of files apart, and finding columns by the ends of their names.
+#include "app/plot/plot_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "app/sweep/columns.h"
+#include "sim/core/decimal.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr char expected[] =
+    "expected points that sgdsim sweep wrote, another answer of sgdsim with a list of objects, or "
+    "CSV with titles";
+
+// ---- comma-separated values (RFC 4180)
+
+class CsvText {
+ public:
+  CsvText(const std::string& text, const std::string& file) : text_(text), file_(file) {}
+
+  // The cells of the next line; false at the end.
+  bool next(std::vector<std::string>& cells) {
+    cells.clear();
+    if (at_ >= text_.size()) return false;
+    ++line_;
+    do cells.push_back(cell());
+    while (at_ < text_.size() && text_[at_] == ',' && ++at_ != std::string::npos);
+    if (at_ < text_.size() && text_[at_] == '\r') ++at_;
+    if (at_ < text_.size() && text_[at_++] != '\n')
+      throw InputError(where(), "there is something behind the closing quote of a cell");
+    return true;
+  }
+  std::string where() const { return file_ + ":" + std::to_string(line_); }
+
+ private:
+  std::string cell() {
+    if (at_ >= text_.size() || text_[at_] != '"') {
+      const std::size_t end = std::min(text_.find_first_of(",\r\n", at_), text_.size());
+      const std::size_t from = std::exchange(at_, end);
+      return text_.substr(from, end - from);
+    }
+    std::string value;
+    while (true) {
+      const std::size_t quote = text_.find('"', at_ + 1);
+      if (quote == std::string::npos) throw InputError(where(), "a quote is not closed");
+      value += text_.substr(at_ + 1, quote - at_ - 1);
+      at_ = quote + 1;
+      if (at_ >= text_.size() || text_[at_] != '"') return value;
+      value += '"';
+    }
+  }
+
+  const std::string& text_;
+  const std::string& file_;
+  std::size_t at_ = 0;
+  int64_t line_ = 0;
+};
+
+Json value_of(const std::string& cell) {
+  double number = 0;
+  const char* end = cell.data() + cell.size();
+  const auto [stopped, problem] = read_decimal(cell.data(), end, number);
+  if (cell.empty()) return {};
+  if (problem == std::errc() && stopped == end && std::isfinite(number)) return number;
+  return cell;
+}
+
+void read_csv(const std::string& text, const std::string& file,
+              const std::function<void(const Json&)>& use) {
+  CsvText csv(text, file);
+  std::vector<std::string> titles;
+  csv.next(titles);
+  if (titles.size() < 2) throw InputError(file, expected);
+  std::vector<std::string> cells;
+  while (csv.next(cells)) {
+    if (cells.size() == 1 && cells.front().empty()) continue;
+    if (cells.size() != titles.size())
+      throw InputError(csv.where(), "expected " + std::to_string(titles.size()) +
+                                        " cells as in the first line, got " +
+                                        std::to_string(cells.size()));
+    Json row = Json::object();
+    for (std::size_t i = 0; i < cells.size(); ++i) row["axes"][titles[i]] = value_of(cells[i]);
+    use(row);
+  }
+}
+
+// ---- JSON
+
+bool is_list_of_objects(const Json& value) {
+  return value.is_array() && !value.empty() &&
+         std::all_of(value.begin(), value.end(), [](const Json& one) { return one.is_object(); });
+}
+
+void use_document(const Json& json, const std::string& file,
+                  const std::function<void(const Json&)>& use) {
+  const Json* list = is_list_of_objects(json) ? &json : nullptr;
+  if (json.is_object())
+    for (const auto& member : json.items())
+      if (list == nullptr && is_list_of_objects(member.value())) list = &member.value();
+  if (list == nullptr) throw InputError(file, expected);
+  for (const Json& row : *list) use(row);
+}
+
+void read_lines(const std::string& text, const std::string& file,
+                const std::function<void(const Json&)>& use) {
+  std::istringstream stream(text);
+  int64_t number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const std::string where = file + ":" + std::to_string(number);
+    check_text(line, where);
+    const Json row = Json::parse(line, nullptr, false);
+    if (!row.is_object()) throw InputError(where, expected);
+    use(row);
+  }
+}
+
+// ---- columns
+
+// "iteration_us" is also called "iteration".
+bool means(const std::string& name, const std::string& column) {
+  constexpr std::array<const char*, 8> units = {
+      "_samples_per_s", "_percent", "_GBps", "_us", "_ps", "_B", "_s", ".mean"};
+  const auto ends = [&](const std::string& text) {
+    return text == name || (text.size() > name.size() && text.ends_with(name) &&
+                            text[text.size() - name.size() - 1] == '.');
+  };
+  if (ends(column)) return true;
+  return std::any_of(units.begin(), units.end(), [&](const std::string& unit) {
+    return column.ends_with(unit) && ends(column.substr(0, column.size() - unit.size()));
+  });
+}
+
+// For people: the ends of names, without what only identifies a row.
+std::vector<std::string> short_names(const Json& row, const std::vector<std::string>& columns) {
+  static const std::set<std::string> hidden = {"schema", "sweep",    "point", "of",  "id",
+                                               "path",   "warnings", "mean",  "p50", "p95",
+                                               "p99",    "max",      "n"};
+  std::vector<std::string> names;
+  for (const std::string& column : columns) {
+    const std::string name = column.substr(column.rfind('.') + 1);
+    const bool is_axis = row.contains("axes") && row["axes"].contains(column);
+    if ((is_axis || !hidden.contains(name)) &&
+        std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  }
+  return names;
+}
+
+bool is_one_value(const Json& value) { return !value.is_null() && !value.is_array(); }
+
+}  // namespace
+
+void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& use) {
+  const std::string text = read_text(file);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) throw InputError(file, std::string("is empty; ") + expected);
+  if (text[first] != '{' && text[first] != '[') {
+    check_text(text, file);
+    read_csv(text, file, use);
+    return;
+  }
+  const std::string line = text.substr(first, text.find('\n', first) - first);
+  const Json begins = Json::parse(line, nullptr, false);
+  const bool is_alone = text.find_first_not_of(" \t\r\n", first + line.size()) == std::string::npos;
+  if (!begins.is_discarded() && !is_alone)
+    read_lines(text, file, use);
+  else if (begins.is_object() && begins.contains("axes"))
+    use(begins);  // a file of one point
+  else
+    use_document(Document::parse(text, file).root().json(), file, use);
+}
+
+std::string column_named(const std::string& name, const Json& row, const std::string& option) {
+  const std::vector<std::string> known = columns_in(row);
+  std::vector<std::string> axes, others;
+  for (const std::string& column : known) {
+    if (column == name) return column;
+    if (!means(name, column) || !is_one_value(column_of(row, column))) continue;
+    (row.contains("axes") && row["axes"].contains(column) ? axes : others).push_back(column);
+  }
+  const std::vector<std::string>& found = axes.empty() ? others : axes;
+  if (found.empty())
+    throw InputError(option, unknown_name("column", name, short_names(row, known)));
+  // "iteration" is metrics.iteration_us before iteration_ps: what people read.
+  const auto shown = std::find_if(found.begin(), found.end(), [](const std::string& one) {
+    return one.starts_with("metrics.");
+  });
+  if (shown != found.end()) return *shown;
+  if (found.size() == 1) return found.front();
+  std::string list;
+  for (const std::string& one : found) list += (list.empty() ? "" : ", ") + one;
+  throw InputError(option, "\"" + name + "\" may be several columns; say which: " + list);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,21 @@
+// Rows of a file as a picture needs them: points of a sweep, a document with a list of objects, or
+// comma-separated values.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/core/json.h"
+
+namespace sgdsim {
+
+// Calls `use` for every row, in order, each an object; of CSV the fields of a row by their titles.
+// InputError if the file is none of these.
+void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& use);
+
+// The column that a user means: its whole path, or the end of it, with or without the unit:
+// "nodes", "iteration". Axes come first. InputError, naming `option`, if there is none or several.
+std::string column_named(const std::string& name, const Json& row, const std::string& option);
+
+}  // namespace sgdsim

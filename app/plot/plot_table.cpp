@@ -1,0 +1,199 @@
+// Rows are read once; of each only its axes and the columns that are shown are kept.
+#include "app/plot/plot_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "app/advise/apart.h"
+#include "app/plot/plot_rows.h"
+#include "app/sweep/best.h"
+#include "app/sweep/columns.h"
+#include "app/sweep/where.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+// What people call a method, in the order in which a name says it.
+constexpr std::array<const char*, 6> method_axes = {"method",          "strategy",  "compression",
+                                                    "synchronization", "algorithm", "transport"};
+
+constexpr int64_t most_rows = 1'000'000;
+
+bool has_result(const Json& row) { return !row.contains("error"); }
+
+// The axes of a row, and the columns that the question names, under their whole names.
+Json axes_of(const Json& row, const std::vector<std::string>& columns) {
+  Json axes = row.contains("axes") && row["axes"].is_object() ? row["axes"] : Json::object();
+  for (const std::string& column : columns) axes[column] = column_of(row, column);
+  return axes;
+}
+
+Json exchange_of(const Json& row) {
+  Json exchange = Json::object();
+  for (const char* column : exchange_columns)
+    if (row.contains(column)) exchange[column] = row[column];
+  return exchange;
+}
+
+std::string named_if_given(const std::string& name, const Json& row, const char* option) {
+  return name.empty() || name == "method" ? "" : column_named(name, row, option);
+}
+
+std::vector<Json> values_of(const std::vector<PlotRow>& rows, const std::string& axis) {
+  std::vector<Json> values;
+  std::set<std::string> seen;
+  for (const PlotRow& row : rows) {
+    const Json value = row.axes.value(axis, Json());
+    if (seen.insert(value.dump()).second) values.push_back(value);
+  }
+  return values;
+}
+
+// ---- conditions, by the grammar of sweeps
+
+// The word of a condition that ends in this axis is it: "nodes" is cluster.nodes.
+std::string with_whole_names(const std::string& condition, const Json& first_axes) {
+  std::string text, word;
+  const Json row = {{"axes", first_axes}};
+  const auto flush = [&] {
+    bool is_one = false;
+    for (const std::string& axis : axes_in(first_axes))
+      is_one = is_one || axis.ends_with("." + word);
+    text += is_one && !word.empty() ? column_named(word, row, "--where") : word;
+    word.clear();
+  };
+  for (const char letter : condition) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.') {
+      word += letter;
+      continue;
+    }
+    flush();
+    text += letter;
+  }
+  flush();
+  return text;
+}
+
+bool is_method(const std::string& axis) {
+  return std::any_of(method_axes.begin(), method_axes.end(), [&](const std::string& name) {
+    return axis == name || axis.ends_with("." + name);
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> axes_in(const Json& axes) {
+  std::vector<std::string> names;
+  for (const auto& member : axes.items()) names.push_back(member.key());
+  return names;
+}
+
+std::vector<std::string> varying_axes(const PlotTable& table) {
+  std::vector<std::string> names;
+  // A row of CSV has nothing but columns, of which nobody says what was varied.
+  if (!table.first.contains("axes") || table.first.size() == 1) return names;
+  for (const PlotRow& row : table.rows)
+    for (const std::string& axis : axes_in(row.axes))
+      if (axis != table.x && axis != table.y &&
+          std::find(names.begin(), names.end(), axis) == names.end())
+        names.push_back(axis);
+  std::erase_if(names, [&](const std::string& axis) { return !varies(table.rows, axis); });
+  return names;
+}
+
+bool varies(const std::vector<PlotRow>& rows, const std::string& axis) {
+  return std::any_of(rows.begin(), rows.end(), [&](const PlotRow& row) {
+    return row.axes.value(axis, Json()) != rows.front().axes.value(axis, Json());
+  });
+}
+
+PlotTable read_plot_table(const PlotRequest& request) {
+  PlotTable table;
+  std::vector<std::string> shown;
+  read_plot_rows(request.file, [&](const Json& row) {
+    if (!has_result(row)) {
+      ++table.without_result;
+      return;
+    }
+    if (table.first.is_null()) {
+      table.first = row;
+      table.x = column_named(request.x, row, "--x");
+      table.y = column_named(request.y, row, "--y");
+      shown = {table.x};
+      for (const auto& [name, option] :
+           {std::pair(request.by, "--by"), std::pair(request.panel, "--panel")})
+        if (const std::string column = named_if_given(name, row, option); !column.empty())
+          shown.push_back(column);
+    }
+    const Json y = column_of(row, table.y);
+    const auto amount = amount_of(y);
+    if (!amount)
+      ++table.without_result;
+    else
+      table.rows.push_back({axes_of(row, shown), y, exchange_of(row)});
+    if (static_cast<int64_t>(table.rows.size()) > most_rows)
+      throw InputError(request.file, "more than " + std::to_string(most_rows) +
+                                         " rows are no picture; sweep fewer values");
+  });
+  if (table.first.is_null()) throw InputError(request.file, "no row has a result");
+  if (table.rows.empty()) throw InputError("--y", "no row has a number in the column " + table.y);
+  return table;
+}
+
+void keep_where(PlotTable& table, const std::vector<std::string>& conditions) {
+  if (conditions.empty()) return;
+  const Json& first = table.rows.front().axes;
+  std::vector<Axis> axes;
+  std::vector<std::map<std::string, int64_t>> number_of;
+  for (const std::string& name : axes_in(first)) {
+    const std::vector<Json> values = values_of(table.rows, name);
+    const Json list = values;
+    axes.emplace_back(name, Value(list, "--where", ""));
+    number_of.emplace_back();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      number_of.back().emplace(values[i].dump(), static_cast<int64_t>(i));
+  }
+  Json texts = Json::array();
+  for (const std::string& one : conditions) texts.push_back(with_whole_names(one, first));
+  const Where where(Value(texts, "--where", ""), axes, Json::object());
+  std::erase_if(table.rows, [&](const PlotRow& row) {
+    Choice choice;
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      choice.push_back(number_of[a].at(row.axes.value(axes[a].field(), Json()).dump()));
+    return !where.holds(axes, choice);
+  });
+  if (table.rows.empty()) throw InputError("--where", "no row is left");
+}
+
+std::vector<std::string> curve_axes(const PlotRequest& request, const PlotTable& table) {
+  if (!request.by.empty() && request.by != "method")
+    return {column_named(request.by, table.first, "--by")};
+  std::vector<std::string> methods, others = varying_axes(table);
+  for (const std::string& axis : axes_in(table.rows.front().axes))
+    if (is_method(axis) && axis != table.x && varies(table.rows, axis)) methods.push_back(axis);
+  if (!methods.empty()) return methods;
+  if (request.by == "method") {
+    for (const std::string& axis : axes_in(table.rows.front().axes))
+      if (is_method(axis) && axis != table.x) return {axis};
+    throw InputError("--by", "no column names methods; say which column");
+  }
+  if (others.size() == 1 && request.panel.empty()) return others;
+  return {};
+}
+
+std::string name_of_curve(const PlotRow& row, const std::vector<std::string>& axes) {
+  std::string name;
+  for (const std::string& axis : axes) {
+    const std::string label = value_label(row.axes.value(axis, Json()));
+    if (label == "null" || (axes.size() > 1 && label == "none")) continue;
+    name += (name.empty() ? "" : ", ") + label;
+  }
+  return name.empty() && !axes.empty() ? "none" : name;
+}
+
+}  // namespace sgdsim

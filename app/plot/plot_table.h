@@ -1,0 +1,50 @@
+// The rows that a picture shows, with the columns that a question names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/plot/scale.h"
+#include "sim/core/json.h"
+
+namespace sgdsim {
+
+struct PlotRequest {
+  std::string file;
+  std::string x, y;
+  std::string by = {};     // one curve for each of its values; empty: what was compared
+  std::string panel = {};  // one panel for each of its values; empty: what else varies
+  std::vector<std::string> where = {};
+  std::string title = {}, x_label = {}, y_label = {};
+  Spacing x_spacing = Spacing::by_range;
+  Spacing y_spacing = Spacing::by_range;
+};
+
+struct PlotRow {
+  Json axes;  // and the columns that the question names
+  Json y;
+  Json exchange = {};  // what the row says of it: exchange_columns
+};
+
+struct PlotTable {
+  std::string x, y;  // whole names
+  Json first;        // row with a result
+  std::vector<PlotRow> rows;
+  int64_t without_result = 0;
+};
+
+// InputError if the file or a column cannot be used.
+PlotTable read_plot_table(const PlotRequest& request);
+// Leaves the rows for which all conditions hold.
+void keep_where(PlotTable& table, const std::vector<std::string>& conditions);
+
+std::vector<std::string> axes_in(const Json& axes);
+bool varies(const std::vector<PlotRow>& rows, const std::string& axis);
+// All that vary, but x and y.
+std::vector<std::string> varying_axes(const PlotTable& table);
+// The axes that name a curve.
+std::vector<std::string> curve_axes(const PlotRequest& request, const PlotTable& table);
+std::string name_of_curve(const PlotRow& row, const std::vector<std::string>& axes);
+
+}  // namespace sgdsim

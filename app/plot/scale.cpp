@@ -1,0 +1,164 @@
+// Units by endings, ranges, and round numbers for marks.
+#include "app/plot/scale.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "sim/core/decimal.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_own_marks = 12;
+constexpr double spans_much = 10;    // largest over smallest
+constexpr double room_of_mark = 34;  // points
+
+struct UnitStep {
+  const char* unit;
+  double size;
+};
+constexpr std::array<UnitStep, 5> times{
+    {{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}, {"ps", 1}}};
+constexpr std::array<UnitStep, 4> sizes{
+    {{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"B", 1}}};
+constexpr std::array<UnitStep, 4> rates{
+    // in bytes per second
+    {{"Tbit/s", 1.25e11}, {"Gbit/s", 1.25e8}, {"Mbit/s", 1.25e5}, {"bit/s", 0.125}}};
+
+// The first one that the largest value reaches; `scale`: from the numbers to base units.
+template <std::size_t count>
+void set_unit(Measure& measure, const std::array<UnitStep, count>& units, double largest,
+              double scale) {
+  for (const UnitStep& step : units) {
+    measure.unit = step.unit;
+    measure.factor = scale / step.size;
+    if (largest * measure.factor >= 1) return;
+  }
+}
+
+struct Ending {
+  const char* ending;
+  const char* unit;  // or "time" or "size"
+  double scale;
+};
+constexpr std::array<Ending, 12> endings{{{"_samples_per_s", "samples/s", 1},
+                                          {"_tokens_per_s", "tokens/s", 1},
+                                          {"_GB_per_s", "GB/s", 1},
+                                          {"_ps_per_B", "ps/B", 1},
+                                          {"_percent", "%", 1},
+                                          {"_GBps", "GB/s", 1},
+                                          {"_GiB", "GiB", 1},
+                                          {"_us", "time", 1e6},
+                                          {"_ps", "time", 1},
+                                          {"_ms", "time", 1e9},
+                                          {"_ns", "time", 1e3},
+                                          {"_B", "size", 1}}};
+
+// The last name of a path that is none of a distribution.
+std::string field_of(const std::string& column) {
+  std::string path = column;
+  for (const char* part : {".mean", ".p50", ".p95", ".p99", ".max"})
+    if (path.ends_with(part)) path.resize(path.size() - std::string(part).size());
+  const std::size_t point = path.rfind('.');
+  return point == std::string::npos ? path : path.substr(point + 1);
+}
+
+std::string spaced(std::string text) {
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+double round_step(double raw) {
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  for (const double factor : {1.0, 2.0, 2.5, 5.0})
+    if (factor * power >= raw) return factor * power;
+  return 10 * power;
+}
+
+}  // namespace
+
+Measure measure_of(const std::string& column, Amount::Kind kind, double largest) {
+  std::string field = field_of(column);
+  Measure measure;
+  if (kind == Amount::Kind::time) set_unit(measure, times, largest, 1);
+  if (kind == Amount::Kind::size) set_unit(measure, sizes, largest, 1);
+  if (kind == Amount::Kind::bandwidth) set_unit(measure, rates, largest, 1);
+  if (kind == Amount::Kind::per_byte) measure.unit = "ps/B";
+  if (kind == Amount::Kind::number || kind == Amount::Kind::whole)
+    for (const Ending& one : endings) {
+      if (!field.ends_with(one.ending)) continue;
+      field.resize(field.size() - std::string(one.ending).size());
+      measure.unit = one.unit;
+      if (measure.unit == "time") set_unit(measure, times, largest, one.scale);
+      if (measure.unit == "size") set_unit(measure, sizes, largest, one.scale);
+      break;
+    }
+  measure.words = spaced(field);
+  if (measure.words == "iteration") measure.words = "iteration time";
+  return measure;
+}
+
+Scale::Scale(std::vector<double> values, Spacing spacing, bool has_marks_at_values, bool has_zero,
+             double length, const std::string& option) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  least_ = values.front();
+  most_ = values.back();
+  if (spacing == Spacing::logarithmic && least_ <= 0)
+    throw InputError(option, "there is a value of " + mark_text(least_) +
+                                 ", which has no logarithm; leave the option out");
+  is_log_ = spacing == Spacing::logarithmic ||
+            (spacing == Spacing::by_range && least_ > 0 && most_ >= spans_much * least_);
+  if (is_log_)
+    set_log(length);
+  else
+    set_linear(has_zero, length);
+  if (has_marks_at_values && values.size() <= most_own_marks) marks_ = values;
+}
+
+void Scale::set_log(double length) {
+  const double least = std::exchange(least_, std::log10(least_));
+  const double most = std::exchange(most_, std::log10(most_));
+  const double decades = std::max(most_ - least_, 0.1);
+  const bool has_room = length / decades > 1.2 * room_of_mark;
+  for (int power = static_cast<int>(std::floor(least_)); power <= std::ceil(most_); ++power)
+    for (const double step : {1.0, 2.0, 5.0}) {
+      const double mark = with_digits(step * std::pow(10, power), 2);
+      if ((step == 1 || has_room) && mark >= least && mark <= most) marks_.push_back(mark);
+    }
+  if (marks_.size() < 2) marks_ = {least, most};
+  const double room = std::max(0.04 * (most_ - least_), 0.01);
+  least_ -= room;
+  most_ += room;
+}
+
+void Scale::set_linear(bool has_zero, double length) {
+  if (has_zero) {
+    least_ = std::min(least_, 0.0);
+    most_ = std::max(most_, 0.0);
+  }
+  // Values that hardly differ, if at all: no marks could tell them apart.
+  const double size = std::max(std::abs(least_), std::abs(most_));
+  if (most_ - least_ <= 1e-9 * size || size == 0) {
+    most_ += size == 0 ? 1 : size / 2;
+    least_ -= least_ == 0 ? 0 : size / 2;
+  }
+  const double room = (most_ - least_) * 0.04;
+  const bool stands_on_zero = has_zero && least_ == 0;
+  if (!stands_on_zero) least_ -= room;
+  most_ += room;
+  const double step = round_step((most_ - least_) / std::max(2.0, length / room_of_mark));
+  for (double i = std::ceil(least_ / step); i * step <= most_; ++i)
+    marks_.push_back(with_digits(i * step, 10));
+}
+
+double Scale::at(double value) const {
+  return ((is_log_ ? std::log10(value) : value) - least_) / (most_ - least_);
+}
+
+std::string mark_text(double value) { return number_text(with_digits(value, 4)); }
+
+}  // namespace sgdsim

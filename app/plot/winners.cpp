@@ -1,0 +1,225 @@
+// One pass over the rows finds the best of each cell.
+#include "app/plot/winners.h"
+
+#include <algorithm>
+#include <array>
+
+#include "app/plot/looks.h"
+#include "app/plot/plot_rows.h"
+#include "app/sweep/amount.h"
+#include "app/sweep/best.h"
+#include "app/sweep/contest.h"
+#include "models/strategy/strategy.h"
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_cells = 64;  // along a side
+
+struct Cell {
+  std::string winner;
+  int64_t ties = 0;
+};
+
+struct Winners {
+  std::vector<std::string> columns, rows, names;
+  std::vector<std::vector<Cell>> cells;  // by row
+  Apart apart;
+};
+
+bool is_gain(const std::string& column) {
+  constexpr std::array<const char*, 7> gains = {
+      "speedup", "efficiency", "throughput", "overlap_ratio", "mfu", "per_s", "GBps"};
+  return std::any_of(gains.begin(), gains.end(),
+                     [&](const char* one) { return column.find(one) != std::string::npos; });
+}
+
+std::size_t place_of(std::vector<std::string>& list, const std::string& text, const char* option) {
+  const auto found = std::find(list.begin(), list.end(), text);
+  if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
+  if (list.size() == most_cells)
+    throw InputError(option, "more than " + std::to_string(most_cells) +
+                                 " values do not fit on a map; leave some out with --where");
+  list.push_back(text);
+  return list.size() - 1;
+}
+
+// Files may hold what a terminal would obey.
+std::string label_of(const PlotRow& row, const std::string& axis) {
+  return printable(value_label(row.axes.value(axis, Json())));
+}
+
+// What would leave several points of a method in a cell.
+void check_axes(const PlotTable& table, const std::vector<std::string>& used) {
+  for (const std::string& axis : varying_axes(table))
+    if (std::find(used.begin(), used.end(), axis) == used.end())
+      throw InputError(
+          "--best", "the axis " + axis + " varies, too; hold it, as by --where \"" + axis +
+                        " == " + value_label(table.rows.front().axes.value(axis, Json())) + "\"");
+}
+
+// The fields in which methods differ: the axes that name them; of a label, what its rows say.
+std::vector<std::string> compared_fields(const PlotTable& table,
+                                         const std::vector<std::string>& by) {
+  std::vector<std::string> fields;
+  for (const std::string& axis : by) {
+    if (axis != method_axis) {
+      fields.push_back(axis);
+      continue;
+    }
+    for (const char* column : exchange_columns)
+      if (std::any_of(table.rows.begin(), table.rows.end(), [&](const PlotRow& row) {
+            return row.exchange.value(column, Json()) !=
+                   table.rows.front().exchange.value(column, Json());
+          }))
+        fields.emplace_back(column);
+  }
+  return fields;
+}
+
+// A strategy that no program plays wins nothing.
+bool is_of_bound(const PlotRow& row) {
+  const Json strategy = row.exchange.value("strategy", Json());
+  return strategy.is_string() && is_bound(strategy.get<std::string>());
+}
+
+Winners winners_of(const PlotRequest& request, const std::string& best) {
+  PlotRequest of_table = request;
+  of_table.panel = request.y;  // the other side of the map
+  of_table.y = best;
+  PlotTable table = read_plot_table(of_table);
+  keep_where(table, request.where);
+  const std::string down = column_named(request.y, table.first, "--y");
+  std::vector<std::string> used = curve_axes(of_table, table);
+  if (used.empty()) throw InputError("--by", "nothing is compared in these rows; say which column");
+  const std::vector<std::string> by = used;
+  used.insert(used.end(), {table.x, down});
+  check_axes(table, used);
+  const std::vector<std::string> fields = compared_fields(table, by);
+  const bool chooses_strategy = std::any_of(fields.begin(), fields.end(), is_strategy_field);
+  Winners winners;
+  winners.apart = apart_by(fields, table.y);
+  std::vector<std::vector<Contest<std::string>>> contests;
+  for (const PlotRow& row : table.rows) {
+    if (chooses_strategy && is_of_bound(row)) continue;
+    const std::size_t c = place_of(winners.columns, label_of(row, table.x), "--x");
+    const std::size_t r = place_of(winners.rows, label_of(row, down), "--y");
+    if (r == contests.size()) contests.emplace_back();
+    contests[r].resize(std::max(contests[r].size(), c + 1));
+    const double amount = amount_of(row.y)->value;
+    contests[r][c].add(printable(name_of_curve(row, by)), is_gain(table.y) ? -amount : amount,
+                       winners.apart);
+  }
+  for (const auto& line : contests) {
+    winners.cells.emplace_back();
+    for (const Contest<std::string>& contest : line) {
+      Cell& cell = winners.cells.back().emplace_back();
+      if (contest.winners().empty()) continue;
+      cell = {contest.winners().front().choice, contest.ties()};
+      place_of(winners.names, cell.winner, "--by");
+    }
+  }
+  return winners;
+}
+
+// Letters on a ground of the colour: black or white ones, whichever are read better.
+std::string on_colour(const std::string& text, const std::string& hex) {
+  std::array<int, 3> rgb{};
+  for (std::size_t i = 0; i < 3; ++i) rgb[i] = std::stoi(hex.substr(1 + 2 * i, 2), nullptr, 16);
+  const bool is_dark = 30 * rgb[0] + 59 * rgb[1] + 11 * rgb[2] < 100 * 125;
+  return "\033[" + std::string(is_dark ? "97" : "30") + ";48;2;" + std::to_string(rgb[0]) + ";" +
+         std::to_string(rgb[1]) + ";" + std::to_string(rgb[2]) + "m" + text + "\033[0m";
+}
+
+std::string fitted(const std::string& text, std::size_t width) {
+  std::string cut = text.substr(0, width);
+  while (cut.size() < text.size() && !cut.empty() &&
+         (static_cast<unsigned char>(text[cut.size()]) & 0xC0U) == 0x80U)
+    cut.pop_back();  // no half of a letter
+  cut.resize(width, ' ');
+  return cut;
+}
+
+std::size_t widest(const std::vector<std::string>& texts) {
+  std::size_t most = 0;
+  for (const std::string& text : texts) most = std::max(most, text.size());
+  return most;
+}
+
+class Map {
+ public:
+  Map(const Winners& winners, const Terminal& terminal)
+      : winners_(winners), terminal_(terminal), places_(places_of(winners.names)) {
+    margin_ = widest(winners.rows) + 2;
+    const auto columns = static_cast<std::size_t>(terminal.columns);
+    const std::size_t room = columns > margin_ ? columns - margin_ : 0;
+    width_ = std::clamp<std::size_t>(room / winners.columns.size(), 4, widest(winners.names) + 4);
+  }
+
+  void print(std::ostream& out, const std::string& across) const {
+    out << std::string(margin_, ' ') << across << '\n' << std::string(margin_, ' ');
+    for (const std::string& column : winners_.columns) out << fitted(column, width_);
+    out << '\n';
+    for (std::size_t r = 0; r < winners_.rows.size(); ++r) {
+      out << fitted(winners_.rows[r], margin_);
+      for (const Cell& cell : winners_.cells[r]) out << text_of(cell);
+      out << '\n';
+    }
+    if (width_ < widest(winners_.names) + 1 || terminal_.colour) print_names(out);
+  }
+
+ private:
+  std::string colour_of(const std::string& name) const {
+    const auto at = std::find(winners_.names.begin(), winners_.names.end(), name);
+    return look_at(places_[static_cast<std::size_t>(at - winners_.names.begin())]).colour;
+  }
+
+  std::string text_of(const Cell& cell) const {
+    if (cell.winner.empty()) return fitted("-", width_);
+    const std::string ties = cell.ties > 0 ? " +" + std::to_string(cell.ties) : "";
+    const std::size_t room = width_ - 1;
+    const std::size_t name = ties.size() < room ? room - ties.size() : room;
+    const std::string text = cell.winner.size() < name || name == room
+                                 ? fitted(cell.winner + (name < room ? ties : ""), room)
+                                 : fitted(cell.winner, name) + ties;
+    return (terminal_.colour ? on_colour(text, colour_of(cell.winner)) : text) + " ";
+  }
+
+  void print_names(std::ostream& out) const {
+    out << '\n';
+    std::size_t used = 0;
+    for (const std::string& name : winners_.names) {
+      const bool is_last = name == winners_.names.back();
+      used += name.size() + 3;
+      if (used > static_cast<std::size_t>(terminal_.columns)) {
+        out << '\n';
+        used = name.size() + 3;
+      }
+      out << (terminal_.colour ? on_colour(" " + name + " ", colour_of(name)) : name)
+          << (terminal_.colour || is_last ? " " : ", ");
+    }
+    out << '\n';
+  }
+
+  const Winners& winners_;
+  Terminal terminal_;
+  std::vector<std::size_t> places_;
+  std::size_t margin_ = 0;
+  std::size_t width_ = 0;
+};
+
+}  // namespace
+
+void print_winners(std::ostream& out, const PlotRequest& request, const std::string& best,
+                   const Terminal& terminal) {
+  const Winners winners = winners_of(request, best);
+  Map(winners, terminal).print(out, request.x);
+  const bool has_ties =
+      std::any_of(winners.cells.begin(), winners.cells.end(), [](const auto& row) {
+        return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.ties > 0; });
+      });
+  if (has_ties) out << "+n: n others are as good" << as_good_within(winners.apart.error) << '\n';
+}
+
+}  // namespace sgdsim

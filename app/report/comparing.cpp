@@ -1,0 +1,55 @@
+// Errors by axis; those of several axes are put together where they are compared.
+#include "app/report/comparing.h"
+
+#include <algorithm>
+
+#include "app/advise/apart.h"
+#include "app/sweep/sweep_file.h"
+#include "models/strategy/registry.h"
+
+namespace sgdsim {
+namespace {
+
+using Role = ReportColumns::Role;
+
+// The fields that an axis changes; of a label, those in which its rows differ.
+std::vector<std::string> changed_fields(const ReportColumns& columns, const std::string& axis) {
+  if (axis != method_axis) return {axis};
+  std::vector<std::string> fields;
+  for (const char* column : exchange_columns)
+    if (columns.varies(Role::note, column)) fields.emplace_back(column);
+  return fields;
+}
+
+// null if no error is known.
+Json errors_of(const std::vector<std::string>& fields) {
+  Json errors;
+  for (const std::string& field : fields) {
+    const MeasuredErrors* measured = errors_of_field(field);
+    if (measured == nullptr) return nullptr;
+    errors[std::string(name_of(measured->kind))] = measured->p90;
+  }
+  return errors;
+}
+
+}  // namespace
+
+Json comparing(const ReportColumns& columns) {
+  Json json = {{"errors", Json::object()},
+               {"step_times", Json::array()},
+               {"bounds", Json::array()},
+               {"choose_strategy", Json::array()}};
+  for (const std::string& axis : columns.keys(Role::axis)) {
+    const std::vector<std::string> fields = changed_fields(columns, axis);
+    if (const Json errors = errors_of(fields); !errors.is_null()) json["errors"][axis] = errors;
+    if (std::any_of(fields.begin(), fields.end(), is_strategy_field))
+      json["choose_strategy"].push_back(axis);
+  }
+  for (const std::string& figure : columns.keys(Role::figure))
+    if (is_step_time(figure)) json["step_times"].push_back(figure);
+  for (const StrategyKind& kind : strategies())
+    if (kind.is_bound) json["bounds"].push_back(kind.name);
+  return json;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,146 @@
+// What the places of a job say about its nodes, and what NCCL's model becomes on wires.
+#include <doctest/doctest.h>
+#include <filesystem>
+
+#include "sim/core/error.h"
+#include "tests/jobs_cases.h"
+
+using namespace sgdsim;
+
+namespace {
+
+// Four nodes of four GPUs, NVLink inside, one network card for each GPU.
+const Json boxes = {{"shape", "nvlink_box"},
+                    {"nodes", 4},
+                    {"gpus_per_node", 4},
+                    {"nics_per_node", 4},
+                    {"gpu_link", {{"latency", "1 us"}, {"bandwidth", "100 GBps"}}},
+                    {"nic", {{"latency", "2 us"}, {"bandwidth", "10 Gbps"}}}};
+
+Json job_on(const Json& placement, const Json& options) {
+  Json one = job(placement);
+  one["experiment"]["collective"] = {{"algorithm", "hierarchical"}, {"options", options}};
+  return {{"cluster", boxes}, {"jobs", Json::array({one})}};
+}
+
+JobsFile read(const Json& json) {
+  const Temporary file(Temporary::Kind::file, json.dump());
+  return read_jobs(file.name(), {});
+}
+
+}  // namespace
+
+TEST_CASE("jobs: the group of a hierarchical collective is what the job has in a node") {
+  struct Row {
+    const char* reason;
+    Json places;
+    int in_a_node;
+    bool has_note;
+  };
+  for (const Row& row :
+       {Row{"two whole nodes", "0-7", 4, false},
+        Row{"two in each node", "0-1,4-5,8-9,12-13", 2, false},
+        Row{"others of each node", "2-3,6-7", 2, false},
+        Row{"one in each node", "0,4,8,12", 1, false}, Row{"one node", "1-3", 3, false},
+        Row{"more in one than in the other", "0-2,4", 1, true},
+        Row{"a node that comes twice", {0, 1, 4, 5, 2, 3, 6, 7}, 1, true}}) {
+    CAPTURE(row.reason);
+    const JobsFile jobs = read(job_on(row.places, Json::object()));
+    CHECK(jobs.jobs[0].experiment.cluster.workers_per_node == row.in_a_node);
+    REQUIRE(jobs.jobs[0].notes.size() == (row.has_note ? 1 : 0));
+    if (row.has_note) CHECK(jobs.jobs[0].notes[0].starts_with("hierarchical takes each GPU"));
+    const Json given = {{"group", row.in_a_node}};
+    CHECK(iterations_of(job_on(row.places, Json::object())) ==
+          iterations_of(job_on(row.places, given)));
+    CHECK(read(job_on(row.places, given)).jobs[0].notes.empty());
+  }
+  // Groups that are the nodes' send only their own share over the network cards.
+  const Json alone = {{"group", 1}};
+  const char* pairs = "0-1,4-5,8-9,12-13";
+  CHECK(iterations_of(job_on(pairs, Json::object()))[0][0] <
+        iterations_of(job_on(pairs, alone))[0][0]);
+}
+
+TEST_CASE("jobs: placements that go GPU by GPU say so") {
+  for (const auto& [placement, workers, notes] :
+       {std::tuple("spread", 8, 1), std::tuple("random", 6, 1), std::tuple("spread", 16, 0),
+        std::tuple("packed", 6, 0)}) {
+    const auto& placement_said = placement;
+    CAPTURE(placement_said);
+    const auto& workers_said = workers;
+    CAPTURE(workers_said);
+    Json json = {{"cluster", boxes}, {"jobs", Json::array({job(placement)})}};
+    json["jobs"][0]["workers"] = workers;
+    const JobsFile jobs = read(json);
+    REQUIRE(static_cast<int>(jobs.jobs[0].notes.size()) == notes);
+    if (notes == 0) continue;
+    CHECK(jobs.jobs[0].notes[0].starts_with(std::string("placement ") + placement +
+                                            " goes GPU by GPU, not node by node: "));
+    const Temporary file(Temporary::Kind::file, json.dump());
+    const Ran ran = run_sgdsim({"jobs", file.name(), "--format", "json"});
+    CHECK(Json::parse(ran.out)["jobs"][0]["warnings"].dump().find("GPU by GPU") !=
+          std::string::npos);
+  }
+}
+
+// The collective that nobody asked for is played at every fidelity.
+TEST_CASE("nccl on wires: every cluster that ships runs at four fidelities by default") {
+  int played_for_nccl = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(SGDSIM_SOURCE_DIR) + "/topologies/data")) {
+    if (entry.path().extension() != ".json") continue;
+    CAPTURE(entry.path().string());
+    Json experiment = one_layer;
+    experiment.erase("collective");
+    experiment["cluster"] = entry.path().string();
+    experiment["iterations"] = 1;
+    for (const char* fidelity : {"closed_form", "message", "flow", "packet"}) {
+      CAPTURE(fidelity);
+      experiment["fidelity"] = fidelity;
+      const Temporary file(Temporary::Kind::file, experiment.dump());
+      const Ran ran = call_sgdsim({"run", file.name(), "--format", "json"});
+      CAPTURE(ran.log);
+      REQUIRE(ran.exit_code == 0);
+      const Json result = Json::parse(ran.out);
+      CHECK(result["path"] != "none");
+      const bool on_wires = std::string(fidelity) == "flow" || std::string(fidelity) == "packet";
+      const bool by_nccl = result["collective"] == "nccl";
+      const bool is_named = result["warnings"].dump().find("NCCL's model") != std::string::npos;
+      CHECK(is_named == (on_wires && by_nccl));
+      if (is_named) ++played_for_nccl;
+    }
+  }
+  CHECK(played_for_nccl == 2 * 8);  // several nodes of several GPUs and cards
+}
+
+// Its rings are our ring, its trees our double binary tree, chosen message by message.
+TEST_CASE("nccl on wires: what it chooses is what is played") {
+  Json experiment = one_layer;
+  experiment["cluster"] = boxes;
+  experiment["fidelity"] = "flow";
+  const auto result_with = [&](const Json& collective, int parameters) {
+    Json one = experiment;
+    one["collective"] = collective;
+    one["trace"]["layers"][0]["parameters"] = parameters;
+    const Temporary file(Temporary::Kind::file, one.dump());
+    const Ran ran = call_sgdsim({"run", file.name(), "--format", "json"});
+    CAPTURE(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    return Json::parse(ran.out);
+  };
+  int trees = 0, rings = 0;
+  for (const int size : {25, 2500, 75'000, 750'000, 25'000'000}) {  // parameters
+    CAPTURE(size);
+    const Json result = result_with({{"algorithm", "nccl"}}, size);
+    const std::string warnings = result["warnings"].dump();
+    const bool is_tree =
+        warnings.find("tree as double_binary_tree (1 exchange)") != std::string::npos;
+    const bool is_ring = warnings.find("ring as ring (1 exchange)") != std::string::npos;
+    CHECK(is_tree != is_ring);
+    ++(is_tree ? trees : rings);
+    const char* algorithm = is_tree ? "double_binary_tree" : "ring";
+    CHECK(result["iteration_ps"] == result_with({{"algorithm", algorithm}}, size)["iteration_ps"]);
+  }
+  CHECK(trees > 0);
+  CHECK(rings > 0);
+}

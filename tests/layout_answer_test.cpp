@@ -1,0 +1,188 @@
+// What `sgdsim layout` answers in the words of people who train: tokens, days, programs, names.
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "app/layout/layout_files.h"
+#include "app/layout/layout_rates.h"
+#include "app/schema_check.h"
+#include "models/training/layout_search.h"
+#include "sim/core/error.h"
+#include "tests/run_program.h"
+
+namespace sgdsim {
+namespace {
+
+const std::string box = "topologies/data/dgx_h100_4.json";
+
+Json answer_to(std::vector<std::string> words) {
+  words.insert(words.begin(), "layout");
+  words.insert(words.end(), {"-c", box, "--format", "json"});
+  const Ran ran = run_sgdsim(words);
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/layouts/1", json) == std::vector<std::string>{});
+  return json;
+}
+
+}  // namespace
+
+TEST_CASE("layout answer: numbers of tokens") {
+  for (const auto& [text, tokens] :
+       std::vector<std::pair<std::string, int64_t>>{{"15T", 15'000'000'000'000},
+                                                    {"1.4 T", 1'400'000'000'000},
+                                                    {"300B", 300'000'000'000},
+                                                    {"2.5M", 2'500'000},
+                                                    {"1K", 1'000},
+                                                    {"1", 1},
+                                                    {"1000000T", 1'000'000'000'000'000'000}})
+    CHECK(parse_tokens(text, "--tokens") == tokens);
+  for (const char* text : {"", "T", "0", "-1", "15 TB", "15t", "nan", "inf", "1e400", "1e19", "0.4",
+                           "1000001T", "15T 1", "0x10", "٣"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS(parse_tokens(text, "--tokens"),
+                         doctest::Contains("expected a number of tokens"), InputError);
+  }
+  CHECK(tokens_text(15'000'000'000'000) == "15T");
+  CHECK(tokens_text(4'194'304) == "4.194M");
+  CHECK(tokens_text(999) == "999");
+}
+
+// Llama-3 70B on 512 H100, 15 T tokens: everything that was asked for, by one command.
+TEST_CASE("layout answer: speed, MFU and days are one figure in several units") {
+  const Json json = answer_to({"Llama-3 70B", "--gpus", "512", "--gpu", "H100", "--tokens", "15T"});
+  CHECK(json["model"] == "llama3.1_70b");
+  CHECK(json["gpu"] == "h100");
+  CHECK(json["tokens"] == 15'000'000'000'000);
+  const double of_step = json["global_batch"].get<double>() * json["sequence"].get<double>();
+  CHECK(of_step == 512 * 8192);
+  for (const Json& one : json["layouts"]) {
+    const double step_s = one["step_us"].get<double>() / 1e6;
+    CHECK(one["tokens_per_s_per_gpu"].get<double>() == doctest::Approx(of_step / step_s / 512));
+    CHECK(one["tflops_per_gpu"].get<double>() == doctest::Approx(one["mfu"].get<double>() * 989));
+    // 15e12 tokens are 3,576,278.7 steps of 4,194,304.
+    CHECK(one["days"].get<double>() == doctest::Approx(3'576'279 * step_s / 86'400));
+    CHECK(one["gpu_hours"].get<double>() == doctest::Approx(one["days"].get<double>() * 24 * 512));
+    CHECK(one["memory_GiB"].get<double>() <= 78);
+    double memory = 0;
+    for (const auto& part : one["memory_parts"].items()) memory += part.value().get<double>();
+    CHECK(memory == doctest::Approx(one["memory_GiB"].get<double>()));
+  }
+  const Ran ran =
+      run_sgdsim({"layout", "Llama-3 70B", "-c", box, "--gpus", "512", "--tokens", "15T"});
+  for (const char* part :
+       {"fastest layout", "tokens/s, ", "TFLOP/s", "MFU", "fits", "15T tokens", "days (",
+        "GPU-hours", "by Megatron-LM", "by torchtitan", "published steps"}) {
+    CAPTURE(part);
+    CHECK(ran.out.find(part) != std::string::npos);
+  }
+  for (const char* hidden : {" ep1 ", " cp1 ", " vp1 ", " mbs1 "})
+    CHECK(ran.out.find(hidden) == std::string::npos);
+}
+
+TEST_CASE("layout answer: one line for each family, the best of it") {
+  const std::vector<std::string> words = {"llama3.1_8b", "--gpus", "32", "--global-batch", "64"};
+  const Json families = answer_to(words);
+  std::vector<std::string> more = words;
+  more.insert(more.end(), {"--lines", "1000000"});
+  const Json all = answer_to(more);
+  CHECK(all["layouts"].size() == all["fitting"]);
+  std::vector<std::string> seen;
+  for (const Json& one : all["layouts"]) {
+    const auto family = one["family"].get<std::string>();
+    if (seen.size() == families["layouts"].size() ||
+        std::find(seen.begin(), seen.end(), family) != seen.end())
+      continue;
+    CHECK(families["layouts"][seen.size()] == one);
+    seen.push_back(family);
+  }
+  CHECK(seen.size() == families["layouts"].size());
+  CHECK(!all.contains("programs"));
+}
+
+TEST_CASE("layout answer: what Megatron-LM and torchtitan can do") {
+  for (const char* model : {"llama3.1_70b", "mixtral_8x7b"}) {
+    const Json json = answer_to({model, "--gpus", "128"});
+    for (const char* name : {"megatron", "torchtitan"}) {
+      CAPTURE(name);
+      const Json& one = json["programs"][name];
+      const Layout layout = parse_layout(one["layout"].get<std::string>(), "");
+      CHECK((std::string(name) == "megatron" ? layout.zero <= 1 : layout.zero == 3));
+      const Json asked =
+          answer_to({model, "--gpus", "128", "--program", name, "--lines", "100000"});
+      CHECK(asked["program"] == name);
+      bool is_there = false;
+      for (const Json& line : asked["layouts"]) is_there = is_there || line == one;
+      CHECK(is_there);
+      // It may be slower than others of the program only where those go beyond published runs.
+      for (const Json& line : asked["layouts"])
+        if (line["step_ps"] < one["step_ps"]) CHECK(line.contains("beyond_published"));
+    }
+  }
+}
+
+TEST_CASE("layout answer: what goes beyond published runs is said") {
+  const Transformer dense = load_model("llama3.1_405b");
+  const Transformer sparse = load_model("mixtral_8x7b");
+  struct Row {
+    const Transformer& model;
+    const char* layout;
+    int64_t sequence;
+    std::string sentence;  // empty: nothing does
+  };
+  for (const Row& row :
+       std::vector<Row>{{dense, "tp8 pp16 vp8 dp64 ga32 zero1 sp ends=layers", 8192, ""},
+                        {dense, "tp8 pp16 cp16 vp8 dp8 ga16 zero1 sp ends=layers", 131072, ""},
+                        {dense, "tp8 pp9 cp2 vp7 dp4 ga63 zero1 sp", 8192, ""},
+                        {dense, "tp8 pp18", 8192, "pp18 (published: up to 16 stages)"},
+                        {dense, "tp8 cp4", 8192, "cp4 for sequences of 8192"},
+                        {dense, "tp8 cp4", 16384, ""},
+                        {dense, "dp8 zero3", 8192, ""},
+                        {sparse, "dp8 zero3", 8192, "zero3 of experts"},
+                        {sparse, "dp8 ep8 zero2", 8192, ""}}) {
+    CAPTURE(row.layout);
+    const auto all = beyond_published(row.model, parse_layout(row.layout, ""), row.sequence);
+    CHECK(all.empty() == row.sentence.empty());
+    if (!all.empty()) CHECK(all.front().find(row.sentence) == 0);
+  }
+  const Ran ran = run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--layout", "cp4 dp8 zero1"});
+  CHECK(ran.log.find("warning: this layout goes beyond published runs: cp4") != std::string::npos);
+}
+
+TEST_CASE("layout answer: what a text does not say follows from the question") {
+  struct Row {
+    const char* text;
+    int64_t gpus;
+    int64_t batch;
+    const char* expected;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"tp8 pp4", 512, 1024, "tp8 pp4 dp16 ga64 zero0"},
+                        {"tp8 pp4 mbs2", 512, 1024, "tp8 pp4 dp16 mbs2 ga32 zero0"},
+                        {"tp8 dp2", 512, 1024, "tp8 dp2 ga512 zero0"},
+                        {"tp8 ga1", 16, 64, "tp8 dp2 zero0"},
+                        {"tp8", 0, 0, "tp8 zero0"},
+                        {"tp8", 12, 7, "tp8 ga7 zero0"},
+                        {"schedule=1f1b", 4, 8, "dp4 ga2 zero0"}})
+    CHECK(to_text(completed(parse_layout(row.text, ""), row.text, row.gpus, row.batch)) ==
+          row.expected);
+  const Json json = answer_to({"llama3.1_70b", "--gpus", "64", "--global-batch", "256", "--layout",
+                               "tp8 pp2 zero1 sp recompute=full"});
+  CHECK(json["layouts"][0]["layout"] == "tp8 pp2 dp4 ga64 zero1 sp recompute=full");
+  CHECK(json["global_batch"] == 256);
+}
+
+TEST_CASE("layout answer: names whatever their case and dashes") {
+  for (const char* name : {"Llama-3.1 70B", "LLAMA3_70B", "llama 3 70b", "llama-3.1-70b"})
+    CHECK(load_model(name).name == "llama3.1_70b");
+  CHECK(load_model("DeepSeek-V3").name == "deepseek_v3");
+  CHECK(load_model("GPT-3 175B").name == "gpt3_175b");
+  for (const char* name : {"H100", "h-100", "NVIDIA H100", "H100 SXM", "H100-SXM5"})
+    CHECK(load_gpu(name).name == "h100");
+  for (const char* name : {"", "-", "70b", "llama", "llama3.2_70b", "llama3.1.1_70b", "../llama"})
+    CHECK_THROWS_AS(load_model(name), InputError);
+  for (const char* name : {"", "nvidia", "sxm", "H100 PCIe", "H100 NVL", "h10"})
+    CHECK_THROWS_WITH_AS(load_gpu(name), doctest::Contains("unknown GPU"), InputError);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,86 @@
+// `sgdsim report` of what `sgdsim layout` and `replay` draw and list.
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "tests/report_pages.h"
+#include "tests/run_program.h"
+
+namespace sgdsim {
+
+TEST_CASE("report: timelines of layouts and of schedules") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string dgx = "topologies/data/dgx_h100_4.json";
+  const std::vector<std::pair<std::vector<std::string>, std::string>> asked = {
+      {{"layout", "llama3.1_8b", "--layout", "tp8 pp2 ga4 sp", "-c", dgx, "--fidelity", "message"},
+       "rank 1, replica 0"},
+      {{"layout", "llama3.1_8b", "--layout", "tp8 pp2 ga4 sp", "-c", dgx, "--fidelity", "flow"},
+       "GPU 1, stage 0"},
+      {{"replay", "app/schedules/ring_4.goal", "--L", "1 us", "--G", "1 ns/B"}, "rank 1"}};
+  for (const auto& [words, process] : asked) {
+    const auto& words_said = words;
+    INFO(words_said.front());
+    const std::string timeline = folder.name() + "/timeline.json";
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--timeline", timeline});
+    const Ran ran = run_sgdsim(all);
+    INFO(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    const Json data = data_in(page_of({timeline}));
+    const Json& shown = data["timelines"][0];
+    const Json written = Json::parse(read_text(timeline));
+    const Json start = unpacked_data(shown["start_ps"]), length = unpacked_data(shown["length_ps"]);
+    std::size_t at = 0;
+    for (const Json& event : written["traceEvents"]) {
+      if (event["ph"] != "X") continue;
+      CHECK(start[at].get<int64_t>() == std::llround(event["ts"].get<double>() * 1e6));
+      CHECK(length[at].get<int64_t>() == std::llround(event["dur"].get<double>() * 1e6));
+      ++at;
+    }
+    CHECK(at == shown["count"]);
+    bool found = false;
+    for (const Json& track : shown["tracks"]) found = found || track["process"] == process;
+    CHECK(found);
+  }
+}
+
+TEST_CASE("report: layouts along axes, a row for each point") {
+  const std::vector<std::string> words = {
+      "layout",   "llama3.1_8b", "-c",     "topologies/data/dgx_h100_4.json",
+      "--axis",   "gpus=4,8,16", "--axis", "sequence=2048,8192",
+      "--format", "json"};
+  const Ran ran = run_sgdsim(words);
+  const Temporary lines(Temporary::Kind::file, ran.out);
+  const Json data = data_in(page_of({lines.name()}));
+  REQUIRE(data["tables"].size() == 1);
+  const Json& table = data["tables"][0];
+  CHECK(table["kind"] == "layouts");
+  CHECK(table["rows"] == 6);
+  std::vector<Json> written;
+  std::size_t from = 0;
+  for (std::size_t end = ran.out.find('\n'); end != std::string::npos;
+       end = ran.out.find('\n', from)) {
+    written.push_back(Json::parse(ran.out.substr(from, end - from)));
+    from = end + 1;
+  }
+  const auto column = [&](const std::string& key) {
+    for (const Json& one : table["columns"])
+      if (one["key"] == key) return column_values(table, one);
+    return std::vector<Json>(6);
+  };
+  const auto gpus = column("gpus"), step = column("step_us"), layout = column("layout");
+  for (std::size_t row = 0; row < 6; ++row) {
+    CHECK(gpus[row] == written[row]["axes"]["gpus"]);
+    if (!written[row].contains("answer")) continue;
+    CHECK(step[row] == written[row]["answer"]["layouts"][0]["step_us"]);
+    CHECK(layout[row] == written[row]["answer"]["layouts"][0]["layout"]);
+  }
+  // An answer within a line is held to its schema, too.
+  Json broken = written.back();
+  broken["answer"]["layouts"] = 7;
+  const Temporary file(Temporary::Kind::file, broken.dump() + "\n");
+  const Ran refused = run_sgdsim({"report", file.name()});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.log.find("does not fit `sgdsim schema`") != std::string::npos);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,82 @@
+// Tables as spreadsheets write them.
+#include "traces/spreadsheet.h"
+
+#include <doctest/doctest.h>
+
+#include "sim/core/error.h"
+#include "traces/flows_csv.h"
+#include "traces/registry.h"
+
+namespace sgdsim {
+namespace {
+
+// ASCII as UTF-16.
+std::string utf16(const std::string& text, bool is_big) {
+  std::string answer = is_big ? "\xfe\xff" : "\xff\xfe";
+  for (const char letter : text) {
+    if (is_big) answer += '\0';
+    answer += letter;
+    if (!is_big) answer += '\0';
+  }
+  return answer;
+}
+
+const std::string table = "name;params;fwd_us;bwd_us\r\nconv;100;1,5;2,25\r\nfc;7;3;4,125\r\n";
+
+void check_table(const std::string& text) {
+  REQUIRE(is_layers_csv(text));
+  const Trace trace = layers_csv({text, "a.csv", {}});
+  REQUIRE(trace.layers.size() == 2);
+  CHECK(trace.layers[0].name == "conv");
+  CHECK(trace.layers[0].forward == Duration::ns(1500));
+  CHECK(trace.layers[0].backward == Duration::ns(2250));
+  CHECK(trace.layers[1].backward == Duration::ns(4125));
+}
+
+TEST_CASE("spreadsheets: decimal commas, sep=, byte order marks and UTF-16 are read") {
+  check_table(table);
+  check_table("sep=;\r\n" + table);
+  check_table("\xef\xbb\xbf" + table);
+  check_table("\xef\xbb\xbfsep=;\n" + table);
+  check_table(utf16(table, false));
+  check_table(utf16("sep=;\r\n" + table, true));
+}
+
+TEST_CASE("spreadsheets: a name with a comma stays, and so does what is no number") {
+  CHECK(with_decimal_point("1,5") == "1.5");
+  CHECK(with_decimal_point("0,25 ms") == "0.25 ms");
+  for (const char* same : {"", ",", "1,", ",5", "a,5", "1,5,6", "1.5", "12", "1,x"})
+    CHECK(with_decimal_point(same) == same);
+  const Trace trace = layers_csv({"name;params;bwd_us\n1,5;100;2\n", "a.csv", {}});
+  CHECK(trace.layers[0].name == "1,5");
+}
+
+TEST_CASE("spreadsheets: workbooks and broken UTF-16 are refused") {
+  for (const char* start : {"PK\x03\x04", "\xd0\xcf\x11\xe0"}) {
+    CHECK(is_layers_csv(start));
+    CHECK_THROWS_WITH_AS(layers_csv({start, "a.xlsx", {}}),
+                         "a.xlsx: an Excel workbook: save it as CSV, and import that", InputError);
+  }
+  CHECK_THROWS_AS(plain_table(std::string("\xff\xfe"
+                                          "a\0b",
+                                          5),
+                              "a"),
+                  InputError);
+  CHECK_THROWS_AS(plain_table("\xff\xfe\x01\xd8", "a"), InputError);
+  CHECK_THROWS_AS(plain_table("\xff\xfe\x01\xdc", "a"), InputError);
+  CHECK(plain_table(std::string("\xff\xfe\x3d\xd8\x00\xde", 6), "a") == "\xf0\x9f\x98\x80");
+  CHECK(plain_table(std::string("\xff\xfe\xac\x20", 4), "a") == "\xe2\x82\xac");
+  CHECK(plain_table(std::string("\xff\xfe\xe9\x00", 4), "a") == "\xc3\xa9");
+  CHECK(plain_table("sep=", "a") == "");
+  CHECK(plain_table("sep=abc\n", "a") == "sep=abc\n");
+}
+
+TEST_CASE("spreadsheets: tables of flows, too") {
+  const std::string flows = "start_us,from,to,size_B\n0,0,1,100\n";
+  CHECK(parse_flows_csv(utf16(flows, false), "a.csv", 2).size() == 1);
+  CHECK(parse_flows_csv("\xef\xbb\xbf" + flows, "a.csv", 2).size() == 1);
+  CHECK_THROWS_AS(parse_flows_csv("PK\x03\x04", "a.xlsx", 2), InputError);
+}
+
+}  // namespace
+}  // namespace sgdsim
