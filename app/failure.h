@@ -1,10 +1,14 @@
-// What a user reads about an exception that no reader of input throws.
+// What ends a program early: its exit codes, and what a user reads about an exception that no
+// reader of input throws.
 #pragma once
 
 #include <exception>
 #include <string>
 
 namespace sgdsim {
+
+inline constexpr int exit_failure = 1;
+inline constexpr int exit_bad_input = 2;
 
 // Ours say what failed. Those of libraries are a refusal of the system, or a mistake of this
 // program: their own words name nothing that a user knows.

@@ -21,9 +21,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr int exit_failure = 1;
-constexpr int exit_bad_input = 2;
-
 std::string version_text() {
   return "sgdsim " + std::string(version_number) + " (commit " + std::string(version_commit) +
          ", " + std::string(version_compiler) + ", CUDA " + (version_has_cuda ? "yes" : "no") + ")";

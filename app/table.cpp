@@ -45,6 +45,8 @@ std::string short_duration(double us, int digits) {
   return rounded(us / 1e6, digits) + " s";
 }
 
+std::string part_text(double part, int digits) { return rounded(100 * part, digits) + " %"; }
+
 std::string short_size(double size_B) {
   constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;

@@ -23,5 +23,7 @@ std::string rounded(double value, int digits = 4);
 // "12.3 us": the unit that leaves one to three digits before the point.
 std::string short_duration(double us, int digits = 3);
 std::string short_size(double size_B);
+// "12.3 %" of a part of the whole.
+std::string part_text(double part, int digits = 3);
 
 }  // namespace sgdsim

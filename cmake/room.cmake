@@ -32,12 +32,17 @@ function(sgdsim_room room)
   endif()
 endfunction()
 
-# sgdsim_precompile(ROOM header...): the room's files start from these headers, compiled once. The
-# presets that check that every file includes what it uses turn this off.
+# sgdsim_precompile(ROOM header... | ROOM LIKE other room): the room's files start from these headers, compiled
+# once, or from what was compiled for a room with the same options. The presets that check that every file
+# includes what it uses turn this off.
 set(standard_headers <algorithm> <functional> <map> <memory> <optional> <string> <vector>)
 function(sgdsim_precompile room)
   if(SGDSIM_PRECOMPILED)
-    target_precompile_headers(sgdsim_${room} PRIVATE ${ARGN})
+    if("${ARGV1}" STREQUAL LIKE)
+      target_precompile_headers(sgdsim_${room} REUSE_FROM sgdsim_${ARGV2})
+    else()
+      target_precompile_headers(sgdsim_${room} PRIVATE ${ARGN})
+    endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       # GCC 12 forgets that a precompiled header is the system's and reports std::string itself.
       target_compile_options(sgdsim_${room} PRIVATE -Wno-array-bounds -Wno-stringop-overflow
@@ -46,8 +51,10 @@ function(sgdsim_precompile room)
   endif()
 endfunction()
 
-# sgdsim_units(ROOM): the files of a folder are compiled as one, which reads their headers once. The
-# presets that check that every file includes what it uses turn this off, too.
+# sgdsim_units(ROOM ["folder folder..."]... | ROOM BY_LETTER): the files of a folder are compiled as one,
+# or those of the folders that are named together, counted from the room; BY_LETTER those whose names begin
+# alike. Headers, and templates of headers, are then read once. The presets that check that every file
+# includes what it uses turn this off, too.
 function(sgdsim_units room)
   get_target_property(sources sgdsim_${room} SOURCES)
   if(NOT SGDSIM_PRECOMPILED OR NOT sources)
@@ -58,9 +65,25 @@ function(sgdsim_units room)
     target_compile_options(sgdsim_${room} PRIVATE -Wno-subobject-linkage)
   endif()
   foreach(file IN LISTS sources)
-    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${file})
-    get_filename_component(folder ${folder} DIRECTORY)
-    string(REPLACE "/" "_" folder ${folder})
-    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${folder})
+    cmake_path(ABSOLUTE_PATH file)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${file})
+    get_filename_component(name ${path} NAME)
+    get_filename_component(folder ${path} DIRECTORY)
+    set(unit ${folder})
+    if(ARGN STREQUAL BY_LETTER)
+      string(SUBSTRING ${name} 0 1 letter)
+      string(APPEND unit " ${letter}")
+    else()
+      foreach(together IN LISTS ARGN)
+        separate_arguments(folders UNIX_COMMAND "${together}")
+        list(TRANSFORM folders PREPEND ${room}/)
+        list(TRANSFORM folders REPLACE "/[.]$" "")
+        if(folder IN_LIST folders)
+          set(unit "${folders}")
+        endif()
+      endforeach()
+    endif()
+    string(REGEX REPLACE "[^a-z]+" "_" unit "${unit}")
+    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${unit})
   endforeach()
 endfunction()

@@ -9,14 +9,11 @@
 #include "sim/core/json.h"
 #include "sim/core/random.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 #include "traces/chakra.h"
 
 namespace sgdsim {
 namespace {
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
 
 Json experiment_of(Random& random, int workers, const std::string& strategy, int64_t unit_ps) {
   Json layers = Json::array();

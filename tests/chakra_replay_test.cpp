@@ -10,6 +10,7 @@
 #include "sim/core/json.h"
 #include "sim/play/replay.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 
 namespace sgdsim {
 namespace {
@@ -84,10 +85,6 @@ ChakraNode message(uint64_t id, bool sends, int64_t size_B, int64_t peer, int64_
 }
 
 constexpr ChakraCollective all_reduce = ChakraCollective::all_reduce;
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "sim/core/json.h"
 #include "sim/core/random.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 
 namespace sgdsim {
 namespace {
@@ -40,10 +41,6 @@ Ran fit_of(const std::string& text, std::vector<std::string> more = {}) {
     CHECK(faults_of_value(embedded_shelf(), "sgdsim/fit/1", Json::parse(ran.out)) ==
           std::vector<std::string>{});
   return ran;
-}
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

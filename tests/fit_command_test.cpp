@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 using Faults = std::vector<std::string>;
 
 const std::string own = "tests/data/measurement.json";
-const std::string shipped = "traces/measurement/data/";
+const std::string measurements = "traces/measurement/data/";
 
 Json json_of(Words words) {
   words.insert(words.begin(), "fit");
@@ -127,8 +127,9 @@ TEST_CASE("fit command: a given gamma, and a beta that stands for both") {
 // Three segments of a measured NVSwitch box, as a cluster, predict the sizes that they did not see.
 TEST_CASE("fit command: a segmented cluster predicts what was held out") {
   const Temporary cases(Temporary::Kind::file);
-  const Json json = json_of({shipped + "nccl_a100x8.json", "--op", "allreduce", "--from-collective",
-                             "ring", "--segments", "3", "--case", cases.name()});
+  const Json json =
+      json_of({measurements + "nccl_a100x8.json", "--op", "allreduce", "--from-collective", "ring",
+               "--segments", "3", "--case", cases.name()});
   CHECK(json["fits"][0]["pieces"].size() == 3);
   const Ran validated = run_sgdsim({"validate", cases.name(), "--format", "json"});
   REQUIRE(validated.exit_code == 0);
@@ -181,7 +182,7 @@ TEST_CASE("fit command: a curve serves an experiment, which says where it ends")
 
 TEST_CASE("fit command: the picture stands alone") {
   const Temporary page(Temporary::Kind::file);
-  json_of({shipped + "nccl_a100x8.json", "--report", page.name()});
+  json_of({measurements + "nccl_a100x8.json", "--report", page.name()});
   const std::string html = read_text(page.name());
   CHECK(html.starts_with("<!DOCTYPE html>"));
   CHECK(html.ends_with("</html>\n"));

@@ -50,7 +50,7 @@ std::string log_of(const std::vector<CountedAlgorithm>& algorithms, const std::v
   return log.dump();
 }
 
-Json fit_of(const std::string& log, std::vector<std::string> more) {
+Json fitted(const std::string& log, std::vector<std::string> more) {
   const Temporary file(Temporary::Kind::file, log);
   more.insert(more.begin(), {"fit", file.name(), "--from-collective", "stated"});
   more.insert(more.end(), {"--format", "json"});
@@ -80,7 +80,7 @@ TEST_CASE("start: a log with a start in every run tells it from alpha") {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       CAPTURE(seed);
       CAPTURE(algorithms.front().name);
-      const Json fit = fit_of(log_of(algorithms, {2, 4, 8, 16}, 0.01, seed),
+      const Json fit = fitted(log_of(algorithms, {2, 4, 8, 16}, 0.01, seed),
                               {"--holdout", "ranks=8", "--segments", "1"});
       check_found(fit);
       CHECK(number_of(fit["held_out"], "max_percent") < 5);
@@ -96,7 +96,7 @@ TEST_CASE("start: without errors it comes out exactly, in any number of segments
   for (const std::string segments : {"1", "2", "3", "4", "auto"}) {
     CAPTURE(segments);
     const Json fit =
-        fit_of(log_of({ring}, {2, 3, 8}, 0, 1), {"--segments", segments, "--holdout", "none"});
+        fitted(log_of({ring}, {2, 3, 8}, 0, 1), {"--segments", segments, "--holdout", "none"});
     CHECK(number_of(fit, "start_us") == doctest::Approx(start_us).epsilon(1e-3));
     for (const Json& piece : fit["pieces"])
       CHECK(number_of(piece, "alpha_us") == doctest::Approx(alpha_us).epsilon(1e-3));
@@ -107,10 +107,10 @@ TEST_CASE("start: without errors it comes out exactly, in any number of segments
 // 5 us + 6 x 5 us, which alpha alone holds as 35/6 us.
 TEST_CASE("start: what one number of ranks cannot tell") {
   const std::string log = log_of({ring}, {4}, 0, 1);
-  const Json alone = fit_of(log, {});
+  const Json alone = fitted(log, {});
   CHECK_FALSE(alone.contains("start_us"));
   CHECK(number_of(alone["pieces"][0], "alpha_us") == doctest::Approx(35. / 6));
-  const Json given = fit_of(log, {"--start", "5 us"});
+  const Json given = fitted(log, {"--start", "5 us"});
   CHECK(number_of(given, "given_start_us") == doctest::Approx(5));
   CHECK(number_of(given["pieces"][0], "alpha_us") == doctest::Approx(5));
   // A run without a message tells it, too: 7 us, of which 2 us are the kernel that it holds.
@@ -123,7 +123,7 @@ TEST_CASE("start: what one number of ranks cannot tell") {
   };
   overhead("", 4, 7);
   overhead("launch", 1, 2);
-  const Json told = fit_of(with.dump(), {});
+  const Json told = fitted(with.dump(), {});
   check_found(told);
   CHECK(number_of(told, "start_us") == doctest::Approx(5).epsilon(1e-6));
 }
@@ -133,7 +133,7 @@ TEST_CASE("start: a log without one has none") {
   for (Json& series : log["series"])
     for (Json& point : series["points"])
       point["time_us"] = point["time_us"].get<double>() - start_us;
-  const Json fit = fit_of(log.dump(), {"--segments", "1"});
+  const Json fit = fitted(log.dump(), {"--segments", "1"});
   if (fit.contains("start_us")) CHECK(number_of(fit, "start_us") < 0.05 * alpha_us);
   CHECK(number_of(fit["pieces"][0], "alpha_us") == doctest::Approx(alpha_us).epsilon(0.02));
 }

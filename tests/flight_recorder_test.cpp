@@ -7,6 +7,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "tests/texts.h"
 #include "traces/measurement/pickle.h"
 #include "traces/measurement/registry.h"
 
@@ -166,12 +167,6 @@ Measurement read(const std::vector<MeasuredText>& texts) {
   const auto all = read_measurements(texts);
   REQUIRE(all.size() == 1);
   return all.front().measurement;
-}
-
-bool has_note(const Measurement& measurement, const std::string& part) {
-  for (const std::string& note : measurement.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
 }
 
 TEST_CASE("flight recorder: the least time over the ranks, and who is missing") {

@@ -5,13 +5,10 @@
 #include <vector>
 
 #include "sim/play/play_flows.h"
+#include "tests/cluster_cases.h"
 #include "topologies/cluster_file.h"
 
 namespace sgdsim {
-
-inline Cluster cluster_of(const Json& json) {
-  return read_cluster(Value(json, "test", "")).cluster;
-}
 
 // A byte takes 1 ns on a nic, and 1 ns on an uplink; latencies of 1 us each.
 inline Json leaf_spine(int nodes, int per_leaf, int spines) {

@@ -10,14 +10,14 @@
 namespace sgdsim {
 namespace {
 
-const std::string folder = "tests/data/layouts/";
+const std::string layouts = "tests/data/layouts/";
 
 ForeignLayout of_text(const std::string& text, int64_t gpus, const std::string& model) {
   return foreign_layout(FlatSettings::read(text, "f"), {.given = gpus}, load_model(model));
 }
 
 ForeignLayout of_file(const std::string& name, int64_t gpus, const std::string& model) {
-  return of_text(read_text(SGDSIM_SOURCE_DIR "/" + folder + name), gpus, model);
+  return of_text(read_text(SGDSIM_SOURCE_DIR "/" + layouts + name), gpus, model);
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ TEST_CASE("foreign layouts: what is refused") {
 TEST_CASE("foreign layouts: commands take them, and say how they read them") {
   const std::string box = "topologies/data/dgx_h100_4.json";
   const Ran foreign = run_sgdsim({"layout", "llama3.1_405b", "-c", box, "--memory", "96GB",
-                                  "--layout", folder + "megatron.sh", "--format", "json"});
+                                  "--layout", layouts + "megatron.sh", "--format", "json"});
   CAPTURE(foreign.log);
   REQUIRE(foreign.exit_code == 0);
   const std::string text = "tp8 pp9 cp2 vp7 dp8 ga63 zero1 sp";

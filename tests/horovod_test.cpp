@@ -6,6 +6,7 @@
 #include "app/schema_check.h"
 #include "sim/core/error.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 #include "traces/steps/registry.h"
 
 namespace sgdsim {
@@ -15,12 +16,6 @@ const std::string sample_file =
     std::string(SGDSIM_SOURCE_DIR) + "/tests/data/horovod_timeline.json";
 
 StepRun read(const std::string& text) { return horovod({text, "f", {}}); }
-
-bool has_note(const StepRun& run, const std::string& part) {
-  for (const std::string& note : run.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
-}
 
 TEST_CASE("horovod: waits, transfers and steps, with and without the end of the array") {
   const std::string sample = read_text(sample_file);

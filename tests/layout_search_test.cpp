@@ -12,7 +12,7 @@
 namespace sgdsim {
 namespace {
 
-const std::string box = "topologies/data/dgx_h100_4.json";
+const std::string dgx = "topologies/data/dgx_h100_4.json";
 
 Transformer tiny(bool has_experts) {
   Transformer model;
@@ -72,7 +72,7 @@ TEST_CASE("layout search: it finds what loops over everything find, fastest firs
                               .sequence = 512,
                               .memory = Bytes(1'000'000'000'000),
                               .reserve = {}};
-      const Cluster cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + box, gpus).cluster;
+      const Cluster cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + dgx, gpus).cluster;
       const LayoutSearch found = search_layouts(model, gpu, Precision::bf16, cluster, space);
       std::set<std::string> texts;
       for (const FoundLayout& one : found.fitting) texts.insert(to_text(one.layout));
@@ -89,7 +89,7 @@ TEST_CASE("layout search: what does not fit is not answered") {
   const Transformer model = tiny(false);
   LayoutSpace space{
       .gpus = 8, .batch = 24, .sequence = 512, .memory = Bytes(1'000'000'000'000), .reserve = {}};
-  const Cluster cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 8).cluster;
+  const Cluster cluster = load_cluster(SGDSIM_SOURCE_DIR "/" + dgx, 8).cluster;
   const LayoutSearch all = search_layouts(model, gpu, Precision::bf16, cluster, space);
   space.memory = Bytes(20'000'000);
   const LayoutSearch some = search_layouts(model, gpu, Precision::bf16, cluster, space);
@@ -104,7 +104,7 @@ TEST_CASE("layout search: what does not fit is not answered") {
 }
 
 TEST_CASE("sgdsim layout: the best layout is priced the same by itself") {
-  const std::vector<std::string> words = {"layout",         "llama3.1_8b", "-c",       box,
+  const std::vector<std::string> words = {"layout",         "llama3.1_8b", "-c",       dgx,
                                           "--global-batch", "64",          "--format", "json"};
   const Ran ran = run_sgdsim(words);
   REQUIRE(ran.exit_code == 0);
@@ -113,7 +113,7 @@ TEST_CASE("sgdsim layout: the best layout is priced the same by itself") {
   CHECK(json["layouts"].size() <= 11);
   CHECK(json["candidates"].get<int64_t>() > json["fitting"].get<int64_t>());
   for (const Json& one : json["layouts"]) {
-    const Ran alone = run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--layout",
+    const Ran alone = run_sgdsim({"layout", "llama3.1_8b", "-c", dgx, "--layout",
                                   one["layout"].get<std::string>(), "--format", "json"});
     REQUIRE(alone.exit_code == 0);
     CHECK(Json::parse(alone.out)["layouts"][0] == one);
@@ -125,7 +125,7 @@ TEST_CASE("sgdsim layout: the best layout is priced the same by itself") {
 
 TEST_CASE("sgdsim layout: 1,024 GPUs have more than 10,000 layouts") {
   const Ran ran =
-      run_sgdsim({"layout", "llama3.1_405b", "-c", box, "--gpus", "1024", "--format", "json"});
+      run_sgdsim({"layout", "llama3.1_405b", "-c", dgx, "--gpus", "1024", "--format", "json"});
   REQUIRE(ran.exit_code == 0);
   CHECK(Json::parse(ran.out)["candidates"].get<int64_t>() >= 10'000);
 }
@@ -136,27 +136,27 @@ TEST_CASE("sgdsim layout: what is refused") {
     std::string sentence;
   };
   const std::vector<Row> rows = {
-      {{"llama3.1_8b", "-c", box, "--gpu", "h1000"}, "unknown GPU \"h1000\""},
+      {{"llama3.1_8b", "-c", dgx, "--gpu", "h1000"}, "unknown GPU \"h1000\""},
       {{"llama3.1_8b", "-c", "topologies/data/leaf_spine_144.json", "--gpus", "4096"},
        "GPUs, and 4096 are asked for"},
-      {{"llama3.1_405b", "-c", box, "--gpus", "8"}, "too much"},
-      {{"llama3.1_8b", "-c", box, "--gpus", "8", "--global-batch", "7", "--layout", "tp8 ga2 sp"},
+      {{"llama3.1_405b", "-c", dgx, "--gpus", "8"}, "too much"},
+      {{"llama3.1_8b", "-c", dgx, "--gpus", "8", "--global-batch", "7", "--layout", "tp8 ga2 sp"},
        "but --global-batch is 7"},
-      {{"llama3.1_8b", "-c", box, "--gpus", "16", "--global-batch", "7", "--layout", "tp8 sp"},
+      {{"llama3.1_8b", "-c", dgx, "--gpus", "16", "--global-batch", "7", "--layout", "tp8 sp"},
        "but --global-batch is 7"},
-      {{"llama3.1_8b", "-c", box, "--gpus", "1048576", "--global-batch", "100000000", "--layout",
+      {{"llama3.1_8b", "-c", dgx, "--gpus", "1048576", "--global-batch", "100000000", "--layout",
         "tp1 mbs64"},
        "--layout: dp x mbs x ga"},
-      {{"llama3.1_8b", "-c", box, "--layout", "tp8 sp", "--program", "megatron"},
+      {{"llama3.1_8b", "-c", dgx, "--layout", "tp8 sp", "--program", "megatron"},
        "--program: is about a search"},
-      {{"llama3.1_8b", "-c", box, "--tokens", "15 X"}, "--tokens: expected a number of tokens"},
-      {{"llama3.1_8b", "-c", box, "--gpus", "4", "--layout", "tp8"}, "but --gpus is 4"},
-      {{"llama3.1_8b", "-c", box, "--layout", "tp3"}, "do not divide by tp3"},
-      {{"llama3.1_70b", "-c", box, "--layout", "tp8 sp"}, "more than the 80.00 GiB of a GPU"},
-      {{"llama3.1_8b", "-c", box, "--gpu", "a100", "--precision", "fp8"}, "has no FP8"},
-      {{"gpt3_175b", "-c", box, "--sequence", "4096"}, "2048 positions that the model has learned"},
-      {{"llama3.1_8b", "-c", box, "--memory", "1 GB"}, "--reserve: expected less"},
-      {{"llama3.1_8b", "-c", box, "--layout", "tp8 sp", "--gradients", "bf16"}, "has no effect"},
+      {{"llama3.1_8b", "-c", dgx, "--tokens", "15 X"}, "--tokens: expected a number of tokens"},
+      {{"llama3.1_8b", "-c", dgx, "--gpus", "4", "--layout", "tp8"}, "but --gpus is 4"},
+      {{"llama3.1_8b", "-c", dgx, "--layout", "tp3"}, "do not divide by tp3"},
+      {{"llama3.1_70b", "-c", dgx, "--layout", "tp8 sp"}, "more than the 80.00 GiB of a GPU"},
+      {{"llama3.1_8b", "-c", dgx, "--gpu", "a100", "--precision", "fp8"}, "has no FP8"},
+      {{"gpt3_175b", "-c", dgx, "--sequence", "4096"}, "2048 positions that the model has learned"},
+      {{"llama3.1_8b", "-c", dgx, "--memory", "1 GB"}, "--reserve: expected less"},
+      {{"llama3.1_8b", "-c", dgx, "--layout", "tp8 sp", "--gradients", "bf16"}, "has no effect"},
   };
   for (const Row& row : rows) {
     std::vector<std::string> words = {"layout"};

@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/random.h"
+#include "tests/texts.h"
 #include "traces/measurement/nccl_rows.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
@@ -28,12 +29,6 @@ const Series& series_of(const Measurement& measurement, bool in_place) {
     if (series.in_place == in_place) return series;
   REQUIRE_MESSAGE(false, "no such series");
   return measurement.series.front();
-}
-
-bool has_note(const Measurement& measurement, const std::string& part) {
-  for (const std::string& note : measurement.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
 }
 
 const std::string title = "# Collective test starting: all_reduce_perf\n";

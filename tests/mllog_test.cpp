@@ -4,6 +4,7 @@
 #include "app/schema_check.h"
 #include "sim/core/error.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 #include "traces/steps/registry.h"
 
 namespace sgdsim {
@@ -22,12 +23,6 @@ std::string step(const std::string& seconds, int64_t number) {
 }
 
 StepRun read(const std::string& text) { return mllog({text, "f", {}}); }
-
-bool has_note(const StepRun& run, const std::string& part) {
-  for (const std::string& note : run.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
-}
 
 const std::string start = line("run_start", "null", 1'000'000);
 const std::string stop = line("run_stop", "null", 1'090'500);

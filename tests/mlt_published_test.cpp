@@ -46,10 +46,10 @@ Settings operator+(Settings a, const Settings& b) {
 
 const Settings dctcp = {
     R"(transport={"name": "dctcp", "least_timeout": "1 ms", "first_window": 20})"};
-const std::string experiment = "jobs.0.experiment.";
+const std::string of_job = "jobs.0.experiment.";
 Settings workers(int count) {
   const std::string many = std::to_string(count);
-  return {"jobs.0.workers=" + many, experiment + "collective.parameter_server.servers=" + many};
+  return {"jobs.0.workers=" + many, of_job + "collective.parameter_server.servers=" + many};
 }
 // Sixteen hosts in three racks.
 const Settings sixteen = Settings{"cluster.nodes=16", "cluster.nodes_per_leaf=6"} + workers(16);
@@ -63,10 +63,10 @@ TEST_CASE("mlt, published: tails are in proportion to gradients, and make the it
   std::vector<double> again_us;
   for (const int times : {2, 4, 8, 16, 32}) {
     CAPTURE(times);
-    const Published one = play(
-        "mlt_testbed.json",
-        sixteen + Settings{experiment + "strategy=naive",
-                           experiment + "trace.gradient_scale=" + std::to_string(1.0 / times)});
+    const Published one =
+        play("mlt_testbed.json",
+             sixteen + Settings{of_job + "strategy=naive",
+                                of_job + "trace.gradient_scale=" + std::to_string(1.0 / times)});
     again_us.push_back(one.longest_us * times);
     // As published: that a third more or less is proportion.
     CHECK(again_us.back() == doctest::Approx(again_us.front()).epsilon(1.0 / 3));
@@ -79,8 +79,8 @@ TEST_CASE("mlt, published: tails are in proportion to gradients, and make the it
 // with servers, and is 1.1 times at most in a ring, whose links carry one flow each and lose
 // nothing.
 TEST_CASE("mlt, published: servers gain more with more workers, and more than a ring") {
-  const Settings quarter = {experiment + "trace.gradient_scale=0.25",
-                            experiment + "trace.compute_scale=0.025"};
+  const Settings quarter = {of_job + "trace.gradient_scale=0.25",
+                            of_job + "trace.compute_scale=0.025"};
   const auto gain = [&](const Settings& settings) {
     return play("mlt_testbed.json", settings + dctcp).iteration_us /
            play("mlt_testbed.json", settings).iteration_us;
@@ -94,9 +94,9 @@ TEST_CASE("mlt, published: servers gain more with more workers, and more than a 
   }
   CHECK(before > 1.1);
   const Settings ring =
-      quarter + Settings{"jobs.0.workers=32", experiment + R"(collective={"algorithm": "ring"})",
-                         experiment + R"(strategy={"name": "fixed_buckets", "bucket": "4 MB"})",
-                         experiment + "channels=1"};
+      quarter + Settings{"jobs.0.workers=32", of_job + R"(collective={"algorithm": "ring"})",
+                         of_job + R"(strategy={"name": "fixed_buckets", "bucket": "4 MB"})",
+                         of_job + "channels=1"};
   CHECK(gain(ring) < 1.1);
   CHECK(play("mlt_testbed.json", ring).dropped == 0);
 }
@@ -105,8 +105,8 @@ TEST_CASE("mlt, published: servers gain more with more workers, and more than a 
 // and ResNet-50, bounded loss makes them faster, with all ways and without. What DCTCP sends again
 // on the testbed may be marked, so that no switch drops it for being above a threshold.
 TEST_CASE("mlt, published: the files of the testbed, part by part") {
-  const Settings small = sixteen + Settings{experiment + "trace.gradient_scale=0.25",
-                                            experiment + "trace.compute_scale=0.02"};
+  const Settings small =
+      sixteen + Settings{of_job + "trace.gradient_scale=0.25", of_job + "trace.compute_scale=0.02"};
   for (const std::string file : {"mlt_testbed.json", "mlt_testbed_transformer.json"}) {
     CAPTURE(file);
     std::map<std::string, double> us;
@@ -148,7 +148,7 @@ TEST_CASE("mlt, published: among flows of others") {
                             "traffic.flows.duration=20 ms"};
   const Settings bounded = {R"(transport={"name": "mlt", "parts": "AC", "buffer": "450 KB",)"
                             R"( "step": "800 Mbps"})"};
-  const std::string collective = experiment + "collective";
+  const std::string collective = of_job + "collective";
   const Settings servers = quarter + Settings{collective + ".parameter_server.servers=16"};
   const Settings ring = quarter + Settings{collective + R"(={"algorithm": "ring"})"};
   for (const bool is_ring : {false, true}) {

@@ -6,23 +6,12 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "tests/nccl_cases.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr Bandwidth gb(double gigabytes_per_s) { return Bandwidth::Bps(gigabytes_per_s * 1e9); }
-
-NcclGraph graph(int channels, double intra_GBps, double inter_GBps) {
-  return {channels, gb(intra_GBps), gb(inter_GBps)};
-}
-
-NcclMachine machine(int ranks, int nodes, GpuGeneration generation) {
-  NcclMachine made;
-  made.ranks = ranks;
-  made.nodes = nodes;
-  made.generation = generation;
-  return made;
-}
 
 struct GuessRow {
   std::string reason;

@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
@@ -30,12 +31,6 @@ Measurement read(const std::vector<MeasuredText>& texts) {
 }
 
 Measurement read_lines(const std::string& lines) { return read({{lines, "f", {}, ""}}); }
-
-bool has_note(const Measurement& measurement, const std::string& part) {
-  for (const std::string& note : measurement.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
-}
 
 const Series& series_of(const Measurement& measurement, const std::string& operation) {
   for (const Series& series : measurement.series)

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/core/random.h"
+#include "tests/texts.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
@@ -14,12 +15,6 @@ namespace {
 MeasuredText text_of(const std::string& text, std::optional<int> ranks = {},
                      const std::string& operation = "") {
   return {text, "some.log", ranks, operation};
-}
-
-bool has_note(const Measurement& measurement, const std::string& part) {
-  for (const std::string& note : measurement.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
 }
 
 const std::string title = "# Collective test starting: all_reduce_perf\n";

@@ -11,24 +11,13 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "tests/nccl_cases.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr Bytes kib(int64_t count) { return Bytes(count * 1024); }
 constexpr Bytes mib(int64_t count) { return Bytes(count * 1024 * 1024); }
-
-NcclGraph graph(int channels, double intra_GBps, double inter_GBps) {
-  return {channels, Bandwidth::Bps(intra_GBps * 1e9), Bandwidth::Bps(inter_GBps * 1e9)};
-}
-
-NcclMachine machine(int ranks, int nodes, GpuGeneration generation) {
-  NcclMachine made;
-  made.ranks = ranks;
-  made.nodes = nodes;
-  made.generation = generation;
-  return made;
-}
 
 NcclMachine one_a100_node() {
   NcclMachine made = machine(8, 1, GpuGeneration::ampere);

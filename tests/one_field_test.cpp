@@ -7,6 +7,7 @@
 #include "app/failure.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "tests/repository.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"
 
@@ -14,8 +15,6 @@ namespace sgdsim {
 namespace {
 
 using Words = std::vector<std::string>;
-
-const std::string root = SGDSIM_SOURCE_DIR "/";
 
 // Every place of the document, down to the first entries of a list.
 void add_places(const Json& json, const Json::json_pointer& at,
@@ -68,9 +67,9 @@ void check_each(const Json& document, const Words& words) {
   }
 }
 
-Json file_of(const std::string& name) { return Json::parse(read_text(root + name)); }
+Json file_of(const std::string& name) { return Json::parse(read_text(in_repository(name))); }
 
-const std::string gbe = root + "topologies/data/mgwfbp_paper_10gbe.json";
+const std::string gbe = in_repository("topologies/data/mgwfbp_paper_10gbe.json");
 
 Json small_trace() {
   return {{"schema", "sgdsim/trace/1"},
@@ -117,7 +116,7 @@ TEST_CASE("one field: clusters, traffic and jobs") {
     check_each(cluster, {"export", "dot", "FILE"});
   }
   check_each(file_of("app/flows/incast_36.json"),
-             {"traffic", "FILE", "-c", root + "topologies/data/leaf_spine_144.json"});
+             {"traffic", "FILE", "-c", in_repository("topologies/data/leaf_spine_144.json")});
   const Json jobs = {
       {"schema", "sgdsim/jobs/1"},
       {"routing", "hashed"},
@@ -133,7 +132,7 @@ TEST_CASE("one field: models, GPUs and layouts") {
   check_each(file_of("tests/data/hugging_face_config.json"), {"model", "show", "FILE"});
   check_each(file_of("models/training/data/gpus/h100.json"),
              {"layout", "llama3.1_8b", "--gpu", "FILE", "--layout", "tp8", "-c",
-              root + "topologies/data/dgx_h100_4.json"});
+              in_repository("topologies/data/dgx_h100_4.json")});
   const Temporary folder(Temporary::Kind::folder);
   const Json deepspeed = file_of("tests/data/layouts/deepspeed.json");
   int turn = 0;
@@ -156,7 +155,7 @@ TEST_CASE("one field: points of a sweep") {
   const Temporary folder(Temporary::Kind::folder);
   const std::string out = folder.name() + "/points.jsonl";
   const Words sweep = {"sweep",
-                       root + "app/experiments/googlenet_k80.json",
+                       in_repository("app/experiments/googlenet_k80.json"),
                        "-q",
                        "--axis",
                        "cluster.nodes=2,4",
@@ -204,7 +203,7 @@ TEST_CASE("one field: a trace whose name is a number") {
 }
 
 TEST_CASE("names that no file system takes are refused in a sentence") {
-  const std::string dgx = root + "topologies/data/dgx_h100_4.json";
+  const std::string dgx = in_repository("topologies/data/dgx_h100_4.json");
   for (const std::string& name :
        {std::string(300, 'x'), std::string(300, 'x') + ".json", std::string(5000, 'x'),
         std::string(300, 'x') + "/file", "a/" + std::string(300, 'x')})
@@ -231,10 +230,10 @@ TEST_CASE("names that no file system takes are refused in a sentence") {
              {"sweep", name, "--axis", "seed=1,2"},
              {"tune", name},
              {"collective", "-a", "ring", "-n", "1 KB", "-c", name},
-             {"run", root + "app/experiments/googlenet_k80.json", "--out", name},
-             {"run", root + "app/experiments/googlenet_k80.json", "--set", "trace=" + name},
-             {"sweep", root + "app/experiments/googlenet_k80.json", "--axis", "seed=1,2", "--out",
-              name}}) {
+             {"run", in_repository("app/experiments/googlenet_k80.json"), "--out", name},
+             {"run", in_repository("app/experiments/googlenet_k80.json"), "--set", "trace=" + name},
+             {"sweep", in_repository("app/experiments/googlenet_k80.json"), "--axis", "seed=1,2",
+              "--out", name}}) {
       INFO(words.front(), " ", name.size());
       const Ran ran = call_sgdsim(words);
       CHECK(ran.exit_code == 2);
@@ -246,7 +245,7 @@ TEST_CASE("names that no file system takes are refused in a sentence") {
 TEST_CASE("emit: in a folder that was removed, a sentence") {
   const Ran ran =
       run_shell_line("mkdir gone && cd gone && rmdir ../gone && \"" SGDSIM_PROGRAM "\" sweep " +
-                     root + "app/sweeps/nodes_bandwidth.json --emit slurm --out x");
+                     in_repository("app/sweeps/nodes_bandwidth.json --emit slurm --out x"));
   CHECK(ran.exit_code == 2);
   check_words(ran);
   CHECK(ran.log.find("--emit: this folder has no name") != std::string::npos);

@@ -14,14 +14,13 @@
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "tests/repository.h"
 #include "topologies/cluster_file.h"
 #include "traces/trace_file.h"
 
 using namespace sgdsim;
 
 namespace {
-
-const std::string root = SGDSIM_SOURCE_DIR;
 
 Trace random_trace(Random& random, int layers) {
   Trace trace;
@@ -115,9 +114,9 @@ TEST_CASE("optimal: never loses on 1,000 random links with segments") {
 }
 
 TEST_CASE("optimal: never loses with any collective on any cluster that ships") {
-  const Trace trace = read_trace_file(root + "/traces/data/googlenet_k80.json");
+  const Trace trace = read_trace_file(in_repository("traces/data/googlenet_k80.json"));
   int pairs = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(root + "/topologies/data")) {
+  for (const auto& entry : std::filesystem::directory_iterator(in_repository("topologies/data"))) {
     const Cluster cluster = read_cluster_file(entry.path().string()).cluster;
     for (const Algorithm& algorithm : algorithms()) {
       CAPTURE(entry.path().string());
@@ -137,9 +136,9 @@ TEST_CASE("optimal: never loses with any collective on any cluster that ships") 
 
 TEST_CASE(
     "optimal: hierarchical GPT-2 on rented machines, where the worst pair is not the cost inside") {
-  const Trace trace = read_trace_file(root + "/traces/data/gpt2_1558m_h100.json");
+  const Trace trace = read_trace_file(in_repository("traces/data/gpt2_1558m_h100.json"));
   const Cluster cluster =
-      read_cluster_file(root + "/topologies/data/cloud_v100_25gbe.json").cluster;
+      read_cluster_file(in_repository("topologies/data/cloud_v100_25gbe.json")).cluster;
   check_never_loses(times_of(trace, cluster, cost_of("hierarchical", cluster)), 1e-6);
 }
 
@@ -208,7 +207,7 @@ TEST_CASE("optimal: never loses with any compression, whose work delays the grad
       CAPTURE(bandwidth);
       const auto time_of = [&](const std::string& strategy) {
         const Experiment experiment = read_experiment(resolve_experiment(
-            root + "/app/experiments/alexnet_gtopk_1gbe.json",
+            in_repository("app/experiments/alexnet_gtopk_1gbe.json"),
             {"compression=" + compression, "strategy=" + strategy, "fidelity=closed_form",
              std::string("cluster.nic={\"latency\": \"20 us\", \"bandwidth\": \"") + bandwidth +
                  "\"}"}));

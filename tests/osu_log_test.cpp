@@ -1,6 +1,7 @@
 // Logs of the OSU micro-benchmarks: titles, columns, sizes and prefixes, on invented rows.
 #include <doctest/doctest.h>
 
+#include "tests/texts.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
@@ -8,12 +9,6 @@ namespace {
 
 MeasuredText text_of(const std::string& text, std::optional<int> ranks) {
   return {text, "some.log", ranks, ""};
-}
-
-bool has_note(const Measurement& measurement, const std::string& part) {
-  for (const std::string& note : measurement.notes)
-    if (note.find(part) != std::string::npos) return true;
-  return false;
 }
 
 TEST_CASE("measurements: OSU titles, bandwidths, counts of ranks in the first column") {

@@ -10,13 +10,10 @@
 #include "models/transport/registry.h"
 #include "sim/net/packet_report.h"
 #include "sim/play/play_flows.h"
+#include "tests/cluster_cases.h"
 #include "topologies/cluster_file.h"
 
 namespace sgdsim::packet_cases {
-
-inline Cluster cluster_of(const Json& json) {
-  return read_cluster(Value(json, "test", "")).cluster;
-}
 
 // `roads` one after the other: two workers at the ends of a row of switches.
 inline Json row_of(int roads, const std::string& bandwidth, const std::string& latency) {

@@ -4,13 +4,12 @@
 
 #include "app/page/page.h"
 #include "sim/core/json.h"
+#include "tests/repository.h"
 #include "tests/run_program.h"
 
 using namespace sgdsim;
 
 namespace {
-
-const std::string root = SGDSIM_SOURCE_DIR "/";
 
 class EmptyFolder {
  public:
@@ -43,7 +42,7 @@ TEST_CASE("page files: other programs' files become what sgdsim import makes of 
     CAPTURE(row.file);
     const EmptyFolder here;
     const std::string name = std::filesystem::path(row.file).filename();
-    const Json answer = add(name, read_text(root + row.file));
+    const Json answer = add(name, read_text(in_repository(row.file)));
     REQUIRE_FALSE(answer.contains("error"));
     CHECK(answer["kind"] == "trace");
     const std::string made = answer["file"].get<std::string>();
@@ -59,7 +58,8 @@ TEST_CASE("page files: other programs' files become what sgdsim import makes of 
 TEST_CASE("page files: traces, clusters and experiments of sgdsim") {
   const EmptyFolder here;
   const auto kind = [](const std::string& file) {
-    return add(std::filesystem::path(file).filename(), read_text(root + file)).value("kind", "");
+    return add(std::filesystem::path(file).filename(), read_text(in_repository(file)))
+        .value("kind", "");
   };
   CHECK(kind("traces/data/resnet50_v100.json") == "trace");
   CHECK(kind("topologies/data/two_boxes_explicit.json") == "cluster");
@@ -71,7 +71,7 @@ TEST_CASE("page files: traces, clusters and experiments of sgdsim") {
 }
 
 TEST_CASE("page files: names are names only") {
-  const std::string trace = read_text(root + "traces/data/alexnet_p102.json");
+  const std::string trace = read_text(in_repository("traces/data/alexnet_p102.json"));
   for (const std::string name :
        {"<script>alert(1)</script>.json", "it's \"quoted\".json", "\U0001f600.json", "-n.json",
         "../../../escaped.json", "a\\b.json", "$(id).json", "."}) {

@@ -7,13 +7,12 @@
 #include "app/page/page_input.h"
 #include "app/shell_word.h"
 #include "sim/core/json.h"
+#include "tests/repository.h"
 #include "tests/run_program.h"
 
 using namespace sgdsim;
 
 namespace {
-
-const std::string root = SGDSIM_SOURCE_DIR "/";
 
 // Names count from the root of the repository here, as for the program.
 class InFolder {
@@ -51,7 +50,7 @@ const std::vector<Json> inputs = {
 }  // namespace
 
 TEST_CASE("page: a run is what the command beside it prints") {
-  const InFolder here(root);
+  const InFolder here(repository.string());
   for (const Json& input : inputs) {
     CAPTURE(input.dump());
     const Json answer = ask({{"ask", "run"}, {"input", input}});
@@ -63,7 +62,7 @@ TEST_CASE("page: a run is what the command beside it prints") {
 }
 
 TEST_CASE("page: a plan and a timeline are what the commands beside them write") {
-  const InFolder here(root);
+  const InFolder here(repository.string());
   for (const Json& input : inputs) {
     CAPTURE(input.dump());
     const Json plan = ask({{"ask", "plan"}, {"input", input}});
@@ -78,7 +77,7 @@ TEST_CASE("page: a plan and a timeline are what the commands beside them write")
 }
 
 TEST_CASE("page: a saved experiment gives the same result from its own file") {
-  const InFolder here(root);
+  const InFolder here(repository.string());
   for (const Json& input : inputs) {
     CAPTURE(input.dump());
     const Json saved = ask({{"ask", "save"}, {"input", input}});
@@ -90,7 +89,7 @@ TEST_CASE("page: a saved experiment gives the same result from its own file") {
 }
 
 TEST_CASE("page: a grid has the points of the sweep and its winners") {
-  const InFolder here(root);
+  const InFolder here(repository.string());
   const Json axes = {{"cluster.nodes", {2, 16, 256}},
                      {"cluster.nic.bandwidth", {"1 Gbps", "25 Gbps", "100 Gbps"}},
                      {"strategy", {"wfbp", "sync_easgd", "mg_wfbp", "optimal", "p3"}}};
@@ -127,7 +126,7 @@ TEST_CASE("page: a grid has the points of the sweep and its winners") {
 }
 
 TEST_CASE("page: a point that cannot be simulated leaves a gap and a sentence") {
-  const InFolder here(root);
+  const InFolder here(repository.string());
   const Json input =
       input_of("traces/data/resnet50_v100.json", "topologies/data/mgwfbp_paper_10gbe.json",
                {"collective.algorithm=torus_ring", "fidelity=closed_form"});
@@ -145,7 +144,7 @@ TEST_CASE("page: a point that cannot be simulated leaves a gap and a sentence") 
 }
 
 TEST_CASE("page: errors are the sentences of the program") {
-  const InFolder here(root);
+  const InFolder here(repository.string());
   const std::vector<Json> wrong = {
       input_of("traces/data/resnet50_v100.json", "", {}),
       input_of("traces/data/none.json", "topologies/data/mgwfbp_paper_10gbe.json", {}),

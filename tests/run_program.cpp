@@ -87,4 +87,6 @@ Ran run_shell_line(const std::string& line) {
              folder.name());
 }
 
+bool has_python() { return run_shell_line("python3 -c 'import json'").exit_code == 0; }
+
 }  // namespace sgdsim

@@ -29,6 +29,9 @@ Ran call_sgdsim(const std::vector<std::string>& arguments);
 // empty, so that examples may write files.
 Ran run_shell_line(const std::string& line);
 
+// Is there a Python for the tools that are written in it?
+bool has_python();
+
 // A file or folder that is gone when this is.
 class Temporary {
  public:

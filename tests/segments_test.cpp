@@ -5,16 +5,12 @@
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
+#include "tests/cluster_cases.h"
 #include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
 namespace sgdsim {
 namespace {
-
-Cluster cluster_of(const std::string& text) {
-  const Document document = Document::parse(text, "cluster.json");
-  return read_cluster(document.root()).cluster;
-}
 
 const std::string small = R"("latency": "2 us", "per_byte": "100 ps/B", "reduce": "10 ps/B")";
 const std::string large = R"("latency": "9 us", "per_byte": "20 ps/B", "reduce": "5 ps/B")";
@@ -85,21 +81,23 @@ void check_like(const Cluster& segmented, const Cluster& plain, Bytes size, bool
 TEST_CASE("segments: below and above the step a cluster is the plain one") {
   for (const Shape& shape : all_shapes) {
     INFO(shape.reason);
-    const Cluster segmented = cluster_of(shape.before + small + segments + shape.after);
-    check_like(segmented, cluster_of(shape.before + small + shape.after), Bytes(6000),
+    const Cluster segmented = cluster_from(shape.before + small + segments + shape.after).cluster;
+    check_like(segmented, cluster_from(shape.before + small + shape.after).cluster, Bytes(6000),
                [](double size_B) { return size_B < 65536; });
-    check_like(segmented, cluster_of(shape.before + large + shape.after), Bytes(6 << 20),
+    check_like(segmented, cluster_from(shape.before + large + shape.after).cluster, Bytes(6 << 20),
                [](double size_B) { return size_B >= 65536; });
   }
 }
 
 // One message of n bytes, in one hop: latency + n per_byte of the segment that n is in.
 TEST_CASE("segments: each rules from its own size on") {
-  const Cluster cluster = cluster_of(
-      R"({"shape": "fully_connected", "nodes": 2, "link": {"latency": "1 us", "bandwidth": "1 GBps",
+  const Cluster cluster =
+      cluster_from(
+          R"({"shape": "fully_connected", "nodes": 2, "link": {"latency": "1 us", "bandwidth": "1 GBps",
           "efficiency": 0.5, "segments": [
             {"from": "1000 B", "latency": "2 us", "per_byte": "1 ns/B"},
-            {"from": "2000 B", "latency": "3 us", "bandwidth": "2 GBps"}]}})");
+            {"from": "2000 B", "latency": "3 us", "bandwidth": "2 GBps"}]}})")
+          .cluster;
   struct Row {
     int64_t size;
     int64_t time_ns;  // efficiency 0.5 doubles every time per byte
@@ -120,17 +118,18 @@ TEST_CASE("segments: each rules from its own size on") {
 // The name of a link class is any text, also that of a field of links.
 TEST_CASE("segments: link classes called valid and segments are classes like any other") {
   const auto cluster = [](const std::string& a, const std::string& b) {
-    return cluster_of(R"({"shape": "explicit",
+    return cluster_from(R"({"shape": "explicit",
       "vertices": [{"name": "a", "kind": "gpu"}, {"name": "b", "kind": "gpu"},
                    {"name": "c", "kind": "gpu"}],
       "edges": [{"from": "a", "to": "b", "link": ")" +
-                      a + R"("},
+                        a + R"("},
                 {"from": "b", "to": "c", "link": ")" +
-                      b + R"("}],
+                        b + R"("}],
       "links": {")" + a +
-                      R"(": {"latency": "1 us", "per_byte": "1 ns/B"}, ")" + b + R"(":
+                        R"(": {"latency": "1 us", "per_byte": "1 ns/B"}, ")" + b + R"(":
         {"latency": "1 us", "per_byte": "1 ns/B", "valid": {"from": "8 B", "to": "64 B"},
-         "segments": [{"from": "16 B", "latency": "3 us", "per_byte": "2 ns/B"}]}}})");
+         "segments": [{"from": "16 B", "latency": "3 us", "per_byte": "2 ns/B"}]}}})")
+        .cluster;
   };
   for (const auto& names :
        {std::pair("x", "y"), std::pair("valid", "segments"), std::pair("segments", "valid")}) {
@@ -145,9 +144,11 @@ TEST_CASE("segments: link classes called valid and segments are classes like any
 }
 
 TEST_CASE("segments: a result says when it extrapolates") {
-  const Cluster cluster = cluster_of(
-      R"({"shape": "fully_connected", "nodes": 4, "link": {"latency": "1 us", "bandwidth": "1 GBps",
-          "valid": {"from": "1 KiB", "to": "1 MiB"}}})");
+  const Cluster cluster =
+      cluster_from(
+          R"({"shape": "fully_connected", "nodes": 4, "link": {"latency": "1 us", "bandwidth": "1 GBps",
+          "valid": {"from": "1 KiB", "to": "1 MiB"}}})")
+          .cluster;
   struct Row {
     const char* algorithm;
     int64_t size;
@@ -169,7 +170,7 @@ TEST_CASE("segments: a result says when it extrapolates") {
 }
 
 TEST_CASE("segments: part of a cluster keeps them") {
-  const Cluster cluster = cluster_of(all_shapes[1].before + small + segments + "}}");
+  const Cluster cluster = cluster_from(all_shapes[1].before + small + segments + "}}").cluster;
   const Network part = cluster.network.first(3);
   CHECK(part.workers() == 3);
   CHECK(part.at_size(70000).between(0, 1).latency == Duration::us(18));

@@ -5,16 +5,13 @@
 #include <doctest/doctest.h>
 
 #include "models/collective/simulate.h"
+#include "tests/cluster_cases.h"
 #include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
 using namespace sgdsim;
 
 namespace {
-
-Cluster cluster_of(const std::string& text) {
-  return read_cluster(Document::parse(text, "test").root()).cluster;
-}
 
 // Two nodes of two GPUs: 1 us and 1 ns/B inside (two halves), 10 us and 2 ns/B between the nodes.
 std::string two_by_two(int nics) {
@@ -77,7 +74,7 @@ std::string leaves(double oversubscription) {
 TEST_CASE("sharing: messages of a round share cards, on both paths") {
   for (const Row& row : rows) {
     INFO(row.reason);
-    const Cluster cluster = cluster_of(row.cluster);
+    const Cluster cluster = cluster_from(row.cluster).cluster;
     for (const PathChoice path : {PathChoice::fastest, PathChoice::events})
       CHECK(time_of(cluster, row.algorithm, row.operation, 1'000'000, Fidelity::message, path) ==
             Duration::nearest_ps(row.time_us * 1e6));
@@ -86,7 +83,7 @@ TEST_CASE("sharing: messages of a round share cards, on both paths") {
 
 TEST_CASE("sharing: the closed form charges the busiest round") {
   for (const int nics : {1, 2}) {
-    const Cluster cluster = cluster_of(two_by_two(nics));
+    const Cluster cluster = cluster_from(two_by_two(nics)).cluster;
     for (const char* const algorithm : {"hierarchical", "ring"})
       CHECK(time_of(cluster, algorithm, Operation::allreduce, 1'000'000, Fidelity::closed_form) ==
             time_of(cluster, algorithm, Operation::allreduce, 1'000'000));
@@ -104,8 +101,8 @@ TEST_CASE("sharing: an oversubscribed leaf carries a part of what its nodes send
     CAPTURE(r);
     const Duration expected =
         Duration::us(2 + 2000) + Duration::nearest_ps((4 + 2000 * std::max(1., r)) * 1e6);
-    CHECK(time_of(cluster_of(leaves(r)), "recursive_doubling", Operation::allreduce, 1'000'000) ==
-          expected);
+    CHECK(time_of(cluster_from(leaves(r)).cluster, "recursive_doubling", Operation::allreduce,
+                  1'000'000) == expected);
   }
 }
 
@@ -124,9 +121,9 @@ TEST_CASE("sharing: no collective moves more over a node's card than the card ca
 }
 
 TEST_CASE("sharing: a network of which every worker has its own way has none") {
-  CHECK(cluster_of(two_by_two(2)).network.shared_ways().empty());
-  CHECK(cluster_of(two_by_two(1)).network.shared_ways().size() == 1);
-  CHECK(cluster_of(two_by_two(1)).network.first(2).shared_ways().empty());
+  CHECK(cluster_from(two_by_two(2)).cluster.network.shared_ways().empty());
+  CHECK(cluster_from(two_by_two(1)).cluster.network.shared_ways().size() == 1);
+  CHECK(cluster_from(two_by_two(1)).cluster.network.first(2).shared_ways().empty());
 }
 
 // Four nodes, 2 us and 1 ns/B between any two; of n messages at once each has a part of the
@@ -149,7 +146,7 @@ TEST_CASE("crowding: messages of a round slow each other down") {
            {"one, then two; the formula charges both as the busiest", "mst", Operation::broadcast,
             (2 + 1000) + (2 + two), 2 * (2 + two)}}) {
     INFO(row.reason);
-    const Cluster cluster = cluster_of(crowded);
+    const Cluster cluster = cluster_from(crowded).cluster;
     for (const PathChoice path : {PathChoice::fastest, PathChoice::events})
       CHECK(time_of(cluster, row.algorithm, row.operation, 1'000'000, Fidelity::message, path) ==
             Duration::nearest_ps(row.time_us * 1e6));
@@ -175,11 +172,12 @@ TEST_CASE("crowding: the curve between its points, before the first and beyond t
 
 TEST_CASE("crowding: messages inside a node do not count") {
   // Of the four GPUs two pairs exchange inside their nodes; then four messages cross.
-  const Cluster cluster = cluster_of(R"({"shape": "nvlink_box", "nodes": 2, "gpus_per_node": 2,
+  const Cluster cluster = cluster_from(R"({"shape": "nvlink_box", "nodes": 2, "gpus_per_node": 2,
       "nics_per_node": 2, "gpu_link": {"latency": "0.5 us", "per_byte": "1 ns/B"},
       "pcie": {"latency": "0 us", "per_byte": "0.5 ns/B"},
       "nic": {"latency": "5 us", "per_byte": "2 ns/B",
-              "efficiency": [{"senders": 4, "efficiency": 0.25}]}})");
+              "efficiency": [{"senders": 4, "efficiency": 0.25}]}})")
+                              .cluster;
   CHECK(time_of(cluster, "recursive_doubling", Operation::allreduce, 1'000'000) ==
         Duration::us(1 + 1000 + 10 + 2000 * 4));
 }
@@ -190,9 +188,9 @@ TEST_CASE("crowding: what does not know it says so, and a curve that ends is nam
     json["nodes"] = nodes;
     return json;
   };
-  CHECK(cluster_of(cluster(4).dump()).notes.empty());
-  REQUIRE(cluster_of(cluster(5).dump()).notes.size() == 1);
-  CHECK(cluster_of(cluster(5).dump()).notes.front() ==
+  CHECK(cluster_from(cluster(4).dump()).cluster.notes.empty());
+  REQUIRE(cluster_from(cluster(5).dump()).cluster.notes.size() == 1);
+  CHECK(cluster_from(cluster(5).dump()).cluster.notes.front() ==
         "the efficiency over senders is known up to 4 senders, and 5 nodes may send at once: "
         "beyond, it is that of the last");
   const Temporary file(Temporary::Kind::file, crowded);

@@ -11,6 +11,7 @@
 #include "models/training/stage_costs.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "tests/cluster_cases.h"
 #include "tests/run_program.h"
 #include "tests/training_cases.h"
 
@@ -19,24 +20,23 @@ namespace {
 
 constexpr int64_t sequence = 2048;
 
-Cluster cluster_of(const std::string& json) {
-  return read_cluster(Document::parse(json, "test.json").root()).cluster;
-}
 // Every GPU has a port of its own at one switch.
 Cluster flat(int64_t gpus, const std::string& bandwidth = "100 Gbps",
              const std::string& latency = "2 us") {
-  return cluster_of(R"({"schema": "sgdsim/cluster/1", "name": "flat", "shape": "single_switch",
+  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "flat", "shape": "single_switch",
       "nodes": )" + std::to_string(gpus) +
-                    R"(, "nic": {"latency": ")" + latency + R"(", "bandwidth": ")" + bandwidth +
-                    R"("}})");
+                      R"(, "nic": {"latency": ")" + latency + R"(", "bandwidth": ")" + bandwidth +
+                      R"("}})")
+      .cluster;
 }
 // Two boxes of four GPUs.
 Cluster boxes(int cards) {
-  return cluster_of(R"({"schema": "sgdsim/cluster/1", "name": "boxes", "shape": "nvlink_box",
+  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "boxes", "shape": "nvlink_box",
       "nodes": 2, "gpus_per_node": 4, "nics_per_node": )" +
-                    std::to_string(cards) +
-                    R"(, "gpu_link": {"latency": "1 us", "bandwidth": "800 GBps"},
-      "nic": {"latency": "2 us", "bandwidth": "100 Gbps"}})");
+                      std::to_string(cards) +
+                      R"(, "gpu_link": {"latency": "1 us", "bandwidth": "800 GBps"},
+      "nic": {"latency": "2 us", "bandwidth": "100 Gbps"}})")
+      .cluster;
 }
 
 // Four layers, and no head to speak of.

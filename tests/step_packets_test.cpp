@@ -15,7 +15,6 @@
 namespace sgdsim {
 namespace {
 
-using packet_cases::cluster_of;
 using packet_cases::fat_tree;
 using packet_cases::leaf_spine;
 using packet_cases::rack_of;
@@ -24,13 +23,13 @@ constexpr int64_t tokens = 2048;          // of a sequence
 constexpr double per_byte_s = 8 / 100e9;  // of a link
 constexpr double packet_s = 4096 * per_byte_s;
 
-struct StepCase {
+struct LayoutCase {
   Transformer model = small_model();
   Layout layout;
   Cluster cluster;
   Gpu gpu = load_gpu("h100");
 
-  StepCase(const std::string& text, Cluster on)
+  LayoutCase(const std::string& text, Cluster on)
       : layout(parse_layout(text, "")), cluster(std::move(on)) {
     model.layers = 4;
     model.kv_heads = model.heads;
@@ -87,7 +86,7 @@ TEST_CASE("steps as packets: without contention, each message stores one packet"
                                          {"tp2 ga3", 2, 3 * 4 * 2 * 2 * 2},
                                          {"tp4 sp", 4, 4 * 4 * 2 * 3}}) {
     CAPTURE(row.layout);
-    const StepCase step(row.layout, cluster_of(rack_of(row.gpus)));
+    const LayoutCase step(row.layout, cluster_of(rack_of(row.gpus)));
     const double more_s = step.seconds(packets("ideal")) - step.seconds();
     // Times of packets are rounded to picoseconds, some thousand in a row.
     CHECK(more_s == doctest::Approx(row.messages * packet_s).epsilon(1e-4));
@@ -95,7 +94,7 @@ TEST_CASE("steps as packets: without contention, each message stores one packet"
 }
 
 TEST_CASE("steps as packets: the same seed gives the same picoseconds, another one does not") {
-  const StepCase step("tp4 dp4 zero1 ga2", cluster_of(fat_tree(4)));
+  const LayoutCase step("tp4 dp4 zero1 ga2", cluster_of(fat_tree(4)));
   const double once_s = step.seconds(packets("ideal spray=random", 7));
   CHECK(step.seconds(packets("ideal spray=random", 7)) == once_s);
   CHECK(step.seconds(packets("ideal spray=random", 8)) != once_s);
@@ -103,7 +102,7 @@ TEST_CASE("steps as packets: the same seed gives the same picoseconds, another o
 }
 
 TEST_CASE("steps as packets: more packets than are played are refused") {
-  const StepCase step("dp2", cluster_of(rack_of(2)));
+  const LayoutCase step("dp2", cluster_of(rack_of(2)));
   StepWires how = packets("ideal");
   how.payload_B = 0.1;  // gradients are more than 50 MB
   CHECK_THROWS_WITH_AS(step.on(how), doctest::Contains("more than 100 million packets"),
@@ -118,7 +117,7 @@ TEST_CASE("steps on wires: slices are what was played") {
         "pp2 vp2 ga3 schedule=zbv", "cp2 context=gather", "dp4 zero1 hsdp2"}) {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
-    const StepCase asked(text, cluster_of(rack_of(static_cast<int>(layout.gpus()))));
+    const LayoutCase asked(text, cluster_of(rack_of(static_cast<int>(layout.gpus()))));
     const StepOnWires played = asked.on({.wants_slices = true});
     CHECK(played.step.time == asked.on().step.time);
     Time end;
@@ -148,7 +147,7 @@ TEST_CASE("steps on wires: slices are what was played") {
 
 // Two stages, one micro-batch: forward, send, forward and backward, send, backward.
 TEST_CASE("steps on wires: slices of two stages by hand") {
-  const StepCase asked("pp2", cluster_of(rack_of(2)));
+  const LayoutCase asked("pp2", cluster_of(rack_of(2)));
   const StepOnWires played = asked.on({.wants_slices = true});
   struct Span {
     Time start = Time::last();
@@ -187,7 +186,7 @@ TEST_CASE("steps on wires: slices of two stages by hand") {
 // Replicas exchange after the last pass: two rounds, each with half of the gradients.
 TEST_CASE("steps on wires: links that get slow or close, by hand") {
   const Cluster rack = cluster_of(rack_of(2));
-  const StepCase asked("dp2 overlap=off", rack);
+  const LayoutCase asked("dp2 overlap=off", rack);
   const double exchange_s = asked.gradients_B() * per_byte_s;
   const double usual_s = asked.seconds();
   const double optimizer_s = asked.on().step.parts.optimizer;
@@ -230,7 +229,7 @@ TEST_CASE("steps on wires: links that get slow or close, by hand") {
 // longer as the others' bytes take.
 TEST_CASE("steps on wires: others on the wires") {
   const Cluster rack = cluster_of(rack_of(3));
-  const StepCase asked("dp2 overlap=off", rack);
+  const LayoutCase asked("dp2 overlap=off", rack);
   const double exchange_s = asked.gradients_B() * per_byte_s;
   const double usual_s = asked.seconds();
   const double begins_s = usual_s - asked.on().step.parts.optimizer - exchange_s;

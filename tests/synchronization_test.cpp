@@ -20,7 +20,7 @@ Synchronization synchronization_of(const std::string& json) {
 }
 
 // One layer that computes for `compute` and whose gradient takes `message` to exchange.
-struct Lab {
+struct OneLayer {
   Trace trace;
   Cluster cluster;
   MessageCost cost;
@@ -31,7 +31,7 @@ struct Lab {
   int warm_up = 0;
   uint64_t seed = 1;
 
-  Lab(Duration compute, Duration message, int count = 4) {
+  OneLayer(Duration compute, Duration message, int count = 4) {
     Layer layer;
     layer.name = "only";
     layer.parameters = 250;
@@ -82,7 +82,7 @@ ParameterServers servers_of(int workers, int servers, bool dedicated, const Pair
 TEST_CASE("Pipe-SGD: T max(l_c, l_m) + min(l_c, l_m) for every K >= 2, T (l_c + l_m) for K = 1") {
   for (const auto& [compute, message, iterations] : std::vector<std::array<int64_t, 3>>{
            {3, 5, 50}, {5, 3, 50}, {4, 4, 7}, {1, 9, 1}, {9, 1, 2}}) {
-    Lab lab(Duration::us(compute), Duration::us(message));
+    OneLayer lab(Duration::us(compute), Duration::us(message));
     lab.iterations = static_cast<int>(iterations);
     for (const Fidelity fidelity : {Fidelity::closed_form, Fidelity::message}) {
       CHECK(lab.total(pipe(1), fidelity) == Duration::us(iterations * (compute + message)));
@@ -91,7 +91,7 @@ TEST_CASE("Pipe-SGD: T max(l_c, l_m) + min(l_c, l_m) for every K >= 2, T (l_c + 
               Duration::us(iterations * std::max(compute, message) + std::min(compute, message)));
     }
   }
-  Lab published(Duration::us(3), Duration::us(5));  // D-Sync 400, Pipe-SGD 253
+  OneLayer published(Duration::us(3), Duration::us(5));  // D-Sync 400, Pipe-SGD 253
   published.iterations = 50;
   CHECK(published.total(pipe(1), Fidelity::message) == Duration::us(400));
   CHECK(published.total(pipe(2), Fidelity::message) == Duration::us(253));
@@ -102,7 +102,7 @@ TEST_CASE("Pipe-SGD over a grid, and what it cannot gain") {
   for (int i = 0; i < 200; ++i) {
     const auto compute = static_cast<int64_t>(1 + random.below(1000));
     const auto message = static_cast<int64_t>(1 + random.below(1000));
-    Lab lab(Duration::ns(compute), Duration::ns(message));
+    OneLayer lab(Duration::ns(compute), Duration::ns(message));
     lab.iterations = 1 + static_cast<int>(random.below(60));
     lab.trace.update = Duration::ns(static_cast<int64_t>(random.below(50)));
     const Duration l_c = lab.trace.backward() + lab.trace.update;
@@ -124,14 +124,14 @@ TEST_CASE("Pipe-SGD with codes of 1/ratio gains at most 1 + ratio over D-Sync") 
   Random random(22);
   for (int i = 0; i < 100; ++i) {
     const double compute_us = random.uniform(1, 1000);
-    Lab lab(Duration::ps(std::llrint(compute_us * 1e6)), Duration());
+    OneLayer lab(Duration::ps(std::llrint(compute_us * 1e6)), Duration());
     const double rate_ps = random.uniform(1, 1e6);
     lab.cost = MessageCost::of_lines({{0, rate_ps}});
     const double dense = (lab.total(pipe(1), Fidelity::closed_form)).us();
     for (const int ratio : {2, 4}) {
       const Json json = {{"name", ratio == 2 ? "truncate16" : "quantize8"}};
       Object fields(Value(json, "test", ""));
-      Lab coded = lab;
+      OneLayer coded = lab;
       coded.warm_up = 3;
       coded.cost =
           MessageCost::compressed(lab.cost, read_compression(fields, {lab.trace, 4, PairCost()}));
@@ -142,7 +142,7 @@ TEST_CASE("Pipe-SGD with codes of 1/ratio gains at most 1 + ratio over D-Sync") 
 }
 
 TEST_CASE("Pipe-SGD: jitter makes a wider pipeline faster, and staleness is reported") {
-  Lab lab(Duration::us(100), Duration::us(100), 8);
+  OneLayer lab(Duration::us(100), Duration::us(100), 8);
   lab.workers.jitter = {FactorDistribution::Kind::lognormal, 0.5};
   lab.iterations = 200;
   const Duration two = lab.total(pipe(2), Fidelity::message);
@@ -160,7 +160,7 @@ TEST_CASE("Pipe-SGD: jitter makes a wider pipeline faster, and staleness is repo
 }
 
 TEST_CASE("Pipe-SGD layer by layer: the exchange thread is busy for the sum of all messages") {
-  Lab lab(Duration::us(100), Duration::us(30));
+  OneLayer lab(Duration::us(100), Duration::us(30));
   for (int l = 0; l < 3; ++l) lab.trace.layers.push_back(lab.trace.layers[0]);
   lab.iterations = 100;
   lab.warm_up = 10;
@@ -180,7 +180,7 @@ TEST_CASE("Pipe-SGD layer by layer: the exchange thread is busy for the sum of a
 }
 
 TEST_CASE("local SGD: H computations and one exchange") {
-  Lab lab(Duration::us(7), Duration::us(20));
+  OneLayer lab(Duration::us(7), Duration::us(20));
   lab.iterations = 12;
   for (const Fidelity fidelity : {Fidelity::closed_form, Fidelity::message}) {
     CHECK(lab.total(R"({"name":"local_sgd","steps":4})", fidelity) ==
@@ -301,7 +301,7 @@ TEST_CASE("asynchronous: the three limits within 2 %, staleness P - 1") {
       CAPTURE(row.compute_us);
       CAPTURE(workers);
       const PairCost cost{Duration::us(20), PerByte::ps(1000), PerByte::ps(row.gamma_ps)};
-      Lab lab(Duration::us(row.compute_us), Duration(), workers);
+      OneLayer lab(Duration::us(row.compute_us), Duration(), workers);
       lab.cluster.network = Network::uniform(workers, cost);
       lab.trace.layers[0].gradient = Bytes(100'000);
       lab.trace.update = Duration::us(row.update_us);
@@ -341,7 +341,7 @@ TEST_CASE("asynchronous: one worker pays its server") {
       CAPTURE(row.dedicated);
       CAPTURE(row.gamma_ps);
       const PairCost cost{Duration::us(10), PerByte::ps(800), PerByte::ps(row.gamma_ps)};
-      Lab lab(Duration::ms(1), Duration(), 1);
+      OneLayer lab(Duration::ms(1), Duration(), 1);
       lab.cluster.network = Network::uniform(1, cost);
       lab.trace.layers[0].gradient = Bytes(1'000'000);
       lab.trace.update = Duration::ms(3);
@@ -355,7 +355,7 @@ TEST_CASE("asynchronous: one worker pays its server") {
 
 TEST_CASE("bounded staleness: at the pace of the slowest; without a bound the others go on") {
   const PairCost cost{Duration::us(1), PerByte::ps(10), {}};
-  Lab lab(Duration::us(100), Duration(), 4);
+  OneLayer lab(Duration::us(100), Duration(), 4);
   lab.cluster.network = Network::uniform(4, cost);
   lab.cost = MessageCost::of_servers(servers_of(4, 1, true, cost));
   lab.workers.slowness = {{2, 2}};
@@ -377,7 +377,7 @@ TEST_CASE("bounded staleness: at the pace of the slowest; without a bound the ot
 }
 
 TEST_CASE("synchronizations: what is refused, and where") {
-  Lab lab(Duration::us(1), Duration::us(1));
+  OneLayer lab(Duration::us(1), Duration::us(1));
   struct Row {
     std::string json, sentence;
   };

@@ -6,33 +6,25 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "tests/cluster_cases.h"
+#include "tests/repository.h"
+#include "tests/texts.h"
 #include "topologies/cluster_file.h"
 #include "topologies/registry.h"
 
 namespace sgdsim {
 namespace {
 
-const std::filesystem::path root = SGDSIM_SOURCE_DIR;
-
 std::vector<std::filesystem::path> files_in(const std::string& folder, const std::string& ending) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(root / folder))
+  for (const auto& entry : std::filesystem::directory_iterator(repository / folder))
     if (entry.path().extension() == ending) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }
 
-ClusterFile cluster_of(const std::string& text) {
-  return read_cluster(Document::parse(text, "cluster.json").root());
-}
-
-std::string error_of(const std::string& text, const std::string& file) {
-  try {
-    read_cluster(Document::parse(text, file).root());
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string refusal_of_cluster(const std::string& text, const std::string& file) {
+  return refusal_of([&] { read_cluster(Document::parse(text, file).root()); });
 }
 
 TEST_CASE("cluster files: what is wrong is refused with a sentence") {
@@ -44,7 +36,7 @@ TEST_CASE("cluster files: what is wrong is refused with a sentence") {
     sentence.replace_extension(".txt");
     std::string expected = read_text(sentence.string());
     expected.pop_back();  // the newline
-    CHECK(error_of(read_text(file.string()), file.filename().string()) == expected);
+    CHECK(refusal_of_cluster(read_text(file.string()), file.filename().string()) == expected);
   }
 }
 
@@ -91,7 +83,7 @@ TEST_CASE("cluster files: what some that ship are made to say") {
   for (const Row& row : rows) {
     INFO(row.file << " from " << row.from << " to " << row.to);
     const ClusterFile file =
-        read_cluster_file((root / "topologies/data" / (row.file + ".json")).string());
+        read_cluster_file((repository / "topologies/data" / (row.file + ".json")).string());
     const PairCost cost = file.cluster.network.between(row.from, row.to);
     CHECK(cost.latency.ps() == row.latency_ps);
     CHECK(cost.per_byte.ps() == doctest::Approx(row.per_byte_ps).epsilon(1e-15));
@@ -112,10 +104,10 @@ TEST_CASE("cluster files: an experiment may hold one inline, and errors say wher
 }
 
 TEST_CASE("cluster files: the example of the manual is one") {
-  const std::string page = read_text((root / "docs/cluster-format.md").string());
+  const std::string page = read_text(in_repository("docs/cluster-format.md"));
   const std::string open = "```json\n{";
   const std::size_t from = page.find(open) + open.size() - 1;
-  const ClusterFile file = cluster_of(page.substr(from, page.find("```", from) - from));
+  const ClusterFile file = cluster_from(page.substr(from, page.find("```", from) - from));
   CHECK(file.cluster.network.workers() == 128);
   // 0.3 + 1 + 0.5 + 1 + 0.5 + 1 + 0.5 + 1 + 0.3 us; uplinks of 16 x 100 / 2 / 4 = 200 Gbps
   CHECK(file.cluster.network.between(0, 127).latency == Duration::ns(6100));
@@ -127,7 +119,7 @@ TEST_CASE("cluster files: the uplinks of a leaf-spine are of the cards' class if
   const std::string head = R"({"shape": "leaf_spine", "nodes": 8, "nodes_per_leaf": 4, "spines": 2,
       "nic": {"latency": "2 us", "bandwidth": "10 GBps", "reduce": "3 ps/B"})";
   const auto across = [&](const std::string& more) {
-    return cluster_of(head + more + "}").cluster.network.between(0, 7);
+    return cluster_from(head + more + "}").cluster.network.between(0, 7);
   };
   CHECK(across("") == across(R"(, "uplink": {"latency": "2 us", "bandwidth": "10 GBps"})"));
   CHECK(across("").latency == Duration::us(8));  // two cards and two uplinks
@@ -144,22 +136,22 @@ TEST_CASE("cluster files: nodes, grids and names") {
   const std::string link = R"("link": {"latency": "1 us", "bandwidth": "1 GBps"})";
   const std::string gpu_link = R"(, "gpu_link": {"latency": "1 us", "bandwidth": "9 GBps"})";
   const ClusterFile torus =
-      cluster_of(R"({"shape": "torus", "dimensions": [4, 3, 2], )" + link + "}");
+      cluster_from(R"({"shape": "torus", "dimensions": [4, 3, 2], )" + link + "}");
   CHECK(torus.cluster.grid == std::vector<int>{4, 3, 2});
   CHECK(torus.cluster.name == "torus");
   CHECK(torus.nodes == 24);
   const ClusterFile boxes =
-      cluster_of(R"({"shape": "torus", "dimensions": [4, 3], "gpus_per_node": 2, "name": "x", )" +
-                 link + gpu_link + "}");
+      cluster_from(R"({"shape": "torus", "dimensions": [4, 3], "gpus_per_node": 2, "name": "x", )" +
+                   link + gpu_link + "}");
   CHECK(boxes.cluster.grid == std::vector<int>{2, 4, 3});
   CHECK(boxes.cluster.workers_per_node == 2);
   CHECK(boxes.cluster.network.workers() == 24);
   CHECK(boxes.cluster.name == "x");
-  CHECK(cluster_of(R"({"shape": "ring", "nodes": 5, )" + link + "}").cluster.grid.empty());
+  CHECK(cluster_from(R"({"shape": "ring", "nodes": 5, )" + link + "}").cluster.grid.empty());
 }
 
 TEST_CASE("cluster files: a graph too large to draw is refused, not built") {
-  const ClusterFile file = cluster_of(
+  const ClusterFile file = cluster_from(
       R"({"shape": "fully_connected", "nodes": 100000,
           "link": {"latency": "1 us", "bandwidth": "1 GBps"}})");
   CHECK(file.connections == int64_t{100000} * 99999 / 2);
@@ -174,16 +166,16 @@ TEST_CASE("cluster files: more workers than a table of routes holds are refused"
   for (int i = 0; i < 4097; ++i)
     vertices +=
         (i == 0 ? "" : ",") + (R"({"name": "g)" + std::to_string(i) + R"(", "kind": "gpu"})");
-  CHECK(
-      error_of(R"({"shape": "explicit", "links": {}, "edges": [], "vertices": [)" + vertices + "]}",
-               "big.json") ==
-      "big.json: /vertices: expected at most 4096 vertices of kind \"gpu\", got 4097");
+  CHECK(refusal_of_cluster(
+            R"({"shape": "explicit", "links": {}, "edges": [], "vertices": [)" + vertices + "]}",
+            "big.json") ==
+        "big.json: /vertices: expected at most 4096 vertices of kind \"gpu\", got 4097");
 }
 
 // ---- the schema
 
 std::set<std::string> fields_that_reader_knows(const std::string& fields) {
-  const std::string error = error_of("{" + fields + R"(, "no such field": 1})", "f");
+  const std::string error = refusal_of_cluster("{" + fields + R"(, "no such field": 1})", "f");
   std::set<std::string> names;
   const std::string mark = "known: ";
   std::size_t from = error.find(mark);
@@ -204,7 +196,7 @@ std::set<std::string> strings_of(const Value& list) {
 }
 
 TEST_CASE("cluster files: the schema lists the fields of every shape, and describes each") {
-  const Document document = Document::read((root / "app/schemas/cluster.json").string());
+  const Document document = Document::read(in_repository("app/schemas/cluster.json"));
   const Value schema = document.root();
   const std::string link = R"({"latency": "1 us", "bandwidth": "1 GBps"})";
   std::string links;
@@ -275,7 +267,7 @@ TEST_CASE("cluster files: further nodes leave the others as they are") {
         R"({"shape": "nvlink_box", "nodes": 2, "gpus_per_node": 3, "gpu_link": )" + link +
             R"(, "nic": )" + link + "}"}) {
     CAPTURE(text);
-    const Cluster small = cluster_of(text).cluster;
+    const Cluster small = cluster_from(text).cluster;
     REQUIRE(small.with_more);
     const Cluster large = small.with_more(3);
     const int workers = small.network.workers();
@@ -295,7 +287,7 @@ TEST_CASE("cluster files: further nodes leave the others as they are") {
   for (const std::string& text :
        {R"({"shape": "ring", "nodes": 4, "link": )" + link + "}",
         R"({"shape": "torus", "dimensions": [2, 2], "link": )" + link + "}"})
-    CHECK_FALSE(cluster_of(text).cluster.with_more);
+    CHECK_FALSE(cluster_from(text).cluster.with_more);
 }
 
 }  // namespace

@@ -3,22 +3,19 @@
 #include <doctest/doctest.h>
 
 #include "sim/core/error.h"
+#include "tests/cluster_cases.h"
 #include "topologies/cluster_file.h"
 #include "topologies/nccl_xml.h"
 
 namespace sgdsim {
 namespace {
 
-std::string sample(const std::string& name) {
+std::string xml_of(const std::string& name) {
   return read_text(std::string(SGDSIM_SOURCE_DIR) + "/tests/data/" + name);
 }
 
-ClusterFile cluster_of(const Json& json) {
-  return read_cluster(Document::parse(json.dump(), "imported.json").root());
-}
-
 TEST_CASE("nccl xml: a regular machine becomes an nvlink_box") {
-  const NcclImport import = import_nccl_xml(sample("nccl_regular.xml"), "a.xml", {2, "two"});
+  const NcclImport import = import_nccl_xml(xml_of("nccl_regular.xml"), "a.xml", {2, "two"});
   CHECK(import.notes.empty());
   CHECK(import.cluster.dump() ==
         R"({"schema":"sgdsim/cluster/1","name":"two","description":"Rates from a NCCL topology )"
@@ -28,14 +25,14 @@ TEST_CASE("nccl xml: a regular machine becomes an nvlink_box") {
         R"("gpu_link":{"latency":"0.3 us","bandwidth":"370.8 GBps"},)"  // 18 x 20.6
         R"("pcie":{"latency":"1 us","bandwidth":"48 GBps"},)"           // 16 x 240 / 80
         R"("nic":{"latency":"0.35 us","bandwidth":"50 GBps"}})");       // 400000 / 8000
-  const ClusterFile file = cluster_of(import.cluster);
+  const ClusterFile file = cluster_from(import.cluster.dump());
   CHECK(file.cluster.network.workers() == 8);
   CHECK(file.cluster.network.between(0, 3).latency == Duration::ns(600));
   CHECK(file.cluster.network.between(0, 4).latency == Duration::ns(2700));
 }
 
 TEST_CASE("nccl xml: any other machine becomes an explicit graph") {
-  const NcclImport import = import_nccl_xml(sample("nccl_irregular.xml"), "b.xml", {2, "odd"});
+  const NcclImport import = import_nccl_xml(xml_of("nccl_irregular.xml"), "b.xml", {2, "odd"});
   CHECK(import.cluster["shape"] == "explicit");
   CHECK(import.notes ==
         std::vector<std::string>{"ignored <pcilink> (1 times)", "ignored <quantum> (1 times)",
@@ -43,7 +40,7 @@ TEST_CASE("nccl xml: any other machine becomes an explicit graph") {
                                  "missing sm of a GPU, its NVLinks taken as 20 GB/s each (1 times)",
                                  "missing speed of a <net>, taken as 10000 Mbit/s (1 times)",
                                  "unknown or missing link_speed, taken as 8 GT/s (1 times)"});
-  const ClusterFile file = cluster_of(import.cluster);
+  const ClusterFile file = cluster_from(import.cluster.dump());
   CHECK(file.nodes == 2);
   struct Row {
     std::string reason;
@@ -70,7 +67,7 @@ TEST_CASE("nccl xml: any other machine becomes an explicit graph") {
 
 TEST_CASE("nccl xml: one machine alone has no switch") {
   for (const std::string name : {"nccl_regular.xml", "nccl_irregular.xml"}) {
-    const ClusterFile file = cluster_of(import_nccl_xml(sample(name), name, {}).cluster);
+    const ClusterFile file = cluster_from(import_nccl_xml(xml_of(name), name, {}).cluster.dump());
     CHECK(file.nodes == 1);
     CHECK(file.cluster.workers_per_node == file.cluster.network.workers());
   }

@@ -3,15 +3,12 @@
 #include <doctest/doctest.h>
 #include <set>
 
+#include "tests/cluster_cases.h"
 #include "topologies/cluster_file.h"
 #include "topologies/registry.h"
 
 namespace sgdsim {
 namespace {
-
-ClusterFile cluster_of(const std::string& text) {
-  return read_cluster(Document::parse(text, "cluster.json").root());
-}
 
 // Links whose latencies and rates all differ, so that a link taken for another shows.
 const std::string links =
@@ -101,7 +98,7 @@ TEST_CASE("topologies: the formula of a shape is the route on its graph, for eve
   std::set<std::string> seen;
   for (const Instance& instance : instances()) {
     INFO(instance.reason);
-    const ClusterFile file = cluster_of(instance.text);
+    const ClusterFile file = cluster_from(instance.text);
     const Graph graph = file.graph();
     const Network& network = file.cluster.network;
     seen.insert(file.shape);
@@ -211,7 +208,7 @@ const std::vector<Pair> pairs = {
 TEST_CASE("topologies: what a pair pays, summed by hand") {
   for (const Pair& row : pairs) {
     INFO(row.reason);
-    const PairCost cost = cluster_of(row.text).cluster.network.between(row.from, row.to);
+    const PairCost cost = cluster_from(row.text).cluster.network.between(row.from, row.to);
     CHECK(cost.latency.ps() == row.latency_ps);
     // 1e12 / rate rounds once, division by the efficiency once more
     CHECK(cost.per_byte.ps() == doctest::Approx(row.per_byte_ps).epsilon(1e-15));
@@ -225,7 +222,7 @@ TEST_CASE("topologies: a k-ary fat tree has 5k^2/4 switches, k^3/4 hosts and 3k^
   for (const int k : {2, 4, 6, 8, 10}) {
     INFO("k = " << k);
     const ClusterFile file =
-        cluster_of(shape("fat_tree", "\"k\": " + std::to_string(k), links + uplink));
+        cluster_from(shape("fat_tree", "\"k\": " + std::to_string(k), links + uplink));
     const Graph graph = file.graph();
     const int hosts = k * k * k / 4;
     CHECK(graph.workers() == hosts);
@@ -276,7 +273,7 @@ TEST_CASE("topologies: equal-cost routes") {
   };
   for (const Row& row : rows) {
     INFO(row.reason);
-    const Graph graph = cluster_of(row.text).graph();
+    const Graph graph = cluster_from(row.text).graph();
     CHECK(routes_from(graph.routes_to(row.to), graph.vertex_of(row.from)) == row.routes);
   }
 }
@@ -300,7 +297,7 @@ TEST_CASE("topologies: links over the middle, in one direction each") {
   for (const Row& row : rows) {
     INFO(row.reason);
     int over = 0;
-    const Graph graph = cluster_of(row.text).graph();
+    const Graph graph = cluster_from(row.text).graph();
     for (const Connection& connection : graph.connections())
       over += (connection.from < row.first_half) != (connection.to < row.first_half) ? 1 : 0;
     CHECK(over == row.links);
@@ -310,7 +307,7 @@ TEST_CASE("topologies: links over the middle, in one direction each") {
 TEST_CASE("topologies: GPU g of a box sends by NIC g * nics / gpus") {
   const std::string sizes = R"("nodes": 2, "gpus_per_node": 6, "nics_per_node": 4)";
   for (const std::string& rest : {links, links + pcie}) {
-    const Graph graph = cluster_of(shape("nvlink_box", sizes, rest)).graph();
+    const Graph graph = cluster_from(shape("nvlink_box", sizes, rest)).graph();
     for (int gpu = 0; gpu < 6; ++gpu) {
       const std::vector<int> route = graph.route(gpu, 11);
       REQUIRE(route.size() == 5);  // GPU, NIC, switch, NIC, GPU
@@ -336,7 +333,7 @@ TEST_CASE("topologies: large clusters are formulas") {
       {shape("fully_connected", R"("nodes": 1000000)", direct), 1000000, 1},
   };
   for (const Row& row : rows) {
-    const ClusterFile file = cluster_of(row.text);
+    const ClusterFile file = cluster_from(row.text);
     CHECK(file.cluster.network.workers() == row.workers);
     CHECK(file.cluster.network.classes().size() == row.classes);
   }

@@ -9,17 +9,16 @@
 #include "app/commands.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "tests/repository.h"
 #include "traces/registry.h"
 #include "traces/trace_file.h"
 
 namespace sgdsim {
 namespace {
 
-const std::filesystem::path root = SGDSIM_SOURCE_DIR;
-
 std::vector<Trace> shipped() {
   std::vector<Trace> traces;
-  for (const auto& entry : std::filesystem::directory_iterator(root / "traces/data"))
+  for (const auto& entry : std::filesystem::directory_iterator(repository / "traces/data"))
     if (entry.path().extension() == ".json")
       traces.push_back(read_trace_file(entry.path().string()));
   CHECK(traces.size() >= 18);
@@ -140,7 +139,7 @@ TEST_CASE("astra text: a trace by hand, as it is written") {
 }
 
 TEST_CASE("astra text: forward, input and weight gradients, and what is left out") {
-  const std::string file = (root / "tests/data/astra_text.txt").string();
+  const std::string file = in_repository("tests/data/astra_text.txt");
   const Trace trace = astra_text({read_text(file), file, {}});
   REQUIRE(trace.layers.size() == 3);
   CHECK(trace.layers[1].name == "attention");

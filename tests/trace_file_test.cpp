@@ -8,15 +8,15 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "tests/repository.h"
+#include "tests/texts.h"
 
 namespace sgdsim {
 namespace {
 
-const std::filesystem::path root = SGDSIM_SOURCE_DIR;
-
 std::vector<std::filesystem::path> json_files_in(const std::string& folder) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(root / folder))
+  for (const auto& entry : std::filesystem::directory_iterator(repository / folder))
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
@@ -26,13 +26,8 @@ Trace trace_of(const std::string& text) {
   return read_trace(Document::parse(text, "trace.json").root());
 }
 
-std::string error_of(const std::string& text, const std::string& file) {
-  try {
-    read_trace(Document::parse(text, file).root());
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+std::string refusal_of_trace(const std::string& text, const std::string& file) {
+  return refusal_of([&] { read_trace(Document::parse(text, file).root()); });
 }
 
 TEST_CASE("trace files: what is wrong is refused with a sentence") {
@@ -44,14 +39,14 @@ TEST_CASE("trace files: what is wrong is refused with a sentence") {
     sentence.replace_extension(".txt");
     std::string expected = read_text(sentence.string());
     expected.pop_back();  // the newline
-    CHECK(error_of(read_text(file.string()), file.filename().string()) == expected);
+    CHECK(refusal_of_trace(read_text(file.string()), file.filename().string()) == expected);
   }
 }
 
 TEST_CASE("trace files: too many layers are refused before they are read") {
   std::string text = R"({"layers": [0)";
   for (int i = 0; i < 1'000'000; ++i) text += ",0";
-  CHECK(error_of(text + "]}", "big.json") ==
+  CHECK(refusal_of_trace(text + "]}", "big.json") ==
         "big.json: /layers: expected at most 1000000 layers, got 1000001");
 }
 
@@ -131,7 +126,7 @@ TEST_CASE("trace files: compute_scale multiplies all that the device computes") 
     CHECK(trace.load == Duration::us(5));
   }
   CHECK(with("") == with(R"("compute_scale": 1,)"));
-  CHECK(error_of(R"({"compute_scale": 0, "layers": []})", "f") ==
+  CHECK(refusal_of_trace(R"({"compute_scale": 0, "layers": []})", "f") ==
         "f: /compute_scale: expected a number from 1e-06 to 1e+06, got 0");
   const Trace ready = trace_of(R"({"compute_scale": 3, "layers": [
     {"name": "a", "parameters": 1, "forward": "1 us", "backward": "1 us", "ready": "3 us"}]})");
@@ -215,13 +210,13 @@ std::set<std::string> described_in(const Value& properties) {
 }
 
 TEST_CASE("trace files: the schema lists the fields that the reader knows, and describes each") {
-  const Document document = Document::read((root / "app/schemas/trace.json").string());
+  const Document document = Document::read(in_repository("app/schemas/trace.json"));
   const Value schema = document.root();
   const std::string layer = R"("name": "a", "parameters": 1, "backward": "1 us")";
   CHECK(described_in(schema.child("properties")) ==
-        names_after(error_of(R"({"no such field": 1, "layers": [{)" + layer + "}]}", "f")));
+        names_after(refusal_of_trace(R"({"no such field": 1, "layers": [{)" + layer + "}]}", "f")));
   CHECK(described_in(schema.child("$defs").child("layer").child("properties")) ==
-        names_after(error_of(R"({"layers": [{"no such field": 1, )" + layer + "}]}", "f")));
+        names_after(refusal_of_trace(R"({"layers": [{"no such field": 1, )" + layer + "}]}", "f")));
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 namespace sgdsim {
 namespace {
 
-bool has_python() { return run_shell_line("python3 -c 'import json'").exit_code == 0; }
-
 TEST_CASE("trace_layers.py: its own tests") {
   if (!has_python()) {
     MESSAGE("skipped: there is no python3");

@@ -7,15 +7,14 @@
 #include <unistd.h>
 
 #include "sim/core/json.h"
+#include "tests/repository.h"
 #include "traces/trace_file.h"
 
 namespace sgdsim {
 namespace {
 
-const std::filesystem::path root = SGDSIM_SOURCE_DIR;
-
 Trace shipped(const std::string& name) {
-  return read_trace_file((root / "traces/data" / (name + ".json")).string());
+  return read_trace_file((repository / "traces/data" / (name + ".json")).string());
 }
 
 // Parameters per tensor, all layers, in order of registration.
@@ -69,7 +68,7 @@ const std::vector<Shipped> table = {
 
 TEST_CASE("shipped traces: parameters, tensors and total times") {
   std::size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(root / "traces/data"))
+  for (const auto& entry : std::filesystem::directory_iterator(repository / "traces/data"))
     files += entry.path().extension() == ".json" ? 1U : 0U;
   CHECK(files == table.size());
   for (const Shipped& row : table) {
@@ -196,14 +195,14 @@ TEST_CASE("shipped traces: derive.py writes the derived ones byte for byte") {
   const auto folder = std::filesystem::temp_directory_path() /
                       ("sgdsim_derive_" + std::to_string(static_cast<long>(getpid())));
   const std::string command =
-      "python3 '" + (root / "traces/derive.py").string() + "' --out '" + folder.string() + "'";
+      "python3 '" + in_repository("traces/derive.py") + "' --out '" + folder.string() + "'";
   REQUIRE(std::system(command.c_str()) == 0);
   for (const Shipped& row : table) {
     if (!row.derived) continue;
     const std::string name = row.name + ".json";
-    CHECK_MESSAGE(
-        read_text((folder / name).string()) == read_text((root / "traces/data" / name).string()),
-        name);
+    CHECK_MESSAGE(read_text((folder / name).string()) ==
+                      read_text((repository / "traces/data" / name).string()),
+                  name);
   }
   std::filesystem::remove_all(folder);
 }

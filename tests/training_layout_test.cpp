@@ -4,17 +4,13 @@
 #include "app/layout/layout_files.h"
 #include "models/training/memory.h"
 #include "sim/core/error.h"
+#include "tests/texts.h"
 
 namespace sgdsim {
 namespace {
 
-std::string problem_of(const std::string& text) {
-  try {
-    parse_layout(text, "--layout");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal_of_layout(const std::string& text) {
+  return refusal_of([&] { parse_layout(text, "--layout"); });
 }
 
 TEST_CASE("layouts: the short text is read and written") {
@@ -62,8 +58,8 @@ TEST_CASE("layouts: words that are none are refused") {
   };
   for (const auto& row : rows) {
     INFO(row.first);
-    INFO(problem_of(row.first));
-    CHECK(problem_of(row.first).find(row.second) != std::string::npos);
+    INFO(refusal_of_layout(row.first));
+    CHECK(refusal_of_layout(row.first).find(row.second) != std::string::npos);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 
 namespace sgdsim {
 namespace {
@@ -97,13 +98,8 @@ Transformer hugging_face(const std::string& text) {
   return read_transformer(Document::parse(text, "config.json").root());
 }
 
-std::string problem_of(const std::string& text) {
-  try {
-    hugging_face(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal_of_model(const std::string& text) {
+  return refusal_of([&] { hugging_face(text); });
 }
 
 TEST_CASE("models: config.json of Hugging Face, one of each family") {
@@ -203,8 +199,8 @@ TEST_CASE("models: what is refused, in a sentence that names the field") {
   };
   for (const Row& row : rows) {
     INFO(row.reason);
-    INFO(problem_of(row.text));
-    CHECK(problem_of(row.text).find(row.sentence) != std::string::npos);
+    INFO(refusal_of_model(row.text));
+    CHECK(refusal_of_model(row.text).find(row.sentence) != std::string::npos);
   }
 }
 

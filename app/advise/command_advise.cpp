@@ -85,7 +85,7 @@ bool any_of(const Change& change, bool (*is)(ChangeKind)) {
   return std::any_of(change.kinds.begin(), change.kinds.end(), is);
 }
 
-double percent(double factor) { return 100 * (factor - 1); }
+double gain_in_percent(double factor) { return 100 * (factor - 1); }
 
 Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
   Json kinds = Json::array();
@@ -96,10 +96,10 @@ Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
                {"iteration_ps", line.iteration_ps},
                {"iteration_us", static_cast<double>(line.iteration_ps) * 1e-6},
                {"exposed_us", line.exposed_us},
-               {"gain_percent", percent(line.factor)}};
+               {"gain_percent", gain_in_percent(line.factor)}};
   if (line.interval)
-    json["interval_percent"] =
-        Json::array({percent(line.interval->first), percent(line.interval->second)});
+    json["interval_percent"] = Json::array(
+        {gain_in_percent(line.interval->first), gain_in_percent(line.interval->second)});
   if (!line.measured.empty()) json["measured"] = line.measured;
   if (line.change.is_bound) json["is_bound"] = true;
   json["alters_learning"] = any_of(line.change, alters_learning);
@@ -161,7 +161,7 @@ Json advice_json(const AdviceQuestion& question, const Advice& advice) {
 }
 
 std::string gain_text(double factor) {
-  const double gain = percent(factor);
+  const double gain = gain_in_percent(factor);
   return (gain < 0 ? "" : "+") + rounded(std::abs(gain) < 5e-4 ? 0 : gain, 3) + " %";
 }
 

@@ -19,8 +19,8 @@ std::string source_of(const FitAnswer& answer, const Fit& fit) {
   for (const std::string& source : answer.sources)
     text += (&source == &answer.sources.front() ? " " : ", ") + source;
   if (!answer.device.empty()) text += " (" + answer.device + ")";
-  return text + "; rms " + rounded(percent(fit.rms), 3) + " %, max " +
-         rounded(percent(fit.max), 3) + " %";
+  return text + "; rms " + rounded(in_percent(fit.rms), 3) + " %, max " +
+         rounded(in_percent(fit.max), 3) + " %";
 }
 
 std::string time_text(double ps) { return to_text(Duration::nearest_ps(ps)); }

@@ -21,14 +21,14 @@ constexpr double height = 535;
 constexpr std::array<const char*, most_pieces> colours{"#c33", "#36c", "#393", "#939"};
 constexpr std::size_t most_points = 4000;  // that are drawn
 
-struct Point {
+struct PicturePoint {
   double size_B;
   double time_us;
   double error;
 };
 
 // A logarithmic axis that ends at powers of ten.
-struct Axis {
+struct PictureAxis {
   double least;
   double most;
   double from;
@@ -38,14 +38,15 @@ struct Axis {
   }
 };
 
-Axis axis_of(const std::vector<Point>& points, double Point::*field, double from, double to) {
+PictureAxis axis_of(const std::vector<PicturePoint>& points, double PicturePoint::*field,
+                    double from, double to) {
   double least = 1e300;
   double most = 0;
-  for (const Point& point : points) {
+  for (const PicturePoint& point : points) {
     least = std::min(least, point.*field);
     most = std::max(most, point.*field);
   }
-  Axis axis{std::floor(std::log10(least)), std::ceil(std::log10(most)), from, to};
+  PictureAxis axis{std::floor(std::log10(least)), std::ceil(std::log10(most)), from, to};
   if (axis.most <= axis.least) axis.most = axis.least + 1;
   return axis;
 }
@@ -81,8 +82,8 @@ std::string escaped(const std::string& words) {
 
 // Where a link's rows are collectives, a row is drawn at the size of its messages as the time of
 // one message: the measured share of the predicted one.
-std::vector<Point> points_of(const Fitted& one) {
-  std::vector<Point> points;
+std::vector<PicturePoint> points_of(const Fitted& one) {
+  std::vector<PicturePoint> points;
   for (const FitInput& input : one.inputs)
     for (const FitRow& row : input.rows) {
       const double error = one.fit.predict_ps(row) / row.time_ps - 1;
@@ -91,7 +92,7 @@ std::vector<Point> points_of(const Fitted& one) {
       if (row.size_B > 0 && time_ps > 0) points.push_back({row.size_B, time_ps / 1e6, error});
     }
   const std::size_t step = points.size() / most_points + 1;
-  std::vector<Point> drawn;
+  std::vector<PicturePoint> drawn;
   for (std::size_t i = 0; i < points.size(); i += step) drawn.push_back(points[i]);
   return drawn;
 }
@@ -104,7 +105,7 @@ std::string power_text(int power) {
          units[static_cast<std::size_t>(power / 3)];
 }
 
-std::string grid(const Axis& x, const Axis& y) {
+std::string grid(const PictureAxis& x, const PictureAxis& y) {
   std::string svg;
   for (double power = x.least; power <= x.most; ++power) {
     const double at = x.at(std::pow(10, power));
@@ -122,7 +123,7 @@ std::string grid(const Axis& x, const Axis& y) {
   return svg;
 }
 
-std::string curves(const Fit& fit, const Axis& x, const Axis& y) {
+std::string curves(const Fit& fit, const PictureAxis& x, const PictureAxis& y) {
   std::string svg;
   for (std::size_t i = 0; i < fit.pieces.size(); ++i) {
     const double from_B = std::max({1., fit.pieces[i].rules_from_B, fit.pieces.front().from_B});
@@ -140,16 +141,17 @@ std::string curves(const Fit& fit, const Axis& x, const Axis& y) {
   return svg;
 }
 
-std::string errors(const std::vector<Point>& points, const Axis& x) {
+std::string errors(const std::vector<PicturePoint>& points, const PictureAxis& x) {
   double most = 0.01;
-  for (const Point& point : points) most = std::max(most, std::abs(point.error));
+  for (const PicturePoint& point : points) most = std::max(most, std::abs(point.error));
   const double middle = (error_top + error_bottom) / 2;
   const double scale = (error_bottom - error_top) / 2 / most;
   std::string svg = line(left, middle, right, middle, "#888");
   svg += text(left - 6, error_top + 8, "end", "+" + rounded(100 * most, 2) + " %");
   svg += text(left - 6, middle + 4, "end", "0");
   svg += text(left - 6, error_bottom, "end", "-" + rounded(100 * most, 2) + " %");
-  for (const Point& point : points) svg += dot(x.at(point.size_B), middle - point.error * scale);
+  for (const PicturePoint& point : points)
+    svg += dot(x.at(point.size_B), middle - point.error * scale);
   return svg;
 }
 
@@ -169,13 +171,13 @@ std::string legend(const Fitted& one) {
 }
 
 std::string drawing(const Fitted& one) {
-  const std::vector<Point> points = points_of(one);
+  const std::vector<PicturePoint> points = points_of(one);
   if (points.empty()) return "";
-  const Axis x = axis_of(points, &Point::size_B, left, right);
-  const Axis y = axis_of(points, &Point::time_us, curve_bottom, top);
+  const PictureAxis x = axis_of(points, &PicturePoint::size_B, left, right);
+  const PictureAxis y = axis_of(points, &PicturePoint::time_us, curve_bottom, top);
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) +
                     "\" height=\"" + number(height) + "\">\n" + grid(x, y);
-  for (const Point& point : points) svg += dot(x.at(point.size_B), y.at(point.time_us));
+  for (const PicturePoint& point : points) svg += dot(x.at(point.size_B), y.at(point.time_us));
   svg += curves(one.fit, x, y) + errors(points, x);
   return svg + "</svg>\n";
 }

@@ -75,8 +75,8 @@ PredictionError played_on(const Json& json, const FitArguments& arguments, FitAn
   if (on_file.median > accepted_error && on_file.median > accepted_ratio * of_fit.median)
     answer.notes.push_back(
         "the cluster that is written predicts the measured times with a median error of " +
-        rounded(percent(on_file.median), 3) + " %, the fit with " +
-        rounded(percent(of_fit.median), 3) +
+        rounded(in_percent(on_file.median), 3) + " %, the fit with " +
+        rounded(in_percent(of_fit.median), 3) +
         " %: on this cluster the algorithm uses other links than the one that was fitted, or "
         "shares it");
   return on_file;

@@ -30,8 +30,8 @@ Json to_json(const FitPiece& piece) {
   add(json, "alpha", "_us", piece.alpha_ps, 1e6);
   add(json, "beta", "_ps_per_B", piece.beta_ps, 1);
   if (piece.gamma_is_told) add(json, "gamma", "_ps_per_B", piece.gamma_ps, 1);
-  json["rms_percent"] = percent(piece.rms);
-  json["max_percent"] = percent(piece.max);
+  json["rms_percent"] = in_percent(piece.rms);
+  json["max_percent"] = in_percent(piece.max);
   return json;
 }
 
@@ -48,16 +48,16 @@ Json to_json(const FitInput& input, const Fit& fit) {
   json["in_place"] = input.series.in_place;
   json["ranks"] = input.series.ranks;
   json["rows"] = error.rows;
-  json["median_percent"] = percent(error.median);
-  json["max_percent"] = percent(error.max);
+  json["median_percent"] = in_percent(error.median);
+  json["max_percent"] = in_percent(error.max);
   return json;
 }
 
 Json held_out_json(const std::string& by, const PredictionError& error) {
   return {{"by", by},
           {"rows", error.rows},
-          {"median_percent", percent(error.median)},
-          {"max_percent", percent(error.max)}};
+          {"median_percent", in_percent(error.median)},
+          {"max_percent", in_percent(error.max)}};
 }
 
 Json to_json(const Fitted& one) {
@@ -65,8 +65,8 @@ Json to_json(const Fitted& one) {
                {"rows", one.fit.rows},
                {"valid_from_B", whole_B(one.fit.first_B())},
                {"valid_to_B", whole_B(one.fit.last_B())},
-               {"rms_percent", percent(one.fit.rms)},
-               {"max_percent", percent(one.fit.max)},
+               {"rms_percent", in_percent(one.fit.rms)},
+               {"max_percent", in_percent(one.fit.max)},
                {"criterion", one.fit.criterion},
                {"pieces", Json::array()},
                {"series", Json::array()}};
@@ -108,22 +108,22 @@ void print_pieces(std::ostream& out, const Fitted& one) {
                                  interval_text(piece.alpha_ps, 1e6),
                                  interval_text(piece.beta_ps, 1)};
     if (folds) row.push_back(interval_text(piece.gamma_ps, 1));
-    row.push_back(rounded(percent(piece.rms), 3));
-    row.push_back(rounded(percent(piece.max), 3));
+    row.push_back(rounded(in_percent(piece.rms), 3));
+    row.push_back(rounded(in_percent(piece.max), 3));
     table.add(row);
   }
   table.print(out);
 }
 
 std::string errors_text(const PredictionError& error) {
-  return std::to_string(error.rows) + " rows, median " + rounded(percent(error.median), 3) +
-         " %, max " + rounded(percent(error.max), 3) + " %";
+  return std::to_string(error.rows) + " rows, median " + rounded(in_percent(error.median), 3) +
+         " %, max " + rounded(in_percent(error.max), 3) + " %";
 }
 
 void print_errors(std::ostream& out, const Fitted& one) {
   out << "  " << one.fit.rows << " rows, " << short_size(one.fit.first_B()) << " to "
-      << short_size(one.fit.last_B()) << ": rms " << rounded(percent(one.fit.rms), 3) << " %, max "
-      << rounded(percent(one.fit.max), 3) << " %\n";
+      << short_size(one.fit.last_B()) << ": rms " << rounded(in_percent(one.fit.rms), 3)
+      << " %, max " << rounded(in_percent(one.fit.max), 3) << " %\n";
   if (one.fit.start_is_told)
     out << "  start of a run: " << interval_text(one.fit.start_ps, 1e6) << " us, paid once\n";
   if (!one.assessment) return;
@@ -149,7 +149,7 @@ std::string fitted_label(const Fitted& one) {
 int64_t whole_B(double size_B) { return std::llround(size_B); }
 
 // Below a billionth, errors are those of the arithmetic.
-double percent(double part) { return part < 1e-9 ? 0 : 100 * part; }
+double in_percent(double part) { return part < 1e-9 ? 0 : 100 * part; }
 
 std::string label_of(const FitInput& input) {
   const std::string& algorithm = input.algorithm.empty() ? input.series.algorithm : input.algorithm;
@@ -174,8 +174,8 @@ Json to_json(const FitAnswer& answer) {
     json["held_out"] = held_out_json(held_out_by(answer), error);
   if (answer.played.rows > 0)
     json["played"] = {{"rows", answer.played.rows},
-                      {"median_percent", percent(answer.played.median)},
-                      {"max_percent", percent(answer.played.max)}};
+                      {"median_percent", in_percent(answer.played.median)},
+                      {"max_percent", in_percent(answer.played.max)}};
   return json;
 }
 
@@ -189,8 +189,8 @@ void print_fits(std::ostream& out, const FitAnswer& answer) {
     Table table({"series", "rows", "median %", "max %"});
     for (const FitInput& input : one.inputs) {
       const PredictionError error = error_of(one.fit, input.rows);
-      table.add({label_of(input), std::to_string(error.rows), rounded(percent(error.median), 3),
-                 rounded(percent(error.max), 3)});
+      table.add({label_of(input), std::to_string(error.rows), rounded(in_percent(error.median), 3),
+                 rounded(in_percent(error.max), 3)});
     }
     out << '\n';
     table.print(out);

@@ -12,7 +12,7 @@ namespace sgdsim {
 Json to_json(const FitAnswer& answer);
 void print_fits(std::ostream& out, const FitAnswer& answer);
 
-double percent(double part);
+double in_percent(double part);
 int64_t whole_B(double size_B);
 
 // "allreduce ring, 8 ranks".

@@ -110,8 +110,6 @@ std::string of_interval(const std::string& low, const std::string& high) {
   return " (" + low + " to " + high + ")";
 }
 
-std::string percent(double part, int digits = 3) { return rounded(100 * part, digits) + " %"; }
-
 // Small models are nearly always under-predicted: the interval need not hold the prediction.
 void print_first(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
   const LayoutLine& line = answer.best.front();
@@ -130,9 +128,9 @@ void print_first(std::ostream& out, const LayoutQuestion& question, const Layout
   table.add({"speed of a GPU", rounded(rates.tokens_per_s) + " tokens/s, " +
                                    rounded(rates.flops / 1e12) + " TFLOP/s"});
   table.add(
-      {"MFU", percent(one.mfu) + (has_interval ? of_interval(percent(one.mfu / residuals.high),
-                                                             percent(one.mfu / residuals.low))
-                                               : "")});
+      {"MFU", part_text(one.mfu) + (has_interval ? of_interval(part_text(one.mfu / residuals.high),
+                                                               part_text(one.mfu / residuals.low))
+                                                 : "")});
   table.add({"memory of a GPU", gib_text(one.memory_B) + " of " + to_text(question.space.memory) +
                                     ", with " + to_text(question.space.reserve) +
                                     " in reserve: fits"});
@@ -159,7 +157,7 @@ void add_line(Table& table, const LayoutQuestion& question, const std::string& n
       to_text(line.found.layout) + (beyond(question, line).empty() ? "" : " *"),
       short_duration(line.found.time.us(), 5),
       rounded(rates.tokens_per_s),
-      percent(line.found.mfu),
+      part_text(line.found.mfu),
       gib_text(line.found.memory_B)};
   if (rates.days) cells.push_back(days_text(*rates.days));
   cells.push_back(line.found.limit);

@@ -23,9 +23,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr int exit_failure = 1;
-constexpr int exit_bad_input = 2;
-
 Json named(std::string_view name, std::string_view meaning) {
   return {{"name", name}, {"meaning", meaning}};
 }

@@ -15,7 +15,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr char expected[] =
+constexpr char expected_rows[] =
     "expected points that sgdsim sweep wrote, another answer of sgdsim with a list of objects, or "
     "CSV with titles";
 
@@ -77,7 +77,7 @@ void read_csv(const std::string& text, const std::string& file,
   CsvText csv(text, file);
   std::vector<std::string> titles;
   csv.next(titles);
-  if (titles.size() < 2) throw InputError(file, expected);
+  if (titles.size() < 2) throw InputError(file, expected_rows);
   std::vector<std::string> cells;
   while (csv.next(cells)) {
     if (cells.size() == 1 && cells.front().empty()) continue;
@@ -104,7 +104,7 @@ void use_document(const Json& json, const std::string& file,
   if (json.is_object())
     for (const auto& member : json.items())
       if (list == nullptr && is_list_of_objects(member.value())) list = &member.value();
-  if (list == nullptr) throw InputError(file, expected);
+  if (list == nullptr) throw InputError(file, expected_rows);
   for (const Json& row : *list) use(row);
 }
 
@@ -118,7 +118,7 @@ void read_lines(const std::string& text, const std::string& file,
     const std::string where = file + ":" + std::to_string(number);
     check_text(line, where);
     const Json row = Json::parse(line, nullptr, false);
-    if (!row.is_object()) throw InputError(where, expected);
+    if (!row.is_object()) throw InputError(where, expected_rows);
     use(row);
   }
 }
@@ -162,7 +162,7 @@ bool is_one_value(const Json& value) { return !value.is_null() && !value.is_arra
 void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& use) {
   const std::string text = read_text(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) throw InputError(file, std::string("is empty; ") + expected);
+  if (first == std::string::npos) throw InputError(file, std::string("is empty; ") + expected_rows);
   if (text[first] != '{' && text[first] != '[') {
     check_text(text, file);
     read_csv(text, file, use);

@@ -11,7 +11,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr char expected[] =
+constexpr char expected_answers[] =
     "expected what sgdsim run, sweep, plan, tune, collective, fit, validate, advise or layout "
     "writes as JSON, a timeline, or the experiment or sweep that was asked";
 
@@ -22,7 +22,7 @@ struct ShownSchema {
   AnswerFile::Kind kind;
 };
 
-constexpr auto shown = std::to_array<ShownSchema>({
+constexpr auto shown_schemas = std::to_array<ShownSchema>({
     {"sgdsim/result/1", AnswerFile::Kind::results},
     {"sgdsim/point/1", AnswerFile::Kind::points},
     {"sgdsim/plan/1", AnswerFile::Kind::document},
@@ -46,19 +46,20 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 // Of a whole file that is one value: the error names line and column.
-Json parse_whole(const std::string& text, const std::string& file) {
+Json parse_answer(const std::string& text, const std::string& file) {
   if (!check_text(text, file)) Document::parse(text, file);
   return Json::parse(text);
 }
 
 const ShownSchema& schema_of(const Json& value, const std::string& where) {
   if (!value.is_object() || !value.contains("schema") || !value["schema"].is_string())
-    throw InputError(where, std::string("there is no field \"schema\"; ") + expected);
+    throw InputError(where, std::string("there is no field \"schema\"; ") + expected_answers);
   const std::string schema = value["schema"];
-  const auto* found = std::find_if(shown.begin(), shown.end(),
+  const auto* found = std::find_if(shown_schemas.begin(), shown_schemas.end(),
                                    [&](const ShownSchema& one) { return schema == one.id; });
-  if (found == shown.end())
-    throw InputError(where, "a report cannot show \"" + schema.substr(0, 60) + "\"; " + expected);
+  if (found == shown_schemas.end())
+    throw InputError(where,
+                     "a report cannot show \"" + schema.substr(0, 60) + "\"; " + expected_answers);
   return *found;
 }
 
@@ -154,15 +155,15 @@ AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf,
   answer.name = file;
   const std::string text = read_text(file);
   const std::string_view trimmed = without_blanks(text);
-  if (trimmed.empty()) throw InputError(file, std::string("is empty; ") + expected);
+  if (trimmed.empty()) throw InputError(file, std::string("is empty; ") + expected_answers);
   if (text.starts_with(timeline_beginning)) {
     answer.kind = AnswerFile::Kind::timeline;
-    answer.values.push_back(parse_whole(text, file));
+    answer.values.push_back(parse_answer(text, file));
     return answer;
   }
   const std::string_view first = without_blanks(trimmed.substr(0, trimmed.find('\n')));
   const bool is_lines = first.size() < trimmed.size() && check_text(first, file + ":1");
-  Json front = is_lines ? Json::parse(first) : parse_whole(text, file);
+  Json front = is_lines ? Json::parse(first) : parse_answer(text, file);
   if (is_asked_without_schema(front)) {
     answer.kind = AnswerFile::Kind::asked;
     answer.values.push_back(std::move(front));

@@ -13,7 +13,7 @@ namespace {
 using Role = ReportColumns::Role;
 
 constexpr std::size_t most_axes = 12;
-constexpr std::size_t longest_list = 80;
+constexpr std::size_t longest_shown_list = 80;
 constexpr std::size_t shown_id = 12;  // digits: enough to compare by eye
 
 std::string joined(const Json& texts) {
@@ -61,7 +61,7 @@ void fields_of(const Json& object, const std::string& before, std::map<std::stri
     if (before == "trace." && name != "name") continue;
     if (member.is_object())
       fields_of(member, key + ".", fields);
-    else if (!member.is_structured() || member.dump().size() <= longest_list)
+    else if (!member.is_structured() || member.dump().size() <= longest_shown_list)
       fields[key] = member;
   }
 }

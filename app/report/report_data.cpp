@@ -21,7 +21,7 @@ constexpr std::size_t most_report_B = 14'500'000;
 constexpr std::size_t most_whole_results = 12;
 constexpr char data_mark[] = "/* data */";
 
-using Kind = AnswerFile::Kind;
+using AnswerKind = AnswerFile::Kind;
 
 // Values of all files of a kind, with where each stands.
 struct Gathered {
@@ -64,7 +64,7 @@ void name_commands(const ReportRequest& request, const std::vector<AnswerFile>& 
                    std::vector<ReportTable>& tables) {
   if (tables.empty()) return;
   for (const AnswerFile& answer : answers) {
-    if (answer.kind != Kind::asked) continue;
+    if (answer.kind != AnswerKind::asked) continue;
     if (!answer.values.front().contains("base") && request.axes.empty()) continue;
     bool fits = false;
     for (ReportTable& table : tables)
@@ -83,7 +83,7 @@ void name_commands(const ReportRequest& request, const std::vector<AnswerFile>& 
 Gathered results_in(const std::vector<AnswerFile>& answers) {
   Gathered results;
   for (const AnswerFile& answer : answers)
-    if (answer.kind == Kind::results)
+    if (answer.kind == AnswerKind::results)
       for (std::size_t i = 0; i < answer.values.size(); ++i)
         results.add(answer.values[i], place_of(answer, i));
   return results;
@@ -99,10 +99,10 @@ std::vector<ReportTable> tables_of(const ReportRequest& request, PointTables& po
   if (results.values.size() > 1) {
     tables.push_back({"results", result_rows(results.values, results.where), {}});
     for (const AnswerFile& answer : answers)
-      if (answer.kind == Kind::results) tables.back().rows.files.push_back(answer.name);
+      if (answer.kind == AnswerKind::results) tables.back().rows.files.push_back(answer.name);
   }
   for (const AnswerFile& answer : answers) {
-    if (answer.kind != Kind::layout_points) continue;
+    if (answer.kind != AnswerKind::layout_points) continue;
     tables.push_back({"layouts", layout_rows(answer.values), {}});
     tables.back().rows.files.push_back(answer.name);
   }
@@ -139,11 +139,11 @@ Json data_besides_tables(const ReportRequest& request, const std::vector<AnswerF
           answer_json(results.where[i], "sgdsim/result/1", results.values[i]));
   for (const AnswerFile& answer : answers) {
     for (const std::string& note : answer.notes) data["notes"].push_back(answer.name + ": " + note);
-    if (answer.kind == Kind::timeline)
+    if (answer.kind == AnswerKind::timeline)
       data["timelines"].push_back(timeline_columns(answer.values.front(), answer.name));
-    if (answer.kind == Kind::asked)
+    if (answer.kind == AnswerKind::asked)
       data["asked"].push_back(answer_json(answer.name, answer.schema, answer.values.front()));
-    if (answer.kind == Kind::document && answer.schema != "sgdsim/collective-sweep/1")
+    if (answer.kind == AnswerKind::document && answer.schema != "sgdsim/collective-sweep/1")
       data["documents"].push_back(answer_json(answer.name, answer.schema, answer.values.front()));
   }
   return data;
@@ -172,7 +172,7 @@ std::string report_page(const ReportRequest& request) {
           points.add(point, name, line);
         }));
   if (std::all_of(answers.begin(), answers.end(),
-                  [](const AnswerFile& answer) { return answer.kind == Kind::asked; }))
+                  [](const AnswerFile& answer) { return answer.kind == AnswerKind::asked; }))
     throw InputError(answers.front().name,
                      "is a question; a report needs an answer to it, such as what sgdsim run "
                      "--out writes");

@@ -23,7 +23,6 @@ double share_of(const Recording& recording, Duration time) {
   return recording.iteration > Duration() ? time / recording.iteration : 0;
 }
 
-std::string percent(double share) { return rounded(100 * share, 3) + " %"; }
 std::string time_text(Duration time) { return short_duration(time.us(), 5); }
 std::string size_text(int64_t bytes) {
   return bytes < 0 ? "?" : short_size(static_cast<double>(bytes));
@@ -41,7 +40,7 @@ std::string off_text(const Recording& recording, double iteration_us, double exp
   const double off = iteration_us / recording.iteration.us() - 1;
   std::string text = short_duration(iteration_us, 5) + " an iteration";
   if (std::abs(off) > most_off)
-    return text + ", " + percent(std::abs(off)) + (off > 0 ? " more" : " less") +
+    return text + ", " + part_text(std::abs(off)) + (off > 0 ? " more" : " less") +
            " than was recorded";
   return text + ", of which " + short_duration(exposed_us, 4) + " exposed, and not the recorded " +
          time_text(recording.exposed);
@@ -59,7 +58,7 @@ std::string waiting_text(const RecordedTruth& truth) {
   const Recording& recording = truth.recorded->recording;
   const Duration waiting = waiting_of(truth);
   if (share_of(recording, waiting) < 0.01) return {};
-  return time_text(waiting) + " (" + percent(share_of(recording, waiting)) +
+  return time_text(waiting) + " (" + part_text(share_of(recording, waiting)) +
          ") of the exposed exchange goes beyond the shortest transfers: waiting for other ranks" +
          (recording.last_rank ? ", most often for rank " + std::to_string(*recording.last_rank)
                               : "");
@@ -152,7 +151,7 @@ void print_who(std::ostream& out, const Recording& recording) {
 void print_parts(std::ostream& out, const Recording& recording) {
   Table table({"recorded part of the step", "time", "of the step"});
   for (const RecordedPart& part : recording.parts)
-    table.add({part.name, time_text(part.time), percent(share_of(recording, part.time))});
+    table.add({part.name, time_text(part.time), part_text(share_of(recording, part.time))});
   out << '\n';
   table.print(out);
 }
@@ -221,7 +220,7 @@ std::string verdict_of(const RecordedTruth& truth) {
   if (recording.ranks == 1) return "one rank communicates with nobody";
   const double exposed = share_of(recording, exposed_of(recording));
   const RecordedPart& rest = largest_of_rest(recording);
-  const std::string text = percent(exposed) + " exposed: ";
+  const std::string text = part_text(exposed) + " exposed: ";
   if (exposed_of(recording) >= rest.time && exposed > 0)
     return text + "communication is your bottleneck";
   if (exposed < hardly) return text + "communication is not your bottleneck";
@@ -270,7 +269,7 @@ void print_recorded(std::ostream& out, const RecordedTruth& truth) {
   out << "; " << verdict_of(truth) << '\n';
   const RecordedPart& rest = largest_of_rest(recording);
   out << "largest part beside communication: " << rest.name << ", " << time_text(rest.time) << " ("
-      << percent(share_of(recording, rest.time)) << "); " << what_to_do(rest) << '\n';
+      << part_text(share_of(recording, rest.time)) << "); " << what_to_do(rest) << '\n';
   if (recording.ranks > 1)
     out << "however fast communication becomes, an iteration takes at least "
         << time_text(recording.iteration - exposed_of(recording)) << '\n';

@@ -317,17 +317,17 @@ std::vector<CaseRow> read_training(Object& fields) {
 
 // ---- all kinds
 
-struct Kind {
+struct CaseKind {
   std::string name;
   std::vector<CaseRow> (*read_rows)(Object& fields);  // takes the fields of its kind
 };
 
-const Kind& read_kind(Object& fields) {
-  static const std::vector<Kind> kinds = {{"collective", read_collective_rows},
-                                          {"experiment", read_experiment_rows},
-                                          {"training", read_training}};
+const CaseKind& read_kind(Object& fields) {
+  static const std::vector<CaseKind> kinds = {{"collective", read_collective_rows},
+                                              {"experiment", read_experiment_rows},
+                                              {"training", read_training}};
   std::vector<std::string> names;
-  for (const Kind& kind : kinds) names.push_back(kind.name);
+  for (const CaseKind& kind : kinds) names.push_back(kind.name);
   const std::string name = read_one_of(fields, "kind", "kind of case", names).text();
   return kinds[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) -
                                         names.begin())];

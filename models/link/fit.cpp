@@ -24,7 +24,7 @@ constexpr std::size_t least_sizes = 2;  // of a piece
 constexpr double resolution = 1e-4;
 
 // Rows of consecutive sizes that are not cut apart.
-struct Group {
+struct SizeGroup {
   std::size_t first_row = 0;
   std::size_t end_row = 0;
   std::size_t sizes = 0;
@@ -38,15 +38,15 @@ std::size_t count_sizes(const std::vector<FitRow>& rows) {
   return count;
 }
 
-std::vector<Group> grouped(const std::vector<FitRow>& rows) {
+std::vector<SizeGroup> grouped(const std::vector<FitRow>& rows) {
   const std::size_t sizes = count_sizes(rows);
   const std::size_t per_group = (sizes + most_groups - 1) / most_groups;
-  std::vector<Group> groups;
+  std::vector<SizeGroup> groups;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool new_size = i == 0 || rows[i].size_B != rows[i - 1].size_B;
     if (new_size && (groups.empty() || groups.back().sizes == per_group))
       groups.push_back({.first_row = i, .end_row = i, .sizes = 0, .sums = {}});
-    Group& group = groups.back();
+    SizeGroup& group = groups.back();
     group.end_row = i + 1;
     if (new_size) ++group.sizes;
     group.sums.add(rows[i]);
@@ -57,7 +57,7 @@ std::vector<Group> grouped(const std::vector<FitRow>& rows) {
 // The cheapest way to cut the first `end` groups into k runs, for all k and end.
 class Cuts {
  public:
-  explicit Cuts(const std::vector<Group>& groups) : groups_(groups) {
+  explicit Cuts(const std::vector<SizeGroup>& groups) : groups_(groups) {
     const std::size_t count = groups.size();
     costs_.assign(most_pieces + 1, std::vector<double>(count + 1, none));
     from_.assign(most_pieces + 1, std::vector<std::size_t>(count + 1, 0));
@@ -99,7 +99,7 @@ class Cuts {
     }
   }
 
-  const std::vector<Group>& groups_;
+  const std::vector<SizeGroup>& groups_;
   std::vector<std::vector<double>> costs_;
   std::vector<std::vector<std::size_t>> from_;
 };
@@ -196,8 +196,8 @@ struct Cutting {
 };
 
 // What tells the start: every piece, and the runs without a message.
-std::vector<Sums> parts_of(const std::vector<Group>& groups, const std::vector<std::size_t>& bounds,
-                           const Sums& empty_runs) {
+std::vector<Sums> parts_of(const std::vector<SizeGroup>& groups,
+                           const std::vector<std::size_t>& bounds, const Sums& empty_runs) {
   std::vector<Sums> parts{empty_runs};
   for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
     parts.emplace_back();
@@ -208,7 +208,7 @@ std::vector<Sums> parts_of(const std::vector<Group>& groups, const std::vector<s
 }
 
 // From the best cuts without a start; empty where the rows do not tell it from alpha.
-std::optional<Cutting> with_start(const std::vector<Group>& groups, const Sums& empty_runs,
+std::optional<Cutting> with_start(const std::vector<SizeGroup>& groups, const Sums& empty_runs,
                                   Cutting cutting) {
   constexpr int most_turns = 8;
   const int pieces = cutting.complexity.pieces;
@@ -219,8 +219,8 @@ std::optional<Cutting> with_start(const std::vector<Group>& groups, const Sums& 
     if (!start_ps) return std::nullopt;
     cutting.start_ps = *start_ps;
     cutting.cost = cost_at_start(parts, *start_ps);
-    std::vector<Group> left = groups;
-    for (Group& group : left) group.sums = group.sums.at_start(*start_ps);
+    std::vector<SizeGroup> left = groups;
+    for (SizeGroup& group : left) group.sums = group.sums.at_start(*start_ps);
     const Cuts cuts(left);
     if (cuts.bounds(pieces) == cutting.bounds) break;
     if (turn + 1 < most_turns) cutting.bounds = cuts.bounds(pieces);
@@ -229,7 +229,7 @@ std::optional<Cutting> with_start(const std::vector<Group>& groups, const Sums& 
 }
 
 // `pieces`: the most, or 0.
-Cutting best_cutting(const std::vector<FitRow>& rows, const std::vector<Group>& groups,
+Cutting best_cutting(const std::vector<FitRow>& rows, const std::vector<SizeGroup>& groups,
                      const Sums& empty_runs, int pieces) {
   const std::size_t all_rows = rows.size() + empty_runs.rows;
   const bool folds =
@@ -271,7 +271,7 @@ Fit fit_pieces(std::vector<FitRow> rows, int pieces) {
   sort_by_size(rows);
   if (count_sizes(rows) < least_sizes)
     throw InputError("", "a line needs at least 2 sizes, got " + std::to_string(count_sizes(rows)));
-  const std::vector<Group> groups = grouped(rows);
+  const std::vector<SizeGroup> groups = grouped(rows);
   const Cutting best = best_cutting(rows, groups, empty_runs, pieces);
   Fit fit;
   fit.rows = rows.size();

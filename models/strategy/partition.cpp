@@ -8,13 +8,13 @@
 
 namespace sgdsim {
 
-constexpr int64_t most_pieces = 1'000'000;
+constexpr int64_t most_parts = 1'000'000;
 
 GradientPlan plan_partitions(const PlanInput& input, Bytes piece, Bytes credit) {
   const int64_t count = input.trace.gradient().count() / piece.count();
-  if (count > most_pieces)
+  if (count > most_parts)
     throw InputError("", "pieces of " + to_text(piece) + " cut the gradients into " +
-                             std::to_string(count) + ", more than " + std::to_string(most_pieces));
+                             std::to_string(count) + ", more than " + std::to_string(most_parts));
   GradientPlan plan;
   plan.order = Order::priority;
   plan.gate = Gate::per_layer;

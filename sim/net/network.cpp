@@ -6,15 +6,10 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "sim/core/cases.h"
+
 namespace sgdsim {
 namespace {
-
-template <class... Ts>
-struct Cases : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-Cases(Ts...) -> Cases<Ts...>;
 
 uint32_t groups_apart(const NestedGroups& rule, int from, int to) {
   uint32_t apart = 0;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "sim/core/cases.h"
 #include "sim/core/error.h"
 #include "sim/play/pipeline_engine.h"
 #include "sim/play/play_in_time.h"
@@ -16,13 +17,6 @@
 
 namespace sgdsim {
 namespace {
-
-template <class... Ts>
-struct Cases : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-Cases(Ts...) -> Cases<Ts...>;
 
 template <class F>
 void for_each_lane(const Team& team, int workers, const F& f) {

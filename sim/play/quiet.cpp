@@ -7,7 +7,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr double near_enough = 1e-9;
+constexpr double rounding = 1e-9;
 
 // What messages that are under way together ask of each resource.
 class Loads {
@@ -27,7 +27,7 @@ class Loads {
     for (const ResourceUse& use : uses_) {
       if (asked_[use.resource] == 0) touched_.push_back(use.resource);
       asked_[use.resource] += use.share * rate;
-      if (asked_[use.resource] > capacities_[use.resource] * (1 + near_enough)) return false;
+      if (asked_[use.resource] > capacities_[use.resource] * (1 + rounding)) return false;
     }
     return true;
   }

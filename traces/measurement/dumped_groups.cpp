@@ -12,7 +12,7 @@ namespace sgdsim {
 namespace {
 
 constexpr std::size_t most_listed = 16;
-constexpr std::size_t longest_word = 60;
+constexpr std::size_t longest_name = 60;
 
 std::string list_of(const std::vector<int64_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -23,7 +23,7 @@ std::string list_of(const std::vector<int64_t>& ranks) {
   return text;
 }
 
-std::string short_word(const std::string& text) { return printable(text.substr(0, longest_word)); }
+std::string short_word(const std::string& text) { return printable(text.substr(0, longest_name)); }
 
 // A list, or its text as in "[0, 1]".
 std::vector<int64_t> ranks_of(const Json& json) {

@@ -16,7 +16,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::string_view mark = "\"busBw\"";
+constexpr std::string_view first_field = "\"busBw\"";
 
 // A line as a series of one point; empty if it is no row.
 std::optional<Series> series_of(const Json& json, const MeasuredText& text) {
@@ -44,7 +44,9 @@ std::optional<Series> series_of(const Json& json, const MeasuredText& text) {
 
 }  // namespace
 
-bool is_rccl_tests_json(std::string_view text) { return text.find(mark) != std::string_view::npos; }
+bool is_rccl_tests_json(std::string_view text) {
+  return text.find(first_field) != std::string_view::npos;
+}
 
 Measurement rccl_tests_json(const MeasuredText& text) {
   Measurement measurement;

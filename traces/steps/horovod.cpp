@@ -28,7 +28,7 @@ namespace sgdsim {
 namespace {
 
 constexpr double latest_us = 0x1p52;
-constexpr int64_t most_bytes = int64_t{1} << 62;
+constexpr int64_t largest_message_B = int64_t{1} << 62;
 
 int64_t bytes_of_element(const std::string& type) {
   if (type == "float64" || type == "int64") return 8;
@@ -49,7 +49,7 @@ std::optional<int64_t> bytes_in(const Json& event) {
   if (lengths.empty()) return bytes;  // of no dimension: one element
   for (const std::string_view word : split(lengths)) {
     const auto length = whole_word(word);
-    if (!length || __builtin_mul_overflow(bytes, *length, &bytes) || bytes > most_bytes)
+    if (!length || __builtin_mul_overflow(bytes, *length, &bytes) || bytes > largest_message_B)
       return std::nullopt;
   }
   return bytes;

@@ -19,7 +19,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::string_view mark = ":::MLLOG";
+constexpr std::string_view line_mark = ":::MLLOG";
 constexpr int64_t latest_ms = int64_t{1} << 50;
 
 class MllogReader {
@@ -118,7 +118,7 @@ void MllogReader::add_notes() {
       run_.notes.push_back(std::to_string(count) + (count == 1 ? " line" : " lines") +
                            " dropped: " + text);
   };
-  note(broken_, "no JSON behind " + std::string(mark));
+  note(broken_, "no JSON behind " + std::string(line_mark));
   note(bad_times_, "train_step_time is no time above 0 and below one hour");
   note(repeated_, "the same step occurred before");
   note(outside_, "before run_start or after run_stop");
@@ -127,9 +127,9 @@ void MllogReader::add_notes() {
 
 StepRun MllogReader::read() {
   for (const LogLine& line : lines_of(log_)) {
-    const std::size_t at = line.text.find(mark);
+    const std::size_t at = line.text.find(line_mark);
     if (at == std::string_view::npos) continue;
-    const std::string_view json_text = line.text.substr(at + mark.size());
+    const std::string_view json_text = line.text.substr(at + line_mark.size());
     if (const auto json = foreign_value(json_text, line.where); json && json->is_object())
       read_line(*json, line.where);
     else
@@ -154,7 +154,7 @@ StepRun MllogReader::read() {
 
 }  // namespace
 
-bool is_mllog(std::string_view text) { return text.find(mark) != std::string_view::npos; }
+bool is_mllog(std::string_view text) { return text.find(line_mark) != std::string_view::npos; }
 
 StepRun mllog(const LogText& log) { return MllogReader(log).read(); }
 
