@@ -35,9 +35,6 @@ target_link_options(sgdsim_app PRIVATE -fwasm-exceptions -sMODULARIZE=1 -sEXPORT
                     -sDYNAMIC_EXECUTION=0 -sNODEJS_CATCH_EXIT=0 -sNODEJS_CATCH_REJECTION=0 --no-entry -sEXPORTED_FUNCTIONS=_malloc,_free)
 sgdsim_embed_files(sgdsim_app traces/data/*.json app/shipped_inputs.h ShippedFile shipped_traces)
 sgdsim_embed_files(sgdsim_app topologies/data/*.json app/shipped_inputs.h ShippedFile shipped_clusters)
-# As natively: where text is read and written there is much to compile and little to gain.
-file(GLOB text app/*/*.cpp app/page/browser/*.cpp app/*.cpp topologies/*.cpp traces/*.cpp traces/kineto/*.cpp)
-set_source_files_properties(${text} PROPERTIES COMPILE_OPTIONS -O1)
-target_precompile_headers(sgdsim_app PRIVATE <nlohmann/json.hpp> <algorithm> <functional> <map> <memory> <optional>
-                          <string> <vector>)
+sgdsim_precompile(app <nlohmann/json.hpp> ${standard_headers})
+sgdsim_units(app)
 sgdsim_generate_version(app)

@@ -431,9 +431,10 @@ TEST_CASE("execution trace: long lists, zeros and hostile names take little memo
              20'000, "0]}]}");
   for (const std::string& file : {zeros, longest}) {
     const Ran ran = run_sgdsim({"import", "execution-trace", file});
-    INFO(ran.log);
-    CHECK(ran.exit_code == (file == zeros ? 2 : 0));
+    CHECK_MESSAGE(ran.exit_code == (file == zeros ? 2 : 0), ran.log);
+#ifndef SGDSIM_SANITIZED  // sanitizers keep what was freed
     CHECK(ran.most_memory_B < 100'000'000);
+#endif
   }
   const std::string name = put(folder, "name.json",
                                in_nodes(node(1, "\x1b[31m\\u001b[2J", 1) + "," +
