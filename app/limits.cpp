@@ -11,7 +11,7 @@ namespace sgdsim {
 
 void add_limit_options(CLI::App& command, LimitArguments& arguments) {
   command.add_option("--max-events", arguments.events,
-                     "stop after so many events, with exit code 4");
+                     "stop after this many events, with exit code 4");
   command.add_option("--max-sim-time", arguments.sim_time,
                      "stop at this simulated time, with exit code 4");
 }

@@ -56,7 +56,7 @@ struct Measured {
   bool verified = false;
   bool is_wrong = false;
   bool cannot_be_timed = false;
-  int rounds = 0;  // each sample is the mean of so many runs; 0: not known yet
+  int rounds = 0;  // each sample is the mean of this many runs; 0: not known yet
 };
 
 struct Outcome {

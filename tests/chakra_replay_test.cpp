@@ -291,7 +291,7 @@ TEST_CASE("chakra replay: traces and options that are wrong are refused") {
            {"size", {{no_size}, {}}, "communicates, but has no comm_size"},
            {"peer", {{no_peer}, {}}, "has no comm_dst"},
            {"rank", {{message(1, true, 8, 2, 0)}, {}}, "has comm_dst 2, but there are 2 ranks"},
-           {"sender", {{other}, {}}, "has comm_src 1, but stands in the file of rank 0"},
+           {"sender", {{other}, {}}, "has comm_src 1, but is in the file of rank 0"},
            {"dimensions", {{part}, {part}}, "leaves out dimensions (involved_dim)"},
            {"gather", {{gather}, {gather}}, "is a gather or a scatter, which are not replayed"},
            {"long", {{computing(1, uint64_t{1} << 50U)}}, "takes 1125899906842624 us"},
@@ -327,7 +327,7 @@ TEST_CASE("chakra replay: traces and options that are wrong are refused") {
   for (const auto& [content, sentence] : std::vector<std::pair<std::string, std::string>>{
            {R"({"y":[0]})", "--groups: unknown group \"x\""},
            {R"({"x":[1]})", "is of the group \"x\", which rank 0 does not belong to"},
-           {R"({"x":[0,0]})", "rank 0 stands twice"},
+           {R"({"x":[0,0]})", "rank 0 occurs twice"},
            {R"({"x":[0,2]})", "expected a whole number from 0 to 1"},
            {R"({"x":[]})", "a group without ranks"},
            {R"([0])", "expected an object"}}) {

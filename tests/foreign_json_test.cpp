@@ -92,7 +92,7 @@ TEST_CASE("foreign JSON: what is no JSON is refused where it stands") {
             "f.json: not JSON: line 2, column 30"},
            {"{\"a\": NaN, \"a\": 1}", "f.json: the key \"a\" occurs twice in one object"},
            {"{\"a\": 1, }",
-            "f.json: not JSON: line 1, column 10 (a comma stands before \"}\"; JSON "
+            "f.json: not JSON: line 1, column 10 (there is a comma before \"}\"; JSON "
             "has none after the last entry)"},
            {"{\"a\": \"\\u0001NaN\\u0001\"}", "f.json: a string has the control character \\x01"},
            {"{\"a\": 1} /* never ended",

@@ -125,6 +125,7 @@ TEST_CASE("kineto import: what is refused, with nothing written") {
            {"twice the same", {profile, profile}, "is of rank 0, as a file before it"},
            {"bad pattern", {profile, "--communication", "("}, "is no regular expression"},
            {"bad rank", {profile, "--rank", "x"}, "--rank: expected a rank, a whole number"},
+           {"no such trace", {profile, "--like", "resnet5"}, "resnet50"},
            {"cluster without case", {profile, "--cluster", "x"}, "--case"},
            {"no such cluster",
             {profile, "--case", "-", "--out", folder.file("t"), "--cluster", "x"},

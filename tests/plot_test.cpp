@@ -334,6 +334,13 @@ TEST_CASE("sgdsim plot: a map of winners, as the sweep itself says them") {
   CHECK(told.exit_code == 2);
   CHECK(told.log.find("a string has the control character") != std::string::npos);
   CHECK((told.out + told.log).find('\x1b') == std::string::npos);
+  const Temporary table(Temporary::Kind::file,
+                        "nodes,rate,strategy,iteration_us\n"
+                        "1,1,optimal,1\n1,1,wfbp,9\n1,1,naive,20\n");
+  const Ran of_table = run_sgdsim({"plot", table.name(), "--x", "nodes", "--y", "rate", "--by",
+                                   "strategy", "--best", "iteration_us"});
+  CHECK(of_table.out.find("wfbp") != std::string::npos);
+  CHECK(of_table.out.find("optimal") == std::string::npos);
   CHECK(ran.out.ends_with(
       "+n: n others are as good (within 16.3 %, the error of such predictions)\n"));
   // The least time is the largest throughput; how far off that is was not measured.

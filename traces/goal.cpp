@@ -261,7 +261,7 @@ class GoalReader {
     }
     if (!label.empty() &&
         !labels_.try_emplace(label, static_cast<uint32_t>(operations_.size())).second)
-      words_.fail("the label \"" + label + "\" stands twice in its rank");
+      words_.fail("the label \"" + label + "\" occurs twice in its rank");
     operations_.push_back(one);
   }
 

@@ -15,7 +15,21 @@ namespace sgdsim {
 inline constexpr std::array<const char*, 4> exchange_columns = {"strategy", "collective",
                                                                 "compression", "synchronization"};
 
+// The axis of methods with a label, of a sweep or of a table.
+inline constexpr char method_axis[] = "method";
+
 bool is_strategy_field(const std::string& field);
+
+// The fields that an axis changes: the one that it names, or those by which methods with a label
+// differ, of which `varies` says which do.
+template <class Varies>
+std::vector<std::string> fields_of_axis(const std::string& axis, const Varies& varies) {
+  if (axis != method_axis) return {axis};
+  std::vector<std::string> fields;
+  for (const char* column : exchange_columns)
+    if (varies(column)) fields.emplace_back(column);
+  return fields;
+}
 
 // Of steps that differ in this field; null if none like them were ever measured.
 const MeasuredErrors* errors_of_field(const std::string& field);

@@ -10,6 +10,7 @@
 #include "app/import/kineto_case.h"
 #include "app/import/kineto_report.h"
 #include "app/import/profile_trace.h"
+#include "app/shipped_inputs.h"
 #include "app/validate/case_file.h"
 #include "app/write_text.h"
 #include "sim/core/error.h"
@@ -55,9 +56,10 @@ void add_files(CLI::App& one, KinetoArguments& arguments) {
       ->needs("--case");
   auto* table = one.add_option("--parameters", arguments.parameters,
                                "table (CSV) name,elements of the model's parameters in order");
-  auto* like = one.add_option("--like", arguments.like,
-                              "trace of the same model, for the sizes of its tensors")
-                   ->excludes(table);
+  auto* like =
+      one.add_option("--like", arguments.like,
+                     "trace of the same model, by name or file, for the sizes of its tensors")
+          ->excludes(table);
   one.add_option("--execution-trace", arguments.execution_traces,
                  "execution traces of the same run, one per profile, for sizes it does not say")
       ->excludes(table)
@@ -96,7 +98,8 @@ std::optional<profiler::ParameterSizes> sizes_of(const KinetoArguments& argument
   if (!arguments.parameters.empty())
     return profiler::parameter_table(read_text(arguments.parameters), arguments.parameters);
   if (!arguments.like.empty())
-    return profiler::parameters_like(read_trace_file(arguments.like), arguments.like);
+    return profiler::parameters_like(read_trace(trace_document(arguments.like).root()),
+                                     arguments.like);
   return std::nullopt;
 }
 

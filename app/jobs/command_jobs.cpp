@@ -211,7 +211,7 @@ void add_jobs_command(CLI::App& program, Streams streams) {
                                       "change a field of the file: jobs.0.placement=spread"));
   command->add_option(
       "--bins", arguments->bins,
-      "JSON: the use of the busiest links over time, in so many intervals, and what "
+      "JSON: the use of the busiest links over time, in this many intervals, and what "
       "waits in the longest queues of packets");
   add_limit_options(*command, arguments->limits);
   command->add_option("--format", arguments->format, "table or json (default: table)")

@@ -283,7 +283,7 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
                      "from --gpus, ga from --global-batch");
   command
       .add_option("--lines", arguments.lines,
-                  "print so many of the fastest (default: the best of each kind; 1 with --axis)")
+                  "how many of the fastest to print (default: the best of each kind; 1 with --axis)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}).description(""));
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));

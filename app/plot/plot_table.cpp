@@ -35,8 +35,11 @@ Json axes_of(const Json& row, const std::vector<std::string>& columns) {
 
 Json exchange_of(const Json& row) {
   Json exchange = Json::object();
-  for (const char* column : exchange_columns)
+  const Json axes = row.value("axes", Json::object());
+  for (const char* column : exchange_columns) {
+    if (axes.is_object() && axes.contains(column)) exchange[column] = axes[column];
     if (row.contains(column)) exchange[column] = row[column];
+  }
   return exchange;
 }
 

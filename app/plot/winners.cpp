@@ -59,26 +59,21 @@ void check_axes(const PlotTable& table, const std::vector<std::string>& used) {
                         " == " + value_label(table.rows.front().axes.value(axis, Json())) + "\"");
 }
 
-// The fields in which methods differ: the axes that name them; of a label, what its rows say.
 std::vector<std::string> compared_fields(const PlotTable& table,
                                          const std::vector<std::string>& by) {
+  const Json& first = table.rows.front().exchange;
   std::vector<std::string> fields;
-  for (const std::string& axis : by) {
-    if (axis != method_axis) {
-      fields.push_back(axis);
-      continue;
-    }
-    for (const char* column : exchange_columns)
-      if (std::any_of(table.rows.begin(), table.rows.end(), [&](const PlotRow& row) {
-            return row.exchange.value(column, Json()) !=
-                   table.rows.front().exchange.value(column, Json());
-          }))
-        fields.emplace_back(column);
-  }
+  for (const std::string& axis : by)
+    for (std::string& field : fields_of_axis(axis, [&](const char* column) {
+           return std::any_of(table.rows.begin(), table.rows.end(), [&](const PlotRow& row) {
+             return row.exchange.value(column, Json()) != first.value(column, Json());
+           });
+         }))
+      fields.push_back(std::move(field));
   return fields;
 }
 
-// A strategy that no program plays wins nothing.
+// A strategy that no program runs wins nothing.
 bool is_of_bound(const PlotRow& row) {
   const Json strategy = row.exchange.value("strategy", Json());
   return strategy.is_string() && is_bound(strategy.get<std::string>());

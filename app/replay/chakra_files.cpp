@@ -73,7 +73,7 @@ RankGroups read_rank_groups(const std::string& file, uint32_t ranks) {
     std::set<uint32_t> met;
     list.for_each_item([&](const Value& value) {
       const auto rank = static_cast<uint32_t>(value.whole(0, int64_t{ranks} - 1));
-      if (!met.insert(rank).second) value.fail("rank " + std::to_string(rank) + " stands twice");
+      if (!met.insert(rank).second) value.fail("rank " + std::to_string(rank) + " occurs twice");
       members.push_back(rank);
     });
     if (members.empty()) list.fail("a group without ranks");

@@ -133,7 +133,7 @@ class GraphReader {
                      std::to_string(question_.ranks) + " ranks");
     if (self != 0 && self != question_.rank)
       fail(node, std::string("has ") + (sends ? "comm_src" : "comm_dst") + " " +
-                     std::to_string(self) + ", but stands in the file of rank " +
+                     std::to_string(self) + ", but is in the file of rank " +
                      std::to_string(question_.rank));
     one.peer = static_cast<uint32_t>(*peer);
     return one;

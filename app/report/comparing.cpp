@@ -4,22 +4,12 @@
 #include <algorithm>
 
 #include "app/advise/apart.h"
-#include "app/sweep/sweep_file.h"
 #include "models/strategy/registry.h"
 
 namespace sgdsim {
 namespace {
 
 using Role = ReportColumns::Role;
-
-// The fields that an axis changes; of a label, those in which its rows differ.
-std::vector<std::string> changed_fields(const ReportColumns& columns, const std::string& axis) {
-  if (axis != method_axis) return {axis};
-  std::vector<std::string> fields;
-  for (const char* column : exchange_columns)
-    if (columns.varies(Role::note, column)) fields.emplace_back(column);
-  return fields;
-}
 
 // null if no error is known.
 Json errors_of(const std::vector<std::string>& fields) {
@@ -40,7 +30,8 @@ Json comparing(const ReportColumns& columns) {
                {"bounds", Json::array()},
                {"choose_strategy", Json::array()}};
   for (const std::string& axis : columns.keys(Role::axis)) {
-    const std::vector<std::string> fields = changed_fields(columns, axis);
+    const std::vector<std::string> fields = fields_of_axis(
+        axis, [&](const char* column) { return columns.varies(Role::note, column); });
     if (const Json errors = errors_of(fields); !errors.is_null()) json["errors"][axis] = errors;
     if (std::any_of(fields.begin(), fields.end(), is_strategy_field))
       json["choose_strategy"].push_back(axis);

@@ -27,7 +27,7 @@ std::string value_label(const Json& value);
 bool chooses_strategy(const Sweep& sweep, const std::string& axis);
 
 // Results within the error of that kind of change are winners together; the first of them is the
-// likeliest. A strategy that no program plays stands beside them as a bound.
+// likeliest. A strategy that no program runs stands beside them as a bound.
 class Best {
  public:
   // `over`: the axes to choose from; method or strategy if none is given.

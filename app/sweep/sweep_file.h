@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "app/advise/apart.h"
 #include "app/step/experiment.h"
 #include "app/step/method.h"
 #include "app/sweep/axis.h"
@@ -23,8 +24,6 @@ struct Shard {
   int64_t index = 0;
   int64_t count = 1;
 };
-
-inline constexpr char method_axis[] = "method";
 
 struct Sweep {
   // A trace or a cluster that an axis names by its file.

@@ -37,7 +37,7 @@ struct DonePoint {
   Json axes;
   double objective = 0;  // not a number if the point failed
   std::vector<std::string> warnings = {};
-  bool is_bound = false;  // its strategy is one that no program plays
+  bool is_bound = false;  // its strategy is one that no program runs
 };
 
 // Results are the same for any number of threads, and whether it was interrupted and resumed or

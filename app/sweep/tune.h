@@ -21,7 +21,7 @@ struct Tuned {
   bool exhaustive = false;
   bool interrupted = false;           // by a signal; what was evaluated until then counts
   std::vector<std::string> warnings;  // of the best point
-  std::optional<double> bound;        // of strategies that no program plays
+  std::optional<double> bound;        // of strategies that no program runs
 };
 
 // Minimizes a column of the lines. Never evaluates more than `most` points.

@@ -57,9 +57,9 @@ void add_scale(CLI::App& parent, Streams streams) {
     return with_compute(std::move(given), one.compute / one.faster);
   });
   const auto factor = CLI::Range(1e-6, 1e6).description("");
-  command->add_option("--compute", arguments->compute, "computation takes so many times as long")
+  command->add_option("--compute", arguments->compute, "how many times as long computation takes")
       ->check(factor);
-  command->add_option("--faster", arguments->faster, "a device that is so many times as fast")
+  command->add_option("--faster", arguments->faster, "how many times as fast the device is")
       ->check(factor);
   command->add_option("--batch", arguments->batch, "samples per worker and iteration")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}).description(""));
@@ -82,7 +82,7 @@ void add_merge(CLI::App& parent, Streams streams) {
                       "from the last layer forwards, until each gradient has this size: 1MiB");
   command
       ->add_option("--by-name", arguments->parts,
-                   "those whose names begin with the same so many parts: 1 makes conv1 of "
+                   "those whose names begin with the same N parts: 1 makes conv1 of "
                    "conv1.weight and conv1.bias")
       ->check(CLI::Range(1, 100).description(""));
   command->footer(

@@ -164,10 +164,10 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code) {
   add_routing_option(*command, arguments->routing);
   command->add_option("--seed", arguments->seed,
                       "of what is drawn, in place of the file's (default: 1)");
-  command->add_option("--links", arguments->links, "so many of the busiest links (default: 10)");
+  command->add_option("--links", arguments->links, "how many of the busiest links (default: 10)");
   command->add_option(
       "--bins", arguments->bins,
-      "JSON: the use of the busiest links over time, in so many intervals, and what "
+      "JSON: the use of the busiest links over time, in this many intervals, and what "
       "waits in the longest queues of packets");
   add_limit_options(*command, arguments->limits);
   command->add_flag("--flows,!--no-flows", arguments->flows,

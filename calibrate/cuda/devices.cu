@@ -40,7 +40,7 @@ std::vector<int> usable_devices(const std::vector<int>& wanted) {
   std::vector<int> devices = wanted;
   for (int device = 0; wanted.empty() && device < count; ++device) devices.push_back(device);
   if (std::set<int>(devices.begin(), devices.end()).size() < devices.size())
-    throw InputError("--device", "a GPU stands twice; ranks share GPUs by themselves");
+    throw InputError("--device", "a GPU is given twice; ranks share GPUs by themselves");
   for (const int device : devices)
     if (device >= count)
       throw InputError("--device", "there is no GPU " + std::to_string(device) + "; there are " +

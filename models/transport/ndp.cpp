@@ -260,7 +260,7 @@ void defaults(PacketSetup& setup) {
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
   if (setup.queues.port_limit_B != QueueRules::no_limit ||
       setup.queues.queue_limit_B.front() != QueueRules::no_limit)
-    fields.value().fail("the room of ndp's queues is `queue`, in packets");
+    fields.value().fail("the length of ndp's queues is `queue`, in packets");
   constexpr uint32_t least_packet_B = 64;
   if (setup.packet_B < least_packet_B)
     fields.value().fail("a packet of ndp has 64 B at least, as the header that may be left of it");

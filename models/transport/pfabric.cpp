@@ -14,7 +14,7 @@ void defaults(PacketSetup& setup) {
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
   if (setup.queues.queue_limit_B.front() != QueueRules::no_limit)
-    fields.value().fail("the room of pfabric's ports is `buffer`");
+    fields.value().fail("the space of pfabric's ports is `buffer`");
   if (setup.queues.port_limit_B == QueueRules::no_limit) setup.queues.port_limit_trips = 2;
   WindowRules rules;
   rules.connections = 0;  // each message starts at the rate of the line

@@ -125,7 +125,7 @@ std::string what_stands_at(std::string_view text, std::size_t byte) {
   if (found != ']' && found != '}') return "";
   const std::size_t before = text.substr(0, byte - 1).find_last_not_of(" \t\r\n");
   if (before == text.npos || text[before] != ',') return "";
-  return std::string(" (a comma stands before \"") + found +
+  return std::string(" (there is a comma before \"") + found +
          "\"; JSON has none after the last entry)";
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("cuda on host: GPUs that are not there are a clear sentence") {
   CHECK(sentence_of({}).find("no GPU that CUDA can use") != std::string::npos);
   cuda_on_host::restart(2);
   CHECK(sentence_of({1}).empty());
-  CHECK(sentence_of({1, 1}).find("a GPU stands twice") != std::string::npos);
+  CHECK(sentence_of({1, 1}).find("a GPU is given twice") != std::string::npos);
   CHECK(sentence_of({0, 2}).find("there is no GPU 2; there are 2, from 0") != std::string::npos);
 }
 

@@ -69,7 +69,7 @@ export function error_between({ errors, step_times }, axes, key) {
   return Object.values(kinds).reduce((product, error) => product * (1 + error), 1) - 1;
 }
 
-// Which rows are of strategies that no program plays; null if none is.
+// Which rows are of strategies that no program runs; null if none is.
 export async function bound_rows(table) {
   const column = table.column("strategy") ?? table.column("strategy.name");
   if (!column) return null;
