@@ -2,7 +2,7 @@
 #include "tests/signature.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <bit>
 #include <filesystem>
 
 #include "app/sweep/sweep_file.h"
@@ -12,43 +12,21 @@
 #include "models/collective/simulate.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
+#include "tests/run_program.h"
+#include "tests/signature_commands.h"
+#include "tests/signature_hash.h"
 
 namespace sgdsim {
 namespace {
 
-// FNV-1a over 64-bit words: any word that differs gives another hash.
-class Hash {
- public:
-  void add(int64_t word) {
-    auto rest = static_cast<uint64_t>(word);
-    for (int byte = 0; byte < 8; ++byte) {
-      value_ = (value_ ^ (rest & 0xff)) * 0x100000001b3;
-      rest >>= 8;
-    }
-  }
-  void add(Duration time) { add(time.ps()); }
-  void refused() { add(int64_t{-1}); }
-  void answered() { ++answers_; }
-  std::string line(const std::string& name) const {
-    char text[64];
-    std::snprintf(text, sizeof text, " %lld %016llx", static_cast<long long>(answers_),
-                  static_cast<unsigned long long>(value_));
-    return name + text;
-  }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325;
-  int64_t answers_ = 0;
-};
-
-void add(Hash& hash, const Breakdown& breakdown) {
+void add(SignatureHash& hash, const Breakdown& breakdown) {
   for (const Duration part : {breakdown.forward, breakdown.backward, breakdown.update,
                               breakdown.communication, breakdown.waiting, breakdown.compression,
                               breakdown.exposed, breakdown.overlapped, breakdown.idle})
     hash.add(part);
 }
 
-void add(Hash& hash, const StepResult& result) {
+void add(SignatureHash& hash, const StepResult& result) {
   for (const Duration one : result.iterations) hash.add(one);
   add(hash, result.mean);
   for (const MessageRecord& message : result.messages) {
@@ -62,7 +40,7 @@ void add(Hash& hash, const StepResult& result) {
 
 // Calls f, and notes if it refuses.
 template <class F>
-void add_answer(Hash& hash, const F& f) {
+void add_answer(SignatureHash& hash, const F& f) {
   hash.answered();
   try {
     f();
@@ -84,7 +62,7 @@ std::string stem(const std::string& file) { return std::filesystem::path(file).s
 
 // Every strategy at both fidelities; as the file has it first.
 std::string experiment_line(const std::string& file) {
-  Hash hash;
+  SignatureHash hash;
   const auto play = [&](const std::vector<std::string>& settings) {
     add_answer(hash, [&] {
       const Experiment experiment = read_experiment(resolve_experiment(file, settings));
@@ -100,7 +78,7 @@ std::string experiment_line(const std::string& file) {
 }
 
 std::string sweep_line(const std::string& file) {
-  Hash hash;
+  SignatureHash hash;
   const Sweep sweep = read_sweep(file, {}, {});
   PointReader reader(sweep);
   Points points(sweep, {});
@@ -110,7 +88,7 @@ std::string sweep_line(const std::string& file) {
 }
 
 std::string case_line(const std::string& file) {
-  Hash hash;
+  SignatureHash hash;
   for (const CaseRow& row : read_case_file(file).rows)
     add_answer(hash, [&] { hash.add(row.predict().time); });
   return hash.line("case " + stem(file));
@@ -152,8 +130,34 @@ class Collectives {
   }
 
   const Algorithm& algorithm_;
-  Hash hash_;
+  SignatureHash hash_;
 };
+
+// Numbers; of files that are written also the texts, since times are texts there.
+void add(SignatureHash& hash, const Json& value, bool is_file) {
+  if (value.is_number_float())
+    hash.add(std::bit_cast<int64_t>(value.get<double>() + 0.0));
+  else if (value.is_number())
+    hash.add(value.get<int64_t>());
+  else if (value.is_string() && is_file)
+    hash.add(value.get<std::string>());
+  else if (value.is_array())
+    for (const Json& one : value) add(hash, one, is_file);
+  else if (value.is_object())
+    for (const auto& [name, one] : value.items())
+      if (name != "source") add(hash, one, is_file);  // it names a file
+}
+
+std::string group_line(const SignatureGroup& group) {
+  SignatureHash hash;
+  for (const std::vector<std::string>& command : group.commands) {
+    hash.answered();
+    const Ran ran = call_sgdsim(command);
+    hash.add(ran.exit_code);
+    add(hash, Json::parse(ran.out, nullptr, false), command.front() == "import");
+  }
+  return hash.line(group.name);
+}
 
 }  // namespace
 
@@ -166,6 +170,7 @@ std::vector<std::string> signature_lines() {
     for (const std::string& file : files_below(folder))
       if (read_text(file).find(case_schema) != std::string::npos) lines.push_back(case_line(file));
   for (const Algorithm& algorithm : algorithms()) lines.push_back(Collectives(algorithm).line());
+  for (const SignatureGroup& group : signature_groups()) lines.push_back(group_line(group));
   return lines;
 }
 

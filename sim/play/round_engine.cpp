@@ -87,14 +87,18 @@ class PhasePlayer {
     return leg;
   }
 
-  // `v`: the sender's relative number.
+  // `v`: the sender's relative number. Rarely asked for, so that only the question is in the way.
   void note(int from, int to, int v, const Leg& way, Time sent, Time left, Time taken) {
-    if (log_ == nullptr) return;
+    if (log_ != nullptr) [[unlikely]]
+      record(from, to, v, way, sent, left, taken);
+  }
+  [[gnu::noinline]] void record(int from, int to, int v, Leg way, Time sent, Time left,
+                                Time taken) {
     log_->push_back(
         {from, to, 0, round_, sent_B(from, v), sent, left, taken - way.transit, taken, way.fold});
   }
 
-  void one_way(int base, int v, int receiver) {
+  [[gnu::flatten]] void one_way(int base, int v, int receiver) {
     const int from = worker_of(base, v);
     const int to = worker_of(base, receiver);
     const Leg way = leg(from, to, v);
@@ -116,7 +120,7 @@ class PhasePlayer {
     clock(to) = taken + way.fold;
   }
 
-  void exchange(int base, int v, int partner) {
+  [[gnu::flatten]] void exchange(int base, int v, int partner) {
     const int a = worker_of(base, v);
     const int b = worker_of(base, partner);
     const Leg there = leg(a, b, v);
