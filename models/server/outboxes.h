@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/net/carrier.h"
+#include "sim/play/clockwork.h"
 
 namespace sgdsim {
 
@@ -35,8 +35,8 @@ class Outboxes {
   };
 
   // `make`: the parcel of a message that is about to leave.
-  Outboxes(Carrier& carrier, std::function<Parcel(const What&)> make)
-      : carrier_(carrier), make_(std::move(make)) {}
+  Outboxes(const ActorClock& clock, std::function<Parcel(const What&)> make)
+      : clock_(clock), make_(std::move(make)) {}
 
   void put(const OutboxLine& line, const What& what, Time now) {
     Outbox& box = outboxes_[line];
@@ -66,12 +66,12 @@ class Outboxes {
     const What what = box.waiting.front();
     box.waiting.pop_front();
     const Parcel parcel = make_(what);
-    const uint32_t message = carrier_.send(parcel, now);
+    const uint32_t message = clock_.send(parcel, now);
     if (message >= sent_.size()) sent_.resize(message + 1);
     sent_[message] = {what, parcel.leg, now, line, 2};  // it leaves, it arrives
   }
 
-  Carrier& carrier_;
+  ActorClock clock_;
   std::function<Parcel(const What&)> make_;
   std::map<OutboxLine, Outbox> outboxes_;
   std::vector<Sent> sent_;  // by the number of the message

@@ -29,11 +29,11 @@ uint32_t ServersInTime::add(const ParameterServers& servers, const ServerPlaces&
 }
 
 void ServersInTime::enter(uint32_t call, int worker, Duration first, Time now) {
-  agenda_.push(now + first, Event(on, call, static_cast<uint32_t>(worker)));
+  clock_.plan(on, call, now + first, static_cast<uint32_t>(worker));
 }
 
 void ServersInTime::happen(const Event& event, Time now) {
-  if (event.kind() == on)
+  if (event.kind_of_actor() == on)
     come(event.subject(), static_cast<int>(event.version()), now);
   else
     answer(event.subject(), event.version(), now);
@@ -86,21 +86,19 @@ Parcel ServersInTime::parcel_of(const Message& what) const {
                 .leg = {},
                 .freight = {.depth = it.depth,
                             .cargo = what.is_answer ? Cargo::parameters : Cargo::gradients}};
-  parcel.leg = Wires(network_, carrier_.alpha_of_legs())
+  parcel.leg = Wires(network_, clock_.carrier()->alpha_of_legs())
                    .leg(parcel.from, parcel.to, parcel.size_B, !what.is_answer);
   return parcel;
 }
 
-bool ServersInTime::hear(const Carrier::Report& report, Time now) {
+void ServersInTime::hear(const Carrier::Report& report, Time now) {
   const auto sent = outboxes_.hear(report, now);
-  if (!sent) return false;
-  if (report.news != Carrier::News::arrived) return true;
+  if (report.news != Carrier::News::arrived) return;
   const Message& what = sent->what;
   if (what.is_answer)
     get(what.call, what.worker, now);
   else
     add_to_sum(what.call, what.part, sent->leg.fold, now);
-  return true;
 }
 
 // Everything but the first gradient is folded in.
@@ -108,8 +106,7 @@ void ServersInTime::add_to_sum(uint32_t call, std::size_t part, Duration fold, T
   Sum& sum = calls_[call].sums[part];
   sum.ready = std::max(sum.ready, now) + (sum.has_begun ? fold : Duration());
   sum.has_begun = true;
-  if (--sum.missing == 0)
-    agenda_.push(sum.ready, Event(answers, call, static_cast<uint32_t>(part)));
+  if (--sum.missing == 0) clock_.plan(answers, call, sum.ready, static_cast<uint32_t>(part));
 }
 
 void ServersInTime::answer(uint32_t call, std::size_t part, Time now) {

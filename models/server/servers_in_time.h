@@ -15,8 +15,7 @@
 
 #include "models/server/outboxes.h"
 #include "models/server/parameter_server.h"
-#include "sim/core/agenda.h"
-#include "sim/net/carrier.h"
+#include "sim/play/clockwork.h"
 
 namespace sgdsim {
 
@@ -32,18 +31,17 @@ struct ServerPlaces {
   }
 };
 
+// An actor of the clockwork.
 class ServersInTime {
  public:
-  enum Kind : uint8_t { on = 10, answers };  // of its events
   using Ended = std::function<void(uint32_t call, int worker, Time now)>;
 
   // `network`: of all that is there.
-  ServersInTime(Agenda& agenda, Carrier& carrier, const Network& network, Ended ended)
-      : agenda_(agenda),
-        carrier_(carrier),
+  ServersInTime(const ActorClock& clock, const Network& network, Ended ended)
+      : clock_(clock),
         network_(network),
         ended_(std::move(ended)),
-        outboxes_(carrier, [this](const Message& what) { return parcel_of(what); }) {}
+        outboxes_(clock, [this](const Message& what) { return parcel_of(what); }) {}
 
   // One push and pull of all workers, by its number until all have ended it. What it points to must
   // stay that long.
@@ -52,10 +50,10 @@ class ServersInTime {
   // `first`: what the worker does before.
   void enter(uint32_t call, int worker, Duration first, Time now);
   void happen(const Event& event, Time now);
-  // False if the message is somebody else's.
-  bool hear(const Carrier::Report& report, Time now);
+  void hear(const Carrier::Report& report, Time now);
 
  private:
+  enum Kind : uint8_t { on, answers };  // of its events
   struct Sum {
     Time ready;
     bool has_begun = false;
@@ -91,8 +89,7 @@ class ServersInTime {
   void answer(uint32_t call, std::size_t part, Time now);
   void get(uint32_t call, int worker, Time now);
 
-  Agenda& agenda_;
-  Carrier& carrier_;
+  ActorClock clock_;
   const Network& network_;
   Ended ended_;
   std::vector<PushPull> calls_;

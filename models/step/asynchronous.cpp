@@ -70,13 +70,11 @@ StepResult by_formula(const StepQuestion& question, int bound) {
 // At ports, by themselves.
 StepResult at_ports(const StepQuestion& question, int bound) {
   Agenda agenda;
-  AsynchronousWorkers workers(question, bound, asynchronous_cycle(question), {.agenda = agenda});
+  Clock clock(agenda, nullptr, question.stopper);
+  AsynchronousWorkers workers(question, bound, asynchronous_cycle(question), {.clock = {clock, 1}});
+  Clockwork clockwork(clock, workers);
   workers.begin();
-  while (!workers.is_over()) {
-    const auto event = agenda.pop();
-    count(question.stopper, event.time);
-    workers.happen(event.payload, event.time);
-  }
+  while (!workers.is_over()) clockwork.step();
   return workers.result();
 }
 

@@ -79,8 +79,8 @@ AsynchronousWorkers::AsynchronousWorkers(const StepQuestion& question, int bound
       bound_(bound),
       trace_(*question.trace),
       cycle_(std::move(cycle)),
-      agenda_(setting.agenda),
-      carrier_(setting.carrier),
+      clock_(setting.clock),
+      carrier_(clock_.carrier()),
       first_number_(setting.first_number),
       start_(setting.start),
       wires_(cycle_.network,
@@ -96,7 +96,7 @@ AsynchronousWorkers::AsynchronousWorkers(const StepQuestion& question, int bound
     in_free_.resize(out_free_.size());
   } else {
     outboxes_ = std::make_unique<Outboxes<Part>>(
-        *carrier_, [this](const Part& part) { return parcel_of(part); });
+        clock_, [this](const Part& part) { return parcel_of(part); });
   }
 }
 
@@ -107,7 +107,7 @@ void AsynchronousWorkers::begin() {
 void AsynchronousWorkers::happen(const Event& event, Time now) {
   const int worker = static_cast<int>(event.subject() - first_number_);
   const int number = static_cast<int>(event.version());
-  switch (static_cast<Kind>(event.kind())) {
+  switch (static_cast<Kind>(event.kind_of_actor())) {
     case pushed: {
       const Part part{worker, number, false};
       if (is_own(part)) return serve(part, {now, now}, own_fold(cycle_.server_place(number)));

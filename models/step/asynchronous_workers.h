@@ -15,7 +15,7 @@
 #include "models/server/servers_in_time.h"
 #include "models/step/compute.h"
 #include "models/step/step.h"
-#include "sim/core/agenda.h"
+#include "sim/play/clockwork.h"
 
 namespace sgdsim {
 
@@ -49,15 +49,12 @@ struct ServerLegs {
 };
 ServerLegs legs_of(const AsynchronousCycle& cycle, int worker);
 
+// An actor of the clockwork, or one of several that are one. Without a carrier: at ports.
 class AsynchronousWorkers {
  public:
-  // Of its events. The first two are first bytes at ports, where there is no carrier.
-  enum Kind : uint8_t { pushed, answered, goes_on = 12, answers };
-
   struct Setting {
-    Agenda& agenda;
-    Carrier* carrier = nullptr;  // null: ports
-    uint32_t first_number = 0;   // of its workers, in events
+    ActorClock clock;
+    uint32_t first_number = 0;  // of its workers, in events
     Time start = {};
   };
   AsynchronousWorkers(const StepQuestion& question, int bound, AsynchronousCycle cycle,
@@ -83,6 +80,8 @@ class AsynchronousWorkers {
   }
 
  private:
+  // Of its events. The first two are first bytes at ports.
+  enum Kind : uint8_t { pushed, answered, goes_on, answers };
   struct WorkerState {
     WorkerWork work;
     int iteration = 0;
@@ -115,8 +114,8 @@ class AsynchronousWorkers {
     return wires_.leg(from(part), to(part), cycle_.part_B, !part.is_answer);
   }
   void plan(Kind kind, int worker, Time when, int part = 0) {
-    agenda_.push(when, Event(kind, first_number_ + static_cast<uint32_t>(worker),
-                             static_cast<uint32_t>(part)));
+    clock_.plan(kind, first_number_ + static_cast<uint32_t>(worker), when,
+                static_cast<uint32_t>(part));
   }
   Parcel parcel_of(const Part& part) const;
   Duration own_fold(int server) const;
@@ -142,7 +141,7 @@ class AsynchronousWorkers {
   int bound_;
   const Trace& trace_;
   AsynchronousCycle cycle_;
-  Agenda& agenda_;
+  ActorClock clock_;
   Carrier* carrier_;
   uint32_t first_number_;
   Time start_;

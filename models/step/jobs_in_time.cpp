@@ -25,21 +25,24 @@ CollectiveOptions options_of(const TrainingJob& job) {
 JobsInTime::Player::Player(const JobsQuestion& question)
     : question_(question),
       carrier_(make_carrier()),
-      calls_(agenda_, carrier_.get(), carrier_->alpha_of_legs(), {},
+      clock_(agenda_, carrier_.get(), question.stopper),
+      own_clock_(clock_, 1),
+      calls_({clock_, 2}, carrier_->alpha_of_legs(), {},
              [this](uint32_t call, int worker, Time now) {
                end_message(by_number_[call], worker, now);
              }),
-      pushes_(agenda_, *carrier_, *question.network,
+      pushes_({clock_, 3}, *question.network,
               [this](uint32_t call, int worker, Time now) {
                 end_message(by_push_[call], worker, now);
               }),
-      traffic_(agenda_, *carrier_, *question.network, question.traffic, question.changes) {
+      traffic_({clock_, 4}, *question.network, question.traffic, question.changes),
+      clockwork_(clock_, *this, calls_, pushes_, traffic_, asynchronous_) {
   jobs_.reserve(question.jobs.size());
   for (const TrainingJob& job : question_.jobs) prepare(job);
   traffic_.begin();
   for (std::size_t worker = 0; worker < workers_.size(); ++worker)
     advance(worker, jobs_[workers_[worker].job].job->start);
-  for (const auto& [job, workers] : asynchronous_) workers->begin();
+  asynchronous_.begin();
 }
 
 std::unique_ptr<Carrier> JobsInTime::Player::make_carrier() {
@@ -106,17 +109,14 @@ void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const Asynch
   const StepQuestion& question = *job.job->question;
   auto workers = std::make_unique<AsynchronousWorkers>(
       question, rule.bound, asynchronous_cycle(question, question_.network, &job.places),
-      AsynchronousWorkers::Setting{.agenda = agenda_,
-                                   .carrier = carrier_.get(),
-                                   .first_number = static_cast<uint32_t>(by_worker_.size()),
-                                   .start = job.job->start});
+      AsynchronousWorkers::Setting{
+          .clock = {clock_, 5}, .first_number = asynchronous_.workers(), .start = job.job->start});
   const AsynchronousCycle cycle = asynchronous_cycle(question, question_.network, &job.places);
   const double parts =
       2.0 * cycle.servers.servers * job.workers() * (question.warm_up + question.iterations);
   check_packets(packets_of(parts, parts * cycle.part_B, carrier_->payload_B()),
                 "iterations or workers");
-  by_worker_.resize(by_worker_.size() + static_cast<std::size_t>(job.workers()), workers.get());
-  asynchronous_.emplace(jobs_.size() - 1, std::move(workers));
+  asynchronous_.add(jobs_.size() - 1, std::move(workers), job.workers());
 }
 
 IterationTimes JobsInTime::Player::times_of(std::size_t job, int iteration) {
@@ -133,7 +133,7 @@ IterationTimes JobsInTime::Player::times_of(std::size_t job, int iteration) {
 }
 
 const AsynchronousWorkers& JobsInTime::Player::asynchronous(std::size_t job) {
-  const AsynchronousWorkers& workers = *asynchronous_.at(job);
+  const AsynchronousWorkers& workers = asynchronous_.of(job);
   while (!workers.is_done()) go_on();
   return workers;
 }

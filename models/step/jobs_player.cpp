@@ -8,51 +8,8 @@
 
 namespace sgdsim {
 
-// One moment.
 void JobsInTime::Player::go_on() {
-  if (agenda_.empty()) {
-    std::vector<Stranded> stranded = carrier_->stranded();
-    if (stranded.empty()) throw InputError("", never_ends);
-    throw NetworkStuck(std::move(stranded));
-  }
-  const Time now = next_event();
-  do {
-    while (agenda_.another_now()) next_event();
-  } while (commit_urgent(now));
-  carrier_->settle(now);
-}
-
-Time JobsInTime::Player::next_event() {
-  const auto event = agenda_.pop();
-  now_ = event.time;
-  count(question_.stopper, event.time);
-  happen(event.payload, event.time);
-  return event.time;
-}
-
-void JobsInTime::Player::happen(const Event& event, Time now) {
-  if (event.kind() == ready) return enter_messages(event.subject(), now);
-  if (event.kind() >= TrafficInTime::starts) return traffic_.happen(event, now);
-  if (event.kind() >= AsynchronousWorkers::goes_on)
-    return by_worker_[event.subject()]->happen(event, now);
-  if (event.kind() >= ServersInTime::on) return pushes_.happen(event, now);
-  if (event.kind() >= Carrier::kind_count) return calls_.happen(event, now);
-  const Carrier::Report report = carrier_->happen(event, now);
-  if (report.news != Carrier::News::nothing) hear(report, now);
-}
-
-// Whose message it is.
-void JobsInTime::Player::hear(const Carrier::Report& report, Time now) {
-  if (pushes_.hear(report, now)) return;
-  for (const auto& [job, workers] : asynchronous_)
-    if (workers->hear(report, now)) {
-      end_ = now;
-      return;
-    }
-  if (traffic_.flow_of(report.message) == TrafficInTime::none)
-    calls_.hear(report, now);
-  else if (report.news == Carrier::News::arrived)
-    traffic_.forget(report.message);
+  if (!clockwork_.moment()) clock_.fail();
 }
 
 // Where all workers of a job have waited for their plan, all of them go on.
@@ -72,8 +29,7 @@ void JobsInTime::Player::go_on_with(std::size_t number, Time now) {
   WorkerInJob& worker = workers_[number];
   const std::deque<MessagesToSend>& sends = worker.way.to_send;
   for (std::size_t more = worker.way.go_on(); more > 0; --more)
-    agenda_.push(std::max(now, sends[sends.size() - more].ready),
-                 Event(ready, static_cast<uint32_t>(number)));
+    own_clock_.plan(ready, number, std::max(now, sends[sends.size() - more].ready));
 }
 
 // In order; one that is not ready holds up those behind it.
@@ -87,7 +43,7 @@ void JobsInTime::Player::enter_messages(std::size_t number, Time now) {
     const Time not_before = job.step->not_before(sends.front().iteration, sends.front().first);
     if (not_before > now) {
       sends.front().ready = not_before;
-      return agenda_.push(not_before, Event(ready, static_cast<uint32_t>(number)));
+      return own_clock_.plan(ready, number, not_before);
     }
     const MessagesToSend next = sends.front();
     sends.pop_front();

@@ -1,6 +1,7 @@
-// One agenda for all workers of all jobs: how JobsInTime plays them.
+// One clock for all workers of all jobs: how JobsInTime plays them.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -36,21 +37,51 @@ struct WorkerInJob {
   int under_way = 0;                    // of its messages
 };
 
+// Jobs without common iterations, as one actor of the clockwork.
+class AsynchronousJobs {
+ public:
+  AsynchronousWorkers& add(std::size_t job, std::unique_ptr<AsynchronousWorkers> workers,
+                           int count) {
+    by_worker_.resize(by_worker_.size() + static_cast<std::size_t>(count), workers.get());
+    return *jobs_.emplace(job, std::move(workers)).first->second;
+  }
+  uint32_t workers() const { return static_cast<uint32_t>(by_worker_.size()); }
+  const AsynchronousWorkers& of(std::size_t job) const { return *jobs_.at(job); }
+  Time end() const { return end_; }  // of the last message so far
+
+  void begin() {
+    for (const auto& [job, workers] : jobs_) workers->begin();
+  }
+  void happen(const Event& event, Time now) { by_worker_[event.subject()]->happen(event, now); }
+  void hear(const Carrier::Report& report, Time now) {
+    end_ = now;
+    for (const auto& [job, workers] : jobs_)
+      if (workers->hear(report, now)) return;
+  }
+
+ private:
+  std::map<std::size_t, std::unique_ptr<AsynchronousWorkers>> jobs_;
+  std::vector<AsynchronousWorkers*> by_worker_;  // of all of them
+  Time end_;
+};
+
+// An actor of the clockwork, beside the calls and servers that it uses.
 class JobsInTime::Player {
  public:
   explicit Player(const JobsQuestion& question);
   IterationTimes times_of(std::size_t job, int iteration);
   const AsynchronousWorkers& asynchronous(std::size_t job);
-  std::vector<double> carried_B() const { return carrier_->carried_B(now_); }
-  Time now() const { return now_; }
-  Time end() const { return end_; }
-  std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end_); }
+  std::vector<double> carried_B() const { return carrier_->carried_B(now()); }
+  Time now() const { return clock_.now(); }
+  Time end() const { return std::max(end_, asynchronous_.end()); }
+  std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end()); }
+
+  // A worker may have messages that are ready.
+  void happen(const Event& event, Time now) { enter_messages(event.subject(), now); }
+  bool moment_over(Time now) { return commit_urgent(now); }
 
  private:
-  enum Kind : uint8_t { ready = CallsInTime::kind_count };
-  static_assert(ready < uint8_t{ServersInTime::on} &&
-                uint8_t{ServersInTime::answers} < uint8_t{AsynchronousWorkers::goes_on} &&
-                uint8_t{AsynchronousWorkers::answers} < uint8_t{TrafficInTime::starts});
+  enum Kind : uint8_t { ready };
 
   // What is kept of an iteration until it is asked for.
   struct Kept {
@@ -82,9 +113,6 @@ class JobsInTime::Player {
 
   // jobs_player.cpp
   void go_on();
-  Time next_event();
-  void happen(const Event& event, Time now);
-  void hear(const Carrier::Report& report, Time now);
   void advance(std::size_t number, Time now);
   void go_on_with(std::size_t number, Time now);
   void enter_messages(std::size_t number, Time now);
@@ -99,9 +127,13 @@ class JobsInTime::Player {
   JobsQuestion question_;
   Agenda agenda_;
   std::unique_ptr<Carrier> carrier_;
+  Clock clock_;
+  ActorClock own_clock_;
   CallsInTime calls_;
   ServersInTime pushes_;
   TrafficInTime traffic_;
+  AsynchronousJobs asynchronous_;
+  Clockwork<Player, CallsInTime, ServersInTime, TrafficInTime, AsynchronousJobs> clockwork_;
   std::vector<JobInPlay> jobs_;
   std::vector<WorkerInJob> workers_;
   // Messages that are under way, by what they are and by their number.
@@ -110,11 +142,8 @@ class JobsInTime::Player {
   std::vector<CallOfJob> by_push_;      // to parameter servers
   std::vector<std::size_t> undecided_;  // jobs where another message may go
   std::vector<Played> played_;          // of each job
-  std::map<std::size_t, std::unique_ptr<AsynchronousWorkers>> asynchronous_;  // by their jobs
-  std::vector<AsynchronousWorkers*> by_worker_;                               // of all of them
-  double kept_ = 0;                                                           // times
+  double kept_ = 0;                     // times
   Time end_;
-  Time now_;
 };
 
 }  // namespace sgdsim

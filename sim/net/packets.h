@@ -117,8 +117,8 @@ class Packets final : public Carrier {
   static constexpr uint32_t no_road = Packet::none;
   // What an event of an arrival says of the road that follows, unless it is one: it has to be
   // looked for, or there is none because this is the receiver.
-  static constexpr uint32_t unknown_road = 0xfffffff;
-  static constexpr uint32_t at_its_end = 0xffffffe;
+  static constexpr uint32_t unknown_road = Event::last_version;
+  static constexpr uint32_t at_its_end = Event::last_version - 1;
 
   void plan(Kind kind, uint32_t subject, Time when, uint32_t version = 0) {
     agenda_.push(when, Event(kind, subject, version));

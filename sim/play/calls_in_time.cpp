@@ -72,7 +72,7 @@ void CallsInTime::forget(uint32_t call) {
 
 // With 65,536 workers a message waits for memory three times as long as it is worked on.
 bool CallsInTime::is_cached(const Event& next) const {
-  return cursors_.size() < cached_cursors || next.kind() != on;
+  return cursors_.size() < cached_cursors || !clock_.is_own(next) || next.kind_of_actor() != on;
 }
 
 void CallsInTime::fetch(const Event& next) const {
@@ -99,7 +99,7 @@ void CallsInTime::fetch_for(const Event& next) const {
 }
 
 void CallsInTime::happen(const Event& event, Time now) {
-  switch (event.kind()) {
+  switch (event.kind_of_actor()) {
     case on:
       return go_on(event.subject(), now);
     case opens:
@@ -113,9 +113,7 @@ void CallsInTime::happen(const Event& event, Time now) {
 
 void CallsInTime::hear(const Carrier::Report& report, Time now) {
   const Carrier::News news = report.news;
-  const uint32_t number = report.message;
-  if (news == Carrier::News::nothing) return;
-  const OnTheWay message = on_the_way_[number];
+  const OnTheWay message = on_the_way_[report.message];
   if (message.edge >= 0) {
     if (news == Carrier::News::sender_free)
       block_left(message.edge, message.fold, now);
@@ -214,14 +212,14 @@ bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int 
   Offer offer{.told = now + leg.flight, .transit = leg.transit};
   if (carrier_ != nullptr) {
     const CallInPlay& call = calls_[my.call];
-    offer.message = carrier_->send({.from = call.place_of(my.worker),
-                                    .to = call.place_of(to),
-                                    .size_B = size_B,
-                                    .leg = leg,
-                                    .waits_for_receiver = waits,
-                                    .is_overwritten = phase.overwrites_what_it_sends(),
-                                    .freight = call.freight},
-                                   now);
+    offer.message = clock_.send({.from = call.place_of(my.worker),
+                                 .to = call.place_of(to),
+                                 .size_B = size_B,
+                                 .leg = leg,
+                                 .waits_for_receiver = waits,
+                                 .is_overwritten = phase.overwrites_what_it_sends(),
+                                 .freight = call.freight},
+                                now);
     if (offer.message >= on_the_way_.size()) on_the_way_.resize(offer.message + 1);
     on_the_way_[offer.message] = {static_cast<uint32_t>(c),
                                   static_cast<uint32_t>(theirs),

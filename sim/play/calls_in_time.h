@@ -2,8 +2,8 @@
 // the stages of each of its collectives by itself. What arrives before its receiver is there is
 // kept, so that the network serves what comes and not who waits.
 //
-// calls_in_time.cpp plays rounds, trees_in_time.cpp the blocks of pipelines. Who uses it has the
-// agenda, hands over the events of the network and of the calls, and hears when a worker is done.
+// An actor of the clockwork (clockwork.h). calls_in_time.cpp plays rounds, trees_in_time.cpp the
+// blocks of pipelines. Who uses it hears when a worker is done.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/agenda.h"
-#include "sim/net/carrier.h"
+#include "sim/play/clockwork.h"
 #include "sim/play/sharing.h"
 #include "sim/work/schedule.h"
 #include "sim/work/tree_edges.h"
@@ -94,16 +93,14 @@ struct EdgeInPlay {
 
 class CallsInTime {
  public:
-  enum Kind : uint8_t { on = Carrier::kind_count, opens, folded, kind_count };
   using Ended = std::function<void(uint32_t call, int worker, Time now)>;
 
-  // No carrier: messages have their ports to themselves. Then a sender is free when its port is,
-  // and the receiver takes a message from the later of its first byte and the moment when it is
+  // Without a carrier messages have their ports to themselves. Then a sender is free when its port
+  // is, and the receiver takes a message from the later of its first byte and the moment when it is
   // there, as in play.h; all of that is known when both are there.
-  CallsInTime(Agenda& agenda, Carrier* carrier, AlphaRule alpha, const MessageJitter& jitter,
-              Ended ended)
-      : agenda_(agenda),
-        carrier_(carrier),
+  CallsInTime(const ActorClock& clock, AlphaRule alpha, const MessageJitter& jitter, Ended ended)
+      : clock_(clock),
+        carrier_(clock.carrier()),
         alpha_(alpha),
         jitter_(jitter),
         ended_(std::move(ended)) {}
@@ -124,11 +121,11 @@ class CallsInTime {
   // that cursor says is needed.
   void fetch(const Event& next) const;
   void fetch_for(const Event& next) const;
-  // One of the calls' own events; and what the network says about a message of theirs.
   void happen(const Event& event, Time now);
   void hear(const Carrier::Report& report, Time now);
 
  private:
+  enum Kind : uint8_t { on, opens, folded };  // of its events
   struct CallInPlay {
     const Program* program = nullptr;
     const Network* network = nullptr;
@@ -148,9 +145,7 @@ class CallsInTime {
   const Program& program(std::size_t c) const { return *call_of(c).program; }
   static std::size_t place(int number) { return static_cast<std::size_t>(number); }
 
-  void plan(Kind kind, std::size_t cursor, Time when) {
-    agenda_.push(when, Event(kind, static_cast<uint32_t>(cursor)));
-  }
+  void plan(Kind kind, std::size_t cursor, Time when) { clock_.plan(kind, cursor, when); }
 
   bool is_cached(const Event& next) const;
   void end(std::size_t c, Time now);
@@ -181,7 +176,7 @@ class CallsInTime {
   void block_complete(int edge, Time now);
   void done_with_block(TreesInPlay& trees, int member, Time now);
 
-  Agenda& agenda_;
+  ActorClock clock_;
   Carrier* carrier_;
   AlphaRule alpha_;
   MessageJitter jitter_;

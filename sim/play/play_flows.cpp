@@ -1,4 +1,4 @@
-// One agenda: starts, ends, changes.
+// Starts, ends, changes.
 #include "sim/play/play_flows.h"
 
 #include <map>
@@ -16,7 +16,13 @@ class FlowsPlayer {
       : question_(question),
         watch_(question.watched, question.interval, question.intervals, question.watched_queues),
         carrier_(make_carrier()),
-        traffic_(agenda_, *carrier_, *question.network, question.flows, question.changes) {
+        clock_(agenda_, carrier_.get(), question.stopper),
+        traffic_({clock_, 1}, *question.network, question.flows, question.changes,
+                 [this](std::size_t flow, double delivered, Time now) {
+                   played_.ends[flow] = now;
+                   played_.delivered[flow] = delivered;
+                   ++ended_;
+                 }) {
     played_.ends.assign(question.flows.size(), Time::last());
     played_.delivered.assign(question.flows.size(), 0);
   }
@@ -24,20 +30,17 @@ class FlowsPlayer {
   FlowsPlayed play() {
     check_packets_of_flows();
     traffic_.begin();
-    Time now;
+    Clockwork clockwork(clock_, traffic_);
     try {
-      for (; !agenda_.empty() && ended_ < question_.flows.size(); ++played_.events) {
-        const auto event = agenda_.pop();
-        now = event.time;
-        count(question_.stopper, now);
-        happen(event.payload, now);
-        if (!agenda_.another_now()) carrier_->settle(now);
+      while (ended_ < question_.flows.size() && clockwork.step()) {
       }
       name_stranded(carrier_->stranded());
     } catch (const NetworkStuck& stuck) {
       played_.circle = stuck.circle;
       name_stranded(stuck.stranded);
     }
+    const Time now = clock_.now();
+    played_.events = clock_.events();
     played_.until = now;
     played_.carried_B = carrier_->carried_B(now);
     played_.watched = watch_.take();
@@ -75,20 +78,11 @@ class FlowsPlayer {
     }
   }
 
-  void happen(const Event& event, Time now) {
-    if (event.kind() >= Carrier::kind_count) return traffic_.happen(event, now);
-    const auto [news, message, delivered] = carrier_->happen(event, now);
-    if (news != Carrier::News::arrived) return;
-    const std::size_t flow = traffic_.flow_of(message);
-    played_.ends[flow] = now;
-    played_.delivered[flow] = delivered;
-    ++ended_;
-  }
-
   const FlowsQuestion& question_;
   Agenda agenda_;
   LinkWatch watch_;
   std::unique_ptr<Carrier> carrier_;
+  Clock clock_;
   TrafficInTime traffic_;
   std::size_t ended_ = 0;
   FlowsPlayed played_;

@@ -22,8 +22,10 @@ class CallListPlayer {
         workers_(static_cast<std::size_t>(calls.front().network->workers())),
         ports_(*calls.front().network),
         carrier_(make_carrier()),
-        in_time_(agenda_, carrier_.get(),
-                 carrier_ != nullptr ? carrier_->alpha_of_legs() : options.alpha, options.jitter,
+        clock_(agenda_, carrier_.get(), options.stopper),
+        own_clock_(clock_, 1),
+        in_time_({clock_, 2}, carrier_ != nullptr ? carrier_->alpha_of_legs() : options.alpha,
+                 options.jitter,
                  [this](uint32_t call, int worker, Time now) {
                    end(call, static_cast<std::size_t>(worker), now);
                  }),
@@ -40,30 +42,22 @@ class CallListPlayer {
     check_packets_of_calls();
     for (const Call& call : calls_)
       for (std::size_t worker = 0; worker < workers_; ++worker)
-        agenda_.push(call.ready[worker], Event(ready, static_cast<uint32_t>(worker)));
-    Time now;
-    while (!agenda_.empty()) {
-      const auto event = agenda_.pop();
-      now = event.time;
-      agenda_.look_ahead([this](const Event& next) { in_time_.fetch_for(next); },
-                         [this](const Event& next) { in_time_.fetch(next); });
-      count(options_.stopper, event.time);
-      happen(event.payload, event.time);
-      if (carrier_ != nullptr && !agenda_.another_now()) carrier_->settle(event.time);
+        own_clock_.plan(ready, worker, call.ready[worker]);
+    Clockwork clockwork(clock_, *this, in_time_);
+    while (clockwork.step()) {
     }
-    if (ended_ < calls_.size() * workers_) {
-      std::vector<Stranded> stranded;
-      if (carrier_ != nullptr) stranded = carrier_->stranded();
-      if (stranded.empty()) throw InputError("", never_ends);
-      throw NetworkStuck(std::move(stranded));
-    }
+    if (ended_ < calls_.size() * workers_) clock_.fail();
+    const Time now = clock_.now();
     if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B(now);
     if (options_.until != nullptr) *options_.until = now;
     return std::move(times_);
   }
 
+  // A worker may be ready for its next collectives.
+  void happen(const Event& event, Time now) { start_calls(event.subject(), now); }
+
  private:
-  enum Kind : uint8_t { ready = CallsInTime::kind_count };
+  enum Kind : uint8_t { ready };
 
   std::unique_ptr<Carrier> make_carrier() {
     if (options_.shares_nothing) return nullptr;
@@ -103,15 +97,6 @@ class CallListPlayer {
     return at_once ? 4e9 : std::numeric_limits<double>::infinity();
   }
 
-  void happen(const Event& event, Time now) {
-    if (event.kind() == ready)
-      start_calls(event.subject(), now);
-    else if (event.kind() < Carrier::kind_count)
-      in_time_.hear(carrier_->happen(event, now), now);
-    else
-      in_time_.happen(event, now);
-  }
-
   // In order; one that is not ready holds up those behind it.
   void start_calls(std::size_t worker, Time now) {
     while (next_call_[worker] < calls_.size() && under_way_[worker] < options_.at_once) {
@@ -145,6 +130,8 @@ class CallListPlayer {
   Agenda agenda_;
   PortResources ports_;
   std::unique_ptr<Carrier> carrier_;
+  Clock clock_;
+  ActorClock own_clock_;
   CallsInTime in_time_;
   std::vector<std::size_t> next_call_;  // of each worker
   std::vector<int> under_way_;

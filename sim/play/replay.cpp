@@ -1,4 +1,4 @@
-// One agenda for all ranks.
+// All ranks are one actor of the clockwork.
 #include "sim/play/replay.h"
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <memory>
 #include <queue>
 
-#include "sim/core/agenda.h"
 #include "sim/core/error.h"
 #include "sim/net/flows.h"
 #include "sim/net/packet_limit.h"
@@ -26,14 +25,16 @@ class RankPlayer {
         buffers_(replay.unexpected.value_or(replay.network == nullptr
                                                 ? Unexpected::buffered
                                                 : Unexpected::asked) == Unexpected::buffered),
+        carrier_(make_carrier()),
+        clock_(agenda_, carrier_.get(), replay.stopper),
+        own_clock_(clock_, 1),
         processors_(schedule_.processors()),
         first_cards_(2 * std::size_t{schedule_.ranks()}),
         arrived_(schedule_.ranks()),
         asked_(schedule_.ranks()) {
-    if (replay.shares_ports || replay.resources != nullptr) carrier_ = make_carrier();
     legs_.emplace(costs_, replay.network, carrier_ ? carrier_->alpha_of_legs() : replay.alpha);
     if (!replay.traffic.empty() || !replay.changes.empty())
-      traffic_.emplace(agenda_, *carrier_, *replay.network, replay.traffic, replay.changes);
+      traffic_.emplace(ActorClock(clock_, 2), *replay.network, replay.traffic, replay.changes);
     waits_.reserve(schedule_.operations().size());
     for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
     result_.ends.resize(schedule_.ranks());
@@ -52,8 +53,39 @@ class RankPlayer {
       result_.circle = stuck.circle;
       name_what_waits(stuck.stranded);
     }
+    result_.until = clock_.now();
+    result_.events = clock_.events();
     if (replay_.resources != nullptr) result_.carried_B = carrier_->carried_B(result_.until);
     return std::move(result_);
+  }
+
+  void happen(const Event& event, Time now) {
+    const uint32_t subject = event.subject();
+    switch (static_cast<Kind>(event.kind_of_actor())) {
+      case ended:
+        return end(subject, now);
+      case look:
+        return look_at(subject, now);
+      case comes:
+        return take(subject, now);
+      case announced:
+        return announce(subject, now);
+      case answered:
+        return send_announced(subject, now);
+      case handed:
+        return hand_over(subject, now);
+    }
+  }
+
+  // A sender is free, or the last byte is there.
+  void hear(const Carrier::Report& report, Time now) {
+    OnTheWay& what = on_the_way_[report.message];
+    if (report.news == Carrier::News::sender_free)
+      return plan(ended, what.send, std::max(now, what.processor_free));
+    what.has_arrived = true;
+    --on_the_way_count_;
+    result_.least_delivered = std::min(result_.least_delivered, report.delivered);
+    take(what.message, now);
   }
 
  private:
@@ -63,17 +95,18 @@ class RankPlayer {
     if (traffic_) traffic_->begin();
     for (uint32_t i = 0; i < waits_.size(); ++i)
       if (waits_[i] == 0) become_ready(i, Time());
-    for (; !agenda_.empty() && !is_over(); ++result_.events) {
-      const auto event = agenda_.pop();
-      count(replay_.stopper, event.time);
-      result_.until = event.time;
-      happen(event.payload, event.time);
-      if (carrier_ && !agenda_.another_now()) carrier_->settle(event.time);
+    if (!traffic_) {
+      Clockwork clockwork(clock_, *this);
+      while (clockwork.step()) {
+      }
+      return;
+    }
+    Clockwork clockwork(clock_, *this, *traffic_);
+    while (!is_over() && clockwork.step()) {
     }
   }
 
-  enum Kind : uint8_t { ended = Carrier::kind_count, look, comes, announced, answered, handed };
-  static_assert(handed < int{TrafficInTime::starts});
+  enum Kind : uint8_t { ended, look, comes, announced, answered, handed };
   static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
 
   struct Task {
@@ -103,6 +136,7 @@ class RankPlayer {
   };
 
   std::unique_ptr<Carrier> make_carrier() {
+    if (!replay_.shares_ports && replay_.resources == nullptr) return nullptr;
     if (replay_.resources == nullptr) ports_.emplace(*replay_.network);
     Resources& resources = replay_.resources != nullptr ? *replay_.resources : *ports_;
     if (replay_.carrier) return replay_.carrier(resources, agenda_, nullptr);
@@ -117,53 +151,12 @@ class RankPlayer {
 
   const RankOperation& operation(uint32_t place) const { return schedule_.operations()[place]; }
   bool has_ended(uint32_t place) const { return waits_[place] == over; }
-  void plan(Kind kind, uint32_t subject, Time when) { agenda_.push(when, Event(kind, subject)); }
+  void plan(Kind kind, uint32_t subject, Time when) { own_clock_.plan(kind, subject, when); }
 
   // Ports of cards: most ranks have one.
   Time& card(uint32_t rank, uint16_t number, bool out) {
     if (number == 0) return first_cards_[2 * std::size_t{rank} + (out ? 1 : 0)];
     return cards_[(uint64_t{rank} << 17U) | (uint64_t{number} << 1U) | (out ? 1U : 0U)];
-  }
-  void happen(const Event& event, Time now) {
-    const uint32_t subject = event.subject();
-    switch (event.kind()) {
-      case ended:
-        return end(subject, now);
-      case look:
-        return look_at(subject, now);
-      case comes:
-        return take(subject, now);
-      case announced:
-        return announce(subject, now);
-      case answered:
-        return send_announced(subject, now);
-      case handed:
-        return hand_over(subject, now);
-      case TrafficInTime::starts:
-      case TrafficInTime::changes:
-        return traffic_->happen(event, now);
-      default:
-        return hear_from_carrier(event, now);
-    }
-  }
-
-  // It says when a sender is free, and when the last byte is there.
-  void hear_from_carrier(const Event& event, Time now) {
-    const Carrier::Report report = carrier_->happen(event, now);
-    const Carrier::News news = report.news;
-    const uint32_t number = report.message;
-    if (news == Carrier::News::nothing) return;
-    if (traffic_ && traffic_->flow_of(number) != TrafficInTime::none) {
-      if (news == Carrier::News::arrived) traffic_->forget(number);
-      return;
-    }
-    OnTheWay& what = on_the_way_[number];
-    if (news == Carrier::News::sender_free)
-      return plan(ended, what.send, std::max(now, what.processor_free));
-    what.has_arrived = true;
-    --on_the_way_count_;
-    result_.least_delivered = std::min(result_.least_delivered, report.delivered);
-    take(what.message, now);
   }
   // Packets do not look at the leg of a message: they begin when the processor has done its part.
   void hand_over(uint32_t number, Time now) {
@@ -174,11 +167,11 @@ class RankPlayer {
   void send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
     const uint32_t place = messages_[number].send;
     const RankOperation& one = operation(place);
-    const uint32_t flow = carrier_->send({.from = static_cast<int>(schedule_.rank_of(place)),
-                                          .to = static_cast<int>(one.peer),
-                                          .size_B = static_cast<double>(one.amount),
-                                          .leg = leg},
-                                         now);
+    const uint32_t flow = own_clock_.send({.from = static_cast<int>(schedule_.rank_of(place)),
+                                           .to = static_cast<int>(one.peer),
+                                           .size_B = static_cast<double>(one.amount),
+                                           .leg = leg},
+                                          now);
     if (flow >= on_the_way_.size()) on_the_way_.resize(flow + 1);
     on_the_way_[flow] = {number, place, processor_free, false};
     ++on_the_way_count_;
@@ -423,10 +416,12 @@ class RankPlayer {
   const RankSchedule& schedule_;
   const MessageCosts& costs_;
   const bool buffers_;  // what comes before it is asked for
-  std::optional<MessageLegs> legs_;
   Agenda agenda_;
   std::optional<PortResources> ports_;
   std::unique_ptr<Carrier> carrier_;
+  Clock clock_;
+  ActorClock own_clock_;
+  std::optional<MessageLegs> legs_;
   std::optional<TrafficInTime> traffic_;
   std::vector<OnTheWay> on_the_way_;  // by the carrier's numbers
   std::size_t on_the_way_count_ = 0;

@@ -2,6 +2,7 @@
 #include "sim/play/traffic_in_time.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sgdsim {
 
@@ -33,18 +34,23 @@ std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time u
   return raised;
 }
 
-TrafficInTime::TrafficInTime(Agenda& agenda, Carrier& carrier, const Network& network,
+TrafficInTime::TrafficInTime(const ActorClock& clock, const Network& network,
                              std::span<const PlainFlow> list,
-                             std::span<const WireChange> wire_changes)
-    : agenda_(agenda), carrier_(carrier), network_(network), list_(list), changes_(wire_changes) {}
+                             std::span<const WireChange> wire_changes, Ended ended)
+    : clock_(clock),
+      carrier_(*clock.carrier()),
+      network_(network),
+      list_(list),
+      changes_(wire_changes),
+      ended_(std::move(ended)) {}
 
 void TrafficInTime::begin() {
-  if (!changes_.empty()) plan(changes, 0, changes_.front().at);
-  if (!list_.empty()) plan(starts, 0, list_.front().start);
+  if (!changes_.empty()) clock_.plan(changes, 0, changes_.front().at);
+  if (!list_.empty()) clock_.plan(starts, 0, list_.front().start);
 }
 
 void TrafficInTime::happen(const Event& event, Time now) {
-  if (event.kind() == starts)
+  if (event.kind_of_actor() == starts)
     start(event.subject(), now);
   else
     change(event.subject(), now);
@@ -53,7 +59,7 @@ void TrafficInTime::happen(const Event& event, Time now) {
 void TrafficInTime::start(std::size_t number, Time now) {
   const PlainFlow& flow = list_[number];
   const auto size_B = static_cast<double>(flow.size.count());
-  const uint32_t message = carrier_.send(
+  const uint32_t message = clock_.send(
       {.from = flow.from,
        .to = flow.to,
        .size_B = size_B,
@@ -61,9 +67,9 @@ void TrafficInTime::start(std::size_t number, Time now) {
        .tells_when_free = false,
        .flow = number},
       now);
-  if (message >= flow_of_.size()) flow_of_.resize(message + 1, none);
+  if (message >= flow_of_.size()) flow_of_.resize(message + 1);
   flow_of_[message] = number;
-  if (++number < list_.size()) plan(starts, number, list_[number].start);
+  if (++number < list_.size()) clock_.plan(starts, number, list_[number].start);
 }
 
 void TrafficInTime::change(std::size_t number, Time now) {
@@ -73,7 +79,7 @@ void TrafficInTime::change(std::size_t number, Time now) {
   } else {
     change_bandwidth(what, now);
   }
-  if (++number < changes_.size()) plan(changes, number, changes_[number].at);
+  if (++number < changes_.size()) clock_.plan(changes, number, changes_[number].at);
 }
 
 void TrafficInTime::change_bandwidth(const WireChange& what, Time now) {

@@ -1,12 +1,12 @@
 // Plain flows on a network that others may use as well, and what happens to its wires meanwhile.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <vector>
 
-#include "sim/core/agenda.h"
-#include "sim/net/carrier.h"
+#include "sim/play/clockwork.h"
 #include "sim/work/plain_flow.h"
 
 namespace sgdsim {
@@ -24,38 +24,35 @@ struct WireChange {
 // them faster; what makes them slower, or closes them, does not count. Changes in order of time.
 std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time until);
 
+// An actor of the clockwork (clockwork.h).
 class TrafficInTime {
  public:
-  enum Kind : uint8_t { starts = 14, changes };  // of its events; all kinds before are others'
+  using Ended = std::function<void(std::size_t flow, double delivered, Time now)>;
 
   // Flows and changes in the order of their times.
-  TrafficInTime(Agenda& agenda, Carrier& carrier, const Network& network,
-                std::span<const PlainFlow> list, std::span<const WireChange> wire_changes);
+  TrafficInTime(const ActorClock& clock, const Network& network, std::span<const PlainFlow> list,
+                std::span<const WireChange> wire_changes, Ended ended = {});
 
   void begin();
   void happen(const Event& event, Time now);
-  // Which of the flows a message is; none: it is somebody else's.
-  static constexpr std::size_t none = SIZE_MAX;
-  std::size_t flow_of(uint32_t message) const {
-    return message < flow_of_.size() ? flow_of_[message] : none;
+  void hear(const Carrier::Report& report, Time now) {
+    if (ended_ && report.news == Carrier::News::arrived)
+      ended_(flow_of_[report.message], report.delivered, now);
   }
-  // It has arrived: its number may become somebody else's.
-  void forget(uint32_t message) { flow_of_[message] = none; }
 
  private:
-  void plan(Kind kind, std::size_t subject, Time when) {
-    agenda_.push(when, Event(kind, static_cast<uint32_t>(subject)));
-  }
+  enum Kind : uint8_t { starts, changes };  // of its events
   void start(std::size_t number, Time now);
   void change(std::size_t number, Time now);
   void change_bandwidth(const WireChange& what, Time now);
 
-  Agenda& agenda_;
+  ActorClock clock_;
   Carrier& carrier_;
   const Network& network_;
   std::span<const PlainFlow> list_;
   std::span<const WireChange> changes_;
-  std::vector<std::size_t> flow_of_;
+  Ended ended_;
+  std::vector<std::size_t> flow_of_;  // by the number of the message
 };
 
 }  // namespace sgdsim

@@ -87,7 +87,7 @@ void CallsInTime::try_edge(int number, Time now) {
                                                       static_cast<uint64_t>(from)));
   ++edge.sent;
   edge.on_its_way = true;
-  const uint32_t message = carrier_->send(what, now);
+  const uint32_t message = clock_.send(what, now);
   if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
   on_the_way_[message] = {0, 0, number, 0, 0, what.leg.fold, false};
 }
