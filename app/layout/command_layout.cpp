@@ -282,8 +282,9 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
                      "price this layout only, as \"tp8 pp9 vp7 zero1 sp\" or a file; dp follows "
                      "from --gpus, ga from --global-batch");
   command
-      .add_option("--lines", arguments.lines,
-                  "how many of the fastest to print (default: the best of each kind; 1 with --axis)")
+      .add_option(
+          "--lines", arguments.lines,
+          "how many of the fastest to print (default: the best of each kind; 1 with --axis)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}).description(""));
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));

@@ -35,7 +35,7 @@ JobsInTime::Player::Player(const JobsQuestion& question)
               [this](uint32_t call, int worker, Time now) {
                 end_message(by_push_[call], worker, now);
               }),
-      traffic_({clock_, 4}, *question.network, question.traffic, question.changes),
+      traffic_({clock_, 4}, question.network, question.traffic, question.changes),
       clockwork_(clock_, *this, calls_, pushes_, traffic_, asynchronous_) {
   jobs_.reserve(question.jobs.size());
   for (const TrainingJob& job : question_.jobs) prepare(job);

@@ -44,7 +44,7 @@ class EventQueue {
     ++size_;
   }
 
-  Event pop() {
+  [[gnu::always_inline]] Event pop() {
     assert(size_ > 0);
     if (taken_ == run_.size()) refill();
     --size_;
@@ -110,7 +110,7 @@ class EventQueue {
     return next;
   }
 
-  void place(const Event& event) {
+  [[gnu::always_inline]] void place(const Event& event) {
     const auto time = static_cast<uint64_t>(event.time.ps());
     const uint64_t difference = time ^ static_cast<uint64_t>(last_.ps());
     if (difference == 0) {

@@ -25,16 +25,16 @@ class RankPlayer {
         buffers_(replay.unexpected.value_or(replay.network == nullptr
                                                 ? Unexpected::buffered
                                                 : Unexpected::asked) == Unexpected::buffered),
+        has_others_(!replay.traffic.empty() || !replay.changes.empty()),
         carrier_(make_carrier()),
         clock_(agenda_, carrier_.get(), replay.stopper),
         own_clock_(clock_, 1),
+        traffic_({clock_, 2}, replay.network, replay.traffic, replay.changes),
         processors_(schedule_.processors()),
         first_cards_(2 * std::size_t{schedule_.ranks()}),
         arrived_(schedule_.ranks()),
         asked_(schedule_.ranks()) {
     legs_.emplace(costs_, replay.network, carrier_ ? carrier_->alpha_of_legs() : replay.alpha);
-    if (!replay.traffic.empty() || !replay.changes.empty())
-      traffic_.emplace(ActorClock(clock_, 2), *replay.network, replay.traffic, replay.changes);
     waits_.reserve(schedule_.operations().size());
     for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
     result_.ends.resize(schedule_.ranks());
@@ -92,16 +92,10 @@ class RankPlayer {
   void play_all() {
     if (carrier_ && carrier_->payload_B() > 0)
       check_packets(schedule_.packets(carrier_->payload_B()), "or shorter messages");
-    if (traffic_) traffic_->begin();
+    traffic_.begin();
     for (uint32_t i = 0; i < waits_.size(); ++i)
       if (waits_[i] == 0) become_ready(i, Time());
-    if (!traffic_) {
-      Clockwork clockwork(clock_, *this);
-      while (clockwork.step()) {
-      }
-      return;
-    }
-    Clockwork clockwork(clock_, *this, *traffic_);
+    Clockwork clockwork(clock_, *this, traffic_);
     while (!is_over() && clockwork.step()) {
     }
   }
@@ -146,7 +140,7 @@ class RankPlayer {
   }
   // Others may go on.
   bool is_over() const {
-    return traffic_ && result_.operations == waits_.size() && on_the_way_count_ == 0;
+    return has_others_ && result_.operations == waits_.size() && on_the_way_count_ == 0;
   }
 
   const RankOperation& operation(uint32_t place) const { return schedule_.operations()[place]; }
@@ -415,14 +409,15 @@ class RankPlayer {
   const Replay& replay_;
   const RankSchedule& schedule_;
   const MessageCosts& costs_;
-  const bool buffers_;  // what comes before it is asked for
+  const bool buffers_;     // what comes before it is asked for
+  const bool has_others_;  // on the wires
   Agenda agenda_;
   std::optional<PortResources> ports_;
   std::unique_ptr<Carrier> carrier_;
   Clock clock_;
   ActorClock own_clock_;
+  TrafficInTime traffic_;
   std::optional<MessageLegs> legs_;
-  std::optional<TrafficInTime> traffic_;
   std::vector<OnTheWay> on_the_way_;  // by the carrier's numbers
   std::size_t on_the_way_count_ = 0;
   Time leaves_;  // the card, of the last message sent at once

@@ -34,11 +34,10 @@ std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time u
   return raised;
 }
 
-TrafficInTime::TrafficInTime(const ActorClock& clock, const Network& network,
+TrafficInTime::TrafficInTime(const ActorClock& clock, const Network* network,
                              std::span<const PlainFlow> list,
                              std::span<const WireChange> wire_changes, Ended ended)
     : clock_(clock),
-      carrier_(*clock.carrier()),
       network_(network),
       list_(list),
       changes_(wire_changes),
@@ -59,14 +58,14 @@ void TrafficInTime::happen(const Event& event, Time now) {
 void TrafficInTime::start(std::size_t number, Time now) {
   const PlainFlow& flow = list_[number];
   const auto size_B = static_cast<double>(flow.size.count());
-  const uint32_t message = clock_.send(
-      {.from = flow.from,
-       .to = flow.to,
-       .size_B = size_B,
-       .leg = Wires(network_, carrier_.alpha_of_legs()).leg(flow.from, flow.to, size_B, false),
-       .tells_when_free = false,
-       .flow = number},
-      now);
+  const uint32_t message = clock_.send({.from = flow.from,
+                                        .to = flow.to,
+                                        .size_B = size_B,
+                                        .leg = Wires(*network_, clock_.carrier()->alpha_of_legs())
+                                                   .leg(flow.from, flow.to, size_B, false),
+                                        .tells_when_free = false,
+                                        .flow = number},
+                                       now);
   if (message >= flow_of_.size()) flow_of_.resize(message + 1);
   flow_of_[message] = number;
   if (++number < list_.size()) clock_.plan(starts, number, list_[number].start);
@@ -75,7 +74,7 @@ void TrafficInTime::start(std::size_t number, Time now) {
 void TrafficInTime::change(std::size_t number, Time now) {
   const WireChange& what = changes_[number];
   if (what.loss >= 0) {
-    carrier_.lose(what.resources, what.loss);
+    clock_.carrier()->lose(what.resources, what.loss);
   } else {
     change_bandwidth(what, now);
   }
@@ -84,8 +83,8 @@ void TrafficInTime::change(std::size_t number, Time now) {
 
 void TrafficInTime::change_bandwidth(const WireChange& what, Time now) {
   if (what.factor > 0)
-    for (const uint32_t resource : what.resources) carrier_.scale(resource, what.factor);
-  carrier_.open(what.resources, what.factor > 0, now);
+    for (const uint32_t resource : what.resources) clock_.carrier()->scale(resource, what.factor);
+  clock_.carrier()->open(what.resources, what.factor > 0, now);
 }
 
 }  // namespace sgdsim

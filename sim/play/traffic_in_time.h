@@ -29,8 +29,8 @@ class TrafficInTime {
  public:
   using Ended = std::function<void(std::size_t flow, double delivered, Time now)>;
 
-  // Flows and changes in the order of their times.
-  TrafficInTime(const ActorClock& clock, const Network& network, std::span<const PlainFlow> list,
+  // Flows and changes in the order of their times. Without any, no network is needed either.
+  TrafficInTime(const ActorClock& clock, const Network* network, std::span<const PlainFlow> list,
                 std::span<const WireChange> wire_changes, Ended ended = {});
 
   void begin();
@@ -47,8 +47,7 @@ class TrafficInTime {
   void change_bandwidth(const WireChange& what, Time now);
 
   ActorClock clock_;
-  Carrier& carrier_;
-  const Network& network_;
+  const Network* network_;
   std::span<const PlainFlow> list_;
   std::span<const WireChange> changes_;
   Ended ended_;
