@@ -29,7 +29,7 @@ PlayedJob played_job(const Json& json) {
   JobsQuestion together{.network = &jobs.cluster.network,
                         .wires = wires.get(),
                         .carrier = jobs.carrier,
-                        .traffic = jobs.traffic};
+                        .meanwhile = {jobs.traffic, {}}};
   together.jobs.push_back(
       {&question, jobs.jobs[0].places, jobs.jobs[0].start, jobs.jobs[0].server_places});
   JobsInTime in_time(together);

@@ -39,8 +39,7 @@ inline std::vector<std::vector<Duration>> iterations_of(const Json& json) {
   JobsQuestion question;
   question.network = &jobs.cluster.network;
   question.wires = wires.get();
-  question.traffic = jobs.traffic;
-  question.changes = jobs.changes;
+  question.meanwhile = {jobs.traffic, jobs.changes};
   for (std::size_t i = 0; i < questions.size(); ++i)
     question.jobs.push_back(
         {&questions[i], jobs.jobs[i].places, jobs.jobs[i].start, jobs.jobs[i].server_places});

@@ -193,7 +193,7 @@ TEST_CASE("link use: of a schedule that is replayed") {
                                         .costs = {},
                                         .network = &cluster.network,
                                         .resources = wires.get(),
-                                        .traffic = others});
+                                        .meanwhile = {others, {}}});
     const WireUse use = use_of(*wires, played.carried_B, played.until - Time(), 100);
     REQUIRE_FALSE(use.busiest.empty());
     for (const LinkUse& link : use.busiest) CHECK(link.utilisation <= all_the_time);

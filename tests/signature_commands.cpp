@@ -92,8 +92,9 @@ void add_compressions(std::vector<SignatureGroup>& groups) {
   }
 }
 
+// The experiment names a strategy, which most of them refuse: its trace does not.
 void add_synchronizations(std::vector<SignatureGroup>& groups) {
-  const std::string file = in_source("app/experiments/googlenet_k80.json");
+  const std::string file = in_source("traces/data/googlenet_k80.json");
   std::vector<std::string> names = {"synchronous"};
   for (const SynchronizationKind& kind : synchronizations()) names.emplace_back(kind.name);
   for (const std::string& name : names) {

@@ -192,7 +192,7 @@ TEST_CASE("steps on wires: links that get slow or close, by hand") {
   const double optimizer_s = asked.on().step.parts.optimizer;
   const double middle_s = usual_s - optimizer_s - exchange_s / 2;
   const auto with = [&](const std::vector<WireChange>& changes, StepWires how = {}) {
-    how.changes = changes;
+    how.meanwhile.changes = changes;
     return asked.seconds(how);
   };
   // At half the rate all the time, or in the second half.
@@ -221,7 +221,7 @@ TEST_CASE("steps on wires: links that get slow or close, by hand") {
   dice.workers.jitter = {FactorDistribution::Kind::lognormal, 1e-6};
   dice.iterations = 3;
   StepWires how;
-  how.changes = slow;
+  how.meanwhile.changes = slow;
   CHECK(asked.on(how, dice).fastest.s() == doctest::Approx(usual_s + exchange_s).epsilon(1e-4));
 }
 
@@ -238,15 +238,15 @@ TEST_CASE("steps on wires: others on the wires") {
   std::vector<PlainFlow> flows = {
       {Time() + Duration::nearest_ps(begins_s * 1e12), Bytes(size_B), 2, 1}};
   StepWires how;
-  how.traffic = flows;
+  how.meanwhile.flows = flows;
   CHECK(asked.seconds(how) ==
         doctest::Approx(usual_s + static_cast<double>(size_B) * per_byte_s).epsilon(1e-4));
   // What comes afterwards, or goes elsewhere, changes nothing.
   flows[0].start = Time() + Duration::nearest_ps(usual_s * 1e12);
-  how.traffic = flows;
+  how.meanwhile.flows = flows;
   CHECK(asked.seconds(how) == usual_s);
   flows[0] = {Time(), Bytes(size_B), 1, 2};
-  how.traffic = flows;
+  how.meanwhile.flows = flows;
   CHECK(asked.seconds(how) == usual_s);
 }
 

@@ -106,6 +106,9 @@ void read_collective_file(const std::string& file, const std::set<std::string>& 
   question.take_pairs("option", arguments.options);
   question.take_text("fidelity", arguments.fidelity);
   question.take_text("transport", arguments.transport);
+  question.take("traffic", [&](const Value& value) {
+    arguments.traffic = value.json().is_object() ? value.json().dump() : beside(file, value.text());
+  });
   question.take_text("start", arguments.starts);
   question.take_text("jitter", arguments.jitter);
   question.take_text("seed", arguments.seed);

@@ -120,6 +120,7 @@ void add_options(CLI::App& command, CollectiveArguments& arguments) {
   command.add_option("--fidelity", arguments.fidelity,
                      "closed_form, message (default), flow or packet");
   add_transport_option(command, arguments.transport);
+  add_traffic_option(command, arguments.traffic);
   command.add_option("--path", arguments.path,
                      "engine of message fidelity: fastest (default), rounds or events; all "
                      "give the same answer");
@@ -260,6 +261,8 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
   } else if (!arguments.transport.empty()) {
     throw InputError("--transport", "has no effect without --fidelity packet");
   }
+  if (!arguments.traffic.empty() && !is_on_wires(question.fidelity))
+    throw InputError("--traffic", "needs wires that are shared: --fidelity flow or packet");
   question.path = path_named(arguments.path);
   if (!arguments.jitter.empty())
     question.jitter.sigma = parse_number(arguments.jitter, 0, most_jitter, "--jitter");
@@ -268,6 +271,13 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
     for (const std::string& start : split_list(arguments.starts))
       question.starts.push_back(Time() + parse_duration(start, "--start"));
   return question;
+}
+
+TrafficFile traffic_beside(const CollectiveQuestion& question, const CollectiveArguments& arguments,
+                           const Cluster& cluster) {
+  if (arguments.traffic.empty()) return {};
+  return read_meanwhile(arguments.traffic, "--traffic", cluster,
+                        *wires_of(cluster, question.options, question.jitter.seed));
 }
 
 }  // namespace sgdsim

@@ -7,6 +7,7 @@
 
 #include "app/collective/option_words.h"
 #include "app/limits.h"
+#include "app/traffic/traffic_file.h"
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
 #include "sim/core/json.h"
@@ -35,6 +36,7 @@ struct CollectiveArguments {
   std::vector<std::string> options;   // --option key=value
   std::string fidelity;
   std::string transport;
+  std::string traffic;  // a file, or JSON itself
   std::string path;
   std::string starts;
   std::string jitter;
@@ -63,6 +65,10 @@ Cluster cluster_of(const CollectiveArguments& arguments, int ranks);
 // Error if an option has no effect on the algorithm; `where` of its errors names the option.
 CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::string& algorithm,
                                const std::vector<Bytes>& messages);
+
+// What else is on the wires of the question.
+TrafficFile traffic_beside(const CollectiveQuestion& question, const CollectiveArguments& arguments,
+                           const Cluster& cluster);
 
 // Error if an algorithm is unknown, or if an option has no value, is known to none of these
 // algorithms or was given twice.

@@ -30,6 +30,8 @@ void answer(CollectivePoint& point, const CollectiveArguments& arguments, const 
   CollectiveQuestion question = question_of(arguments, point.algorithm, point.sizes);
   Stopper stopper([] {}, limits_of(arguments.limits));
   question.stopper = &stopper;
+  const TrafficFile traffic = traffic_beside(question, arguments, cluster);
+  question.meanwhile = traffic.meanwhile();
   point.answer = simulate_collective(question, cluster, where);
 }
 

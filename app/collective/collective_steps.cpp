@@ -35,8 +35,10 @@ RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint&
   question.most_logged = most_slices_shown / 2;
   Stopper stopper([] {}, limits_of(arguments.limits));
   question.stopper = &stopper;
-  const CollectiveAnswer played =
-      simulate_collective(question, cluster_of(arguments, point.ranks), "collective");
+  const Cluster cluster = cluster_of(arguments, point.ranks);
+  const TrafficFile traffic = traffic_beside(question, arguments, cluster);
+  question.meanwhile = traffic.meanwhile();
+  const CollectiveAnswer played = simulate_collective(question, cluster, "collective");
   RankSlices all{.name = algorithm + " " + point.operation,
                  .computing = "add up",
                  .number_name = "round_or_block",

@@ -83,7 +83,8 @@ void answer(CollectiveArguments& arguments, const CLI::App& command, Streams str
     read_collective_file(arguments.file, given_options(command), arguments);
   if (arguments.bytes.empty()) throw CLI::RequiredError("--bytes");  // or a file that has it
   read_inputs(arguments);
-  OutputGuard guard({arguments.file, arguments.cluster, arguments.transport}, arguments.force);
+  OutputGuard guard({arguments.file, arguments.cluster, arguments.transport, arguments.traffic},
+                    arguments.force);
   guard.claim("--out", arguments.out, kind_of(arguments));
   if (arguments.sweep)
     answer_sweep(arguments, streams);

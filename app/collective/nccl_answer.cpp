@@ -84,7 +84,8 @@ void check_no_choices(const CollectiveArguments& arguments) {
         Choice{"--fidelity", !arguments.fidelity.empty() && arguments.fidelity != "closed_form"},
         Choice{"--max-events", !arguments.limits.events.empty()},
         Choice{"--max-sim-time", !arguments.limits.sim_time.empty()},
-        Choice{"--transport", !arguments.transport.empty()}})
+        Choice{"--transport", !arguments.transport.empty()},
+        Choice{"--traffic", !arguments.traffic.empty()}})
     if (choice.given) throw InputError(choice.option, "has no effect on NCCL's model, a formula");
 }
 

@@ -149,8 +149,7 @@ void play(const JobsArguments& arguments, Streams streams) {
   JobsQuestion question{.network = &file.cluster.network,
                         .wires = wires.get(),
                         .carrier = file.carrier,
-                        .traffic = file.traffic,
-                        .changes = file.changes,
+                        .meanwhile = {file.traffic, file.changes},
                         .stopper = &stopper};
   for (std::size_t i = 0; i < file.jobs.size(); ++i)
     question.jobs.push_back(

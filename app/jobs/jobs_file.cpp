@@ -267,6 +267,8 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
       settings);
   if (resolved.json.contains("transport"))
     experiment.fail("the transport of all jobs is that of the jobs file");
+  if (resolved.json.contains("traffic"))
+    experiment.fail("the traffic beside all jobs is that of the jobs file");
   resolved.json["fidelity"] = jobs.transport.empty() ? "flow" : "packet";
   job.experiment.cluster = part_of(jobs.cluster, job.places, value);
   read_changes(job.experiment, resolved, {.cluster = true});

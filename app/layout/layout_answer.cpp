@@ -23,8 +23,7 @@ LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Lay
   LayoutLine line;
   if (is_on_wires(fidelity)) {
     StepWires wires = question.wires;
-    wires.traffic = question.traffic.flows;
-    wires.changes = question.traffic.changes;
+    wires.meanwhile = question.traffic.meanwhile();
     wires.wants_slices = wants_slices;
     line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, question.play);
     line.step = line.on_wires->step;

@@ -55,8 +55,7 @@ void set_wires(const ReplayArguments& arguments, const std::optional<Cluster>& c
   }
   if (arguments.traffic.empty()) return;
   all.traffic = read_meanwhile(arguments.traffic, "--traffic", *cluster, *all.wires);
-  question.traffic = all.traffic.flows;
-  question.changes = all.traffic.changes;
+  question.meanwhile = all.traffic.meanwhile();
 }
 
 }  // namespace sgdsim

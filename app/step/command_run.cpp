@@ -35,6 +35,7 @@ struct RunArguments {
   std::string format = "table";
   std::vector<std::string> settings;
   std::string transport;
+  std::string traffic;
   std::string timeline;
   std::string timeline_workers = "0";
   std::string timeline_iterations;
@@ -57,6 +58,7 @@ void add_common_options(CLI::App& command, RunArguments& arguments) {
                                      "change a field: cluster.nodes=128, strategy=optimal"));
   command.add_option("--fidelity", arguments.fidelity, "closed_form, message, flow or packet");
   add_transport_option(command, arguments.transport);
+  add_traffic_option(command, arguments.traffic);
   add_limit_options(command, arguments.limits);
   command.add_option("--format", arguments.format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
@@ -74,14 +76,19 @@ std::vector<std::string> settings_of(const RunArguments& arguments) {
     check_transport(Value(transport, "--transport", ""));
     settings.push_back("transport=" + transport.dump());
   }
+  if (!arguments.traffic.empty())
+    settings.push_back("traffic=" + traffic_field(arguments.traffic, "--traffic"));
   return settings;
 }
 
 ResolvedExperiment resolved_of(const RunArguments& arguments) {
   ResolvedExperiment resolved =
       resolve_experiment(arguments.experiment, settings_of(arguments), arguments.cluster);
-  if (!arguments.transport.empty() && resolved.json.value("fidelity", Json()) != "packet")
+  const Json fidelity = resolved.json.value("fidelity", Json());
+  if (!arguments.transport.empty() && fidelity != "packet")
     throw InputError("--transport", "has no effect without --fidelity packet");
+  if (!arguments.traffic.empty() && fidelity != "flow" && fidelity != "packet")
+    throw InputError("--traffic", "needs wires that are shared: --fidelity flow or packet");
   return resolved;
 }
 
@@ -309,7 +316,8 @@ void plan(const RunArguments& arguments, Streams streams) {
   std::vector<Method> methods;
   for (const std::string& text : arguments.methods) methods.push_back(method_in(text));
   if (!methods.empty()) check_distinct(methods, "--method");
-  check_outputs(arguments, {arguments.experiment, arguments.cluster}, "sgdsim/plan/1");
+  check_outputs(arguments, {arguments.experiment, arguments.cluster, arguments.traffic},
+                "sgdsim/plan/1");
   const Apart apart = apart_of(arguments, methods);
   const auto truth = truth_in(resolved_of(arguments), arguments.cluster);
   std::vector<StrategyPlan> plans = plans_of(arguments, methods);

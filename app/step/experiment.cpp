@@ -116,8 +116,16 @@ Value part_of(const Value& root, const Json& json, const std::string& field,
 }
 
 // "none" is as good as no field, so that a sweep can compare with it.
-bool is_none(const Value& value) {
-  return value.json().is_string() && value.json().get<std::string>() == "none";
+bool is_none(const Json& json) { return json.is_string() && json.get<std::string>() == "none"; }
+bool is_none(const Value& value) { return is_none(value.json()); }
+
+// On the wires that the step will have; all else of the experiment is read.
+void read_traffic_of(Experiment& experiment, const Value& traffic) {
+  if (!is_on_wires(experiment.fidelity))
+    traffic.fail("needs wires that are shared: fidelity flow or packet");
+  const StepQuestion on_wires = on_its_wires(experiment.question());
+  experiment.traffic = std::make_shared<const TrafficFile>(
+      read_traffic(traffic, experiment.cluster, *on_wires.wires, std::nullopt));
 }
 
 // What is sent in place of the gradients, over the compression's own collective, the one that it
@@ -200,6 +208,8 @@ void put_parts_in_place(ResolvedExperiment& resolved, const std::string& from) {
   if (auto cluster = put_in_place(resolved, "cluster", from); !cluster.empty())
     resolved.cluster_file = cluster;
   put_collective_in_place(resolved, from);
+  if (resolved.json.is_object() && !is_none(resolved.json.value("traffic", Json())))
+    put_in_place(resolved, "traffic", from);
 }
 
 // One setting may name another file, and the next one change a field of it.
@@ -382,6 +392,8 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
     experiment.carrier = carrier_of(
         transport ? *transport : Value(ideal, root.file(), "/transport"), {}, experiment.seed);
   }
+  if (const auto traffic = fields.find("traffic"); traffic && !is_none(*traffic))
+    read_traffic_of(experiment, *traffic);
   fields.done();
 }
 
@@ -399,6 +411,7 @@ StepQuestion Experiment::question() const {
   question.workers = workers;
   question.fidelity = fidelity;
   question.carrier = carrier;
+  if (traffic) question.meanwhile = traffic->meanwhile();
   question.iterations = iterations;
   question.warm_up = warm_up;
   question.seed = seed;

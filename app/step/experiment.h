@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/step/convergence.h"
+#include "app/traffic/traffic_file.h"
 #include "models/step/step.h"
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
@@ -36,7 +37,8 @@ struct Experiment {
   WorkerModel workers;
   std::optional<Convergence> convergence;
   Fidelity fidelity = Fidelity::message;
-  MakeCarrier carrier;  // fidelity packet
+  MakeCarrier carrier;                         // fidelity packet
+  std::shared_ptr<const TrafficFile> traffic;  // fidelities flow and packet: of others; or null
   int iterations = 1;
   int warm_up = 2;
   uint64_t seed = 1;

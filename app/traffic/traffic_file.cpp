@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 
 #include "models/traffic/traffic.h"
@@ -136,6 +137,25 @@ TrafficFile read_meanwhile(const std::string& traffic, const std::string& option
                            const Cluster& cluster, const Resources& wires) {
   if (traffic.starts_with('{')) return traffic_in(traffic, option, cluster, wires, std::nullopt);
   return traffic_in(read_text(traffic), traffic, cluster, wires, std::nullopt);
+}
+
+std::string traffic_field(const std::string& traffic, const std::string& option) {
+  if (traffic.starts_with('{')) {
+    Document::parse(traffic, option);
+    return traffic;
+  }
+  const std::string text = read_text(traffic);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '{') return text;
+  constexpr int any = std::numeric_limits<int>::max();
+  Json list = Json::array();
+  for (const PlainFlow& flow : is_htsim_matrix(text) ? parse_htsim_matrix(text, traffic, any)
+                                                     : parse_flows_csv(text, traffic, any))
+    list.push_back({{"start", to_text(flow.start.since_start())},
+                    {"from", flow.from},
+                    {"to", flow.to},
+                    {"size", to_text(flow.size)}});
+  return Json({{"flows", {{"generator", "listed"}, {"list", std::move(list)}}}}).dump();
 }
 
 void add_traffic_option(CLI::App& command, std::string& traffic) {

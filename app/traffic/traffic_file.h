@@ -19,6 +19,7 @@ struct TrafficFile {
   std::string name;
   std::vector<PlainFlow> flows;
   std::vector<WireChange> changes;
+  Meanwhile meanwhile() const { return {flows, changes}; }
 };
 
 // `wires`: whose names the changes of links give. `seed`: in place of the file's.
@@ -30,6 +31,9 @@ TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resou
 // The same beside something else that is played: a file, or JSON itself.
 TrafficFile read_meanwhile(const std::string& traffic, const std::string& option,
                            const Cluster& cluster, const Resources& wires);
+// Its JSON, or for a file of JSON its name: the value of the field `traffic` of an experiment. A
+// table becomes a list.
+std::string traffic_field(const std::string& traffic, const std::string& option);
 void add_traffic_option(CLI::App& command, std::string& traffic);
 
 }  // namespace sgdsim

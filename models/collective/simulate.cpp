@@ -94,6 +94,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   options.jitter = question.jitter;
   options.path = question.path;
   options.resources = wires.get();
+  options.meanwhile = question.meanwhile;
   options.last_only = true;
   if (question.log != nullptr) {
     check_logged(program, cluster.network.workers(), question.most_logged);
@@ -108,10 +109,11 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   constexpr std::size_t shown = 10;
   if (wires) {
     const std::vector<double> carried_B =
-        options.carrier ? played.carried_B : carried_by(program, cluster.network, *wires);
+        played.carried_B.empty() ? carried_by(program, cluster.network, *wires) : played.carried_B;
     // Packets may be sent again, or answered, when all has arrived.
     const Duration until = std::max(answer.time, played.until - Time());
-    answer.wires = use_of(*wires, carried_B, until, shown);
+    answer.wires = use_of(*wires, carried_B, until, shown,
+                          raised_by(question.meanwhile.changes, Time() + until));
   }
   return answer;
 }

@@ -32,6 +32,7 @@ struct CollectiveQuestion {
   CollectiveOptions options;
   Fidelity fidelity = Fidelity::message;
   MakeCarrier carrier = {};  // fidelity packet: of messages
+  Meanwhile meanwhile = {};  // fidelities flow and packet: on the wires
   PathChoice path = PathChoice::fastest;
   MessageJitter jitter;
   std::vector<Time> starts;  // per worker; empty: all at 0

@@ -35,7 +35,7 @@ JobsInTime::Player::Player(const JobsQuestion& question)
               [this](uint32_t call, int worker, Time now) {
                 end_message(by_push_[call], worker, now);
               }),
-      traffic_({clock_, 4}, question.network, question.traffic, question.changes),
+      traffic_({clock_, 4}, question.network, question.meanwhile),
       clockwork_(clock_, *this, calls_, pushes_, traffic_, asynchronous_) {
   jobs_.reserve(question.jobs.size());
   for (const TrainingJob& job : question_.jobs) prepare(job);
@@ -171,5 +171,6 @@ std::vector<double> JobsInTime::carried_B() const { return player_->carried_B();
 Time JobsInTime::now() const { return player_->now(); }
 Time JobsInTime::end() const { return player_->end(); }
 std::shared_ptr<const PacketReport> JobsInTime::packets() const { return player_->packets(); }
+std::optional<Time> JobsInTime::end_of_traffic() const { return player_->end_of_traffic(); }
 
 }  // namespace sgdsim

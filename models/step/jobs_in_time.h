@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,8 +37,7 @@ struct JobsQuestion {
   Resources* wires = nullptr;
   MakeCarrier carrier = {};    // of messages on them; none: flows
   LinkWatch* watch = nullptr;  // hears how much of its wires is in use
-  std::span<const PlainFlow> traffic = {};
-  std::span<const WireChange> changes = {};
+  Meanwhile meanwhile = {};
   Stopper* stopper = nullptr;
 };
 
@@ -62,6 +62,7 @@ class JobsInTime {
   Time now() const;                                     // of what was played last
   Time end() const;                                     // of the last message so far
   std::shared_ptr<const PacketReport> packets() const;  // so far; null if there are none
+  std::optional<Time> end_of_traffic() const;           // once all of it was there
 
  private:
   class Player;

@@ -76,6 +76,8 @@ class JobsInTime::Player {
   Time end() const { return std::max(end_, asynchronous_.end()); }
   std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end()); }
 
+  std::optional<Time> end_of_traffic() const { return traffic_.end(); }
+
   // A worker may have messages that are ready.
   void happen(const Event& event, Time now) { enter_messages(event.subject(), now); }
   bool moment_over(Time now) { return commit_urgent(now); }

@@ -32,6 +32,7 @@ JobsQuestion alone_on_wires(const StepQuestion& question, const StepSoFar& so_fa
           .network = &cluster.network,
           .wires = question.wires.get(),
           .carrier = question.carrier,
+          .meanwhile = question.meanwhile,
           .stopper = question.stopper};
 }
 

@@ -60,15 +60,17 @@ StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
 
 }  // namespace
 
+StepQuestion on_its_wires(StepQuestion question) {
+  question.with_servers = cluster_with_servers(question);
+  question.wires = wires_of(question);
+  return question;
+}
+
 StepResult simulate_step(const StepQuestion& question) {
   check_strategy(question);
   if (question.cost.is_algorithm()) check_fidelity(question.fidelity, question.cost.job().options);
-  if (is_on_wires(question.fidelity) && question.wires == nullptr && !question.played) {
-    StepQuestion on_wires = question;
-    on_wires.with_servers = cluster_with_servers(question);
-    on_wires.wires = wires_of(on_wires);
-    return simulate_step(on_wires);
-  }
+  if (is_on_wires(question.fidelity) && question.wires == nullptr && !question.played)
+    return simulate_step(on_its_wires(question));
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
   if (question.fidelity == Fidelity::closed_form && question.workers.is_random())
     throw InputError("", "random workers need fidelity message");

@@ -25,6 +25,7 @@ struct StepQuestion {
   WorkerModel workers;
   Fidelity fidelity = Fidelity::message;
   MakeCarrier carrier = {};  // fidelity packet: of messages
+  Meanwhile meanwhile = {};  // fidelities flow and packet: on the wires
   int iterations = 1;        // measured ones
   int warm_up = 0;
   uint64_t seed = 1;
@@ -35,8 +36,8 @@ struct StepQuestion {
   // Messages have been played: when those of an iteration start and end on each worker, together
   // with what else is on the network.
   std::function<std::vector<ExchangeTimes>(int iteration)> played;
-  // Found by simulate_step(): what messages share, and where dedicated servers have nodes behind
-  // the workers', the cluster with them.
+  // Found by on_its_wires(): what messages share, and where dedicated servers have nodes behind the
+  // workers', the cluster with them.
   std::shared_ptr<Resources> wires;
   std::shared_ptr<const Cluster> with_servers;
   Stopper* stopper = nullptr;
@@ -47,6 +48,9 @@ struct StepQuestion {
 // Strategies that carry messages over into the next iteration need a warm-up to reach their steady
 // state; at closed form one is played without being asked for.
 StepResult simulate_step(const StepQuestion& question);
+
+// The question at fidelity flow or packet with its wires.
+StepQuestion on_its_wires(StepQuestion question);
 
 // What its synchronization says of iterations that overlap; null: every iteration waits for its
 // sums, or nobody does.

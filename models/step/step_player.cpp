@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 
 namespace sgdsim {
 namespace {
@@ -48,6 +49,7 @@ StepResult StepPlayer<Clock>::run() {
     result_.warnings.push_back(
         "`warm_up` 0 takes in the first iteration, which waits for no message "
         "of one before it: the mean is not its time in the long run");
+  warn_of_past_traffic();
   if (causes_) find_reason();
   const Exchange& played = messages_.player();
   result_.messages = std::move(messages_.records());
@@ -63,6 +65,17 @@ StepResult StepPlayer<Clock>::run() {
   if (result_.packets) result_.quality.delivered *= result_.packets->of_gradients().part();
   result_.path = one_for_all ? "formula" : name_of(played.path);
   return std::move(result_);
+}
+
+template <class Clock>
+void StepPlayer<Clock>::warn_of_past_traffic() {
+  const std::optional<Time> end = in_time_ ? in_time_->end_of_traffic() : std::nullopt;
+  if (!end) return;
+  const Time measured_from = in_time_->end() - result_.total();
+  if (*end < measured_from)
+    result_.warnings.push_back("the traffic was over at " + to_text(end->since_start()) +
+                               ", before the measured iterations, which begin at " +
+                               to_text(measured_from.since_start()));
 }
 
 template <class Clock>
@@ -90,10 +103,11 @@ bool StepPlayer<Clock>::plans_differ() const {
 }
 
 // What wires carry follows from plans; but packets have headers and are sent again, and servers are
-// known to the network only.
+// known to the network only, as others' traffic is.
 template <class Clock>
 bool StepPlayer<Clock>::is_carried_known() const {
-  return question_.wires != nullptr && !question_.carrier && question_.cost.servers() == nullptr;
+  return question_.wires != nullptr && !question_.carrier && !question_.meanwhile.any() &&
+         question_.cost.servers() == nullptr;
 }
 
 // Where what has carried the bytes took longer than the iterations, because messages go on behind
@@ -122,7 +136,9 @@ WireUse StepPlayer<Clock>::use_of_wires() {
   for (double& bytes : carried_B) bytes /= iterations;
   const Duration step = std::max(Duration::ps(result_.total().ps() / question_.iterations),
                                  Duration::ps(took.ps() / (int64_t{every} * exchanges)));
-  return use_of(*question_.wires, carried_B, step, shown);
+  const Time now = in_time_ ? in_time_->now() : Time();
+  return use_of(*question_.wires, carried_B, step, shown,
+                raised_by(question_.meanwhile.changes, now));
 }
 
 // Where workers are alike, iterations differ only where the density does: one is played for all. If

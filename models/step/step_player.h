@@ -52,6 +52,7 @@ class StepPlayer {
   void meet_on_wires();
   void make_graph();
 
+  void warn_of_past_traffic();
   void note_sent();
   void note_carried();
   bool plans_differ() const;

@@ -119,8 +119,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
                                           .network = &cluster.network,
                                           .resources = wires.get(),
                                           .carrier = how.carrier,
-                                          .traffic = how.traffic,
-                                          .changes = how.changes,
+                                          .meanwhile = how.meanwhile,
                                           .records = wants_slices,
                                           .stopper = options.stopper});
     played.least_delivered = std::min(played.least_delivered, replayed.least_delivered);
@@ -139,7 +138,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     played.wire_B = replayed.wire_B;
     if (wants_slices) played.slices = slices_of(gpus, replayed);
     played.wires = use_of(*wires, replayed.carried_B, replayed.until - Time(), shown_links,
-                          raised_by(how.changes, replayed.until));
+                          raised_by(how.meanwhile.changes, replayed.until));
     const int64_t stage = played.last_gpu / (layout.gpus() / layout.pipeline);
     const StepParts parts = parts_of(
         costs.times_of_rank(stage), gpus.computed[static_cast<std::size_t>(played.last_gpu)].s(),

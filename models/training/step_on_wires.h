@@ -16,8 +16,7 @@ struct StepWires {
   RouteChoice routes = {};
   MakeCarrier carrier = {};  // none: flows
   double payload_B = 0;      // of a packet, where there are packets
-  std::span<const PlainFlow> traffic = {};
-  std::span<const WireChange> changes = {};
+  Meanwhile meanwhile = {};
   bool wants_slices = false;
 };
 

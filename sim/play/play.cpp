@@ -190,19 +190,20 @@ Played play_messages(const Program& program, const Network& network, const PlayO
                      std::vector<Time> starts, bool shares_nothing = false) {
   Played played{.ends = {}, .traffic = traffic_of(program, network.workers())};
   const Call call{&program, &network, std::move(starts), {}};
-  played.ends =
-      play_in_time({&call, 1}, {.alpha = options.alpha,
-                                .shares_nothing = shares_nothing,
-                                .resources = options.resources,
-                                .carrier = options.carrier,
-                                .carried_B = options.carrier ? &played.carried_B : nullptr,
-                                .until = &played.until,
-                                .log = options.log,
-                                .jitter = options.jitter,
-                                .send_buffer_B = options.send_buffer_B,
-                                .stopper = options.stopper})
-          .front()
-          .ends;
+  const bool asks_carrier = options.carrier || options.meanwhile.any();
+  played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
+                                          .shares_nothing = shares_nothing,
+                                          .resources = options.resources,
+                                          .carrier = options.carrier,
+                                          .meanwhile = options.meanwhile,
+                                          .carried_B = asks_carrier ? &played.carried_B : nullptr,
+                                          .until = &played.until,
+                                          .log = options.log,
+                                          .jitter = options.jitter,
+                                          .send_buffer_B = options.send_buffer_B,
+                                          .stopper = options.stopper})
+                    .front()
+                    .ends;
   played.path = PathTaken::events;
   return played;
 }
@@ -223,7 +224,7 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   const bool together = std::all_of(starts.begin(), starts.end(),
                                     [&](Time start) { return start == starts.front(); });
   const bool may_choose = options.path == PathChoice::fastest && !options.jitter.on() &&
-                          !options.carrier && options.log == nullptr;
+                          !options.carrier && options.log == nullptr && !options.meanwhile.any();
   if (may_choose && together) {
     const Time start = starts.empty() ? Time() : starts.front();
     const bool as_it_comes = options.shares_ports || options.resources != nullptr;

@@ -23,6 +23,7 @@
 #include "sim/core/stopper.h"
 #include "sim/net/carrier.h"
 #include "sim/play/message_log.h"
+#include "sim/play/traffic_in_time.h"
 #include "sim/work/schedule.h"
 
 namespace sgdsim {
@@ -38,6 +39,7 @@ struct PlayOptions {
   double send_buffer_B = 0;        // of each message, where they do
   Resources* resources = nullptr;  // messages in progress share these wires
   MakeCarrier carrier = {};        // as this carries them; none: flows
+  Meanwhile meanwhile = {};        // and others use them, or they change
   bool last_only = false;          // of all ends only the last one is asked for
   MessageLog* log = nullptr;       // of all messages: then each is played
   Stopper* stopper = nullptr;
@@ -52,8 +54,9 @@ struct Played {
   std::vector<Time> ends;  // per worker; one entry if the symmetric path was taken
   Traffic traffic;
   PathTaken path = PathTaken::none;
-  std::vector<double> carried_B = {};  // by each resource, where a carrier was given
-  Time until = {};                     // then
+  std::vector<double> carried_B =
+      {};           // by each resource, where others use them, or a carrier was given
+  Time until = {};  // then
 
   Time last_end() const;
   Time end_of(int worker) const {

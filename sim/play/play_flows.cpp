@@ -17,7 +17,7 @@ class FlowsPlayer {
         watch_(question.watched, question.interval, question.intervals, question.watched_queues),
         carrier_(make_carrier()),
         clock_(agenda_, carrier_.get(), question.stopper),
-        traffic_({clock_, 1}, question.network, question.flows, question.changes,
+        traffic_({clock_, 1}, question.network, {question.flows, question.changes},
                  [this](std::size_t flow, double delivered, Time now) {
                    played_.ends[flow] = now;
                    played_.delivered[flow] = delivered;

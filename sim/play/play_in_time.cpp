@@ -29,6 +29,7 @@ class CallListPlayer {
                  [this](uint32_t call, int worker, Time now) {
                    end(call, static_cast<std::size_t>(worker), now);
                  }),
+        traffic_({clock_, 3}, calls.front().network, options.meanwhile),
         next_call_(workers_, 0),
         under_way_(workers_, 0),
         times_(calls.size()) {
@@ -40,18 +41,23 @@ class CallListPlayer {
 
   std::vector<CallTimes> play() {
     check_packets_of_calls();
+    traffic_.begin();  // links that change at 0 have changed for all
     for (const Call& call : calls_)
       for (std::size_t worker = 0; worker < workers_; ++worker)
         own_clock_.plan(ready, worker, call.ready[worker]);
-    Clockwork clockwork(clock_, *this, in_time_);
-    while (clockwork.step()) {
+    Clockwork clockwork(clock_, *this, in_time_, traffic_);
+    while (!is_over() && clockwork.step()) {
     }
-    if (ended_ < calls_.size() * workers_) clock_.fail();
+    if (!has_ended()) clock_.fail();
     const Time now = clock_.now();
     if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B(now);
     if (options_.until != nullptr) *options_.until = now;
     return std::move(times_);
   }
+
+  bool has_ended() const { return ended_ == calls_.size() * workers_; }
+  // Others may go on; what the calls have left behind, as answers to packets, comes to its end.
+  bool is_over() const { return options_.meanwhile.any() && has_ended(); }
 
   // A worker may be ready for its next collectives.
   void happen(const Event& event, Time now) { start_calls(event.subject(), now); }
@@ -133,6 +139,7 @@ class CallListPlayer {
   Clock clock_;
   ActorClock own_clock_;
   CallsInTime in_time_;
+  TrafficInTime traffic_;
   std::vector<std::size_t> next_call_;  // of each worker
   std::vector<int> under_way_;
   std::size_t ended_ = 0;  // calls, on each worker

@@ -32,6 +32,7 @@ struct SharingOptions {
   bool shares_nothing = false;               // messages have their ports to themselves
   Resources* resources = nullptr;            // null: the ports of the workers
   MakeCarrier carrier = {};                  // of messages on them; none: flows
+  Meanwhile meanwhile = {};                  // on these wires
   std::vector<double>* carried_B = nullptr;  // filled in: by each resource,
   Time* until = nullptr;                     // and until when
   MessageLog* log = nullptr;                 // of all messages; not with shares_nothing

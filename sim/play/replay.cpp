@@ -25,11 +25,10 @@ class RankPlayer {
         buffers_(replay.unexpected.value_or(replay.network == nullptr
                                                 ? Unexpected::buffered
                                                 : Unexpected::asked) == Unexpected::buffered),
-        has_others_(!replay.traffic.empty() || !replay.changes.empty()),
         carrier_(make_carrier()),
         clock_(agenda_, carrier_.get(), replay.stopper),
         own_clock_(clock_, 1),
-        traffic_({clock_, 2}, replay.network, replay.traffic, replay.changes),
+        traffic_({clock_, 2}, replay.network, replay.meanwhile),
         processors_(schedule_.processors()),
         first_cards_(2 * std::size_t{schedule_.ranks()}),
         arrived_(schedule_.ranks()),
@@ -140,7 +139,7 @@ class RankPlayer {
   }
   // Others may go on.
   bool is_over() const {
-    return has_others_ && result_.operations == waits_.size() && on_the_way_count_ == 0;
+    return replay_.meanwhile.any() && result_.operations == waits_.size() && on_the_way_count_ == 0;
   }
 
   const RankOperation& operation(uint32_t place) const { return schedule_.operations()[place]; }
@@ -409,8 +408,7 @@ class RankPlayer {
   const Replay& replay_;
   const RankSchedule& schedule_;
   const MessageCosts& costs_;
-  const bool buffers_;     // what comes before it is asked for
-  const bool has_others_;  // on the wires
+  const bool buffers_;  // what comes before it is asked for
   Agenda agenda_;
   std::optional<PortResources> ports_;
   std::unique_ptr<Carrier> carrier_;

@@ -74,9 +74,7 @@ struct Replay {
   std::optional<Unexpected> unexpected = {};
   Resources* resources = nullptr;  // or wires of routes
   MakeCarrier carrier = {};        // of messages on them; none: flows
-  // What else is on the wires, and what happens to them, in the order of time.
-  std::span<const PlainFlow> traffic = {};
-  std::span<const WireChange> changes = {};
+  Meanwhile meanwhile = {};
   double send_buffer_B = 0;  // what the system takes off a sender's hands
   bool records = false;      // when operations began and ended
   Stopper* stopper = nullptr;

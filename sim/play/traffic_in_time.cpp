@@ -34,18 +34,17 @@ std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time u
   return raised;
 }
 
-TrafficInTime::TrafficInTime(const ActorClock& clock, const Network* network,
-                             std::span<const PlainFlow> list,
-                             std::span<const WireChange> wire_changes, Ended ended)
+TrafficInTime::TrafficInTime(const ActorClock& clock, const Network* network, const Meanwhile& what,
+                             Ended ended)
     : clock_(clock),
       network_(network),
-      list_(list),
-      changes_(wire_changes),
-      ended_(std::move(ended)) {}
+      what_(what),
+      ended_(std::move(ended)),
+      left_(what.flows.size()) {}
 
 void TrafficInTime::begin() {
-  if (!changes_.empty()) clock_.plan(changes, 0, changes_.front().at);
-  if (!list_.empty()) clock_.plan(starts, 0, list_.front().start);
+  if (!what_.changes.empty()) clock_.plan(changes, 0, what_.changes.front().at);
+  if (!what_.flows.empty()) clock_.plan(starts, 0, what_.flows.front().start);
 }
 
 void TrafficInTime::happen(const Event& event, Time now) {
@@ -55,8 +54,14 @@ void TrafficInTime::happen(const Event& event, Time now) {
     change(event.subject(), now);
 }
 
+void TrafficInTime::hear(const Carrier::Report& report, Time now) {
+  if (report.news != Carrier::News::arrived) return;
+  if (--left_ == 0) end_ = now;
+  if (ended_) ended_(flow_of_[report.message], report.delivered, now);
+}
+
 void TrafficInTime::start(std::size_t number, Time now) {
-  const PlainFlow& flow = list_[number];
+  const PlainFlow& flow = what_.flows[number];
   const auto size_B = static_cast<double>(flow.size.count());
   const uint32_t message = clock_.send({.from = flow.from,
                                         .to = flow.to,
@@ -68,17 +73,17 @@ void TrafficInTime::start(std::size_t number, Time now) {
                                        now);
   if (message >= flow_of_.size()) flow_of_.resize(message + 1);
   flow_of_[message] = number;
-  if (++number < list_.size()) clock_.plan(starts, number, list_[number].start);
+  if (++number < what_.flows.size()) clock_.plan(starts, number, what_.flows[number].start);
 }
 
 void TrafficInTime::change(std::size_t number, Time now) {
-  const WireChange& what = changes_[number];
+  const WireChange& what = what_.changes[number];
   if (what.loss >= 0) {
     clock_.carrier()->lose(what.resources, what.loss);
   } else {
     change_bandwidth(what, now);
   }
-  if (++number < changes_.size()) clock_.plan(changes, number, changes_[number].at);
+  if (++number < what_.changes.size()) clock_.plan(changes, number, what_.changes[number].at);
 }
 
 void TrafficInTime::change_bandwidth(const WireChange& what, Time now) {

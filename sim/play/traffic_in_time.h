@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,13 @@ struct WireChange {
   double loss = -1;  // of packets, in place of that; less than 0: as before
 };
 
+// What else is on the wires, and what happens to them, both in the order of time.
+struct Meanwhile {
+  std::span<const PlainFlow> flows = {};
+  std::span<const WireChange> changes = {};
+  bool any() const { return !flows.empty() || !changes.empty(); }
+};
+
 // What resources could carry until then, over what they carry as they are, where changes have made
 // them faster; what makes them slower, or closes them, does not count. Changes in order of time.
 std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time until);
@@ -29,16 +37,15 @@ class TrafficInTime {
  public:
   using Ended = std::function<void(std::size_t flow, double delivered, Time now)>;
 
-  // Flows and changes in the order of their times. Without any, no network is needed either.
-  TrafficInTime(const ActorClock& clock, const Network* network, std::span<const PlainFlow> list,
-                std::span<const WireChange> wire_changes, Ended ended = {});
+  // Without flows no network is needed.
+  TrafficInTime(const ActorClock& clock, const Network* network, const Meanwhile& what,
+                Ended ended = {});
 
   void begin();
   void happen(const Event& event, Time now);
-  void hear(const Carrier::Report& report, Time now) {
-    if (ended_ && report.news == Carrier::News::arrived)
-      ended_(flow_of_[report.message], report.delivered, now);
-  }
+  void hear(const Carrier::Report& report, Time now);
+  // When the last flow was there; none, or not yet: nothing.
+  std::optional<Time> end() const { return end_; }
 
  private:
   enum Kind : uint8_t { starts, changes };  // of its events
@@ -48,9 +55,10 @@ class TrafficInTime {
 
   ActorClock clock_;
   const Network* network_;
-  std::span<const PlainFlow> list_;
-  std::span<const WireChange> changes_;
+  Meanwhile what_;
   Ended ended_;
+  std::size_t left_;  // flows that have not ended
+  std::optional<Time> end_;
   std::vector<std::size_t> flow_of_;  // by the number of the message
 };
 
