@@ -9,6 +9,7 @@
 
 #include "models/traffic/traffic.h"
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 #include "traces/flows_csv.h"
 #include "traces/htsim_matrix.h"
 

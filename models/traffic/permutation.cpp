@@ -12,7 +12,8 @@ std::vector<std::size_t> derangement(std::size_t count, Random& random) {
   std::vector<std::size_t> to(count);
   for (bool is_one = false; !is_one;) {
     for (std::size_t i = 0; i < count; ++i) to[i] = i;
-    for (std::size_t i = count; i > 1; --i) std::swap(to[i - 1], to[random.below(i)]);
+    for (std::size_t i = count; i > 1; --i)
+      std::swap(to[i - 1], to[static_cast<std::size_t>(random.below(i))]);
     is_one = true;
     for (std::size_t i = 0; i < count; ++i) is_one = is_one && to[i] != i;
   }

@@ -44,8 +44,8 @@ void add(Object& fields, const TrafficScene& scene, std::vector<PlainFlow>& flow
     now_ps += random.exponential(1e12 / flows_per_s);
     const Duration since = Duration::nearest_ps(now_ps);
     if (length && since > length->duration()) break;
-    const std::size_t from = random.below(workers.size());
-    std::size_t to = random.below(workers.size() - 1);
+    const auto from = static_cast<std::size_t>(random.below(workers.size()));
+    auto to = static_cast<std::size_t>(random.below(workers.size() - 1));
     if (to >= from) ++to;
     flows.push_back({start + since, sizes.draw(random), workers[from], workers[to]});
   }
