@@ -262,6 +262,8 @@ def run_faults(answer):
     random_times = "workers" in answer["inputs"] and bool(answer["inputs"]["workers"])
     # Iterations that overlap end when their packets do, a little earlier or later than the one before.
     varies = random_times or (answer["fidelity"] == "packet" and synchronization != "none")
+    # Several servers share the update, which one worker alone does by itself.
+    varies = varies or (synchronization in ("async_ps", "ssp") and answer["inputs"]["trace"].get("update", "0 us") != "0 us")
     if metrics["efficiency"] > 1 + ROUNDING and not varies:
         yield f"efficiency {metrics['efficiency']} of {answer['strategy']}, {synchronization}"
     parts = [metrics[f"{part}_us"] for part in ("forward", "backward", "update", "compression", "comm_exposed")]
