@@ -263,7 +263,7 @@ def run_faults(answer):
     # Iterations that overlap end when their packets do, a little earlier or later than the one before.
     varies = random_times or (answer["fidelity"] == "packet" and synchronization != "none")
     # Several servers share the update, which one worker alone does by itself.
-    varies = varies or (synchronization in ("async_ps", "ssp") and answer["inputs"]["trace"].get("update", "0 us") != "0 us")
+    varies = varies or (synchronization in ("async_ps", "ssp") and answer["inputs"]["collective"]["parameter_server"]["servers"] > 1)
     if metrics["efficiency"] > 1 + ROUNDING and not varies:
         yield f"efficiency {metrics['efficiency']} of {answer['strategy']}, {synchronization}"
     parts = [metrics[f"{part}_us"] for part in ("forward", "backward", "update", "compression", "comm_exposed")]

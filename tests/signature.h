@@ -14,4 +14,12 @@ namespace sgdsim {
 
 std::vector<std::string> signature_lines();
 
+// Commands whose numbers are hashed, signature_commands.cpp: they go in by the command line, so
+// that a change of the code behind it needs no change here. A group makes one line.
+struct SignatureGroup {
+  std::string name;
+  std::vector<std::vector<std::string>> commands;
+};
+std::vector<SignatureGroup> signature_groups();
+
 }  // namespace sgdsim

@@ -1,7 +1,5 @@
 // Every fidelity, synchronizations, servers, layouts, schedules, traffic, jobs, imports, fits,
 // plans and advice, as small as they show something.
-#include "tests/signature_commands.h"
-
 #include <algorithm>
 #include <filesystem>
 
@@ -9,6 +7,7 @@
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
 #include "models/transport/registry.h"
+#include "tests/signature.h"
 
 namespace sgdsim {
 namespace {

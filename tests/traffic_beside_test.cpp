@@ -71,6 +71,34 @@ TEST_CASE("beside traffic: a ring shares its links with others") {
   CHECK(use["carried_B"].get<double>() == doctest::Approx(4e6));
 }
 
+TEST_CASE("beside traffic: a picture shows the messages that were asked for") {
+  const RackFile two(2, "0 us");
+  const auto drawn = [&](const Arguments& more) {
+    Arguments arguments = {"collective", "-n",         "2MB", "-c",       two.name(), "--fidelity",
+                           "flow",       "--timeline", "-",   "--format", "json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Temporary file(Temporary::Kind::file);
+    arguments[8] = file.name();
+    const Ran ran = call_sgdsim(arguments);
+    REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
+    return Json::parse(read_text(file.name()))["traceEvents"].size();
+  };
+  CHECK(drawn({}) == drawn({"--traffic",
+                            R"({"flows": {"generator": "listed",
+                             "list": [{"from": 0, "to": 1, "size": "100 MB"}]}})"}));
+}
+
+TEST_CASE("beside traffic: the file is not replaced by the answer") {
+  const RackFile two(2, "0 us");
+  const Temporary traffic(Temporary::Kind::file, R"({"changes": []})");
+  for (const char* const command : {"run", "plan"}) {
+    const Ran ran = call_sgdsim({command, "googlenet_k80", "-c", two.name(), "--fidelity", "flow",
+                                 "--traffic", traffic.name(), "--out", traffic.name(), "--force"});
+    CHECK(ran.exit_code != 0);
+    CHECK(read_text(traffic.name()) == R"({"changes": []})");
+  }
+}
+
 TEST_CASE("beside traffic: half of the bandwidth from the start is a network with half of it") {
   const RackFile four(4, "5 us");
   for (const char* const fidelity : {"flow", "packet"}) {

@@ -261,8 +261,7 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
   } else if (!arguments.transport.empty()) {
     throw InputError("--transport", "has no effect without --fidelity packet");
   }
-  if (!arguments.traffic.empty() && !is_on_wires(question.fidelity))
-    throw InputError("--traffic", "needs wires that are shared: --fidelity flow or packet");
+  check_traffic_option(arguments.traffic, is_on_wires(question.fidelity));
   question.path = path_named(arguments.path);
   if (!arguments.jitter.empty())
     question.jitter.sigma = parse_number(arguments.jitter, 0, most_jitter, "--jitter");

@@ -113,8 +113,7 @@ void check_play(const LayoutArguments& arguments) {
                                    : "has no effect without --fidelity flow");
   if (!is_packets && !arguments.transport.empty())
     refuse("--transport", "has no effect without --fidelity packet");
-  if (!on_wires && !arguments.traffic.empty())
-    refuse("--traffic", "needs wires that are shared: --fidelity flow or packet");
+  check_traffic_option(arguments.traffic, on_wires);
   if (!is_given && shows) refuse(show, "needs the one --layout to show");
   if (!is_given && !arguments.workers.empty())
     refuse("--workers", "numbers GPUs of one layout: give it with --layout");

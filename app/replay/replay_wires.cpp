@@ -22,11 +22,8 @@ void check_wires(const ReplayArguments& arguments, bool has_cluster, Duration ga
                             : "has no effect without --fidelity flow");
   if (!arguments.seed.empty() && !is_packet(arguments) && arguments.routing != "hashed")
     refuse("--seed", "has no effect without --fidelity packet or --routing hashed");
-  if (!on_wires) {
-    if (!arguments.traffic.empty())
-      refuse("--traffic", "needs wires that are shared: --fidelity flow or packet");
-    return;
-  }
+  check_traffic_option(arguments.traffic, on_wires);
+  if (!on_wires) return;
   const std::string fidelity = arguments.fidelity;
   if (!has_cluster) refuse("--fidelity", fidelity + " needs a --cluster, whose wires are shared");
   if (arguments.ports == "shared")

@@ -87,8 +87,8 @@ ResolvedExperiment resolved_of(const RunArguments& arguments) {
   const Json fidelity = resolved.json.value("fidelity", Json());
   if (!arguments.transport.empty() && fidelity != "packet")
     throw InputError("--transport", "has no effect without --fidelity packet");
-  if (!arguments.traffic.empty() && fidelity != "flow" && fidelity != "packet")
-    throw InputError("--traffic", "needs wires that are shared: --fidelity flow or packet");
+  check_traffic_option(arguments.traffic, fidelity == "flow" || fidelity == "packet");
+  resolved.inputs.push_back(arguments.traffic);
   return resolved;
 }
 

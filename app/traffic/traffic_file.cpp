@@ -159,6 +159,11 @@ std::string traffic_field(const std::string& traffic, const std::string& option)
   return Json({{"flows", {{"generator", "listed"}, {"list", std::move(list)}}}}).dump();
 }
 
+void check_traffic_option(const std::string& traffic, bool on_wires) {
+  if (!traffic.empty() && !on_wires)
+    throw InputError("--traffic", "needs wires that are shared: --fidelity flow or packet");
+}
+
 void add_traffic_option(CLI::App& command, std::string& traffic) {
   command.add_option("--traffic", traffic,
                      "fidelities flow and packet: what else is on the wires, and links that fail: "

@@ -34,6 +34,8 @@ TrafficFile read_meanwhile(const std::string& traffic, const std::string& option
 // Its JSON, or for a file of JSON its name: the value of the field `traffic` of an experiment. A
 // table becomes a list.
 std::string traffic_field(const std::string& traffic, const std::string& option);
+// InputError if the option is given where messages share nothing.
+void check_traffic_option(const std::string& traffic, bool on_wires);
 void add_traffic_option(CLI::App& command, std::string& traffic);
 
 }  // namespace sgdsim

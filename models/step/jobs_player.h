@@ -40,10 +40,9 @@ struct WorkerInJob {
 // Jobs without common iterations, as one actor of the clockwork.
 class AsynchronousJobs {
  public:
-  AsynchronousWorkers& add(std::size_t job, std::unique_ptr<AsynchronousWorkers> workers,
-                           int count) {
+  void add(std::size_t job, std::unique_ptr<AsynchronousWorkers> workers, int count) {
     by_worker_.resize(by_worker_.size() + static_cast<std::size_t>(count), workers.get());
-    return *jobs_.emplace(job, std::move(workers)).first->second;
+    jobs_.emplace(job, std::move(workers));
   }
   uint32_t workers() const { return static_cast<uint32_t>(by_worker_.size()); }
   const AsynchronousWorkers& of(std::size_t job) const { return *jobs_.at(job); }

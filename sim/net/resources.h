@@ -33,6 +33,7 @@ struct Parcel {
   bool tells_when_free = true;      // or nobody asks when the sender is free
   bool is_overwritten = false;      // by what its sender gets in the same round
   uint64_t flow = 0;                // of several between the same two that may go other ways
+  bool is_of_others = false;        // traffic beside what was asked about
   Freight freight = {};
 };
 

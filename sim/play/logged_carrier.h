@@ -1,4 +1,4 @@
-// A carrier that writes down what it carries.
+// A carrier that writes down what it carries, but for the traffic of others.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,8 @@ class LoggedCarrier : public Carrier {
   uint32_t send(const Parcel& parcel, Time now) override {
     const uint32_t message = carrier_->send(parcel, now);
     if (message >= place_.size()) place_.resize(message + 1);
+    place_[message] = nowhere;
+    if (parcel.is_of_others) return message;
     place_[message] = log_.size();
     log_.push_back({.from = parcel.from,
                     .to = parcel.to,
@@ -32,7 +34,7 @@ class LoggedCarrier : public Carrier {
   }
   Report happen(const Event& event, Time now) override {
     const Report report = carrier_->happen(event, now);
-    if (report.news == News::nothing) return report;
+    if (report.news == News::nothing || place_[report.message] == nowhere) return report;
     LoggedMessage& one = log_[place_[report.message]];
     if (report.news == News::sender_free) one.left = now;
     if (report.news == News::arrived) one.taken = now;
@@ -58,6 +60,8 @@ class LoggedCarrier : public Carrier {
   }
 
  private:
+  static constexpr std::size_t nowhere = SIZE_MAX;
+
   std::unique_ptr<Carrier> carrier_;
   MessageLog& log_;
   std::vector<std::size_t> place_;  // in the log, by the number of the message

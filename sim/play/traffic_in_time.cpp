@@ -69,7 +69,8 @@ void TrafficInTime::start(std::size_t number, Time now) {
                                         .leg = Wires(*network_, clock_.carrier()->alpha_of_legs())
                                                    .leg(flow.from, flow.to, size_B, false),
                                         .tells_when_free = false,
-                                        .flow = number},
+                                        .flow = number,
+                                        .is_of_others = true},
                                        now);
   if (message >= flow_of_.size()) flow_of_.resize(message + 1);
   flow_of_[message] = number;
