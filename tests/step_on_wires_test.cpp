@@ -131,14 +131,25 @@ TEST_CASE("steps on wires: a ring leaves a node by the cards of all its members"
     check_near(asked.on_wires().step.time, asked.played().step.time);
   }
   // One member in a box, and an uneven group: one ring.
-  GpuGroups alone(parse_layout("tp4 dp2", ""), 4, 5);
-  CHECK(alone.rings(GroupKind::shards).size() == 1);
-  CHECK(alone.rings(GroupKind::tensor).size() == 1);
-  CHECK(GpuGroups(parse_layout("dp6", ""), 4, 5).rings(GroupKind::shards).size() == 1);
-  const GpuGroups both(parse_layout("dp8", ""), 4, 5);
-  REQUIRE(both.rings(GroupKind::shards).size() == 4);
-  CHECK(both.rings(GroupKind::shards)[1].ranks == std::vector<uint32_t>{1, 2, 3, 0, 5, 6, 7, 4});
-  CHECK(both.rings(GroupKind::shards)[1].number == 4);
+  const auto rings_of = [](const std::string& layout, GroupKind kind, RankSchedule& schedule) {
+    const Layout of = parse_layout(layout, "");
+    GpuGroups groups(of, 4, schedule);
+    const GpuGroups::OfGpu of_gpu = groups.of(5);
+    std::vector<std::pair<std::vector<int>, uint32_t>> rings;  // and GPU 5's number in it
+    for (std::size_t i = 0; i < of_gpu[kind].group->rings.size(); ++i)
+      rings.emplace_back(schedule.group(of_gpu[kind].group->rings[i]),
+                         of_gpu[kind].group->number_in(i, of_gpu[kind].member));
+    return rings;
+  };
+  RankSchedule schedule(8);
+  CHECK(rings_of("tp4 dp2", GroupKind::shards, schedule).size() == 1);
+  CHECK(rings_of("tp4 dp2", GroupKind::tensor, schedule).size() == 1);
+  CHECK(rings_of("dp6", GroupKind::shards, schedule).size() == 1);
+  const auto both = rings_of("dp8", GroupKind::shards, schedule);
+  REQUIRE(both.size() == 4);
+  CHECK(both[1].first == std::vector<int>{1, 2, 3, 0, 5, 6, 7, 4});
+  CHECK(both[1].second == 4);
+  for (const auto& [ranks, number] : both) CHECK(ranks[number] == 5);
 }
 
 // Four groups of two exchange between the boxes at once, after the last pass. The cards carry the
@@ -261,6 +272,10 @@ TEST_CASE("steps on wires: what is not defined") {
                        InputError);
   const Asked many(tiny_model(), "dp16 ga200000 zero3", flat(16));
   CHECK_THROWS_WITH_AS(many.on_wires(), doctest::Contains("more than 20000000 operations"),
+                       InputError);
+  // Few calls, but rings of 4,096 members.
+  const Asked wide(tiny_model(), "dp4096 zero3 ga2", flat(4096));
+  CHECK_THROWS_WITH_AS(wide.on_wires(), doctest::Contains("more than 100 million messages"),
                        InputError);
 }
 

@@ -1,15 +1,16 @@
-// Which GPUs exchange with a GPU, and the collectives that they play, round by round.
+// Which GPUs exchange with a GPU, and the collectives in which they do.
 #pragma once
 
 #include <array>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/collective/collective.h"
-#include "models/collective/rank_writer.h"
 #include "models/training/layout.h"
 #include "sim/net/cluster.h"
+#include "sim/work/rank_schedule.h"
 
 namespace sgdsim {
 
@@ -29,44 +30,73 @@ enum class GroupKind : uint8_t {
 };
 inline constexpr std::size_t group_kinds = 11;
 
-// One GPU's groups. GPUs are numbered tp-cp-dp-pp.
-class GpuGroups {
- public:
-  struct Ring {
-    std::vector<uint32_t> ranks;
-    int number = 0;  // of the GPU among them
-  };
+// GPUs that exchange with each other. A ring that leaves a node with several of its members there
+// is as many rings, each with its part of the bytes, so that all their cards are used, as with
+// NCCL's channels.
+struct GpuGroup {
+  std::vector<int> members;     // in the order of their numbers
+  std::vector<uint32_t> rings;  // groups of the schedule: one for every card of a node
 
-  GpuGroups(const Layout& layout, int workers_per_node, int64_t gpu);
-
-  // In the order of their numbers, and once more for every further card of a node.
-  const std::vector<Ring>& rings(GroupKind kind) const {
-    return rings_[static_cast<std::size_t>(kind)];
+  // Of a member, by its place in that order.
+  uint32_t number_in(std::size_t ring, std::size_t member) const {
+    const std::size_t cards = rings.size();
+    const std::size_t card = (member + cards - ring) % cards;
+    return static_cast<uint32_t>(member / cards * cards + card);
   }
-  int size(GroupKind kind) const {
-    const auto& rings = rings_[static_cast<std::size_t>(kind)];
-    return rings.empty() ? 1 : static_cast<int>(rings.front().ranks.size());
-  }
-
- private:
-  void add(GroupKind kind, std::vector<uint32_t> ranks);
-
-  int workers_per_node_;
-  uint32_t gpu_;
-  std::array<std::vector<Ring>, group_kinds> rings_;
 };
 
-// Programs of collectives; equal ones are made once.
-class GroupPrograms {
+// The groups of all GPUs, which are numbered tp-cp-dp-pp.
+class GpuGroups {
  public:
-  explicit GroupPrograms(const Network& network) : network_(&network) {}
-  // `whole_B`: what every member has in the end, or had before; of an all-to-all, what it has for
-  // all.
-  const Program& of(Operation operation, int members, int64_t whole_B);
+  struct Place {
+    const GpuGroup* group = nullptr;  // none: the GPU is alone
+    std::size_t member = 0;
+    int size() const { return group == nullptr ? 1 : static_cast<int>(group->members.size()); }
+    // Of the member so many places behind it, around.
+    int64_t neighbour(std::size_t places) const {
+      return group->members[(member + places) % group->members.size()];
+    }
+  };
+  class OfGpu {
+   public:
+    const Place& operator[](GroupKind kind) const {
+      return places_[static_cast<std::size_t>(kind)];
+    }
+    Place& operator[](GroupKind kind) { return places_[static_cast<std::size_t>(kind)]; }
+
+   private:
+    std::array<Place, group_kinds> places_;
+  };
+
+  GpuGroups(const Layout& layout, int workers_per_node, RankSchedule& schedule)
+      : layout_(layout),
+        workers_per_node_(static_cast<int64_t>(workers_per_node)),
+        schedule_(schedule) {}
+  OfGpu of(int64_t gpu);
 
  private:
-  const Network* network_;
-  std::map<std::tuple<Operation, int, int64_t>, Program> known_;
+  Place place_in(GroupKind kind, int64_t first, int64_t stride, int64_t size, int64_t gpu);
+  GpuGroup new_group(int64_t first, int64_t stride, int64_t size);
+
+  const Layout& layout_;
+  int64_t workers_per_node_;
+  RankSchedule& schedule_;
+  std::map<std::pair<GroupKind, int64_t>, GpuGroup> known_;  // by their first member
+};
+
+// Programs of collectives among the schedule's; equal ones are made once.
+class GroupPrograms {
+ public:
+  GroupPrograms(const Network& network, RankSchedule& schedule)
+      : network_(network), schedule_(schedule) {}
+  // `whole_B`: what every member has in the end, or had before; of an all-to-all, what it has for
+  // all.
+  uint32_t of(Operation operation, int members, int64_t whole_B);
+
+ private:
+  const Network& network_;
+  RankSchedule& schedule_;
+  std::map<std::tuple<Operation, int, int64_t>, uint32_t> known_;
 };
 
 }  // namespace sgdsim

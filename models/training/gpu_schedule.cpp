@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "models/collective/rank_writer.h"
 #include "models/training/gpu_groups.h"
 #include "models/training/stage_plan.h"
 #include "sim/core/cast.h"
@@ -24,14 +25,14 @@ std::size_t most_operations(bool wants_parts) {
 
 class GpuWriter {
  public:
-  GpuWriter(const TrainingStep& step, int workers_per_node, GroupPrograms& programs,
+  GpuWriter(const TrainingStep& step, const GpuGroups::OfGpu& groups, GroupPrograms& programs,
             const StagePlan& plan, int64_t gpu, const GpuScheduleOptions& options)
       : step_(step),
         layout_(step.layout),
         programs_(programs),
         plan_(plan),
         options_(options),
-        groups_(step.layout, workers_per_node, gpu),
+        groups_(groups),
         of_stage_(layout_.gpus() / layout_.pipeline),
         gpu_(gpu),
         stage_(gpu / of_stage_),
@@ -50,10 +51,10 @@ class GpuWriter {
       write_slot(plan_.slots[place_]);
       if (work_.operations.size() > most)
         throw InputError(
-            "layout",
-            "its messages are more than " + std::to_string(most_operations(options_.wants_parts)) +
-                " operations, the most that are " + (options_.wants_parts ? "shown" : "simulated") +
-                "; fewer GPUs or micro-batches, or fidelity message, would fit");
+            "layout", "it has more than " + std::to_string(most_operations(options_.wants_parts)) +
+                          " operations, the most that are " +
+                          (options_.wants_parts ? "shown" : "simulated") +
+                          "; fewer GPUs or micro-batches, or fidelity message, would fit");
     }
     factor_ = 1;
     finish();
@@ -83,31 +84,27 @@ class GpuWriter {
     parts_.add(computing_, computed, work_.operations.size());
     chain = {computed};
   }
-  // Tags of one kind follow each other; all members of a group take as many.
+  // Tags of one kind follow each other; both ends take as many.
   uint32_t tag(GroupKind kind, uint64_t number) const {
     const uint64_t tag = number * group_kinds + static_cast<uint64_t>(kind);
     if (tag >= RankOperation::any)
-      throw InputError("layout", "it has more rounds of collectives than can be told apart");
+      throw InputError("layout", "it has more messages than can be told apart");
     return static_cast<uint32_t>(tag);
   }
   void collective(Ends& chain, GroupKind kind, Operation operation, double whole_B) {
-    const auto& rings = groups_.rings(kind);
-    if (rings.empty() || whole_B < 0.5) return;
+    const GpuGroups::Place& place = groups_[kind];
+    if (place.group == nullptr || whole_B < 0.5) return;
     join(chain);
-    const std::size_t used = operation == Operation::alltoall ? 1 : rings.size();
+    const std::size_t used = operation == Operation::alltoall ? 1 : place.group->rings.size();
     const int64_t part_B = Bytes::nearest(whole_B / real(static_cast<int64_t>(used))).count();
-    const Program& program = programs_.of(operation, groups_.size(kind), part_B);
-    uint64_t& next = next_tag_[static_cast<std::size_t>(kind)];
+    const uint32_t program = programs_.of(operation, place.size(), part_B);
+    const uint32_t number = next_call_[static_cast<std::size_t>(kind)]++;
     const std::size_t begin = work_.operations.size();
     Ends ends;
     for (std::size_t i = 0; i < used; ++i) {
-      Ends last = chain;
-      const auto first = static_cast<uint32_t>(work_.operations.size());
-      writer_.play(program, nullptr, {rings[i].number, rings[i].ranks}, 0, last);
-      for (uint32_t one = first; one < work_.operations.size(); ++one)
-        work_.operations[one].tag = tag(kind, next + work_.operations[one].tag);
-      next += *rounds_of(program);
-      add(ends, last);
+      ends.push_back(writer_.add(RankOperation::of(
+          {place.group->rings[i], number, program, place.group->number_in(i, place.member)})));
+      writer_.require(ends.back(), chain);
     }
     parts_.add(part_of(kind, operation), begin, work_.operations.size());
     chain = ends;
@@ -138,8 +135,7 @@ class GpuWriter {
   // Attention, with what context-parallel ranks exchange. Around a ring, keys and values of the
   // next block travel beside the block, and on the way back their gradients with them.
   void attend(Ends& chain, double seconds, bool is_forward) {
-    const auto& rings = groups_.rings(GroupKind::context);
-    if (rings.empty()) return compute(chain, seconds);
+    if (groups_[GroupKind::context].group == nullptr) return compute(chain, seconds);
     const double keys_B = keys_and_values_B(step_);
     if (layout_.context_by == ContextBy::gather) {
       if (is_forward)
@@ -159,24 +155,22 @@ class GpuWriter {
     attend_around(chain, seconds, is_forward ? keys_B : 2 * keys_B);
   }
   void attend_around(Ends& chain, double seconds, double sent_B) {
-    const auto& rings = groups_.rings(GroupKind::context);
-    const auto& [ranks, number] = rings.front();
-    const auto blocks = static_cast<int>(ranks.size());
+    const GpuGroups::Place& ring = groups_[GroupKind::context];
+    const auto blocks = static_cast<std::size_t>(ring.size());
     Ends held = chain;
-    for (int block = 0; block < blocks; ++block) {
+    for (std::size_t block = 0; block < blocks; ++block) {
       Ends next = held;
       if (block + 1 < blocks) {
-        const uint32_t round =
-            tag(GroupKind::context, next_tag_[static_cast<std::size_t>(GroupKind::context)]++);
+        const uint32_t round = tag(GroupKind::context, next_round_++);
         const std::size_t first = work_.operations.size();
         Ends sent = held;
-        message(sent, RankVerb::send, ranks[at((number + 1) % blocks)], sent_B, round);
-        message(next, RankVerb::receive, ranks[at((number + blocks - 1) % blocks)], sent_B, round);
+        message(sent, RankVerb::send, ring.neighbour(1), sent_B, round);
+        message(next, RankVerb::receive, ring.neighbour(blocks - 1), sent_B, round);
         add(next, sent);
         parts_.add(GpuPart::Kind::context, first, work_.operations.size());
       }
       add(chain, held);
-      compute(chain, seconds / blocks);
+      compute(chain, seconds / ring.size());
       held = next;
     }
   }
@@ -223,7 +217,7 @@ class GpuWriter {
   // ---- exchanges between replicas, one after the other
 
   bool has_replicas() const {
-    return groups_.size(GroupKind::shards) > 1 || groups_.size(GroupKind::expert_shards) > 1 ||
+    return groups_[GroupKind::shards].size() > 1 || groups_[GroupKind::expert_shards].size() > 1 ||
            layout_.shard_copies > 1;
   }
   // So many bytes of each parameter; gradients go to the copies of the shards as well.
@@ -235,7 +229,7 @@ class GpuWriter {
       const double bytes = bytes_of_parameter * parameters / pieces;
       collective(last, shards, operation, bytes);
       if (operation != Operation::allgather)
-        collective(last, copies, Operation::allreduce, bytes / groups_.size(shards));
+        collective(last, copies, Operation::allreduce, bytes / groups_[shards].size());
     };
     exchange(GroupKind::shards, GroupKind::shard_copies, plan_.parameters.outside_experts());
     exchange(GroupKind::expert_shards, GroupKind::expert_copies, plan_.parameters.experts);
@@ -379,7 +373,7 @@ class GpuWriter {
   GroupPrograms& programs_;
   const StagePlan& plan_;
   const GpuScheduleOptions& options_;
-  GpuGroups groups_;
+  const GpuGroups::OfGpu groups_;
   int64_t of_stage_;
   int64_t gpu_;
   int64_t stage_;
@@ -393,7 +387,8 @@ class GpuWriter {
   Ends now_;     // of the last pass
   Ends stream_;  // of the last exchange between replicas
   std::array<Ends, 2> sent_;
-  std::array<uint64_t, group_kinds> next_tag_{};
+  std::array<uint32_t, group_kinds> next_call_{};
+  uint64_t next_round_ = 0;                  // of blocks of attention
   std::vector<std::vector<Ends>> gathered_;  // of each chunk, piece by piece
   std::vector<int64_t> gradients_of_;        // of each chunk, micro-batches
   Ends fetched_;                             // weights of the next layer
@@ -410,15 +405,16 @@ GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, Group
     throw InputError("layout", "fidelity flow is not defined for dualpipe with zero2 or zero3");
   const int64_t of_stage = layout.gpus() / layout.pipeline;
   StagePlans plans(step, groups);
-  GroupPrograms programs(cluster.network);
   GpuSchedule all{RankSchedule(static_cast<uint32_t>(layout.gpus())), {}, {}};
   const std::size_t most = most_operations(options.wants_parts);
   RankSchedule& schedule = all.schedule;
+  GroupPrograms programs(cluster.network, schedule);
+  GpuGroups groups_of(layout, cluster.workers_per_node, schedule);
   std::optional<StagePlan> plan;
   for (int64_t gpu = 0; gpu < layout.gpus(); ++gpu) {
     look(options.stopper);
     if (gpu % of_stage == 0) plan = plans.stage(gpu / of_stage);
-    GpuWriter writer(step, cluster.workers_per_node, programs, *plan, gpu, options);
+    GpuWriter writer(step, groups_of.of(gpu), programs, *plan, gpu, options);
     // All GPUs of a stage have about as many.
     const auto left = static_cast<std::size_t>(of_stage - gpu % of_stage);
     const auto before = static_cast<uint32_t>(schedule.operations().size());

@@ -1,11 +1,9 @@
-// A training step of a layout as what every GPU computes, sends and receives, message by message,
+// A training step of a layout as what every GPU computes, sends and receives, and its collectives,
 // so that all of it can meet on the wires of a cluster.
 //
-// Every pass is played layer by layer: its collectives inside a layer are rounds of rings,
-// exchanges with experts go directly, keys and values travel beside the blocks of attention. A ring
-// that leaves a node with several of its members there is as many rings, each with its part of the
-// bytes, so that all their cards are used, as with NCCL's channels. What replicas exchange follows
-// one another beside the passes, as in pipeline_play.h.
+// Every pass is written layer by layer: its collectives inside a layer are rings, exchanges with
+// experts go directly, keys and values travel beside the blocks of attention. What replicas
+// exchange follows one another beside the passes, as in pipeline_play.h.
 #pragma once
 
 #include <functional>

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <utility>
 
 #include "models/training/stage_costs.h"
 #include "sim/play/replay.h"
@@ -62,32 +64,54 @@ std::vector<GpuSlice> slices_of(const GpuSchedule& gpus, const Replayed& replaye
   return slices;
 }
 
-// Operations or packets, in parts of as many as are played.
+// Operations, messages or packets, in parts of as many as are simulated.
 double effort_of(const RankSchedule& schedule, double payload_B) {
-  const double operations =
-      static_cast<double>(schedule.operations().size()) / static_cast<double>(most_gpu_operations);
-  if (payload_B <= 0) return operations;
-  const double packets = schedule.packets(payload_B);
-  if (packets <= most_step_packets) return std::max(operations, packets / most_step_packets);
-  throw InputError("layout",
-                   "its messages are more than 100 million packets, the most that are "
-                   "simulated; larger packets "
-                   "(\"ideal packet=1MiB\"), fewer GPUs, micro-batches or tokens, "
-                   "or fidelity flow, would fit");
+  const auto most_operations = static_cast<double>(most_gpu_operations);
+  const double operations = static_cast<double>(schedule.operations().size()) / most_operations;
+  const auto messages = static_cast<double>(schedule.traffic().messages);
+  const double packets = payload_B > 0 ? schedule.packets(payload_B) : 0;
+  if (messages > most_step_messages)
+    throw InputError("layout",
+                     "its collectives are more than 100 million messages, the most that are "
+                     "simulated; fewer GPUs or micro-batches, or fidelity message, would fit");
+  if (packets > most_step_messages)
+    throw InputError("layout",
+                     "its messages are more than 100 million packets, the most that are "
+                     "simulated; larger packets "
+                     "(\"ideal packet=1MiB\"), fewer GPUs, micro-batches or tokens, "
+                     "or fidelity flow, would fit");
+  return std::max(operations, std::max(messages, packets) / most_step_messages);
+}
+
+// Messages that never arrive, of sends and of collectives.
+std::vector<Stranded> lost_in(const RankSchedule& schedule, const Replayed& replayed) {
+  std::vector<Stranded> lost = replayed.stranded_in_calls;
+  for (const auto& [send, why] : replayed.stranded) {
+    const RankOperation& one = schedule.operations()[send];
+    lost.push_back({0,
+                    {.from = static_cast<int>(schedule.rank_of(send)),
+                     .to = static_cast<int>(one.peer),
+                     .size_B = static_cast<double>(one.amount)},
+                    why});
+  }
+  std::stable_sort(lost.begin(), lost.end(), [](const Stranded& a, const Stranded& b) {
+    return std::pair(a.what.from, a.what.to) < std::pair(b.what.from, b.what.to);
+  });
+  return lost;
 }
 
 void check_arrived(const RankSchedule& schedule, const Replayed& replayed) {
-  const std::map<uint32_t, Stranding>& stranded = replayed.stranded;
-  if (stranded.empty()) return;
+  const std::vector<Stranded> lost = lost_in(schedule, replayed);
+  if (lost.empty()) return;
   constexpr std::size_t most_shown = 10;
   std::vector<Stranding> reasons;
   std::string names;
-  for (const auto& [send, why] : stranded) {
-    reasons.push_back(why);
+  for (const Stranded& one : lost) {
+    reasons.push_back(one.why);
     if (reasons.size() > most_shown) continue;
-    const RankOperation& one = schedule.operations()[send];
-    names += (names.empty() ? " " : ", ") + std::to_string(one.amount) + " B from GPU " +
-             std::to_string(schedule.rank_of(send)) + " to GPU " + std::to_string(one.peer);
+    names += (names.empty() ? " " : ", ") +
+             std::to_string(static_cast<int64_t>(std::ceil(one.what.size_B))) + " B from GPU " +
+             std::to_string(one.what.from) + " to GPU " + std::to_string(one.what.to);
   }
   std::string text =
       "the step is stuck: " + (replayed.circle.empty() ? "" : replayed.circle + "; ") +

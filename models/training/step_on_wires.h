@@ -48,8 +48,8 @@ class StuckStep : public InputError {
   using InputError::InputError;
 };
 
-// Packets of all messages at most.
-inline constexpr double most_step_packets = 1e8;
+// At most, or packets.
+inline constexpr double most_step_messages = 1e8;
 
 // StuckStep where wires that are closed, or packets that are lost, let a step wait for ever.
 StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,

@@ -18,7 +18,24 @@ constexpr std::size_t cached_cursors = 1 << 13;  // so many stay in the cache
 
 uint32_t CallsInTime::add(const Program& program, const Network& network,
                           const std::vector<int>* places, const Freight& freight) {
-  const auto workers = place(network.workers());
+  return add({.program = &program,
+              .network = &network,
+              .places = places,
+              .workers = place(network.workers()),
+              .freight = freight});
+}
+
+uint32_t CallsInTime::add_among(const Program& program, const Network& network,
+                                const std::vector<int>& members) {
+  return add({.program = &program,
+              .network = &network,
+              .places = &members,
+              .workers = members.size(),
+              .is_among = true});
+}
+
+uint32_t CallsInTime::add(CallInPlay call_in_play) {
+  const std::size_t workers = call_in_play.workers;
   uint32_t call = 0;
   if (unused_calls_.empty()) {
     call = static_cast<uint32_t>(calls_.size());
@@ -43,7 +60,9 @@ uint32_t CallsInTime::add(const Program& program, const Network& network,
     cursors_[first + worker].call = call;
     cursors_[first + worker].worker = static_cast<int>(worker);
   }
-  calls_[call] = {&program, &network, places, first, network.workers(), freight};
+  call_in_play.first_cursor = first;
+  call_in_play.left = static_cast<int>(workers);
+  calls_[call] = call_in_play;
   return call;
 }
 
@@ -58,7 +77,7 @@ void CallsInTime::end(std::size_t c, Time now) {
 // Its number and its cursors are used again.
 void CallsInTime::forget(uint32_t call) {
   const CallInPlay& it = calls_[call];
-  unused_cursors_[place(it.network->workers())].push_back(it.first_cursor);
+  unused_cursors_[it.workers].push_back(it.first_cursor);
   const auto first = trees_at_.lower_bound({call, 0, 0});
   auto last = first;
   while (last != trees_at_.end() && std::get<0>(last->first) == call) ++last;
@@ -94,8 +113,8 @@ void CallsInTime::fetch_for(const Event& next) const {
   prefetch(cursors_[cursor_of(cursor.call, to)]);
   const std::vector<Port>& ports = call.network->ports();
   if (ports.empty()) return;
-  prefetch(ports[place(cursor.worker)].out);
-  prefetch(ports[place(to)].in);
+  prefetch(ports[place(call.on_network(cursor.worker))].out);
+  prefetch(ports[place(call.on_network(to))].in);
 }
 
 void CallsInTime::happen(const Event& event, Time now) {
@@ -114,6 +133,7 @@ void CallsInTime::happen(const Event& event, Time now) {
 void CallsInTime::hear(const Carrier::Report& report, Time now) {
   const Carrier::News news = report.news;
   const OnTheWay message = on_the_way_[report.message];
+  least_delivered_ = std::min(least_delivered_, report.delivered);
   if (message.edge >= 0) {
     if (news == Carrier::News::sender_free)
       block_left(message.edge, message.fold, now);
@@ -190,11 +210,13 @@ bool CallsInTime::enter_round(std::size_t c, const Phase& phase, Time now) {
 
 Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int to,
                         double size_B) {
-  const Network& network = *calls_[sender.call].network;
+  const CallInPlay& call = calls_[sender.call];
+  const Network& network = *call.network;
   Wires wires(network, alpha_);
   if (carrier_ == nullptr && network.has_loads())
     wires = wires.sharing(loads_.try_emplace(&phase, network, phase).first->second.at(round));
-  const Leg leg = wires.leg(sender.worker, to, size_B, phase.folds);
+  const Leg leg = wires.leg(call.on_network(sender.worker), call.on_network(to), size_B,
+                            phase.folds && !call.is_among);
   if (!jitter_.on()) return leg;
   return Wires::scaled(
       leg, jitter_.factor(static_cast<uint64_t>(sender.stage) + 1, static_cast<uint64_t>(round),

@@ -110,6 +110,9 @@ class CallsInTime {
   // that long.
   uint32_t add(const Program& program, const Network& network,
                const std::vector<int>* places = nullptr, const Freight& freight = {});
+  // Of some workers of a network, by their numbers there. Adding up takes no time.
+  uint32_t add_among(const Program& program, const Network& network,
+                     const std::vector<int>& members);
   // `first`: what the worker does before its first message.
   void enter(uint32_t call, int worker, Duration first, Time now) {
     // One that ends at once does so in an event of its own: thousands may follow one another.
@@ -123,6 +126,8 @@ class CallsInTime {
   void fetch_for(const Event& next) const;
   void happen(const Event& event, Time now);
   void hear(const Carrier::Report& report, Time now);
+  // Of a message, where packets may be lost for good.
+  double least_delivered() const { return least_delivered_; }
 
  private:
   enum Kind : uint8_t { on, opens, folded };  // of its events
@@ -131,12 +136,16 @@ class CallsInTime {
     const Network* network = nullptr;
     const std::vector<int>* places = nullptr;
     std::size_t first_cursor = 0;
+    std::size_t workers = 0;
     int left = 0;  // workers that have not ended it
     Freight freight = {};
+    bool is_among = false;  // its places are workers of the network
     int place_of(int worker) const {
       return places == nullptr ? worker : (*places)[static_cast<std::size_t>(worker)];
     }
+    int on_network(int worker) const { return is_among ? place_of(worker) : worker; }
   };
+  uint32_t add(CallInPlay call);
 
   const CallInPlay& call_of(std::size_t c) const { return calls_[cursors_[c].call]; }
   std::size_t cursor_of(uint32_t call, int worker) const {
@@ -194,6 +203,7 @@ class CallsInTime {
   std::map<const Phase*, PhaseLoads> loads_;  // where messages have ports to themselves
   std::vector<TreesInPlay> trees_;
   std::vector<EdgeInPlay> edges_;
+  double least_delivered_ = 1;
 };
 
 }  // namespace sgdsim

@@ -24,6 +24,7 @@
 #include "sim/net/carrier.h"
 #include "sim/play/message_log.h"
 #include "sim/play/traffic_in_time.h"
+#include "sim/work/program_traffic.h"
 #include "sim/work/schedule.h"
 
 namespace sgdsim {
@@ -45,11 +46,6 @@ struct PlayOptions {
   Stopper* stopper = nullptr;
 };
 
-struct Traffic {
-  int64_t messages = 0;
-  double wire_B = 0;
-};
-
 struct Played {
   std::vector<Time> ends;  // per worker; one entry if the symmetric path was taken
   Traffic traffic;
@@ -67,18 +63,6 @@ struct Played {
 // `starts`: when each worker enters the collective; empty: all at time 0.
 Played play(const Program& program, const Network& network, const PlayOptions& options = {},
             std::vector<Time> starts = {});
-
-// What a program sends, without playing it.
-Traffic traffic_of(const Program& program, int workers);
-
-// The smallest and the largest message of a program, to the byte by which chunks differ.
-struct MessageRange {
-  double least_B = 0;
-  double most_B = 0;
-  bool any = false;
-  void add(double size_B);
-};
-MessageRange message_range(const Program& program);
 
 std::string_view name_of(PathTaken path);
 

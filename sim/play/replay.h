@@ -54,10 +54,11 @@ struct Replayed {
   std::vector<uint32_t> waiting;
   std::vector<uint32_t> not_received;
   uint64_t not_begun = 0;
-  std::map<uint32_t, Stranding> stranded;  // sends whose messages never arrive, and why
-  std::string circle;                      // of ports that wait for each other; empty: none
-  double least_delivered = 1;              // of a message, where packets may be lost for good
-  std::string stopped_by;                  // which limit, and what was reached; empty: none
+  std::map<uint32_t, Stranding> stranded;   // sends whose messages never arrive, and why
+  std::vector<Stranded> stranded_in_calls;  // messages of collectives
+  std::string circle;                       // of ports that wait for each other; empty: none
+  double least_delivered = 1;               // of a message, where packets may be lost for good
+  std::string stopped_by;                   // which limit, and what was reached; empty: none
   // Of each operation, where asked for: when it began (a receive: when it was asked for), and its
   // end. Time::last(): it never did.
   std::vector<Time> began;

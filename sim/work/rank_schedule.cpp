@@ -64,11 +64,47 @@ std::vector<uint32_t> RankSchedule::find_circle() const {
   return circle;
 }
 
+namespace {
+
+// f(what all members send) once for each call.
+template <class F>
+void for_each_call(const RankSchedule& schedule, const F& f) {
+  std::map<std::pair<uint32_t, std::size_t>, Traffic> known;
+  for (const RankOperation& one : schedule.operations()) {
+    const RankCall call = one.verb == RankVerb::call ? one.call() : RankCall{.member = 1};
+    if (call.member != 0) continue;
+    const std::size_t members = schedule.group(call.group).size();
+    const auto [place, is_new] = known.try_emplace({call.program, members}, Traffic());
+    if (is_new)
+      place->second = traffic_of(schedule.program(call.program), static_cast<int>(members));
+    f(place->second);
+  }
+}
+
+}  // namespace
+
+Traffic RankSchedule::traffic() const {
+  Traffic sum;
+  for (const RankOperation& one : operations_) {
+    if (one.verb != RankVerb::send) continue;
+    ++sum.messages;
+    sum.wire_B += static_cast<double>(one.amount);
+  }
+  for_each_call(*this, [&](const Traffic& call) {
+    sum.messages += call.messages;
+    sum.wire_B += call.wire_B;
+  });
+  return sum;
+}
+
 double RankSchedule::packets(double payload_B) const {
   double packets = 0;
   for (const RankOperation& one : operations_)
     if (one.verb == RankVerb::send)
       packets += std::max(1.0, std::ceil(static_cast<double>(one.amount) / payload_B));
+  for_each_call(*this, [&](const Traffic& call) {
+    packets += std::max(static_cast<double>(call.messages), call.wire_B / payload_B);
+  });
   return packets;
 }
 

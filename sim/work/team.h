@@ -33,6 +33,14 @@ struct Team {
   int member(int v) const { return v + root < size ? v + root : v + root - size; }
 };
 
+// Calls f(base) for every team among so many workers: `base` is one of its workers.
+template <class F>
+void for_each_lane(const Team& team, int workers, const F& f) {
+  for (int block = 0; block < workers; block += team.size * team.stride)
+    for (int lane = 0; lane < team.stride; ++lane)
+      if (team.takes_part(lane)) f(block + lane);
+}
+
 // `count` chunks from `first` on, of `parts`; it may run over the end and wrap around. Whole
 // chunks: the first n mod parts are one byte larger. Fractional ones have exactly n / parts bytes.
 struct ChunkRange {
