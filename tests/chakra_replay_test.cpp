@@ -191,7 +191,8 @@ TEST_CASE("chakra replay: collectives take what the closed form of their algorit
       question.files = files.names();
       question.network = &network;
       question.pays_folds = true;
-      question.algorithms.add(std::string(name_of(row.operation)) + "=" + row.algorithm);
+      question.algorithms.add(std::string(name_of(row.operation)) + "=" + row.algorithm,
+                              "--algorithm");
       const ChakraSchedule schedule(question);
       CHECK(schedule.problems().empty());
       Replay replay;

@@ -89,6 +89,8 @@ LayoutQuestion question_of(const LayoutArguments& arguments, const Transformer& 
                                       ", got " + to_text(space.reserve));
   space.half_gradients = arguments.gradients == "bf16";
   space.program = named_in(training_programs, "program", arguments.program, "--program");
+  for (const std::string& algorithm : arguments.algorithms)
+    question.algorithms.add(algorithm, "--algorithm");
   if (!arguments.tokens.empty()) question.tokens = parse_tokens(arguments.tokens, "--tokens");
   return question;
 }
@@ -267,6 +269,10 @@ void add_options(CLI::App& command, LayoutArguments& arguments) {
       .add_option("--gradients", arguments.gradients,
                   "how gradients are kept and exchanged: fp32 (default) or bf16")
       ->check(one_of("gradients", {"fp32", "bf16"}));
+  make_repeatable(command.add_option(
+      "-a,--algorithm", arguments.algorithms,
+      "algorithm of the collectives, or of one operation: allreduce=double_binary_tree; auto: for "
+      "every size the one that takes least (default: ring, alltoall=direct)"));
   command.add_option("--tokens", arguments.tokens,
                      "tokens to train on, as 15T or 300B: adds days and GPU-hours");
   command

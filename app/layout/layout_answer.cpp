@@ -89,6 +89,10 @@ void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAns
                                    std::to_string(space.gpus) + " GPUs and a global batch of " +
                                    std::to_string(space.batch) +
                                    "; numbers with more small divisors would");
+  if (found.left_out > 0)
+    throw InputError("layout", "the chosen algorithms fit the groups of none of " +
+                                   std::to_string(found.left_out) +
+                                   " layouts: " + found.why_left_out);
   const double room = static_cast<double>((space.memory - space.reserve).count());
   throw InputError("layout", "none of " + std::to_string(found.candidates) + " layouts" + by +
                                  " fits into " + to_text(space.memory) + " less " +
@@ -99,7 +103,7 @@ void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAns
 
 LayoutSearch search(const LayoutQuestion& question) {
   return search_layouts(question.model, question.gpu, question.precision, question.cluster.cluster,
-                        question.space, question.play.stopper);
+                        question.space, question.algorithms, question.play.stopper);
 }
 
 // Fastest first: of each family the first one.
@@ -166,7 +170,7 @@ LayoutAnswer price_layout(const LayoutQuestion& question, const Layout& layout, 
   check_layout(question.model, layout, space.sequence, "--layout");
   check_memory(question.model, layout, space.sequence, space.memory, space.reserve, "--layout");
   check_workers(question.play.workers, layout, "--workers");
-  GroupTimes groups(question.cluster.cluster, space.gpus);
+  GroupTimes groups(question.cluster.cluster, space.gpus, question.algorithms);
   LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
   answer.best.push_back(line_of(question, groups, layout, question.fidelity, wants_slices));
   answer.played = question.plays() ? 1 : 0;
@@ -179,7 +183,12 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
   LayoutAnswer answer{.candidates = found.candidates,
                       .fitting = static_cast<int64_t>(found.fitting.size()),
                       .best = {}};
-  GroupTimes groups(question.cluster.cluster, question.space.gpus);
+  if (found.left_out > 0)
+    answer.notes.push_back(std::to_string(found.left_out) +
+                           " layouts were left out, whose groups the chosen algorithms do not "
+                           "fit: " +
+                           found.why_left_out);
+  GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
   if (question.plays()) {
     play_found(question, groups, found.fitting, lines, answer);
   } else {

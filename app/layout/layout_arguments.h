@@ -17,6 +17,7 @@ struct LayoutArguments {
   std::string gpu = "h100";
   std::string precision = "bf16";
   std::string gradients = "fp32";
+  std::vector<std::string> algorithms;  // of collectives
   std::string memory;
   std::string reserve = "2 GiB";
   std::string layout;

@@ -1,6 +1,7 @@
 // Tables and JSON of layouts.
 #include "app/layout/layout_output.h"
 
+#include <array>
 #include <cmath>
 
 #include "app/layout/layout_files.h"
@@ -203,6 +204,24 @@ const char* what_is_played(Fidelity fidelity) {
   }
 }
 
+constexpr std::array<Operation, 4> operations_of_layouts{
+    Operation::allreduce, Operation::reduce_scatter, Operation::allgather, Operation::alltoall};
+
+Json algorithms_json(const AlgorithmChoice& algorithms) {
+  Json json = Json::object();
+  for (const Operation operation : operations_of_layouts)
+    json[std::string(name_of(operation))] = algorithms.name_of(operation);
+  return json;
+}
+
+std::string algorithms_text(const AlgorithmChoice& algorithms) {
+  std::string text;
+  for (const Operation operation : operations_of_layouts)
+    text += (text.empty() ? "" : ", ") + std::string(name_of(operation)) + " by " +
+            algorithms.name_of(operation);
+  return text;
+}
+
 // Of the last step; of many ranks the first and the last ones.
 void print_ranks(std::ostream& out, const PlayedStep& played) {
   const auto& ranks = played.pipeline.ranks;
@@ -266,6 +285,7 @@ Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
     json["program"] = name_in(training_programs, space.program);
   if (question.plays()) json["played"] = answer.played;
   if (!question.transport.empty()) json["transport"] = question.transport;
+  if (!question.algorithms.is_usual()) json["algorithms"] = algorithms_json(question.algorithms);
   for (const LayoutLine& line : answer.best) json["layouts"].push_back(line_json(question, line));
   for (const auto& [program, line] : answer.programs)
     json["programs"][std::string(name_in(training_programs, program))] = line_json(question, line);
@@ -281,6 +301,8 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
       << space.batch << " sequences of " << space.sequence << " a step ("
       << tokens_text(question.step_size().of_step()) << " tokens)\n"
       << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
+  if (!question.algorithms.is_usual())
+    out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
   if (!answer.is_given)
     out << answer.candidates << " layouts "
         << (space.program == TrainingProgram::any

@@ -21,6 +21,7 @@ struct LayoutQuestion {
   Gpu gpu;
   Precision precision = Precision::bf16;
   LayoutSpace space = {};
+  AlgorithmChoice algorithms = {};
   std::vector<std::string> notes = {};  // of reading the layout
   Fidelity fidelity = Fidelity::closed_form;
   int64_t tokens = 0;  // of the whole training; 0: not asked

@@ -39,6 +39,7 @@ constexpr std::array<WholeField, 3> whole_fields{{
     {"global_batch", &LayoutArguments::batch, most_global_batch},
 }};
 constexpr std::string_view of_cluster = "cluster.";
+constexpr std::string_view of_algorithms = "algorithm";
 
 std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -46,6 +47,10 @@ std::string text_of(const Json& value) {
 
 void set_field(LayoutArguments& arguments, const std::string& field, const Json& value) {
   const std::string where = "--axis " + field;
+  if (field == of_algorithms) {
+    arguments.algorithms = {Value(value, where, "").text()};
+    return;
+  }
   for (const auto& [name, member] : text_fields())
     if (name == field) {
       arguments.*member = Value(value, where, "").text();
@@ -61,7 +66,7 @@ void set_field(LayoutArguments& arguments, const std::string& field, const Json&
 
 void check_field(const std::string& field) {
   if (field.starts_with(of_cluster) && field.size() > of_cluster.size()) return;
-  std::vector<std::string> known;
+  std::vector<std::string> known = {std::string(of_algorithms)};
   for (const auto& one : text_fields()) known.push_back(one.first);
   for (const WholeField& one : whole_fields) known.emplace_back(one.name);
   if (std::find(known.begin(), known.end(), field) != known.end()) return;

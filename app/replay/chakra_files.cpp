@@ -1,4 +1,4 @@
-// Which file is which rank's, which ranks a group has, and which algorithm plays an operation.
+// Which file is which rank's, and which ranks a group has.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -80,34 +80,6 @@ RankGroups read_rank_groups(const std::string& file, uint32_t ranks) {
     groups[name] = std::move(members);
   }
   return groups;
-}
-
-AlgorithmChoice::AlgorithmChoice() {
-  const auto set = [this](Operation operation, const char* name) {
-    chosen_[static_cast<std::size_t>(operation)] = &algorithm_named(name, "");
-  };
-  set(Operation::allreduce, "ring");
-  set(Operation::allgather, "ring");
-  set(Operation::reduce_scatter, "ring");
-  set(Operation::alltoall, "direct");
-  set(Operation::broadcast, "mst");
-  set(Operation::reduce, "mst");
-}
-
-void AlgorithmChoice::add(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == text.npos) {
-    const Algorithm& algorithm = algorithm_named(text, "--algorithm");
-    for (const Operation operation : algorithm.operations)
-      chosen_[static_cast<std::size_t>(operation)] = &algorithm;
-    return;
-  }
-  const Operation operation = operation_named(text.substr(0, equals), "--algorithm");
-  const Algorithm& algorithm = algorithm_named(text.substr(equals + 1), "--algorithm");
-  if (!algorithm.offers(operation))
-    throw InputError("--algorithm",
-                     std::string(algorithm.name) + " has no " + std::string(name_of(operation)));
-  chosen_[static_cast<std::size_t>(operation)] = &algorithm;
 }
 
 }  // namespace sgdsim

@@ -299,7 +299,13 @@ const Program& ChakraSchedule::program_of(const GraphNode& node, const Group& gr
   job.options.alpha = question_.alpha;
   job.on_wires = question_.on_wires;
   if (group.ranks.empty()) job.workers_per_node = question_.workers_per_node;
-  const Algorithm& algorithm = question_.algorithms.of(operation);
+  // Among those of rounds, by what the worst pair costs.
+  const Algorithm& algorithm = question_.algorithms.cheapest(operation, [&](const Algorithm& one) {
+    const Program program = schedule_of(one, job);
+    const auto time = closed_form_of(one, job);
+    if (!rounds_of(program) || !time) throw InputError("--algorithm", "has no rounds to replay");
+    return time->s();
+  });
   try {
     found->second = schedule_of(algorithm, job);
   } catch (const InputError& error) {

@@ -12,25 +12,10 @@
 #include <vector>
 
 #include "app/replay/chakra_graph.h"
-#include "models/collective/collective.h"
+#include "models/collective/algorithm_choice.h"
 #include "models/collective/rank_writer.h"
 
 namespace sgdsim {
-
-// Which algorithm plays an operation.
-class AlgorithmChoice {
- public:
-  // The default ones: ring, where there is one.
-  AlgorithmChoice();
-  // "NAME", for all operations that it has, or "OPERATION=NAME". InputError names --algorithm.
-  void add(const std::string& text);
-  const Algorithm& of(Operation operation) const {
-    return *chosen_[static_cast<std::size_t>(operation)];
-  }
-
- private:
-  std::array<const Algorithm*, 6> chosen_{};
-};
 
 // Names of groups and their ranks, as in {"0": [0, 1, 2, 3]}.
 using RankGroups = std::map<std::string, std::vector<uint32_t>>;

@@ -238,7 +238,8 @@ ChakraQuestion chakra_question(const ReplayArguments& arguments,
   if (question.has_groups)
     question.groups =
         read_rank_groups(arguments.groups, static_cast<uint32_t>(question.files.size()));
-  for (const std::string& algorithm : arguments.algorithms) question.algorithms.add(algorithm);
+  for (const std::string& algorithm : arguments.algorithms)
+    question.algorithms.add(algorithm, "--algorithm");
   question.operations_per_s = flops_of(arguments.flops);
   question.pays_folds = cluster.has_value();
   // The ranks fill whole nodes, or algorithms do not see the nodes.
@@ -349,7 +350,7 @@ void add_replay_command(CLI::App& program, Streams streams, int& exit_code) {
   make_repeatable(command->add_option(
       "-a,--algorithm", arguments->algorithms,
       "Chakra: algorithm of the collectives (default: ring where it has the operation), or of "
-      "one operation: alltoall=direct"));
+      "one operation: alltoall=direct; auto: for every size the one that takes least"));
   command->add_option("--groups", arguments->groups,
                       "Chakra: JSON file with the ranks of each group (default: all ranks)");
   command->add_option("--flops", arguments->flops,

@@ -2,6 +2,7 @@
 #include "models/collective/collective.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -121,13 +122,37 @@ std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Collect
 
 namespace {
 
+struct Senders {
+  int end = 0;
+  int step = 1;
+};
+
+// Workers that stand for all: in nested groups everything repeats after a whole number of teams and
+// of the largest groups, and lanes that lie in the same groups are alike.
+Senders unlike_senders(const Network& network, const Team& team) {
+  Senders senders{network.workers(), 1};
+  const NestedGroups* nested = network.nested();
+  if (nested == nullptr || nested->group_sizes.empty() || team.only_lane >= 0) return senders;
+  int64_t period = int64_t{team.size} * team.stride;
+  bool are_alike = true;
+  for (const int group : nested->group_sizes) {
+    period = std::lcm(period, int64_t{group});
+    are_alike = are_alike && group % team.stride == 0;
+    if (period >= senders.end) period = senders.end;
+  }
+  senders.end = static_cast<int>(std::min<int64_t>(senders.end, period));
+  if (are_alike) senders.step = team.stride;
+  return senders;
+}
+
 PairCost worst_in_band(const Network& network, const Team& team) {
   const int64_t pairs = static_cast<int64_t>(network.workers()) * team.size;
   // All pairs of a large team: the worst of the network, which then has such a pair.
   if (team.size == network.workers() || pairs > 4'000'000) return network.worst_of_band();
   if (network.ports().empty() && network.classes().size() == 1) return network.classes().front();
   PairCost worst;
-  for (int from = 0; from < network.workers(); ++from) {
+  const Senders senders = unlike_senders(network, team);
+  for (int from = 0; from < senders.end; from += senders.step) {
     if (!team.takes_part(from)) continue;
     for (int v = 0; v < team.size; ++v) {
       const int to = team.colleague(from, v);

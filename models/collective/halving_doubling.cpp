@@ -23,10 +23,14 @@ Phase doubling(const CollectiveJob& job) {
   return job.phase(Talk::exchange, Load::window, log2_down(job.size()));
 }
 
-Program schedule(const CollectiveJob& job) {
+void check_size(const CollectiveJob& job) {
   if (job.operation != Operation::allreduce && !is_power_of_two(job.size()))
     throw InputError("", "halving_doubling " + std::string(name_of(job.operation)) +
                              " needs a power of two of ranks, got " + std::to_string(job.size()));
+}
+
+Program schedule(const CollectiveJob& job) {
+  check_size(job);
   if (job.operation == Operation::reduce_scatter) return Program().then(halve(job));
   if (job.operation == Operation::allgather) return Program().then(doubling(job));
   Phase fold = job.phase(Talk::fold, Load::whole, 1);
@@ -40,6 +44,7 @@ Program schedule(const CollectiveJob& job) {
 
 // 2 lg P alpha + 2 (P-1)/P n beta + (P-1)/P n gamma; as BE, member 0 has the largest windows.
 std::optional<Duration> closed_form(const CollectiveJob& job) {
+  check_size(job);
   const int parts = 1 << log2_down(job.size());
   const bool folds = !is_power_of_two(job.size());
   if (folds && job.wire()) return std::nullopt;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "sim/core/cast.h"
+#include "sim/core/error.h"
+
 namespace sgdsim {
 namespace {
 
@@ -57,7 +60,7 @@ GpuGroups::Place GpuGroups::place_in(GroupKind kind, int64_t first, int64_t stri
 }
 
 GpuGroup GpuGroups::new_group(int64_t first, int64_t stride, int64_t size) {
-  GpuGroup group;
+  GpuGroup group{.ranks = {stride, size}, .members = {}, .rings = {}};
   for (int64_t i = 0; i < size; ++i) group.members.push_back(static_cast<int>(first + i * stride));
   const int64_t cards = cards_of(group.members, workers_per_node_);
   for (int64_t card = 0; card < cards; ++card) {
@@ -69,19 +72,35 @@ GpuGroup GpuGroups::new_group(int64_t first, int64_t stride, int64_t size) {
   return group;
 }
 
-uint32_t GroupPrograms::of(Operation operation, int members, int64_t whole_B) {
-  const auto [found, is_new] = known_.try_emplace({operation, members, whole_B}, 0);
+GroupPrograms::Parts GroupPrograms::of(Operation operation, const GpuGroup& group, double whole_B) {
+  const Algorithm& algorithm = times_.algorithm_of(operation, group.ranks, whole_B);
+  const auto members = static_cast<int>(group.members.size());
+  const bool knows_nodes = algorithm.parts != nullptr;
+  const bool is_whole = knows_nodes || operation == Operation::alltoall;
+  const std::size_t count = is_whole ? 1 : group.rings.size();
+  const int64_t part_B = Bytes::nearest(whole_B / real(static_cast<int64_t>(count))).count();
+  const int64_t per_node = knows_nodes ? static_cast<int64_t>(group.rings.size()) : 1;
+  return {count, program_of(algorithm, operation, members, per_node, part_B)};
+}
+
+uint32_t GroupPrograms::program_of(const Algorithm& algorithm, Operation operation, int members,
+                                   int64_t per_node, int64_t part_B) {
+  const auto [found, is_new] =
+      known_.try_emplace({&algorithm, operation, members, per_node, part_B}, 0);
   if (!is_new) return found->second;
   CollectiveJob job;
   job.operation = operation;
   job.team = {members, 1};
-  job.share.total = Bytes(whole_B);
+  job.share.total = Bytes(part_B);
   job.cost = network_.worst_of_band();
   job.network = &network_;
+  job.workers_per_node = static_cast<int>(per_node);
   job.on_wires = true;
-  const bool is_direct = operation == Operation::alltoall;
-  return found->second = schedule_.add_program(
-             schedule_of(algorithm_named(is_direct ? "direct" : "ring", "layout"), job));
+  try {
+    return found->second = schedule_.add_program(schedule_of(algorithm, job));
+  } catch (const InputError& error) {
+    throw InputError("--algorithm", error.what());
+  }
 }
 
 }  // namespace sgdsim

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/collective/collective.h"
+#include "models/training/group_times.h"
 #include "models/training/layout.h"
 #include "sim/net/cluster.h"
 #include "sim/work/rank_schedule.h"
@@ -32,8 +32,9 @@ inline constexpr std::size_t group_kinds = 11;
 
 // GPUs that exchange with each other. A ring that leaves a node with several of its members there
 // is as many rings, each with its part of the bytes, so that all their cards are used, as with
-// NCCL's channels.
+// NCCL's channels; so it is with all algorithms but those that know nodes, and direct exchanges.
 struct GpuGroup {
+  RankGroup ranks;
   std::vector<int> members;     // in the order of their numbers
   std::vector<uint32_t> rings;  // groups of the schedule: one for every card of a node
 
@@ -84,19 +85,29 @@ class GpuGroups {
   std::map<std::pair<GroupKind, int64_t>, GpuGroup> known_;  // by their first member
 };
 
-// Programs of collectives among the schedule's; equal ones are made once.
+// Programs of collectives among the schedule's, by the algorithms that were chosen; equal ones are
+// made once.
 class GroupPrograms {
  public:
-  GroupPrograms(const Network& network, RankSchedule& schedule)
-      : network_(network), schedule_(schedule) {}
+  struct Parts {
+    std::size_t count = 1;  // equal ones, each on a ring of the group
+    uint32_t program = 0;
+  };
+
+  GroupPrograms(const Network& network, GroupTimes& times, RankSchedule& schedule)
+      : network_(network), times_(times), schedule_(schedule) {}
   // `whole_B`: what every member has in the end, or had before; of an all-to-all, what it has for
   // all.
-  uint32_t of(Operation operation, int members, int64_t whole_B);
+  Parts of(Operation operation, const GpuGroup& group, double whole_B);
 
  private:
+  uint32_t program_of(const Algorithm& algorithm, Operation operation, int members,
+                      int64_t per_node, int64_t part_B);
+
   const Network& network_;
+  GroupTimes& times_;
   RankSchedule& schedule_;
-  std::map<std::tuple<Operation, int, int64_t>, uint32_t> known_;
+  std::map<std::tuple<const Algorithm*, Operation, int, int64_t, int64_t>, uint32_t> known_;
 };
 
 }  // namespace sgdsim

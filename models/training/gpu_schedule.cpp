@@ -95,15 +95,13 @@ class GpuWriter {
     const GpuGroups::Place& place = groups_[kind];
     if (place.group == nullptr || whole_B < 0.5) return;
     join(chain);
-    const std::size_t used = operation == Operation::alltoall ? 1 : place.group->rings.size();
-    const int64_t part_B = Bytes::nearest(whole_B / real(static_cast<int64_t>(used))).count();
-    const uint32_t program = programs_.of(operation, place.size(), part_B);
+    const GroupPrograms::Parts parts = programs_.of(operation, *place.group, whole_B);
     const uint32_t number = next_call_[static_cast<std::size_t>(kind)]++;
     const std::size_t begin = work_.operations.size();
     Ends ends;
-    for (std::size_t i = 0; i < used; ++i) {
-      ends.push_back(writer_.add(RankOperation::of(
-          {place.group->rings[i], number, program, place.group->number_in(i, place.member)})));
+    for (std::size_t i = 0; i < parts.count; ++i) {
+      ends.push_back(writer_.add(RankOperation::of({place.group->rings[i], number, parts.program,
+                                                    place.group->number_in(i, place.member)})));
       writer_.require(ends.back(), chain);
     }
     parts_.add(part_of(kind, operation), begin, work_.operations.size());
@@ -408,7 +406,7 @@ GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, Group
   GpuSchedule all{RankSchedule(static_cast<uint32_t>(layout.gpus())), {}, {}};
   const std::size_t most = most_operations(options.wants_parts);
   RankSchedule& schedule = all.schedule;
-  GroupPrograms programs(cluster.network, schedule);
+  GroupPrograms programs(cluster.network, groups, schedule);
   GpuGroups groups_of(layout, cluster.workers_per_node, schedule);
   std::optional<StagePlan> plan;
   for (int64_t gpu = 0; gpu < layout.gpus(); ++gpu) {

@@ -2,6 +2,8 @@
 #include "models/training/group_times.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "sim/core/cast.h"
 
@@ -43,6 +45,7 @@ GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& 
   int64_t run = 0;  // members so far in the node of the last one
   for (int64_t rank = 0; rank < gpus_; ++rank) {
     const int64_t member = rank / group.stride % group.size;
+    if (rank + (group.size - 1 - member) * group.stride >= gpus_) continue;  // in no whole group
     if (member + 1 < group.size)
       add(rank, rank + group.stride);
     else
@@ -65,8 +68,40 @@ const GroupTimes::Edges& GroupTimes::edges_of(const RankGroup& group, double mes
   return known_.emplace(key, find_edges(group, network.at_size(message_B))).first->second;
 }
 
-double GroupTimes::all_gather_s(const RankGroup& group, double whole_B) {
+double GroupTimes::seconds(Operation operation, const RankGroup& group, double whole_B) {
   if (group.size <= 1 || whole_B <= 0) return 0;
+  return answer_of(operation, group, whole_B).seconds;
+}
+
+const Algorithm& GroupTimes::algorithm_of(Operation operation, const RankGroup& group,
+                                          double whole_B) {
+  if (const Algorithm* chosen = algorithms_.of(operation)) return *chosen;
+  return *answer_of(operation, group, whole_B).algorithm;
+}
+
+GroupTimes::Answer GroupTimes::answer_of(Operation operation, const RankGroup& group,
+                                         double whole_B) {
+  const auto time_of = [&](const Algorithm& algorithm) {
+    return seconds_of(algorithm, operation, group, whole_B);
+  };
+  const Algorithm* chosen = algorithms_.of(operation);
+  if (chosen != nullptr && chosen->name == "ring") return {chosen, time_of(*chosen)};
+  Answer& answer = answers_[{operation, group.stride, group.size, whole_B}];
+  if (answer.algorithm != nullptr) return answer;
+  const Algorithm& algorithm = algorithms_.cheapest(operation, time_of);
+  return answer = {&algorithm, time_of(algorithm)};
+}
+
+double GroupTimes::seconds_of(const Algorithm& algorithm, Operation operation,
+                              const RankGroup& group, double whole_B) {
+  if (algorithm.name == "direct" && operation == Operation::alltoall)
+    return direct_s(group, whole_B);
+  if (algorithm.name != "ring") return closed_form_s(algorithm, operation, group, whole_B);
+  return (operation == Operation::allreduce ? 2 : 1) * ring_pass_s(group, whole_B);
+}
+
+// A scatter and reduce, or a gather.
+double GroupTimes::ring_pass_s(const RankGroup& group, double whole_B) {
   const double steps = real(group.size - 1);
   const double part_B = whole_B / real(group.size);
   const Edges& edges = edges_of(group, part_B);
@@ -76,8 +111,7 @@ double GroupTimes::all_gather_s(const RankGroup& group, double whole_B) {
   return cluster_->network.start().s() + steps * (latency + part_B * per_byte);
 }
 
-double GroupTimes::all_to_all_s(const RankGroup& group, double sent_B) {
-  if (group.size <= 1 || sent_B <= 0) return 0;
+double GroupTimes::direct_s(const RankGroup& group, double sent_B) {
   const double part_B = sent_B / real(group.size);
   const Edges& edges = edges_of(group, part_B);
   const double near = real(edges.crosses ? edges.per_node - 1 : group.size - 1);
@@ -86,6 +120,44 @@ double GroupTimes::all_to_all_s(const RankGroup& group, double sent_B) {
   const double inside = near * (edges.inside_latency_s + part_B * edges.inside_s_per_B);
   const double across = far * (edges.across_latency_s + part_B * edges.across_s_per_B);
   return cluster_->network.start().s() + std::max(inside, across);
+}
+
+// On the slowest edges. An algorithm of nodes sees them as two levels; any other one has as many
+// parts as there are cards, so that a byte leaves the node in a part of the time. Adding up is
+// free, as in rings.
+double GroupTimes::closed_form_s(const Algorithm& algorithm, Operation operation,
+                                 const RankGroup& group, double whole_B) {
+  const Edges& edges = edges_of(group, whole_B / real(group.size));
+  const bool has_nodes = edges.crosses && group.size % edges.per_node == 0;
+  const auto cost_of = [](double latency_s, double s_per_B) {
+    return PairCost{Duration::nearest_ps(latency_s * 1e12), PerByte::ps(s_per_B * 1e12), {}};
+  };
+  const PairCost inside = cost_of(edges.inside_latency_s, edges.inside_s_per_B);
+  CollectiveJob job;
+  job.operation = operation;
+  job.team = {static_cast<int>(group.size), 1};
+  job.share = {.total = Bytes::nearest(std::max(1.0, whole_B)), .fractional = true, .split = {}};
+  std::optional<Network> levels;
+  if (algorithm.parts != nullptr && has_nodes) {
+    job.workers_per_node = static_cast<int>(edges.per_node);
+    levels.emplace(
+        job.team.size, NestedGroups{{job.workers_per_node}},
+        std::vector<PairCost>{inside, cost_of(edges.across_latency_s, edges.across_s_per_B)});
+    job.network = &*levels;
+    job.cost = worst_of_job(algorithm, job);
+  } else {
+    const double parts = real(edges.crosses ? edges.per_node : 1);
+    job.cost = cost_of(std::max(edges.inside_latency_s, edges.across_latency_s),
+                       std::max(edges.inside_s_per_B, edges.across_s_per_B / parts));
+  }
+  try {
+    if (const auto time = closed_form_of(algorithm, job))
+      return cluster_->network.start().s() + time->s();
+  } catch (const InputError& error) {
+    throw UnfitGroup("--algorithm", error.what());
+  }
+  throw UnfitGroup("--algorithm", "no closed form of " + std::string(algorithm.name) +
+                                      " is known for " + std::to_string(group.size) + " ranks");
 }
 
 double GroupTimes::send_s(const RankGroup& group, double bytes) {

@@ -1,15 +1,20 @@
-// What collectives of a group of ranks cost on a cluster, by the closed form of rings.
+// What collectives of a group of ranks cost on a cluster, by closed forms: of rings, or of the
+// algorithms that were chosen.
 //
 // A group is `size` ranks that lie `stride` apart; all groups of the kind work at once, and the
-// slowest edge of any of them decides. Where several members of a group share a node, the ring
-// leaves the node by the cards of all of them, as NCCL's channels do. This is wrong where other
-// traffic crosses the same wires, and for groups so small in bytes that trees would be chosen.
+// slowest edge of any of them decides. Where several members of a group share a node, a collective
+// leaves the node by the cards of all of them, as NCCL's channels do: in as many parts, or as its
+// algorithm has it, where that knows nodes (hierarchical). This is wrong where other traffic
+// crosses the same wires.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 
+#include "models/collective/algorithm_choice.h"
+#include "sim/core/error.h"
 #include "sim/net/cluster.h"
 
 namespace sgdsim {
@@ -19,18 +24,37 @@ struct RankGroup {
   int64_t size = 1;
 };
 
+// The chosen algorithm does not do with so many ranks.
+class UnfitGroup : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 class GroupTimes {
  public:
   // The first `gpus` workers of the cluster, which must have as many.
-  GroupTimes(const Cluster& cluster, int64_t gpus) : cluster_(&cluster), gpus_(gpus) {}
+  GroupTimes(const Cluster& cluster, int64_t gpus, AlgorithmChoice algorithms = {})
+      : cluster_(&cluster), gpus_(gpus), algorithms_(std::move(algorithms)) {}
 
-  // In seconds. `whole_B`: what every member has in the end, or had before a reduce-scatter.
-  double all_gather_s(const RankGroup& group, double whole_B);
-  double all_reduce_s(const RankGroup& group, double whole_B) {
-    return 2 * all_gather_s(group, whole_B);
+  // In seconds. `whole_B`: what every member has in the end, or had before a reduce-scatter; of an
+  // all-to-all, what every member has for all, itself included. UnfitGroup where the chosen
+  // algorithm does not fit the group.
+  double seconds(Operation operation, const RankGroup& group, double whole_B);
+  double all_gather_s(const RankGroup& group, double whole_B) {
+    return seconds(Operation::allgather, group, whole_B);
   }
-  // `sent_B`: what every member has for all, itself included.
-  double all_to_all_s(const RankGroup& group, double sent_B);
+  double reduce_scatter_s(const RankGroup& group, double whole_B) {
+    return seconds(Operation::reduce_scatter, group, whole_B);
+  }
+  double all_reduce_s(const RankGroup& group, double whole_B) {
+    return seconds(Operation::allreduce, group, whole_B);
+  }
+  double all_to_all_s(const RankGroup& group, double sent_B) {
+    return seconds(Operation::alltoall, group, sent_B);
+  }
+  // The one that takes the time above.
+  const Algorithm& algorithm_of(Operation operation, const RankGroup& group, double whole_B);
+  const AlgorithmChoice& algorithms() const { return algorithms_; }
   // From each member to the next.
   double send_s(const RankGroup& group, double bytes);
 
@@ -45,12 +69,26 @@ class GroupTimes {
     bool crosses = false;
     bool has_inside = false;
   };
+  struct Answer {
+    const Algorithm* algorithm = nullptr;
+    double seconds = 0;
+  };
+  Answer answer_of(Operation operation, const RankGroup& group, double whole_B);
   const Edges& edges_of(const RankGroup& group, double message_B);
+  double seconds_of(const Algorithm& algorithm, Operation operation, const RankGroup& group,
+                    double whole_B);
+  double ring_pass_s(const RankGroup& group, double whole_B);
+  double direct_s(const RankGroup& group, double sent_B);
+  double closed_form_s(const Algorithm& algorithm, Operation operation, const RankGroup& group,
+                       double whole_B);
   Edges find_edges(const RankGroup& group, const Network& network) const;
 
   const Cluster* cluster_;
   int64_t gpus_;
+  AlgorithmChoice algorithms_;
   std::map<std::pair<double, std::pair<int64_t, int64_t>>, Edges> known_;  // by band of sizes
+  // Of closed forms: what was asked, and what takes least.
+  std::map<std::tuple<Operation, int64_t, int64_t, double>, Answer> answers_;
 };
 
 }  // namespace sgdsim

@@ -255,9 +255,11 @@ void add_communication(const TrainingStep& step, GroupTimes& groups, bool has_ex
                        LayerTimes& times) {
   const Layout& layout = step.layout;
   const RankGroup tensor{1, layout.tensor};
-  // A gather and a scatter take as long as an all-reduce.
-  const double pass =
-      tensor_pairs(step, has_experts) * groups.all_reduce_s(tensor, activation_B(step));
+  const double activation = activation_B(step);
+  const double both = layout.sequence_parallel ? groups.reduce_scatter_s(tensor, activation) +
+                                                     groups.all_gather_s(tensor, activation)
+                                               : groups.all_reduce_s(tensor, activation);
+  const double pass = tensor_pairs(step, has_experts) * both;
   times.forward.tensor += pass;
   times.backward.tensor += pass;
   if (layout.context > 1) add_context(step, groups, times);

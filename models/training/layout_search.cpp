@@ -83,11 +83,11 @@ void for_each_layout(const Transformer& model, const LayoutSpace& space,
 
 LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision precision,
                             const Cluster& cluster, const LayoutSpace& space,
-                            const Stopper* stopper) {
+                            const AlgorithmChoice& algorithms, const Stopper* stopper) {
   constexpr int64_t between_looks = 1024;
   const double room_B =
       static_cast<double>(space.memory.count()) - static_cast<double>(space.reserve.count());
-  GroupTimes groups(cluster, space.gpus);
+  GroupTimes groups(cluster, space.gpus, algorithms);
   LayoutSearch search;
   for_each_layout(model, space, [&](const Layout& layout) {
     if (search.candidates++ % between_looks == 0) look(stopper);
@@ -99,8 +99,13 @@ LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision 
       }
       return;
     }
-    const HybridStep step = hybrid_step({model, layout, space.sequence, gpu, precision}, groups);
-    search.fitting.push_back({layout, step.time, step.mfu, memory_B, step.limit});
+    try {
+      const HybridStep step = hybrid_step({model, layout, space.sequence, gpu, precision}, groups);
+      search.fitting.push_back({layout, step.time, step.mfu, memory_B, step.limit});
+    } catch (const UnfitGroup& unfit) {
+      ++search.left_out;
+      search.why_left_out = unfit.what();
+    }
   });
   std::stable_sort(search.fitting.begin(), search.fitting.end(),
                    [](const auto& a, const auto& b) { return a.time < b.time; });

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "models/training/hybrid_step.h"
@@ -39,6 +40,9 @@ struct LayoutSearch {
   // Of those that do not fit, the one that needs least.
   Layout smallest;
   double smallest_B = 0;
+  // Those whose groups the chosen algorithms do not fit, and why one of them.
+  int64_t left_out = 0;
+  std::string why_left_out;
 };
 
 // Every layout that divides, in a fixed order.
@@ -47,6 +51,7 @@ void for_each_layout(const Transformer& model, const LayoutSpace& space,
 
 LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision precision,
                             const Cluster& cluster, const LayoutSpace& space,
+                            const AlgorithmChoice& algorithms = {},
                             const Stopper* stopper = nullptr);
 
 }  // namespace sgdsim

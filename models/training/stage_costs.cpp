@@ -86,7 +86,7 @@ StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) 
   if (layout.zero == 0) {
     exchange.reduce_s = pieces * groups_.all_reduce_s(replicas.group, gradients_B / pieces);
   } else {
-    exchange.reduce_s = pieces * groups_.all_gather_s(replicas.group, gradients_B / pieces);
+    exchange.reduce_s = pieces * groups_.reduce_scatter_s(replicas.group, gradients_B / pieces);
     exchange.reduce_s +=
         pieces * groups_.all_reduce_s(replicas.copies, gradients_B / (pieces * size));
     exchange.gather_s =

@@ -134,6 +134,10 @@ class Network {
                      ports_[static_cast<std::size_t>(to)].in);
   }
   uint32_t class_of(int from, int to) const;
+  // Groups of consecutive workers by which alone pairs differ; null: there is more to it.
+  const NestedGroups* nested() const {
+    return ports_.empty() ? std::get_if<NestedGroups>(&rule_) : nullptr;
+  }
   const std::vector<PairCost>& classes() const { return classes_; }
 
   // In series with the class cost, at the sender and at the receiver. Empty: no such ports.

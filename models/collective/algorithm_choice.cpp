@@ -1,0 +1,85 @@
+// A name stands for what its algorithm offers; other operations keep theirs.
+#include "models/collective/algorithm_choice.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr char cheapest_name[] = "auto";
+
+const Algorithm* named(const std::string& name, const std::string& where) {
+  if (name == cheapest_name) return nullptr;
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.name == name) return &algorithm;
+  std::vector<std::string> known = {cheapest_name};
+  for (const Algorithm& algorithm : algorithms()) known.emplace_back(algorithm.name);
+  throw InputError(where, unknown_name("algorithm", name, known));
+}
+
+}  // namespace
+
+const AlgorithmChoice::Chosen& AlgorithmChoice::usual() {
+  static const Chosen chosen = [] {
+    Chosen all{};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto operation = static_cast<Operation>(i);
+      const Algorithm& ring = algorithm_named("ring", "");
+      all[i] = ring.offers(operation)             ? &ring
+               : operation == Operation::alltoall ? &algorithm_named("direct", "")
+                                                  : &algorithm_named("mst", "");
+    }
+    return all;
+  }();
+  return chosen;
+}
+
+AlgorithmChoice::AlgorithmChoice() : chosen_(usual()) {}
+
+void AlgorithmChoice::add(const std::string& text, const std::string& where) {
+  const std::size_t equals = text.find('=');
+  if (equals != text.npos) {
+    const Operation operation = operation_named(text.substr(0, equals), where);
+    const Algorithm* algorithm = named(text.substr(equals + 1), where);
+    if (algorithm != nullptr && !algorithm->offers(operation))
+      throw InputError(where, std::string(algorithm->name) + " has no " +
+                                  std::string(sgdsim::name_of(operation)));
+    return set(operation, algorithm);
+  }
+  const Algorithm* algorithm = named(text, where);
+  for (std::size_t i = 0; i < chosen_.size(); ++i)
+    if (const auto operation = static_cast<Operation>(i);
+        algorithm == nullptr || algorithm->offers(operation))
+      set(operation, algorithm);
+}
+
+std::string AlgorithmChoice::name_of(Operation operation) const {
+  const Algorithm* chosen = of(operation);
+  return chosen == nullptr ? cheapest_name : std::string(chosen->name);
+}
+
+const Algorithm& AlgorithmChoice::cheapest(Operation operation, const TimeOf& time_of) const {
+  if (const Algorithm* chosen = of(operation)) return *chosen;
+  const Algorithm* best = usual_of(operation);
+  double least = time_of(*best);
+  for (const Algorithm& algorithm : algorithms()) {
+    if (&algorithm == best || !algorithm.offers(operation) || !algorithm.closed_form_note.empty())
+      continue;
+    try {
+      const double time = time_of(algorithm);
+      if (time >= least) continue;
+      least = time;
+      best = &algorithm;
+    } catch (const InputError&) {
+      // does not fit these ranks
+    }
+  }
+  return *best;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,208 @@
+// Algorithms of collectives inside layouts: prices are the published formulas, and on wires that
+// nobody shares messages take what the formulas say.
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "app/layout/layout_files.h"
+#include "app/schema_check.h"
+#include "models/training/played_step.h"
+#include "models/training/step_on_wires.h"
+#include "sim/core/error.h"
+#include "tests/cluster_cases.h"
+#include "tests/run_program.h"
+#include "tests/training_cases.h"
+
+namespace sgdsim {
+namespace {
+
+Cluster one_switch(int gpus) {
+  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "flat", "shape": "single_switch",
+      "nodes": )" + std::to_string(gpus) +
+                      R"(, "nic": {"latency": "2 us", "bandwidth": "100 Gbps"}})")
+      .cluster;
+}
+Cluster boxes_of_four(int cards) {
+  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "boxes", "shape": "nvlink_box",
+      "nodes": 4, "gpus_per_node": 4, "nics_per_node": )" +
+                      std::to_string(cards) +
+                      R"(, "gpu_link": {"latency": "1 us", "bandwidth": "800 GBps"},
+      "nic": {"latency": "2 us", "bandwidth": "100 Gbps"}})")
+      .cluster;
+}
+
+AlgorithmChoice chosen(const std::vector<std::string>& texts) {
+  AlgorithmChoice choice;
+  for (const std::string& text : texts) choice.add(text, "--algorithm");
+  return choice;
+}
+
+double seconds(const Cluster& cluster, const std::string& algorithm, Operation operation,
+               RankGroup group, double bytes) {
+  GroupTimes times(cluster, cluster.network.workers(), chosen({algorithm}));
+  return times.seconds(operation, group, bytes);
+}
+
+struct Asked {
+  Transformer model;
+  Layout layout;
+  Cluster cluster;
+  AlgorithmChoice algorithms;
+  Gpu gpu = load_gpu("h100");
+
+  Asked(const std::string& text, Cluster on, const std::vector<std::string>& names)
+      : model(small_model()),
+        layout(parse_layout(text, "")),
+        cluster(std::move(on)),
+        algorithms(chosen(names)) {
+    model.layers = 4;
+    model.kv_heads = model.heads;
+    model.vocabulary = 1;
+  }
+  TrainingStep step() const { return {model, layout, 2048, gpu, Precision::bf16}; }
+  double on_wires_s() const {
+    GroupTimes groups(cluster, layout.gpus(), algorithms);
+    return play_on_wires(step(), cluster, groups, {}).step.time.s();
+  }
+  double played_s() const {
+    GroupTimes groups(cluster, layout.gpus(), algorithms);
+    return play_step(step(), groups).step.time.s();
+  }
+};
+
+}  // namespace
+
+// n bytes among P ranks: recursive doubling log2(P) (a + n b), halving and doubling
+// 2 log2(P) a + 2 (P-1)/P n b, ring 2 (P-1) (a + n/P b).
+TEST_CASE("layout algorithms: formulas of one level") {
+  const Cluster cluster = one_switch(16);
+  const double a = 4e-6, b = 1 / 12.5e9;  // both ports
+  for (const double n : {16.0, 4096.0, 1048576.0, 268435456.0})
+    for (const int64_t p : {2, 4, 16}) {
+      const double log = std::log2(static_cast<double>(p)), ranks = static_cast<double>(p);
+      CAPTURE(n);
+      CAPTURE(p);
+      const auto is = [&](const char* name, double expected) {
+        CHECK(seconds(cluster, name, Operation::allreduce, {1, p}, n) ==
+              doctest::Approx(expected).epsilon(1e-6));
+      };
+      is("recursive_doubling", log * (a + n * b));
+      is("halving_doubling", 2 * log * a + 2 * (ranks - 1) / ranks * n * b);
+      is("ring", 2 * (ranks - 1) * (a + n / ranks * b));
+    }
+}
+
+// Four boxes of four, a card each: a scatter and a gather inside of 3 rounds with n/4, and between
+// them rings of four boxes over n/4, everyone by a card of its own: 6 rounds of n/16.
+TEST_CASE("layout algorithms: hierarchical knows the nodes of a group") {
+  const Cluster cluster = boxes_of_four(4);
+  const PairCost inside = cluster.network.between(0, 1);
+  const PairCost across = cluster.network.between(0, 4);
+  for (const double n : {65536.0, 268435456.0}) {
+    const double in_s = inside.latency.s() + n / 4 * inside.per_byte.ps() * 1e-12;
+    const double out_s = across.latency.s() + n / 16 * across.per_byte.ps() * 1e-12;
+    CHECK(seconds(cluster, "hierarchical", Operation::allreduce, {1, 16}, n) ==
+          doctest::Approx(6 * in_s + 6 * out_s).epsilon(1e-6));
+    // Two members in every node: groups of GPUs 0, 2, 4, ... and 1, 3, 5, ...
+    const double two_in_s = inside.latency.s() + n / 2 * inside.per_byte.ps() * 1e-12;
+    const double two_out_s = across.latency.s() + n / 8 * across.per_byte.ps() * 1e-12;
+    CHECK(seconds(cluster, "hierarchical", Operation::allreduce, {2, 8}, n) ==
+          doctest::Approx(2 * two_in_s + 6 * two_out_s).epsilon(1e-6));
+    // One member in every node: nothing is inside, and a ring is what is left.
+    CHECK(seconds(cluster, "hierarchical", Operation::allreduce, {4, 4}, n) ==
+          doctest::Approx(seconds(cluster, "ring", Operation::allreduce, {4, 4}, n)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("layout algorithms: without contention messages take what the formulas say") {
+  for (const char* text : {"tp8", "tp4 ga2", "dp8 zero0 overlap=off", "dp4 zero0 overlap=off"})
+    for (const char* name : {"recursive_doubling", "halving_doubling", "mst"}) {
+      CAPTURE(text);
+      CAPTURE(name);
+      const Asked asked(text, one_switch(8), {name});
+      CHECK(asked.on_wires_s() == doctest::Approx(asked.played_s()).epsilon(1e-6));
+      CHECK(asked.on_wires_s() != Asked(text, one_switch(8), {}).on_wires_s());
+    }
+}
+
+// Cards of all members work: with a card for all four the part between the nodes takes four times
+// as long, and so it does for a ring.
+TEST_CASE("layout algorithms: cards of all members carry what leaves a node") {
+  for (const char* name : {"ring", "hierarchical", "recursive_doubling"}) {
+    CAPTURE(name);
+    const Asked four("tp16", boxes_of_four(4), {name});
+    const Asked one("tp16", boxes_of_four(1), {name});
+    CHECK(one.on_wires_s() > 1.5 * four.on_wires_s());
+    CHECK(one.played_s() > 1.5 * four.played_s());
+  }
+}
+
+TEST_CASE("layout algorithms: auto takes what takes least") {
+  const Cluster cluster = one_switch(16);
+  for (double n = 16; n < 1e9; n *= 8) {
+    CAPTURE(n);
+    const double best = seconds(cluster, "auto", Operation::allreduce, {1, 16}, n);
+    double least = best;
+    for (const char* name : {"ring", "recursive_doubling", "halving_doubling", "mst", "be"})
+      least = std::min(least, seconds(cluster, name, Operation::allreduce, {1, 16}, n));
+    CHECK(best == least);
+  }
+  // A ring of 16 has 30 latencies, doubling 4.
+  CHECK(seconds(cluster, "auto", Operation::allreduce, {1, 16}, 1024) <
+        0.2 * seconds(cluster, "ring", Operation::allreduce, {1, 16}, 1024));
+  const Asked asked("dp16 zero0 overlap=off", one_switch(16), {"auto"});
+  CHECK(asked.on_wires_s() == doctest::Approx(asked.played_s()).epsilon(1e-6));
+}
+
+// Tied embeddings meet in the first and the last stage; of the stages between nobody is asked.
+TEST_CASE("layout algorithms: ends of a pipeline that is the whole cluster") {
+  Asked asked("pp4 ga4 schedule=gpipe", one_switch(4), {});
+  asked.model.tied = true;
+  asked.model.vocabulary = 1000;
+  CHECK(asked.played_s() > 0);
+}
+
+TEST_CASE("sgdsim layout: --algorithm") {
+  const std::vector<std::string> words = {"layout",     "llama3.1_8b", "-c",
+                                          "dgx_h100_4", "--layout",    "tp8 dp4 zero1 sp"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return run_sgdsim(all);
+  };
+  const Ran ran = with({"-a", "hierarchical", "-a", "allreduce=auto", "--format", "json"});
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/layouts/1", json) == std::vector<std::string>{});
+  CHECK(json["algorithms"] == Json({{"allreduce", "auto"},
+                                    {"reduce_scatter", "hierarchical"},
+                                    {"allgather", "hierarchical"},
+                                    {"alltoall", "direct"}}));
+  // What is said of all is what is usual.
+  CHECK(with({"-a", "ring", "--format", "json"}).out == with({"--format", "json"}).out);
+  CHECK(with({"-a", "mst"}).out.find("allreduce by mst, reduce_scatter by") != std::string::npos);
+  struct Row {
+    const char* text;
+    const char* sentence;
+  };
+  for (const Row& row :
+       {Row{"rnig", "unknown algorithm \"rnig\" (did you mean \"ring\"?)"},
+        Row{"alltoall=ring", "ring has no alltoall"}, Row{"sum=ring", "unknown operation \"sum\""},
+        Row{"allreduce=", "unknown algorithm \"\""}}) {
+    const Ran bad = with({"-a", row.text});
+    CHECK(bad.exit_code == 2);
+    CHECK_MESSAGE(bad.log.find(std::string("--algorithm: ") + row.sentence) != std::string::npos,
+                  bad.log);
+  }
+  // 24 GPUs have groups of three.
+  const Ran left_out = run_sgdsim({"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--gpus", "24",
+                                   "--global-batch", "48", "-a", "halving_doubling"});
+  CHECK(left_out.exit_code == 0);
+  CHECK(left_out.log.find(" layouts were left out") != std::string::npos);
+  CHECK(left_out.log.find("power of two") != std::string::npos);
+  const Ran axis = run_sgdsim({"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--axis",
+                               "algorithm=ring,auto", "--format", "json"});
+  CHECK(axis.exit_code == 0);
+  CHECK(axis.out.find(R"({"algorithm":"auto"})") != std::string::npos);
+}
+
+}  // namespace sgdsim
