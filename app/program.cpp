@@ -17,6 +17,7 @@
 #include "sim/core/json.h"
 #include "sim/core/stopper.h"
 #include "sim/net/stuck.h"
+#include "sim/play/schedules_in_time.h"
 
 namespace sgdsim {
 namespace {
@@ -106,6 +107,9 @@ int run_program(const std::vector<std::string>& given, Streams streams) {
     return exit_bad_input;
   } catch (const NetworkStuck& stuck) {
     explain(streams.log, stuck);
+    return exit_stuck;
+  } catch (const ScheduleStuck& stuck) {
+    streams.log << "sgdsim: " << printable(stuck.what()) << '\n';
     return exit_stuck;
   } catch (const InputError& error) {
     streams.log << "sgdsim: " << printable(error.what()) << '\n';

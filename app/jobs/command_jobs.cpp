@@ -1,6 +1,8 @@
 // `sgdsim jobs`: several training jobs on one cluster, each against being alone on it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "app/commands.h"
 #include "app/interrupt.h"
@@ -27,20 +29,25 @@ struct JobsArguments {
 };
 constexpr std::size_t shown_links = 10;
 
-struct JobTogether {
-  StepResult together;
-  StepResult alone;
-  Duration end;  // from its start
-  std::vector<std::string> warnings;
-  double slowdown() const { return together.total() / alone.total(); }
+// What became of a job, together with others or alone.
+struct JobResult {
+  Duration total;
+  Duration mean;  // of an iteration
+  std::size_t iterations = 1;
+  Duration end;                    // from its start
+  std::optional<StepResult> step;  // of an experiment
 };
 
-Duration mean_of(const StepResult& result) {
-  return Duration::ps(result.total().ps() / static_cast<int64_t>(result.iterations.size()));
-}
+struct JobTogether {
+  JobResult together;
+  JobResult alone;
+  std::vector<std::string> warnings;
+  // What takes no time is not slowed down.
+  double slowdown() const { return alone.total > Duration() ? together.total / alone.total : 1; }
+};
 
 // What the times of each message make of a job; `end`: from its start.
-StepResult account(const StepQuestion& question, JobsInTime& in_time, std::size_t job,
+StepResult step_of(const StepQuestion& question, JobsInTime& in_time, std::size_t job,
                    Duration& end) {
   if (asynchronous_rule(question) != nullptr) {
     const AsynchronousWorkers& workers = in_time.asynchronous(job);
@@ -56,9 +63,72 @@ StepResult account(const StepQuestion& question, JobsInTime& in_time, std::size_
   return simulate_step(accounted);
 }
 
+// Jobs as they are played: experiments, and schedules beside them.
+class PlayedJobs {
+ public:
+  PlayedJobs(const JobsFile& file, JobsQuestion& question) : file_(file) {
+    for (const JobOfFile& job : file.jobs)
+      if (!job.work) steps_.push_back(job.experiment.question());
+    for (const JobOfFile& job : file.jobs) {
+      if (job.work) {
+        numbers_.push_back(question.schedules.size());
+        question.schedules.push_back(
+            {job.name, &job.work->schedule, job.places, job.start, job.work->times});
+      } else {
+        numbers_.push_back(question.jobs.size());
+        question.jobs.push_back(
+            {&steps_[question.jobs.size()], job.places, job.start, job.server_places});
+      }
+    }
+  }
+  PlayedJobs(const PlayedJobs&) = delete;
+  PlayedJobs& operator=(const PlayedJobs&) = delete;
+
+  // Only this one, from 0 on.
+  JobsQuestion question_alone(const JobsQuestion& all, std::size_t job) const {
+    JobsQuestion question{.network = all.network, .carrier = all.carrier, .stopper = all.stopper};
+    const std::size_t number = numbers_[job];
+    if (file_.jobs[job].work) {
+      question.schedules = {all.schedules[number]};
+      question.schedules.front().start = Time();
+    } else {
+      question.jobs = {all.jobs[number]};
+      question.jobs.front().start = Time();
+    }
+    return question;
+  }
+  JobResult together(JobsInTime& in_time, std::size_t job) const {
+    return result_of(in_time, job, numbers_[job], file_.jobs[job].start);
+  }
+  JobResult alone(JobsInTime& in_time, std::size_t job) const {
+    return result_of(in_time, job, 0, Time());
+  }
+
+ private:
+  // `number`: among those of its kind in what is played.
+  JobResult result_of(JobsInTime& in_time, std::size_t job, std::size_t number, Time start) const {
+    JobResult result;
+    if (const auto& work = file_.jobs[job].work) {
+      result.iterations = static_cast<std::size_t>(work->times);
+      result.end = result.total = in_time.end_of_schedule(number) - start;
+    } else {
+      const StepQuestion& question = steps_[numbers_[job]];
+      result.step = step_of(question, in_time, number, result.end);
+      result.iterations = result.step->iterations.size();
+      result.total = result.step->total();
+    }
+    result.mean = Duration::ps(result.total.ps() / static_cast<int64_t>(result.iterations));
+    return result;
+  }
+  const JobsFile& file_;
+  std::vector<StepQuestion> steps_;   // of experiments
+  std::vector<std::size_t> numbers_;  // of each job among those of its kind
+};
+
 // Played once more, since only now the busiest links are known.
-UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps, Resources& wires,
-                  const WireUse& use, const NamedQueues& longest, Duration end, int64_t bins) {
+UseOverTime watch(JobsQuestion question, const PlayedJobs& jobs, std::size_t count,
+                  Resources& wires, const WireUse& use, const NamedQueues& longest, Duration end,
+                  int64_t bins) {
   std::vector<uint32_t> links;
   for (const LinkUse& link : use.busiest) links.push_back(link.resource);
   std::vector<uint32_t> queues;
@@ -69,52 +139,54 @@ UseOverTime watch(JobsQuestion question, const std::vector<StepQuestion>& steps,
   question.watch = &watched;
   question.stopper->restart();
   JobsInTime again(question);
-  for (std::size_t job = 0; job < steps.size(); ++job) {
-    Duration end_of_job;
-    account(steps[job], again, job, end_of_job);
-  }
+  for (std::size_t job = 0; job < count; ++job) jobs.together(again, job);
   return {interval, bins, watched.take(), watched.take_waiting_B()};
 }
 
 // At the same places, from 0 on.
-StepResult play_alone(const JobsFile& file, const JobsQuestion& all, std::size_t job) {
+JobResult play_alone(const JobsFile& file, const PlayedJobs& jobs, const JobsQuestion& all,
+                     std::size_t job) {
   const auto own_wires = file.cluster.wires(file.routes);
   all.stopper->restart();
-  TrainingJob it = all.jobs[job];
-  it.start = Time();
-  JobsInTime alone({.jobs = {it},
-                    .network = all.network,
-                    .wires = own_wires.get(),
-                    .carrier = all.carrier,
-                    .stopper = all.stopper});
-  Duration end;
-  return account(*it.question, alone, 0, end);
+  JobsQuestion question = jobs.question_alone(all, job);
+  question.wires = own_wires.get();
+  JobsInTime alone(question);
+  return jobs.alone(alone, job);
 }
 
 Json job_json(const JobOfFile& job, const JobTogether& result) {
-  return {{"name", job.name},
-          {"experiment", job.experiment.name},
-          {"strategy", job.experiment.strategy.name},
-          {"workers", job.places.size()},
-          {"places", job.places},
-          {"start_us", job.start.us()},
-          {"end_us", (job.start + result.end).us()},
-          {"iteration_us", mean_of(result.together).us()},
-          {"alone_us", mean_of(result.alone).us()},
-          {"slowdown", result.slowdown()},
-          {"exposed_us", result.together.mean.exposed.us()},
-          {"alone_exposed_us", result.alone.mean.exposed.us()},
-          {"iterations", result.together.iterations.size()},
-          {"warnings", result.warnings}};
+  Json json = {{"name", job.name}};
+  if (job.work) {
+    json["kind"] = job.work->kind;
+    json["what"] = job.work->what;
+  } else {
+    json["experiment"] = job.experiment.name;
+    json["strategy"] = job.experiment.strategy.name;
+  }
+  json.update({{"workers", job.places.size()},
+               {"places", job.places},
+               {"start_us", job.start.us()},
+               {"end_us", (job.start + result.together.end).us()},
+               {"iteration_us", result.together.mean.us()},
+               {"alone_us", result.alone.mean.us()},
+               {"slowdown", result.slowdown()}});
+  if (result.together.step) {
+    json["exposed_us"] = result.together.step->mean.exposed.us();
+    json["alone_exposed_us"] = result.alone.step->mean.exposed.us();
+  }
+  json["iterations"] = result.together.iterations;
+  json["warnings"] = result.warnings;
+  return json;
 }
 
 void note_warnings(std::ostream& log, const JobsFile& file, std::vector<JobTogether>& results) {
   WarningTally all;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i].warnings = warnings_of(file.jobs[i].experiment, results[i].together);
-    results[i].warnings.insert(results[i].warnings.end(), file.jobs[i].notes.begin(),
-                               file.jobs[i].notes.end());
-    all.add(results[i].warnings, file.jobs[i].name);
+    const JobOfFile& job = file.jobs[i];
+    std::vector<std::string>& warnings = results[i].warnings;
+    if (!job.work) warnings = warnings_of(job.experiment, *results[i].together.step);
+    warnings.insert(warnings.end(), job.notes.begin(), job.notes.end());
+    all.add(warnings, job.name);
   }
   all.print(log, "jobs");
 }
@@ -125,13 +197,16 @@ void print(std::ostream& out, const JobsFile& file, const std::vector<JobTogethe
       << " on " << file.cluster.name << " (" << file.cluster.network.workers() << " workers)";
   if (!file.traffic.empty()) out << ", and " << file.traffic.size() << " flows of others";
   out << "\n\n";
-  Table table({"job", "strategy", "workers", "start", "iteration", "alone", "slow-down"});
+  const bool has_work = std::any_of(file.jobs.begin(), file.jobs.end(),
+                                    [](const JobOfFile& job) { return job.work.has_value(); });
+  Table table({"job", has_work ? "what it does" : "strategy", "workers", "start", "iteration",
+               "alone", "slow-down"});
   for (std::size_t i = 0; i < results.size(); ++i) {
     const JobOfFile& job = file.jobs[i];
-    table.add({job.name, job.experiment.strategy.name, std::to_string(job.places.size()),
-               short_duration(job.start.us()), short_duration(mean_of(results[i].together).us(), 6),
-               short_duration(mean_of(results[i].alone).us(), 6),
-               rounded(results[i].slowdown(), 4)});
+    table.add({job.name, job.work ? job.work->what : job.experiment.strategy.name,
+               std::to_string(job.places.size()), short_duration(job.start.us()),
+               short_duration(results[i].together.mean.us(), 6),
+               short_duration(results[i].alone.mean.us(), 6), rounded(results[i].slowdown(), 4)});
   }
   table.print(out, 2);
   out << '\n';
@@ -144,25 +219,20 @@ void play(const JobsArguments& arguments, Streams streams) {
   Interrupt interrupt;
   Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(arguments.limits));
   const auto wires = file.cluster.wires(file.routes);
-  std::vector<StepQuestion> questions;
-  for (const JobOfFile& job : file.jobs) questions.push_back(job.experiment.question());
   JobsQuestion question{.network = &file.cluster.network,
                         .wires = wires.get(),
                         .carrier = file.carrier,
                         .meanwhile = {file.traffic, file.changes},
                         .stopper = &stopper};
-  for (std::size_t i = 0; i < file.jobs.size(); ++i)
-    question.jobs.push_back(
-        {&questions[i], file.jobs[i].places, file.jobs[i].start, file.jobs[i].server_places});
+  const PlayedJobs jobs(file, question);
   JobsInTime together(question);
   std::vector<JobTogether> results(file.jobs.size());
-  for (std::size_t i = 0; i < results.size(); ++i)
-    results[i].together = account(questions[i], together, i, results[i].end);
+  for (std::size_t i = 0; i < results.size(); ++i) results[i].together = jobs.together(together, i);
   // A job that nothing can disturb is alone.
   const bool is_alone = results.size() == 1 && file.traffic.empty() && file.changes.empty();
   if (is_alone) results.front().alone = results.front().together;
   for (std::size_t i = 0; i < results.size() && !is_alone; ++i)
-    results[i].alone = play_alone(file, question, i);
+    results[i].alone = play_alone(file, jobs, question, i);
   note_warnings(streams.log, file, results);
   const Duration end = together.now() - Time();
   const WireUse use = use_of(*wires, together.carried_B(), end, shown_links,
@@ -194,8 +264,8 @@ void play(const JobsArguments& arguments, Streams streams) {
     json["queues"] = queues_json(queues);
   }
   if (bins > 0 && !use.busiest.empty())
-    add_over_time(
-        json, watch(question, questions, *file.cluster.wires(file.routes), use, queues, end, bins));
+    add_over_time(json, watch(question, jobs, results.size(), *file.cluster.wires(file.routes), use,
+                              queues, end, bins));
   streams.out << json.dump(1) << '\n';
 }
 

@@ -90,7 +90,8 @@ class FreeWorkers {
     return checked(parse_numbers(value.text(), last_ + 1, value.where(), "worker"), value,
                    std::nullopt);
   }
-  std::vector<int> take(Object& fields, Random random) {
+  // `usual`: how many there are if the job does not say it.
+  std::vector<int> take(Object& fields, Random random, const std::optional<int64_t>& usual) {
     const auto placement = fields.find("placement");
     const auto count = fields.find("workers");
     if (placement && placement->json().is_array()) return named(*placement, count);
@@ -99,8 +100,8 @@ class FreeWorkers {
       const std::vector<int> places = parse_numbers(how, last_ + 1, placement->where(), "worker");
       return checked(places, *placement, count);
     }
-    if (!count) fields.at("workers");
-    const std::size_t size = counted(*count);
+    if (!count && !usual) fields.at("workers");
+    const std::size_t size = count ? counted(*count) : fitting(*usual, fields.value());
     if (how == "spread") return spread(size);
     std::vector<int> all(free_.begin(), free_.end());
     std::vector<int> places;
@@ -121,9 +122,11 @@ class FreeWorkers {
 
  private:
   std::size_t counted(const Value& count) const {
-    const int64_t wanted = count.whole(1, int64_t{1} << 24);
+    return fitting(count.whole(1, int64_t{1} << 24), count);
+  }
+  std::size_t fitting(int64_t wanted, const Value& where) const {
     if (wanted > static_cast<int64_t>(free_.size()))
-      count.fail(std::to_string(wanted) + " workers do not fit: " + std::to_string(free_.size()) +
+      where.fail(std::to_string(wanted) + " workers do not fit: " + std::to_string(free_.size()) +
                  " are left");
     return static_cast<std::size_t>(wanted);
   }
@@ -232,6 +235,20 @@ std::map<std::string, std::string> apply_to_parts(Json& json, const std::string&
   return files;
 }
 
+// A schedule, a layout or a collective.
+void take_work(const WorkOfJob& work, Object& fields, JobsFile& jobs, FreeWorkers& free,
+               Random random) {
+  JobOfFile& job = jobs.jobs.back();
+  job.places = free.take(fields, random, work.ranks());
+  fields.done();
+  const auto workers = static_cast<int64_t>(job.places.size());
+  if (work.ranks() && *work.ranks() != workers)
+    fields.value().fail("it has " + std::to_string(*work.ranks()) + " ranks, and " +
+                        std::to_string(workers) + " workers");
+  job.work = work.on(part_of(jobs.cluster, job.places, fields.value()));
+  job.notes = job.work->notes;
+}
+
 void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorkers& free,
               uint64_t seed) {
   Object fields(value);
@@ -240,6 +257,11 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   const auto name = fields.find("name");
   job.name = name ? name->text() : "job " + std::to_string(number);
   if (const auto start = fields.find("start")) job.start = Time() + start->duration();
+  const Random random = Random(seed).stream(number);
+  std::optional<int64_t> asked;
+  if (const auto count = fields.find("workers")) asked = count->whole(1, int64_t{1} << 24);
+  if (const auto work = WorkOfJob::read(fields, asked))
+    return take_work(*work, fields, jobs, free, random);
   std::vector<std::string> settings;
   if (const auto set = fields.find("set"))
     for (const Value& one : set->items()) {
@@ -248,7 +270,7 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
         one.fail("all jobs are on the cluster of this file");
     }
   const Value experiment = fields.at("experiment");
-  job.places = free.take(fields, Random(seed).stream(number));
+  job.places = free.take(fields, random, std::nullopt);
   const auto placement = fields.find("placement");
   const std::string placed =
       placement && placement->json().is_string() ? placement->text() : "packed";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/jobs/scheduled_work.h"
 #include "app/step/experiment.h"
 #include "sim/play/traffic_in_time.h"
 
@@ -12,7 +13,8 @@ namespace sgdsim {
 
 struct JobOfFile {
   std::string name;
-  Experiment experiment;           // on the part of the cluster that it has
+  Experiment experiment;  // on the part of the cluster that it has; unless there is
+  std::optional<ScheduledWork> work;
   std::vector<int> server_places;  // of dedicated parameter servers
   std::vector<int> places;
   Time start;

@@ -24,7 +24,7 @@ constexpr char experiment_schema[] = "sgdsim/experiment/1";
 constexpr int most_iterations = 10'000'000;
 
 // What a field names: something that ships, or a file whose path counts from the folder of another.
-struct Named {
+struct NamedFile {
   Json json;
   std::string file;
   bool ships = false;
@@ -36,7 +36,7 @@ Json content_of(const std::string& field, const std::string& file) {
   return Document::read(file).root().json();
 }
 
-Named named(const std::string& field, const std::string& name, const std::string& from) {
+NamedFile named(const std::string& field, const std::string& name, const std::string& from) {
   if (field == "trace")
     if (const auto shipped = shipped_trace(name)) return {shipped->root().json(), name, true};
   if (field == "cluster") {
@@ -59,7 +59,7 @@ std::string put_in_place(ResolvedExperiment& resolved, const std::string& field,
                          const std::string& from) {
   Json& json = resolved.json;
   if (!json.is_object() || !json.contains(field) || !json[field].is_string()) return {};
-  Named found = named(field, json[field].get<std::string>(), from);
+  NamedFile found = named(field, json[field].get<std::string>(), from);
   json[field] = std::move(found.json);
   if (!found.ships) resolved.inputs.push_back(found.file);
   return found.file;
@@ -228,7 +228,7 @@ ResolvedExperiment with_parts(ResolvedExperiment resolved) {
 }
 
 // The trace that ships under this name, or the content of a file.
-Named named_experiment(const std::string& file) {
+NamedFile named_experiment(const std::string& file) {
   if (const auto shipped = shipped_trace(file)) return {shipped->root().json(), file, true};
   if (const std::string why = unknown_trace(file); !why.empty()) throw InputError("", why);
   return {content_of("trace", file), file};
@@ -263,7 +263,7 @@ ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::string& cluster) {
   const bool is_file = file != "-" && !shipped_trace(file) && unknown_trace(file).empty();
   if (is_file && is_profile(file)) return resolve_profile(file, settings, cluster);
-  const Named given = named_experiment(file);
+  const NamedFile given = named_experiment(file);
   const Json& json = given.json;
   ResolvedExperiment resolved = begin_with(Value(json, file, ""), settings);
   if (given.ships) resolved.inputs.clear();

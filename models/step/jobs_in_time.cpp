@@ -36,18 +36,24 @@ JobsInTime::Player::Player(const JobsQuestion& question)
                 end_message(by_push_[call], worker, now);
               }),
       traffic_({clock_, 4}, question.network, question.meanwhile),
-      clockwork_(clock_, *this, calls_, pushes_, traffic_, asynchronous_) {
+      schedules_({clock_, 6}, {clock_, 7}, *question.network, question.schedules),
+      clockwork_(clock_, *this, calls_, pushes_, traffic_, asynchronous_, schedules_.ranks(),
+                 schedules_.calls()) {
   jobs_.reserve(question.jobs.size());
   for (const TrainingJob& job : question_.jobs) prepare(job);
   traffic_.begin();
   for (std::size_t worker = 0; worker < workers_.size(); ++worker)
     advance(worker, jobs_[workers_[worker].job].job->start);
   asynchronous_.begin();
+  if (carrier_->payload_B() > 0 && !question_.schedules.empty())
+    check_packets(schedules_.packets(carrier_->payload_B()), "or shorter messages");
+  schedules_.begin();
 }
 
 std::unique_ptr<Carrier> JobsInTime::Player::make_carrier() {
   if (question_.carrier) return question_.carrier(*question_.wires, agenda_, question_.watch);
-  const CollectiveOptions options = options_of(question_.jobs.front());
+  const CollectiveOptions options =
+      question_.jobs.empty() ? CollectiveOptions() : options_of(question_.jobs.front());
   for (const TrainingJob& job : question_.jobs) {
     const CollectiveOptions its = options_of(job);
     if (its.alpha != options.alpha || its.send_buffer != options.send_buffer)
@@ -138,6 +144,15 @@ const AsynchronousWorkers& JobsInTime::Player::asynchronous(std::size_t job) {
   return workers;
 }
 
+Time JobsInTime::Player::end_of_schedule(std::size_t schedule) {
+  while (!schedules_.has_ended(schedule)) {
+    if (clockwork_.moment()) continue;
+    if (carrier_->stranded().empty()) schedules_.fail(schedule);
+    clock_.fail();
+  }
+  return schedules_.end_of(schedule);
+}
+
 JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteration) {
   Played& played = played_[job];
   const auto place = static_cast<std::size_t>(iteration - played.asked_for);
@@ -167,6 +182,10 @@ IterationTimes JobsInTime::times_of(std::size_t job, int iteration) {
 const AsynchronousWorkers& JobsInTime::asynchronous(std::size_t job) {
   return player_->asynchronous(job);
 }
+Time JobsInTime::end_of_schedule(std::size_t schedule) {
+  return player_->end_of_schedule(schedule);
+}
+double JobsInTime::least_delivered() const { return player_->least_delivered(); }
 std::vector<double> JobsInTime::carried_B() const { return player_->carried_B(); }
 Time JobsInTime::now() const { return player_->now(); }
 Time JobsInTime::end() const { return player_->end(); }

@@ -18,6 +18,7 @@
 
 #include "models/step/asynchronous_workers.h"
 #include "models/step/step_in_time.h"
+#include "sim/play/schedules_in_time.h"
 #include "sim/play/traffic_in_time.h"
 
 namespace sgdsim {
@@ -33,7 +34,8 @@ struct TrainingJob {
 
 struct JobsQuestion {
   std::vector<TrainingJob> jobs = {};
-  const Network* network = nullptr;  // of all workers, for traffic
+  std::vector<Scheduled> schedules = {};  // beside them
+  const Network* network = nullptr;       // of all workers, for traffic and schedules
   Resources* wires = nullptr;
   MakeCarrier carrier = {};    // of messages on them; none: flows
   LinkWatch* watch = nullptr;  // hears how much of its wires is in use
@@ -57,6 +59,9 @@ class JobsInTime {
   IterationTimes times_of(std::size_t job, int iteration);
   // Likewise for a job that is asynchronous: plays until it has nothing more to do.
   const AsynchronousWorkers& asynchronous(std::size_t job);
+  // Plays until a schedule has ended, and says when that was. ScheduleStuck if it waits for ever.
+  Time end_of_schedule(std::size_t schedule);
+  double least_delivered() const;  // of a message of schedules
 
   std::vector<double> carried_B() const;                // by each resource, until now()
   Time now() const;                                     // of what was played last

@@ -70,9 +70,11 @@ class JobsInTime::Player {
   explicit Player(const JobsQuestion& question);
   IterationTimes times_of(std::size_t job, int iteration);
   const AsynchronousWorkers& asynchronous(std::size_t job);
+  Time end_of_schedule(std::size_t schedule);
+  double least_delivered() const { return schedules_.least_delivered(); }
   std::vector<double> carried_B() const { return carrier_->carried_B(now()); }
   Time now() const { return clock_.now(); }
-  Time end() const { return std::max(end_, asynchronous_.end()); }
+  Time end() const { return std::max({end_, asynchronous_.end(), schedules_.end()}); }
   std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end()); }
 
   std::optional<Time> end_of_traffic() const { return traffic_.end(); }
@@ -134,7 +136,10 @@ class JobsInTime::Player {
   ServersInTime pushes_;
   TrafficInTime traffic_;
   AsynchronousJobs asynchronous_;
-  Clockwork<Player, CallsInTime, ServersInTime, TrafficInTime, AsynchronousJobs> clockwork_;
+  SchedulesInTime schedules_;
+  Clockwork<Player, CallsInTime, ServersInTime, TrafficInTime, AsynchronousJobs, RanksInTime,
+            SchedulesInTime::Calls>
+      clockwork_;
   std::vector<JobInPlay> jobs_;
   std::vector<WorkerInJob> workers_;
   // Messages that are under way, by what they are and by their number.

@@ -26,12 +26,13 @@ uint32_t CallsInTime::add(const Program& program, const Network& network,
 }
 
 uint32_t CallsInTime::add_among(const Program& program, const Network& network,
-                                const std::vector<int>& members) {
+                                const std::vector<int>& members, bool folds) {
   return add({.program = &program,
               .network = &network,
               .places = &members,
               .workers = members.size(),
-              .is_among = true});
+              .is_among = true,
+              .folds = folds});
 }
 
 uint32_t CallsInTime::add(CallInPlay call_in_play) {
@@ -216,7 +217,7 @@ Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int
   if (carrier_ == nullptr && network.has_loads())
     wires = wires.sharing(loads_.try_emplace(&phase, network, phase).first->second.at(round));
   const Leg leg = wires.leg(call.on_network(sender.worker), call.on_network(to), size_B,
-                            phase.folds && !call.is_among);
+                            phase.folds && call.folds);
   if (!jitter_.on()) return leg;
   return Wires::scaled(
       leg, jitter_.factor(static_cast<uint64_t>(sender.stage) + 1, static_cast<uint64_t>(round),

@@ -110,9 +110,9 @@ class CallsInTime {
   // that long.
   uint32_t add(const Program& program, const Network& network,
                const std::vector<int>* places = nullptr, const Freight& freight = {});
-  // Of some workers of a network, by their numbers there. Adding up takes no time.
+  // Of some workers of a network, by their numbers there. `folds`: adding up takes time.
   uint32_t add_among(const Program& program, const Network& network,
-                     const std::vector<int>& members);
+                     const std::vector<int>& members, bool folds);
   // `first`: what the worker does before its first message.
   void enter(uint32_t call, int worker, Duration first, Time now) {
     // One that ends at once does so in an event of its own: thousands may follow one another.
@@ -140,6 +140,7 @@ class CallsInTime {
     int left = 0;  // workers that have not ended it
     Freight freight = {};
     bool is_among = false;  // its places are workers of the network
+    bool folds = true;      // adding up takes time
     int place_of(int worker) const {
       return places == nullptr ? worker : (*places)[static_cast<std::size_t>(worker)];
     }

@@ -31,6 +31,7 @@ RanksInTime::RanksInTime(const ActorClock& clock, CallsInTime& calls, const Repl
       first_cards_(2 * std::size_t{schedule_.ranks()}),
       arrived_(schedule_.ranks()),
       asked_(schedule_.ranks()),
+      left_(schedule_.ranks()),
       traffic_of_(schedule_.programs()),
       of_group_(schedule_.groups()) {
   waits_.reserve(schedule_.operations().size());
@@ -42,8 +43,15 @@ RanksInTime::RanksInTime(const ActorClock& clock, CallsInTime& calls, const Repl
 }
 
 void RanksInTime::begin() {
-  for (uint32_t i = 0; i < waits_.size(); ++i)
-    if (waits_[i] == 0) become_ready(i, Time());
+  for (uint32_t i = 0; i < waits_.size(); ++i) {
+    ++left_[schedule_.rank_of(i)];
+    if (waits_[i] > 0) continue;
+    const Time start = replay_.starts.empty() ? Time() : replay_.starts[schedule_.rank_of(i)];
+    if (start == Time())
+      become_ready(i, start);
+    else
+      plan(starts, i, start);
+  }
 }
 
 void RanksInTime::happen(const Event& event, Time now) {
@@ -61,6 +69,8 @@ void RanksInTime::happen(const Event& event, Time now) {
       return send_announced(subject, now);
     case handed:
       return hand_over(subject, now);
+    case starts:
+      return become_ready(subject, now);
   }
 }
 
@@ -102,8 +112,9 @@ void RanksInTime::end(uint32_t place, Time now) {
   waits_[place] = over;
   ++result_.operations;
   if (replay_.records) result_.ended[place] = now;
-  Time& last = result_.ends[schedule_.rank_of(place)];
-  last = std::max(last, now);
+  const uint32_t rank = schedule_.rank_of(place);
+  --left_[rank];
+  result_.ends[rank] = std::max(result_.ends[rank], now);
   release(place, false, now);
 }
 
@@ -184,7 +195,8 @@ uint32_t RanksInTime::call_under_way(const RankCall& what) {
   if (traffic.messages == 0) traffic = traffic_of(program, static_cast<int>(members.size()));
   result_.messages += static_cast<uint64_t>(traffic.messages);
   result_.wire_B += traffic.wire_B;
-  const uint32_t call = calls_.add_among(program, *replay_.network, members);
+  const uint32_t call =
+      calls_.add_among(program, *replay_.network, members, schedule_.folds(what.program));
   if (call >= calls_under_way_.size()) calls_under_way_.resize(call + 1);
   CallUnderWay& under_way = calls_under_way_[call];
   under_way.group = what.group;

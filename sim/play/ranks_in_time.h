@@ -29,6 +29,11 @@ class RanksInTime {
     clock_.plan(ended, calls_under_way_[call].entered[static_cast<std::size_t>(member)], now);
     leave_call(call);
   }
+  // All operations of a rank, and when the last one of them did.
+  bool has_ended(int rank) const { return left_[static_cast<std::size_t>(rank)] == 0; }
+  Time end_of(int rank) const { return result_.ends[static_cast<std::size_t>(rank)]; }
+  uint32_t left_of(int rank) const { return left_[static_cast<std::size_t>(rank)]; }
+  double least_delivered() const { return result_.least_delivered; }
   bool has_ended() const { return result_.operations == waits_.size() && on_the_way_count_ == 0; }
 
   // Once nothing happens any more. `stranded`: messages that never arrive, of all that use the
@@ -38,7 +43,7 @@ class RanksInTime {
   Replayed take_result() { return std::move(result_); }
 
  private:
-  enum Kind : uint8_t { ended, look, comes, announced, answered, handed };
+  enum Kind : uint8_t { ended, look, comes, announced, answered, handed, starts };
   static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
 
   struct Task {
@@ -138,6 +143,7 @@ class RanksInTime {
   std::vector<uint32_t> unused_;
   Matching arrived_;                             // messages that nobody has asked for, by receiver
   Matching asked_;                               // receives without a message
+  std::vector<uint32_t> left_;                   // operations of each rank
   std::vector<CallUnderWay> calls_under_way_;    // by their numbers
   std::vector<Traffic> traffic_of_;              // the programs of calls
   std::vector<std::vector<uint32_t>> of_group_;  // calls under way

@@ -76,8 +76,9 @@ struct Replay {
   Resources* resources = nullptr;  // or wires of routes
   MakeCarrier carrier = {};        // of messages on them; none: flows
   Meanwhile meanwhile = {};
-  double send_buffer_B = 0;  // what the system takes off a sender's hands
-  bool records = false;      // when operations began and ended
+  double send_buffer_B = 0;       // what the system takes off a sender's hands
+  bool records = false;           // when operations began and ended
+  std::vector<Time> starts = {};  // of the ranks; empty: all at 0
   Stopper* stopper = nullptr;
 };
 Replayed play(const Replay& replay);

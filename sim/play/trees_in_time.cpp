@@ -79,7 +79,7 @@ void CallsInTime::try_edge(int number, Time now) {
   what.has_own_link = pipeline.link_duplex;
   what.leg = Wires(*call.network, alpha_)
                  .leg(call.on_network(from), call.on_network(to), what.size_B,
-                      pipeline.reduces && pipeline.flows[place(at.flow)].to_root && !call.is_among);
+                      pipeline.reduces && pipeline.flows[place(at.flow)].to_root && call.folds);
   if (jitter_.on())
     what.leg = Wires::scaled(what.leg, jitter_.factor(static_cast<uint64_t>(trees.stage) + 1,
                                                       (static_cast<uint64_t>(at.flow) << 48U) +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace sgdsim {
 
@@ -30,6 +31,104 @@ bool RankSchedule::write(uint32_t rank, std::vector<RankOperation>& operations,
   }
   operations_.insert(operations_.end(), operations.begin(), operations.end());
   return true;
+}
+
+namespace {
+
+// How many calls each group has.
+std::vector<uint32_t> calls_of_groups(const RankSchedule& schedule) {
+  std::vector<uint32_t> calls(schedule.groups());
+  for (const RankOperation& one : schedule.operations())
+    if (one.verb == RankVerb::call)
+      calls[one.call().group] = std::max(calls[one.call().group], one.call().number + 1);
+  return calls;
+}
+
+// One rank's operations, several times: those that nothing requires are required by the first ones
+// of the next time.
+class Repeated {
+ public:
+  Repeated(const RankSchedule& schedule, uint32_t first, uint32_t last)
+      : schedule_(schedule), first_(first), last_(last) {}
+
+  template <class Change>
+  void add_once(const Change& change) {
+    const auto base = static_cast<uint32_t>(operations.size());
+    const std::vector<uint32_t> before = std::exchange(ends_, {});
+    for (uint32_t i = first_; i < last_; ++i) {
+      const uint32_t here = base + (i - first_);
+      RankOperation one = schedule_.operations()[i];
+      const bool is_first = one.waits == 0;
+      one.waits = 0;
+      change(one);
+      operations.push_back(one);
+      if (is_first && !before.empty()) requirements.push_back({before.front(), here, false});
+      bool is_end = true;
+      for (const RankSchedule::Follower& follower : schedule_.followers_of(i)) {
+        requirements.push_back({here, base + (follower.operation - first_), follower.at_start});
+        is_end = is_end && follower.at_start;
+      }
+      if (is_end) ends_.push_back(here);
+    }
+    join();
+  }
+
+  std::vector<RankOperation> operations;
+  std::vector<RankSchedule::Requirement> requirements;
+
+ private:
+  // One that stands for all ends.
+  void join() {
+    if (ends_.size() < 2) return;
+    const auto all = static_cast<uint32_t>(operations.size());
+    operations.push_back(
+        {.processor = operations.back().processor, .line = operations.back().line});
+    for (const uint32_t end : ends_) requirements.push_back({end, all, false});
+    ends_ = {all};
+  }
+
+  const RankSchedule& schedule_;
+  uint32_t first_;
+  uint32_t last_;
+  std::vector<uint32_t> ends_;  // of the time before
+};
+
+}  // namespace
+
+void RankSchedule::add(const RankSchedule& other, const std::vector<int>& places, int times) {
+  const auto place_of = [&](uint32_t rank) {
+    return static_cast<uint32_t>(places[static_cast<std::size_t>(rank)]);
+  };
+  const auto first_group = static_cast<uint32_t>(groups_.size());
+  const auto first_program = static_cast<uint32_t>(programs_.size());
+  for (std::vector<int> group : other.groups_) {
+    for (int& rank : group) rank = places[static_cast<std::size_t>(rank)];
+    add_group(std::move(group));
+  }
+  programs_.insert(programs_.end(), other.programs_.begin(), other.programs_.end());
+  const std::vector<uint32_t> calls = calls_of_groups(other);
+  const auto count = static_cast<uint32_t>(other.operations_.size());
+  for (uint32_t first = 0, last = 0; first < count; first = last) {
+    const uint32_t rank = other.rank_of(first);
+    while (last < count && other.rank_of(last) == rank) ++last;
+    Repeated repeated(other, first, last);
+    for (int time = 0; time < times; ++time)
+      repeated.add_once([&](RankOperation& one) {
+        if (one.verb == RankVerb::call) {
+          RankCall call = one.call();
+          call.number += static_cast<uint32_t>(time) * calls[call.group];
+          call.group += first_group;
+          call.program += first_program;
+          const RankOperation moved = RankOperation::of(call);
+          one.amount = moved.amount;
+          one.peer = moved.peer;
+          one.tag = moved.tag;
+        } else if (one.verb != RankVerb::compute && one.peer != RankOperation::any) {
+          one.peer = place_of(one.peer);
+        }
+      });
+    write(place_of(rank), repeated.operations, repeated.requirements);
+  }
 }
 
 std::vector<uint32_t> RankSchedule::find_circle() const {

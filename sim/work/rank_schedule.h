@@ -83,19 +83,25 @@ class RankSchedule {
     groups_.push_back(std::move(ranks));
     return static_cast<uint32_t>(groups_.size() - 1);
   }
-  uint32_t add_program(Program program) {
-    programs_.push_back(std::move(program));
+  uint32_t add_program(Program program, bool folds = false) {
+    programs_.push_back({std::move(program), folds});
     return static_cast<uint32_t>(programs_.size() - 1);
   }
   const std::vector<int>& group(uint32_t number) const { return groups_[number]; }
   std::size_t groups() const { return groups_.size(); }
-  const Program& program(uint32_t number) const { return programs_[number]; }
+  const Program& program(uint32_t number) const { return programs_[number].program; }
+  // Whether adding up takes time.
+  bool folds(uint32_t program) const { return programs_[program].folds; }
   std::size_t programs() const { return programs_.size(); }
 
   // All operations of a rank, whose processors count from 0, and what they require of each other
   // (places in `operations`). False if the rank has been written before.
   bool write(uint32_t rank, std::vector<RankOperation>& operations,
              std::vector<Requirement>& requirements);
+
+  // What the ranks of another schedule do, so many times one after the other, by ranks that have
+  // not been written: `places` of its ranks.
+  void add(const RankSchedule& other, const std::vector<int>& places, int times);
 
   // Operations that require each other in a circle, each the one before it; empty: there are none.
   std::vector<uint32_t> find_circle() const;
@@ -112,7 +118,11 @@ class RankSchedule {
   std::vector<uint32_t> rank_of_processor_;
   std::vector<bool> written_;
   std::vector<std::vector<int>> groups_;
-  std::deque<Program> programs_;  // which stay where they are
+  struct Known {
+    Program program;
+    bool folds = false;
+  };
+  std::deque<Known> programs_;  // which stay where they are
 };
 
 }  // namespace sgdsim
