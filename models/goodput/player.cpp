@@ -64,7 +64,7 @@ class Job {
                                      first(corrupt_), next_planned_});
       const LongPs next = std::min({failure, other, until});
       const bool is_done = spend(next);
-      if (is_done || next == until) return {now_, account_, failures_, is_done};
+      if (is_done || next == until) return {now_, account_, failures_, events, is_done};
       if (failure <= other)
         fail(sources_.take());
       else

@@ -103,6 +103,7 @@ struct PlayedRun {
   LongPs wall = 0;
   Account account{};
   int64_t failures = 0;  // that stopped it
+  int64_t events = 0;    // failures, repairs and whatever else happened
   bool is_done = true;   // else it was still running at the time asked
 };
 

@@ -18,6 +18,7 @@ struct Batch {
   std::vector<LongPs> walls;
   Account sums{};
   int64_t failures = 0;
+  int64_t events = 0;
 };
 
 Batch play_batch(const Plan& plan, uint64_t seed, int64_t first, int64_t end) {
@@ -27,13 +28,14 @@ Batch play_batch(const Plan& plan, uint64_t seed, int64_t first, int64_t end) {
     batch.walls.push_back(played.wall);
     for (std::size_t i = 0; i < part_count; ++i) batch.sums[i] += played.account[i];
     batch.failures += played.failures;
+    batch.events += played.events;
   }
   return batch;
 }
 
 // What `work` makes of 0, 1, ... in order.
 template <class Result, class Work>
-std::vector<Result> in_order(int64_t count, int threads, const Work& work) {
+std::vector<Result> in_order(int64_t count, const RunsAsked& asked, const Work& work) {
   std::vector<Result> results;
   int64_t next = 0;
   OrderedWork<int64_t, Result> pool({[&]() -> std::optional<int64_t> {
@@ -42,10 +44,11 @@ std::vector<Result> in_order(int64_t count, int threads, const Work& work) {
                                      },
                                      [&](int, const int64_t& item) { return work(item); },
                                      [&](std::vector<Result>&& ready) {
+                                       if (asked.look) asked.look();
                                        for (Result& one : ready) results.push_back(std::move(one));
                                        return true;
                                      }},
-                                    threads, std::chrono::milliseconds(100));
+                                    asked.threads, std::chrono::milliseconds(100));
   pool.run();
   return results;
 }
@@ -79,7 +82,7 @@ struct Strata {
 
   double part_late(int64_t failures, int64_t runs) const {
     constexpr int64_t chunk = 50;
-    const auto late = in_order<int64_t>((runs + chunk - 1) / chunk, asked.threads, [&](int64_t i) {
+    const auto late = in_order<int64_t>((runs + chunk - 1) / chunk, asked, [&](int64_t i) {
       int64_t count = 0;
       for (int64_t run = i * chunk; run < std::min(runs, (i + 1) * chunk); ++run) {
         const uint64_t number = mixed(static_cast<uint64_t>(failures)) + static_cast<uint64_t>(run);
@@ -121,14 +124,16 @@ Runs play_runs(const Plan& plan, const RunsAsked& asked) {
   assert(asked.count > 0);
   Runs runs;
   int64_t failures = 0;
+  int64_t events = 0;
   const int64_t batches = (asked.count + batch_size - 1) / batch_size;
-  for (const Batch& batch : in_order<Batch>(batches, asked.threads, [&](int64_t i) {
+  for (const Batch& batch : in_order<Batch>(batches, asked, [&](int64_t i) {
          return play_batch(plan, asked.seed, i * batch_size,
                            std::min(asked.count, (i + 1) * batch_size));
        })) {
     runs.walls.insert(runs.walls.end(), batch.walls.begin(), batch.walls.end());
     for (std::size_t i = 0; i < part_count; ++i) runs.account[i] += batch.sums[i];
     failures += batch.failures;
+    events += batch.events;
   }
   for (LongPs& part : runs.account) {
     part /= asked.count;
@@ -139,6 +144,7 @@ Runs play_runs(const Plan& plan, const RunsAsked& asked) {
   for (const LongPs wall : runs.walls) squares += std::pow(to_s(wall - runs.wall), 2);
   runs.deviation_s = asked.count > 1 ? std::sqrt(squares / (n - 1)) : 0;
   runs.failures = static_cast<double>(failures) / n;
+  runs.events = static_cast<double>(events) / n;
   std::sort(runs.walls.begin(), runs.walls.end());
   return runs;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "models/goodput/player.h"
@@ -14,6 +15,7 @@ struct RunsAsked {
   int64_t count = 10'000;
   uint64_t seed = 1;
   int threads = 1;
+  std::function<void()> look = {};  // called now and then; what it throws ends the runs
 };
 
 // A value of a sample, and the values between which the true one lies with 95 %.
@@ -29,6 +31,7 @@ struct Runs {
   Account account{};          // the mean
   double deviation_s = 0;     // of a run
   double failures = 0;        // the mean
+  double events = 0;          // the mean
 
   double standard_error_s() const;  // of the mean
   double productive() const { return to_s(account[0]) / to_s(wall); }
