@@ -107,6 +107,7 @@ TEST_CASE("schemas: what the program prints fits its schema") {
       {"goodput app/goodput_questions/llama3_405b.json --runs 50 --set formula=rsc",
        "sgdsim/goodput/1"},
       {"goodput app/goodput_questions/memory_copies.json --runs 50", "sgdsim/goodput/1"},
+      {"goodput app/goodput_questions/resnet50_degraded.json --runs 50", "sgdsim/goodput/1"},
       {"list", "sgdsim/list/1"},
       {"list algorithms", "sgdsim/list/1"},
   };

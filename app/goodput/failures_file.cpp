@@ -80,7 +80,7 @@ void read_rate(Object& fields, double observed_unit_days, FailureCause& cause) {
   cause.per_day = static_cast<double>(cause.events) / observed_unit_days;
 }
 
-void read_effect(Object& fields, FailureCause& cause) {
+void read_effect(Object& fields, const DegradedFactor& factor_of, FailureCause& cause) {
   if (const auto effect = fields.find("effect"))
     cause.effect = named_in(effects, "effect", effect->text(), effect->where());
   const auto factor = fields.find("factor");
@@ -97,12 +97,17 @@ void read_effect(Object& fields, FailureCause& cause) {
         "needs `factor`, of a step's time, as 1.5, or `degraded`, as \"slow_gpu=0.5\", and not "
         "both");
   if (factor) cause.factor = factor->number(1, 1e6);
-  if (degraded) cause.degraded = degraded->text();
+  if (degraded) {
+    if (!factor_of) degraded->fail("needs a question whose step is simulated");
+    cause.factor = std::max(1., factor_of(*degraded));
+    cause.is_simulated = true;
+  }
   cause.lasts_s = span_of(fields.at("lasts"));
   if (varies) cause.lasts_varies = varies->flag();
 }
 
-FailureCause read_cause(const Value& value, double observed_unit_days) {
+FailureCause read_cause(const Value& value, double observed_unit_days,
+                        const DegradedFactor& factor) {
   Object fields(value);
   FailureCause cause;
   cause.name = fields.at("name").text();
@@ -110,7 +115,7 @@ FailureCause read_cause(const Value& value, double observed_unit_days) {
   cause.unit = named_in(failure_units, "unit", unit.text(), unit.where());
   read_law(fields, cause);
   read_rate(fields, observed_unit_days, cause);
-  read_effect(fields, cause);
+  read_effect(fields, factor, cause);
   if (const auto detect = fields.find("detect")) cause.detect_s = span_of(*detect);
   if (const auto repair = fields.find("repair")) cause.repair_s = span_of(*repair);
   if (const auto restart = fields.find("restart"))
@@ -147,7 +152,7 @@ int64_t units_of(const FailureCause& cause, const FailingMachine& machine,
 
 }  // namespace
 
-FailureSource read_failures(const Value& value) {
+FailureSource read_failures(const Value& value, const DegradedFactor& factor) {
   Object fields(value);
   check_schema(fields);
   FailureSource source;
@@ -168,7 +173,7 @@ FailureSource read_failures(const Value& value) {
     causes.fail("expected 1 to 1000 causes, got " + std::to_string(causes.size()));
   std::set<std::string> names;
   for (const Value& one : causes.items()) {
-    source.causes.push_back(read_cause(one, source.observed_unit_days));
+    source.causes.push_back(read_cause(one, source.observed_unit_days, factor));
     if (!names.insert(source.causes.back().name).second)
       one.fail("a second cause named \"" + source.causes.back().name + "\"");
   }
@@ -176,8 +181,8 @@ FailureSource read_failures(const Value& value) {
   return source;
 }
 
-FailureSource load_failures(const Value& value) {
-  if (!value.json().is_string()) return read_failures(value);
+FailureSource load_failures(const Value& value, const DegradedFactor& factor) {
+  if (!value.json().is_string()) return read_failures(value, factor);
   const std::string word = value.text();
   std::vector<std::string> known;
   for (const ShippedFile& file : shipped_failures()) {
@@ -188,7 +193,7 @@ FailureSource load_failures(const Value& value) {
   std::error_code problem;
   if (word.find_first_of("./") == std::string::npos && !std::filesystem::exists(path, problem))
     value.fail(unknown_name("source of failures", word, known) + "; a file of yours ends in .json");
-  return read_failures(Document::read(path).root());
+  return read_failures(Document::read(path).root(), factor);
 }
 
 std::vector<goodput::Cause> causes_on(const FailureSource& source, const FailingMachine& machine,

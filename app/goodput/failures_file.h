@@ -1,6 +1,9 @@
 // What fails how often: a source that ships, or a file of schema sgdsim/failures/1.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +27,7 @@ struct FailureCause {
   std::vector<double> at_s = {};
   goodput::Effect effect = goodput::Effect::stop;
   double factor = 1;
-  std::string degraded = {};  // what is slow, where the simulator says how much
+  bool is_simulated = false;  // the factor: a step with what is degraded
   double lasts_s = 0;
   bool lasts_varies = true;
   std::optional<double> detect_s = {};
@@ -56,9 +59,12 @@ struct FailureDefaults {
   double rate_factor = 1;
 };
 
-FailureSource read_failures(const Value& value);
-// The name of one that ships, or a file; `from`: the file whose folder paths count from.
-FailureSource load_failures(const Value& value);
+// How many times as long a step takes with what a cause says is `degraded`.
+using DegradedFactor = std::function<double(const Value& degraded)>;
+
+FailureSource read_failures(const Value& value, const DegradedFactor& factor = {});
+// The name of one that ships, a file, or the source itself.
+FailureSource load_failures(const Value& value, const DegradedFactor& factor = {});
 // InputError names the field `where` if a cause counts units of which the machine says nothing.
 std::vector<goodput::Cause> causes_on(const FailureSource& source, const FailingMachine& machine,
                                       const FailureDefaults& defaults, const std::string& where);

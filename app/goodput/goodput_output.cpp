@@ -84,6 +84,11 @@ Json question_json(const GoodputQuestion& question) {
                {"runs", question.runs},
                {"seed", question.seed}};
   if (plan.spares) json["spares"] = *plan.spares;
+  if (!question.step_from.empty()) json["step_from"] = question.step_from;
+  json["degraded"] = Json::array();
+  for (const FailureCause& cause : question.source.causes)
+    if (cause.is_simulated)
+      json["degraded"].push_back({{"cause", cause.name}, {"factor", cause.factor}});
   return json;
 }
 
@@ -168,7 +173,8 @@ void print_advice(std::ostream& out, const GoodputQuestion& question, const Good
         << part_text(1 - answer.deadline->late, 4) << ", late with "
         << rounded(answer.deadline->late, 2) << '\n';
   if (answer.spares)
-    out << "spares      " << answer.spares->spares << " nodes, so that more are down at most "
+    out << "spares      " << answer.spares->spares
+        << (answer.spares->spares == 1 ? " node" : " nodes") << ", so that more are down at most "
         << part_text(answer.spares->risk, 2) << " of the time ("
         << rounded(answer.spares->mean_down, 2) << " on average)\n";
   if (answer.formula) {
@@ -227,6 +233,11 @@ void print(std::ostream& out, const GoodputQuestion& question, const GoodputAnsw
   out << question.name << ": " << question.plan.steps << " steps of "
       << span_text(question.plan.step_s) << " are " << span_text(question.work_s())
       << " of work on " << question.gpus() << " GPUs (" << question.machine.nodes << " nodes)\n\n";
+  if (!question.step_from.empty()) out << "step        of " << question.step_from << '\n';
+  for (const FailureCause& cause : question.source.causes)
+    if (cause.is_simulated)
+      out << "degraded    " << cause.name << ": a step takes " << rounded(cause.factor, 4)
+          << " times as long, as simulated\n";
   out << "end         " << end_text(answer.runs) << '\n';
   if (answer.closed_form_s)
     out << "formula     " << span_text(*answer.closed_form_s, 4) << " (exact mean)\n";

@@ -20,6 +20,7 @@ constexpr int64_t most_nodes = 10'000'000;
 constexpr double longest_work_s = 1e11;  // 3,000 years
 constexpr double most_wall_per_work = 1000;
 constexpr int64_t most_clocks = 2'000'000;
+constexpr int64_t most_simulated_away = 1'000;
 
 enum class Policy : uint8_t { restart, shrink };
 
@@ -107,7 +108,17 @@ void read_restart(Object& fields, GoodputQuestion& question) {
   restart.done();
 }
 
-void read_policy(Object& fields, goodput::Plan& plan) {
+// A step of one replica fewer takes `factor` times as long and has (G - 1)/G of the samples; so
+// with more away.
+std::vector<double> factors_of_fewer(int64_t replicas, double factor) {
+  std::vector<double> factors;
+  const auto all = static_cast<double>(replicas);
+  for (int64_t away = 1; away < std::min(replicas, most_simulated_away); ++away)
+    factors.push_back(std::max(1., factor * all / (all - static_cast<double>(away))));
+  return factors;
+}
+
+void read_policy(Object& fields, StepSource& step, goodput::Plan& plan) {
   Policy policy = Policy::restart;
   const auto name = fields.find("policy");
   if (name)
@@ -125,6 +136,8 @@ void read_policy(Object& fields, goodput::Plan& plan) {
   shrinking.stall_s = span_of(how.at("stall"));
   if (const auto factors = how.find("step_factors"))
     for (const Value& one : factors->items()) shrinking.step_factors.push_back(one.number(1, 1e6));
+  if (const auto degraded = how.find("degraded"))
+    shrinking.step_factors = factors_of_fewer(shrinking.replicas, step.factor_of(*degraded));
   how.done();
   plan.shrink = std::move(shrinking);
 }
@@ -175,13 +188,14 @@ void read_machine(Object& fields, GoodputQuestion& question) {
   question.plan.nodes = machine.nodes;
 }
 
-void read_failures_of(Object& fields, GoodputQuestion& question) {
+void read_failures_of(Object& fields, StepSource& step, GoodputQuestion& question) {
   const auto failures = fields.find("failures");
   if (!failures)
     fields.value().fail(
         "needs `failures`: a name of `sgdsim list failures`, as llama3_h100, or what fails how "
         "often");
-  question.source = load_failures(*failures);
+  question.source =
+      load_failures(*failures, [&](const Value& degraded) { return step.factor_of(degraded); });
   read_machine(fields, question);
   if (const auto factor = fields.find("rate_factor"))
     question.defaults.rate_factor = factor->number(0, 1e6);
@@ -310,16 +324,18 @@ GoodputQuestion read_goodput_question(const Value& value) {
   for (const char* told : {"description", "source"})
     if (const auto text = fields.find(told)) text->text();
   goodput::Plan& plan = question.plan;
-  plan.step_s = step_of(fields);
+  StepSource step = StepSource::read(fields);
+  plan.step_s = step.step_s();
+  question.step_from = step.from();
   plan.steps = steps_of(fields);
   if (question.work_s() > longest_work_s)
     value.fail(std::to_string(plan.steps) + " steps of " + span_text(plan.step_s) + " are " +
                span_text(question.work_s()) + ": at most 3000 years");
   read_save(fields, question);
   read_restart(fields, question);
-  read_policy(fields, plan);
+  read_policy(fields, step, plan);
   read_planned(fields, plan);
-  read_failures_of(fields, question);
+  read_failures_of(fields, step, question);
   read_power(fields, question);
   if (const auto until = fields.find("until")) question.until_s = span_of(*until);
   if (const auto risk = fields.find("risk")) question.risk = risk->number(1e-15, 1);

@@ -35,6 +35,7 @@ struct GoodputQuestion {
   std::string formula = {};  // an approximation to be told beside the answer
   std::optional<double> gpu_hour = {};
   std::optional<PowerUse> power = {};
+  std::string step_from = {};             // where the step is simulated; empty: a number
   std::vector<std::string> assumed = {};  // what the question did not say
 
   int64_t gpus() const { return machine.nodes * machine.gpus_per_node; }

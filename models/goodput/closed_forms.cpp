@@ -194,6 +194,17 @@ double late(double work, double per_failure, double mean_to_failure, double dead
                        static_cast<int64_t>(std::floor((deadline - work) / per_failure + 1e-9)));
 }
 
+double kept_at_fixed_gaps(double step, double gap) { return std::max(0., 1 - step / gap); }
+
+double kept_at_uniform_gaps(double step, double longest) {
+  const double beyond = std::max(0., longest - step);
+  return beyond * beyond / (longest * longest);
+}
+
+double kept_at_random(double step, double mean_to_failure) {
+  return std::exp(-step / mean_to_failure);
+}
+
 // ---- nodes and copies
 
 double mean_to_failure(int64_t nodes, double failures_per_node_and_time) {
