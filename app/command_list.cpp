@@ -5,6 +5,7 @@
 
 #include "app/collective/nccl_answer.h"
 #include "app/commands.h"
+#include "app/goodput/failures_file.h"
 #include "app/layout/shipped.h"
 #include "app/schemas.h"
 #include "app/shipped_inputs.h"
@@ -146,6 +147,7 @@ std::vector<Entry> trace_entries() {
 }
 std::vector<Entry> cluster_entries() { return shipped_entries(shipped_clusters()); }
 std::vector<Entry> model_entries() { return shipped_entries(shipped_models()); }
+std::vector<Entry> failure_entries() { return shipped_entries(shipped_failures()); }
 std::vector<Entry> gpu_entries() { return shipped_entries(shipped_gpus()); }
 
 std::vector<Entry> fidelity_entries() {
@@ -186,6 +188,7 @@ const std::vector<ListedKind>& kinds() {
       {"traces", trace_entries},
       {"models", model_entries},
       {"gpus", gpu_entries},
+      {"failures", failure_entries},
       {"fidelities", fidelity_entries},
       {"schemas", schema_entries},
   };
@@ -248,9 +251,9 @@ void add_list_command(CLI::App& program, Streams streams) {
   command->add_option(
       "KIND", *kind,
       "algorithms, operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
-      "strategies, compressions, synchronizations, clusters, traces, models, gpus, fidelities or "
-      "schemas (default: "
-      "all)");
+      "strategies, compressions, synchronizations, clusters, traces, models, gpus, failures, "
+      "fidelities "
+      "or schemas (default: all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

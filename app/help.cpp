@@ -27,17 +27,19 @@ const std::array<ValueKind, 6>& value_kinds() {
                 "--layout",  "--link",   "--memory-snapshot", "--out",
                 "--picture", "--report", "--timeline",        "--traffic",
                 "--try",     "CASE",     "EXPERIMENT",        "FILE",
-                "JOBS",      "RESULTS",  "SCHEDULE",          "SWEEP",
-                "TRAFFIC"}},
+                "JOBS",      "QUESTION", "RESULTS",           "SCHEDULE",
+                "SWEEP",     "TRAFFIC"}},
       {"SIZE",
        {"--block", "--bytes", "--gradients", "--least-size", "--memory", "--mem", "--most-size",
         "--partition", "--reserve", "--send-buffer"}},
-      {"TIME", {"--L", "--alpha", "--g", "--max-sim-time", "--o", "--start", "--time"}},
+      {"TIME",
+       {"--L", "--alpha", "--g", "--interval", "--max-sim-time", "--o", "--start", "--step",
+        "--time", "--until"}},
       {"TIME/B", {"--G", "--O", "--beta", "--gamma"}},
       {"FIELD=VALUE", {"--axis", "--option", "--set"}},
       {"N",
-       {"--bins", "--links", "--max-events", "--parameters", "--rank", "--ranks", "--root",
-        "--seed", "--segments", "--tasks", "--threads"}},
+       {"--bins", "--links", "--max-events", "--nodes", "--parameters", "--rank", "--ranks",
+        "--root", "--runs", "--seed", "--segments", "--spares", "--steps", "--tasks", "--threads"}},
   }};
   return kinds;
 }
@@ -114,8 +116,8 @@ void set_formatter(CLI::App& app, const std::shared_ptr<CLI::FormatterBase>& hel
 void arrange_help(CLI::App& program) {
   const std::vector<std::pair<const char*, std::vector<std::string_view>>> groups = {
       {"Ask",
-       {"run", "plan", "advise", "sweep", "merge", "tune", "collective", "layout", "jobs",
-        "traffic", "replay"}},
+       {"run", "plan", "advise", "sweep", "merge", "tune", "collective", "layout", "goodput",
+        "jobs", "traffic", "replay"}},
       {"Look", {"report", "plot", "list", "schema", "trace", "model"}},
       {"Convert", {"import", "export", "fit"}},
       {"Check", {"validate"}}};

@@ -46,7 +46,8 @@ TEST_CASE("schemas: numbers in outputs say their unit in the key, or count") {
 TEST_CASE("schemas: every JSON file that ships fits its schema") {
   const SchemaShelf shelf = embedded_shelf();
   std::size_t files = 0;
-  for (const char* room : {"topologies", "traces", "models", "app/experiments", "app/sweeps"}) {
+  for (const char* room : {"topologies", "traces", "models", "app/experiments", "app/sweeps",
+                           "app/goodput_questions"}) {
     const std::filesystem::path root = std::filesystem::path(SGDSIM_SOURCE_DIR) / room;
     if (!std::filesystem::exists(root)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
@@ -103,6 +104,10 @@ TEST_CASE("schemas: what the program prints fits its schema") {
       {"layout llama3.1_8b --gpus 8" + box, "sgdsim/layouts/1"},
       {"layout deepseek_v3 --gpus 512 --lines 2" + box, "sgdsim/layouts/1"},
       {"layout mixtral_8x7b --layout 'pp8 ep8 dp8 ga16 zero1'" + box, "sgdsim/layouts/1"},
+      {"goodput app/goodput_questions/llama3_405b.json --runs 50 --set formula=rsc",
+       "sgdsim/goodput/1"},
+      {"goodput app/goodput_questions/memory_copies.json --runs 50", "sgdsim/goodput/1"},
+      {"goodput app/goodput_questions/resnet50_degraded.json --runs 50", "sgdsim/goodput/1"},
       {"list", "sgdsim/list/1"},
       {"list algorithms", "sgdsim/list/1"},
   };

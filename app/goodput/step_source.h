@@ -1,0 +1,45 @@
+// Where the time of a step comes from: a number, or an experiment or layout that is simulated. What
+// is simulated can be simulated again with a part that is slow or gone, which tells how much longer
+// a step takes meanwhile.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "sim/core/json.h"
+
+namespace sgdsim {
+
+class StepSource {
+ public:
+  // The field `step`: "8.2 s", the path of an experiment, {"experiment": ..., "set": [...]}, or
+  // {"layout": ..., "model": ..., "cluster": ...}.
+  static StepSource read(Object& fields);
+
+  double step_s() const { return step_s_; }
+  const std::string& from() const { return from_; }  // for people; empty: a number
+
+  // How many times as long a step takes with {"gpu": 0.5}, one GPU at half of its speed; {"link":
+  // [A, B], "bandwidth": 0}, a link at a part of its bandwidth, or gone; {"vertex": A, "bandwidth":
+  // 0.25}; {"replicas_away": 1}, of a layout; {"set": [...]}, fields of the experiment. Each is
+  // simulated once. InputError at the value if the step is a number, or cannot be simulated so.
+  double factor_of(const Value& degraded);
+
+ private:
+  struct Play {
+    std::vector<std::string> settings = {};  // of an experiment
+    double gpu_speed = 1;
+    int64_t replicas_away = 0;
+    bool is_played = false;  // a layout: at fidelity message, in which GPUs may differ
+  };
+  Play play_of(const Value& degraded) const;
+
+  double step_s_ = 0;
+  std::string from_;
+  bool is_layout_ = false;
+  std::function<double(const Play&)> simulate_;  // nothing where it is a number
+  std::map<std::string, double> remembered_;
+};
+
+}  // namespace sgdsim

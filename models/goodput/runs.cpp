@@ -1,0 +1,205 @@
+// Runs in batches on threads; strata of runs for what hardly ever happens.
+#include "models/goodput/runs.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+
+#include "models/goodput/draws.h"
+#include "sim/core/parallel.h"
+
+namespace sgdsim::goodput {
+namespace {
+
+constexpr int64_t batch_size = 64;
+
+struct Batch {
+  std::vector<LongPs> walls;
+  Account sums{};
+  int64_t failures = 0;
+  int64_t events = 0;
+};
+
+Batch play_batch(const Plan& plan, uint64_t seed, int64_t first, int64_t end) {
+  Batch batch;
+  for (int64_t run = first; run < end; ++run) {
+    const PlayedRun played = play(plan, seed, static_cast<uint64_t>(run));
+    batch.walls.push_back(played.wall);
+    for (std::size_t i = 0; i < part_count; ++i) batch.sums[i] += played.account[i];
+    batch.failures += played.failures;
+    batch.events += played.events;
+  }
+  return batch;
+}
+
+// What `work` makes of 0, 1, ... in order.
+template <class Result, class Work>
+std::vector<Result> in_order(int64_t count, const RunsAsked& asked, const Work& work) {
+  std::vector<Result> results;
+  int64_t next = 0;
+  OrderedWork<int64_t, Result> pool({[&]() -> std::optional<int64_t> {
+                                       if (next == count) return std::nullopt;
+                                       return next++;
+                                     },
+                                     [&](int, const int64_t& item) { return work(item); },
+                                     [&](std::vector<Result>&& ready) {
+                                       if (asked.look) asked.look();
+                                       for (Result& one : ready) results.push_back(std::move(one));
+                                       return true;
+                                     }},
+                                    asked.threads, std::chrono::milliseconds(100));
+  pool.run();
+  return results;
+}
+
+double log_poisson(double mean, int64_t count) {
+  const auto k = static_cast<double>(count);
+  return k * std::log(mean) - mean - std::lgamma(k + 1);
+}
+
+double rate_of_stops(const Plan& plan) {
+  double rate = 0;
+  for (const Cause& cause : plan.causes)
+    if (cause.effect == Effect::stop) rate += cause.rate();
+  return rate;
+}
+
+// Failures within this time of being exposed to them decide whether a deadline is met.
+double deciding_time(const Plan& plan, double deadline_s) {
+  if (plan.can_fail) return deadline_s;
+  const double intervals =
+      std::ceil(static_cast<double>(plan.steps) / static_cast<double>(plan.interval));
+  return std::min(deadline_s, static_cast<double>(plan.steps) * plan.step_s +
+                                  intervals * plan.stall_s + plan.durable_s);
+}
+
+struct Strata {
+  const Plan& plan;
+  double deadline_s;
+  double horizon_s;
+  RunsAsked asked;
+
+  double part_late(int64_t failures, int64_t runs) const {
+    constexpr int64_t chunk = 50;
+    const auto late = in_order<int64_t>((runs + chunk - 1) / chunk, asked, [&](int64_t i) {
+      int64_t count = 0;
+      for (int64_t run = i * chunk; run < std::min(runs, (i + 1) * chunk); ++run) {
+        const uint64_t number = mixed(static_cast<uint64_t>(failures)) + static_cast<uint64_t>(run);
+        if (!play(plan, asked.seed, number, deadline_s, GivenFailures{failures, horizon_s}).is_done)
+          ++count;
+      }
+      return count;
+    });
+    int64_t sum = 0;
+    for (const int64_t count : late) sum += count;
+    return static_cast<double>(sum) / static_cast<double>(runs);
+  }
+};
+
+}  // namespace
+
+double Runs::standard_error_s() const {
+  return deviation_s / std::sqrt(static_cast<double>(walls.size()));
+}
+
+// By order statistics: how many of the sample lie below the true quantile is binomial.
+Quantile Runs::quantile(double part) const {
+  const auto n = static_cast<double>(walls.size());
+  const auto at = [&](double rank) {
+    return to_s(walls[static_cast<std::size_t>(std::clamp(rank, 1., n)) - 1]);
+  };
+  const double around = 1.96 * std::sqrt(n * part * (1 - part));
+  return {at(std::ceil(part * n)), at(std::floor(part * n - around)),
+          at(std::ceil(part * n + around) + 1)};
+}
+
+double Runs::part_later_than(double deadline_s) const {
+  const auto in_time = std::upper_bound(walls.begin(), walls.end(), to_ps(deadline_s));
+  return static_cast<double>(walls.end() - in_time) / static_cast<double>(walls.size());
+}
+
+// The mean of each part is rounded down to a picosecond, and the mean time is their sum.
+Runs play_runs(const Plan& plan, const RunsAsked& asked) {
+  assert(asked.count > 0);
+  Runs runs;
+  int64_t failures = 0;
+  int64_t events = 0;
+  const int64_t batches = (asked.count + batch_size - 1) / batch_size;
+  for (const Batch& batch : in_order<Batch>(batches, asked, [&](int64_t i) {
+         return play_batch(plan, asked.seed, i * batch_size,
+                           std::min(asked.count, (i + 1) * batch_size));
+       })) {
+    runs.walls.insert(runs.walls.end(), batch.walls.begin(), batch.walls.end());
+    for (std::size_t i = 0; i < part_count; ++i) runs.account[i] += batch.sums[i];
+    failures += batch.failures;
+    events += batch.events;
+  }
+  for (LongPs& part : runs.account) {
+    part /= asked.count;
+    runs.wall += part;
+  }
+  const auto n = static_cast<double>(asked.count);
+  double squares = 0;
+  for (const LongPs wall : runs.walls) squares += std::pow(to_s(wall - runs.wall), 2);
+  runs.deviation_s = asked.count > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  runs.failures = static_cast<double>(failures) / n;
+  runs.events = static_cast<double>(events) / n;
+  std::sort(runs.walls.begin(), runs.walls.end());
+  return runs;
+}
+
+bool can_stratify(const Plan& plan) {
+  return rate_of_stops(plan) > 0 && !plan.shrink &&
+         std::all_of(plan.causes.begin(), plan.causes.end(), [](const Cause& cause) {
+           return cause.effect != Effect::stop || (cause.shape == 1 && cause.at_s.empty());
+         });
+}
+
+// From the number at which about half of the runs are late, upwards until what is left weighs
+// nothing, and downwards until no run is late any more.
+Chance chance_later_than(const Plan& plan, double deadline_s, const RunsAsked& asked) {
+  assert(can_stratify(plan));
+  const Strata strata{plan, deadline_s, deciding_time(plan, deadline_s), asked};
+  const double mean = rate_of_stops(plan) * strata.horizon_s;
+  int64_t few = -1;
+  auto many = static_cast<int64_t>(mean) + 1;
+  while (strata.part_late(many, 50) < 0.5) {
+    if (log_poisson(mean, many) < -700) return {};  // the least that a double can say
+    many *= 2;
+  }
+  while (many - few > 1) {
+    const int64_t middle = few + (many - few) / 2;
+    (strata.part_late(middle, 50) < 0.5 ? few : many) = middle;
+  }
+  Chance chance;
+  double variance = 0;
+  const auto add = [&](int64_t failures) {
+    const double weight = std::exp(log_poisson(mean, failures));
+    const double part = strata.part_late(failures, asked.count);
+    chance.probability += weight * part;
+    variance += weight * weight * part * (1 - part) / static_cast<double>(asked.count);
+    return part;
+  };
+  for (int64_t failures = many;; ++failures) {
+    if (add(failures) == 1) {  // and so are all runs with more
+      double term = std::exp(log_poisson(mean, failures));
+      for (int64_t more = failures + 1; term > 0; ++more) {
+        term = std::exp(log_poisson(mean, more));
+        chance.probability += term;
+        if (static_cast<double>(more) > mean && term < 1e-6 * chance.probability) break;
+      }
+      break;
+    }
+    if (static_cast<double>(failures) > mean &&
+        std::exp(log_poisson(mean, failures)) < 1e-6 * chance.probability)
+      break;
+  }
+  int without = 0;
+  for (int64_t failures = many - 1; failures >= 0 && without < 4; --failures)
+    without = add(failures) > 0 ? 0 : without + 1;
+  chance.standard_error = std::sqrt(variance);
+  return chance;
+}
+
+}  // namespace sgdsim::goodput
