@@ -2,8 +2,8 @@
 // staleness, compression and averaging with a pencil can be said of it exactly. It learns in
 // double.
 //
-// Workers may have centres c of their own (`centres`, used in turn): the loss is then the mean of
-// theirs. Coordinates with the same curvature are so many independent paths of one.
+// Workers may have centres c and curvatures h of their own (rows, used in turn): the loss is then
+// the mean of theirs. Coordinates with the same curvature are so many independent paths of one.
 #include <algorithm>
 #include <cmath>
 
@@ -15,13 +15,14 @@ namespace sgdsim::learning::quadratic {
 namespace {
 
 struct Bowl {
-  std::vector<double> curvatures;
-  std::vector<std::vector<double>> centres;  // one row, or a row per worker
-  std::vector<double> first;                 // where it starts
+  std::vector<std::vector<double>> curvatures;  // one row, or a row per worker
+  std::vector<std::vector<double>> centres;     // one row, or a row per worker
+  std::vector<double> first;                    // where it starts
   double noise = 0;
 
-  const std::vector<double>& centre(int worker) const {
-    return centres[static_cast<std::size_t>(worker) % centres.size()];
+  static const std::vector<double>& of(const std::vector<std::vector<double>>& rows,
+                                       std::size_t worker) {
+    return rows[worker % rows.size()];
   }
 
   template <class Real>
@@ -31,33 +32,36 @@ struct Bowl {
 
   template <class Real>
   double gradient(const Real* weights, const Batch& batch, Real* gradient) const {
-    const std::size_t size = curvatures.size();
+    const std::size_t size = first.size();
     std::vector<double> drawn(noise > 0 ? size : 0);
     for (int i = 0; i < batch.samples && noise > 0; ++i) {
       Draws draws(batch.seed, static_cast<uint64_t>(batch.worker),
                   static_cast<uint64_t>(batch.iteration), static_cast<uint64_t>(i));
       for (double& sum : drawn) sum += draws.normal();
     }
-    const std::vector<double>& middle = centre(batch.worker);
+    const auto worker = static_cast<std::size_t>(batch.worker);
+    const std::vector<double>& middle = of(centres, worker);
+    const std::vector<double>& steep = of(curvatures, worker);
     double loss = 0;
     for (std::size_t j = 0; j < size; ++j) {
       const double away = static_cast<double>(weights[j]) - middle[j];
       const double push = noise > 0 ? noise * drawn[j] / batch.samples : 0;
-      loss += curvatures[j] * away * away / 2 + push * static_cast<double>(weights[j]);
-      gradient[j] = static_cast<Real>(curvatures[j] * away + push);
+      loss += steep[j] * away * away / 2 + push * static_cast<double>(weights[j]);
+      gradient[j] = static_cast<Real>(steep[j] * away + push);
     }
     return loss;
   }
 
   template <class Real>
   Score evaluate(const Real* weights) const {
+    const std::size_t rows = std::max(centres.size(), curvatures.size());
     double loss = 0;
-    for (const std::vector<double>& middle : centres)
-      for (std::size_t j = 0; j < curvatures.size(); ++j) {
-        const double away = static_cast<double>(weights[j]) - middle[j];
-        loss += curvatures[j] * away * away / 2;
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t j = 0; j < first.size(); ++j) {
+        const double away = static_cast<double>(weights[j]) - of(centres, row)[j];
+        loss += of(curvatures, row)[j] * away * away / 2;
       }
-    return {loss / static_cast<double>(centres.size()), 0};
+    return {loss / static_cast<double>(rows), 0};
   }
 };
 
@@ -92,13 +96,18 @@ Task read(Object& fields) {
   if (const auto field = fields.find("dimensions"))
     size = static_cast<std::size_t>(field->whole(1, 10'000'000));
   if (const auto field = fields.find("condition")) condition = field->number(1, 1e12);
-  bowl.curvatures = spread(size, condition);
   if (const auto field = fields.find("curvatures")) {
     if (fields.has("dimensions") || fields.has("condition"))
       field->fail("say either `curvatures`, or `dimensions` and `condition`");
-    bowl.curvatures = numbers(*field, 0, 1e6);
-    size = bowl.curvatures.size();
+    const bool has_rows = field->size() > 0 && field->items().front().json().is_array();
+    if (!has_rows) bowl.curvatures.push_back(numbers(*field, 0, 1e6));
+    for (const Value& one : has_rows ? field->items() : std::vector<Value>())
+      bowl.curvatures.push_back(numbers(one, 0, 1e6));
+    size = bowl.curvatures.front().size();
+    for (const std::vector<double>& one : bowl.curvatures)
+      if (one.size() != size) field->fail("expected rows of the same length");
   }
+  if (bowl.curvatures.empty()) bowl.curvatures.push_back(spread(size, condition));
   bowl.noise = 0.1;
   if (const auto field = fields.find("noise")) bowl.noise = field->number(0, 1e6);
   bowl.first.assign(size, 1);
