@@ -12,6 +12,7 @@
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "models/compression/registry.h"
+#include "models/learning/registry.h"
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
 #include "models/traffic/registry.h"
@@ -113,6 +114,13 @@ std::vector<Entry> synchronization_entries() {
   return entries;
 }
 
+std::vector<Entry> task_entries() {
+  std::vector<Entry> entries;
+  for (const learning::TaskKind& kind : learning::tasks())
+    entries.push_back({std::string(kind.name), std::string(kind.summary)});
+  return entries;
+}
+
 std::vector<Entry> traffic_entries() {
   std::vector<Entry> entries;
   for (const TrafficGenerator& generator : traffic_generators())
@@ -180,6 +188,7 @@ const std::vector<ListedKind>& kinds() {
       {"strategies", strategy_entries},
       {"compressions", compression_entries},
       {"synchronizations", synchronization_entries},
+      {"tasks", task_entries},
       {"traffic", traffic_entries},
       {"transports", transport_entries},
       {"clusters", cluster_entries},
@@ -248,7 +257,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   command->add_option(
       "KIND", *kind,
       "algorithms, operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
-      "strategies, compressions, synchronizations, clusters, traces, models, gpus, fidelities or "
+      "strategies, compressions, synchronizations, tasks, clusters, traces, models, gpus, "
+      "fidelities or "
       "schemas (default: "
       "all)");
   command->add_option("--format", *format, "table (default) or json")

@@ -14,7 +14,7 @@ namespace sgdsim::learning {
 struct DenseShape {
   std::size_t inputs;
   std::size_t outputs;
-  std::size_t size() const { return (inputs + 1) * outputs; }  // with a bias per output
+  constexpr std::size_t size() const { return (inputs + 1) * outputs; }  // with a bias per output
 };
 
 // y = x W + b; `weights` has W, then b.

@@ -9,6 +9,8 @@ namespace sgdsim::learning {
 
 #define SGDSIM_LEARNING_TASKS(X) \
   X(teacher_mlp)                 \
+  X(glyphs_cnn)                  \
+  X(text_transformer)            \
   X(logistic)                    \
   X(least_squares)               \
   X(quadratic)
