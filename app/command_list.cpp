@@ -13,6 +13,7 @@
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "models/compression/registry.h"
+#include "models/learning/registry.h"
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
 #include "models/traffic/registry.h"
@@ -114,6 +115,13 @@ std::vector<Entry> synchronization_entries() {
   return entries;
 }
 
+std::vector<Entry> task_entries() {
+  std::vector<Entry> entries;
+  for (const learning::TaskKind& kind : learning::tasks())
+    entries.push_back({std::string(kind.name), std::string(kind.summary)});
+  return entries;
+}
+
 std::vector<Entry> traffic_entries() {
   std::vector<Entry> entries;
   for (const TrafficGenerator& generator : traffic_generators())
@@ -182,6 +190,7 @@ const std::vector<ListedKind>& kinds() {
       {"strategies", strategy_entries},
       {"compressions", compression_entries},
       {"synchronizations", synchronization_entries},
+      {"tasks", task_entries},
       {"traffic", traffic_entries},
       {"transports", transport_entries},
       {"clusters", cluster_entries},
@@ -251,9 +260,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   command->add_option(
       "KIND", *kind,
       "algorithms, operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
-      "strategies, compressions, synchronizations, clusters, traces, models, gpus, failures, "
-      "fidelities "
-      "or schemas (default: all)");
+      "strategies, compressions, synchronizations, tasks, clusters, traces, models, gpus, failures, "
+      "fidelities or schemas (default: all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

@@ -116,8 +116,8 @@ void set_formatter(CLI::App& app, const std::shared_ptr<CLI::FormatterBase>& hel
 void arrange_help(CLI::App& program) {
   const std::vector<std::pair<const char*, std::vector<std::string_view>>> groups = {
       {"Ask",
-       {"run", "plan", "advise", "sweep", "merge", "tune", "collective", "layout", "goodput",
-        "jobs", "traffic", "replay"}},
+       {"run", "plan", "advise", "learn", "sweep", "merge", "tune", "collective", "layout",
+        "goodput", "jobs", "traffic", "replay"}},
       {"Look", {"report", "plot", "list", "schema", "trace", "model"}},
       {"Convert", {"import", "export", "fit"}},
       {"Check", {"validate"}}};

@@ -16,7 +16,7 @@ endforeach()
 file(GLOB sources CONFIGURE_DEPENDS sim/*/*.cpp models/*/*.cpp topologies/*.cpp traces/*.cpp traces/kineto/*.cpp
      app/advise/apart.cpp app/step/*.cpp app/page/*.cpp app/page/browser/*.cpp)
 # Commands, what prints for terminals, XML, and what app/page/browser/ has instead.
-list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/(training|goodput)/|/sim/core/decimal|/step/digest|/traces/unpacker")
+list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/(training|goodput|learning)/|/sim/core/decimal|/step/digest|/traces/unpacker")
 list(APPEND sources app/collective/nccl_answer.cpp app/collective/option_words.cpp app/collective/ranges.cpp app/import/profile_trace.cpp
      app/traffic/traffic_file.cpp app/sweep/amount.cpp app/sweep/axis.cpp app/sweep/sweep_file.cpp app/sweep/sweep_point.cpp app/sweep/where.cpp
      app/failure.cpp app/packet_use.cpp app/shell_word.cpp app/shipped_inputs.cpp app/table.cpp app/trace_events.cpp app/transport_choice.cpp app/wire_use.cpp traces/measurement/words.cpp)

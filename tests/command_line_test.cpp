@@ -85,8 +85,8 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
        {"list", "algoritms"},
        "list: unknown kind \"algoritms\" (did you mean \"algorithms\"?); known: algorithms, "
        "operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
-       "strategies, compressions, synchronizations, traffic, transports, clusters, traces, models, "
-       "gpus, failures, fidelities, schemas"},
+       "strategies, compressions, synchronizations, tasks, traffic, transports, clusters, traces, "
+       "models, gpus, failures, fidelities, schemas"},
       {"algorithm", with(ring, {"-a", "rign"}),
        "--algorithm: unknown algorithm \"rign\" (did you mean \"ring\"?); known: " +
            algorithms_list() + ", auto, nccl"},

@@ -144,6 +144,7 @@ void read_compression(Experiment& experiment, const Value& value, CollectiveFiel
     collective = collective.replaced_by(compression.algorithm, value.where());
   }
   experiment.notes = compression.notes;
+  experiment.numbers = compression.numbers;
   experiment.compression = compression.name;
   experiment.collective = collective.name;
   experiment.cost = MessageCost::compressed(
@@ -185,6 +186,7 @@ void read_exchange(Experiment& experiment, const std::optional<Value>& given,
 // What read_exchange would read again. The cost's network is where it was: in the experiment.
 void keep_exchange(Experiment& experiment, Experiment&& before) {
   experiment.compression = std::move(before.compression);
+  experiment.numbers = std::move(before.numbers);
   experiment.notes = std::move(before.notes);
   experiment.collective = std::move(before.collective);
   experiment.cost = std::move(before.cost);

@@ -12,6 +12,7 @@
 
 #include "app/step/convergence.h"
 #include "app/traffic/traffic_file.h"
+#include "models/learning/compressing.h"
 #include "models/step/step.h"
 #include "sim/core/json.h"
 #include "topologies/cluster_file.h"
@@ -30,6 +31,7 @@ struct Experiment {
   std::optional<Synchronization> synchronization;
   std::string collective;          // for people: "ring", "a + bM", "measured curve"
   std::string compression;         // its name; empty: none
+  learning::Compressing numbers;   // what it does to them
   std::vector<std::string> notes;  // what a result must repeat as a warning
   MessageCost cost;
   std::optional<MessageCost> broadcast;  // with an algorithm that has it

@@ -17,6 +17,9 @@ Compression read_coding(Object& fields, const CompressionContext& context, int r
     if (per_hop && (!work.compress.is_rate() || !work.decompress.is_rate()))
       placement->fail("per_hop needs `compress` and `decompress` as {\"per_byte\": ...} alone");
   }
+  compression.numbers.numbers =
+      ratio == 2 ? learning::Numbers::truncate16 : learning::Numbers::quantize8;
+  compression.numbers.feedback = read_feedback(fields, false);
   const int workers = context.workers;
   compression.encode = [=](const Group& group, double) {
     Encoded encoded;

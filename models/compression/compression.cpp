@@ -19,6 +19,11 @@ std::size_t density_step_at(const std::vector<DensityStep>& steps, int iteration
   return step;
 }
 
+bool read_feedback(Object& fields, bool if_not_given) {
+  const auto field = fields.find("feedback");
+  return field ? field->flag() : if_not_given;
+}
+
 Compression read_compression(Object& fields, const CompressionContext& context) {
   const Value name = fields.at("name");
   std::vector<std::string> known;

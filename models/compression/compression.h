@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/collective/collective.h"
+#include "models/learning/compressing.h"
 #include "models/server/tensor_part.h"
 #include "sim/core/json.h"
 #include "sim/work/trace.h"
@@ -63,6 +64,7 @@ struct Compression {
   std::string algorithm;               // its collective; empty: that of the experiment
   std::vector<DensityStep> densities;  // empty: there is no choice of density
   std::function<Encoded(const Group&, double density)> encode;
+  learning::Compressing numbers;   // what it does to them
   std::vector<std::string> notes;  // what a result must repeat as a warning
 };
 
@@ -78,6 +80,8 @@ struct CompressionKind {
   Compression (*read)(Object& fields, const CompressionContext& context);
 };
 
+// `feedback`: whether what is not sent is added to the next gradient.
+bool read_feedback(Object& fields, bool if_not_given);
 // Takes `name` and the compression's own fields from the object.
 Compression read_compression(Object& fields, const CompressionContext& context);
 

@@ -43,9 +43,18 @@ Compression read(Object& fields, const CompressionContext& context) {
     if ((context.workers & (context.workers - 1)) != 0)
       strict->fail("the published code takes a power of two, and there are " +
                    std::to_string(context.workers) + " workers");
-  return sparse_compression(
-      sparse, Operation::allreduce, butterfly ? "recursive_doubling" : "mst",
+  bool leaks = false;
+  if (const auto put_back = fields.find("put_back")) {
+    leaks = put_back->text() == "absence";
+    if (!leaks && put_back->text() != "survival")
+      put_back->fail(unknown_name("way", put_back->text(), {"survival", "absence"}));
+  }
+  Compression compression = sparse_compression(
+      sparse, learning::Numbers::gtopk, Operation::allreduce,
+      butterfly ? "recursive_doubling" : "mst",
       [sparse](const Group& group, double density) { return encode(sparse, group, density); });
+  compression.numbers.leaks = leaks;
+  return compression;
 }
 
 }  // namespace

@@ -46,8 +46,9 @@ Compression read(Object& fields, const CompressionContext& context) {
   const std::vector<double> wanted = densities_of(sparse, context);
   std::vector<int64_t> sizes;
   for (const Layer& layer : context.trace.layers) sizes.push_back(layer.gradient.count());
-  return sparse_compression(
-      sparse, Operation::allgather, "recursive_doubling", [=](const Group& group, double least) {
+  Compression compression = sparse_compression(
+      sparse, learning::Numbers::topk, Operation::allgather, "recursive_doubling",
+      [=](const Group& group, double least) {
         double sent = 0;
         if (group.first_layer < 0) {
           sent = sparse.selected(sparse.elements(group), least);
@@ -70,6 +71,8 @@ Compression read(Object& fields, const CompressionContext& context) {
         gather_entries(sparse, false, encoded);
         return encoded;
       });
+  compression.numbers.by_tensor = true;
+  return compression;
 }
 
 }  // namespace

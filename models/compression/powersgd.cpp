@@ -56,6 +56,9 @@ Compression read(Object& fields, const CompressionContext& context) {
   if (const auto field = fields.find("aspect")) shape.aspect = field->number(1e-6, 1e6);
   if (const auto field = fields.find("vector"))
     shape.vector = static_cast<double>(field->whole(0, int64_t{1} << 50));
+  compression.numbers.numbers = learning::Numbers::powersgd;
+  compression.numbers.feedback = read_feedback(fields, true);
+  compression.numbers.rank = static_cast<int>(shape.rank);
   const int64_t element_B = read_element(fields);
   const BothWays work = read_both_ways(fields, "factorising", compression.notes);
   const std::vector<Factors> sums = sums_of(context.trace, shape, element_B);

@@ -20,6 +20,10 @@ Compression read(Object& fields, const CompressionContext& context) {
   int64_t bucket = 512;
   if (const auto field = fields.find("levels")) levels = field->whole(1, 1 << 30);
   if (const auto field = fields.find("bucket")) bucket = field->whole(1, int64_t{1} << 40);
+  compression.numbers.numbers = learning::Numbers::qsgd;
+  compression.numbers.feedback = read_feedback(fields, false);
+  compression.numbers.levels = static_cast<int>(levels);
+  compression.numbers.bucket = bucket;
   const int64_t element_B = read_element(fields);
   const BothWays work = read_both_ways(fields, "encoding", compression.notes);
   const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(2 * levels)));

@@ -65,6 +65,7 @@ Sparse read_sparse(Object& fields, const CompressionContext& context) {
   if (sparse.element_B < 1 || sparse.entry_B < 1)
     fields.value().fail("expected an `element` and an `entry` of at least one byte");
   if (const auto field = fields.find("whole_entries")) sparse.whole_entries = field->flag();
+  sparse.feedback = read_feedback(fields, true);
   if (const auto work = find_work(fields, "host_copy")) sparse.host_copy = *work;
   if (const auto work = find_work(fields, "selection"))
     sparse.selection = *work;
@@ -89,13 +90,18 @@ void gather_entries(const Sparse& sparse, bool separate_indices, Encoded& encode
   encoded.transfer_count = 2;
 }
 
-Compression sparse_compression(const Sparse& sparse, Operation operation,
+Compression sparse_compression(const Sparse& sparse, learning::Numbers numbers, Operation operation,
                                const std::string& algorithm,
                                std::function<Encoded(const Group&, double density)> encode) {
   Compression compression;
   compression.operation = operation;
   compression.algorithm = algorithm;
   compression.densities = sparse.densities;
+  compression.numbers.numbers = numbers;
+  compression.numbers.feedback = sparse.feedback;
+  compression.numbers.densities.clear();
+  for (const DensityStep& step : sparse.densities)
+    compression.numbers.densities.push_back({step.density, step.iterations});
   compression.encode = std::move(encode);
   compression.notes = sparse.notes;
   return compression;

@@ -15,6 +15,7 @@ struct Sparse {
   Work selection;             // of the k largest
   Work merge;                 // gtopk: of two lists, at every hop
   Work host_copy;             // of the group, in the exchange's own time
+  bool feedback = true;       // what is not sent is added to the next gradient
   std::vector<std::string> notes;
 
   double elements(const Group& group) const {
@@ -31,8 +32,8 @@ Sparse read_sparse(Object& fields, const CompressionContext& context);
 // Everybody gets everybody's entries, in one all-gather or (`separate_indices`) in two.
 void gather_entries(const Sparse& sparse, bool separate_indices, Encoded& encoded);
 
-// A compression around this encoder.
-Compression sparse_compression(const Sparse& sparse, Operation operation,
+// A compression around this encoder, which does this to numbers.
+Compression sparse_compression(const Sparse& sparse, learning::Numbers numbers, Operation operation,
                                const std::string& algorithm,
                                std::function<Encoded(const Group&, double density)> encode);
 

@@ -13,13 +13,13 @@ Compression read(Object& fields, const CompressionContext& context) {
   const Sparse sparse = read_sparse(fields, context);
   const auto field = fields.find("separate_indices");
   const bool separate = field && field->flag();
-  return sparse_compression(sparse, Operation::allgather, "recursive_doubling",
-                            [sparse, separate](const Group& group, double density) {
-                              Encoded encoded = sparse.select(
-                                  group, sparse.selected(sparse.elements(group), density));
-                              gather_entries(sparse, separate, encoded);
-                              return encoded;
-                            });
+  return sparse_compression(
+      sparse, learning::Numbers::topk, Operation::allgather, "recursive_doubling",
+      [sparse, separate](const Group& group, double density) {
+        Encoded encoded = sparse.select(group, sparse.selected(sparse.elements(group), density));
+        gather_entries(sparse, separate, encoded);
+        return encoded;
+      });
 }
 
 }  // namespace

@@ -209,6 +209,7 @@ AsynchronousWorkers::Span AsynchronousWorkers::through_port(const Part& part, co
 
 // The server folds the part in while it comes; then it updates.
 void AsynchronousWorkers::serve(const Part& push, const Span& coming, Duration fold) {
+  if (question_.pushed) question_.pushed(push.worker, push.number);
   Time& free = server_free_[at(push.number)];
   free = std::max(coming.ends, std::max(free, coming.begins) + fold) + cycle_.update;
   if (push.number == 0) count_update(push.worker, free);

@@ -36,6 +36,9 @@ struct StepQuestion {
   // Messages have been played: when those of an iteration start and end on each worker, together
   // with what else is on the network.
   std::function<std::vector<ExchangeTimes>(int iteration)> played;
+  // Asynchronous: called whenever a part of a worker's gradients reaches its server, which applies
+  // what reaches it in this order.
+  std::function<void(int worker, int part)> pushed;
   // Found by on_its_wires(): what messages share, and where dedicated servers have nodes behind the
   // workers', the cluster with them.
   std::shared_ptr<Resources> wires;

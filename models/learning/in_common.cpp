@@ -1,0 +1,213 @@
+// Iterations in common: synchronous, pipelined, with local steps, with packets lost.
+//
+// A worker's weights are the common ones minus rate times the directions that it has added up since
+// the last average; these sums, not the weights, are averaged. So one local step is synchronous
+// descent to the last bit.
+#include <algorithm>
+#include <deque>
+
+#include "models/learning/exchange.h"
+#include "models/learning/learner.h"
+
+namespace sgdsim::learning {
+namespace {
+
+template <class Real>
+class InCommon {
+ public:
+  using Vector = std::vector<Real>;
+
+  InCommon(const LessonPlan& plan)
+      : plan_(plan),
+        model_(model_of<Real>(*plan.task)),
+        size_(plan.task->weights()),
+        workers_(static_cast<std::size_t>(plan.log.workers)),
+        weights_(model_.start(plan.seed)),
+        gradients_(workers_, Vector(size_)),
+        exchange_(plan.compressing, plan.task->tensors, plan.log.workers, plan.seed),
+        steps_(plan.optimizer, size_),
+        packets_(plan) {
+    if (plan.optimizer.momentum_on_worker && plan.optimizer.momentum > 0)
+      velocities_.assign(workers_, Vector(size_));
+    if (plan.losses.pull > 0) replicas_.assign(workers_, weights_);
+    if (!is_local()) return;
+    changes_.assign(workers_, Vector(size_));
+    local_steps_.assign(workers_, Steps<Real>(plan.optimizer, size_));
+    outer_.resize(plan.optimizer.outer_momentum > 0 ? size_ : 0);
+  }
+
+  Lesson run(const std::function<void()>& watch) {
+    Judge<Real> judge(plan_);
+    bool goes_on = judge.look(0, weights_);
+    for (int64_t t = 0; t < plan_.iterations && goes_on; ++t) {
+      if (is_local())
+        step_alone(t);
+      else
+        step_together(t);
+      if (watch) watch();
+      goes_on = judge.look(t + 1, is_local() ? mean_weights() : weights_);
+    }
+    return std::move(judge).lesson(weights_);
+  }
+
+ private:
+  bool is_local() const {
+    return plan_.log.every > 1 || plan_.optimizer.outer_momentum > 0 ||
+           plan_.optimizer.outer_rate != 1;
+  }
+
+  void compute(std::size_t worker, const Vector& weights, int64_t t) {
+    model_.gradient(weights.data(),
+                    {.seed = plan_.seed,
+                     .worker = static_cast<int>(worker),
+                     .iteration = t,
+                     .samples = plan_.samples},
+                    gradients_[worker].data());
+  }
+
+  // ---- gradients are summed
+
+  void step_together(int64_t t) {
+    for (std::size_t i = 0; i < workers_; ++i)
+      compute(i, replicas_.empty() ? weights_ : replicas_[i], t);
+    push_momentum();
+    Vector sum(size_);
+    exchange_.sum(gradients_, t, sum);
+    forget_sent();
+    divide(sum, t);
+    const int64_t width = t < plan_.log.synchronous ? 1 : plan_.log.width;
+    sums_.push_back(std::move(sum));
+    for (; static_cast<int64_t>(sums_.size()) >= width; sums_.pop_front()) descend(sums_.front());
+    pull(t);
+  }
+
+  // With momentum on the worker, what is exchanged is that.
+  void push_momentum() {
+    const auto momentum = static_cast<Real>(plan_.optimizer.momentum);
+    for (std::size_t i = 0; i < velocities_.size(); ++i)
+      for (std::size_t j = 0; j < size_; ++j)
+        gradients_[i][j] = velocities_[i][j] = momentum * velocities_[i][j] + gradients_[i][j];
+  }
+  // Momentum stops where it was sent, if not all of it always is.
+  void forget_sent() {
+    if (!exchange_.keeps_residuals()) return;
+    for (std::size_t i = 0; i < velocities_.size(); ++i)
+      for (std::size_t j = 0; j < size_; ++j)
+        if (gradients_[i][j] != Real{}) velocities_[i][j] = Real{};
+  }
+
+  // By the workers; or, where packets are lost, without those, and by whose have come.
+  void divide(Vector& sum, int64_t t) {
+    if (plan_.losses.push <= 0) {
+      for (Real& value : sum) value /= static_cast<Real>(workers_);
+      return;
+    }
+    std::vector<uint32_t> received(size_, static_cast<uint32_t>(workers_));
+    for (std::size_t i = 0; i < workers_; ++i)
+      packets_.lose(plan_.losses.push, gradients_[i], static_cast<int>(i), t, false,
+                    [&](std::size_t from, std::size_t to) {
+                      for (std::size_t j = from; j < to; ++j) {
+                        gradients_[i][j] = Real{};
+                        --received[j];
+                      }
+                    });
+    sum = gradients_.front();
+    for (std::size_t i = 1; i < workers_; ++i)
+      for (std::size_t j = 0; j < size_; ++j) sum[j] += gradients_[i][j];
+    const bool by_received = plan_.losses.divides_by_received;
+    for (std::size_t j = 0; j < size_; ++j)
+      if (const std::size_t by = by_received ? received[j] : workers_; by > 0)
+        sum[j] /= static_cast<Real>(by);
+  }
+
+  void descend(Vector& mean) {
+    steps_.direct(weights_, mean);
+    const auto rate = static_cast<Real>(plan_.optimizer.rate);
+    for (std::size_t j = 0; j < size_; ++j) weights_[j] -= rate * mean[j];
+  }
+
+  // Every worker gets the common weights, but for the packets that are lost.
+  void pull(int64_t t) {
+    for (std::size_t i = 0; i < replicas_.size(); ++i) {
+      Vector old = replicas_[i];
+      replicas_[i] = weights_;
+      packets_.lose(plan_.losses.pull, weights_, static_cast<int>(i), t, true,
+                    [&](std::size_t from, std::size_t to) {
+                      for (std::size_t j = from; j < to; ++j) replicas_[i][j] = old[j];
+                    });
+    }
+  }
+
+  // ---- weights are averaged
+
+  void step_alone(int64_t t) {
+    const auto rate = static_cast<Real>(plan_.optimizer.rate);
+    Vector own(size_);
+    for (std::size_t i = 0; i < workers_; ++i) {
+      for (std::size_t j = 0; j < size_; ++j) own[j] = weights_[j] - rate * changes_[i][j];
+      compute(i, own, t);
+      local_steps_[i].direct(own, gradients_[i]);
+      for (std::size_t j = 0; j < size_; ++j) changes_[i][j] += gradients_[i][j];
+    }
+    if ((t + 1) % plan_.log.every == 0) average();
+  }
+
+  Vector mean_change() const {
+    Vector mean = changes_.front();
+    for (std::size_t i = 1; i < workers_; ++i)
+      for (std::size_t j = 0; j < size_; ++j) mean[j] += changes_[i][j];
+    for (Real& value : mean) value /= static_cast<Real>(workers_);
+    return mean;
+  }
+
+  void average() {
+    Vector mean = mean_change();
+    const auto rate = static_cast<Real>(plan_.optimizer.rate);
+    const auto outer_rate = static_cast<Real>(plan_.optimizer.outer_rate);
+    const auto momentum = static_cast<Real>(plan_.optimizer.outer_momentum);
+    for (std::size_t j = 0; j < size_; ++j) {
+      Real change = rate * mean[j];
+      if (!outer_.empty()) {  // Nesterov's
+        outer_[j] = momentum * outer_[j] + change;
+        change += momentum * outer_[j];
+      }
+      weights_[j] -= outer_rate * change;
+    }
+    for (Vector& one : changes_) one.assign(size_, Real{});
+  }
+
+  Vector mean_weights() const {
+    Vector mean = mean_change();
+    const auto rate = static_cast<Real>(plan_.optimizer.rate);
+    for (std::size_t j = 0; j < size_; ++j) mean[j] = weights_[j] - rate * mean[j];
+    return mean;
+  }
+
+  const LessonPlan& plan_;
+  const Model<Real>& model_;
+  std::size_t size_;
+  std::size_t workers_;
+  Vector weights_;
+  std::vector<Vector> gradients_;
+  Exchange<Real> exchange_;
+  Steps<Real> steps_;
+  Packets<Real> packets_;
+  std::deque<Vector> sums_;         // that are still to be used
+  std::vector<Vector> velocities_;  // of workers, if momentum is theirs
+  std::vector<Vector> replicas_;    // if weights are lost on their way to workers
+  std::vector<Vector> changes_;     // since the last average
+  std::vector<Steps<Real>> local_steps_;
+  Vector outer_;  // momentum of averages
+};
+
+}  // namespace
+
+template <class Real>
+Lesson learn_in_common(const LessonPlan& plan, const std::function<void()>& watch) {
+  return InCommon<Real>(plan).run(watch);
+}
+
+template Lesson learn_in_common<float>(const LessonPlan&, const std::function<void()>&);
+template Lesson learn_in_common<double>(const LessonPlan&, const std::function<void()>&);
+
+}  // namespace sgdsim::learning

@@ -1,0 +1,79 @@
+// What the two kinds of lessons have in common: steps of optimizers, judging, packets that are
+// lost.
+#pragma once
+
+#include "models/learning/lesson.h"
+
+namespace sgdsim::learning {
+
+template <class Real>
+const Model<Real>& model_of(const Task& task) {
+  if constexpr (sizeof(Real) == 4)
+    return task.single;
+  else
+    return task.precise;
+}
+
+// Directions of descent from gradients, per unit of rate.
+template <class Real>
+class Steps {
+ public:
+  Steps(const Optimizer& optimizer, std::size_t size);
+  // The gradient becomes the direction.
+  void direct(const std::vector<Real>& weights, std::vector<Real>& gradient);
+  // The same for a part of the weights.
+  void direct(const std::vector<Real>& weights, std::vector<Real>& gradient, std::size_t from,
+              std::size_t to);
+
+ private:
+  Optimizer optimizer_;
+  std::vector<Real> first_;   // momentum, or Adam's first moment
+  std::vector<Real> second_;  // Adam's
+  double power_1_ = 1;        // of beta_1, once for each step
+  double power_2_ = 1;
+};
+
+// The curve so far, and whether it goes on.
+template <class Real>
+class Judge {
+ public:
+  explicit Judge(const LessonPlan& plan) : plan_(plan) {}
+  // Evaluates where it is time to; false: the curve has ended.
+  bool look(int64_t iteration, const std::vector<Real>& weights);
+  Lesson lesson(const std::vector<Real>& weights) &&;
+
+ private:
+  const LessonPlan& plan_;
+  Lesson lesson_;
+};
+
+// Which packets are lost. Every packet of an iteration, worker and direction has a draw of its own.
+template <class Real>
+class Packets {
+ public:
+  explicit Packets(const LessonPlan& plan);
+  // Calls lost(from, to) for every range that does not come.
+  using Lost = std::function<void(std::size_t from, std::size_t to)>;
+  void lose(double part, const std::vector<Real>& values, int worker, int64_t iteration,
+            bool is_pull, const Lost& lost) const;
+
+ private:
+  struct Packet {
+    std::size_t from;
+    std::size_t to;
+  };
+  std::vector<bool> at_risk(const std::vector<Real>& values) const;
+  const PacketLosses& losses_;
+  uint64_t seed_;
+  std::size_t size_;
+  std::vector<Packet> packets_;
+};
+
+// Iterations that all workers have in common.
+template <class Real>
+Lesson learn_in_common(const LessonPlan& plan, const std::function<void()>& watch);
+// Pushes in the order of the log.
+template <class Real>
+Lesson learn_in_order(const LessonPlan& plan, const std::function<void()>& watch);
+
+}  // namespace sgdsim::learning

@@ -1,0 +1,54 @@
+// Two normal clouds in 32 dimensions with unit variance, their centres `distance` apart, told apart
+// by a softmax over two linear outputs (66 weights). Convex, with a floor that no training passes:
+// the best rule errs with probability Phi(-distance / 2).
+#include "models/learning/dense_network.h"
+#include "models/learning/registry.h"
+
+namespace sgdsim::learning::logistic {
+namespace {
+
+constexpr std::size_t width = 32;
+
+// The centres lie on a diagonal of the first coordinates' cube, so that all weights matter.
+Samples clouds(double distance, uint64_t seed, uint64_t part, std::size_t count) {
+  Samples samples;
+  samples.width = width;
+  const double step = distance / 2 / std::sqrt(static_cast<double>(width));
+  for (std::size_t i = 0; i < count; ++i) {
+    Draws draws(seed, part, 1, i);
+    const bool second = draws.uniform() < 0.5;
+    for (std::size_t j = 0; j < width; ++j)
+      samples.values.push_back(static_cast<float>(draws.normal() + (second ? step : -step)));
+    samples.labels.push_back(second ? 1 : 0);
+  }
+  return samples;
+}
+
+Task read(Object& fields) {
+  double distance = 2;
+  std::size_t count = 20'000;
+  std::size_t held_out = 4'000;
+  uint64_t seed = 1;
+  if (const auto field = fields.find("distance")) distance = field->number(0, 100);
+  if (const auto field = fields.find("training_samples"))
+    count = static_cast<std::size_t>(field->whole(1, 10'000'000));
+  if (const auto field = fields.find("held_out_samples"))
+    held_out = static_cast<std::size_t>(field->whole(1, 1'000'000));
+  if (const auto field = fields.find("data_seed"))
+    seed = static_cast<uint64_t>(field->whole(0, int64_t{1} << 53));
+  const auto network = std::make_shared<const DenseNetwork>(
+      std::vector<DenseShape>{{width, 2}}, 1, clouds(distance, seed, drawn_for::data, count),
+      clouds(distance, seed, drawn_for::held_out, held_out));
+  Task task = task_around(network, network->tensors());
+  task.has_accuracy = true;
+  task.rate = 0.1;
+  return task;
+}
+
+}  // namespace
+
+TaskKind describe() {
+  return {"logistic", "two overlapping normal clouds, told apart by a linear model", read};
+}
+
+}  // namespace sgdsim::learning::logistic

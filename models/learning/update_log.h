@@ -1,0 +1,37 @@
+// What learning needs to know of the schedule: who adds to which part of the weights, in which
+// order, and which weights each gradient was computed with. Equal logs learn equally.
+//
+// Where iterations are common, a rule says it all: the sums of iteration t are used at t + width -
+// 1; or every worker takes `every` steps by itself, before all average. Such a log does not depend
+// on times. Where workers do not wait for each other, the log is the pushes in the order in which
+// the servers applied them; a worker reads a part at once after its own push of it, so the order
+// says which versions each gradient mixes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace sgdsim::learning {
+
+struct Push {
+  int worker = 0;
+  int part = 0;
+};
+
+struct UpdateLog {
+  int workers = 1;
+  int width = 1;
+  int64_t synchronous = 0;  // the first iterations, with width 1
+  int every = 1;
+  // Not empty: these, and none of the above but `workers`.
+  std::vector<Push> pushes;
+  int parts = 1;  // into which servers cut the weights
+
+  bool is_asynchronous() const { return !pushes.empty(); }
+};
+
+// How often gradients missed so many updates of the parameters (of the first part).
+std::map<int64_t, int64_t> staleness_of(const UpdateLog& log, int64_t iterations);
+
+}  // namespace sgdsim::learning

@@ -1,0 +1,208 @@
+// `sgdsim learn`: times from the simulator, losses from lessons, both in one table.
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "app/schema_check.h"
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+
+namespace sgdsim {
+namespace {
+
+const std::string small_task =
+    R"({"name": "teacher_mlp", "width": 16, "training_samples": 1000, "held_out_samples": 200})";
+
+Json learned_of(std::vector<std::string> words) {
+  words.insert(words.begin(), {"learn", "app/experiments/bert_base_10gbe.json"});
+  words.insert(words.end(), {"--format", "json"});
+  const Ran ran = call_sgdsim(words);
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  Json json = Json::parse(ran.out);
+  const std::vector<std::string> faults = faults_of_value(embedded_shelf(), "sgdsim/learn/1", json);
+  INFO((faults.empty() ? "" : faults.front()));
+  CHECK(faults.empty());
+  return json;
+}
+
+std::vector<std::string> quickly(std::vector<std::string> more) {
+  std::vector<std::string> words = {"--task",  small_task, "--iterations", "60",
+                                    "--seeds", "3",        "--set",        "cluster.nodes=4"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST_CASE("learn: times are those of `sgdsim run`, and equal logs are learned once") {
+  const Json json = learned_of(
+      quickly({"--also", "wfbp: strategy=wfbp", "--also", "one: synchronization=local_sgd, steps=1",
+               "--also", "late: synchronization=pipe_sgd, width=3"}));
+  const Json& methods = json["methods"];
+  REQUIRE(methods.size() == 4);
+  CHECK(methods[0]["method"] == "dense");
+  const Json run =
+      Json::parse(call_sgdsim({"run", "app/experiments/bert_base_10gbe.json", "--set",
+                               "cluster.nodes=4", "--set", "strategy=wfbp", "--format", "json"})
+                      .out);
+  CHECK(methods[1]["iteration_us"].get<double>() ==
+        doctest::Approx(run["metrics"]["iteration_us"]["mean"].get<double>()).epsilon(1e-9));
+  // A strategy and an average after every step change no sums.
+  CHECK(methods[1]["log_hash"] == methods[0]["log_hash"]);
+  CHECK(methods[2]["log_hash"] == methods[0]["log_hash"]);
+  CHECK(methods[3]["log_hash"] != methods[0]["log_hash"]);
+  CHECK(json["lessons_asked"] == 12);
+  CHECK(json["lessons_learned"] == 6);
+  for (std::size_t i = 0; i < methods[0]["curves"][0]["points"].size(); ++i) {
+    const Json& a = methods[0]["curves"][0]["points"][i];
+    const Json& b = methods[1]["curves"][0]["points"][i];
+    CHECK(a["loss"] == b["loss"]);
+    CHECK(b["time_us"].get<double>() ==
+          doctest::Approx(b["iteration"].get<double>() * methods[1]["iteration_us"].get<double>()));
+  }
+  // Of four workers: one iteration of K = 3 misses nothing, the next one 1, all others 2.
+  const Json late = Json::parse(R"([{"updates": 0, "gradients": 4}, {"updates": 1, "gradients": 4},
+                                    {"updates": 2, "gradients": 232}])");
+  CHECK(methods[3]["staleness"] == late);
+  // Time to target is the time of the iterations to it.
+  const Json& dense = methods[0];
+  CHECK(dense["time_to_target_us"]["median"].get<double>() ==
+        doctest::Approx(dense["iterations_to_target"]["median"].get<double>() *
+                        dense["iteration_us"].get<double>()));
+  CHECK(dense["against_dense"]["median"] == 1);
+}
+
+TEST_CASE("learn: threads change no bit") {
+  const auto words = [&](const std::string& threads) {
+    return quickly({"--also", "gtopk", "--jobs", threads});
+  };
+  CHECK(learned_of(words("1")) == learned_of(words("3")));
+}
+
+TEST_CASE("learn: asynchronous pushes are those that the simulator played") {
+  const std::vector<std::string> server = {
+      "--set", R"(collective={"parameter_server": {"servers": 2}})",
+      "--set", "strategy=sync_easgd",
+      "--set", "fidelity=message",
+      "--set", R"(workers.jitter={"distribution": "lognormal", "sigma": 0.2})"};
+  std::vector<std::string> words = quickly({"--also", "free: synchronization=async_ps", "--also",
+                                            "bound: synchronization=ssp, staleness=1000"});
+  words.insert(words.end(), server.begin(), server.end());
+  const Json json = learned_of(words);
+  const Json& free = json["methods"][1];
+  // A bound that is never met is none.
+  CHECK(json["methods"][2]["log_hash"] == free["log_hash"]);
+  double gradients = 0;
+  double sum = 0;
+  double most = 0;
+  for (const Json& one : free["staleness"]) {
+    gradients += one["gradients"].get<double>();
+    sum += one["updates"].get<double>() * one["gradients"].get<double>();
+    most = std::max(most, one["updates"].get<double>());
+  }
+  // What the simulator says of as many iterations. The log goes on until the last push is served.
+  std::vector<std::string> run = {"run",      "app/experiments/bert_base_10gbe.json",
+                                  "--set",    "cluster.nodes=4",
+                                  "--set",    "synchronization=async_ps",
+                                  "--set",    "iterations=62",
+                                  "--set",    "warm_up=0",
+                                  "--format", "json"};
+  run.insert(run.end(), server.begin(), server.end());
+  const Ran ran = call_sgdsim(run);
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json quality = Json::parse(ran.out)["quality"];
+  CHECK(gradients == 4 * 62);
+  CHECK(sum / gradients == doctest::Approx(quality["staleness_mean"].get<double>()));
+  CHECK(most == quality["staleness_max"]);
+}
+
+TEST_CASE("learn: phases of density take the times of their densities") {
+  const Json json = learned_of(quickly({"--also",
+                                        "warm: compression=gtopk, density=[{\"density\": 0.5, "
+                                        "\"iterations\": 20}, {\"density\": 0.01}]",
+                                        "--also", "half: compression=gtopk, density=0.5", "--also",
+                                        "little: compression=gtopk, density=0.01"}));
+  const Json& methods = json["methods"];
+  CHECK(methods[1]["iteration_us"].get<double>() ==
+        doctest::Approx((methods[2]["iteration_us"].get<double>() * 20 +
+                         methods[3]["iteration_us"].get<double>() * 40) /
+                        60));
+}
+
+TEST_CASE("learn: what diverges or is not reached is said, not shown as a number") {
+  const Ran ran =
+      call_sgdsim({"learn", "app/experiments/bert_base_10gbe.json", "--task", "quadratic", "--rate",
+                   "1.9", "--iterations", "2000", "--seeds", "1", "--target", "loss=0.001",
+                   "--also", "late: synchronization=pipe_sgd, width=8"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out.find("late: diverged: at iteration ") != std::string::npos);
+  CHECK(ran.out.find("not within 2000") != std::string::npos);
+  CHECK(ran.out.find("nan") == std::string::npos);
+}
+
+TEST_CASE("learn: the best of a ladder of rates, and its edge") {
+  const Json json = learned_of(quickly({"--rate", "best"}));
+  const Json& dense = json["methods"][0];
+  REQUIRE(dense["ladder"].size() == 5);
+  double best = HUGE_VAL;
+  for (const Json& rung : dense["ladder"])
+    if (!rung["iterations_to_target"].is_null())
+      best = std::min(best, rung["iterations_to_target"].get<double>());
+  CHECK(dense["iterations_to_target"]["median"] == best);
+  CHECK(dense["best_rate_is_at_edge"] == (dense["rate"] == dense["ladder"][0]["rate"] ||
+                                          dense["rate"] == dense["ladder"][4]["rate"]));
+}
+
+TEST_CASE("learn: a picture and a file") {
+  const Temporary folder(Temporary::Kind::folder);
+  std::vector<std::string> words =
+      quickly({"--svg", folder.name() + "/loss.svg", "--out", folder.name() + "/learn.json"});
+  words.insert(words.begin(), {"learn", "app/experiments/bert_base_10gbe.json"});
+  const Ran ran = call_sgdsim(words);
+  CHECK(ran.exit_code == 0);
+  CHECK(read_text(folder.name() + "/loss.svg").find("simulated time (s)") != std::string::npos);
+  const Json json = Json::parse(read_text(folder.name() + "/learn.json"));
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/learn/1", json).empty());
+}
+
+TEST_CASE("learn: what cannot be learned is refused with what to write") {
+  struct Row {
+    std::vector<std::string> words;
+    std::string says;
+  };
+  const std::vector<Row> rows = {
+      {{"--target", "0.66"}, "accuracy=0.66"},
+      {{"--target", "accuracy=2"}, "--target"},
+      {{"--target", "accuracy=nan"}, "--target"},
+      {{"--task", "quadratic", "--target", "accuracy=0.5"}, "has no accuracy"},
+      {{"--task", "imagenet"}, "unknown task"},
+      {{"--rate", "fast"}, "base, best or a number"},
+      {{"--rate", "0"}, "--rate"},
+      {{"--rate", "1e300"}, "--rate"},
+      {{"--momentum", "1"}, "--momentum"},
+      {{"--seeds", "0"}, "--seeds"},
+      {{"--seeds", "1000000"}, "--seeds"},
+      {{"--iterations", "1"}, "--iterations"},
+      {{"--iterations", "1e9"}, "--iterations"},
+      {{"--samples", "-1"}, "--samples"},
+      {{"--jobs", "0"}, "--jobs"},
+      {{"--set", "cluster.nodes=100000"}, "at most 1024"},
+      {{"--also", "dense: compression=topk"}, "choose another label"},
+      {{"--also", "x: cluster.nodes=2"}, "changes the number of workers"},
+      {{"--task", "quadratic", "--rate", "1000"}, "dense training diverges"},
+      {{"--task", R"({"name": "quadratic", "dimensions": 10000000})"}, "more than 4 GB"},
+  };
+  for (const Row& row : rows) {
+    std::vector<std::string> words = {"learn", "app/experiments/bert_base_10gbe.json", "--seed",
+                                      "1"};
+    words.insert(words.end(), row.words.begin(), row.words.end());
+    const Ran ran = call_sgdsim(words);
+    INFO(row.words.back());
+    INFO(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find(row.says) != std::string::npos);
+    CHECK(ran.out.empty());
+  }
+}
+
+}  // namespace
+}  // namespace sgdsim
