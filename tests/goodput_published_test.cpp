@@ -1,5 +1,5 @@
-// What others published about training through failures, beside what follows from their inputs. Nothing is fitted; the
-// numbers of docs/validation.md are those of this file.
+// What others published about training through failures, beside what follows from their inputs.
+// Nothing is fitted; the numbers of docs/validation.md are those of this file.
 #include <cmath>
 #include <doctest/doctest.h>
 
@@ -31,25 +31,29 @@ TEST_CASE("goodput published: RSC's projections") {
     double printed, interval, mttf;
     const char* cell;
   };
-  for (const Row& row : {Row{0.70, 60, few, "| 0.70 | 0.684 | 0.720 |"}, Row{0.93, 5, few, "| 0.93 | 0.932 | 0.934 |"}}) {
+  for (const Row& row : {Row{0.70, 60, few, "| 0.70 | 0.684 | 0.720 |"},
+                         Row{0.93, 5, few, "| 0.93 | 0.932 | 0.934 |"}}) {
     CHECK(std::abs(productive(row.interval, 0, 5, row.mttf) - row.printed) < 0.03);
     CHECK(page_says(row.cell));
   }
-  // At 100,000 the first-order formula, which the paper uses, is right about itself, and 0.1 below the exact one.
+  // At 100,000 the first-order formula, which the paper uses, is right about itself, and 0.1 below
+  // the exact one.
   CHECK(std::abs(rsc_productive(7, 0, 5, many) - 0.5) < 0.03);
   CHECK(std::abs(productive(7, 0, 5, many) - 0.615025) < 1e-6);
   CHECK(page_says("| 0.50 | 0.520 | 0.615 |"));
 }
 
-// More than 90 % at 16,384 GPUs: which restarts allow it. Save and restart times were not published.
+// More than 90 % at 16,384 GPUs: which restarts allow it. Save and restart times were not
+// published.
 TEST_CASE("goodput published: Llama 3's 54 days") {
   const double mttf = 54 * day / 419;
   struct Row {
     double save_s, restart;
     const char* cell;
   };
-  for (const Row& row : {Row{0, 19.5533, "| 0 s | 19.6 min |"}, Row{10, 11.632, "| 10 s | 11.6 min |"},
-                         Row{30, 5.762, "| 30 s | 5.8 min |"}}) {
+  for (const Row& row :
+       {Row{0, 19.5533, "| 0 s | 19.6 min |"}, Row{10, 11.632, "| 10 s | 11.6 min |"},
+        Row{30, 5.762, "| 30 s | 5.8 min |"}}) {
     CAPTURE(row.save_s);
     const double save = row.save_s / 60;
     const double best = save > 0 ? best_interval(save, mttf) : 1e-9;
@@ -67,8 +71,8 @@ TEST_CASE("goodput published: ByteRobust") {
   CHECK(page_says("9.6 min"));
 }
 
-// torchft on 300 L40S. First run: a failure every 60 s, steps of 10.9 s: 5,145 of 6,249 steps. Second run: gaps up to
-// 30 s, steps of 15.46 s: 268 of 888.
+// torchft on 300 L40S. First run: a failure every 60 s, steps of 10.9 s: 5,145 of 6,249 steps.
+// Second run: gaps up to 30 s, steps of 15.46 s: 268 of 888.
 TEST_CASE("goodput published: torchft") {
   CHECK(std::abs(kept_at_fixed_gaps(10.9, 60) - 5'145. / 6'249) < 0.01);
   CHECK(std::abs(kept_at_fixed_gaps(10.9, 60) - 0.818) < 5e-4);

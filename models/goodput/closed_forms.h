@@ -73,9 +73,9 @@ double binomial_above(int64_t trials, double probability, int64_t count);
 // P(work + N per_failure > deadline), where failures happen during work only.
 double late(double work, double per_failure, double mean_to_failure, double deadline);
 
-// The part of time that is kept where each failure throws away the step that it hits: failures every `gap`, with
-// gaps of which each length up to `longest` is equally likely (a gap longer than a step keeps what is beyond it,
-// weighed by the gaps' lengths), or at random.
+// The part of time that is kept where each failure throws away the step that it hits: failures
+// every `gap`, with gaps of which each length up to `longest` is equally likely (a gap longer than
+// a step keeps what is beyond it, weighed by the gaps' lengths), or at random.
 double kept_at_fixed_gaps(double step, double gap);
 double kept_at_uniform_gaps(double step, double longest);
 double kept_at_random(double step, double mean_to_failure);
