@@ -260,7 +260,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   command->add_option(
       "KIND", *kind,
       "algorithms, operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
-      "strategies, compressions, synchronizations, tasks, clusters, traces, models, gpus, failures, "
+      "strategies, compressions, synchronizations, tasks, clusters, traces, models, gpus, "
+      "failures, "
       "fidelities or schemas (default: all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
