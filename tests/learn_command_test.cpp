@@ -13,7 +13,7 @@ const std::string small_task =
     R"({"name": "teacher_mlp", "width": 16, "training_samples": 1000, "held_out_samples": 200})";
 
 Json learned_of(std::vector<std::string> words) {
-  words.insert(words.begin(), {"learn", "app/experiments/bert_base_10gbe.json"});
+  words.insert(words.begin(), {"learn", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json"});
   words.insert(words.end(), {"--format", "json"});
   const Ran ran = call_sgdsim(words);
   INFO(ran.log);
@@ -39,10 +39,10 @@ TEST_CASE("learn: times are those of `sgdsim run`, and equal logs are learned on
   const Json& methods = json["methods"];
   REQUIRE(methods.size() == 4);
   CHECK(methods[0]["method"] == "dense");
-  const Json run =
-      Json::parse(call_sgdsim({"run", "app/experiments/bert_base_10gbe.json", "--set",
-                               "cluster.nodes=4", "--set", "strategy=wfbp", "--format", "json"})
-                      .out);
+  const Json run = Json::parse(
+      call_sgdsim({"run", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json", "--set",
+                   "cluster.nodes=4", "--set", "strategy=wfbp", "--format", "json"})
+          .out);
   CHECK(methods[1]["iteration_us"].get<double>() ==
         doctest::Approx(run["metrics"]["iteration_us"]["mean"].get<double>()).epsilon(1e-9));
   // A strategy and an average after every step change no sums.
@@ -99,12 +99,13 @@ TEST_CASE("learn: asynchronous pushes are those that the simulator played") {
     most = std::max(most, one["updates"].get<double>());
   }
   // What the simulator says of as many iterations. The log goes on until the last push is served.
-  std::vector<std::string> run = {"run",      "app/experiments/bert_base_10gbe.json",
-                                  "--set",    "cluster.nodes=4",
-                                  "--set",    "synchronization=async_ps",
-                                  "--set",    "iterations=62",
-                                  "--set",    "warm_up=0",
-                                  "--format", "json"};
+  std::vector<std::string> run = {
+      "run",      SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json",
+      "--set",    "cluster.nodes=4",
+      "--set",    "synchronization=async_ps",
+      "--set",    "iterations=62",
+      "--set",    "warm_up=0",
+      "--format", "json"};
   run.insert(run.end(), server.begin(), server.end());
   const Ran ran = call_sgdsim(run);
   INFO(ran.log);
@@ -130,9 +131,9 @@ TEST_CASE("learn: phases of density take the times of their densities") {
 
 TEST_CASE("learn: what diverges or is not reached is said, not shown as a number") {
   const Ran ran =
-      call_sgdsim({"learn", "app/experiments/bert_base_10gbe.json", "--task", "quadratic", "--rate",
-                   "1.9", "--iterations", "2000", "--seeds", "1", "--target", "loss=0.001",
-                   "--also", "late: synchronization=pipe_sgd, width=8"});
+      call_sgdsim({"learn", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json", "--task",
+                   "quadratic", "--rate", "1.9", "--iterations", "2000", "--seeds", "1", "--target",
+                   "loss=0.001", "--also", "late: synchronization=pipe_sgd, width=8"});
   CHECK(ran.exit_code == 0);
   CHECK(ran.out.find("late: diverged: at iteration ") != std::string::npos);
   CHECK(ran.out.find("not within 2000") != std::string::npos);
@@ -156,7 +157,7 @@ TEST_CASE("learn: a picture and a file") {
   const Temporary folder(Temporary::Kind::folder);
   std::vector<std::string> words =
       quickly({"--svg", folder.name() + "/loss.svg", "--out", folder.name() + "/learn.json"});
-  words.insert(words.begin(), {"learn", "app/experiments/bert_base_10gbe.json"});
+  words.insert(words.begin(), {"learn", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json"});
   const Ran ran = call_sgdsim(words);
   CHECK(ran.exit_code == 0);
   CHECK(read_text(folder.name() + "/loss.svg").find("simulated time (s)") != std::string::npos);
@@ -192,8 +193,8 @@ TEST_CASE("learn: what cannot be learned is refused with what to write") {
       {{"--task", R"({"name": "quadratic", "dimensions": 10000000})"}, "more than 4 GB"},
   };
   for (const Row& row : rows) {
-    std::vector<std::string> words = {"learn", "app/experiments/bert_base_10gbe.json", "--seed",
-                                      "1"};
+    std::vector<std::string> words = {
+        "learn", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json", "--seed", "1"};
     words.insert(words.end(), row.words.begin(), row.words.end());
     const Ran ran = call_sgdsim(words);
     INFO(row.words.back());
