@@ -173,12 +173,16 @@ bool is_free(const AdviceLine& line) {
 struct Section {
   const char* title;
   bool (*has)(const AdviceLine& line);
+  const char* note;  // below its table
 };
 constexpr Section sections[] = {
-    {"settings", is_free},
-    {"alters learning",
-     [](const AdviceLine& line) { return any_of(line.change, alters_learning); }},
-    {"other hardware", [](const AdviceLine& line) { return any_of(line.change, needs_hardware); }}};
+    {"settings", is_free, ""},
+    {"alters learning", [](const AdviceLine& line) { return any_of(line.change, alters_learning); },
+     "These may need more iterations to the same loss, which can cost more than they gain: "
+     "`sgdsim\n"
+     "learn --also NAME` counts them on small models.\n"},
+    {"other hardware", [](const AdviceLine& line) { return any_of(line.change, needs_hardware); },
+     ""}};
 
 void print_section(std::ostream& out, const Advice& advice, const Section& section,
                    std::size_t most) {
@@ -197,7 +201,7 @@ void print_section(std::ostream& out, const Advice& advice, const Section& secti
   if (count == 0) return;
   table.print(out);
   if (count > most) out << "and " << count - most << " more; --lines shows them\n";
-  out << '\n';
+  out << section.note << '\n';
 }
 
 // One line for each reason.

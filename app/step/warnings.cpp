@@ -49,6 +49,16 @@ void add_stand_ins(const Experiment& experiment, const StepResult& result,
   warnings.push_back(std::move(warning));
 }
 
+// Exchanges of which only the time is known, where others' messages share wires.
+void add_priced(const Experiment& experiment, const StepResult& result,
+                std::vector<std::string>& warnings) {
+  const bool has_messages = experiment.question().cost.plays();
+  if (!is_on_wires(experiment.fidelity) || has_messages || result.messages.empty()) return;
+  warnings.push_back(experiment.collective + " is only a time, without messages: at fidelity " +
+                     std::string(name_of(experiment.fidelity)) +
+                     " its exchanges take that time, whatever else is on the wires");
+}
+
 // Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
 void add_extrapolations(const Experiment& experiment, const StepResult& result,
                         std::vector<std::string>& warnings) {
@@ -83,6 +93,7 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
                            flows ? &none : &experiment.cluster.notes, &result.warnings})
     warnings.insert(warnings.end(), part->begin(), part->end());
   add_stand_ins(experiment, result, warnings);
+  add_priced(experiment, result, warnings);
   add_extrapolations(experiment, result, warnings);
   return warnings;
 }

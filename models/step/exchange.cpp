@@ -101,6 +101,7 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
 
 void Exchange::count(const MessageCost& cost, const std::vector<Encoded>& encoded) {
   path = PathTaken::events;
+  if (!cost.plays()) return;
   if (const ParameterServers* servers = cost.servers()) {
     for (const Encoded& one : encoded) count_pushes(*servers, one.transfers[0]);
     return;
@@ -127,6 +128,7 @@ void Exchange::count_pushes(const ParameterServers& servers, const Transfer& tra
 }
 
 bool Exchange::is_apart(const MessageCost& cost, const Encoded& encoded, bool in_step) {
+  if (!cost.plays()) return true;  // only a time
   for (int i = 0; i < encoded.transfer_count; ++i) {
     const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
     if (transfer.size.count() == 0) continue;
@@ -144,6 +146,7 @@ bool Exchange::is_apart(const MessageCost& cost, const Encoded& encoded, bool in
 
 void Exchange::add_carried(const MessageCost& cost, const Encoded& encoded,
                            std::vector<double>& carried_B) {
+  if (!cost.plays()) return carried_B.resize(wires_->capacities().size());
   for (int i = 0; i < encoded.transfer_count; ++i) {
     const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
     if (transfer.size.count() == 0) continue;

@@ -52,10 +52,13 @@ JobsInTime::Player::Player(const JobsQuestion& question)
 
 std::unique_ptr<Carrier> JobsInTime::Player::make_carrier() {
   if (question_.carrier) return question_.carrier(*question_.wires, agenda_, question_.watch);
+  std::vector<const TrainingJob*> sending;
+  for (const TrainingJob& job : question_.jobs)
+    if (job.question->cost.plays()) sending.push_back(&job);
   const CollectiveOptions options =
-      question_.jobs.empty() ? CollectiveOptions() : options_of(question_.jobs.front());
-  for (const TrainingJob& job : question_.jobs) {
-    const CollectiveOptions its = options_of(job);
+      sending.empty() ? CollectiveOptions() : options_of(*sending.front());
+  for (const TrainingJob* job : sending) {
+    const CollectiveOptions its = options_of(*job);
     if (its.alpha != options.alpha || its.send_buffer != options.send_buffer)
       throw InputError("",
                        "jobs that share a network have the same values of the options alpha and "
@@ -94,7 +97,7 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
 // Of this iteration, and of those behind it as if they were like it.
 void JobsInTime::Player::check_packets_from(const JobInPlay& job, int iteration) const {
   const double payload_B = carrier_->payload_B();
-  if (payload_B <= 0) return;
+  if (payload_B <= 0 || !job.job->question->cost.plays()) return;
   const ParameterServers* servers = job.job->question->cost.servers();
   const int workers = job.workers();
   double packets = 0;

@@ -12,6 +12,14 @@ void JobsInTime::Player::go_on() {
   if (!clockwork_.moment()) clock_.fail();
 }
 
+void JobsInTime::Player::happen(const Event& event, Time now) {
+  const uint32_t subject = event.subject();
+  if (event.kind_of_actor() == ready) return enter_messages(subject, now);
+  const int workers = jobs_[by_price_[subject].job].workers();
+  for (int i = 0; i < workers; ++i) end_message(by_price_[subject], i, now);
+  unused_prices_.push_back(subject);
+}
+
 // Where all workers of a job have waited for their plan, all of them go on.
 void JobsInTime::Player::advance(std::size_t number, Time now) {
   go_on_with(number, now);
@@ -100,9 +108,11 @@ void JobsInTime::Player::enter(JobInPlay& job, std::size_t number, const Message
     place->second =
         begin_message({worker.job, next.iteration, next.first, job.workers(), job.workers()});
   const uint32_t call = place->second;
-  CallOfJob& what = (job.job->question->cost.servers() != nullptr ? by_push_ : by_number_)[call];
+  const MessageCost& cost = job.job->question->cost;
+  CallOfJob& what = calls_like(cost)[call];
   --what.missing;
   const CallOfJob it = what;
+  if (!cost.plays()) return it.missing == 0 ? play_priced(it, call, now) : void();
   if (!job.step->drains()) return play_message(it, call, worker.number, now);
   for (int i = 0; it.missing == 0 && i < job.workers(); ++i) play_message(it, call, i, now);
 }
@@ -117,7 +127,30 @@ void JobsInTime::Player::play_message(const CallOfJob& what, uint32_t number, in
     calls_.enter(number, worker, first, now);
 }
 
-// Returns its number, among those of collectives or of parameter servers.
+std::vector<JobsInTime::Player::CallOfJob>& JobsInTime::Player::calls_like(
+    const MessageCost& cost) {
+  if (cost.servers() != nullptr) return by_push_;
+  return cost.plays() ? by_number_ : by_price_;
+}
+
+uint32_t JobsInTime::Player::new_priced() {
+  if (unused_prices_.empty()) return static_cast<uint32_t>(by_price_.size());
+  const uint32_t number = unused_prices_.back();
+  unused_prices_.pop_back();
+  return number;
+}
+
+// All workers are there. It shares nothing with others, and nothing shares it: the job's exchanges
+// go one by one, however many may be in flight.
+void JobsInTime::Player::play_priced(const CallOfJob& what, uint32_t number, Time now) {
+  JobInPlay& job = jobs_[what.job];
+  const Duration price =
+      job.step->cost(what.iteration).of(job.step->encoded(what.iteration, what.message));
+  job.priced_until = std::max(job.priced_until, now) + price;
+  own_clock_.plan(priced, number, job.priced_until);
+}
+
+// Returns its number, among those of its kind.
 uint32_t JobsInTime::Player::begin_message(const CallOfJob& what) {
   const JobInPlay& job = jobs_[what.job];
   const ParameterServers* servers = job.job->question->cost.servers();
@@ -126,11 +159,13 @@ uint32_t JobsInTime::Player::begin_message(const CallOfJob& what) {
   if (servers != nullptr) {
     const Transfer& transfer = job.step->encoded(what.iteration, what.message).transfers[0];
     number = pushes_.add(*servers, job.places, transfer.size, transfer.part, freight.depth);
+  } else if (!job.job->question->cost.plays()) {
+    number = new_priced();
   } else {
     const JoinedTransfers& sent = job.step->sent(what.iteration, what.message);
     number = calls_.add(*sent.program, *sent.network, &job.job->places, freight);
   }
-  std::vector<CallOfJob>& list = servers != nullptr ? by_push_ : by_number_;
+  std::vector<CallOfJob>& list = calls_like(job.job->question->cost);
   if (number >= list.size()) list.resize(number + 1);
   list[number] = what;
   return number;

@@ -23,6 +23,7 @@ struct JobInPlay {
   ServerPlaces places;                   // where there are parameter servers
   std::optional<UrgentMessages> urgent;  // if messages go by priority
   int urgent_iteration = 0;
+  Time priced_until;  // exchanges that are only a time, one after the other
   std::map<std::pair<int, std::size_t>, int> not_ready;  // workers, by iteration and message
   std::size_t first_worker = 0;                          // among those of all jobs
   int workers() const { return job->question->cluster->network.workers(); }
@@ -79,12 +80,12 @@ class JobsInTime::Player {
 
   std::optional<Time> end_of_traffic() const { return traffic_.end(); }
 
-  // A worker may have messages that are ready.
-  void happen(const Event& event, Time now) { enter_messages(event.subject(), now); }
+  void happen(const Event& event, Time now);
   bool moment_over(Time now) { return commit_urgent(now); }
 
  private:
-  enum Kind : uint8_t { ready };
+  // A worker may have messages that are ready; an exchange that is only a time is over.
+  enum Kind : uint8_t { ready, priced };
 
   // What is kept of an iteration until it is asked for.
   struct Kept {
@@ -124,6 +125,9 @@ class JobsInTime::Player {
   void enter(JobInPlay& job, std::size_t number, const MessagesToSend& next, Time now);
   void play_message(const CallOfJob& what, uint32_t number, int worker, Time now);
   uint32_t begin_message(const CallOfJob& what);
+  std::vector<CallOfJob>& calls_like(const MessageCost& cost);
+  uint32_t new_priced();
+  void play_priced(const CallOfJob& what, uint32_t number, Time now);
   void end_message(CallOfJob& call, int worker, Time now);
   void end_on(const CallOfJob& what, int worker, Time now);
 
@@ -146,6 +150,8 @@ class JobsInTime::Player {
   std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
   std::vector<CallOfJob> by_number_;    // collectives
   std::vector<CallOfJob> by_push_;      // to parameter servers
+  std::vector<CallOfJob> by_price_;     // without messages
+  std::vector<uint32_t> unused_prices_;
   std::vector<std::size_t> undecided_;  // jobs where another message may go
   std::vector<Played> played_;          // of each job
   double kept_ = 0;                     // times

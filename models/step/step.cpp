@@ -24,8 +24,6 @@ void check(const StepQuestion& question, const PipelineRule& rule) {
 std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
   const std::string fidelity(name_of(question.fidelity));
   const bool has_servers = question.cost.servers() != nullptr;
-  if (!question.cost.is_algorithm() && !has_servers)
-    throw InputError("", "fidelity " + fidelity + " simulates messages: no costs without messages");
   if (question.interference != 1)
     throw InputError("", "interference is not defined at fidelity " + fidelity);
   if (has_servers && question.cost.compression() != nullptr)

@@ -17,7 +17,6 @@ void check(const StepQuestion& question) {
   const bool has_servers = question.cost.servers() != nullptr;
   std::string what;
   if (question.interference != 1) what = "interference";
-  if (!question.cost.is_algorithm() && !has_servers) what = "costs without messages";
   if (has_servers && question.cost.compression() != nullptr)
     what = "compression for parameter servers";
   if (!what.empty())
@@ -57,7 +56,7 @@ void StepInTime::take(GradientPlan plan, const MessageCost& cost, Planned& plann
   planned.plan = std::move(plan);
   planned.encoded = encoded_messages(planned.plan, cost);
   const bool broadcasts = planned.plan.bsp_broadcasts;
-  const bool has_programs = cost.servers() == nullptr;
+  const bool has_programs = cost.is_algorithm();
   planned.sent.clear();
   for (const Encoded& sums : planned.encoded)
     if (has_programs)

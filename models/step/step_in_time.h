@@ -52,6 +52,7 @@ class StepInTime {
   const Encoded& encoded(int iteration, std::size_t message) const {
     return planned(iteration).encoded[message];
   }
+  const MessageCost& cost(int iteration) const { return cost_at(density_step(iteration)); }
   // If it is a collective.
   const JoinedTransfers& sent(int iteration, std::size_t message) const {
     return planned(iteration).sent[message];

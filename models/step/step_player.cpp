@@ -253,9 +253,10 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
   messages_.take_plan();
   if (step_.played || question_.wires == nullptr) return;
   if (!is_first && !plans_anew(question_)) return;
+  const bool decides_in_time = question_.channels > 1 && step_.plan.order == Order::priority;
+  if (!question_.cost.plays() && !decides_in_time) return;  // only times, which share nothing
   // A collective that drains is alone.
-  const bool is_known =
-      is_carried_known() && !(question_.channels > 1 && step_.plan.order == Order::priority);
+  const bool is_known = is_carried_known() && !decides_in_time;
   if (is_known && ((in_turn && step_.plan.bsp_drains) || are_apart())) return;
   meet_on_wires();
 }
