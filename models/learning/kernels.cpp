@@ -94,6 +94,7 @@ double summed(const Real* values, std::size_t count, const Term& term) {
 
 template <class Real>
 void add_product(const Product<Real>& product) {
+  if (product.depth == 0) return;  // then there may be no factors either
   std::size_t row = 0;
   for (; row + 4 <= product.rows; row += 4) add_rows<Real, 4>(product, row);
   for (; row < product.rows; ++row) add_rows<Real, 1>(product, row);
