@@ -148,9 +148,9 @@ class JobsInTime::Player {
   std::vector<WorkerInJob> workers_;
   // Messages that are under way, by what they are and by their number.
   std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
-  std::vector<CallOfJob> by_number_;    // collectives
-  std::vector<CallOfJob> by_push_;      // to parameter servers
-  std::vector<CallOfJob> by_price_;     // without messages
+  std::vector<CallOfJob> by_number_;  // collectives
+  std::vector<CallOfJob> by_push_;    // to parameter servers
+  std::vector<CallOfJob> by_price_;   // without messages
   std::vector<uint32_t> unused_prices_;
   std::vector<std::size_t> undecided_;  // jobs where another message may go
   std::vector<Played> played_;          // of each job
