@@ -182,7 +182,7 @@ TEST_CASE("jobs, mixed: a schedule that waits for ever is stuck") {
   CHECK(ran.out.empty());
   CHECK_MESSAGE(
       ran.log.find(
-          "lonely is stuck: 1 operations wait for messages that nobody sends, on ranks 0") !=
+          "lonely is stuck: nobody sends what is waited for on rank 0 (1 operations left)") !=
           std::string::npos,
       ran.log);
   // Nor does it come through a link that is closed.

@@ -1,4 +1,4 @@
-// `sgdsim jobs`: several training jobs on one cluster, each against being alone on it.
+// `sgdsim jobs`: several jobs on one cluster, each against being alone on it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -11,6 +11,7 @@
 #include "app/packet_use.h"
 #include "app/step/warnings.h"
 #include "app/table.h"
+#include "app/transport_choice.h"
 #include "app/usage.h"
 #include "app/wire_use.h"
 #include "models/step/jobs_in_time.h"
@@ -179,13 +180,16 @@ Json job_json(const JobOfFile& job, const JobTogether& result) {
   return json;
 }
 
-void note_warnings(std::ostream& log, const JobsFile& file, std::vector<JobTogether>& results) {
+// `delivered`: of a message of schedules, at least.
+void note_warnings(std::ostream& log, const JobsFile& file, double delivered,
+                   std::vector<JobTogether>& results) {
   WarningTally all;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const JobOfFile& job = file.jobs[i];
     std::vector<std::string>& warnings = results[i].warnings;
     if (!job.work) warnings = warnings_of(job.experiment, *results[i].together.step);
     warnings.insert(warnings.end(), job.notes.begin(), job.notes.end());
+    if (job.work && delivered < 1) warnings.push_back(delivered_warning(delivered));
     all.add(warnings, job.name);
   }
   all.print(log, "jobs");
@@ -233,7 +237,7 @@ void play(const JobsArguments& arguments, Streams streams) {
   if (is_alone) results.front().alone = results.front().together;
   for (std::size_t i = 0; i < results.size() && !is_alone; ++i)
     results[i].alone = play_alone(file, jobs, question, i);
-  note_warnings(streams.log, file, results);
+  note_warnings(streams.log, file, together.least_delivered(), results);
   const Duration end = together.now() - Time();
   const WireUse use = use_of(*wires, together.carried_B(), end, shown_links,
                              raised_by(file.changes, together.now()));
@@ -272,8 +276,8 @@ void play(const JobsArguments& arguments, Streams streams) {
 }  // namespace
 
 void add_jobs_command(CLI::App& program, Streams streams) {
-  CLI::App* command =
-      program.add_subcommand("jobs", "Play several training jobs that share one cluster.");
+  CLI::App* command = program.add_subcommand(
+      "jobs", "Simulate jobs that share one cluster: training, layouts, schedules, collectives.");
   auto arguments = std::make_shared<JobsArguments>();
   command->add_option("JOBS", arguments->file, "a jobs file; - is standard input")->required();
   make_repeatable(command->add_option("--set", arguments->settings,

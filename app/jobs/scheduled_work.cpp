@@ -59,45 +59,46 @@ std::optional<WorkOfJob> WorkOfJob::read(Object& fields, const std::optional<int
     fields.value().fail("a job is one of: an experiment, a schedule, a layout, a collective");
   const auto times = fields.find("iterations");
   WorkOfJob work(fields.value(), times ? static_cast<int>(times->whole(1, most_times)) : 1);
-  if (layout) {
+  if (layout)
     work.work_ = read_parallel(*layout, workers);
-  } else if (collective) {
+  else if (collective)
     work.work_ = read_collective_work(*collective);
-  } else {
-    Chakra chakra;
-    const auto add_file = [&](const Value& file) {
-      chakra.files.push_back(beside(file.file(), file.text()));
-    };
-    const auto add_files = [&](const Value& files) {
-      if (!files.json().is_array()) return add_file(files);
-      files.for_each_item(add_file);
-      if (chakra.files.empty()) files.fail("no files");
-    };
-    const bool is_object = schedule->json().is_object();
-    if (is_object) {
-      Object inside(*schedule);
-      add_files(inside.at("files"));
-      if (const auto groups = inside.find("groups"))
-        chakra.groups = beside(groups->file(), groups->text());
-      chakra.algorithms = algorithms_in(inside);
-      inside.done();
-    } else {
-      add_files(*schedule);
-    }
-    if (chakra.files.size() > 1 || looks_like_chakra(chakra.files.front())) {
-      chakra.files = files_by_rank(chakra.files);
-      work.work_ = std::move(chakra);
-    } else {
-      if (is_object && (!chakra.groups.empty() || !chakra.algorithms.is_usual()))
-        schedule->fail("groups and algorithms are of Chakra traces; a GOAL schedule has neither");
-      RankSchedule read = read_goal(chakra.files.front());
-      if (const auto circle = read.find_circle(); !circle.empty())
-        schedule->fail(std::to_string(circle.size()) +
-                       " operations wait for each other in a circle; `sgdsim replay` names them");
-      work.work_ = Goal{chakra.files.front(), std::move(read)};
-    }
-  }
+  else
+    work.work_ = read_schedule(*schedule);
   return work;
+}
+
+WorkOfJob::Work WorkOfJob::read_schedule(const Value& value) {
+  Chakra chakra;
+  const auto add_file = [&](const Value& file) {
+    chakra.files.push_back(beside(file.file(), file.text()));
+  };
+  const auto add_files = [&](const Value& files) {
+    if (!files.json().is_array()) return add_file(files);
+    files.for_each_item(add_file);
+    if (chakra.files.empty()) files.fail("no files");
+  };
+  if (value.json().is_object()) {
+    Object fields(value);
+    add_files(fields.at("files"));
+    if (const auto groups = fields.find("groups"))
+      chakra.groups = beside(groups->file(), groups->text());
+    chakra.algorithms = algorithms_in(fields);
+    fields.done();
+  } else {
+    add_files(value);
+  }
+  if (chakra.files.size() > 1 || looks_like_chakra(chakra.files.front())) {
+    chakra.files = files_by_rank(chakra.files);
+    return chakra;
+  }
+  if (!chakra.groups.empty() || !chakra.algorithms.is_usual())
+    value.fail("groups and algorithms are of Chakra traces; a GOAL schedule has neither");
+  Goal goal{chakra.files.front(), read_goal(chakra.files.front())};
+  if (const auto circle = goal.schedule.find_circle(); !circle.empty())
+    value.fail(std::to_string(circle.size()) +
+               " operations wait for each other in a circle; `sgdsim replay` names them");
+  return goal;
 }
 
 WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
@@ -109,8 +110,7 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
   parallel.gpu = gpu ? gpu_in(*gpu) : load_gpu("h100");
   if (const auto precision = fields.find("precision"))
     parallel.precision = precision_named(precision->text(), precision->where());
-  if (parallel.precision == Precision::fp8 && parallel.gpu.fp8_flops == 0)
-    value.fail("the GPU " + parallel.gpu.name + " has no FP8");
+  check_precision(parallel.gpu, parallel.precision, value.where());
   const Value text = fields.at("layout");
   int64_t batch = 0;
   if (const auto given = fields.find("global_batch")) batch = given->whole(1, most_global_batch);
@@ -127,8 +127,7 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
   check_layout(parallel.model, parallel.layout, parallel.sequence, text.where());
   const auto memory = fields.find("memory");
   check_memory(parallel.model, parallel.layout, parallel.sequence,
-               memory ? memory->bytes() : parallel.gpu.memory, Bytes(int64_t{2} << 30),
-               text.where());
+               memory ? memory->bytes() : parallel.gpu.memory, usual_reserve, text.where());
   parallel.algorithms = algorithms_in(fields);
   parallel.notes = parallel.model.notes;
   fields.done();
@@ -217,31 +216,30 @@ ScheduledWork WorkOfJob::of(const Collective& collective, const Cluster& part) c
   const CollectiveField field =
       read_collective(Value(collective.field, place.file(), place.path()));
   check_options(field.options, place);
-  if (field.nccl || !field.algorithms.empty()) {
-    const auto workers = static_cast<uint32_t>(part.network.workers());
-    const Transfer transfer{collective.operation, collective.size, {}};
-    const MessageCost cost = field.cost(part, collective.operation).with_messages();
-    std::optional<Network> network;
-    ScheduledWork work{.kind = "collective",
-                       .what = std::string(name_of(collective.operation)) + " of " +
-                               to_text(collective.size) + " by " + field.name,
-                       .schedule = RankSchedule(workers)};
-    std::vector<int> members;
-    for (uint32_t rank = 0; rank < workers; ++rank) members.push_back(static_cast<int>(rank));
-    const uint32_t group = work.schedule.add_group(members);
-    const uint32_t program = work.schedule.add_program(
-        workers > 1 ? cost.program_of(transfer, network) : Program(), true);
-    for (uint32_t rank = 0; rank < workers; ++rank) {
-      std::vector<RankOperation> call = {RankOperation::of({group, 0, program, rank})};
-      std::vector<RankSchedule::Requirement> nothing;
-      work.schedule.write(rank, call, nothing);
-    }
-    if (const std::string instead = cost.stand_in_of(transfer); !instead.empty())
-      work.notes.push_back("NCCL's model is a formula, without messages: " + instead +
-                           " is simulated");
-    return work;
+  if (!field.nccl && field.algorithms.empty())
+    place.fail("it has no messages: name an algorithm of `sgdsim list algorithms`");
+  const auto workers = static_cast<uint32_t>(part.network.workers());
+  const Transfer transfer{collective.operation, collective.size, {}};
+  const MessageCost cost = field.cost(part, collective.operation).with_messages();
+  std::optional<Network> network;
+  ScheduledWork work{.kind = "collective",
+                     .what = std::string(name_of(collective.operation)) + " of " +
+                             to_text(collective.size) + " by " + field.name,
+                     .schedule = RankSchedule(workers)};
+  std::vector<int> members;
+  for (uint32_t rank = 0; rank < workers; ++rank) members.push_back(static_cast<int>(rank));
+  const uint32_t group = work.schedule.add_group(members);
+  const uint32_t program =
+      work.schedule.add_program(workers > 1 ? cost.program_of(transfer, network) : Program(), true);
+  for (uint32_t rank = 0; rank < workers; ++rank) {
+    std::vector<RankOperation> call = {RankOperation::of({group, 0, program, rank})};
+    std::vector<RankSchedule::Requirement> nothing;
+    work.schedule.write(rank, call, nothing);
   }
-  place.fail("it has no messages: name an algorithm of `sgdsim list algorithms`");
+  if (const std::string instead = cost.stand_in_of(transfer); !instead.empty())
+    work.notes.push_back("NCCL's model is a formula, without messages: " + instead +
+                         " is simulated");
+  return work;
 }
 
 }  // namespace sgdsim

@@ -59,6 +59,8 @@ class WorkOfJob {
   };
 
   WorkOfJob(const Value& where, int times) : where_(where), times_(times) {}
+  using Work = std::variant<std::monostate, Goal, Chakra, Parallel, Collective>;
+  static Work read_schedule(const Value& value);
   static Parallel read_parallel(const Value& value, const std::optional<int64_t>& workers);
   static Collective read_collective_work(const Value& value);
 
@@ -69,7 +71,7 @@ class WorkOfJob {
 
   Value where_;
   int times_;
-  std::variant<std::monostate, Goal, Chakra, Parallel, Collective> work_;
+  Work work_;
 };
 
 }  // namespace sgdsim

@@ -62,9 +62,10 @@ void SchedulesInTime::fail(std::size_t schedule) const {
     if (++stuck <= most_named) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   }
   if (stuck > most_named) ranks += ", and " + std::to_string(stuck - most_named) + " more";
-  throw ScheduleStuck("", one.name + " is stuck: " + std::to_string(left) +
-                              " operations wait for messages that nobody sends, on ranks " + ranks +
-                              "; `sgdsim replay` names them");
+  throw ScheduleStuck("", one.name + " is stuck: nobody sends what is waited for on " +
+                              (stuck == 1 ? "rank " : "ranks ") + ranks + " (" +
+                              std::to_string(left) +
+                              " operations left); `sgdsim replay` names them");
 }
 
 }  // namespace sgdsim
