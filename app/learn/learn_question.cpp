@@ -117,6 +117,20 @@ double mean_us(const StepResult& result) {
   return result.total().us() / static_cast<double>(result.iterations.size());
 }
 
+// The part of the gradients' packets that did not come is drawn at random; where lessons know of no
+// losses, that is said.
+void take_losses(const StepResult& result, bool is_learned, LearnMethod& method) {
+  if (!result.packets) return;
+  const double lost = 1 - result.packets->of_gradients().part();
+  if (lost <= 0) return;
+  if (is_learned) method.losses.push = lost;
+  method.notes.push_back(is_learned
+                             ? "lost packets: the simulated part, drawn at random for each packet"
+                             : "lost packets: " + rounded(100 * lost, 3) +
+                                   " % of the gradients did not come, which the lesson does not "
+                                   "know: it learns as if all had come");
+}
+
 StepResult played(const Experiment& experiment, Stopper* stopper) {
   restart(stopper);
   return simulated(experiment, nullptr, stopper);
@@ -140,6 +154,7 @@ void play_in_order(const Experiment& experiment, LearnMethod& method, int64_t it
   restart(stopper);
   const StepResult result = simulate_step(question);
   method.quality = result.quality;
+  take_losses(result, false, method);
   for (int64_t t = 0; t < iterations; ++t)
     method.ends_us.push_back(method.ends_us.back() +
                              result.iterations[static_cast<std::size_t>(t)].us());
@@ -157,7 +172,10 @@ void play_phases(const ResolvedExperiment& resolved, LearnMethod& method, int64_
     const int64_t count = is_last ? left : std::min(left, phase.iterations);
     if (count == 0) continue;
     const StepResult result = played(experiment, stopper);
-    if (is_last) method.quality = result.quality;
+    if (is_last) {
+      method.quality = result.quality;
+      take_losses(result, !method.compressing.leaks, method);
+    }
     set_times(method, mean_us(result), count);
     left -= count;
   }
@@ -190,10 +208,8 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
       const StepResult result = played(experiment, stopper);
       method.quality = result.quality;
       set_times(method, mean_us(result), question.iterations);
-      if (result.packets && result.packets->of_gradients().part() < 1) {
-        method.losses.push = 1 - result.packets->of_gradients().part();
-        method.notes.push_back("lost packets: the simulated part, drawn at random for each packet");
-      }
+      // What leaks is no sum of what was sent.
+      take_losses(result, method.log.every == 1 && !method.compressing.leaks, method);
     }
   }
   method.iteration_us = method.ends_us.back() / static_cast<double>(question.iterations);

@@ -197,19 +197,11 @@ class Network {
 
 Task read(Object& fields) {
   double noise = 0.5;
-  std::size_t count = 10'000;
-  std::size_t held_out = 1'000;
-  uint64_t seed = 1;
   if (const auto field = fields.find("noise")) noise = field->number(0, 100);
-  if (const auto field = fields.find("training_samples"))
-    count = static_cast<std::size_t>(field->whole(1, 1'000'000));
-  if (const auto field = fields.find("held_out_samples"))
-    held_out = static_cast<std::size_t>(field->whole(1, 1'000'000));
-  if (const auto field = fields.find("data_seed"))
-    seed = static_cast<uint64_t>(field->whole(0, int64_t{1} << 53));
+  const DataSize data = read_data_size(fields, {.training = 10'000, .held_out = 1'000}, 1'000'000);
   const auto network =
-      std::make_shared<const Network>(drawn(noise, seed, drawn_for::data, count),
-                                      drawn(noise, seed, drawn_for::held_out, held_out));
+      std::make_shared<const Network>(drawn(noise, data.seed, drawn_for::data, data.training),
+                                      drawn(noise, data.seed, drawn_for::held_out, data.held_out));
   Task task = task_around(network, {{"convolution 1", first_shape.inputs, first_channels, 0},
                                     {"biases 1", 1, first_channels, 0},
                                     {"convolution 2", second_shape.inputs, second_channels, 0},

@@ -53,13 +53,11 @@ struct Line {
 
 Task read(Object& fields) {
   std::size_t size = 100;
-  uint64_t seed = 1;
   double noise = 0.5;
   if (const auto field = fields.find("dimensions"))
     size = static_cast<std::size_t>(field->whole(1, 1'000'000));
   if (const auto field = fields.find("noise")) noise = field->number(0, 1e6);
-  if (const auto field = fields.find("data_seed"))
-    seed = static_cast<uint64_t>(field->whole(0, int64_t{1} << 53));
+  const uint64_t seed = read_data_seed(fields);
   Draws draws(seed, drawn_for::data, 0, 0);
   std::vector<double> truth(size);
   for (double& weight : truth) weight = draws.normal();

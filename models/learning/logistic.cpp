@@ -26,19 +26,12 @@ Samples clouds(double distance, uint64_t seed, uint64_t part, std::size_t count)
 
 Task read(Object& fields) {
   double distance = 2;
-  std::size_t count = 20'000;
-  std::size_t held_out = 4'000;
-  uint64_t seed = 1;
   if (const auto field = fields.find("distance")) distance = field->number(0, 100);
-  if (const auto field = fields.find("training_samples"))
-    count = static_cast<std::size_t>(field->whole(1, 10'000'000));
-  if (const auto field = fields.find("held_out_samples"))
-    held_out = static_cast<std::size_t>(field->whole(1, 1'000'000));
-  if (const auto field = fields.find("data_seed"))
-    seed = static_cast<uint64_t>(field->whole(0, int64_t{1} << 53));
+  const DataSize data = read_data_size(fields, {.training = 20'000, .held_out = 4'000}, 10'000'000);
   const auto network = std::make_shared<const DenseNetwork>(
-      std::vector<DenseShape>{{width, 2}}, 1, clouds(distance, seed, drawn_for::data, count),
-      clouds(distance, seed, drawn_for::held_out, held_out));
+      std::vector<DenseShape>{{width, 2}}, 1,
+      clouds(distance, data.seed, drawn_for::data, data.training),
+      clouds(distance, data.seed, drawn_for::held_out, data.held_out));
   Task task = task_around(network, network->tensors());
   task.has_accuracy = true;
   task.rate = 0.1;

@@ -62,6 +62,16 @@ struct Task {
   std::size_t weights() const { return tensors.back().offset + tensors.back().size(); }
 };
 
+// How many samples there are, and the seed they are drawn from.
+struct DataSize {
+  std::size_t training = 0;
+  std::size_t held_out = 0;
+  uint64_t seed = 1;
+};
+uint64_t read_data_seed(Object& fields);  // 1 if not given
+// The fields training_samples, held_out_samples and data_seed, or what is usual.
+DataSize read_data_size(Object& fields, DataSize usual, int64_t most_training);
+
 // Gives tensors their offsets.
 std::vector<Tensor> placed(std::vector<Tensor> tensors);
 

@@ -44,21 +44,14 @@ Samples taught(uint64_t seed, uint64_t part, std::size_t count) {
 
 Task read(Object& fields) {
   std::size_t width_of_layers = 128;
-  std::size_t count = 20'000;
-  std::size_t held_out = 4'000;
-  uint64_t seed = 1;
   if (const auto field = fields.find("width"))
     width_of_layers = static_cast<std::size_t>(field->whole(1, 4096));
-  if (const auto field = fields.find("training_samples"))
-    count = static_cast<std::size_t>(field->whole(1, 10'000'000));
-  if (const auto field = fields.find("held_out_samples"))
-    held_out = static_cast<std::size_t>(field->whole(1, 1'000'000));
-  if (const auto field = fields.find("data_seed"))
-    seed = static_cast<uint64_t>(field->whole(0, int64_t{1} << 53));
+  const DataSize data = read_data_size(fields, {.training = 20'000, .held_out = 4'000}, 10'000'000);
   const auto network = std::make_shared<const DenseNetwork>(
       std::vector<DenseShape>{
           {width, width_of_layers}, {width_of_layers, width_of_layers}, {width_of_layers, classes}},
-      2, taught(seed, drawn_for::data, count), taught(seed, drawn_for::held_out, held_out));
+      2, taught(data.seed, drawn_for::data, data.training),
+      taught(data.seed, drawn_for::held_out, data.held_out));
   Task task = task_around(network, network->tensors());
   task.has_accuracy = true;
   task.rate = 0.2;
