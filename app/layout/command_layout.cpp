@@ -66,8 +66,7 @@ LayoutQuestion question_of(const LayoutArguments& arguments, const Transformer& 
   LayoutQuestion question{
       .model = model, .cluster = cluster_of(arguments, gpus), .gpu = load_gpu(arguments.gpu)};
   question.precision = precision_named(arguments.precision, "--precision");
-  if (question.precision == Precision::fp8 && question.gpu.fp8_flops == 0)
-    throw InputError("--precision", "the GPU " + question.gpu.name + " has no FP8");
+  check_precision(question.gpu, question.precision, "--precision");
   LayoutSpace& space = question.space;
   space.gpus = gpus > 0 ? gpus : question.cluster.cluster.network.workers();
   if (space.gpus > most_gpus)
@@ -83,7 +82,8 @@ LayoutQuestion question_of(const LayoutArguments& arguments, const Transformer& 
                                       : space.gpus;
   space.memory =
       arguments.memory.empty() ? question.gpu.memory : parse_bytes(arguments.memory, "--memory");
-  space.reserve = parse_bytes(arguments.reserve, "--reserve");
+  space.reserve =
+      arguments.reserve.empty() ? usual_reserve : parse_bytes(arguments.reserve, "--reserve");
   if (space.reserve >= space.memory)
     throw InputError("--reserve", "expected less than the memory of " + to_text(space.memory) +
                                       ", got " + to_text(space.reserve));

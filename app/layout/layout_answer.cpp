@@ -162,6 +162,17 @@ void play_found(const LayoutQuestion& question, GroupTimes& groups,
   if (is_on_wires(question.fidelity)) play_on_wires(question, groups, answer);
 }
 
+// What is said of the formulas of chosen algorithms, each once.
+void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
+  if (is_on_wires(question.fidelity)) return;
+  std::set<std::string_view> notes;
+  for (const Operation operation : operations_of_layouts)
+    if (const Algorithm* chosen = question.algorithms.of(operation))
+      notes.insert(chosen->closed_form_note);
+  for (const std::string_view note : notes)
+    if (!note.empty()) answer.notes.emplace_back(note);
+}
+
 }  // namespace
 
 // The one layout that was given.
@@ -174,6 +185,7 @@ LayoutAnswer price_layout(const LayoutQuestion& question, const Layout& layout, 
   LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
   answer.best.push_back(line_of(question, groups, layout, question.fidelity, wants_slices));
   answer.played = question.plays() ? 1 : 0;
+  note_formulas(question, answer);
   return answer;
 }
 
@@ -188,6 +200,7 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
                            " layouts were left out, whose groups the chosen algorithms do not "
                            "fit: " +
                            found.why_left_out);
+  note_formulas(question, answer);
   GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
   if (question.plays()) {
     play_found(question, groups, found.fitting, lines, answer);

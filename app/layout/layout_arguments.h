@@ -19,7 +19,7 @@ struct LayoutArguments {
   std::string gradients = "fp32";
   std::vector<std::string> algorithms;  // of collectives
   std::string memory;
-  std::string reserve = "2 GiB";
+  std::string reserve;
   std::string layout;
   std::string tokens;
   std::string program = "any";

@@ -1,7 +1,6 @@
 // Tables and JSON of layouts.
 #include "app/layout/layout_output.h"
 
-#include <array>
 #include <cmath>
 
 #include "app/layout/layout_files.h"
@@ -203,9 +202,6 @@ const char* what_is_played(Fidelity fidelity) {
       return "Times are of the closed form";
   }
 }
-
-constexpr std::array<Operation, 4> operations_of_layouts{
-    Operation::allreduce, Operation::reduce_scatter, Operation::allgather, Operation::alltoall};
 
 Json algorithms_json(const AlgorithmChoice& algorithms) {
   Json json = Json::object();

@@ -1,6 +1,7 @@
 // What `sgdsim layout` found, for people and for programs.
 #pragma once
 
+#include <array>
 #include <iosfwd>
 #include <optional>
 
@@ -13,6 +14,9 @@
 #include "topologies/cluster_file.h"
 
 namespace sgdsim {
+
+inline constexpr std::array<Operation, 4> operations_of_layouts{
+    Operation::allreduce, Operation::reduce_scatter, Operation::allgather, Operation::alltoall};
 
 // Everything that is asked, read and checked.
 struct LayoutQuestion {

@@ -19,6 +19,7 @@ class AlgorithmChoice {
   void add(const std::string& text, const std::string& where);
 
   bool is_usual() const { return chosen_ == usual(); }
+  bool is_usual(Operation operation) const { return of(operation) == usual_of(operation); }
   // Null: the one that takes least.
   const Algorithm* of(Operation operation) const {
     return chosen_[static_cast<std::size_t>(operation)];
