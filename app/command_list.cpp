@@ -3,12 +3,8 @@
 #include <memory>
 #include <sstream>
 
-#include "app/collective/nccl_answer.h"
 #include "app/commands.h"
-#include "app/goodput/failures_file.h"
-#include "app/layout/shipped.h"
 #include "app/schemas.h"
-#include "app/shipped_inputs.h"
 #include "app/usage.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
@@ -20,6 +16,10 @@
 #include "models/transport/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "study/collective/nccl_answer.h"
+#include "study/goodput/failures_file.h"
+#include "study/layout/shipped.h"
+#include "study/shipped_inputs.h"
 #include "topologies/export.h"
 #include "topologies/registry.h"
 #include "traces/measurement/registry.h"
@@ -32,7 +32,16 @@ namespace {
 struct Entry {
   std::string name;
   std::string meaning;
+  std::vector<OptionText> options = {};
 };
+
+// Of a registry of parts.
+std::vector<Entry> part_entries(const std::vector<PartText>& parts) {
+  std::vector<Entry> entries;
+  for (const PartText& part : parts)
+    entries.push_back({part.name, part.summary, part.options.texts});
+  return entries;
+}
 
 std::vector<Entry> algorithm_entries() {
   std::vector<Entry> entries;
@@ -66,12 +75,7 @@ std::vector<Entry> option_entries() {
   return entries;
 }
 
-std::vector<Entry> shape_entries() {
-  std::vector<Entry> entries;
-  for (const Shape& shape : shapes)
-    entries.push_back({std::string(shape.name), std::string(shape.description)});
-  return entries;
-}
+std::vector<Entry> shape_entries() { return part_entries(texts_of(shapes())); }
 
 std::vector<Entry> trace_format_entries() {
   std::vector<Entry> entries;
@@ -94,47 +98,17 @@ std::vector<Entry> measurement_format_entries() {
   return entries;
 }
 
-std::vector<Entry> strategy_entries() {
-  std::vector<Entry> entries;
-  for (const StrategyKind& kind : strategies())
-    entries.push_back({std::string(kind.name), std::string(kind.summary)});
-  return entries;
-}
+std::vector<Entry> strategy_entries() { return part_entries(texts_of(strategies())); }
 
-std::vector<Entry> compression_entries() {
-  std::vector<Entry> entries;
-  for (const CompressionKind& kind : compressions())
-    entries.push_back({std::string(kind.name), std::string(kind.summary)});
-  return entries;
-}
+std::vector<Entry> compression_entries() { return part_entries(texts_of(compressions())); }
 
-std::vector<Entry> synchronization_entries() {
-  std::vector<Entry> entries;
-  for (const SynchronizationKind& kind : synchronizations())
-    entries.push_back({std::string(kind.name), std::string(kind.summary)});
-  return entries;
-}
+std::vector<Entry> synchronization_entries() { return part_entries(texts_of(synchronizations())); }
 
-std::vector<Entry> task_entries() {
-  std::vector<Entry> entries;
-  for (const learning::TaskKind& kind : learning::tasks())
-    entries.push_back({std::string(kind.name), std::string(kind.summary)});
-  return entries;
-}
+std::vector<Entry> task_entries() { return part_entries(texts_of(learning::tasks())); }
 
-std::vector<Entry> traffic_entries() {
-  std::vector<Entry> entries;
-  for (const TrafficGenerator& generator : traffic_generators())
-    entries.push_back({std::string(generator.name), std::string(generator.summary)});
-  return entries;
-}
+std::vector<Entry> traffic_entries() { return part_entries(texts_of(traffic_generators())); }
 
-std::vector<Entry> transport_entries() {
-  std::vector<Entry> entries;
-  for (const Transport& transport : transports())
-    entries.push_back({std::string(transport.name), std::string(transport.summary)});
-  return entries;
-}
+std::vector<Entry> transport_entries() { return part_entries(transport_texts()); }
 
 std::vector<Entry> shipped_entries(std::span<const ShippedFile> files) {
   std::vector<Entry> entries;
@@ -165,11 +139,14 @@ std::vector<Entry> fidelity_entries() {
           {"packet", "every packet of every message, with queues and a transport"}};
 }
 
+constexpr std::string_view asks = "ask-";  // schemas of questions
+
 std::vector<Entry> schema_entries() {
   std::vector<Entry> entries;
-  for (const EmbeddedSchema& schema : embedded_schemas())
-    entries.push_back(
-        {std::string(schema.name), Json::parse(schema.text).value("title", std::string())});
+  for (const Schema& schema : all_schemas())
+    entries.push_back({schema.name, schema.json.value("title", std::string())});
+  for (const std::string& question : question_names())
+    entries.push_back({std::string(asks) + question, "The question " + question});
   return entries;
 }
 
@@ -204,9 +181,35 @@ const std::vector<ListedKind>& kinds() {
   return table;
 }
 
-// Names, and beside them what they mean, in lines of at most 80 columns.
+constexpr std::size_t list_width = 80;
+
+// Words behind `line`, and in further lines, of at most 80 columns, behind a margin.
+void print_words(std::string line, std::size_t margin, const std::string& text, std::ostream& out) {
+  bool is_empty = true;  // of words
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!is_empty && line.size() + 1 + word.size() > list_width) {
+      out << line << '\n';
+      line.assign(margin, ' ');
+      is_empty = true;
+    }
+    line += (is_empty ? "" : " ") + word;
+    is_empty = false;
+  }
+  out << line << '\n';
+}
+
+// "order: ... (measured, static, reverse; default measured)"
+std::string text_of(const OptionText& option) {
+  std::string more = option.values;
+  const auto add = [&](const std::string& words) { more += (more.empty() ? "" : "; ") + words; };
+  if (option.is_needed) add("needed");
+  if (!option.usual.empty()) add("default: " + option.usual);
+  return option.says + (more.empty() ? "" : " (" + more + ")");
+}
+
+// Names, what they mean, and their options.
 void print_entries(const std::vector<Entry>& entries, std::ostream& out) {
-  constexpr std::size_t line_width = 80;
   constexpr std::size_t widest_name = 24;
   std::size_t width = 0;
   for (const Entry& entry : entries)
@@ -214,24 +217,24 @@ void print_entries(const std::vector<Entry>& entries, std::ostream& out) {
   const std::string margin(width + 4, ' ');
   for (const Entry& entry : entries) {
     std::string line = "  " + entry.name;
-    bool is_empty = true;  // of meaning
     line.resize(std::max(line.size(), margin.size()), ' ');
-    if (line.size() > margin.size()) {
-      out << line << '\n';
-      line = margin;
-    }
-    std::istringstream words(entry.meaning);
-    for (std::string word; words >> word;) {
-      if (!is_empty && line.size() + 1 + word.size() > line_width) {
-        out << line << '\n';
-        line = margin;
-        is_empty = true;
-      }
-      line += (is_empty ? "" : " ") + word;
-      is_empty = false;
-    }
-    out << line << '\n';
+    if (line.size() > margin.size()) out << std::exchange(line, margin) << '\n';
+    print_words(line, margin.size(), entry.meaning, out);
+    for (const OptionText& option : entry.options)
+      print_words(margin, margin.size() + 2, option.name + ": " + text_of(option), out);
   }
+}
+
+Json to_json(const Entry& entry) {
+  Json json = {{"name", entry.name}, {"meaning", entry.meaning}};
+  for (const OptionText& option : entry.options) {
+    Json one = {{"name", option.name}, {"meaning", option.says}};
+    if (!option.values.empty()) one["values"] = option.values;
+    if (!option.usual.empty()) one["default"] = option.usual;
+    if (option.is_needed) one["needed"] = true;
+    json["options"].push_back(std::move(one));
+  }
+  return json;
 }
 
 void list(const std::string& kind, const std::string& format, std::ostream& out) {
@@ -243,8 +246,7 @@ void list(const std::string& kind, const std::string& format, std::ostream& out)
     if (!kind.empty() && kind != one.name) continue;
     if (format == "table" && kind.empty()) out << (found ? "\n" : "") << one.name << '\n';
     found = true;
-    for (const Entry& entry : one.entries())
-      json[one.name].push_back({{"name", entry.name}, {"meaning", entry.meaning}});
+    for (const Entry& entry : one.entries()) json[one.name].push_back(to_json(entry));
     if (format == "table") print_entries(one.entries(), out);
   }
   if (!found) throw InputError("list", unknown_name("kind", kind, known));
@@ -276,12 +278,18 @@ void add_schema_command(CLI::App& program, Streams streams) {
   command->footer("Example:\n  sgdsim schema cluster");
   command->callback([name, streams] {
     std::vector<std::string> known;
-    for (const EmbeddedSchema& schema : embedded_schemas()) {
+    for (const Schema& schema : all_schemas()) {
       if (schema.name == *name) {
-        streams.out << schema.text;
+        streams.out << schema.json.dump(2) << '\n';
         return;
       }
-      known.emplace_back(schema.name);
+      known.push_back(schema.name);
+    }
+    for (const std::string& question : question_names()) {
+      known.push_back(std::string(asks) + question);
+      if (known.back() != *name) continue;
+      streams.out << question_schema(question).dump(2) << '\n';
+      return;
     }
     throw InputError("schema", unknown_name("schema", *name, known));
   });

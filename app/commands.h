@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "study/answer.h"
+
 namespace CLI {
 class App;
 }
@@ -20,12 +22,6 @@ struct Streams {
   std::ostream& log;
 };
 
-inline constexpr int exit_point_failed = 1;
-inline constexpr int exit_incomplete = 3;
-inline constexpr int exit_stuck = 4;
-inline constexpr int exit_beyond_tolerance = 5;
-inline constexpr int exit_interrupted = 130;
-
 void add_collective_command(CLI::App& program, Streams streams);
 void add_run_command(CLI::App& program, Streams streams);
 void add_plan_command(CLI::App& program, Streams streams);
@@ -36,6 +32,8 @@ void add_merge_command(CLI::App& program, Streams streams, int& exit_code);
 void add_tune_command(CLI::App& program, Streams streams, int& exit_code);
 void add_replay_command(CLI::App& program, Streams streams, int& exit_code);
 void add_traffic_command(CLI::App& program, Streams streams, int& exit_code);
+void add_diagnose_command(CLI::App& program, Streams streams);
+void add_compare_command(CLI::App& program, Streams streams, int& exit_code);
 void add_jobs_command(CLI::App& program, Streams streams);
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
@@ -48,6 +46,7 @@ void add_model_command(CLI::App& program, Streams streams);
 void add_layout_command(CLI::App& program, Streams streams, int& exit_code);
 void add_goodput_command(CLI::App& program, Streams streams);
 void add_trace_command(CLI::App& program, Streams streams, int& exit_code);
+void add_completion_command(CLI::App& program, Streams streams);
 void add_validate_command(CLI::App& program, Streams streams, int& exit_code);
 
 // The whole program: parses, runs, and returns the exit code.

@@ -20,11 +20,6 @@ inline constexpr char which_command[] =
     "  tune    the best value of a size: buckets, blocks, density\n"
     "  advise  what to change in software, settings and hardware, and how sure that is";
 
-// The positional argument, under this name in the help, and --cluster.
-void add_experiment(CLI::App& command, const std::string& name, const std::string& what,
-                    std::string& file, std::string& cluster);
-void add_method_option(CLI::App& command, std::vector<std::string>& methods);
-
 // The JSON goes to `file`, if one is given, and to `out` in the format json; for people, `table`
 // prints.
 void give_answer(const Json& json, const std::string& file, const std::string& format,

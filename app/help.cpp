@@ -117,8 +117,8 @@ void arrange_help(CLI::App& program) {
   const std::vector<std::pair<const char*, std::vector<std::string_view>>> groups = {
       {"Ask",
        {"run", "plan", "advise", "learn", "sweep", "merge", "tune", "collective", "layout",
-        "goodput", "jobs", "traffic", "replay"}},
-      {"Look", {"report", "plot", "list", "schema", "trace", "model"}},
+        "goodput", "diagnose", "compare", "jobs", "traffic", "replay"}},
+      {"Look", {"report", "plot", "list", "schema", "trace", "model", "completion"}},
       {"Convert", {"import", "export", "fit"}},
       {"Check", {"validate"}}};
   for (CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))

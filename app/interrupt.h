@@ -7,14 +7,10 @@
 
 #include <csignal>
 #include <ctime>
-#include <stdexcept>
+
+#include "study/answer.h"
 
 namespace sgdsim {
-
-// What leaves the middle of a simulation.
-struct Interrupted : std::runtime_error {
-  Interrupted() : std::runtime_error("interrupted") {}
-};
 
 class Interrupt {
  public:

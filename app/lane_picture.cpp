@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/table.h"
+#include "study/table.h"
 
 namespace sgdsim {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/trace_events.h"
+#include "study/trace_events.h"
 
 namespace sgdsim {
 

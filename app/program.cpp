@@ -8,16 +8,16 @@
 #include <new>
 
 #include "app/commands.h"
-#include "app/failure.h"
 #include "app/help.h"
 #include "app/interrupt.h"
 #include "app/usage.h"
-#include "app/version.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/stopper.h"
 #include "sim/net/stuck.h"
 #include "sim/play/schedules_in_time.h"
+#include "study/failure.h"
+#include "study/version.h"
 
 namespace sgdsim {
 namespace {
@@ -32,20 +32,6 @@ void check_arguments(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments)
     if (const std::string problem = problem_of_text(argument, true); !problem.empty())
       throw InputError("", "the argument \"" + argument.substr(0, 60) + "\" " + problem);
-}
-
-// Line by line, who waits.
-void explain(std::ostream& log, const NetworkStuck& stuck) {
-  std::vector<Stranding> reasons;
-  for (const Stranded& one : stuck.stranded) reasons.push_back(one.why);
-  log << "sgdsim: the network is stuck" << stuck.when << ": "
-      << (stuck.circle.empty() ? "" : printable(stuck.circle) + "; ")
-      << summary_of(reasons, "message") << '\n';
-  constexpr std::size_t most_lines = 10;
-  for (std::size_t i = 0; i < std::min(most_lines, stuck.stranded.size()); ++i)
-    log << "  from worker " << stuck.stranded[i].what.from << " to worker "
-        << stuck.stranded[i].what.to << ": " << reason_of(reasons[i]) << '\n';
-  if (reasons.size() > most_lines) log << "  and " << reasons.size() - most_lines << " more\n";
 }
 
 void describe(CLI::App& program, Streams streams, int& exit_code) {
@@ -70,9 +56,12 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_replay_command(program, streams, exit_code);
   add_traffic_command(program, streams, exit_code);
   add_goodput_command(program, streams);
+  add_diagnose_command(program, streams);
+  add_compare_command(program, streams, exit_code);
   add_jobs_command(program, streams);
   add_list_command(program, streams);
   add_schema_command(program, streams);
+  add_completion_command(program, streams);
   add_fit_command(program, streams);
   add_report_command(program, streams);
   add_plot_command(program, streams);
@@ -108,7 +97,7 @@ int run_program(const std::vector<std::string>& given, Streams streams) {
     streams.log << "sgdsim: " << printable(usage_problem(program, arguments, error)) << '\n';
     return exit_bad_input;
   } catch (const NetworkStuck& stuck) {
-    explain(streams.log, stuck);
+    streams.log << "sgdsim: " << stuck_text(stuck) << '\n';
     return exit_stuck;
   } catch (const ScheduleStuck& stuck) {
     streams.log << "sgdsim: " << printable(stuck.what()) << '\n';

@@ -6,8 +6,8 @@
 
 #include "app/lane_picture.h"
 #include "app/lane_timeline.h"
-#include "app/table.h"
 #include "sim/core/error.h"
+#include "study/table.h"
 
 namespace sgdsim {
 namespace {
@@ -22,13 +22,6 @@ std::string name_of(const RankSlice& one, const std::string& computing) {
 }
 
 }  // namespace
-
-void check_shown(std::size_t count, const std::string& what) {
-  if (count > most_slices_shown)
-    throw InputError("", "--timeline and --gantt show at most " +
-                             std::to_string(most_slices_shown) + " " + what + ", not " +
-                             std::to_string(count));
-}
 
 std::string rank_timeline(RankSlices all) {
   std::erase_if(all.slices, [](const RankSlice& one) { return one.ended <= one.began; });

@@ -30,10 +30,6 @@ struct RankSlices {
   std::vector<RankSlice> slices;
 };
 
-// InputError where there are more than are shown. `what`: "operations".
-inline constexpr int64_t most_slices_shown = 2'000'000;
-void check_shown(std::size_t count, const std::string& what);
-
 // One process per rank; threads for computing, sends and receives. What takes no time is left out.
 std::string rank_timeline(RankSlices all);
 // The first ranks, at most `most_ranks_pictured`.

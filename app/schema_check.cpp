@@ -282,10 +282,9 @@ void check_schema(const Place& place, const std::string& path, Faults& all) {
 
 SchemaShelf embedded_shelf() {
   SchemaShelf shelf;
-  for (const EmbeddedSchema& schema : embedded_schemas()) {
-    Json json = Json::parse(schema.text);
-    const std::string id = json.value("$id", std::string(schema.name));
-    shelf[id] = std::move(json);
+  for (Schema& schema : all_schemas()) {
+    const std::string id = schema.json.value("$id", schema.name);
+    shelf[id] = std::move(schema.json);
   }
   return shelf;
 }

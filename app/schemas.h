@@ -1,10 +1,15 @@
-// The JSON schemas of app/schemas/, carried inside the program, so that `sgdsim schema NAME` needs
-// no file beside it. The build writes the table behind this header; names are file names without
-// ".json", in alphabetical order.
+// All JSON schemas of files and answers, so that `sgdsim schema NAME` needs no file beside it.
+//
+// Those of files whose fields are described follow from the descriptions (study/file_schemas.h);
+// those of app/schemas/ are carried inside the program: the build writes the table of them.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "sim/core/json.h"
 
 namespace sgdsim {
 
@@ -12,7 +17,13 @@ struct EmbeddedSchema {
   std::string_view name;
   std::string_view text;
 };
-
 std::span<const EmbeddedSchema> embedded_schemas();
+
+// By name, in alphabetical order.
+struct Schema {
+  std::string name;
+  Json json;
+};
+std::vector<Schema> all_schemas();
 
 }  // namespace sgdsim

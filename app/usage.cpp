@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <string_view>
 
-#include "app/shell_word.h"
 #include "sim/core/json.h"
+#include "study/shell_word.h"
 
 namespace sgdsim {
 namespace {
+
+// The names of validators that accept a list of words begin so.
+const std::string choices_mark = "one of ";
 
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
@@ -163,12 +167,28 @@ std::string usage_problem(const CLI::App& program, const std::vector<std::string
 }
 
 CLI::Validator one_of(const std::string& what, const std::vector<std::string>& known) {
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "" : " ") + name;
   return {[what, known](std::string& value) {
             for (const std::string& name : known)
               if (name == value) return std::string();
             return unknown_name(what, value, known);
           },
-          ""};
+          "", choices_mark + names};
+}
+
+std::vector<std::string> choices_of(CLI::Option& option) {
+  std::vector<std::string> choices;
+  try {
+    for (int i = 0;; ++i) {
+      const std::string& name = option.get_validator(i)->get_name();
+      if (!name.starts_with(choices_mark)) continue;
+      std::istringstream words(name.substr(choices_mark.size()));
+      for (std::string word; words >> word;) choices.push_back(word);
+    }
+  } catch (const CLI::OptionNotFound&) {  // there are no more
+    return choices;
+  }
 }
 
 void refuse_empty_values(CLI::App& program) {
@@ -178,6 +198,10 @@ void refuse_empty_values(CLI::App& program) {
         return std::string(value.empty() ? "expected a value, got an empty one" : "");
       });
   for (CLI::App* command : program.get_subcommands({})) refuse_empty_values(*command);
+}
+
+void add_force_option(CLI::App& command, bool& force) {
+  command.add_flag("--force", force, "replace an output file that holds something else");
 }
 
 void make_repeatable(CLI::Option* option) { option->allow_extra_args(false)->take_all(); }

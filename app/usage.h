@@ -21,10 +21,15 @@ std::string unknown_command(const CLI::App& program, const std::vector<std::stri
 // Accepts these values only; the error lists them.
 CLI::Validator one_of(const std::string& what, const std::vector<std::string>& known);
 
+// What one_of() accepts for this option; empty if it takes other values.
+std::vector<std::string> choices_of(CLI::Option& option);
+
 // An empty value is never meant: `--alpha "$ALPHA"` with no such variable is a mistake.
 void refuse_empty_values(CLI::App& program);
 
 // As many of these as are given, each with one value.
 void make_repeatable(CLI::Option* option);
+
+void add_force_option(CLI::App& command, bool& force);
 
 }  // namespace sgdsim

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "app/layout/layout_files.h"
 #include "models/training/layout_search.h"
 #include "models/training/played_step.h"
+#include "study/layout/layout_files.h"
 
 namespace {
 
@@ -61,8 +61,8 @@ BENCHMARK(layout_play)->Unit(benchmark::kMillisecond);
 
 void layout_jitter(benchmark::State& state) {
   LayoutPlay options;
-  options.workers.jitter = {FactorDistribution::Kind::lognormal, 0.05};
-  options.workers.jitter_per_layer = true;
+  options.workers.jitter = {{FactorDistribution::Kind::lognormal, 0.05}};
+  options.workers.jitter.per_layer = true;
   play(state, "tp8 pp8 vp8 dp8 ga24 zero1 sp ends=layers", options, 2 * 8 * 8 * 24);
 }
 BENCHMARK(layout_jitter)->Unit(benchmark::kMillisecond);

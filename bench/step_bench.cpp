@@ -113,7 +113,7 @@ void jittered(benchmark::State& state, int workers, int layers, const std::strin
   require(simulate_step(setting.question).iterations.front() == alike.iterations.front(),
           "message fidelity equals the closed form without jitter");
   setting.question.fidelity = Fidelity::message;
-  setting.question.workers.jitter = {FactorDistribution::Kind::lognormal, 0.1};
+  setting.question.workers.jitter = {{FactorDistribution::Kind::lognormal, 0.1}};
   const StepResult one = simulate_step(setting.question);
   for (auto _ : state) benchmark::DoNotOptimize(simulate_step(setting.question));
   state.counters["messages"] = static_cast<double>(one.message_count);

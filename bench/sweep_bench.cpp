@@ -7,8 +7,9 @@
 #include <string>
 #include <unistd.h>
 
-#include "app/sweep/sweep_point.h"
-#include "app/sweep/sweep_run.h"
+#include "study/sweep/sweep_point.h"
+#include "study/sweep/sweep_run.h"
+#include "study/typed_columns.h"
 
 namespace {
 
@@ -58,16 +59,50 @@ void point(benchmark::State& state) {
 }
 BENCHMARK(point);
 
+// Reading and playing alone: what the next two are measured against. The bar is 1.2 times this.
+void simulation(benchmark::State& state) {
+  const Sweep sweep = sweep_of(100);
+  PointReader reader(sweep);
+  Points points(sweep, {});
+  for (auto _ : state) {
+    auto next = points.next();
+    if (!next) {
+      points = Points(sweep, {});
+      next = points.next();
+    }
+    benchmark::DoNotOptimize(simulate_step(reader.read(next->choice).question()));
+  }
+}
+BENCHMARK(simulation);
+
+// And its row in columns.
+void column_row(benchmark::State& state) {
+  const Sweep sweep = sweep_of(100);
+  PointReader reader(sweep);
+  Points points(sweep, {});
+  TypedColumns columns;
+  for (auto _ : state) {
+    auto next = points.next();
+    if (!next) {
+      require(columns.rows() >= sweep.points, "every point");
+      columns = {};
+      points = Points(sweep, {});
+      next = points.next();
+    }
+    columns.add(row_of(sweep, play_point(sweep, *next, reader, false)));
+  }
+}
+BENCHMARK(column_row);
+
 // Everything but the disk.
 void whole(benchmark::State& state) {
   const Sweep sweep = sweep_of(100);
   SweepOptions options;
   options.out = "/dev/null";
-  options.quiet = true;
   options.threads = static_cast<int>(state.range(0));
   std::ostream nowhere(nullptr);
   for (auto _ : state) {
-    const SweepOutcome outcome = run_sweep(sweep, options, nowhere, nowhere, {});
+    const SweepOutcome outcome = run_sweep(sweep, options, nowhere, {});
     require(outcome.done == sweep.points && outcome.failed == 0, "every point");
   }
   state.counters["points/s"] = benchmark::Counter(static_cast<double>(sweep.points),

@@ -2,13 +2,18 @@
 # are rewritten only when their text changes, so that an unchanged build compiles and links nothing.
 set(SGDSIM_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
-# ROOM/version.h is looked at in every build, because a commit changes no file that CMake watches.
+# ROOM/version.h is looked at in every build, because a commit changes no file that CMake watches; or that
+# of another room, if it is named behind.
 function(sgdsim_generate_version room)
   get_target_property(type sgdsim_${room} TYPE)
   if(type STREQUAL "INTERFACE_LIBRARY")
     return() # a room without sources
   endif()
-  set(header ${SGDSIM_GENERATED}/${room}/version.h)
+  set(folder ${room})
+  if(ARGC GREATER 1)
+    set(folder ${ARGV1})
+  endif()
+  set(header ${SGDSIM_GENERATED}/${folder}/version.h)
   add_custom_target(
     sgdsim_${room}_version
     COMMAND

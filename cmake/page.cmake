@@ -14,12 +14,12 @@ foreach(library IN ITEMS boost nlohmann CLI)
 endforeach()
 
 file(GLOB sources CONFIGURE_DEPENDS sim/*/*.cpp models/*/*.cpp topologies/*.cpp traces/*.cpp traces/kineto/*.cpp
-     app/advise/apart.cpp app/step/*.cpp app/page/*.cpp app/page/browser/*.cpp)
+     study/advise/apart.cpp study/step/*.cpp app/page/*.cpp app/page/browser/*.cpp)
 # Commands, what prints for terminals, XML, and what app/page/browser/ has instead.
 list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/(training|goodput|learning)/|/sim/core/decimal|/step/digest|/traces/unpacker")
-list(APPEND sources app/collective/nccl_answer.cpp app/collective/option_words.cpp app/collective/ranges.cpp app/import/profile_trace.cpp
-     app/traffic/traffic_file.cpp app/sweep/amount.cpp app/sweep/axis.cpp app/sweep/sweep_file.cpp app/sweep/sweep_point.cpp app/sweep/where.cpp
-     app/failure.cpp app/packet_use.cpp app/shell_word.cpp app/shipped_inputs.cpp app/table.cpp app/trace_events.cpp app/transport_choice.cpp app/wire_use.cpp traces/measurement/words.cpp)
+list(APPEND sources study/collective/nccl_answer.cpp study/collective/option_words.cpp study/collective/ranges.cpp study/import/profile_trace.cpp
+     study/traffic/traffic_file.cpp study/sweep/amount.cpp study/sweep/axis.cpp study/sweep/sweep_fields.cpp study/sweep/sweep_file.cpp study/sweep/sweep_point.cpp study/sweep/where.cpp
+     study/failure.cpp study/figures.cpp study/question_fields.cpp study/limits.cpp study/packet_use.cpp study/shell_word.cpp study/shipped_inputs.cpp study/table.cpp study/trace_events.cpp study/transport_choice.cpp study/wire_use.cpp study/wire_words.cpp traces/measurement/words.cpp)
 
 add_executable(sgdsim_app ${sources})
 set_target_properties(sgdsim_app PROPERTIES OUTPUT_NAME whatif RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
@@ -33,8 +33,8 @@ target_link_options(sgdsim_app PRIVATE -fwasm-exceptions -sMODULARIZE=1 -sEXPORT
                     -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=2GB -sTOTAL_STACK=1MB
                     -sEXPORTED_RUNTIME_METHODS=UTF8ToString -sINCOMING_MODULE_JS_API=wasmBinary,instantiateWasm,print,printErr
                     -sDYNAMIC_EXECUTION=0 -sNODEJS_CATCH_EXIT=0 -sNODEJS_CATCH_REJECTION=0 --no-entry -sEXPORTED_FUNCTIONS=_malloc,_free)
-sgdsim_embed_files(sgdsim_app traces/data/*.json app/shipped_inputs.h ShippedFile shipped_traces)
-sgdsim_embed_files(sgdsim_app topologies/data/*.json app/shipped_inputs.h ShippedFile shipped_clusters)
+sgdsim_embed_files(sgdsim_app traces/data/*.json study/shipped_inputs.h ShippedFile shipped_traces)
+sgdsim_embed_files(sgdsim_app topologies/data/*.json study/shipped_inputs.h ShippedFile shipped_clusters)
 sgdsim_precompile(app <nlohmann/json.hpp> ${standard_headers})
 sgdsim_units(app)
-sgdsim_generate_version(app)
+sgdsim_generate_version(app study)

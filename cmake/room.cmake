@@ -14,6 +14,10 @@ function(sgdsim_room room)
   if(sources OR room STREQUAL "app") # app always has its generated sources
     add_library(${library} STATIC ${sources})
     set(scope PUBLIC)
+    # The shared library is made of rooms, too. Nothing of them is replaced when programs start, so that
+    # calls are as direct as in a program; what the library shows is in library/symbols.map.
+    set_target_properties(${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${library} PRIVATE -fno-semantic-interposition)
     if(SGDSIM_TIDY)
       set_target_properties(${library} PROPERTIES CXX_CLANG_TIDY "${CLANG_TIDY};--quiet")
     endif()

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "app/advise/measured_errors.h"
 #include "sim/core/error.h"
+#include "study/advise/measured_errors.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"
 #include "tests/source_tree.h"

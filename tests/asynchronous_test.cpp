@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 
-#include "app/jobs/jobs_file.h"
 #include "models/step/jobs_in_time.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "study/jobs/jobs_file.h"
 #include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
@@ -377,8 +377,6 @@ TEST_CASE("asynchronous: what wires cannot have is refused with a sentence") {
   };
   const Json on_workers = {{"servers", 2}, {"placement", "co_located"}};
   CHECK(refusal(on_workers, Json::object()).empty());
-  CHECK(refusal(on_workers, {{"channels", 2}}).find("several channels are not defined") !=
-        std::string::npos);
   CHECK(
       refusal({{"servers", 2}, {"placement", "co_located"}, {"sharding", "byteps"}}, Json::object())
           .find("uniform sharding") != std::string::npos);

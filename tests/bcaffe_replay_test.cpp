@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "app/step/experiment.h"
+#include "study/step/experiment.h"
 
 namespace sgdsim {
 namespace {

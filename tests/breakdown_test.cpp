@@ -2,12 +2,12 @@
 // and fidelity, on random traces with stragglers and jitter.
 #include <doctest/doctest.h>
 
-#include "app/step/experiment.h"
 #include "models/compression/registry.h"
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "study/step/experiment.h"
 
 using namespace sgdsim;
 

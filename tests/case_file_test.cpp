@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
-#include "app/validate/validation.h"
 #include "sim/core/error.h"
+#include "study/validate/validation.h"
 
 namespace sgdsim {
 namespace {
@@ -323,9 +323,12 @@ TEST_CASE("case files: the schema lists the fields that the reader knows") {
     std::vector<std::string> of_other_kinds;
   };
   const std::vector<Row> objects = {
-      {good, "", schema, {"experiment", "gpu", "model", "precision", "fidelity"}},
-      {step, "", schema, {"cluster", "options", "gpu", "model", "precision", "fidelity"}},
-      {layout, "", schema, {"experiment", "options"}},
+      {good, "", schema, {"experiment", "gpu", "model", "precision", "fidelity", "transport"}},
+      {step,
+       "",
+       schema,
+       {"cluster", "options", "gpu", "model", "precision", "fidelity", "transport"}},
+      {layout, "", schema, {"experiment", "options", "transport"}},
       {good, "/source", schema["properties"]["source"], {}},
       {good, "/tolerance", schema["properties"]["tolerance"], {}},
       {good, "/measured/0", schema["$defs"]["row"], {}},

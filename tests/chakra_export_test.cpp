@@ -4,10 +4,10 @@
 #include <fstream>
 #include <map>
 
-#include "app/step/experiment.h"
 #include "models/strategy/registry.h"
 #include "sim/core/json.h"
 #include "sim/core/random.h"
+#include "study/step/experiment.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
 #include "traces/chakra.h"

@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 #include <fstream>
 
-#include "app/replay/chakra_schedule.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/play/replay.h"
+#include "study/replay/chakra_schedule.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
 

@@ -149,15 +149,3 @@ TEST_CASE("channels: blocks of pipelines share the ports, too") {
   one.channels = 2;
   CHECK(one.play("wfbp", Fidelity::message).iterations.front() == Duration::us(52));
 }
-
-TEST_CASE("channels: what they are not defined for is refused") {
-  StepCase one;
-  one.trace.layers.resize(2);
-  for (Layer& layer : one.trace.layers) layer.gradient = Bytes(8000);
-  one.channels = 2;
-  one.cost = MessageCost::of_algorithm(algorithm_named("ring", ""), ring_job(one.cluster, false));
-  one.interference = 1.5;
-  CHECK_THROWS_WITH_AS(one.play("wfbp", Fidelity::message),
-                       "interference is not defined for several channels at fidelity message",
-                       InputError);
-}

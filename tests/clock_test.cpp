@@ -4,12 +4,12 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
-#include "app/step/experiment.h"
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
+#include "study/step/experiment.h"
 
 using namespace sgdsim;
 

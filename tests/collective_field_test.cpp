@@ -1,14 +1,14 @@
 // The field `collective`: what `auto` and `nccl` cost, against the questions that `sgdsim
 // collective` answers.
-#include "app/step/collective_field.h"
+#include "study/step/collective_field.h"
 
 #include <doctest/doctest.h>
 
-#include "app/collective/nccl_answer.h"
-#include "app/step/experiment.h"
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
+#include "study/collective/nccl_answer.h"
+#include "study/step/experiment.h"
 #include "topologies/cluster_file.h"
 
 using namespace sgdsim;

@@ -61,7 +61,9 @@ TEST_CASE("collective: the log of messages is the collective, whatever plays it"
                 1,
                 {},
                 {}};
-    one.wires = [](const RouteChoice&) { return wires_at_one_switch(8, PerByte::ps(1000)); };
+    one.wires = [](const RouteChoice&) {
+      return wires_at_one_switch(8, {{}, PerByte::ps(1000), {}});
+    };
     return one;
   }();
   for (const Algorithm& algorithm : algorithms())

@@ -291,10 +291,9 @@ TEST_CASE("command line: --set changes known fields only") {
   const std::string file = "topologies/data/mgwfbp_paper_10gbe.json: ";
   check_refused({
       {"unknown field", with(ethernet, {"--set", "nodez=4"}),
-       file + "/: unknown field \"nodez\" (did you mean \"nodes\"?); known: schema, shape, name, "
-              "description, source, start, nodes, gpus_per_node, switch_latency, nics_per_node, "
-              "gpu_link, "
-              "pcie, nic, ports"},
+       file + "/: unknown field \"nodez\" (did you mean \"nodes\"?); known: schema, name, "
+              "description, source, network, start, shape, nodes, gpus_per_node, "
+              "nics_per_node, nic, gpu_link, pcie, switch_latency, ports"},
       {"unknown field of a field", with(ethernet, {"--set", "nic.latncy=1us"}),
        file + "/nic: unknown field \"latncy\" (did you mean \"latency\"?); known: latency, "
               "bandwidth, per_byte, efficiency, reduce, staged, segments, valid"},

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "app/schema_check.h"
-#include "app/shipped_inputs.h"
 #include "sim/core/json.h"
+#include "study/shipped_inputs.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"
 #include "tests/source_tree.h"

@@ -4,13 +4,13 @@
 #include <doctest/doctest.h>
 #include <sstream>
 
-#include "app/step/experiment.h"
-#include "app/step/result_json.h"
 #include "models/step/jobs_in_time.h"
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "study/step/experiment.h"
+#include "study/step/result_json.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"
 
@@ -73,7 +73,7 @@ std::vector<Json> all_synchronizations() {
   return all;
 }
 
-constexpr const char* fidelities[] = {"closed_form", "message", "flow", "packet"};
+constexpr const char* some_fidelities[] = {"closed_form", "message", "flow", "packet"};
 
 // 1 ms forward and 2 ms backward in all, and an update of 3 ms.
 const std::vector<Json> without_gradients = {
@@ -87,7 +87,7 @@ TEST_CASE("efficiency: without gradients a step is what it computes, its update 
   for (const Json& layers : without_gradients)
     for (const StrategyKind& strategy : strategies())
       for (const Json& synchronization : all_synchronizations())
-        for (const char* fidelity : fidelities)
+        for (const char* fidelity : some_fidelities)
           for (const int nodes : {1, 4}) {
             Json json =
                 experiment_of(layers, std::string(strategy.name), synchronization, fidelity, nodes);
@@ -115,7 +115,7 @@ TEST_CASE("efficiency: it is never above 1") {
   for (int round = 0; round < rounds(12); ++round)
     for (const StrategyKind& strategy : strategies())
       for (const Json& synchronization : all_synchronizations())
-        for (const char* fidelity : fidelities) {
+        for (const char* fidelity : some_fidelities) {
           std::vector<PlainLayer> layers;
           const std::size_t count = 1 + (round % 3 == 0 ? 0 : random.below(6));
           const uint64_t most_ps = round % 4 == 0 ? 3 : 2'000'000'000;
@@ -193,7 +193,7 @@ TEST_CASE("strategies: jobs and sweeps refuse them as well") {
   const Experiment experiment = read(experiment_of(layers, "p3", "local_sgd", "flow", 4));
   StepQuestion question = experiment.question();
   question.wires = experiment.cluster.wires({});
-  CHECK_THROWS_WITH_AS(JobsInTime(alone_on_wires(question)),
+  CHECK_THROWS_WITH_AS(JobsInTime(alone_in_time(question)),
                        doctest::Contains("sends everything in one message"), InputError);
   const Ran swept = run_sgdsim({"sweep", "app/experiments/googlenet_k80.json", "--axis",
                                 "strategy=wfbp,sync_easgd,p3", "--set", "synchronization=local_sgd",

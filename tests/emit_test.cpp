@@ -1,5 +1,5 @@
 // Job scripts: what they ask of their scheduler, and that they play the sweep.
-#include "app/sweep/emit.h"
+#include "study/sweep/emit.h"
 
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -1,9 +1,9 @@
 // GPU files from measured products, copies and kernels, by hand.
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "app/schema_check.h"
 #include "sim/core/output.h"
+#include "study/layout/layout_files.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {

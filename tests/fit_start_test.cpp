@@ -20,10 +20,10 @@ struct CountedAlgorithm {
   double (*messages)(double ranks) = nullptr;
   double (*bytes)(double ranks) = nullptr;  // that each of them has, of all
 };
-const CountedAlgorithm ring{"ring", "allreduce", [](double p) { return 2 * (p - 1); },
-                            [](double p) { return 1 / p; }};
-const CountedAlgorithm tree{"mst", "broadcast", [](double p) { return std::log2(p); },
-                            [](double) { return 1.; }};
+const CountedAlgorithm by_ring{"ring", "allreduce", [](double p) { return 2 * (p - 1); },
+                               [](double p) { return 1 / p; }};
+const CountedAlgorithm by_tree{"mst", "broadcast", [](double p) { return std::log2(p); },
+                               [](double) { return 1.; }};
 
 Json series_of(const CountedAlgorithm& algorithm, int ranks, double noise, Random& random) {
   Json series = {{"operation", algorithm.operation},
@@ -75,7 +75,8 @@ void check_found(const Json& fit) {
 // Errors of 1 % a row. The interval of the start must hold it in most of the logs: of 20 at 95 %
 // one does not on average, and five or more do not once in 300 times.
 TEST_CASE("start: a log with a start in every run tells it from alpha") {
-  for (const auto& algorithms : {std::vector{ring}, std::vector{tree}, std::vector{ring, tree}}) {
+  for (const auto& algorithms :
+       {std::vector{by_ring}, std::vector{by_tree}, std::vector{by_ring, by_tree}}) {
     int inside = 0;
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       CAPTURE(seed);
@@ -96,17 +97,17 @@ TEST_CASE("start: without errors it comes out exactly, in any number of segments
   for (const std::string segments : {"1", "2", "3", "4", "auto"}) {
     CAPTURE(segments);
     const Json fit =
-        fitted(log_of({ring}, {2, 3, 8}, 0, 1), {"--segments", segments, "--holdout", "none"});
+        fitted(log_of({by_ring}, {2, 3, 8}, 0, 1), {"--segments", segments, "--holdout", "none"});
     CHECK(number_of(fit, "start_us") == doctest::Approx(start_us).epsilon(1e-3));
     for (const Json& piece : fit["pieces"])
       CHECK(number_of(piece, "alpha_us") == doctest::Approx(alpha_us).epsilon(1e-3));
   }
 }
 
-// One number of ranks has one number of messages: start and alpha go together. A ring among 4 pays
-// 5 us + 6 x 5 us, which alpha alone holds as 35/6 us.
+// One number of ranks has one number of messages: start and alpha go together. A ring among 4
+// pays 5 us + 6 x 5 us, which alpha alone holds as 35/6 us.
 TEST_CASE("start: what one number of ranks cannot tell") {
-  const std::string log = log_of({ring}, {4}, 0, 1);
+  const std::string log = log_of({by_ring}, {4}, 0, 1);
   const Json alone = fitted(log, {});
   CHECK_FALSE(alone.contains("start_us"));
   CHECK(number_of(alone["pieces"][0], "alpha_us") == doctest::Approx(35. / 6));
@@ -129,7 +130,7 @@ TEST_CASE("start: what one number of ranks cannot tell") {
 }
 
 TEST_CASE("start: a log without one has none") {
-  Json log = Json::parse(log_of({ring}, {2, 4, 8}, 0.01, 3));
+  Json log = Json::parse(log_of({by_ring}, {2, 4, 8}, 0.01, 3));
   for (Json& series : log["series"])
     for (Json& point : series["points"])
       point["time_us"] = point["time_us"].get<double>() - start_us;
@@ -140,7 +141,7 @@ TEST_CASE("start: a log without one has none") {
 
 // The ring among 32 on the cluster that is written: 5 us + 62 (5 us + 10 ps/B x 32 KiB).
 TEST_CASE("start: the cluster that is written carries it") {
-  const Temporary log(Temporary::Kind::file, log_of({ring}, {2, 4, 32}, 0, 1));
+  const Temporary log(Temporary::Kind::file, log_of({by_ring}, {2, 4, 32}, 0, 1));
   const Temporary cluster(Temporary::Kind::file);
   const Ran fit = run_sgdsim({"fit", log.name(), "--from-collective", "stated", "--segments", "1",
                               "--out", cluster.name(), "--force"});
@@ -159,7 +160,7 @@ TEST_CASE("start: the cluster that is written carries it") {
 
 // A cluster that states a start of 5 us must not pay it in alpha as well.
 TEST_CASE("start: a cluster's own start counts where the rows do not tell it") {
-  const Temporary log(Temporary::Kind::file, log_of({ring}, {4}, 0, 1));
+  const Temporary log(Temporary::Kind::file, log_of({by_ring}, {4}, 0, 1));
   const Temporary into(Temporary::Kind::file, R"({"schema": "sgdsim/cluster/1", "name": "four",
       "shape": "fully_connected", "nodes": 4, "start": "5 us",
       "link": {"latency": "1 us", "bandwidth": "1 GBps"}})");
@@ -185,7 +186,7 @@ TEST_CASE("start: a cluster's own start counts where the rows do not tell it") {
 }
 
 TEST_CASE("start: refused with a sentence") {
-  const Temporary log(Temporary::Kind::file, log_of({ring}, {4}, 0, 1));
+  const Temporary log(Temporary::Kind::file, log_of({by_ring}, {4}, 0, 1));
   const std::vector<std::pair<std::vector<std::string>, std::string>> rows = {
       {{"--start", "5 us"}, "--start: has no effect without --from-collective"},
       {{"--from-collective", "stated", "--start", "5"}, "--start"},

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 
-#include "app/step/experiment.h"
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "models/step/step.h"
@@ -12,6 +11,7 @@
 #include "sim/play/play_flows.h"
 #include "sim/play/quiet.h"
 #include "sim/play/replay.h"
+#include "study/step/experiment.h"
 #include "tests/collective_cases.h"
 #include "tests/flow_cases.h"
 #include "tests/rounds.h"

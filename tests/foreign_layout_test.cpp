@@ -1,10 +1,10 @@
 // Layouts as training programs say them, by hand; what cannot be said here is refused by name.
-#include "app/layout/foreign_layout.h"
+#include "study/layout/foreign_layout.h"
 
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "sim/core/error.h"
+#include "study/layout/layout_files.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {

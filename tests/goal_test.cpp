@@ -8,12 +8,12 @@
 #include <numeric>
 #include <sstream>
 
-#include "app/step/experiment.h"
 #include "models/step/step_schedule.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
 #include "sim/play/replay.h"
+#include "study/step/experiment.h"
 #include "tests/goal_cases.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"

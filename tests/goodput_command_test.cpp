@@ -3,11 +3,11 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
-#include "app/goodput/goodput_answer.h"
-#include "app/goodput/spans.h"
 #include "app/schema_check.h"
 #include "models/goodput/closed_forms.h"
 #include "sim/core/error.h"
+#include "study/goodput/goodput_answer.h"
+#include "study/goodput/spans.h"
 #include "tests/run_program.h"
 
 namespace sgdsim::goodput_command {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 
-#include "app/goodput/goodput_question.h"
 #include "sim/core/error.h"
+#include "study/goodput/goodput_question.h"
 #include "tests/run_program.h"
 
 namespace sgdsim::goodput_step {

@@ -4,11 +4,11 @@
 
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "models/training/memory.h"
 #include "models/training/played_step.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/random.h"
+#include "study/layout/layout_files.h"
 #include "tests/training_cases.h"
 
 namespace sgdsim {
@@ -67,7 +67,7 @@ TEST_CASE("closed form: the law of the pipeline for many p, v and m, without com
         const HybridStep step = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
         // The last stage has the head as well.
         const TrainingStep asked{model, layout, 2048, gpu, Precision::bf16};
-        const LayerTimes layer = layer_times(asked, groups, false);
+        const LayerTimes layer = layer_times(asked, groups, {});
         const LayerTimes head = head_times(asked);
         const double others_s =
             48 / static_cast<double>(p) * (layer.forward.all() + layer.backward.all());
@@ -108,7 +108,7 @@ TEST_CASE("closed form: adding gradients apart, the cost of a layer, and sends i
   const auto times_of = [&](const char* text) {
     const Layout layout = parse_layout(text, "");
     REQUIRE(misfit_of(model, layout, 2048).empty());
-    return layer_times({model, layout, 2048, gpu, Precision::bf16}, groups, false);
+    return layer_times({model, layout, 2048, gpu, Precision::bf16}, groups, {});
   };
   // Matrices of 1024 x (1024 + 2 x 256 + 1024) and 3 x 1024 x 4096 by two ranks, and two norms of
   // 1024 on each; 2 bytes of the new gradient, and twice 4 or 2 of the kept one, at 500 GB/s.
@@ -153,7 +153,7 @@ TEST_CASE("closed form: operations that are kernels of their own, or done again,
   const auto times_of = [&](const char* text) {
     const Layout layout = parse_layout(text, "");
     REQUIRE(misfit_of(model, layout, 2048).empty());
-    return layer_times({model, layout, 2048, gpu, Precision::bf16}, groups, false);
+    return layer_times({model, layout, 2048, gpu, Precision::bf16}, groups, {});
   };
   // 2,048 tokens; 1,024 values for queries and for what comes out, 256 for keys and for values, and
   // 4,096 in the MLP. Norms 36, sums 6, rotation 20, repeated keys and values, heads, 4 + 6 of the
@@ -174,10 +174,11 @@ TEST_CASE("closed form: operations that are kernels of their own, or done again,
   CHECK(again.backward.attention == none.backward.attention);
   // Kept: the input, queries, values, what attention gives, the first matrix, and the output.
   const Layout layout = parse_layout("mbs1 recompute=operations", "");
-  CHECK(layer_activations_B(model, layout, 2048, false) ==
+  CHECK(layer_activations_B(model, layout, 2048, {}) ==
         2 * 2048 * (1024 + 1024 + 256 + 1024 + 4096 + 1024));
   // GPT: LayerNorm is one kernel, dropout another; nothing is rotated or repeated; one matrix less.
-  model.layer_norm = model.dropout = true;
+  model.norm = Norm::layer;
+  model.dropout = true;
   model.positions = 2048;
   model.kv_heads = 16;
   model.gated = false;
@@ -193,7 +194,7 @@ TEST_CASE("closed form: operations that are kernels of their own, or done again,
   const Layout compiled = parse_layout("kernels=compiled", "");
   const TrainingStep other{model, compiled, 2048, gpu, Precision::bf16};
   CHECK(head_times(other).backward.all() == head.backward.all());
-  CHECK(layer_times(other, groups, false).backward.all() == times_of("mbs1").backward.all());
+  CHECK(layer_times(other, groups, {}).backward.all() == times_of("mbs1").backward.all());
 }
 
 TEST_CASE("closed form: what PyTorch's compiler leaves in a Llama, by hand") {
@@ -205,7 +206,7 @@ TEST_CASE("closed form: what PyTorch's compiler leaves in a Llama, by hand") {
   const Cluster cluster = free_cluster(1);
   GroupTimes groups(cluster, 1);
   const auto times_of = [&](const char* text) {
-    return layer_times({model, parse_layout(text, ""), 2048, gpu, Precision::bf16}, groups, false);
+    return layer_times({model, parse_layout(text, ""), 2048, gpu, Precision::bf16}, groups, {});
   };
   // 1,024 values for queries, 256 for keys and 256 for values. Rotated in 6 + 8 + 6 bytes, where
   // one kernel reads and writes 4, and 8 for gradients. Keys and values are written as 1,024 each.
@@ -259,7 +260,7 @@ TEST_CASE("closed form: one GPU is its roofline") {
   const Layout layout = parse_layout("mbs2 ga4", "");
   const HybridStep step = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
   // Products three times their forward FLOP; attention forward and 2.5 times that backward.
-  const double core = 48 * attention_core_flop(model, 2048, FlopConvention::halved);
+  const double core = 48 * attention_core_flop(model, Mixing::full, 2048, FlopConvention::halved);
   const double products = sequence_flop(model, 2048, FlopConvention::halved) - 3 * core;
   CHECK(step.parts.products == doctest::Approx(8 * products / 5e13).epsilon(1e-9));
   CHECK(step.parts.attention == doctest::Approx(8 * 3.5 * core / 5e13).epsilon(1e-9));
@@ -301,7 +302,8 @@ TEST_CASE("closed form: bytes of every collective, for layouts at random") {
     ++seen;
     const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
     const LayerTraffic traffic =
-        layer_traffic(step, has_experts, layout.recompute == Recompute::full);
+        layer_traffic(step, {.mlp = has_experts ? Mlp::experts : Mlp::dense},
+                      layout.recompute == Recompute::full);
     auto real = [](int64_t value) { return static_cast<double>(value); };
     const double t = real(layout.tensor);
     const double c = real(layout.context);
@@ -374,7 +376,7 @@ TEST_CASE("closed form: what ranks of a sequence exchange, by hand") {
     const Layout layout = parse_layout(text, "");
     GroupTimes groups(cluster, 4);
     const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
-    const LayerTimes times = layer_times(step, groups, false);
+    const LayerTimes times = layer_times(step, groups, {});
     return (is_forward ? times.forward : times.backward).context;
   };
   const double narrow_B = 512 * 4 * 64 * 2;

@@ -1,8 +1,8 @@
 // Jobs on two racks, to be played in tests by hand.
 #pragma once
 
-#include "app/jobs/jobs_file.h"
 #include "models/step/jobs_in_time.h"
+#include "study/jobs/jobs_file.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {

@@ -168,7 +168,6 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
     const Temporary file(Temporary::Kind::file, with(Json::array({one})).dump());
     return run_sgdsim({"jobs", file.name()}).log;
   };
-  const std::string refused = "sgdsim: jobs that share a network are simulated without ";
   Json packets = with(Json::array({job("0,2")}));
   packets["transport"] = "ndp";
   packets["jobs"][0]["experiment"]["transport"] = "mlt";
@@ -176,14 +175,6 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
   CHECK(log_of("collective", {{"start_up", "1 us"}, {"per_byte", "1 ns/B"}})
             .find("a + bM is only a time, without messages: at fidelity flow") !=
         std::string::npos);
-  CHECK(log_of("interference", 1.2) == refused + "interference\n");
-  Json servers = job("0,2");
-  servers["experiment"]["compression"] = "truncate16";
-  servers["experiment"]["collective"] = {{"parameter_server", {{"placement", "co_located"}}}};
-  const Temporary compressed(Temporary::Kind::file, with(Json::array({servers})).dump());
-  const Ran ran = run_sgdsim({"jobs", compressed.name()});
-  CHECK(ran.exit_code == 2);
-  CHECK(ran.log.ends_with(refused + "compression for parameter servers\n"));
   const std::string dedicated = log_of("collective", {{"parameter_server", {{"servers", 1}}}});
   CHECK(dedicated.find("names the places of its `servers`") != std::string::npos);
 }

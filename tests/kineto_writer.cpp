@@ -30,7 +30,7 @@ class Events {
   void event(const std::string& category, const std::string& name, const std::string& lane,
              int64_t at_ns, int64_t length_ns, const std::string& arguments) {
     out_ << "  {\n    \"ph\": \"X\", \"cat\": \"" << category << "\", \"name\": \"" << name
-         << "\", " << lane << ",\n    \"ts\": " << us(clock_ns + at_ns)
+         << "\", " << lane << ",\n    \"ts\": " << us(clock_ns + writer_.clock_ahead_ns + at_ns)
          << ", \"dur\": " << us(length_ns) << ",\n    \"args\": {\n      " << arguments
          << "\n    }\n  },\n";
   }
@@ -66,7 +66,7 @@ class Events {
     on_cpu("cuda_runtime", "cudaStreamIsCapturing", main_thread, at_ns, 900, ", \"cbid\": 317");
     for (int i = 0; i < 4; ++i)
       out_ << "  {\n    \"ph\": \"" << (i % 2 == 0 ? 's' : 'f') << "\", \"id\": " << correlation_
-           << ", \"pid\": 0, \"tid\": 7, \"ts\": " << us(clock_ns + at_ns)
+           << ", \"pid\": 0, \"tid\": 7, \"ts\": " << us(clock_ns + writer_.clock_ahead_ns + at_ns)
            << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"\n  },\n";
   }
   void step(int number, int64_t begin_ns);

@@ -20,6 +20,7 @@ struct KinetoWriter {
   int64_t ranks = 2;  // 0: no distributedInfo
   int first_step = 4;
   int steps = 3;
+  int64_t clock_ahead_ns = 0;  // of other ranks' clocks
   int64_t period_ns = 50'000'000;
   int64_t forward_ns = 10'000'000;
   int64_t spacing_ns = 1'000'000;

@@ -3,32 +3,17 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "app/schema_check.h"
 #include "models/training/played_step.h"
 #include "models/training/step_on_wires.h"
 #include "sim/core/error.h"
+#include "study/layout/layout_files.h"
 #include "tests/cluster_cases.h"
 #include "tests/run_program.h"
 #include "tests/training_cases.h"
 
 namespace sgdsim {
 namespace {
-
-Cluster one_switch(int gpus) {
-  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "flat", "shape": "single_switch",
-      "nodes": )" + std::to_string(gpus) +
-                      R"(, "nic": {"latency": "2 us", "bandwidth": "100 Gbps"}})")
-      .cluster;
-}
-Cluster boxes_of_four(int cards) {
-  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "boxes", "shape": "nvlink_box",
-      "nodes": 4, "gpus_per_node": 4, "nics_per_node": )" +
-                      std::to_string(cards) +
-                      R"(, "gpu_link": {"latency": "1 us", "bandwidth": "800 GBps"},
-      "nic": {"latency": "2 us", "bandwidth": "100 Gbps"}})")
-      .cluster;
-}
 
 AlgorithmChoice chosen(const std::vector<std::string>& texts) {
   AlgorithmChoice choice;
@@ -94,7 +79,7 @@ TEST_CASE("layout algorithms: formulas of one level") {
 // Four boxes of four, a card each: a scatter and a gather inside of 3 rounds with n/4, and between
 // them rings of four boxes over n/4, everyone by a card of its own: 6 rounds of n/16.
 TEST_CASE("layout algorithms: hierarchical knows the nodes of a group") {
-  const Cluster cluster = boxes_of_four(4);
+  const Cluster cluster = boxes_of_four(4, 4);
   const PairCost inside = cluster.network.between(0, 1);
   const PairCost across = cluster.network.between(0, 4);
   for (const double n : {65536.0, 268435456.0}) {
@@ -129,8 +114,8 @@ TEST_CASE("layout algorithms: without contention messages take what the formulas
 TEST_CASE("layout algorithms: cards of all members carry what leaves a node") {
   for (const char* name : {"ring", "hierarchical", "recursive_doubling"}) {
     CAPTURE(name);
-    const Asked four("tp16", boxes_of_four(4), {name});
-    const Asked one("tp16", boxes_of_four(1), {name});
+    const Asked four("tp16", boxes_of_four(4, 4), {name});
+    const Asked one("tp16", boxes_of_four(4, 1), {name});
     CHECK(one.on_wires_s() > 1.5 * four.on_wires_s());
     CHECK(one.played_s() > 1.5 * four.played_s());
   }

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
-#include "app/layout/layout_rates.h"
 #include "app/schema_check.h"
 #include "models/training/layout_search.h"
 #include "sim/core/error.h"
+#include "study/layout/layout_files.h"
+#include "study/layout/layout_rates.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -183,6 +183,64 @@ TEST_CASE("layout answer: names whatever their case and dashes") {
     CHECK_THROWS_AS(load_model(name), InputError);
   for (const char* name : {"", "nvidia", "sxm", "H100 PCIe", "H100 NVL", "h10"})
     CHECK_THROWS_WITH_AS(load_gpu(name), doctest::Contains("unknown GPU"), InputError);
+}
+
+// As `sgdsim goodput` says of the same step, which has a formula here: Llama 3's failures on four
+// nodes.
+TEST_CASE("sgdsim layout: when the training ends with failures") {
+  const std::string ways =
+      R"({"failures": "llama3_h100", "save": {"stall": "10 s", "durable": "1 min"},
+          "restart": {"in_place": "5 min", "new_node": "15 min"}, "prices": {"gpu_hour": 2.5}})";
+  const std::vector<std::string> words = {
+      "llama3.1_8b", "--layout", "tp4 dp8 ga4 zero1", "--tokens", "100B", "--goodput", ways};
+  const Json one = answer_to(words)["layouts"][0];
+  const double step_s = one["step_us"].get<double>() / 1e6;
+  Json question = Json::parse(ways);
+  question["step"] = std::to_string(one["step_ps"].get<int64_t>()) + " ps";
+  question["tokens"] = "100B";
+  question["tokens_per_step"] = std::to_string(8 * 4 * 8192);
+  question["nodes"] = 4;
+  question["gpus_per_node"] = 8;
+  question["runs"] = 2;
+  const Ran goodput = run_sgdsim({"goodput", question.dump(), "--format", "json"});
+  CAPTURE(goodput.log);
+  REQUIRE(goodput.exit_code == 0);
+  const Json whole = Json::parse(goodput.out);
+  const Json& end = one["end"];
+  CHECK(end["days"].get<double>() ==
+        doctest::Approx(whole["wall"]["closed_form_days"].get<double>()).epsilon(1e-12));
+  CHECK(end["productive"].get<double>() ==
+        doctest::Approx(one["days"].get<double>() / end["days"].get<double>()).epsilon(1e-9));
+  CHECK(end["cost"].get<double>() ==
+        doctest::Approx(2.5 * 32 * 24 * end["days"].get<double>()).epsilon(1e-12));
+  CHECK(end["interval_s"].get<double>() >= step_s);
+  // A column of every layout of a search, and of a sweep.
+  const Ran found =
+      run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--tokens", "100B", "--goodput", ways});
+  CHECK(found.out.find("with failures") != std::string::npos);
+  const Ran axis = run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--tokens", "100B", "--goodput",
+                               ways, "--axis", "gpus=8,16"});
+  CHECK(axis.exit_code == 0);
+  CHECK(axis.out.find("with failures") != std::string::npos);
+  struct Row {
+    std::vector<std::string> more;
+    const char* sentence;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{"--goodput", ways}, "--goodput: needs --tokens"},
+           {{"--tokens", "1T", "--goodput", R"({"failures": "llama3_h100", "steps": 7})"},
+            "/steps: leave it out: the layout says it"},
+           {{"--tokens", "1T", "--goodput",
+             R"({"failures": "llama4", "save": {"stall": "1 s", "durable": "9 s"}})"},
+            "unknown source of failures \"llama4\""},
+           {{"--tokens", "1T", "--goodput", R"({"failures": "llama3_h100"})"}, "needs `save`"},
+           {{"--tokens", "1T", "--goodput", "nothing.json"}, "nothing.json"}}) {
+    std::vector<std::string> asked = {"layout", "llama3.1_8b", "-c", box};
+    asked.insert(asked.end(), row.more.begin(), row.more.end());
+    const Ran refused = run_sgdsim(asked);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.log.find(row.sentence) != std::string::npos);
+  }
 }
 
 }  // namespace sgdsim

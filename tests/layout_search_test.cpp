@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 #include <set>
 
-#include "app/layout/layout_files.h"
 #include "models/training/memory.h"
+#include "study/layout/layout_files.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {

@@ -28,7 +28,7 @@ void check(const Breakdown& one, const Expected& expected) {
 //   message                  wwwwwwMMMMMMMMMMMMMM           ready 15, everybody 21, end 35
 Ledger with_a_message(bool is_plain) {
   Ledger ledger;
-  ledger.open(Time(), is_plain);
+  ledger.open(Time(), is_plain, 1);
   ledger.compute(&Breakdown::forward, Time(), us(10));
   ledger.compute(&Breakdown::backward, us(10), us(30));
   CHECK(ledger.exchange(us(15), us(21), us(35)) == us(21));
@@ -104,9 +104,9 @@ TEST_CASE("ledger: a worker that takes turns waits whenever it does nothing else
 
 TEST_CASE("ledger: a backward pass is slower while a message travels") {
   Ledger ledger;
-  ledger.open(Time(), true);
-  ledger.keep_busy(us(10), us(20));
-  CHECK(ledger.finish(Time(), Duration::us(8), 2) == us(8));
+  ledger.open(Time(), true, 2);
+  ledger.slow_down(us(10), us(20));
+  CHECK(ledger.finish(Time(), Duration::us(8)) == us(8));
   // 2 us alone; 5 us that take the message's 10; 3 us alone.
-  CHECK(ledger.finish(us(8), Duration::us(10), 2) == us(23));
+  CHECK(ledger.finish(us(8), Duration::us(10)) == us(23));
 }

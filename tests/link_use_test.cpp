@@ -2,10 +2,10 @@
 // messages outlast the iterations, where links get faster, and at random.
 #include <doctest/doctest.h>
 
-#include "app/step/experiment.h"
-#include "app/step/result_json.h"
 #include "sim/core/error.h"
 #include "sim/play/replay.h"
+#include "study/step/experiment.h"
+#include "study/step/result_json.h"
 #include "tests/jobs_cases.h"
 #include "tests/rounds.h"
 #include "topologies/cluster_file.h"

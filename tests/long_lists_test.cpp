@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "app/step/override.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "study/step/override.h"
 #include "topologies/cluster_file.h"
 
 namespace sgdsim {

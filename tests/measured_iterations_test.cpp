@@ -2,10 +2,10 @@
 // transient. And workers that are faster than the others, or listed twice.
 #include <doctest/doctest.h>
 
-#include "app/step/experiment.h"
-#include "app/step/result_json.h"
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
+#include "study/step/experiment.h"
+#include "study/step/result_json.h"
 
 using namespace sgdsim;
 

@@ -1,11 +1,12 @@
 // Methods: labelled ways of exchanging gradients on one axis.
-#include "app/step/method.h"
+#include "study/step/method.h"
 
 #include <doctest/doctest.h>
 
 #include "app/schema_check.h"
-#include "app/step/part_names.h"
 #include "sim/core/error.h"
+#include "study/step/experiment.h"
+#include "study/step/part_names.h"
 #include "tests/run_program.h"
 #include "tests/source_tree.h"
 
@@ -225,8 +226,7 @@ TEST_CASE("method: a name in the wrong field finds the right one") {
 
 // Every field that the schema of an experiment has may stand in a method, or is refused by name.
 TEST_CASE("method: the fields of an experiment are those of its schema") {
-  const Json schema =
-      Json::parse(read_text(std::string(SGDSIM_SOURCE_DIR) + "/app/schemas/experiment.json"));
+  const Json schema = schema_of_experiments();
   const std::vector<std::string> about = {"schema", "name", "description", "source", "seed"};
   for (const auto& [field, rule] : schema["properties"].items()) {
     if (std::find(about.begin(), about.end(), field) != about.end()) continue;

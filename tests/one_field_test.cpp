@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/failure.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "study/failure.h"
 #include "tests/repository.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"

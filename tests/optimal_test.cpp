@@ -6,14 +6,14 @@
 #include <map>
 #include <set>
 
-#include "app/step/collective_field.h"
-#include "app/step/experiment.h"
-#include "app/step/override.h"
 #include "models/collective/registry.h"
 #include "models/step/step.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "study/step/collective_field.h"
+#include "study/step/experiment.h"
+#include "study/step/override.h"
 #include "tests/repository.h"
 #include "topologies/cluster_file.h"
 #include "traces/trace_file.h"

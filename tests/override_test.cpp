@@ -1,5 +1,5 @@
 // Settings: what `--set path=value` changes.
-#include "app/step/override.h"
+#include "study/step/override.h"
 
 #include <doctest/doctest.h>
 

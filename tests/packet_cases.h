@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "app/transport_choice.h"
 #include "models/transport/registry.h"
 #include "sim/net/packet_report.h"
 #include "sim/play/play_flows.h"
+#include "study/transport_choice.h"
 #include "tests/cluster_cases.h"
 #include "topologies/cluster_file.h"
 

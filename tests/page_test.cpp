@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "app/page/page_input.h"
-#include "app/shell_word.h"
 #include "sim/core/json.h"
+#include "study/shell_word.h"
 #include "tests/repository.h"
 #include "tests/run_program.h"
 

@@ -4,12 +4,12 @@
 
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "app/schema_check.h"
 #include "models/training/memory.h"
 #include "models/training/step_on_wires.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "study/layout/layout_files.h"
 #include "tests/run_program.h"
 #include "tests/training_cases.h"
 
@@ -179,7 +179,7 @@ TEST_CASE("played steps: parts and ranks add up, for layouts at random") {
     REQUIRE(played.step.parts.all() == doctest::Approx(played.step.time.s()).epsilon(1e-9));
     // Jitter of none: every replica is played, and none is unlike.
     LayoutPlay all;
-    all.workers.jitter = {FactorDistribution::Kind::lognormal, 0};
+    all.workers.jitter = {{FactorDistribution::Kind::lognormal, 0}};
     const PlayedStep whole = play_step(step, groups, all);
     REQUIRE(whole.replicas == layout.replicas);
     REQUIRE(whole.step.time == played.step.time);

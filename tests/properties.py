@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 PICOSECONDS = 1e-5  # in us: each part of a sum is rounded by itself
 
 STRATEGIES = ["naive", "wfbp", "sync_easgd", "mg_wfbp", "optimal", "fixed_buckets", "ddp", "horovod", "bytescheduler", "p3", "omgs", "bsp_lp"]
-TRANSPORTS = ["ideal", "dctcp", "pias", "pfabric", "ndp", "mlt", "dlcp", "roce_dcqcn"]
+TRANSPORTS = ["ideal", "dctcp", "pias", "pfabric", "ndp", "mlt", "dlcp", "roce_dcqcn", "tcp"]
 ALGORITHMS = ["mst", "be", "lp", "ring", "recursive_doubling", "halving_doubling", "double_binary_tree", "hierarchical", "direct"]
 
 

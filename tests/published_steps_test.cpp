@@ -3,9 +3,9 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
-#include "app/layout/step_residuals.h"
-#include "app/validate/validation.h"
 #include "sim/core/error.h"
+#include "study/layout/step_residuals.h"
+#include "study/validate/validation.h"
 #include "tests/run_program.h"
 #include "tests/source_tree.h"
 

@@ -1,15 +1,15 @@
 // Why a step takes as long as it does: the parts add up to it, and nothing but the parts matters.
-#include "app/step/reason.h"
+#include "study/step/reason.h"
 
 #include <algorithm>
 #include <doctest/doctest.h>
 
-#include "app/step/experiment.h"
 #include "models/compression/registry.h"
 #include "models/strategy/registry.h"
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "study/step/experiment.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {

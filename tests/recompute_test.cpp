@@ -1,12 +1,12 @@
 // What backward passes compute again, in part: time, memory and bytes by the formulas, by hand.
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "models/training/memory.h"
 #include "models/training/played_step.h"
 #include "models/training/stage_costs.h"
 #include "models/training/step_on_wires.h"
 #include "sim/core/error.h"
+#include "study/layout/layout_files.h"
 #include "tests/training_cases.h"
 
 namespace sgdsim {
@@ -52,7 +52,7 @@ LayerTimes layer_of(const std::string& text) {
   const Layout layout = parse_layout(text, "");
   const Cluster cluster = rack(layout.gpus());
   GroupTimes groups(cluster, layout.gpus());
-  return layer_times({model, layout, tokens, gpu, Precision::bf16}, groups, false);
+  return layer_times({model, layout, tokens, gpu, Precision::bf16}, groups, {});
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ TEST_CASE("recomputation: of each chunk") {
   const Layout layout = parse_layout("pp2 vp2 ga4 recompute=block:5", "");
   const StageLayers held = layers_of_stage(small_model(), layout, 1);
   CHECK(held.layers() == 24);
-  CHECK(held.dense_again == 10);
+  CHECK(held.count_again({}) == 10);
   CHECK(held.kept_inputs == 10);
   const Times without = times_of("pp2 vp2 ga4");
   const Times with = times_of("pp2 vp2 ga4 recompute=block:5");
@@ -106,10 +106,10 @@ TEST_CASE("recomputation: of each chunk") {
        std::vector<std::tuple<int, int, int>>{{2, 2, 0}, {3, 3, 0}, {5, 3, 2}}) {
     const StageLayers first = layers_of_chunk(
         model, parse_layout("pp4 ga4 recompute=block:" + std::to_string(count), ""), 0);
-    CHECK(first.dense_again == dense);
-    CHECK(first.with_experts_again == others);
+    CHECK(first.count_again({}) == dense);
+    CHECK(first.count_again({.mlp = Mlp::experts}) == others);
     CHECK(layers_of_chunk(model, parse_layout("pp4 ga4 recompute=block:5", ""), 1)
-              .with_experts_again == 5);
+              .count_again({.mlp = Mlp::experts}) == 5);
   }
 }
 

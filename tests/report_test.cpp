@@ -6,8 +6,8 @@
 
 #include "app/report/packing.h"
 #include "app/report/report_data.h"
-#include "app/table.h"
 #include "sim/core/error.h"
+#include "study/table.h"
 #include "tests/json_lines.h"
 #include "tests/report_pages.h"
 #include "tests/run_program.h"

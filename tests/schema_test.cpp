@@ -108,6 +108,9 @@ TEST_CASE("schemas: what the program prints fits its schema") {
        "sgdsim/goodput/1"},
       {"goodput app/goodput_questions/memory_copies.json --runs 50", "sgdsim/goodput/1"},
       {"goodput app/goodput_questions/resnet50_degraded.json --runs 50", "sgdsim/goodput/1"},
+      {"diagnose tests/data/slow_host.json.gz --names tests/data/slow_host_names.csv --layers 32",
+       "sgdsim/diagnosis/1"},
+      {"compare tests/data/slow_host.json.gz tests/data/usual_host.json.gz", "sgdsim/comparison/1"},
       {"list", "sgdsim/list/1"},
       {"list algorithms", "sgdsim/list/1"},
   };

@@ -6,10 +6,10 @@
 #include <limits>
 #include <utility>
 
-#include "app/step/experiment.h"
 #include "models/server/parameter_server.h"
 #include "models/step/step.h"
 #include "sim/core/random.h"
+#include "study/step/experiment.h"
 #include "tests/server_cases.h"
 
 using namespace sgdsim;

@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "app/sweep/sweep_file.h"
-#include "app/sweep/sweep_point.h"
-#include "app/validate/case_file.h"
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
+#include "study/sweep/sweep_file.h"
+#include "study/sweep/sweep_point.h"
+#include "study/validate/case_file.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {

@@ -1,10 +1,10 @@
 // What a collective costs once, before its first message: `start` of a cluster.
 #include <doctest/doctest.h>
 
-#include "app/step/experiment.h"
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
+#include "study/step/experiment.h"
 #include "topologies/cluster_file.h"
 
 namespace sgdsim {

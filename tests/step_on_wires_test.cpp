@@ -4,13 +4,14 @@
 
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "app/schema_check.h"
 #include "models/training/gpu_groups.h"
 #include "models/training/memory.h"
 #include "models/training/stage_costs.h"
+#include "models/training/stage_plan.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "study/layout/layout_files.h"
 #include "tests/cluster_cases.h"
 #include "tests/run_program.h"
 #include "tests/training_cases.h"
@@ -19,25 +20,6 @@ namespace sgdsim {
 namespace {
 
 constexpr int64_t sequence = 2048;
-
-// Every GPU has a port of its own at one switch.
-Cluster flat(int64_t gpus, const std::string& bandwidth = "100 Gbps",
-             const std::string& latency = "2 us") {
-  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "flat", "shape": "single_switch",
-      "nodes": )" + std::to_string(gpus) +
-                      R"(, "nic": {"latency": ")" + latency + R"(", "bandwidth": ")" + bandwidth +
-                      R"("}})")
-      .cluster;
-}
-// Two boxes of four GPUs.
-Cluster boxes(int cards) {
-  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "boxes", "shape": "nvlink_box",
-      "nodes": 2, "gpus_per_node": 4, "nics_per_node": )" +
-                      std::to_string(cards) +
-                      R"(, "gpu_link": {"latency": "1 us", "bandwidth": "800 GBps"},
-      "nic": {"latency": "2 us", "bandwidth": "100 Gbps"}})")
-      .cluster;
-}
 
 // Four layers, and no head to speak of.
 Transformer tiny_model() {
@@ -71,6 +53,26 @@ struct Asked {
 // Bytes are whole, and times of some thousand rounds are rounded to picoseconds.
 void check_near(Duration a, Duration b) { CHECK(a.s() == doctest::Approx(b.s()).epsilon(1e-7)); }
 
+// From rank to rank, on the way of a micro-batch.
+int64_t hops_of(const Layout& layout) {
+  int64_t hops = 0;
+  for (int64_t position = 1; position < way_length(layout); ++position)
+    if (place_on_way(layout, 0, position).rank != place_on_way(layout, 0, position - 1).rank)
+      ++hops;
+  return hops;
+}
+
+// With dualpipe both copies of a stage agree on their gradients: a ring of two sends all of them.
+double copies_B(const TrainingStep& step, const Cluster& cluster) {
+  GroupTimes groups(cluster, step.layout.gpus());
+  StagePlans plans(step, groups);
+  double sent_B = 0;
+  for (int64_t stage = 0; stage < step.layout.pipeline; ++stage)
+    for (const double bytes : plans.stage(stage).copies_B)
+      sent_B += static_cast<double>(step.layout.gpus() / step.layout.pipeline) * bytes;
+  return sent_B;
+}
+
 }  // namespace
 
 // Only one kind of group, so that no two messages want one port; with zero3 every layer is a piece.
@@ -83,7 +85,7 @@ TEST_CASE("steps on wires: without contention they are the played steps") {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
     REQUIRE(misfit_of(tiny_model(), layout, sequence).empty());
-    const Asked asked(tiny_model(), text, flat(layout.gpus()));
+    const Asked asked(tiny_model(), text, one_switch(layout.gpus()));
     check_near(asked.on_wires().step.time, asked.played().step.time);
   }
 }
@@ -92,7 +94,7 @@ TEST_CASE("steps on wires: without contention they are the played steps") {
 // 8 of them in each of 4 layers and 2 micro-batches, forward and backward, and 4 us from port to
 // port.
 TEST_CASE("steps on wires: an all-to-all pays its latency once") {
-  const Asked asked(tiny_model(), "cp4 context=ulysses overlap=off ga2", flat(4));
+  const Asked asked(tiny_model(), "cp4 context=ulysses overlap=off ga2", one_switch(4));
   const Duration saved = Duration::us(4) * (2 * 8 * 4 * 2);
   check_near(asked.on_wires().step.time + saved, asked.played().step.time);
 }
@@ -100,11 +102,11 @@ TEST_CASE("steps on wires: an all-to-all pays its latency once") {
 // Here computing and exchanging take turns at being longer, so that it matters where the head is:
 // at the end of a pass, or in equal parts of it.
 TEST_CASE("steps on wires: weights that are kept are gathered once") {
-  const Asked asked(tiny_model(), "dp8 zero3 reshard=off ga3", flat(8));
+  const Asked asked(tiny_model(), "dp8 zero3 reshard=off ga3", one_switch(8));
   const LayerTimes head = head_times(asked.step());
   const double difference_s = (asked.on_wires().step.time - asked.played().step.time).s();
   CHECK(std::abs(difference_s) <= 3 * (head.forward.all() + head.backward.all()));
-  const Asked dropped(tiny_model(), "dp8 zero3 ga3", flat(8));
+  const Asked dropped(tiny_model(), "dp8 zero3 ga3", one_switch(8));
   CHECK(asked.on_wires().step.time < dropped.on_wires().step.time);
 }
 
@@ -116,7 +118,7 @@ TEST_CASE("steps on wires: pipelines with hardly a wire are the played ones") {
         "pp2 ga6 schedule=zb1p", "pp2 vp2 ga3 schedule=zbv", "pp2 vp2 ga5 schedule=zbv"}) {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
-    const Asked asked(tiny_model(), text, flat(layout.gpus(), "1000 Tbps"));
+    const Asked asked(tiny_model(), text, one_switch(layout.gpus(), "1000 Tbps"));
     const double difference_s = (asked.on_wires().step.time - asked.played().step.time).s();
     CHECK(difference_s >= -1e-10);
     CHECK(difference_s < 0.1e-6 * static_cast<double>(2 * layout.micro_batches));
@@ -127,7 +129,7 @@ TEST_CASE("steps on wires: pipelines with hardly a wire are the played ones") {
 TEST_CASE("steps on wires: a ring leaves a node by the cards of all its members") {
   for (const std::string text : {"dp8 zero3", "dp8 zero3 ga3", "tp8 sp", "tp2 dp4 zero3"}) {
     CAPTURE(text);
-    const Asked asked(tiny_model(), text, boxes(4));
+    const Asked asked(tiny_model(), text, boxes_of_four(2, 4));
     check_near(asked.on_wires().step.time, asked.played().step.time);
   }
   // One member in a box, and an uneven group: one ring.
@@ -156,8 +158,8 @@ TEST_CASE("steps on wires: a ring leaves a node by the cards of all its members"
 // bytes of all their groups: one card takes as long as four do with four times the bytes.
 TEST_CASE("steps on wires: groups that meet at a card share it") {
   const std::string text = "tp4 dp2 overlap=off";
-  const Asked wide(tiny_model(), text, boxes(4));
-  const Asked narrow(tiny_model(), text, boxes(1));
+  const Asked wide(tiny_model(), text, boxes_of_four(2, 4));
+  const Asked narrow(tiny_model(), text, boxes_of_four(2, 1));
   GroupTimes groups(wide.cluster, 8);
   StageCosts costs(wide.step(), groups);
   const RankParameters parameters = rank_parameters(wide.model, wide.layout, 0);
@@ -173,7 +175,7 @@ TEST_CASE("steps on wires: groups that meet at a card share it") {
 }
 
 TEST_CASE("steps on wires: a slow GPU keeps those that wait for it") {
-  const Asked asked(tiny_model(), "dp2 overlap=off", flat(2));
+  const Asked asked(tiny_model(), "dp2 overlap=off", one_switch(2));
   LayoutPlay slow;
   slow.workers.slowness = {{1, 1.5}};
   const StepOnWires even = asked.on_wires();
@@ -184,7 +186,7 @@ TEST_CASE("steps on wires: a slow GPU keeps those that wait for it") {
   CHECK(parts.all() == doctest::Approx(even.step.time.s()).epsilon(1e-9));
   // Dice: the mean lies between the fastest and the slowest; the same seed, the same picoseconds.
   LayoutPlay dice;
-  dice.workers.jitter = {FactorDistribution::Kind::lognormal, 0.1};
+  dice.workers.jitter = {{FactorDistribution::Kind::lognormal, 0.1}};
   dice.iterations = 5;
   dice.seed = 7;
   const StepOnWires once = asked.on_wires(dice);
@@ -217,31 +219,31 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
     layout.sequence_parallel = layout.tensor > 1 && random.below(2) == 0;
     layout.recompute = recompute_names[random.below(5)].second;
     if (layout.recompute >= Recompute::block) layout.recompute_layers = power(2);
-    layout.schedule = pipeline_schedules[random.below(3)].second;
+    layout.schedule = pipeline_schedules[random.below(5)].second;
     layout.splits_sends = layout.tensor > 1 && layout.pipeline > 1 && !layout.sequence_parallel &&
                           splits.below(2) == 0;
     if (layout.context > 1) layout.context_by = context_names[random.below(3)].second;
     if (layout.zero > 0) layout.shard_copies = power(3);
     layout.keeps_weights = layout.zero == 3 && random.below(2) == 0;
     if (layout.gpus() > 16 || !misfit_of(model, layout, sequence).empty()) continue;
-    if (layout.schedule == PipelineSchedule::zb1p && layout.zero >= 2) continue;
     ++seen;
     CAPTURE(to_text(layout));
-    const Asked asked(model, to_text(layout), flat(16));
+    const Asked asked(model, to_text(layout), one_switch(16));
     const TrainingStep step = asked.step();
     double expected_B = 0;
     const double of_stage = static_cast<double>(layout.gpus() / layout.pipeline);
     const double batches = static_cast<double>(layout.micro_batches);
     for (int64_t stage = 0; stage < layout.pipeline; ++stage) {
       const StageLayers layers = layers_of_stage(model, layout, stage);
+      const LayerKind kind{.mlp = has_experts ? Mlp::experts : Mlp::dense};
       const auto of_layers = [&](int64_t count, bool is_recomputed) {
-        const LayerTraffic traffic = layer_traffic(step, has_experts, is_recomputed);
+        const LayerTraffic traffic = layer_traffic(step, kind, is_recomputed);
         return static_cast<double>(count) *
                (traffic.tensor_forward_B + traffic.tensor_backward_B + traffic.context_forward_B +
                 traffic.context_backward_B + traffic.expert_forward_B + traffic.expert_backward_B);
       };
-      const int64_t again = layers.count_again(has_experts);
-      REQUIRE(layers.layers() == (has_experts ? layers.with_experts : layers.dense));
+      const int64_t again = layers.count_again(kind);
+      REQUIRE(layers.layers() == layers.count(kind));
       expected_B +=
           of_stage *
           (batches * (of_layers(layers.layers() - again, false) + of_layers(again, true)) +
@@ -250,33 +252,69 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
     // What arrives in parts, each of a group gathers.
     const double t = static_cast<double>(layout.tensor);
     const double gathered_B = activation_B(step) * (t - 1) / t;
-    if (layout.pipeline > 1)
-      expected_B += of_stage * batches * 2 * static_cast<double>(layout.chunks_in_all() - 1) *
-                    (boundary_B(step) + (layout.splits_sends ? gathered_B : 0));
+    expected_B += of_stage * batches * 2 * static_cast<double>(hops_of(layout)) *
+                  (boundary_B(step) + (layout.splits_sends ? gathered_B : 0));
+    expected_B += copies_B(step, asked.cluster);
     const StepOnWires played = asked.on_wires();
     REQUIRE(played.wire_B == doctest::Approx(expected_B).epsilon(1e-5));
     // What shares ports, and goes out layer by layer, takes no less time; but an all-to-all pays
-    // fewer latencies.
+    // fewer latencies, and dualpipe hides what it can rather than all of some exchanges.
     const bool posts_at_once =
         layout.expert > 1 || (layout.context > 1 && layout.context_by == ContextBy::ulysses);
     const Asked least(model, to_text(layout),
-                      flat(16, "100 Gbps", posts_at_once ? "0 us" : "2 us"));
-    REQUIRE(played.step.time.s() >= least.played().step.time.s() * (1 - 1e-7));
+                      one_switch(16, "100 Gbps", posts_at_once ? "0 us" : "2 us"));
+    if (layout.schedule != PipelineSchedule::dualpipe)
+      REQUIRE(played.step.time.s() >= least.played().step.time.s() * (1 - 1e-7));
   }
   CHECK(seen == 300);
 }
 
+// Two passes at once need the weights of two layers: as many bytes, and the same time but for which
+// of two layers is computed first, once for each stage on the way and back.
+TEST_CASE("steps on wires: dualpipe whose layers are exchanged") {
+  for (const std::string text :
+       {"pp2 dp2 ga4 zero2 schedule=dualpipe", "pp2 dp2 ga4 zero3 schedule=dualpipe",
+        "pp2 dp4 ga6 zero3 schedule=dualpipe", "pp4 dp2 ga8 zero3 schedule=dualpipe",
+        "pp2 dp2 ga4 zero3 reshard=off schedule=dualpipe"}) {
+    CAPTURE(text);
+    const Layout layout = parse_layout(text, "");
+    REQUIRE(misfit_of(tiny_model(), layout, sequence).empty());
+    const Asked fast(tiny_model(), text, one_switch(layout.gpus(), "1000 Tbps"));
+    const TrainingStep step = fast.step();
+    const StepOnWires quick = fast.on_wires();
+    double expected_B = 0;
+    for (int64_t stage = 0; stage < layout.pipeline; ++stage)
+      expected_B += static_cast<double>(layout.replicas) * data_traffic_B(step, stage);
+    expected_B += static_cast<double>(layout.replicas * layout.micro_batches * 2) *
+                  static_cast<double>(layout.pipeline - 1) * boundary_B(step);
+    expected_B += copies_B(step, fast.cluster);
+    GroupTimes groups(fast.cluster, layout.gpus());
+    CHECK(quick.wire_B == doctest::Approx(expected_B).epsilon(1e-5));
+    const LayerTimes layer = layer_times(step, groups, LayerKind{});
+    const double turns_s =
+        static_cast<double>(2 * layout.pipeline) * (layer.forward.all() + layer.backward.all());
+    CHECK(std::abs((quick.step.time - fast.played().step.time).s()) < turns_s);
+    // On slow ports all that counts is what each sends, beside which it computes.
+    const Asked slow(tiny_model(), text, one_switch(layout.gpus(), "1 Gbps"));
+    const double slow_s = slow.on_wires().step.time.s();
+    const double sent_s = expected_B / static_cast<double>(layout.gpus()) / 125e6;
+    CHECK(slow_s >= sent_s);
+    CHECK(slow_s < 1.5 * sent_s + fast.played().step.time.s());  // stages wait for each other
+  }
+}
+
 TEST_CASE("steps on wires: what is not defined") {
-  const Asked both(tiny_model(), "pp2 dp2 ga4 zero3 schedule=dualpipe", flat(4));
-  CHECK_THROWS_WITH_AS(both.on_wires(), doctest::Contains("dualpipe with zero2 or zero3"),
-                       InputError);
-  const Asked many(tiny_model(), "dp16 ga200000 zero3", flat(16));
-  CHECK_THROWS_WITH_AS(many.on_wires(), doctest::Contains("more than 20000000 operations"),
+  // By chance no two GPUs are alike.
+  LayoutPlay unlike;
+  unlike.workers.jitter = {{FactorDistribution::Kind::lognormal, 0.1}};
+  const Asked many(tiny_model(), "dp16 ga200000 zero3", one_switch(16));
+  CHECK_THROWS_WITH_AS(many.on_wires(unlike), doctest::Contains("more than 20000000 operations"),
                        InputError);
   // Few calls, but rings of 4,096 members.
-  const Asked wide(tiny_model(), "dp4096 zero3 ga2", flat(4096));
-  CHECK_THROWS_WITH_AS(wide.on_wires(), doctest::Contains("more than 100 million messages"),
+  const Asked wide(tiny_model(), "dp4096 zero3 ga2", one_switch(4096));
+  CHECK_THROWS_WITH_AS(wide.on_wires(unlike), doctest::Contains("more than 100 million messages"),
                        InputError);
+  CHECK(wide.on_wires().classes == 1);
 }
 
 TEST_CASE("sgdsim layout: at fidelity flow") {

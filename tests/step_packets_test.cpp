@@ -3,11 +3,11 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "app/schema_check.h"
 #include "models/training/memory.h"
 #include "models/training/stage_costs.h"
 #include "models/training/step_on_wires.h"
+#include "study/layout/layout_files.h"
 #include "tests/packet_cases.h"
 #include "tests/run_program.h"
 #include "tests/training_cases.h"
@@ -218,7 +218,7 @@ TEST_CASE("steps on wires: links that get slow or close, by hand") {
   }
   // Of several iterations each meets the same.
   LayoutPlay dice;
-  dice.workers.jitter = {FactorDistribution::Kind::lognormal, 1e-6};
+  dice.workers.jitter = {{FactorDistribution::Kind::lognormal, 1e-6}};
   dice.iterations = 3;
   StepWires how;
   how.meanwhile.changes = slow;
@@ -303,7 +303,7 @@ TEST_CASE("sgdsim layout: wires on the command line") {
     const char* sentence;
   };
   for (const Row& row : std::vector<Row>{
-           {{"--fidelity", "packet", "--transport", "tcp"}, "unknown transport \"tcp\""},
+           {{"--fidelity", "packet", "--transport", "tpc"}, "unknown transport \"tpc\""},
            {{"--fidelity", "packet", "--routing", "split"}, "--routing: packets go as"},
            {{"--fidelity", "message", "--traffic", "x.json"}, "--traffic: needs wires"},
            {{"--fidelity", "flow", "--traffic", rail(R"("loss": 0.1)")}, "lose packets"},

@@ -248,7 +248,7 @@ TEST_CASE("jitter: the slowest of 64 workers decides") {
   one.trace.layers = {layer};
   one.cluster.network = Network::uniform(64, {});
   one.cost = MessageCost::of_lines({{0, 0}});
-  one.workers.jitter = {FactorDistribution::Kind::lognormal, 0.1};
+  one.workers.jitter = {{FactorDistribution::Kind::lognormal, 0.1}};
   one.iterations = 4000;
   double sum = 0;
   const StepResult result = one.play("wfbp", Fidelity::message);

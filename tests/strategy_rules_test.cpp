@@ -51,7 +51,7 @@ struct Lab {
   }
 };
 
-constexpr std::array fidelities = {Fidelity::closed_form, Fidelity::message};
+constexpr std::array two_fidelities = {Fidelity::closed_form, Fidelity::message};
 
 }  // namespace
 
@@ -70,7 +70,7 @@ TEST_CASE("bytescheduler: a partition is sent while the credit is above 0") {
   // and layer 0 goes third: 20 + 2 * 60 = 140 us. With credit for 40 KB one piece is: 80 us.
   Lab lab({40'000, 120'000}, Duration::us(5), Duration::us(10));
   lab.connect(4, {Duration(), PerByte::ps(1000), {}});
-  for (const Fidelity fidelity : fidelities)
+  for (const Fidelity fidelity : two_fidelities)
     for (const auto& row : {std::pair("60 KB", 140), std::pair("40 KB", 80)}) {
       const char* const credit = row.first;
       const int start_us = row.second;
@@ -93,18 +93,18 @@ TEST_CASE("horovod: the clock of its thread runs on from one iteration to the ne
   // gradient is there at 1.8 ms and waits for the cycle at 2 ms: from now on 1 ms each.
   Lab lab({100'000}, Duration::us(300), Duration::us(400));
   lab.connect(2, {Duration::us(25), PerByte::ps(500), {}});  // 2 (25 + 25) us
-  for (const Fidelity fidelity : fidelities)
+  for (const Fidelity fidelity : two_fidelities)
     CHECK(lab.play(R"({"name":"horovod"})", fidelity).iterations ==
           std::vector<Duration>{Duration::us(1100), Duration::ms(1), Duration::ms(1)});
   lab.warm_up = 1;
-  for (const Fidelity fidelity : fidelities)
+  for (const Fidelity fidelity : two_fidelities)
     CHECK(lab.play(R"({"name":"horovod"})", fidelity).iterations.front() == Duration::ms(1));
 }
 
 TEST_CASE("horovod: a single worker pays no cycle, and 2018 fuses 64 MiB") {
   Lab alone({1'000'000, 2'000'000}, Duration::us(10), Duration::us(20));
   alone.connect(1, {});
-  for (const Fidelity fidelity : fidelities)
+  for (const Fidelity fidelity : two_fidelities)
     CHECK(alone.play(R"({"name":"horovod","cycle":"5 ms"})", fidelity).iterations.front() ==
           Duration::us(60));
   constexpr int64_t half_B = 32 << 20;
@@ -123,7 +123,7 @@ TEST_CASE("a batch that takes long to load is waited for under every strategy") 
   for (const Duration load : {Duration::ms(50), Duration::us(1'050)})
     for (const StrategyKind& kind : strategies()) {
       if (kind.name == "bsp_lp") continue;  // it needs a root's broadcast and reduce
-      for (const Fidelity fidelity : fidelities) {
+      for (const Fidelity fidelity : two_fidelities) {
         const std::string strategy = R"({"name":")" + std::string(kind.name) + "\"}";
         lab.trace.load = Duration();
         const Duration without = lab.play(strategy, fidelity).iterations.back();

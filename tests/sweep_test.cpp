@@ -92,7 +92,7 @@ TEST_CASE("sweep: a spec that cannot be is refused before the first point") {
       {"no such field of the cluster", R"("axes": {"cluster.nodez": [2, 4]})",
        "/axes/cluster.nodez: no point can be read: mgwfbp_paper_10gbe.json: /: unknown field "
        "\"nodez\" (did "
-       "you mean \"nodes\"?); known: schema, shape, name, "},
+       "you mean \"nodes\"?); known: schema, name, "},
       {"no such field of an experiment", R"("axes": {"clustr.nodes": [2, 4]})",
        "/axes/clustr.nodes: no point can be read: googlenet_k80.json: /: unknown field \"clustr\" "
        "(did you mean \"cluster\"?); known: "},

@@ -143,7 +143,7 @@ TEST_CASE("Pipe-SGD with codes of 1/ratio gains at most 1 + ratio over D-Sync") 
 
 TEST_CASE("Pipe-SGD: jitter makes a wider pipeline faster, and staleness is reported") {
   OneLayer lab(Duration::us(100), Duration::us(100), 8);
-  lab.workers.jitter = {FactorDistribution::Kind::lognormal, 0.5};
+  lab.workers.jitter = {{FactorDistribution::Kind::lognormal, 0.5}};
   lab.iterations = 200;
   const Duration two = lab.total(pipe(2), Fidelity::message);
   const Duration three = lab.total(pipe(3), Fidelity::message);

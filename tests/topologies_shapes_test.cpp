@@ -126,7 +126,7 @@ TEST_CASE("topologies: the formula of a shape is the route on its graph, for eve
     if (graph.workers() > 1 && !(may_lack_first && network.classes().size() > 1))
       CHECK(classes.size() == network.classes().size());
   }
-  CHECK(seen.size() + 1 == shapes.size());  // all but explicit, which has no formula
+  CHECK(seen.size() + 1 == shapes().size());  // all but explicit, which has no formula
 }
 
 // ---- sums by hand

@@ -1,9 +1,9 @@
 // Layouts: the short text, what must divide, and the memory of stages against published figures.
 #include <doctest/doctest.h>
 
-#include "app/layout/layout_files.h"
 #include "models/training/memory.h"
 #include "sim/core/error.h"
+#include "study/layout/layout_files.h"
 #include "tests/texts.h"
 
 namespace sgdsim {
@@ -152,8 +152,8 @@ TEST_CASE("layouts: every layer is on one stage, and dense layers come first") {
     int64_t others = 0;
     for (int64_t stage = 0; stage < layout.pipeline; ++stage) {
       const StageLayers held = layers_of_stage(model, layout, stage);
-      dense += held.dense;
-      others += held.with_experts;
+      dense += held.count({});
+      others += held.count({.mlp = Mlp::experts});
       CHECK(held.embeds == (stage == 0));
       CHECK(held.has_head == (stage == layout.pipeline - 1));
     }
@@ -250,7 +250,7 @@ TEST_CASE("layouts: forward passes in flight, and the moment of the peak, by a d
 TEST_CASE("layouts: bytes of a parameter by stage of zero") {
   const Transformer model = selene(1024, 24, 16);
   const double parameters = rank_parameters(model, parse_layout("dp8", ""), 0).all();
-  const double layer = rank_layer_parameters(model, parse_layout("dp8", ""), false).all();
+  const double layer = rank_layer_parameters(model, parse_layout("dp8", ""), {}).all();
   const std::vector<std::pair<std::string, double>> rows = {
       {"dp8 zero0", 18 * parameters},
       {"dp8 zero1", (6 + 12.0 / 8) * parameters},

@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 
-#include "app/layout/layout_files.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
+#include "study/layout/layout_files.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
 
@@ -163,7 +163,7 @@ TEST_CASE("models: what is refused, in a sentence that names the field") {
     std::string sentence;
   };
   const std::vector<Row> rows = {
-      {"another family", R"({"model_type": "mamba"})", "unknown family of models \"mamba\""},
+      {"another family", R"({"model_type": "rwkv"})", "unknown family of models \"rwkv\""},
       {"neither kind", R"({"hidden": 8})", "the file has neither"},
       {"a list", "[]", "expected a JSON object"},
       {"half of the keys of experts",

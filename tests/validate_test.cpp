@@ -7,9 +7,9 @@
 #include <map>
 #include <sys/wait.h>
 
-#include "app/validate/validation.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "study/validate/validation.h"
 #include "tests/source_tree.h"
 #include "topologies/cluster_file.h"
 

@@ -3,13 +3,22 @@
 #include "topologies/registry.h"
 
 namespace sgdsim {
+namespace {
 
-Wiring chain(Object& fields) {
+Wiring wire_chain(Object& fields) {
   const std::string reason = "a chain has at most " + std::to_string(longest_dimension) + " nodes";
-  Nodes nodes = read_direct_nodes(fields, {NodeCount::Rule::free, longest_dimension, reason});
-  Wiring wiring = wire_grid(fields, nodes, {nodes.count}, false);
+  const auto given = read_record<GridFields>(fields);
+  const Nodes nodes =
+      direct_nodes(fields, given.nodes, {NodeCount::Rule::free, longest_dimension, reason});
+  Wiring wiring = wire_grid(nodes, given.link, {nodes.count}, false);
   wiring.grid.clear();  // collectives for grids want two dimensions or more
   return wiring;
+}
+
+}  // namespace
+
+Shape chain() {
+  return {"chain", "nodes in a row, each linked to the next", options_of<GridFields>, wire_chain};
 }
 
 }  // namespace sgdsim

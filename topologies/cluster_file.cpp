@@ -5,6 +5,7 @@
 #include <array>
 
 #include "sim/core/error.h"
+#include "sim/core/named.h"
 #include "sim/core/quantity.h"
 #include "topologies/registry.h"
 #include "topologies/routed_wires.h"
@@ -15,9 +16,24 @@ namespace {
 
 constexpr int64_t most_connections = int64_t{1} << 22;
 
-std::string text_or(Object& fields, const std::string& name, const std::string& otherwise) {
-  const auto value = fields.find(name);
-  return value ? value->text() : otherwise;
+struct ClusterFields {
+  FileHead head;
+  NetworkKind network = NetworkKind::unsaid;
+  Duration start;
+};
+
+Fields fields_of(ClusterFields& o) {
+  return head_fields(o.head, cluster_schema) +
+         Fields{Field("network", o.network,
+                      "what sends the messages, so that options that were not given are those of "
+                      "it: over TCP sends are buffered and start-ups are flight time; in the "
+                      "models of papers a start-up keeps both ports busy; see "
+                      "docs/cluster-format.md")
+                    .otherwise("paper"),
+                Field("start", o.start,
+                      "what a collective costs every worker once, before its first message; not "
+                      "of parameter servers")
+                    .also([](const Value& value) { read_latency(value); })};
 }
 
 // The network as messages of each segment see it: the file is read once more for each.
@@ -99,27 +115,25 @@ void add_crowding_note(ClusterFile& file) {
 }  // namespace
 
 const Shape& find_shape(const Value& name) {
-  const std::string text = name.text();
-  std::vector<std::string> known;
-  for (const Shape& shape : shapes) {
-    if (shape.name == text) return shape;
-    known.emplace_back(shape.name);
-  }
-  name.fail(unknown_name("shape", text, known));
+  return part_named(shapes(), "shape", name.text(), name.where());
+}
+
+Json schema_of_clusters() {
+  ClusterFields usual;
+  Json json = schema_of_parts_by("shape", texts_of(shapes()), schema_of(fields_of(usual)));
+  json["$defs"] = schemas_of_links();
+  return json;
 }
 
 ClusterFile read_cluster(const Value& value) {
   Object fields(value);
-  const auto schema = fields.find("schema");
-  if (schema && schema->text() != cluster_schema)
-    schema->fail("expected \"" + std::string(cluster_schema) + "\", got \"" + schema->text() +
-                 "\"");
+  const auto given = read_record<ClusterFields>(fields);
   const Shape& shape = find_shape(fields.at("shape"));
-  std::string name = text_or(fields, "name", std::string(shape.name));
-  std::string description = text_or(fields, "description", "");
-  std::string source = text_or(fields, "source", "");
-  Duration start;
-  if (const auto field = fields.find("start")) start = read_latency(*field);
+  std::string name = given.head.name.empty() ? std::string(shape.name) : given.head.name;
+  std::string description = given.head.description;
+  std::string source = given.head.source;
+  const NetworkKind kind = given.network;
+  const Duration start = given.start;
   Wiring wiring = shape.wire(fields);
   fields.done();
   std::vector<std::function<Graph()>> bands = add_bands(value, shape, wiring.network);
@@ -130,7 +144,8 @@ ClusterFile read_cluster(const Value& value) {
                                .grid = std::move(wiring.grid),
                                .notes = notes_of(shape, wiring.nodes),
                                .cards_note = cards_note_of(value, wiring.gpus_per_node),
-                               .valid = valid_range(value.json())},
+                               .valid = valid_range(value.json()),
+                               .kind = kind},
                    .shape = std::string(shape.name),
                    .description = std::move(description),
                    .source = std::move(source),
@@ -150,6 +165,19 @@ ClusterFile read_cluster(const Value& value) {
   };
   file.cluster.with_more = growing(value, shape, file.nodes);
   return file;
+}
+
+std::string_view name_of(NetworkKind kind) {
+  return kind == NetworkKind::unsaid ? std::string_view() : name_in(network_kinds, kind);
+}
+
+std::string assumed_network(const Cluster& cluster, const std::string& setting) {
+  constexpr Duration short_start_up = Duration::us(5);
+  const Duration latency = cluster.network.worst().latency;
+  if (cluster.kind != NetworkKind::unsaid || latency <= short_start_up) return "";
+  return cluster.name + " does not say what sends its messages (\"network\"): a start-up of " +
+         to_text(latency) + " keeps both ports busy, as in papers (network=paper); for TCP write " +
+         setting;
 }
 
 ClusterFile read_cluster_file(const std::string& file) {

@@ -108,44 +108,77 @@ int64_t connections_of(const Groups& shape) {
   return node_connections(shape.nodes) + local + global;
 }
 
-void read_sizes(Object& fields, Groups& shape) {
-  shape.groups = read_whole(fields, "groups", 2, most_table_points);
-  shape.routers = read_whole(fields, "routers_per_group", 1, most_table_points);
-  shape.nodes_per_router = read_whole(fields, "nodes_per_router", 1, 4096);
-  const Value links = fields.at("global_links");
-  shape.global_links = static_cast<int>(links.whole(1, 64));
+struct Dragonfly {
+  int groups = 2;
+  int routers_per_group = 1;
+  int nodes_per_router = 1;
+  int global_links = 1;
+  NodeFields nodes{.rule = NodeCount::Rule::exactly};
+  Link local;
+  Link global;
+};
+
+Fields fields_of(Dragonfly& o) {
+  return Fields{Field("groups", o.groups, "groups of routers").needed().from(2, most_table_points),
+                Field("routers_per_group", o.routers_per_group,
+                      "routers of each group, linked all-to-all; at most 4096 in all")
+                    .needed()
+                    .from(1, most_table_points),
+                Field("nodes_per_router", o.nodes_per_router, "nodes at each router")
+                    .needed()
+                    .from(1, 4096),
+                Field("global_links", o.global_links,
+                      "links from each router to other groups; all routers of a group together "
+                      "need at least one per other group")
+                    .needed()
+                    .from(1, 64)} +
+         switched_fields(o.nodes) +
+         Fields{Field("local", o.local, "link between two routers of a group").needed(),
+                Field("global", o.global, "link between two groups").needed()};
+}
+
+void check_sizes(Object& fields, const Groups& shape) {
   if (int64_t{shape.groups} * shape.routers > most_table_points)
     fields.value().fail("expected at most " + std::to_string(most_table_points) + " routers, got " +
                         std::to_string(shape.groups) + " groups of " +
                         std::to_string(shape.routers));
   if (shape.bundle() == 0)
-    links.fail("a group of " + std::to_string(shape.routers) + " routers with " +
-               std::to_string(shape.global_links) + " global links each reaches " +
-               std::to_string(shape.routers * shape.global_links) + " of the " +
-               std::to_string(shape.groups - 1) + " other groups");
+    fields.at("global_links")
+        .fail("a group of " + std::to_string(shape.routers) + " routers with " +
+              std::to_string(shape.global_links) + " global links each reaches " +
+              std::to_string(shape.routers * shape.global_links) + " of the " +
+              std::to_string(shape.groups - 1) + " other groups");
 }
 
-}  // namespace
-
-Wiring dragonfly(Object& fields) {
+Wiring wire_dragonfly(Object& fields) {
+  const auto given = read_record<Dragonfly>(fields);
   Groups shape;
-  read_sizes(fields, shape);
+  shape.groups = given.groups;
+  shape.routers = given.routers_per_group;
+  shape.nodes_per_router = given.nodes_per_router;
+  shape.global_links = given.global_links;
+  check_sizes(fields, shape);
   const int64_t room = int64_t{shape.all_routers()} * shape.nodes_per_router;
   const std::string reason = "this dragonfly has " + std::to_string(room) + " nodes";
-  shape.nodes =
-      read_switched_nodes(fields, {NodeCount::Rule::exactly, room, reason}, Boxes::if_several_gpus);
+  shape.nodes = switched_nodes(fields, given.nodes, {NodeCount::Rule::exactly, room, reason});
   if (shape.nodes.boxed && shape.nodes.count > most_table_points)
     fields.value().fail("a dragonfly with several GPUs per node has at most " +
                         std::to_string(most_table_points) + " nodes, got " +
                         std::to_string(shape.nodes.count));
-  if (!shape.nodes.nic) fields.at("nic");
-  shape.local = read_link(fields.at("local"));
-  shape.global = read_link(fields.at("global"));
+  shape.local = given.local;
+  shape.global = given.global;
   return {.network = switched_network(shape.nodes, fabric_of(shape)),
           .nodes = shape.nodes.count,
           .gpus_per_node = shape.nodes.gpus,
           .connections = connections_of(shape),
           .graph = [shape] { return build(shape); }};
+}
+
+}  // namespace
+
+Shape dragonfly() {
+  return {"dragonfly", "groups of routers, linked all-to-all inside and between groups",
+          options_of<Dragonfly>, wire_dragonfly};
 }
 
 }  // namespace sgdsim

@@ -50,22 +50,41 @@ Graph build(const Tree& tree) {
   return graph;
 }
 
-}  // namespace
+struct FatTreeFields {
+  int k = 2;
+  NodeFields nodes{.rule = NodeCount::Rule::at_most};
+  Link uplink;
+};
 
-Wiring fat_tree(Object& fields) {
+Json schema_of_k() {
+  return {{"type", "integer"}, {"minimum", 2}, {"maximum", largest_k}, {"multipleOf", 2}};
+}
+
+Fields fields_of(FatTreeFields& o) {
+  return Fields{Field("k", o.k, "ports of each switch, an even number: room for k^3/4 nodes")
+                    .needed()
+                    .from(2, largest_k)
+                    .like(schema_of_k)
+                    .also([](const Value& k) {
+                      if (k.whole(2, largest_k) % 2 != 0)
+                        k.fail("expected an even number of ports per switch, got " +
+                               k.json().dump());
+                    })} +
+         switched_fields(o.nodes) +
+         Fields{
+             Field("uplink", o.uplink, "link between a switch and one of the next tier").needed()};
+}
+
+Wiring wire_fat_tree(Object& fields) {
   Tree tree;
-  const Value k = fields.at("k");
-  tree.k = static_cast<int>(k.whole(2, largest_k));
-  if (tree.k % 2 != 0)
-    k.fail("expected an even number of ports per switch, got " + std::to_string(tree.k));
+  const auto given = read_record<FatTreeFields>(fields);
+  tree.k = given.k;
+  tree.uplink = given.uplink;
   const int half = tree.k / 2;
   const int room = half * half * tree.k;
   const std::string reason = "a fat tree of k = " + std::to_string(tree.k) + " has room for " +
                              std::to_string(room) + " nodes";
-  tree.nodes =
-      read_switched_nodes(fields, {NodeCount::Rule::at_most, room, reason}, Boxes::if_several_gpus);
-  tree.uplink = read_link(fields.at("uplink"));
-  if (!tree.nodes.nic) fields.at("nic");
+  tree.nodes = switched_nodes(fields, given.nodes, {NodeCount::Rule::at_most, room, reason});
   const Duration delay = tree.nodes.switch_latency;
   const Fabric fabric{NestedGroups{{half, half * half}},
                       {traversals(tree.uplink, 0, 1, delay), traversals(tree.uplink, 2, 3, delay),
@@ -76,6 +95,13 @@ Wiring fat_tree(Object& fields) {
           .gpus_per_node = tree.nodes.gpus,
           .connections = node_connections(tree.nodes) + uplinks,
           .graph = [tree] { return build(tree); }};
+}
+
+}  // namespace
+
+Shape fat_tree() {
+  return {"fat_tree", "three tiers of k-port switches in k pods", options_of<FatTreeFields>,
+          wire_fat_tree};
 }
 
 }  // namespace sgdsim

@@ -1,4 +1,5 @@
 // A link between every two nodes: any pair of nodes is one hop apart.
+#include "topologies/grid.h"
 #include "topologies/nodes.h"
 #include "topologies/pair_classes.h"
 #include "topologies/registry.h"
@@ -16,11 +17,10 @@ Network mesh_network(const Nodes& nodes, const Link& link) {
   return nested_network(nodes.workers(), {nodes.gpus}, {apart(0), apart(1)});
 }
 
-}  // namespace
-
-Wiring fully_connected(Object& fields) {
-  const Nodes nodes = read_direct_nodes(fields, {});
-  const Link link = read_link(fields.at("link"));
+Wiring wire_fully_connected(Object& fields) {
+  const auto given = read_record<GridFields>(fields);
+  const Nodes nodes = direct_nodes(fields, given.nodes, {});
+  const Link link = given.link;
   const int64_t at_nodes = nodes.boxed ? nodes.workers() : 0;
   Network network = mesh_network(nodes, link);
   network.set_ports(own_ports(nodes));
@@ -36,6 +36,13 @@ Wiring fully_connected(Object& fields) {
                 graph.connect({.from = from, .to = to, .link_class = "link", .link = link});
             return graph;
           }};
+}
+
+}  // namespace
+
+Shape fully_connected() {
+  return {"fully_connected", "a link between every two nodes", options_of<GridFields>,
+          wire_fully_connected};
 }
 
 }  // namespace sgdsim

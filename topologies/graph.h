@@ -17,16 +17,21 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/named.h"
 #include "topologies/link.h"
 
 namespace sgdsim {
 
 enum class VertexKind { gpu, network_switch, router, nic, nvswitch, pcie, cpu };
-inline constexpr std::string_view vertex_kind_names[] = {"gpu",      "switch", "router", "nic",
-                                                         "nvswitch", "pcie",   "cpu"};
-constexpr std::string_view to_text(VertexKind kind) {
-  return vertex_kind_names[static_cast<int>(kind)];
-}
+inline constexpr Named<VertexKind, 7> vertex_kinds{{{"gpu", VertexKind::gpu},
+                                                    {"switch", VertexKind::network_switch},
+                                                    {"router", VertexKind::router},
+                                                    {"nic", VertexKind::nic},
+                                                    {"nvswitch", VertexKind::nvswitch},
+                                                    {"pcie", VertexKind::pcie},
+                                                    {"cpu", VertexKind::cpu}}};
+inline const auto& names_of(VertexKind) { return vertex_kinds; }
+inline std::string_view to_text(VertexKind kind) { return name_in(vertex_kinds, kind); }
 
 struct Vertex {
   std::string name = {};

@@ -74,9 +74,17 @@ Graph build(const Grid& grid) {
 
 }  // namespace
 
-Wiring wire_grid(Object& fields, const Nodes& nodes, const std::vector<int>& dimensions,
+Fields fields_of(GridFields& o) {
+  return direct_fields(o.nodes) +
+         Fields{
+             Field("link", o.link,
+                   "link between direct neighbours: two GPUs, or two nodes if a node has several")
+                 .needed()};
+}
+
+Wiring wire_grid(const Nodes& nodes, const Link& link, const std::vector<int>& dimensions,
                  bool wraps) {
-  Grid grid{nodes, dimensions, wraps, read_link(fields.at("link"))};
+  Grid grid{nodes, dimensions, wraps, link};
   std::vector<int> worker_grid = dimensions;
   if (nodes.gpus > 1) worker_grid.insert(worker_grid.begin(), nodes.gpus);
   const int64_t at_nodes = nodes.boxed ? nodes.workers() : 0;

@@ -9,7 +9,14 @@
 namespace sgdsim {
 
 // Reads `link`; `dimensions` first fastest, product = nodes.count.
-Wiring wire_grid(Object& fields, const Nodes& nodes, const std::vector<int>& dimensions,
+// Nodes in a row or a grid, and the link between neighbours.
+struct GridFields {
+  NodeFields nodes = {};
+  Link link = {};
+};
+Fields fields_of(GridFields& grid);
+
+Wiring wire_grid(const Nodes& nodes, const Link& link, const std::vector<int>& dimensions,
                  bool wraps);
 
 inline constexpr int longest_dimension = 1 << 20;  // one class of pairs per number of hops

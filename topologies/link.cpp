@@ -11,27 +11,102 @@ constexpr Duration longest_latency = Duration::s(1);
 constexpr double least_efficiency = 0.001;
 constexpr int most_senders = 1 << 20;
 
+struct SenderPoint {
+  int senders = 1;
+  double efficiency = 1;
+};
+
+Fields fields_of(SenderPoint& point) {
+  return {Field("senders", point.senders, "messages that nodes send at once")
+              .needed()
+              .from(1, most_senders),
+          Field("efficiency", point.efficiency, "part of the bandwidth that payload gets then")
+              .needed()
+              .from(least_efficiency, 1)};
+}
+
 std::vector<Crowding::Point> read_over_senders(const Value& value) {
   std::vector<Crowding::Point> points;
-  for (const Value& item : value.items()) {
-    Object one(item);
-    const Value senders = one.at("senders");
-    const auto count = static_cast<int>(senders.whole(1, most_senders));
-    if (!points.empty() && count <= points.back().senders)
-      senders.fail("expected more than " + std::to_string(points.back().senders) +
-                   ", as the list ascends, got " + std::to_string(count));
-    points.push_back({count, one.at("efficiency").number(least_efficiency, 1)});
-    one.done();
-  }
+  for_each_record<SenderPoint>(value, [&](const SenderPoint& point, Object& object) {
+    if (!points.empty() && point.senders <= points.back().senders)
+      object.at("senders").fail("expected more than " + std::to_string(points.back().senders) +
+                                ", as the list ascends, got " + std::to_string(point.senders));
+    points.push_back({point.senders, point.efficiency});
+  });
   if (points.empty()) value.fail("expected at least one {\"senders\", \"efficiency\"}");
   return points;
 }
 
-Link link_of(const Value& value, Object& fields, const LinkFields& link) {
-  fields.done();
-  if (!link.latency) fields.at("latency");
-  if (!link.per_byte) value.fail("the field \"bandwidth\" (or \"per_byte\") is missing");
-  return changed({}, link);
+Json schema_of_part() {
+  return {{"type", "number"}, {"minimum", least_efficiency}, {"maximum", 1}};
+}
+Json schema_of_efficiency_over_senders() {
+  return any_of({schema_of_part(), list_schema(schema_of_record<SenderPoint>(), 1)});
+}
+
+// As a link is written.
+struct LinkText {
+  std::optional<Duration> latency;
+  std::optional<Bandwidth> bandwidth;
+  std::optional<PerByte> per_byte;
+  std::optional<Value> efficiency;
+  std::optional<PerByte> reduce;
+  std::optional<bool> staged;
+  std::optional<Value> segments;
+  std::optional<Value> valid;
+};
+
+// `over_senders`: whether the efficiency may be a list.
+Fields fields_of(LinkText& o, bool is_whole, bool over_senders) {
+  const char* twice = "has both \"bandwidth\" and \"per_byte\", which say the same; keep one";
+  Field latency = Field("latency", o.latency,
+                        "time of one traversal in one direction, whatever the size; a message "
+                        "across one switch pays that of two links")
+                      .also([](const Value& value) { read_latency(value); });
+  Fields fields = {
+      is_whole ? std::move(latency).needed() : std::move(latency),
+      {"bandwidth", o.bandwidth, "rate of one link in each direction, both at the same time"},
+      {"per_byte", o.per_byte,
+       "time of one byte on one link, in place of the bandwidth, for fitted figures"},
+      Field("efficiency", o.efficiency,
+            "part of the bandwidth that payload gets; the rest is headers and protocol")
+          .like(over_senders ? schema_of_efficiency_over_senders : schema_of_part)
+          .otherwise("1"),
+      Field("reduce", o.reduce,
+            "time to fold one received byte into the receiver's own data; a route has the largest "
+            "of its links")
+          .otherwise("0 ps/B"),
+      Field("staged", o.staged, "messages go through the host's memory").otherwise("false"),
+      Field("segments", o.segments, "costs in place of those above for larger messages")
+          .like(schema_of_segments),
+      Field("valid", o.valid, "messages whose cost was measured").like(schema_of_valid)};
+  if (!is_whole) return std::move(fields).at_most_one({"bandwidth", "per_byte"}, twice);
+  return std::move(fields).exactly_one({"bandwidth", "per_byte"}, twice,
+                                       "the field \"bandwidth\" (or \"per_byte\") is missing");
+}
+
+LinkFields read_link_fields(Object& fields, bool is_whole) {
+  LinkText text;
+  read_fields(fields, fields_of(text, is_whole, true));
+  LinkFields link{.latency = text.latency,
+                  .per_byte = text.per_byte,
+                  .efficiency = {},
+                  .reduce = text.reduce,
+                  .staged = text.staged,
+                  .over_senders = {}};
+  if (text.bandwidth) link.per_byte = text.bandwidth->per_byte();
+  if (text.efficiency && is_list(text.efficiency->json()))
+    link.over_senders = read_over_senders(*text.efficiency);
+  else if (text.efficiency)
+    link.efficiency = text.efficiency->number(least_efficiency, 1);
+  if (text.segments) check_segments(*text.segments);
+  if (text.valid) read_valid(*text.valid);
+  return link;
+}
+
+Json schema_of_link(bool is_whole, bool over_senders) {
+  LinkText text;
+  return record_schema(fields_of(text, is_whole, over_senders));
 }
 
 }  // namespace
@@ -43,40 +118,33 @@ Duration read_latency(const Value& value) {
   return latency;
 }
 
-LinkFields read_link_fields(Object& fields) {
-  LinkFields link;
-  if (const auto latency = fields.find("latency")) link.latency = read_latency(*latency);
-  const auto bandwidth = fields.find("bandwidth");
-  const auto per_byte = fields.find("per_byte");
-  if (bandwidth && per_byte)
-    fields.value().fail("has both \"bandwidth\" and \"per_byte\", which say the same; keep one");
-  if (bandwidth) link.per_byte = bandwidth->bandwidth().per_byte();
-  if (per_byte) link.per_byte = per_byte->per_byte();
-  if (const auto efficiency = fields.find("efficiency")) {
-    if (is_list(efficiency->json()))
-      link.over_senders = read_over_senders(*efficiency);
-    else
-      link.efficiency = efficiency->number(least_efficiency, 1);
-  }
-  if (const auto reduce = fields.find("reduce")) link.reduce = reduce->per_byte();
-  if (const auto staged = fields.find("staged")) link.staged = staged->flag();
-  if (const auto segments = fields.find("segments")) check_segments(*segments);
-  if (const auto valid = fields.find("valid")) read_valid(*valid);
-  return link;
+LinkFields read_link_fields(Object& fields) { return read_link_fields(fields, false); }
+
+Json port_properties() {
+  LinkText text;
+  return schema_of(fields_of(text, false, false));
+}
+
+Json schemas_of_links() {
+  return {{"link", schema_of_link(true, false)},
+          {"nic", schema_of_link(true, true)},
+          {"link_without_rate", schema_of_link(false, false)}};
 }
 
 Link read_link(const Value& value) {
   Object fields(value);
-  const LinkFields link = read_link_fields(fields);
+  const LinkFields link = read_link_fields(fields, true);
   check_one_efficiency(fields, link);
-  return link_of(value, fields, link);
+  fields.done();
+  return changed({}, link);
 }
 
 Link read_nic(const Value& value, std::vector<Crowding::Point>& over_senders) {
   Object fields(value);
-  LinkFields link = read_link_fields(fields);
+  LinkFields link = read_link_fields(fields, true);
   over_senders = std::move(link.over_senders);
-  return link_of(value, fields, link);
+  fields.done();
+  return changed({}, link);
 }
 
 void check_one_efficiency(const Object& fields, const LinkFields& link) {

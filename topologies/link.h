@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "sim/net/network.h"
 
 namespace sgdsim {
@@ -44,12 +44,18 @@ struct LinkFields {
 
 // Latency and rate are required, the rest is not.
 Link read_link(const Value& value);
+inline void read_value(const Value& value, Link& link) { link = read_link(value); }
+inline Json schema_of_value(const Link&) { return reference("../cluster/1#/$defs/link"); }
 // The card of a node, whose efficiency may be a list over the number of messages that nodes send at
 // once:
 //   "efficiency": [{"senders": 8, "efficiency": 0.77}, {"senders": 32, "efficiency": 0.095}]
 Link read_nic(const Value& value, std::vector<Crowding::Point>& over_senders);
-// Reads the four fields of a link among the others of `fields`.
+// Reads the fields of a link among the others of `fields`, each of which may be missing; and the
+// schema of those.
 LinkFields read_link_fields(Object& fields);
+Json port_properties();
+// Links, cards of nodes and uplinks, as definitions of the schema of clusters.
+Json schemas_of_links();
 // InputError if the efficiency is a list over senders.
 void check_one_efficiency(const Object& fields, const LinkFields& link);
 Link changed(Link base, const LinkFields& by);

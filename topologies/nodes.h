@@ -63,9 +63,32 @@ struct NodeCount {
 
 enum class Boxes { if_several_gpus, always };
 
-// Reads nodes, gpus_per_node, the links of a node, switch_latency and ports.
-Nodes read_switched_nodes(Object& fields, const NodeCount& room, Boxes boxes);
-Nodes read_direct_nodes(Object& fields, const NodeCount& room);
+struct Nic {
+  Link link;
+  std::vector<Crowding::Point> over_senders;
+};
+inline void read_value(const Value& value, Nic& nic) {
+  nic.link = read_nic(value, nic.over_senders);
+}
+inline Json schema_of_value(const Nic&) { return reference("../cluster/1#/$defs/nic"); }
+
+// nodes, gpus_per_node, the links of a node, switch_latency and ports.
+struct NodeFields {
+  NodeCount::Rule rule = NodeCount::Rule::free;
+  Boxes boxes = Boxes::if_several_gpus;
+  std::optional<int> nodes = {};
+  int gpus_per_node = 1;
+  std::optional<int> nics_per_node = {};
+  std::optional<Nic> nic = {};
+  std::optional<Link> gpu_link = {};
+  std::optional<Link> pcie = {};
+  Duration switch_latency = {};
+  std::optional<Value> ports = {};
+};
+Fields switched_fields(NodeFields& nodes);
+Fields direct_fields(NodeFields& nodes);
+Nodes switched_nodes(Object& fields, const NodeFields& given, const NodeCount& room = {});
+Nodes direct_nodes(Object& fields, const NodeFields& given, const NodeCount& room);
 
 // The network between first switches: a rule over node numbers and the cost of each of its
 // classes, without the nodes' own links.
@@ -90,8 +113,7 @@ int64_t node_connections(const Nodes& nodes);
 PairCost traversals(const Link& link, int64_t hops, int64_t switches, Duration switch_latency);
 
 // The fields that the parts of a shape share.
-int read_whole(Object& fields, const std::string& name, int least, int most);
-Duration read_switch_latency(Object& fields);
+Field switch_latency_field(Duration& latency);
 int add_switch(Graph& graph, const std::string& name, Duration delay,
                VertexKind kind = VertexKind::network_switch);
 

@@ -4,9 +4,16 @@
 #include "topologies/registry.h"
 
 namespace sgdsim {
+namespace {
 
-Wiring nvlink_box(Object& fields) {
-  Nodes nodes = read_switched_nodes(fields, {}, Boxes::always);
+struct NvlinkBox {
+  NodeFields nodes{.boxes = Boxes::always};
+};
+
+Fields fields_of(NvlinkBox& o) { return switched_fields(o.nodes); }
+
+Wiring wire_nvlink_box(Object& fields) {
+  Nodes nodes = switched_nodes(fields, read_record<NvlinkBox>(fields).nodes);
   const Fabric fabric{NestedGroups{}, {traversals({}, 0, 1, nodes.switch_latency)}};
   return {.network = switched_network(nodes, fabric),
           .nodes = nodes.count,
@@ -19,6 +26,13 @@ Wiring nvlink_box(Object& fields) {
               add_switched_node(graph, nodes, node, outside);
             return graph;
           }};
+}
+
+}  // namespace
+
+Shape nvlink_box() {
+  return {"nvlink_box", "boxes of GPUs behind NVLink or PCIe switches, at one switch",
+          options_of<NvlinkBox>, wire_nvlink_box};
 }
 
 }  // namespace sgdsim

@@ -1,45 +1,40 @@
 // The shapes of a cluster: one file and one line each. The name here is the JSON value, the file
-// name and the name of the function that reads the shape's fields (but `explicit`, which C++ keeps
+// name and the name of the function that describes the shape (but `explicit`, which C++ keeps
 // for itself, is explicit_graph).
 #pragma once
 
-#include <array>
-#include <string>
 #include <string_view>
+#include <vector>
 
+#include "sim/core/part.h"
 #include "topologies/wiring.h"
 
 namespace sgdsim {
 
-Wiring single_switch(Object& fields);
-Wiring chain(Object& fields);
-Wiring ring(Object& fields);
-Wiring fully_connected(Object& fields);
-Wiring nvlink_box(Object& fields);
-Wiring leaf_spine(Object& fields);
-Wiring fat_tree(Object& fields);
-Wiring torus(Object& fields);
-Wiring dragonfly(Object& fields);
-Wiring explicit_graph(Object& fields);
-
 struct Shape {
   std::string_view name;
-  std::string_view description;
+  std::string_view summary;
+  PartOptions (*options)() = nullptr;
   Wiring (*wire)(Object& fields) = nullptr;
 };
 
-inline constexpr std::array<Shape, 10> shapes{{
-    {"single_switch", "all nodes at one non-blocking switch", single_switch},
-    {"chain", "nodes in a row, each linked to the next", chain},
-    {"ring", "nodes in a circle, each linked to the next", ring},
-    {"fully_connected", "a link between every two nodes", fully_connected},
-    {"nvlink_box", "boxes of GPUs behind NVLink or PCIe switches, at one switch", nvlink_box},
-    {"leaf_spine", "two tiers: every leaf switch linked to every spine switch", leaf_spine},
-    {"fat_tree", "three tiers of k-port switches in k pods", fat_tree},
-    {"torus", "a grid of two or three dimensions, each closed to a ring", torus},
-    {"dragonfly", "groups of routers, linked all-to-all inside and between groups", dragonfly},
-    {"explicit", "vertices and edges as the file lists them", explicit_graph},
-}};
+Shape single_switch();
+Shape chain();
+Shape ring();
+Shape fully_connected();
+Shape nvlink_box();
+Shape leaf_spine();
+Shape fat_tree();
+Shape torus();
+Shape dragonfly();
+Shape explicit_graph();
+
+inline const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> table = {
+      single_switch(), chain(),    ring(),  fully_connected(), nvlink_box(),
+      leaf_spine(),    fat_tree(), torus(), dragonfly(),       explicit_graph()};
+  return table;
+}
 
 // The shape that `name` says, or an error that lists the known ones.
 const Shape& find_shape(const Value& name);

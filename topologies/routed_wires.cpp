@@ -208,7 +208,7 @@ bool RoutedWires::spread(int from, int to, const Ways& ways, std::vector<Resourc
   return true;
 }
 
-std::unique_ptr<Resources> wires_at_one_switch(int workers, PerByte rate) {
+std::unique_ptr<Resources> wires_at_one_switch(int workers, const PairCost& cost) {
   Graph graph;
   const int middle = graph.add({.name = "switch"});
   for (int worker = 0; worker < workers; ++worker) {
@@ -219,7 +219,10 @@ std::unique_ptr<Resources> wires_at_one_switch(int workers, PerByte rate) {
     graph.connect({.from = vertex,
                    .to = middle,
                    .link_class = "nic",
-                   .link = {.latency = {}, .per_byte = rate, .efficiency = 1, .reduce = {}}});
+                   .link = {.latency = Duration::ps(cost.latency.ps() / 2),
+                            .per_byte = cost.per_byte,
+                            .efficiency = 1,
+                            .reduce = {}}});
   }
   return std::make_unique<RoutedWires>(std::move(graph), RouteChoice());
 }

@@ -27,6 +27,8 @@ class RoutedWires : public Resources, private Roads {
   bool are_routes() const override { return true; }
   ResourceName name_of(uint32_t resource) const override;
   bool open(std::span<const uint32_t> resources, bool is_open) override;
+  std::optional<std::vector<uint32_t>> moved(std::span<const int> places) override;
+  bool is_only_way(const Parcel& parcel) override;
   Roads* roads() override { return is_widened_ ? nullptr : this; }
 
  private:
@@ -44,6 +46,10 @@ class RoutedWires : public Resources, private Roads {
     bool operator<(const Out& other) const { return next < other.next; }
   };
   const Ways& ways_to(int vertex);
+  std::vector<int> moved_vertices(std::span<const int> places) const;
+  const Out* out_like(int other, const Out& out, std::span<const int> images,
+                      const std::vector<bool>& taken) const;
+  bool are_like(int vertex, int other) const;
   std::size_t choices_at(int vertex, const Ways& ways) const;
   // From a vertex to another one; false if there is no way.
   bool walk(const Parcel& parcel, int from, int to, const Ways& ways,
@@ -73,6 +79,6 @@ class RoutedWires : public Resources, private Roads {
 };
 
 // Workers at one switch, each by a link of its own.
-std::unique_ptr<Resources> wires_at_one_switch(int workers, PerByte rate);
+std::unique_ptr<Resources> wires_at_one_switch(int workers, const PairCost& cost);
 
 }  // namespace sgdsim

@@ -4,13 +4,43 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/core/quantity.h"
+#include "sim/core/fields.h"
 #include "topologies/link.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr std::size_t most_segments = 16;  // each makes the cluster be read once more
+
+struct Segment {
+  Bytes from;
+  Duration latency;
+  std::optional<Bandwidth> bandwidth;
+  std::optional<PerByte> per_byte;
+  std::optional<PerByte> reduce;
+};
+
+Fields fields_of(Segment& o) {
+  return Fields{
+      Field("from", o.from, "least message of the segment").needed(),
+      Field("latency", o.latency, "in place of the link's").needed().also([](const Value& value) {
+        read_latency(value);
+      }),
+      {"bandwidth", o.bandwidth, "in place of the link's"},
+      {"per_byte", o.per_byte, "in place of the link's"},
+      {"reduce", o.reduce, "in place of the link's"}}
+      .exactly_one({"bandwidth", "per_byte"}, "expected either \"bandwidth\" or \"per_byte\"");
+}
+
+struct Range {
+  Bytes from;
+  Bytes to;
+};
+
+Fields fields_of(Range& o) {
+  return {Field("from", o.from, "smallest message").needed(),
+          Field("to", o.to, "largest message").needed()};
+}
 
 bool occurs(const std::string& key, const Json::binary_t& text) {
   return std::search(text.begin(), text.end(), key.begin(), key.end()) != text.end();
@@ -46,35 +76,27 @@ Bytes start_of(const Json& segment) {
 
 void check_segments(const Value& segments) {
   Bytes last;
-  if (segments.items().size() > most_segments)
+  if (segments.size() > most_segments)
     segments.fail("expected at most " + std::to_string(most_segments) + " segments, got " +
-                  std::to_string(segments.items().size()));
+                  std::to_string(segments.size()));
   for (const Value& item : segments.items()) {
-    Object fields(item);
-    const Value from = fields.at("from");
-    if (from.bytes() <= last)
-      from.fail("expected a size above " + to_text(last) + ", as segments ascend, got " +
-                to_text(from.bytes()));
-    last = from.bytes();
-    const auto bandwidth = fields.find("bandwidth");
-    const auto per_byte = fields.find("per_byte");
-    if (bandwidth.has_value() == per_byte.has_value())
-      item.fail("expected either \"bandwidth\" or \"per_byte\"");
-    if (bandwidth) bandwidth->bandwidth();
-    if (per_byte) per_byte->per_byte();
-    read_latency(fields.at("latency"));
-    if (const auto reduce = fields.find("reduce")) reduce->per_byte();
-    fields.done();
+    const auto segment = read_record<Segment>(item);
+    if (segment.from <= last)
+      item.child("from").fail("expected a size above " + to_text(last) +
+                              ", as segments ascend, got " + to_text(segment.from));
+    last = segment.from;
   }
 }
 
+Json schema_of_segments() { return list_schema(schema_of_record<Segment>(), 0, most_segments); }
+
 ValidSizes read_valid(const Value& value) {
-  Object fields(value);
-  ValidSizes valid{fields.at("from").bytes(), fields.at("to").bytes()};
-  fields.done();
-  if (valid.to < valid.from) value.fail("\"to\" is below \"from\"");
-  return valid;
+  const auto range = read_record<Range>(value);
+  if (range.to < range.from) value.fail("\"to\" is below \"from\"");
+  return {range.from, range.to};
 }
+
+Json schema_of_valid() { return schema_of_record<Range>(); }
 
 std::vector<Bytes> segment_starts(const Json& cluster) {
   std::set<Bytes> starts;

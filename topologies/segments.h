@@ -19,6 +19,8 @@ namespace sgdsim {
 // InputError unless these are segments: sizes ascend, each has a latency and a rate.
 void check_segments(const Value& segments);
 ValidSizes read_valid(const Value& value);
+Json schema_of_segments();
+Json schema_of_valid();
 
 // The sizes at which some link of this cluster starts a segment, ascending.
 std::vector<Bytes> segment_starts(const Json& cluster);

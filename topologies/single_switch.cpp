@@ -7,9 +7,16 @@
 #include "topologies/registry.h"
 
 namespace sgdsim {
+namespace {
 
-Wiring single_switch(Object& fields) {
-  Nodes nodes = read_switched_nodes(fields, {}, Boxes::if_several_gpus);
+struct SingleSwitch {
+  NodeFields nodes;
+};
+
+Fields fields_of(SingleSwitch& o) { return switched_fields(o.nodes); }
+
+Wiring wire_single_switch(Object& fields) {
+  Nodes nodes = switched_nodes(fields, read_record<SingleSwitch>(fields).nodes);
   const Fabric fabric{NestedGroups{}, {traversals({}, 0, 1, nodes.switch_latency)}};
   return {.network = switched_network(nodes, fabric),
           .nodes = nodes.count,
@@ -22,6 +29,13 @@ Wiring single_switch(Object& fields) {
               add_switched_node(graph, nodes, node, nodes.nic ? middle : -1);
             return graph;
           }};
+}
+
+}  // namespace
+
+Shape single_switch() {
+  return {"single_switch", "all nodes at one non-blocking switch", options_of<SingleSwitch>,
+          wire_single_switch};
 }
 
 }  // namespace sgdsim

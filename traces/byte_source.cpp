@@ -79,4 +79,15 @@ std::string_view ByteSource::next_unpacked() {
   return {};
 }
 
+std::string beginning_of(const std::string& file, std::size_t enough) {
+  ByteSource source(file);
+  std::string head;
+  while (head.size() < enough) {
+    const std::string_view more = source.next();
+    if (more.empty()) break;
+    head += more;
+  }
+  return head;
+}
+
 }  // namespace sgdsim

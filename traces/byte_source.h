@@ -42,4 +42,7 @@ class ByteSource {
   bool damaged_ = false;
 };
 
+// The first bytes of a file, unpacked; so many, or a piece more.
+std::string beginning_of(const std::string& file, std::size_t enough);
+
 }  // namespace sgdsim

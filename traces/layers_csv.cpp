@@ -69,31 +69,6 @@ struct Header {
 
 bool is_time(Field field) { return field >= Field::forward; }
 
-// The cells of a line. Within double quotes a separator is text, and two quotes are one.
-std::vector<std::string> cells_of(const LogLine& line, char separator) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.text.size(); ++i) {
-    const char letter = line.text[i];
-    if (letter == '"') {
-      const bool doubled = quoted && i + 1 < line.text.size() && line.text[i + 1] == '"';
-      if (doubled) cells.back() += line.text[++i];
-      if (!doubled) quoted = !quoted;
-    } else if (letter == separator && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += letter;
-    }
-  }
-  if (quoted) throw InputError(line.where, "a double quote is not closed on this line");
-  for (std::string& cell : cells) {
-    const std::size_t from = cell.find_first_not_of(" \t");
-    const std::size_t last = cell.find_last_not_of(" \t");
-    cell = from == std::string::npos ? "" : cell.substr(from, last - from + 1);
-  }
-  return cells;
-}
-
 std::string in_lower_case(std::string text) {
   for (char& letter : text)
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
@@ -126,8 +101,7 @@ void add_column(Header& header, const std::string& title, const LogLine& line) {
 
 Header read_header(const LogLine& line) {
   Header header;
-  for (const char separator : {'\t', ';', ','})
-    if (line.text.find(separator) != std::string_view::npos) header.separator = separator;
+  header.separator = separator_of(line.text);
   const std::vector<std::string> titles = cells_of(line, header.separator);
   for (const std::string& title : titles)
     if (titles.size() > 1 || !title.empty()) add_column(header, title, line);

@@ -46,6 +46,37 @@ std::vector<std::string_view> split(std::string_view text) {
   }
 }
 
+char separator_of(std::string_view head) {
+  char found = ',';
+  for (const char separator : {'\t', ';', ','})
+    if (head.find(separator) != std::string_view::npos) found = separator;
+  return found;
+}
+
+std::vector<std::string> cells_of(const LogLine& line, char separator) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.text.size(); ++i) {
+    const char letter = line.text[i];
+    if (letter == '"') {
+      const bool doubled = quoted && i + 1 < line.text.size() && line.text[i + 1] == '"';
+      if (doubled) cells.back() += line.text[++i];
+      if (!doubled) quoted = !quoted;
+    } else if (letter == separator && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += letter;
+    }
+  }
+  if (quoted) throw InputError(line.where, "a double quote is not closed on this line");
+  for (std::string& cell : cells) {
+    const std::size_t from = cell.find_first_not_of(" \t");
+    const std::size_t last = cell.find_last_not_of(" \t");
+    cell = from == std::string::npos ? "" : cell.substr(from, last - from + 1);
+  }
+  return cells;
+}
+
 double number_in(std::string_view word, const std::string& what, const std::string& where) {
   double number = 0;
   const char* const end = word.data() + word.size();

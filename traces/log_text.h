@@ -28,6 +28,11 @@ std::vector<LogLine> lines_of(const LogText& log);
 // The fields between commas, without surrounding blanks.
 std::vector<std::string_view> split(std::string_view text);
 
+// What separates the columns of a table: a comma, semicolon or tab, by its first line.
+char separator_of(std::string_view head);
+// The cells of a line. Within double quotes a separator is text, and two quotes are one.
+std::vector<std::string> cells_of(const LogLine& line, char separator);
+
 double number_in(std::string_view word, const std::string& what, const std::string& where);
 int64_t whole_in(std::string_view word, const std::string& what, int64_t least, int64_t most,
                  const std::string& where);

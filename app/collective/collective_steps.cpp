@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "study/trace_events.h"
 
 namespace sgdsim {
 namespace {
@@ -33,7 +34,7 @@ RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint&
   MessageLog log;
   question.log = &log;
   question.most_logged = most_slices_shown / 2;
-  Stopper stopper([] {}, limits_of(arguments.limits));
+  Stopper stopper(arguments.watch, limits_of(arguments.limits));
   question.stopper = &stopper;
   const Cluster cluster = cluster_of(arguments, point.ranks);
   const TrafficFile traffic = traffic_beside(question, arguments, cluster);

@@ -1,8 +1,8 @@
 // What every rank does in a collective, message by message, for pictures.
 #pragma once
 
-#include "app/collective/collective_point.h"
 #include "app/rank_picture.h"
+#include "study/collective/collective_point.h"
 
 namespace sgdsim {
 

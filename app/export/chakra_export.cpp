@@ -4,12 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "app/step/experiment.h"
 #include "app/usage.h"
-#include "app/write_text.h"
 #include "models/step/step_schedule.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "study/step/experiment.h"
+#include "study/write_text.h"
 #include "traces/chakra.h"
 
 namespace sgdsim {

@@ -4,14 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "app/collective/ranges.h"
-#include "app/shipped_inputs.h"
-#include "app/step/experiment.h"
-#include "app/step/override.h"
-#include "app/traffic/traffic_file.h"
 #include "app/usage.h"
-#include "app/write_text.h"
 #include "sim/core/quantity.h"
+#include "study/collective/ranges.h"
+#include "study/shipped_inputs.h"
+#include "study/step/experiment.h"
+#include "study/step/override.h"
+#include "study/traffic/traffic_file.h"
+#include "study/write_text.h"
 #include "topologies/cluster_file.h"
 #include "traces/htsim_matrix.h"
 #include "traces/trace_export.h"

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "app/commands.h"
-#include "app/fit/fit_files.h"
-#include "app/fit/fit_gpu.h"
-#include "app/fit/fit_replay.h"
-#include "app/fit/fit_report.h"
-#include "app/write_text.h"
+#include "app/field_options.h"
+#include "app/usage.h"
+#include "study/fit/fit_answer.h"
+#include "study/fit/fit_failures.h"
+#include "study/fit/fit_files.h"
+#include "study/fit/fit_gpu.h"
+#include "study/fit/fit_report.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {
@@ -20,81 +23,78 @@ struct File {
   std::string path;
 };
 
+struct FitCommand {
+  FitArguments words;
+  bool force = false;
+  std::string format = "table";
+};
+
 // Before anything is fitted.
-void check_outputs(const FitArguments& arguments) {
-  std::vector<std::string> inputs = arguments.files;
-  inputs.insert(inputs.end(), arguments.inside.begin(), arguments.inside.end());
-  if (!arguments.into.empty()) inputs.push_back(arguments.into);
+void check_outputs(const FitCommand& arguments) {
+  const FitArguments& words = arguments.words;
+  std::vector<std::string> inputs = words.files;
+  inputs.insert(inputs.end(), words.inside.begin(), words.inside.end());
+  if (!words.into.empty()) inputs.push_back(words.into);
   OutputGuard guard(inputs, arguments.force);
-  const bool is_link = !arguments.from_collective.empty();
+  const bool is_link = !words.from_collective.empty();
   guard.claim(
-      "--out", arguments.out,
+      "--out", words.out,
       {.schema = is_link ? "sgdsim/cluster/1" : "sgdsim/collective-cost/1", .beginning = {}});
-  guard.claim("--case", arguments.case_file, {.schema = "sgdsim/case/1", .beginning = {}});
-  guard.claim("--report", arguments.report, {.schema = {}, .beginning = page_beginning()});
+  guard.claim("--case", words.case_file, {.schema = "sgdsim/case/1", .beginning = {}});
+  guard.claim("--report", words.report, {.schema = {}, .beginning = page_beginning()});
 }
 
 // All are made before the first is written.
-std::vector<File> files_of(const FitArguments& arguments, FitAnswer& answer) {
+std::vector<File> files_of(WholeFit& fit) {
+  const FitArguments& words = fit.arguments;
   std::vector<File> files;
-  if (!arguments.out.empty()) {
-    const Json json = !arguments.into.empty()       ? cluster_with_link(arguments, answer)
-                      : answer.fits.front().is_link ? link_cluster(answer, answer.fits.front().fit)
-                                                    : curve_samples(answer);
-    if (answer.fits.front().is_link) answer.played = played_on(json, arguments, answer);
-    files.push_back({json.dump(2) + "\n", arguments.out});
-  }
-  if (!arguments.case_file.empty())
-    files.push_back({held_out_case(answer).dump(1) + "\n", arguments.case_file});
-  if (!arguments.report.empty()) files.push_back({picture_of(answer), arguments.report});
+  if (!words.out.empty()) files.push_back({file_of(fit).dump(2) + "\n", words.out});
+  if (!words.case_file.empty())
+    files.push_back({held_out_case(fit.answer).dump(1) + "\n", words.case_file});
+  if (!words.report.empty()) files.push_back({picture_of(fit.answer), words.report});
   return files;
 }
 
-// The fit of the links inside nodes, which comes first; `arguments` go on with its cluster.
-FitAnswer fit_inside(FitArguments& arguments) {
-  if (arguments.link.empty()) arguments.link = "nic";
-  arguments.on_cluster = true;
-  FitArguments inside = arguments;
-  inside.files = arguments.inside;
-  inside.link = "gpu_link";
-  inside.name.clear();
-  inside.ranks.clear();
-  inside.options.clear();
-  if (inside.from_collective == "hierarchical") inside.from_collective = "ring";
-  FitAnswer answer = answer_fit(inside);
-  const Json json = cluster_with_link(inside, answer);
-  answer.played = played_on(json, inside, answer);
-  arguments.into_text = json.dump();
-  return answer;
-}
-
-void answer_gpu(const FitArguments& arguments, Streams streams) {
-  std::vector<std::string> inputs = arguments.files;
-  inputs.push_back(arguments.gpu);
+void answer_gpu(const FitCommand& arguments, Streams streams) {
+  const FitArguments& words = arguments.words;
+  std::vector<std::string> inputs = words.files;
+  inputs.push_back(words.gpu);
   OutputGuard guard(inputs, arguments.force);
-  guard.claim("--out", arguments.out, {.schema = gpu_schema, .beginning = {}});
-  const GpuFit fit = fit_gpu(arguments);
+  guard.claim("--out", words.out, {.schema = gpu_schema, .beginning = {}});
+  const GpuFit fit = fit_gpu(words);
   for (const std::string& note : fit.notes) streams.log << "sgdsim: warning: " << note << '\n';
   const std::string text = fit.file.dump(2) + "\n";
-  if (!arguments.out.empty()) write_text(text, arguments.out, streams.out);
-  if (arguments.out == "-") return;
+  if (!words.out.empty()) write_text(text, words.out, streams.out);
+  if (words.out == "-") return;
   if (arguments.format == "json")
     streams.out << text;
   else
     print(streams.out, fit);
 }
 
-void answer(FitArguments arguments, Streams streams) {
-  if (!arguments.gpu.empty()) return answer_gpu(arguments, streams);
+void answer_failures(const FitCommand& arguments, Streams streams) {
+  const FitArguments& words = arguments.words;
+  OutputGuard guard(words.files, arguments.force);
+  guard.claim("--out", words.out, {.schema = "sgdsim/failures/1", .beginning = {}});
+  const FailureFit fit = fit_failures(words);
+  for (const std::string& note : fit.record.notes)
+    streams.log << "sgdsim: warning: " << note << '\n';
+  if (!words.out.empty()) write_text(file_of(fit).dump(2) + "\n", words.out, streams.out);
+  if (words.out == "-") return;
+  if (arguments.format == "json")
+    streams.out << to_json(fit).dump(2) << '\n';
+  else
+    print(streams.out, fit);
+}
+
+void answer(const FitCommand& arguments, Streams streams) {
+  if (is_of_failures(arguments.words)) return answer_failures(arguments, streams);
+  if (!arguments.words.gpu.empty()) return answer_gpu(arguments, streams);
   check_outputs(arguments);
-  std::optional<FitAnswer> inside;
-  if (!arguments.inside.empty()) inside = fit_inside(arguments);
-  FitAnswer answer = answer_fit(arguments);
-  const std::vector<File> files = files_of(arguments, answer);
-  if (inside)
-    for (const std::string& note : inside->notes)
-      streams.log << "sgdsim: warning: --inside: " << note << '\n';
-  for (const std::string& note : answer.notes) streams.log << "sgdsim: warning: " << note << '\n';
+  WholeFit fit = answer_whole_fit(arguments.words);
+  const std::vector<File> files = files_of(fit);
+  for (const std::string& warning : warnings_of(fit))
+    streams.log << "sgdsim: warning: " << warning << '\n';
   bool is_output_taken = false;
   for (const File& file : files) {
     write_text(file.text, file.path, streams.out);
@@ -102,33 +102,47 @@ void answer(FitArguments arguments, Streams streams) {
   }
   if (is_output_taken) return;
   if (arguments.format == "json") {
-    Json json = to_json(answer);
-    if (inside) json["inside"] = to_json(*inside);
-    streams.out << json.dump(2) << '\n';
+    streams.out << to_json(fit).dump(2) << '\n';
     return;
   }
-  if (inside) {
+  if (fit.inside) {
     streams.out << "inside the nodes: ";
-    print_fits(streams.out, *inside);
+    print_fits(streams.out, *fit.inside);
     streams.out << "\nacross the nodes: ";
   }
-  print_fits(streams.out, answer);
+  print_fits(streams.out, fit.answer);
 }
 
 }  // namespace
 
 void add_fit_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand(
-      "fit", "Fit start-up and time per byte to measured times, in one to four segments.");
-  auto arguments = std::make_shared<FitArguments>();
-  add_options(*command, *arguments);
+      "fit",
+      "Fit start-up and time per byte to measured times, in one to four segments; or rates to a "
+      "log of failures.");
+  auto arguments = std::make_shared<FitCommand>();
+  FitArguments& words = arguments->words;
+  add_options(*command, fit_fields(words));
+  command->add_option(
+      "-o,--out", words.out,
+      "write the fitted link as a cluster file, the curve as the \"collective\" of an experiment, "
+      "the GPU file, or the failures of `sgdsim goodput`; - is standard output");
+  command->add_option(
+      "--case", words.case_file,
+      "write a case file for sgdsim validate: the held-out rows, on the link fitted "
+      "without them");
+  command->add_option("--report", words.report, "write an HTML page with a picture of the fit");
+  add_force_option(*command, arguments->force);
+  add_format_option(*command, arguments->format);
   command->footer(
       "Examples:\n"
       "  sgdsim fit tests/data/nccl_tests.log\n"
       "  sgdsim fit tests/data/osu_allreduce.log --ranks 4 --segments 2 --out results/curve.json\n"
       "  sgdsim fit tests/data/measurement.json --from-collective stated --out results/link.json\n"
       "  sgdsim fit tests/data/measurement.json --from-collective stated --crossings 2 \\\n"
-      "      --into topologies/data/dgx_a100_2.json --link gpu_link --out results/dgx.json");
+      "      --into topologies/data/dgx_a100_2.json --link gpu_link --out results/dgx.json\n"
+      "  sgdsim fit app/goodput_questions/node_failures.csv --units 256 --since 2026-01-01 \\\n"
+      "      --until 2026-04-01 --out results/failures.json");
   command->callback([arguments, streams] { answer(*arguments, streams); });
 }
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 
-#include "app/fit/fit_report.h"
-#include "app/table.h"
-#include "app/write_text.h"
+#include "study/fit/fit_report.h"
+#include "study/table.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {

@@ -6,10 +6,11 @@
 #include <memory>
 #include <tuple>
 
-#include "app/table.h"
-#include "app/write_text.h"
+#include "app/usage.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "study/table.h"
+#include "study/write_text.h"
 #include "traces/complete.h"
 #include "traces/kineto/collective_kind.h"
 #include "traces/kineto/execution_trace.h"

@@ -7,13 +7,14 @@
 #include <memory>
 #include <utility>
 
-#include "app/import/kineto_case.h"
-#include "app/import/kineto_report.h"
-#include "app/import/profile_trace.h"
-#include "app/shipped_inputs.h"
-#include "app/validate/case_file.h"
-#include "app/write_text.h"
+#include "app/usage.h"
 #include "sim/core/error.h"
+#include "study/import/kineto_case.h"
+#include "study/import/kineto_report.h"
+#include "study/import/profile_trace.h"
+#include "study/shipped_inputs.h"
+#include "study/validate/case_file.h"
+#include "study/write_text.h"
 #include "topologies/cluster_file.h"
 #include "traces/kineto/execution_link.h"
 #include "traces/kineto/to_trace.h"

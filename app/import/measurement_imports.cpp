@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "app/collective/ranges.h"
-#include "app/write_text.h"
+#include "app/usage.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "study/collective/ranges.h"
+#include "study/write_text.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {

@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "app/table.h"
 #include "app/usage.h"
-#include "app/write_text.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "study/table.h"
+#include "study/write_text.h"
 #include "traces/steps/registry.h"
 
 namespace sgdsim {

@@ -5,9 +5,10 @@
 #include <memory>
 
 #include "app/import/kineto_import.h"
-#include "app/write_text.h"
+#include "app/usage.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "study/write_text.h"
 #include "traces/registry.h"
 #include "traces/trace_file.h"
 

@@ -3,13 +3,13 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "app/layout/layout_files.h"
-#include "app/table.h"
 #include "app/usage.h"
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "study/layout/layout_files.h"
+#include "study/table.h"
 
 namespace sgdsim {
 namespace {
@@ -61,23 +61,79 @@ Json stage_json(const Transformer& model, const Layout& layout, const StageMemor
             {"in_flight", stage.in_flight}}}};
 }
 
+Json layers_json(const Transformer& model) {
+  Json layers = Json::array();
+  const OfKinds<int64_t> kinds = model.kinds();
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    if (kinds[i] > 0)
+      layers.push_back({{"count", kinds[i]},
+                        {"attention", name_in(mixings, kind_at(i).mixing)},
+                        {"mlp", name_in(mlps, kind_at(i).mlp)}});
+  return layers;
+}
+
 Json model_json(const Transformer& model, int64_t sequence) {
   const ParameterCount count = parameters_of(model);
   Json parameters = {{"total", count.total}, {"active", count.active}};
   for (const CountedPart& part : counted_parts) parameters[part.key] = count.*part.member;
   Json json = {{"schema", "sgdsim/model-show/1"},
                {"model", model.name},
+               {"layers", layers_json(model)},
                {"parameters", std::move(parameters)},
                {"sequence", sequence},
                {"flop",
                 {{"halved", sequence_flop(model, sequence, FlopConvention::halved)},
                  {"whole", sequence_flop(model, sequence, FlopConvention::whole)}}}};
-  if (!model.notes.empty()) json["warnings"] = model.notes;
+  const auto notes = notes_on(model, sequence);
+  if (!notes.empty()) json["warnings"] = notes;
   return json;
 }
 
 std::string share_text(int64_t part, int64_t whole) {
   return rounded(100 * static_cast<double>(part) / static_cast<double>(whole), 3) + " %";
+}
+
+std::string attention_text(const Transformer& model, Mixing mixing) {
+  switch (mixing) {
+    case Mixing::full:
+      return model.indexer ? "attention to " + std::to_string(model.indexer->top) +
+                                 " positions that an indexer chooses"
+                           : "full attention";
+    case Mixing::window:
+      return "attention to " + std::string(model.window->in_blocks ? "a block of " : "the last ") +
+             std::to_string(model.window->size) + " positions";
+    case Mixing::linear:
+      return "linear attention (" + std::string(name_in(linear_kinds, model.linear->kind)) + ")";
+    case Mixing::none:
+      break;
+  }
+  return "";
+}
+
+std::string mlp_text(Mlp mlp) {
+  switch (mlp) {
+    case Mlp::dense:
+      return "a dense MLP";
+    case Mlp::experts:
+      return "experts";
+    case Mlp::none:
+      break;
+  }
+  return "";
+}
+
+// Where not every layer is full attention and a dense MLP.
+void print_layers(std::ostream& out, const Transformer& model) {
+  const OfKinds<int64_t> kinds = model.kinds();
+  if (kinds[LayerKind{}.index()] == model.layers && !model.indexer) return;
+  out << "\nLayers\n";
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (kinds[i] == 0) continue;
+    const std::string first = attention_text(model, kind_at(i).mixing);
+    const std::string second = mlp_text(kind_at(i).mlp);
+    out << "  " << kinds[i] << " of " << first << (first.empty() || second.empty() ? "" : " and ")
+        << second << '\n';
+  }
 }
 
 void print_model(std::ostream& out, const Transformer& model, int64_t sequence) {
@@ -92,6 +148,7 @@ void print_model(std::ostream& out, const Transformer& model, int64_t sequence) 
     table.add({"that one token meets", std::to_string(count.active),
                share_text(count.active, count.total)});
   table.print(out);
+  print_layers(out, model);
   out << "\nFLOP of training on one sequence of " << sequence << ", nothing computed again\n";
   const double halved = sequence_flop(model, sequence, FlopConvention::halved);
   const double whole = sequence_flop(model, sequence, FlopConvention::whole);
@@ -154,7 +211,7 @@ void show(const ModelArguments& arguments, Streams streams) {
       json["stages"].push_back(stage_json(model, layout, stages.back()));
     }
   }
-  for (const std::string& note : model.notes)
+  for (const std::string& note : notes_on(model, sequence))
     streams.log << "sgdsim: warning: " << printable(note) << '\n';
   if (arguments.format == "json") {
     streams.out << json.dump(1) << '\n';

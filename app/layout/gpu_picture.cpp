@@ -7,7 +7,7 @@
 #include "app/lane_picture.h"
 #include "app/lane_timeline.h"
 #include "app/layout/pipeline_picture.h"
-#include "app/table.h"
+#include "study/table.h"
 
 namespace sgdsim {
 namespace {

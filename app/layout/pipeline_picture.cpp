@@ -5,8 +5,8 @@
 #include <set>
 
 #include "app/lane_picture.h"
-#include "app/table.h"
-#include "app/trace_events.h"
+#include "study/table.h"
+#include "study/trace_events.h"
 
 namespace sgdsim {
 namespace {

@@ -4,16 +4,47 @@
 
 #include "app/commands.h"
 #include "app/experiment_options.h"
+#include "app/field_options.h"
 #include "app/interrupt.h"
-#include "app/learn/learn_answer.h"
+#include "app/plot/figure.h"
 #include "app/usage.h"
-#include "app/write_text.h"
-#include "models/learning/registry.h"
+#include "study/learn/learn_answer.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {
 
-void answer_learn(const LearnArguments& arguments, Streams streams) {
+struct LearnCommand {
+  LearnWords words;
+  std::string format = "table";
+  std::string out;
+  std::string svg;
+  bool force = false;
+};
+
+// Loss over simulated time, a curve for each method: the first seed's.
+std::string learned_svg(const LearnQuestion& question, const Learned& learned) {
+  PlotData data;
+  data.x = {"simulated time", "s", 1};
+  data.y = {"loss", "", 1};
+  data.panels.emplace_back();
+  for (std::size_t i = 0; i < learned.methods.size(); ++i) {
+    data.names.push_back(question.methods[i].label);
+    PlotCurve curve;
+    curve.name = i;
+    for (const learning::CurvePoint& point : learned.methods[i].chosen().lessons.front()->curve)
+      curve.spots.push_back(
+          {question.methods[i].ends_us[static_cast<std::size_t>(point.iteration)] / 1e6,
+           point.loss});
+    data.panels.front().curves.push_back(std::move(curve));
+  }
+  PlotRequest request;
+  request.title = question.name + ": " + question.task.name;
+  request.x_spacing = request.y_spacing = Spacing::linear;
+  return svg_of(figure_of(data, request));
+}
+
+void answer_learn(const LearnCommand& arguments, Streams streams) {
   Interrupt interrupt;
   std::mutex one_at_a_time;
   const std::function<void()> watch = [&] {
@@ -22,7 +53,7 @@ void answer_learn(const LearnArguments& arguments, Streams streams) {
   };
   Stopper stopper(watch, {});
   std::vector<std::string> inputs;
-  const LearnQuestion question = read_learn_question(arguments, &stopper, inputs);
+  const LearnQuestion question = read_learn_question(arguments.words, &stopper, inputs);
   OutputGuard guard(inputs, arguments.force);
   guard.claim("--out", arguments.out, {.schema = "sgdsim/learn/1", .beginning = {}});
   guard.claim("--svg", arguments.svg, {.schema = {}, .beginning = picture_beginning});
@@ -38,40 +69,12 @@ void answer_learn(const LearnArguments& arguments, Streams streams) {
 void add_learn_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand(
       "learn", "Train small models in the simulated schedule: time to accuracy.");
-  auto arguments = std::make_shared<LearnArguments>();
-  add_experiment(*command, "EXPERIMENT",
-                 "an experiment file, a profile, or a trace (a file or a name) with --cluster",
-                 arguments->experiment, arguments->cluster);
-  make_repeatable(command->add_option("--set", arguments->settings,
-                                      "change a field: cluster.nodes=8, strategy=wfbp"));
-  make_repeatable(command->add_option(
-      "--also", arguments->also,
-      "one more method, beside dense and the experiment's own: compression=gtopk, or \"late: "
-      "synchronization=pipe_sgd, width=4\""));
-  std::string names;
-  for (const learning::TaskKind& kind : learning::tasks())
-    names += (names.empty() ? "" : ", ") + std::string(kind.name);
-  command->add_option("--task", arguments->task,
-                      "what is learned: " + names + " (default: teacher_mlp), or its JSON");
-  command->add_option("--target", arguments->target,
-                      "accuracy=0.66 or loss=0.9 (default: the loss that dense has after half of "
-                      "its iterations)");
-  command->add_option("--rate", arguments->rate,
-                      "learning rate: base (default), a number, or best: of five rates, each "
-                      "method its own");
-  command->add_option("--momentum", arguments->momentum, "momentum of the sum (default: 0)");
-  command->add_option("--seeds", arguments->seeds, "how many seeds (default: 5)");
-  command->add_option("--seed", arguments->first_seed, "the first seed (default: 1)");
-  command->add_option("--iterations", arguments->iterations,
-                      "how many at most (default: the task's, 1,000)");
-  command->add_option("--samples", arguments->samples,
-                      "of a worker in an iteration (default: 64 of all workers)");
-  command->add_option("-j,--jobs", arguments->threads, "threads (default: all cores)");
+  auto arguments = std::make_shared<LearnCommand>();
+  add_options(*command, learn_fields(arguments->words));
   command->add_option("--svg", arguments->svg, "draw loss over simulated time");
   command->add_option("-o,--out", arguments->out, "write the answer (JSON)");
   add_force_option(*command, arguments->force);
-  command->add_option("--format", arguments->format, "table (default) or json")
-      ->check(one_of("format", {"table", "json"}));
+  add_format_option(*command, arguments->format);
   command->footer(
       "Example:\n  sgdsim learn app/experiments/alexnet_gtopk_1gbe.json --target accuracy=0.66 \\\n"
       "      --also \"late: synchronization=pipe_sgd, width=2\" --seeds 3");

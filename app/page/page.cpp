@@ -6,19 +6,17 @@
 #include <new>
 #include <string_view>
 
-#include "app/failure.h"
 #include "app/page/page_files.h"
 #include "app/page/page_grid.h"
 #include "app/page/page_input.h"
-#include "app/step/plan.h"
-#include "app/step/result_json.h"
-#include "app/step/simulated.h"
-#include "app/step/timeline_json.h"
-#include "app/version.h"
 #include "models/collective/registry.h"
 #include "models/compression/registry.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
+#include "study/failure.h"
+#include "study/step/run_question.h"
+#include "study/step/timeline_json.h"
+#include "study/version.h"
 
 namespace sgdsim {
 namespace {
@@ -43,33 +41,37 @@ Json catalogue(Object&) {
   return answer;
 }
 
+RunWords words_of(const PageInput& input) {
+  RunWords words;
+  words.experiment = file_word(input);
+  words.cluster = input.cluster;
+  words.settings = input.settings;
+  return words;
+}
+
 // The result as `sgdsim run --format json` prints it, and the command that does.
 Json run(Object& fields) {
   const PageInput input = read_page_input(fields.at("input"));
-  const Experiment experiment = read_experiment(resolved_of(input));
-  const StepResult result = simulated(experiment, nullptr, nullptr);
-  return {{"result", result_json(experiment, result)},
+  const RunWords words = words_of(input);
+  const RunQuestion question = run_question(words);
+  return {{"result", to_json(question, answer_run(words, question, false, {}))},
           {"command", command_of(input, "run --format json")}};
 }
 
 // The same file as `sgdsim run --timeline` writes.
 Json timeline(Object& fields) {
   const PageInput input = read_page_input(fields.at("input"));
-  const Experiment experiment = read_experiment(resolved_of(input));
-  Timeline timeline = timeline_of(experiment, "0", "");
-  simulated(experiment, &timeline, nullptr);
-  return {{"timeline", Json::parse(timeline_json(experiment, timeline))},
+  const RunWords words = words_of(input);
+  const RunQuestion question = run_question(words);
+  const RunAnswer answer = answer_run(words, question, true, {});
+  return {{"timeline", Json::parse(timeline_json(question.experiment, *answer.timeline))},
           {"command", command_of(input, "run --timeline=timeline.json")}};
 }
 
 Json plan(Object& fields) {
   const PageInput input = read_page_input(fields.at("input"));
-  std::vector<StrategyPlan> plans = plans_of(read_experiment(resolved_of(input)), "", {});
-  name_commands(plans, file_word(input), input.cluster, input.settings);
-  const Apart apart = apart_by({"strategy"}, "iteration_ps");
-  sort_plans(plans, apart);
-  if (!plans.front().why_not.empty()) throw InputError(input.experiment, plans.front().why_not);
-  return {{"plan", plans_json(plans, apart)}, {"command", command_of(input, "plan --format json")}};
+  return {{"plan", to_json(answer_plan(words_of(input), {}))},
+          {"command", command_of(input, "plan --format json")}};
 }
 
 Json grid(Object& fields) {

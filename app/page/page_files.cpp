@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <optional>
 
-#include "app/import/profile_trace.h"
-#include "app/shell_word.h"
-#include "app/step/experiment.h"
 #include "sim/core/error.h"
 #include "sim/core/output.h"
+#include "study/import/profile_trace.h"
+#include "study/shell_word.h"
+#include "study/step/experiment.h"
 #include "topologies/cluster_file.h"
 #include "traces/registry.h"
 #include "traces/trace_file.h"

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <map>
 
-#include "app/step/result_json.h"
-#include "app/sweep/contest.h"
-#include "app/sweep/sweep_point.h"
 #include "models/strategy/strategy.h"
 #include "sim/core/error.h"
+#include "study/step/result_json.h"
+#include "study/sweep/contest.h"
+#include "study/sweep/sweep_point.h"
 
 namespace sgdsim {
 namespace {

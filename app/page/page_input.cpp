@@ -1,7 +1,7 @@
 // Reading the page's question, and saying it as a command.
 #include "app/page/page_input.h"
 
-#include "app/shell_word.h"
+#include "study/shell_word.h"
 
 namespace sgdsim {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/step/experiment.h"
+#include "study/step/experiment.h"
 
 namespace sgdsim {
 

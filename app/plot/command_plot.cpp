@@ -6,9 +6,9 @@
 #include "app/plot/figure.h"
 #include "app/plot/winners.h"
 #include "app/usage.h"
-#include "app/write_text.h"
 #include "sim/core/error.h"
 #include "sim/core/output.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "app/plot/plot_rows.h"
-#include "app/sweep/best.h"
 #include "sim/core/error.h"
+#include "study/sweep/best.h"
 
 namespace sgdsim {
 namespace {

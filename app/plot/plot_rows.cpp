@@ -8,9 +8,9 @@
 #include <sstream>
 #include <utility>
 
-#include "app/sweep/columns.h"
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
+#include "study/sweep/columns.h"
 
 namespace sgdsim {
 namespace {

@@ -8,12 +8,12 @@
 #include <map>
 #include <set>
 
-#include "app/advise/apart.h"
 #include "app/plot/plot_rows.h"
-#include "app/sweep/best.h"
-#include "app/sweep/columns.h"
-#include "app/sweep/where.h"
 #include "sim/core/error.h"
+#include "study/advise/apart.h"
+#include "study/sweep/best.h"
+#include "study/sweep/columns.h"
+#include "study/sweep/where.h"
 
 namespace sgdsim {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/sweep/amount.h"
+#include "study/sweep/amount.h"
 
 namespace sgdsim {
 

@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "app/plot/drawing.h"
-#include "app/write_text.h"
 #include "sim/core/decimal.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "app/plot/looks.h"
 #include "app/plot/plot_rows.h"
-#include "app/sweep/amount.h"
-#include "app/sweep/best.h"
-#include "app/sweep/contest.h"
 #include "models/strategy/strategy.h"
 #include "sim/core/error.h"
+#include "study/sweep/amount.h"
+#include "study/sweep/best.h"
+#include "study/sweep/contest.h"
 
 namespace sgdsim {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <set>
 
-#include "app/trace_events.h"
 #include "sim/core/error.h"
+#include "study/trace_events.h"
 
 namespace sgdsim {
 namespace {

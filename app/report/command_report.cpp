@@ -4,10 +4,10 @@
 
 #include "app/commands.h"
 #include "app/report/report_data.h"
-#include "app/sweep/emit.h"
 #include "app/usage.h"
-#include "app/write_text.h"
 #include "sim/core/output.h"
+#include "study/sweep/emit.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "app/advise/apart.h"
 #include "models/strategy/registry.h"
+#include "study/advise/apart.h"
 
 namespace sgdsim {
 namespace {

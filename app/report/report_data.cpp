@@ -11,8 +11,8 @@
 #include "app/report/page.h"
 #include "app/report/reproduce.h"
 #include "app/report/timeline_columns.h"
-#include "app/version.h"
 #include "sim/core/error.h"
+#include "study/version.h"
 
 namespace sgdsim {
 namespace {

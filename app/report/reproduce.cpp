@@ -1,10 +1,10 @@
 // Reading the sweep again, and trying two points.
 #include "app/report/reproduce.h"
 
-#include "app/beside.h"
-#include "app/step/override.h"
-#include "app/sweep/sweep_file.h"
 #include "sim/core/error.h"
+#include "study/beside.h"
+#include "study/step/override.h"
+#include "study/sweep/sweep_file.h"
 
 namespace sgdsim {
 namespace {

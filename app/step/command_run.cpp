@@ -1,113 +1,40 @@
 // `sgdsim run`: one experiment. `sgdsim plan`: every strategy on it, side by side.
 #include <algorithm>
-#include <iterator>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/experiment_options.h"
+#include "app/field_options.h"
 #include "app/interrupt.h"
-#include "app/limits.h"
-#include "app/step/experiment.h"
 #include "app/step/gantt.h"
-#include "app/step/plan.h"
-#include "app/step/recorded.h"
-#include "app/step/result_json.h"
-#include "app/step/simulated.h"
-#include "app/step/timeline_json.h"
-#include "app/step/warnings.h"
-#include "app/table.h"
-#include "app/tie.h"
-#include "app/trace_events.h"
-#include "app/transport_choice.h"
 #include "app/usage.h"
-#include "app/write_text.h"
 #include "sim/core/error.h"
+#include "study/step/result_json.h"
+#include "study/step/run_question.h"
+#include "study/step/timeline_json.h"
+#include "study/step/warnings.h"
+#include "study/table.h"
+#include "study/tie.h"
+#include "study/trace_events.h"
+#include "study/write_text.h"
+#include "topologies/cluster_file.h"
 
 namespace sgdsim {
 namespace {
 
 struct RunArguments {
-  std::string experiment;
-  std::string cluster;
+  RunWords words;
   std::string out;
   bool force = false;
-  std::string fidelity;
   std::string format = "table";
-  std::vector<std::string> settings;
-  std::string transport;
-  std::string traffic;
   std::string timeline;
-  std::string timeline_workers = "0";
-  std::string timeline_iterations;
   bool gantt = false;
-  LimitArguments limits;
-  std::vector<std::string> methods;
-  std::vector<std::string> also;  // plan
-  std::string around;             // plan
 };
 
-void add_common_options(CLI::App& command, RunArguments& arguments) {
-  add_experiment(command, "EXPERIMENT",
-                 "an experiment file, a profile, or a trace (a file or a name) with --cluster; - "
-                 "is standard input",
-                 arguments.experiment, arguments.cluster);
-  add_method_option(command, arguments.methods);
+void add_answer_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("-o,--out", arguments.out, "write the result file (JSON)");
   add_force_option(command, arguments.force);
-  make_repeatable(command.add_option("--set", arguments.settings,
-                                     "change a field: cluster.nodes=128, strategy=optimal"));
-  command.add_option("--fidelity", arguments.fidelity, "closed_form, message, flow or packet");
-  add_transport_option(command, arguments.transport);
-  add_traffic_option(command, arguments.traffic);
-  add_limit_options(command, arguments.limits);
-  command.add_option("--format", arguments.format, "table (default) or json")
-      ->check(one_of("format", {"table", "json"}));
-}
-
-// All that changes the experiment, as after --set.
-std::vector<std::string> settings_of(const RunArguments& arguments) {
-  std::vector<std::string> settings = arguments.settings;
-  if (!arguments.fidelity.empty()) {
-    fidelity_named(arguments.fidelity, "--fidelity");
-    settings.push_back("fidelity=" + arguments.fidelity);
-  }
-  if (!arguments.transport.empty()) {
-    const Json transport = transport_in(arguments.transport);
-    check_transport(Value(transport, "--transport", ""));
-    settings.push_back("transport=" + transport.dump());
-  }
-  if (!arguments.traffic.empty())
-    settings.push_back("traffic=" + traffic_field(arguments.traffic, "--traffic"));
-  return settings;
-}
-
-ResolvedExperiment resolved_of(const RunArguments& arguments) {
-  ResolvedExperiment resolved =
-      resolve_experiment(arguments.experiment, settings_of(arguments), arguments.cluster);
-  const Json fidelity = resolved.json.value("fidelity", Json());
-  if (!arguments.transport.empty() && fidelity != "packet")
-    throw InputError("--transport", "has no effect without --fidelity packet");
-  check_traffic_option(arguments.traffic, fidelity == "flow" || fidelity == "packet");
-  resolved.inputs.push_back(arguments.traffic);
-  return resolved;
-}
-
-ResolvedExperiment resolved_of(RunArguments arguments, const Method& method) {
-  const std::vector<std::string> fields = settings_of(method);
-  arguments.settings.insert(arguments.settings.begin(), fields.begin(), fields.end());
-  ResolvedExperiment resolved = resolved_of(arguments);
-  resolved.method = method.label;
-  return resolved;
-}
-
-// Of a profile, what was recorded comes first.
-std::optional<RecordedTruth> truth_in(const ResolvedExperiment& resolved,
-                                      const std::string& cluster, const Experiment& experiment,
-                                      const StepResult& result) {
-  if (!resolved.recorded) return std::nullopt;
-  RecordedTruth truth = truth_of(resolved.recorded);
-  if (!cluster.empty()) truth.here = played_here(cluster, experiment, result);
-  return truth;
+  add_format_option(command, arguments.format);
 }
 
 void check_outputs(const RunArguments& arguments, const std::vector<std::string>& inputs,
@@ -117,124 +44,43 @@ void check_outputs(const RunArguments& arguments, const std::vector<std::string>
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
 }
 
-StepResult simulated_or_stopped(const Experiment& experiment, Timeline* timeline,
-                                const LimitArguments& limits) {
-  Interrupt interrupt;
-  Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(limits));
-  return simulated(experiment, timeline, &stopper);
-}
-
-ResolvedExperiment asked(const RunArguments& arguments) {
-  if (arguments.methods.empty()) return resolved_of(arguments);
-  if (arguments.methods.size() > 1)
-    throw InputError("--method", "run simulates one; sgdsim plan compares several");
-  return resolved_of(arguments, method_in(arguments.methods.front()));
+// Once, for people; who gives an alpha rule knows.
+void say_what_is_assumed(const Experiment& experiment, Streams streams) {
+  const Json collective = experiment.inputs.value("collective", Json::object());
+  const bool is_alpha_given =
+      collective.is_object() && collective.value("options", Json::object()).contains("alpha");
+  if (!experiment.cost.is_algorithm() || is_alpha_given || experiment.fidelity == Fidelity::packet)
+    return;
+  const std::string assumed = assumed_network(experiment.cluster, "--set cluster.network=tcp");
+  if (!assumed.empty()) streams.log << "sgdsim: note: " << printable(assumed) << '\n';
 }
 
 void run(const RunArguments& arguments, Streams streams) {
-  const ResolvedExperiment resolved = asked(arguments);
-  check_outputs(arguments, resolved.inputs, "sgdsim/result/1");
-  const Experiment experiment = read_experiment(resolved);
-  const bool wants_timeline = !arguments.timeline.empty() || arguments.gantt;
   if (arguments.gantt && arguments.format != "table")
     throw InputError("--gantt", "is for people; it does not go with --format " + arguments.format);
-  Timeline timeline;
-  if (wants_timeline)
-    timeline = timeline_of(experiment, arguments.timeline_workers, arguments.timeline_iterations);
-  const StepResult result =
-      simulated_or_stopped(experiment, wants_timeline ? &timeline : nullptr, arguments.limits);
+  const RunQuestion question = run_question(arguments.words);
+  check_outputs(arguments, question.resolved.inputs, "sgdsim/result/1");
+  Interrupt interrupt;
+  const RunAnswer answer =
+      answer_run(arguments.words, question, !arguments.timeline.empty() || arguments.gantt,
+                 [&] { interrupt.throw_if_asked(); });
   if (!arguments.timeline.empty())
-    write_text(timeline_json(experiment, timeline), arguments.timeline, streams.out);
-  for (const std::string& warning : warnings_of(experiment, result))
+    write_text(timeline_json(question.experiment, *answer.timeline), arguments.timeline,
+               streams.out);
+  for (const std::string& warning : answer.warnings)
     streams.log << "sgdsim: warning: " << warning << '\n';
-  const auto truth = truth_in(resolved, arguments.cluster, experiment, result);
+  if (arguments.format == "table") say_what_is_assumed(question.experiment, streams);
   const bool json_out = arguments.format == "json";
   if (json_out || !arguments.out.empty()) {
-    Json json = result_json(experiment, result);
-    if (truth) json["recorded"] = recorded_json(*truth);
-    const std::string text = json.dump(json_out ? 2 : 1) + "\n";
+    const std::string text = to_json(question, answer).dump(json_out ? 2 : 1) + "\n";
     if (!arguments.out.empty())
       write_text(text, arguments.out, streams.out);
     else
       streams.out << text;
   }
-  if (!json_out && truth) print_recorded(streams.out, *truth);
-  if (!json_out) print_result(streams.out, experiment, result);
-  if (arguments.gantt) streams.out << '\n' << gantt_text(timeline, standard_output());
-}
-
-// All plans under one more setting: those of every strategy, or of every method.
-class Planner {
- public:
-  Planner(const RunArguments& arguments, std::vector<Method> methods, Stopper* stopper)
-      : arguments_(arguments), methods_(std::move(methods)), stopper_(stopper) {}
-
-  void add(const std::string& with) {
-    RunArguments changed = arguments_;
-    if (!with.empty()) changed.settings.push_back(with);
-    if (methods_.empty())
-      take(resolved_of(changed), settings_of(changed), [&](const ResolvedExperiment& resolved) {
-        return sgdsim::plans_of(read_experiment(resolved), with, stopper_);
-      });
-    for (const Method& method : methods_) {
-      std::vector<std::string> settings = settings_of(method);
-      const std::vector<std::string> given = settings_of(changed);
-      settings.insert(settings.end(), given.begin(), given.end());
-      take(resolved_of(changed, method), settings, [&](const ResolvedExperiment& resolved) {
-        return std::vector{plan_of(read_experiment(resolved), method, with, stopper_)};
-      });
-    }
-  }
-  std::vector<StrategyPlan> plans() { return std::move(plans_); }
-
- private:
-  template <class Answer>
-  void take(const ResolvedExperiment& resolved, const std::vector<std::string>& settings,
-            const Answer& answer) {
-    std::vector<StrategyPlan> more = answer(resolved);
-    if (!arguments_.around.empty())
-      move_constants(resolved, part_around(arguments_.around, "--around"), more, answer);
-    name_commands(more, arguments_.experiment, arguments_.cluster, settings);
-    std::move(more.begin(), more.end(), std::back_inserter(plans_));
-  }
-
-  const RunArguments& arguments_;
-  std::vector<Method> methods_;
-  Stopper* stopper_;
-  std::vector<StrategyPlan> plans_;
-};
-
-std::vector<StrategyPlan> plans_of(const RunArguments& arguments,
-                                   const std::vector<Method>& methods) {
-  Interrupt interrupt;
-  Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(arguments.limits));
-  Planner planner(arguments, methods, &stopper);
-  planner.add("");
-  for (const std::string& with : arguments.also) planner.add(with);
-  return planner.plans();
-}
-
-// The step with its own strategy, beside what was recorded.
-std::optional<RecordedTruth> truth_in(const ResolvedExperiment& resolved,
-                                      const std::string& cluster) {
-  if (!resolved.recorded) return std::nullopt;
-  const Experiment experiment = read_experiment(resolved);
-  return truth_in(resolved, cluster, experiment, simulate_step(experiment.question()));
-}
-
-// What plans differ in: the strategy, or what methods and --also set.
-Apart apart_of(const RunArguments& arguments, const std::vector<Method>& methods) {
-  std::vector<std::string> fields;
-  if (methods.empty()) fields.emplace_back("strategy");
-  for (const Method& method : methods)
-    for (const auto& [field, value] : method.fields) fields.push_back(field);
-  for (const std::string& with : arguments.also) fields.push_back(with.substr(0, with.find('=')));
-  return apart_by(fields, "iteration_ps");
-}
-
-std::string name_of(const StrategyPlan& plan) {
-  const std::string name = plan.method.empty() ? plan.strategy : plan.method;
-  return name + (plan.is_bound ? " (bound)" : "") + (plan.with.empty() ? "" : ", " + plan.with);
+  if (!json_out && answer.truth) print_recorded(streams.out, *answer.truth);
+  if (!json_out) print_result(streams.out, question.experiment, answer.result);
+  if (arguments.gantt) streams.out << '\n' << gantt_text(*answer.timeline, standard_output());
 }
 
 // "-0.3 to +15.8 %" of the plan's own time.
@@ -284,7 +130,9 @@ std::string verdict_on(const std::vector<StrategyPlan>& plans, const Apart& apar
   return text;
 }
 
-void print_plans(std::ostream& out, const std::vector<StrategyPlan>& plans, const Apart& apart) {
+void print_plans(std::ostream& out, const PlanAnswer& answer) {
+  const auto& [plans, apart, truth] = answer;
+  if (truth) print_recorded(out, *truth);
   const StrategyPlan& best = plans.front();
   std::vector<std::string> titles = {"strategy", "iteration", "exposed",
                                      "speed-up", "messages",  "behind the best"};
@@ -313,26 +161,13 @@ void print_plans(std::ostream& out, const std::vector<StrategyPlan>& plans, cons
 }
 
 void plan(const RunArguments& arguments, Streams streams) {
-  std::vector<Method> methods;
-  for (const std::string& text : arguments.methods) methods.push_back(method_in(text));
-  if (!methods.empty()) check_distinct(methods, "--method");
-  check_outputs(arguments, {arguments.experiment, arguments.cluster, arguments.traffic},
-                "sgdsim/plan/1");
-  const Apart apart = apart_of(arguments, methods);
-  const auto truth = truth_in(resolved_of(arguments), arguments.cluster);
-  std::vector<StrategyPlan> plans = plans_of(arguments, methods);
-  sort_plans(plans, apart);
-  if (!plans.front().why_not.empty()) throw InputError(arguments.experiment, plans.front().why_not);
-  WarningTally warnings;
-  for (const StrategyPlan& one : plans)
-    if (one.why_not.empty()) warnings.add(one.warnings, name_of(one));
-  warnings.print(streams.log, "plans");
-  Json json = plans_json(plans, apart);
-  if (truth) json["recorded"] = recorded_json(*truth);
-  give_answer(json, arguments.out, arguments.format, streams, [&] {
-    if (truth) print_recorded(streams.out, *truth);
-    print_plans(streams.out, plans, apart);
-  });
+  const RunWords& words = arguments.words;
+  check_outputs(arguments, {words.experiment, words.cluster, words.wires.traffic}, "sgdsim/plan/1");
+  Interrupt interrupt;
+  const PlanAnswer answer = answer_plan(words, [&] { interrupt.throw_if_asked(); });
+  warnings_of(answer).print(streams.log, "plans");
+  give_answer(to_json(answer), arguments.out, arguments.format, streams,
+              [&] { print_plans(streams.out, answer); });
 }
 
 }  // namespace
@@ -340,17 +175,12 @@ void plan(const RunArguments& arguments, Streams streams) {
 void add_run_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand("run", "Simulate the training step of an experiment.");
   auto arguments = std::make_shared<RunArguments>();
-  add_common_options(*command, *arguments);
+  add_options(*command, run_fields(arguments->words));
+  add_answer_options(*command, *arguments);
   command->add_option("--timeline", arguments->timeline,
                       "write the timeline as a Chrome trace, for Perfetto");
   command->add_flag("--gantt", arguments->gantt,
                     "print the timeline as text: computation and communication");
-  command->add_option("--timeline-workers", arguments->timeline_workers,
-                      "workers in the timeline, e.g. 0-3,7 (default: 0)");
-  command->add_option(
-      "--timeline-iterations", arguments->timeline_iterations,
-      "iterations in the timeline, counted with warm-up, e.g. 2-4 (default: the first after "
-      "warm-up)");
   command->footer(
       std::string("Examples:\n  sgdsim run resnet50_v100 -c 25gbe_16\n"
                   "  sgdsim run app/experiments/googlenet_k80.json --set cluster.nodes=64\n") +
@@ -362,13 +192,8 @@ void add_plan_command(CLI::App& program, Streams streams) {
   CLI::App* command =
       program.add_subcommand("plan", "Compare all strategies on one experiment, best first.");
   auto arguments = std::make_shared<RunArguments>();
-  add_common_options(*command, *arguments);
-  make_repeatable(command->add_option(
-      "--also", arguments->also,
-      "compare all strategies again with this field changed, e.g. compression=gtopk"));
-  command->add_option("--around", arguments->around,
-                      "how far each strategy moves while start-ups, and times per byte, are up to "
-                      "this much shorter and longer: 5%");
+  add_options(*command, plan_fields(arguments->words));
+  add_answer_options(*command, *arguments);
   command->footer(std::string("Examples:\n  sgdsim plan resnet50_v100 -c 25gbe_16\n"
                               "  sgdsim plan app/experiments/googlenet_k80.json --also "
                               "compression=truncate16\n") +

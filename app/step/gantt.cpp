@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "app/lane_picture.h"
-#include "app/table.h"
+#include "study/table.h"
 
 namespace sgdsim {
 namespace {

@@ -7,12 +7,14 @@
 #include <fstream>
 #include <memory>
 
-#include "app/collective/ranges.h"
 #include "app/commands.h"
-#include "app/sweep/columns.h"
-#include "app/sweep/point_file.h"
-#include "app/write_text.h"
+#include "app/usage.h"
 #include "sim/core/error.h"
+#include "study/collective/ranges.h"
+#include "study/sweep/columns.h"
+#include "study/sweep/point_database.h"
+#include "study/sweep/point_file.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {
@@ -26,6 +28,8 @@ struct Place {
 
 struct Parts {
   std::vector<std::string> files;
+  bool are_databases = false;  // some of them
+  ColumnTypes types;           // of axes
   std::string sweep;
   int64_t of = 0;
   int64_t failed = 0;
@@ -36,7 +40,8 @@ struct Parts {
 Parts look_through(const std::vector<std::string>& files) {
   Parts parts;
   parts.files = files;
-  for (std::size_t part = 0; part < files.size(); ++part)
+  for (std::size_t part = 0; part < files.size(); ++part) {
+    parts.are_databases = parts.are_databases || holds_database(files[part]);
     read_points(files[part], [&](PointRecord& record) {
       if (parts.places.empty()) {
         parts.sweep = record.sweep;
@@ -50,7 +55,10 @@ Parts look_through(const std::vector<std::string>& files) {
                               static_cast<int>(part)});
       if (record.failed) ++parts.failed;
       if (!record.failed && parts.example.is_null()) parts.example = record.json;
+      for (const auto& [field, value] : record.json["axes"].items())
+        parts.types.add(path_of("axes", field), figure_value(value));
     });
+  }
   if (parts.places.empty()) throw InputError(files.front(), "there is no point to merge");
   std::sort(parts.places.begin(), parts.places.end(), [](const Place& a, const Place& b) {
     return std::pair(a.point, a.part) < std::pair(b.point, b.part);
@@ -105,6 +113,34 @@ void copy_lines(const Parts& parts, const std::vector<std::string>& columns, Poi
   writer.append(text);
 }
 
+// What a database says of itself: as the first part that is one, or what lines of points have.
+DatabaseHead head_of(const Parts& parts) {
+  DatabaseHead head;
+  for (const std::string& file : parts.files)
+    if (head.about.empty() && holds_database(file)) head = read_head(file);
+  head.types = parts.types.types();
+  head.about.insert(
+      {{"schema", "sgdsim/points/1"}, {"sweep", parts.sweep}, {"of", std::to_string(parts.of)}});
+  return head;
+}
+
+void copy_rows(const Parts& parts, const std::string& out) {
+  constexpr std::size_t batch = 10'000;
+  PointDatabase database(out, true, head_of(parts));
+  std::vector<Figures> rows;
+  const auto write = [&] {
+    database.append(rows);
+    rows.clear();
+  };
+  for (const std::string& file : parts.files)
+    read_points(file, [&](PointRecord& record) {
+      rows.push_back(row_of(record.json));
+      if (rows.size() >= batch) write();
+    });
+  write();
+  database.finish();
+}
+
 struct MergeArguments {
   std::vector<std::string> parts;
   std::string out = "-";
@@ -128,6 +164,14 @@ int merge(const MergeArguments& arguments, Streams streams) {
   const Parts parts = look_through(arguments.parts);
   std::vector<std::string> columns;
   if (!arguments.columns.empty()) columns = split_list(arguments.columns);
+  const bool is_database = is_database_name(arguments.out);
+  if (is_database && !columns.empty())
+    throw InputError("--columns",
+                     "writes a table as text; a database has all columns: leave it out");
+  if (parts.are_databases && !is_database)
+    throw InputError("--out",
+                     "parts that are databases are merged into one: expected a name that "
+                     "ends in .db");
   check_out(arguments, parts, columns);
   const auto count = static_cast<int64_t>(parts.places.size());
   if (count < parts.of) {
@@ -136,9 +180,13 @@ int merge(const MergeArguments& arguments, Streams streams) {
     return exit_incomplete;
   }
   if (!parts.example.is_null()) check_columns(columns, parts.example, "--columns");
-  PointWriter writer(arguments.out, streams.out, OutputFile::Mode::replace);
-  copy_lines(parts, columns, writer);
-  writer.finish();
+  if (is_database) {
+    copy_rows(parts, arguments.out);
+  } else {
+    PointWriter writer(arguments.out, streams.out, OutputFile::Mode::replace);
+    copy_lines(parts, columns, writer);
+    writer.finish();
+  }
   if (parts.failed > 0) streams.log << "sgdsim: " << parts.failed << " points failed\n";
   return 0;
 }
@@ -152,7 +200,8 @@ void add_merge_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("PART", arguments->parts, "files that sgdsim sweep --shard wrote")
       ->required();
   command->add_option("-o,--out", arguments->out,
-                      "output file, one JSON object per line (default: standard output)");
+                      "output file, one JSON object per line, or a SQLite database if its name "
+                      "ends in .db (default: standard output)");
   add_force_option(*command, arguments->force);
   command->add_option("--columns", arguments->columns,
                       "write a CSV table of these columns instead: cluster.nodes,strategy,...");

@@ -5,36 +5,32 @@
 #include <tuple>
 #include <utility>
 
-#include "app/collective/ranges.h"
 #include "app/commands.h"
 #include "app/experiment_options.h"
-#include "app/sweep/best.h"
-#include "app/sweep/columns.h"
-#include "app/sweep/emit.h"
+#include "app/field_options.h"
+#include "app/interrupt.h"
 #include "app/sweep/picture.h"
 #include "app/sweep/progress.h"
-#include "app/sweep/sweep_options.h"
-#include "app/sweep/sweep_point.h"
-#include "app/sweep/sweep_run.h"
-#include "app/table.h"
 #include "app/usage.h"
-#include "app/write_text.h"
 #include "sim/core/error.h"
+#include "study/collective/ranges.h"
+#include "study/sweep/best.h"
+#include "study/sweep/columns.h"
+#include "study/sweep/emit.h"
+#include "study/sweep/sweep_options.h"
+#include "study/sweep/sweep_point.h"
+#include "study/sweep/sweep_question.h"
+#include "study/sweep/sweep_run.h"
+#include "study/table.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {
 
 struct SweepArguments {
-  std::string sweep;
-  std::string cluster;
-  std::vector<std::string> methods;
-  std::vector<std::string> axes;
-  std::vector<std::string> settings;
-  std::string threads;
+  SweepQuestionWords words;
   std::string shard = "0/1";
   std::string columns;
-  std::string minimize;
-  std::string over;
   std::string format;
   std::string picture;
   bool dry_run = false;
@@ -45,6 +41,7 @@ struct SweepArguments {
   std::string memory;
   std::string partition;
   SweepOptions options;
+  bool quiet = false;
 };
 
 void dry_run(const Sweep& sweep, const SweepOptions& options, std::ostream& out) {
@@ -74,7 +71,6 @@ void dry_run(const Sweep& sweep, const SweepOptions& options, std::ostream& out)
 }
 
 void report(const SweepOutcome& outcome, const SweepOptions& options, std::ostream& log) {
-  if (options.quiet) return;
   log << "sgdsim: " << outcome.done << " of " << outcome.points << " points in "
       << readable_time(outcome.seconds);
   if (outcome.failed > 0) log << ", " << outcome.failed << " failed";
@@ -103,16 +99,16 @@ void check_options(const SweepArguments& arguments) {
   }
   for (const auto& [option, is_given] :
        {std::pair("--columns", !arguments.columns.empty()),
-        std::pair("--minimize", !arguments.minimize.empty()),
-        std::pair("--over", !arguments.over.empty()),
+        std::pair("--minimize", !arguments.words.minimize.empty()),
+        std::pair("--over", !arguments.words.over.empty()),
         std::pair("--picture", !arguments.picture.empty()), std::pair("--resume", options.resume),
         std::pair("--force", options.force), std::pair("--dry-run", arguments.dry_run)})
     refuse_if(emits && is_given, option, "has no effect with --emit");
-  refuse_if(!arguments.format.empty() && arguments.minimize.empty(), "--format",
+  refuse_if(!arguments.format.empty() && arguments.words.minimize.empty(), "--format",
             "has no effect without --minimize");
-  refuse_if(!arguments.over.empty() && arguments.minimize.empty(), "--over",
+  refuse_if(!arguments.words.over.empty() && arguments.words.minimize.empty(), "--over",
             "goes with --minimize");
-  refuse_if(!arguments.picture.empty() && arguments.minimize.empty(), "--picture",
+  refuse_if(!arguments.picture.empty() && arguments.words.minimize.empty(), "--picture",
             "goes with --minimize");
 }
 
@@ -146,11 +142,16 @@ void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) 
   }
   request.folder = std::filesystem::current_path(problem).string();
   if (problem) throw InputError("--emit", "this folder has no name: " + problem.message());
-  request.words = {arguments.sweep};
-  if (!arguments.cluster.empty()) request.words.push_back("--cluster=" + arguments.cluster);
-  for (const std::string& method : arguments.methods) request.words.push_back("--method=" + method);
-  for (const std::string& axis : arguments.axes) request.words.push_back("--axis=" + axis);
-  for (const std::string& setting : arguments.settings) request.words.push_back("--set=" + setting);
+  request.words = {arguments.words.sweep};
+  if (!arguments.words.cluster.empty())
+    request.words.push_back("--cluster=" + arguments.words.cluster);
+  for (const std::string& method : arguments.words.methods)
+    request.words.push_back("--method=" + method);
+  for (const std::string& axis : arguments.words.axes) request.words.push_back("--axis=" + axis);
+  for (const std::string& setting : arguments.words.settings)
+    request.words.push_back("--set=" + setting);
+  for (const std::string& setting : experiment_settings_of(arguments.words.wires))
+    request.words.push_back("--set=" + setting);
   request.out = options.out;
   request.threads = options.threads;
   request.image = arguments.image.empty() ? "sgdsim" : arguments.image;
@@ -172,19 +173,37 @@ void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) 
   streams.out << emit_script(request);
 }
 
-SweepWords words_of(const SweepArguments& arguments) {
-  SweepWords words{arguments.settings, arguments.axes, {}, arguments.cluster};
-  for (const std::string& text : arguments.methods) words.methods.push_back(method_in(text));
-  return words;
+// With a bar, or lines, of progress.
+SweepOutcome run(const SweepArguments& arguments, const Sweep& sweep, Streams streams,
+                 const std::function<void(DonePoint&&)>& each) {
+  Interrupt interrupt;
+  std::optional<Progress> progress;
+  const SweepWatch watch{.is_interrupted = [&] { return interrupt.asked(); },
+                         .finishes =
+                             [&] {
+                               if (progress) progress->end();
+                               streams.log << "sgdsim: interrupted; finishing the points that have "
+                                              "begun"
+                                           << std::endl;
+                             },
+                         .reached =
+                             [&](int64_t done, int64_t there, int64_t total) {
+                               if (!progress)
+                                 progress.emplace(streams.log, arguments.quiet, total, there);
+                               progress->update(done);
+                             }};
+  const SweepOutcome outcome = run_sweep(sweep, arguments.options, streams.out, each, watch);
+  if (progress) progress->end();
+  return outcome;
 }
 
 int sweep(SweepArguments& arguments, Streams streams) {
   SweepOptions& options = arguments.options;
   check_options(arguments);
-  options.threads = threads_of(arguments.threads);
+  options.threads = threads_of(arguments.words.threads);
   options.shard = parse_shard(arguments.shard);
   if (!arguments.columns.empty()) options.columns = split_list(arguments.columns);
-  const Sweep sweep = read_sweep(arguments.sweep, words_of(arguments));
+  const Sweep sweep = sweep_of(arguments.words);
   if (!arguments.dry_run) check_outputs(arguments, sweep);
   for (const std::string& warning : check_axes(sweep))
     streams.log << "sgdsim: warning: " << warning << '\n';
@@ -198,17 +217,17 @@ int sweep(SweepArguments& arguments, Streams streams) {
   }
   std::optional<Best> best;
   std::function<void(DonePoint &&)> each;
-  if (!arguments.minimize.empty()) {
+  if (!arguments.words.minimize.empty()) {
     if (options.shard.count > 1)
       throw InputError("--minimize", "a shard has not all points of a group; merge first");
-    best.emplace(sweep, arguments.minimize, split_list(arguments.over));
+    best.emplace(sweep, arguments.words.minimize, split_list(arguments.words.over));
     if (!arguments.picture.empty()) check_can_be_drawn(best->others().size());
-    options.objective = arguments.minimize;
+    options.objective = arguments.words.minimize;
     each = [&](DonePoint&& point) { best->add(std::move(point)); };
   }
   if (best && options.out == "-") options.out.clear();  // standard output is for the best
-  const SweepOutcome outcome = run_sweep(sweep, options, streams.out, streams.log, each);
-  report(outcome, options, streams.log);
+  const SweepOutcome outcome = run(arguments, sweep, streams, each);
+  if (!arguments.quiet) report(outcome, options, streams.log);
   if (outcome.interrupted) return exit_interrupted;
   if (best) best->print(streams.out, arguments.format == "json");
   if (best && !arguments.picture.empty())
@@ -223,18 +242,10 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
       "sweep", "Simulate an experiment for all combinations of values of its fields.");
   auto arguments = std::make_shared<SweepArguments>();
   SweepOptions& options = arguments->options;
-  add_experiment(*command, "SWEEP",
-                 "a sweep file, or with --axis or --method an experiment, or a trace (a file or a "
-                 "name) with --cluster",
-                 arguments->sweep, arguments->cluster);
-  add_method_option(*command, arguments->methods);
-  make_repeatable(command->add_option(
-      "--axis", arguments->axes, "one more axis: cluster.nodes=2..256, strategy=wfbp,mg_wfbp"));
-  make_repeatable(
-      command->add_option("--set", arguments->settings, "change a field of the base experiment"));
+  add_options(*command, sweep_fields(arguments->words));
   command->add_option("-o,--out", options.out,
-                      "output file, one JSON object per line (default: standard output)");
-  command->add_option("-j,--threads", arguments->threads, "number of threads (default: all cores)");
+                      "output file, one JSON object per line, or a SQLite database if its name "
+                      "ends in .db (default: standard output)");
   command->add_option("--shard", arguments->shard,
                       "run only every N-th point, starting at I, given as I/N");
   command->add_flag("--resume", options.resume, "continue an unfinished output file");
@@ -242,11 +253,6 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_flag("--dry-run", arguments->dry_run, "only count the points and estimate the time");
   command->add_option("--columns", arguments->columns,
                       "write a CSV table of these columns instead: cluster.nodes,strategy,...");
-  command->add_option("--minimize", arguments->minimize,
-                      "print the best values of a column, e.g. metrics.iteration_us");
-  command->add_option("--over", arguments->over,
-                      "axes whose best value is chosen, for each combination of the other axes "
-                      "(default: method or strategy)");
   command
       ->add_option("--format", arguments->format,
                    "format of the best values: table (default) or json")
@@ -264,7 +270,7 @@ void add_sweep_command(CLI::App& program, Streams streams, int& exit_code) {
   command->add_option("--time", arguments->time, "slurm: time limit of a task, e.g. 1:00:00");
   command->add_option("--mem", arguments->memory, "slurm: memory of a task, e.g. 4G");
   command->add_option("--partition", arguments->partition, "slurm: partition to run in");
-  command->add_flag("-q,--quiet", options.quiet, "no progress, and no warnings of points");
+  command->add_flag("-q,--quiet", arguments->quiet, "no progress, and no warnings of points");
   command->footer(
       std::string(
           "Example:\n"

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/advise/apart.h"
 #include "app/plot/drawing.h"
 #include "app/plot/looks.h"
-#include "app/sweep/best.h"
-#include "app/table.h"
-#include "app/write_text.h"
 #include "sim/core/error.h"
+#include "study/advise/apart.h"
+#include "study/sweep/best.h"
+#include "study/table.h"
+#include "study/write_text.h"
 
 namespace sgdsim {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unistd.h>
 
-#include "app/table.h"
+#include "study/table.h"
 
 namespace sgdsim {
 namespace {

@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "app/shipped_inputs.h"
 #include "app/trace/trace_diff.h"
 #include "app/trace/trace_show.h"
 #include "app/usage.h"
-#include "app/write_text.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "study/shipped_inputs.h"
+#include "study/write_text.h"
 #include "traces/trace_edit.h"
 #include "traces/trace_file.h"
 

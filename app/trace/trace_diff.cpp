@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "app/table.h"
+#include "study/table.h"
 
 namespace sgdsim {
 namespace {

@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "app/shipped_inputs.h"
-#include "app/table.h"
 #include "app/usage.h"
 #include "sim/core/json.h"
+#include "study/shipped_inputs.h"
+#include "study/table.h"
 #include "traces/trace_file.h"
 
 namespace sgdsim {

@@ -40,6 +40,7 @@ struct CollectiveOptions {
   Routing routing = Routing::by_destination;  // routing=by_destination|hashed|split
   bool fractional_chunks = false;             // chunks=whole|fractional
   OptionValues own;                           // of algorithms, which declare them
+  std::vector<std::string> given = {};        // the keys that were set
 
   template <class T>
   T of(const OptionOf<T>& option) const {

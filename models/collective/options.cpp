@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -112,9 +113,26 @@ const std::vector<OptionKey>& option_keys() {
   return keys;
 }
 
+Json schema_of_options(const std::vector<OptionKey>& keys) {
+  Json json = {{"type", "object"}, {"additionalProperties", false}, {"properties", Json::object()}};
+  for (const OptionKey& key : keys) {
+    Json& option = json["properties"][std::string(key.name)];
+    option["description"] = key.meaning;
+    std::vector<std::string> words;
+    std::istringstream values{std::string(key.values)};
+    for (std::string word; std::getline(values, word, '|');) words.push_back(word);
+    if (words.size() > 1)
+      option["enum"] = words;
+    else
+      option["type"] = {"string", "integer"};
+  }
+  return json;
+}
+
 void set_option(CollectiveOptions& options, const std::string& key, const std::string& value,
                 const std::string& where) {
   const std::string place = where + " " + key;
+  options.given.push_back(key);
   for (const General& option : general_options())
     if (option.key.name == key) return option.set(options, value, place);
   for (const Algorithm& algorithm : algorithms())

@@ -6,11 +6,15 @@
 #include <vector>
 
 #include "models/collective/collective.h"
+#include "sim/core/json.h"
 
 namespace sgdsim {
 
 // The general ones, and those of all algorithms.
 const std::vector<OptionKey>& option_keys();
+
+// An object with these options, as key: value.
+Json schema_of_options(const std::vector<OptionKey>& keys);
 
 // Sets one option; errors list the known keys, or the accepted values.
 void set_option(CollectiveOptions& options, const std::string& key, const std::string& value,

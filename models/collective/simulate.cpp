@@ -5,19 +5,14 @@
 #include <array>
 #include <cmath>
 
+#include "models/collective/network_defaults.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
-#include "sim/core/named.h"
 #include "sim/core/quantity.h"
 #include "sim/play/quiet.h"
 
 namespace sgdsim {
 namespace {
-
-constexpr Named<Fidelity, 4> fidelities{{{"closed_form", Fidelity::closed_form},
-                                         {"message", Fidelity::message},
-                                         {"flow", Fidelity::flow},
-                                         {"packet", Fidelity::packet}}};
 
 CollectiveJob job_of(const CollectiveQuestion& question, const Algorithm& algorithm,
                      const Cluster& cluster) {
@@ -55,8 +50,22 @@ void check_logged(const Program& program, int workers, int64_t most) {
                              " messages, not " + std::to_string(messages));
 }
 
-CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestion& question,
+// By the options that the network of the cluster suggests. A formula that is not known with them is
+// that of the options that were given.
+CollectiveQuestion with_network(const CollectiveQuestion& asked, const Algorithm& algorithm,
+                                const Cluster& cluster) {
+  CollectiveQuestion question = asked;
+  const bool is_formula = asked.fidelity == Fidelity::closed_form;
+  const bool has_ports = !is_formula && !is_on_wires(asked.fidelity);
+  question.options = with_network(asked.options, cluster, algorithm, has_ports);
+  if (is_formula && !closed_form_of(algorithm, job_of(question, algorithm, cluster)))
+    question.options = asked.options;
+  return question;
+}
+
+CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestion& asked,
                              const Cluster& cluster) {
+  const CollectiveQuestion question = with_network(asked, algorithm, cluster);
   const CollectiveJob job = job_of(question, algorithm, cluster);
   check_block(question, algorithm);
   const Program program = schedule_of(algorithm, job);

@@ -12,6 +12,11 @@
 namespace sgdsim {
 
 enum class Fidelity : uint8_t { closed_form, message, flow, packet };
+inline constexpr Named<Fidelity, 4> fidelities{{{"closed_form", Fidelity::closed_form},
+                                                {"message", Fidelity::message},
+                                                {"flow", Fidelity::flow},
+                                                {"packet", Fidelity::packet}}};
+inline const auto& names_of(Fidelity) { return fidelities; }
 // Whether messages are played on the wires of the cluster.
 inline bool is_on_wires(Fidelity fidelity) { return fidelity >= Fidelity::flow; }
 std::string_view name_of(Fidelity fidelity);

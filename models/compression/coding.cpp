@@ -1,25 +1,27 @@
 // Reading and evaluating codes.
 #include "models/compression/coding.h"
 
-#include "models/compression/work.h"
-#include "sim/core/error.h"
-
 namespace sgdsim {
 
+Fields fields_of(CodingOptions& o) {
+  return fields_of(o.work) + Fields{Field("placement", o.per_hop, "encoded once, or at every hop")
+                                        .one_of({"once", "per_hop"}),
+                                    feedback_field(o.feedback)};
+}
+
 Compression read_coding(Object& fields, const CompressionContext& context, int ratio) {
+  const auto options = read_record<CodingOptions>(fields);
   Compression compression;
-  const BothWays work = read_both_ways(fields, "encoding", compression.notes);
-  bool per_hop = false;
-  if (const auto placement = fields.find("placement")) {
-    per_hop = placement->text() == "per_hop";
-    if (!per_hop && placement->text() != "once")
-      placement->fail(unknown_name("placement", placement->text(), {"once", "per_hop"}));
-    if (per_hop && (!work.compress.is_rate() || !work.decompress.is_rate()))
-      placement->fail("per_hop needs `compress` and `decompress` as {\"per_byte\": ...} alone");
-  }
+  options.work.note("encoding", compression.notes);
+  const Work compress = options.work.compress.value_or(Work());
+  const Work decompress = options.work.decompress.value_or(Work());
+  const bool per_hop = options.per_hop;
+  if (per_hop && (!compress.is_rate() || !decompress.is_rate()))
+    fields.at("placement")
+        .fail("per_hop needs `compress` and `decompress` as {\"per_byte\": ...} alone");
   compression.numbers.numbers =
       ratio == 2 ? learning::Numbers::truncate16 : learning::Numbers::quantize8;
-  compression.numbers.feedback = read_feedback(fields, false);
+  compression.numbers.feedback = options.feedback;
   const int workers = context.workers;
   compression.encode = [=](const Group& group, double) {
     Encoded encoded;
@@ -27,11 +29,11 @@ Compression read_coding(Object& fields, const CompressionContext& context, int r
     encoded.elements = encoded.sent = encoded.delivered = n;
     Folding folding{static_cast<double>(ratio), {}};
     if (per_hop) {
-      folding.extra = (work.compress.per_byte + work.decompress.per_byte) * ratio;
-      encoded.local = work.decompress.per_byte.of(n * (workers - 1) / workers);
+      folding.extra = (compress.per_byte + decompress.per_byte) * ratio;
+      encoded.local = decompress.per_byte.of(n * (workers - 1) / workers);
     } else {
-      encoded.compress = work.compress.of(n, n);
-      encoded.decompress = work.decompress.of(n, n);
+      encoded.compress = compress.of(n, n);
+      encoded.decompress = decompress.of(n, n);
     }
     const Bytes size((group.size.count() + ratio - 1) / ratio);
     encoded.transfers[0] = {Operation::allreduce, size, folding};

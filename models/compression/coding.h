@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/compression/compression.h"
+#include "models/compression/work.h"
 
 namespace sgdsim {
 
@@ -12,6 +13,12 @@ namespace sgdsim {
 //   placement=per_hop  decoded, summed and encoded again at every hop: gamma + kappa_c + kappa_d
 //                      per byte folded, and (P-1)/P n kappa_d at the end
 // (timing model of Pipe-SGD, Li and others, NeurIPS 2018).
+struct CodingOptions {
+  BothWays work;
+  bool per_hop = false;
+  bool feedback = false;
+};
+Fields fields_of(CodingOptions& options);
 Compression read_coding(Object& fields, const CompressionContext& context, int ratio);
 
 }  // namespace sgdsim

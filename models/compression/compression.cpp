@@ -2,7 +2,6 @@
 #include "models/compression/compression.h"
 
 #include "models/compression/registry.h"
-#include "sim/core/error.h"
 
 namespace sgdsim {
 
@@ -19,22 +18,24 @@ std::size_t density_step_at(const std::vector<DensityStep>& steps, int iteration
   return step;
 }
 
-bool read_feedback(Object& fields, bool if_not_given) {
-  const auto field = fields.find("feedback");
-  return field ? field->flag() : if_not_given;
+Field feedback_field(bool& feedback) {
+  return {
+      "feedback", feedback,
+      "what a worker has not sent is added to its next gradient; it changes what `sgdsim learn` "
+      "learns, and no time"};
 }
 
 Compression read_compression(Object& fields, const CompressionContext& context) {
   const Value name = fields.at("name");
-  std::vector<std::string> known;
-  for (const CompressionKind& kind : compressions()) {
-    known.emplace_back(kind.name);
-    if (kind.name != name.text()) continue;
-    Compression compression = kind.read(fields, context);
-    compression.name = kind.name;
-    return compression;
-  }
-  throw InputError(name.where(), unknown_name("compression", name.text(), known));
+  const CompressionKind& kind =
+      part_named(compressions(), "compression", name.text(), name.where());
+  Compression compression = kind.read(fields, context);
+  compression.name = kind.name;
+  return compression;
+}
+
+Json schema_of_compressions(const Json& general) {
+  return schema_of_parts(texts_of(compressions()), {"none"}, general);
 }
 
 }  // namespace sgdsim

@@ -14,7 +14,7 @@
 #include "models/collective/collective.h"
 #include "models/learning/compressing.h"
 #include "models/server/tensor_part.h"
-#include "sim/core/json.h"
+#include "sim/core/part.h"
 #include "sim/work/trace.h"
 
 namespace sgdsim {
@@ -77,12 +77,14 @@ struct CompressionContext {
 struct CompressionKind {
   std::string_view name;
   std::string_view summary;
+  PartOptions (*options)();
   Compression (*read)(Object& fields, const CompressionContext& context);
 };
 
-// `feedback`: whether what is not sent is added to the next gradient.
-bool read_feedback(Object& fields, bool if_not_given);
+Field feedback_field(bool& feedback);
 // Takes `name` and the compression's own fields from the object.
 Compression read_compression(Object& fields, const CompressionContext& context);
+// `general`: what a compression may have besides, as properties.
+Json schema_of_compressions(const Json& general);
 
 }  // namespace sgdsim

@@ -11,18 +11,42 @@
 // The published code joins int64 indices and float32 values, which sends 16 B an entry.
 #include "models/compression/registry.h"
 #include "models/compression/sparse.h"
-#include "sim/core/error.h"
 
 namespace sgdsim::compression::gtopk {
 namespace {
 
-Encoded encode(const Sparse& sparse, const Group& group, double density) {
+struct Options {
+  Sparse sparse;
+  Work merge;  // of two lists, at every hop
+  bool butterfly = false;
+  bool power_of_two = false;
+  bool leaks = false;
+};
+
+Fields fields_of(Options& o) {
+  return fields_of(o.sparse) +
+         Fields{Field("merge", o.merge,
+                      "time to merge two lists, at every hop; its bytes are those of both lists")
+                    .otherwise("no time"),
+                Field("variant", o.butterfly,
+                      "lists are merged up a tree and broadcast, or with rank +- 2^i everywhere")
+                    .one_of({"tree", "butterfly"}),
+                {"power_of_two", o.power_of_two,
+                 "refuse other counts of workers, as the published code does"},
+                Field("put_back", o.leaks,
+                      "what workers keep of their selection: what any merge dropped, or what the "
+                      "global sum lacks, as published")
+                    .one_of({"survival", "absence"})
+                    .called("way")};
+}
+
+Encoded encode(const Sparse& sparse, const Work& merging, const Group& group, double density) {
   Encoded encoded = sparse.select(group, sparse.selected(sparse.elements(group), density));
   encoded.delivered = encoded.sent;
   const Bytes size = sparse.entries(encoded.sent);
   // Summing equal indices is part of merging: no gamma, but the merge as a time per byte.
   const auto size_B = static_cast<double>(size.count());
-  const Duration merge = sparse.merge.of(2 * encoded.sent, 2 * size_B);
+  const Duration merge = merging.of(2 * encoded.sent, 2 * size_B);
   encoded.transfers[0] = {Operation::allreduce,
                           size,
                           {0, PerByte::ps(static_cast<double>(merge.ps()) / std::max(1., size_B))}};
@@ -31,36 +55,28 @@ Encoded encode(const Sparse& sparse, const Group& group, double density) {
 }
 
 Compression read(Object& fields, const CompressionContext& context) {
-  Sparse sparse = read_sparse(fields, context);
-  if (const auto work = find_work(fields, "merge")) sparse.merge = *work;
-  bool butterfly = false;
-  if (const auto variant = fields.find("variant")) {
-    butterfly = variant->text() == "butterfly";
-    if (!butterfly && variant->text() != "tree")
-      variant->fail(unknown_name("variant", variant->text(), {"tree", "butterfly"}));
-  }
-  if (const auto strict = fields.find("power_of_two"); strict && strict->flag())
-    if ((context.workers & (context.workers - 1)) != 0)
-      strict->fail("the published code takes a power of two, and there are " +
-                   std::to_string(context.workers) + " workers");
-  bool leaks = false;
-  if (const auto put_back = fields.find("put_back")) {
-    leaks = put_back->text() == "absence";
-    if (!leaks && put_back->text() != "survival")
-      put_back->fail(unknown_name("way", put_back->text(), {"survival", "absence"}));
-  }
-  Compression compression = sparse_compression(
-      sparse, learning::Numbers::gtopk, Operation::allreduce,
-      butterfly ? "recursive_doubling" : "mst",
-      [sparse](const Group& group, double density) { return encode(sparse, group, density); });
-  compression.numbers.leaks = leaks;
+  auto options = read_record<Options>(fields);
+  Sparse& sparse = options.sparse;
+  sparse.workers = context.workers;
+  if (options.power_of_two && (context.workers & (context.workers - 1)) != 0)
+    fields.at("power_of_two")
+        .fail("the published code takes a power of two, and there are " +
+              std::to_string(context.workers) + " workers");
+  Compression compression =
+      sparse_compression(sparse, learning::Numbers::gtopk, Operation::allreduce,
+                         options.butterfly ? "recursive_doubling" : "mst",
+                         [sparse, merge = options.merge](const Group& group, double density) {
+                           return encode(sparse, merge, group, density);
+                         });
+  compression.numbers.leaks = options.leaks;
   return compression;
 }
 
 }  // namespace
 
 CompressionKind describe() {
-  return {"gtopk", "the k largest sums, merged up a tree (or a butterfly) and broadcast", read};
+  return {"gtopk", "the k largest sums, merged up a tree (or a butterfly) and broadcast",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::compression::gtopk

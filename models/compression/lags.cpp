@@ -31,8 +31,8 @@ std::vector<double> densities_of(const Sparse& sparse, const CompressionContext&
     const PairCost& worst = context.worst.at(static_cast<double>(size.count()));
     const double free_ps = static_cast<double>(meanwhile(context.trace, ready, l).ps()) -
                            rounds * static_cast<double>(worst.latency.ps());
-    const double all_ps = worst.per_byte.ps() * static_cast<double>(sparse.entry_B) *
-                          (context.workers - 1) * sparse.elements({.size = size});
+    const double all_ps = worst.per_byte.ps() * sparse.entry_B() * (context.workers - 1) *
+                          sparse.elements({.size = size});
     if (free_ps <= 0)
       densities.push_back(0);
     else
@@ -42,7 +42,8 @@ std::vector<double> densities_of(const Sparse& sparse, const CompressionContext&
 }
 
 Compression read(Object& fields, const CompressionContext& context) {
-  const Sparse sparse = read_sparse(fields, context);
+  auto sparse = read_record<Sparse>(fields);
+  sparse.workers = context.workers;
   const std::vector<double> wanted = densities_of(sparse, context);
   std::vector<int64_t> sizes;
   for (const Layer& layer : context.trace.layers) sizes.push_back(layer.gradient.count());
@@ -79,7 +80,8 @@ Compression read(Object& fields, const CompressionContext& context) {
 
 CompressionKind describe() {
   return {"lags",
-          "topk with a density per layer, chosen so that the next layer's backward hides it", read};
+          "topk with a density per layer, chosen so that the next layer's backward hides it",
+          options_of<Sparse>, read};
 }
 
 }  // namespace sgdsim::compression::lags

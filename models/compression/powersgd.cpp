@@ -18,25 +18,38 @@ struct Factors {
   double second = 0;  // elements of Q
 };
 
-struct Shape {
-  double rank = 4;
+struct Options {
+  int rank = 4;
   double aspect = 1;
-  double vector = 0;
+  int64_t vector = 0;
+  bool feedback = true;
+  Bytes element{4};
+  BothWays work;
 };
 
-Factors factors_of(double elements, const Shape& shape) {
+Fields fields_of(Options& o) {
+  return Fields{Field("rank", o.rank, "rank of the factors").from(1, 1 << 20),
+                Field("aspect", o.aspect, "rows over columns of every matrix").from(1e-6, 1e6),
+                Field("vector", o.vector, "tensors below this many elements are sent as they are")
+                    .from(0, int64_t{1} << 50),
+                feedback_field(o.feedback), element_field(o.element)} +
+         fields_of(o.work);
+}
+
+Factors factors_of(double elements, const Options& shape) {
   const double rows = std::ceil(std::sqrt(elements * shape.aspect));
   const double columns = std::ceil(elements / std::max(1., rows));
-  if (elements < shape.vector || shape.rank * (rows + columns) >= elements) return {elements, 0};
+  if (elements < static_cast<double>(shape.vector) || shape.rank * (rows + columns) >= elements)
+    return {elements, 0};
   return {shape.rank * rows, shape.rank * columns};
 }
 
 // The sums over the layers before each one.
-std::vector<Factors> sums_of(const Trace& trace, const Shape& shape, int64_t element_B) {
+std::vector<Factors> sums_of(const Trace& trace, const Options& shape) {
   std::vector<Factors> sums(1);
   for (const Layer& layer : trace.layers) {
     std::vector<int64_t> tensors = layer.tensors;
-    if (tensors.empty()) tensors = {layer.gradient.count() / element_B};
+    if (tensors.empty()) tensors = {layer.gradient.count() / shape.element.count()};
     Factors sum = sums.back();
     for (const int64_t tensor : tensors) {
       const Factors one = factors_of(static_cast<double>(tensor), shape);
@@ -49,19 +62,15 @@ std::vector<Factors> sums_of(const Trace& trace, const Shape& shape, int64_t ele
 }
 
 Compression read(Object& fields, const CompressionContext& context) {
+  const auto options = read_record<Options>(fields);
   Compression compression;
-  Shape shape;
-  if (const auto field = fields.find("rank"))
-    shape.rank = static_cast<double>(field->whole(1, 1 << 20));
-  if (const auto field = fields.find("aspect")) shape.aspect = field->number(1e-6, 1e6);
-  if (const auto field = fields.find("vector"))
-    shape.vector = static_cast<double>(field->whole(0, int64_t{1} << 50));
   compression.numbers.numbers = learning::Numbers::powersgd;
-  compression.numbers.feedback = read_feedback(fields, true);
-  compression.numbers.rank = static_cast<int>(shape.rank);
-  const int64_t element_B = read_element(fields);
-  const BothWays work = read_both_ways(fields, "factorising", compression.notes);
-  const std::vector<Factors> sums = sums_of(context.trace, shape, element_B);
+  compression.numbers.feedback = options.feedback;
+  compression.numbers.rank = options.rank;
+  options.work.note("factorising", compression.notes);
+  const int64_t element_B = options.element.count();
+  const BothWays& work = options.work;
+  const std::vector<Factors> sums = sums_of(context.trace, options);
   std::vector<int64_t> before_B{0};
   for (const Layer& layer : context.trace.layers)
     before_B.push_back(before_B.back() + layer.gradient.count());
@@ -75,8 +84,8 @@ Compression read(Object& fields, const CompressionContext& context) {
     Encoded encoded;
     encoded.elements = n / static_cast<double>(element_B);
     encoded.delivered = encoded.elements;
-    encoded.compress = work.compress.of(encoded.elements, n);
-    encoded.decompress = work.decompress.of(encoded.elements, n);
+    encoded.compress = work.compress_time(encoded.elements, n);
+    encoded.decompress = work.decompress_time(encoded.elements, n);
     for (const double sum :
          {sums[to].first - sums[from].first, sums[to].second - sums[from].second}) {
       const double elements = part * sum;
@@ -94,7 +103,8 @@ Compression read(Object& fields, const CompressionContext& context) {
 }  // namespace
 
 CompressionKind describe() {
-  return {"powersgd", "factors of rank r in place of matrices, two all-reduces", read};
+  return {"powersgd", "factors of rank r in place of matrices, two all-reduces",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::compression::powersgd

@@ -14,19 +14,33 @@
 namespace sgdsim::compression::qsgd {
 namespace {
 
-Compression read(Object& fields, const CompressionContext& context) {
-  Compression compression;
-  int64_t levels = 7;
+struct Options {
+  int levels = 7;
   int64_t bucket = 512;
-  if (const auto field = fields.find("levels")) levels = field->whole(1, 1 << 30);
-  if (const auto field = fields.find("bucket")) bucket = field->whole(1, int64_t{1} << 40);
+  bool feedback = false;
+  Bytes element{4};
+  BothWays work;
+};
+
+Fields fields_of(Options& o) {
+  return Fields{Field("levels", o.levels, "magnitudes above zero").from(1, 1 << 30),
+                Field("bucket", o.bucket, "elements per norm").from(1, int64_t{1} << 40),
+                feedback_field(o.feedback), element_field(o.element)} +
+         fields_of(o.work);
+}
+
+Compression read(Object& fields, const CompressionContext& context) {
+  const auto options = read_record<Options>(fields);
+  Compression compression;
   compression.numbers.numbers = learning::Numbers::qsgd;
-  compression.numbers.feedback = read_feedback(fields, false);
-  compression.numbers.levels = static_cast<int>(levels);
-  compression.numbers.bucket = bucket;
-  const int64_t element_B = read_element(fields);
-  const BothWays work = read_both_ways(fields, "encoding", compression.notes);
-  const int bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(2 * levels)));
+  compression.numbers.feedback = options.feedback;
+  compression.numbers.levels = options.levels;
+  compression.numbers.bucket = options.bucket;
+  options.work.note("encoding", compression.notes);
+  const int64_t element_B = options.element.count();
+  const int64_t bucket = options.bucket;
+  const BothWays& work = options.work;
+  const int bits = static_cast<int>(std::bit_width(2 * static_cast<uint64_t>(options.levels)));
   const int workers = context.workers;
   compression.operation = Operation::allgather;
   compression.algorithm = "recursive_doubling";
@@ -35,8 +49,8 @@ Compression read(Object& fields, const CompressionContext& context) {
     const auto n = static_cast<double>(group.size.count());
     const int64_t elements = (group.size.count() + element_B - 1) / element_B;
     encoded.elements = encoded.sent = encoded.delivered = static_cast<double>(elements);
-    encoded.compress = work.compress.of(encoded.elements, n);
-    encoded.decompress = work.decompress.of(encoded.elements * workers, n * workers);
+    encoded.compress = work.compress_time(encoded.elements, n);
+    encoded.decompress = work.decompress_time(encoded.elements * workers, n * workers);
     const int64_t codes_B = (elements * bits + 7) / 8;
     const int64_t norms_B = 4 * ((elements + bucket - 1) / bucket);
     encoded.transfers[0] = {Operation::allgather, Bytes(workers * (codes_B + norms_B)), {}};
@@ -49,7 +63,8 @@ Compression read(Object& fields, const CompressionContext& context) {
 }  // namespace
 
 CompressionKind describe() {
-  return {"qsgd", "codes of `levels` magnitudes and a norm per bucket, gathered by all", read};
+  return {"qsgd", "codes of `levels` magnitudes and a norm per bucket, gathered by all",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::compression::qsgd

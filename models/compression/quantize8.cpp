@@ -13,6 +13,8 @@ Compression read(Object& fields, const CompressionContext& context) {
 
 }  // namespace
 
-CompressionKind describe() { return {"quantize8", "8-bit codes in place of 32-bit values", read}; }
+CompressionKind describe() {
+  return {"quantize8", "8-bit codes in place of 32-bit values", options_of<CodingOptions>, read};
+}
 
 }  // namespace sgdsim::compression::quantize8

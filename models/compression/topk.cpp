@@ -9,13 +9,21 @@
 namespace sgdsim::compression::topk {
 namespace {
 
+struct Options {
+  Sparse sparse;
+  bool separate_indices = false;
+};
+
+Fields fields_of(Options& o) {
+  return fields_of(o.sparse) + Fields{separate_indices_field(o.separate_indices)};
+}
+
 Compression read(Object& fields, const CompressionContext& context) {
-  const Sparse sparse = read_sparse(fields, context);
-  const auto field = fields.find("separate_indices");
-  const bool separate = field && field->flag();
+  auto [sparse, separate] = read_record<Options>(fields);
+  sparse.workers = context.workers;
   return sparse_compression(
       sparse, learning::Numbers::topk, Operation::allgather, "recursive_doubling",
-      [sparse, separate](const Group& group, double density) {
+      [sparse = sparse, separate = separate](const Group& group, double density) {
         Encoded encoded = sparse.select(group, sparse.selected(sparse.elements(group), density));
         gather_entries(sparse, separate, encoded);
         return encoded;
@@ -25,7 +33,7 @@ Compression read(Object& fields, const CompressionContext& context) {
 }  // namespace
 
 CompressionKind describe() {
-  return {"topk", "the k largest of each worker, gathered by all", read};
+  return {"topk", "the k largest of each worker, gathered by all", options_of<Options>, read};
 }
 
 }  // namespace sgdsim::compression::topk

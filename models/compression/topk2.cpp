@@ -7,18 +7,26 @@
 namespace sgdsim::compression::topk2 {
 namespace {
 
+struct Options {
+  Sparse sparse;
+  bool separate_indices = false;
+};
+
+Fields fields_of(Options& o) {
+  return fields_of(o.sparse) + Fields{separate_indices_field(o.separate_indices)};
+}
+
 Compression read(Object& fields, const CompressionContext& context) {
-  const Sparse sparse = read_sparse(fields, context);
-  const auto field = fields.find("separate_indices");
-  const bool separate = field && field->flag();
+  auto [sparse, separate] = read_record<Options>(fields);
+  sparse.workers = context.workers;
   return sparse_compression(
       sparse, learning::Numbers::topk_of_sum, Operation::allgather, "recursive_doubling",
-      [sparse, separate](const Group& group, double density) {
+      [sparse = sparse, separate = separate](const Group& group, double density) {
         Encoded encoded = sparse.select(group, sparse.selected(sparse.elements(group), density));
         gather_entries(sparse, separate, encoded);
         const double candidates = encoded.delivered;
-        encoded.decompress =
-            sparse.selection.of(candidates, candidates * static_cast<double>(sparse.element_B));
+        if (sparse.selection)
+          encoded.decompress = sparse.selection->of(candidates, candidates * sparse.element_B());
         encoded.delivered = encoded.sent;
         return encoded;
       });
@@ -27,7 +35,8 @@ Compression read(Object& fields, const CompressionContext& context) {
 }  // namespace
 
 CompressionKind describe() {
-  return {"topk2", "as topk, then the k largest of the sum: the exact global top-k", read};
+  return {"topk2", "as topk, then the k largest of the sum: the exact global top-k",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::compression::topk2

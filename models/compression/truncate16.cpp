@@ -16,7 +16,7 @@ Compression read(Object& fields, const CompressionContext& context) {
 CompressionKind describe() {
   return {"truncate16",
           "the upper 16 bits of every 32-bit value: the low bits of the mantissa are dropped",
-          read};
+          options_of<CodingOptions>, read};
 }
 
 }  // namespace sgdsim::compression::truncate16

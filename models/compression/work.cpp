@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "sim/core/error.h"
+#include "sim/core/part.h"
 
 namespace sgdsim {
 namespace {
@@ -16,6 +16,34 @@ struct Device {
 // Constants of top-k selection in the simulator that comes with OMGS-SGD. On the P102-100 it is 10
 // to 16 % below the measured compression of VGG-16, AlexNet and ResNet-50.
 constexpr std::array<Device, 2> devices = {{{"p102_100", 218.896957}, {"v100", 499.671953}}};
+
+const Device& device_named(const std::string& name, const std::string& where) {
+  return part_named(devices, "device", name, where);
+}
+
+// What a sort was measured to take.
+struct Sort {
+  int64_t elements = 0;
+  Duration time;
+  double n_log2_n_ps() const {
+    const auto n = static_cast<double>(elements);
+    return static_cast<double>(time.ps()) / (n * std::log2(n));
+  }
+};
+Fields fields_of(Sort& sort) {
+  return {Field("elements", sort.elements,
+                "elements of a sort that takes `time`, and gamma n log2 n for n elements")
+              .needed()
+              .from(2, int64_t{1} << 50),
+          Field("time", sort.time, "time of the sort").needed()};
+}
+Fields curve_fields(Work& work) {
+  return {Field("samples", work.curve, "a measured curve over bytes").needed()};
+}
+Fields line_fields(Work& work) {
+  return {{"start_up", work.start_up, "time per message"},
+          {"per_byte", work.per_byte, "time per byte of gradients"}};
+}
 
 }  // namespace
 
@@ -29,48 +57,56 @@ Duration Work::of(double elements, double size_B) const {
 Work read_work(const Value& value) {
   Work work;
   if (value.json().is_string()) {
-    std::vector<std::string> known;
-    for (const Device& device : devices) {
-      known.emplace_back(device.name);
-      work.n_log2_n_ps = device.n_log2_n_ps;
-      if (value.text() == device.name) return work;
-    }
-    throw InputError(value.where(), unknown_name("device", value.text(), known));
+    const Device& device = device_named(value.text(), value.where());
+    work.n_log2_n_ps = device.n_log2_n_ps;
+    return work;
   }
   Object fields(value);
-  if (const auto samples = fields.find("samples")) {
-    work.curve = read_curve(*samples);
-  } else if (const auto elements = fields.find("elements")) {
-    const auto n = static_cast<double>(elements->whole(2, int64_t{1} << 50));
-    work.n_log2_n_ps = static_cast<double>(fields.at("time").duration().ps()) / (n * std::log2(n));
-  } else {
-    if (const auto field = fields.find("start_up")) work.start_up = field->duration();
-    if (const auto field = fields.find("per_byte")) work.per_byte = field->per_byte();
-  }
+  Sort sort;
+  if (fields.has("samples"))
+    read_fields(fields, curve_fields(work));
+  else if (fields.has("elements"))
+    read_fields(fields, fields_of(sort));
+  else
+    read_fields(fields, line_fields(work));
   fields.done();
+  if (sort.elements > 0) work.n_log2_n_ps = sort.n_log2_n_ps();
   return work;
 }
 
-std::optional<Work> find_work(Object& fields, const std::string& name) {
-  const auto field = fields.find(name);
-  if (!field) return std::nullopt;
-  return read_work(*field);
+Json schema_of_value(const Work& work) {
+  Work usual = work;
+  std::vector<std::string> names;
+  for (const Device& device : devices) names.emplace_back(device.name);
+  return any_of({one_of_schema(names), record_schema(curve_fields(usual)), schema_of_record<Sort>(),
+                 record_schema(line_fields(usual))});
 }
 
-BothWays read_both_ways(Object& fields, const std::string& doing, std::vector<std::string>& notes) {
-  const auto compress = find_work(fields, "compress");
-  const auto decompress = find_work(fields, "decompress");
+Duration BothWays::compress_time(double elements, double size_B) const {
+  return compress ? compress->of(elements, size_B) : Duration();
+}
+
+Duration BothWays::decompress_time(double elements, double size_B) const {
+  return decompress ? decompress->of(elements, size_B) : Duration();
+}
+
+void BothWays::note(const std::string& doing, std::vector<std::string>& notes) const {
   if (!compress && !decompress)
     notes.push_back("compression: " + doing +
                     " takes no time; `compress` and `decompress` say how long");
-  return {compress.value_or(Work()), decompress.value_or(Work())};
 }
 
-int64_t read_element(Object& fields) {
-  int64_t element_B = 4;
-  if (const auto field = fields.find("element")) element_B = field->bytes().count();
-  if (element_B < 1) fields.value().fail("expected an `element` of at least one byte");
-  return element_B;
+Fields fields_of(BothWays& work) {
+  return {Field("compress", work.compress, "time of encoding").otherwise("no time"),
+          Field("decompress", work.decompress, "time of decoding").otherwise("no time")};
+}
+
+Field element_field(Bytes& element) {
+  return Field("element", element, "bytes of an element of the gradient").also(check_some_bytes);
+}
+
+void check_some_bytes(const Value& size) {
+  if (size.bytes().count() < 1) size.fail("expected at least one byte");
 }
 
 }  // namespace sgdsim

@@ -26,16 +26,23 @@ struct Work {
 // 1000000, "time": ...} for gamma n log2 n that takes this time for so many elements; or
 // {"samples": [{"size": ..., "time": ...}, ...]}.
 Work read_work(const Value& value);
-// The field of this name, if it is there.
-std::optional<Work> find_work(Object& fields, const std::string& name);
+inline void read_value(const Value& value, Work& work) { work = read_work(value); }
+Json schema_of_value(const Work& work);
 
+// Encoding and decoding.
 struct BothWays {
-  Work compress;
-  Work decompress;
+  std::optional<Work> compress;
+  std::optional<Work> decompress;
+
+  Duration compress_time(double elements, double size_B) const;
+  Duration decompress_time(double elements, double size_B) const;
+  // Without either, notes say that `doing` takes no time.
+  void note(const std::string& doing, std::vector<std::string>& notes) const;
 };
-// The fields `compress` and `decompress`; without either, `notes` say that `doing` takes no time.
-BothWays read_both_ways(Object& fields, const std::string& doing, std::vector<std::string>& notes);
-// The field `element`: the bytes of one value, 4 if not given.
-int64_t read_element(Object& fields);
+Fields fields_of(BothWays& work);
+// The bytes of one value of the gradient.
+Field element_field(Bytes& element);
+// InputError unless it is a size of at least one byte.
+void check_some_bytes(const Value& size);
 
 }  // namespace sgdsim

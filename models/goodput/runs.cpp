@@ -48,7 +48,7 @@ std::vector<Result> in_order(int64_t count, const RunsAsked& asked, const Work& 
                                        for (Result& one : ready) results.push_back(std::move(one));
                                        return true;
                                      }},
-                                    asked.threads, std::chrono::milliseconds(100));
+                                    asked.threads, std::chrono::milliseconds(20));
   pool.run();
   return results;
 }

@@ -195,10 +195,20 @@ class Network {
   Samples held_out_;
 };
 
-Task read(Object& fields) {
+struct Options {
   double noise = 0.5;
-  if (const auto field = fields.find("noise")) noise = field->number(0, 100);
-  const DataSize data = read_data_size(fields, {.training = 10'000, .held_out = 1'000}, 1'000'000);
+  DataSize data{.training = 10'000, .held_out = 1'000, .most_training = 1'000'000};
+};
+
+Fields fields_of(Options& o) {
+  return Fields{Field("noise", o.noise, "deviation of the noise on every pixel").from(0, 100)} +
+         fields_of(o.data);
+}
+
+Task read(Object& fields) {
+  const auto options = read_record<Options>(fields);
+  const double noise = options.noise;
+  const DataSize& data = options.data;
   const auto network =
       std::make_shared<const Network>(drawn(noise, data.seed, drawn_for::data, data.training),
                                       drawn(noise, data.seed, drawn_for::held_out, data.held_out));
@@ -216,7 +226,8 @@ Task read(Object& fields) {
 }  // namespace
 
 TaskKind describe() {
-  return {"glyphs_cnn", "a small convolutional network reads noisy, slanted digits", read};
+  return {"glyphs_cnn", "a small convolutional network reads noisy, slanted digits",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::learning::glyphs_cnn

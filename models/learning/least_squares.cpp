@@ -51,19 +51,27 @@ struct Line {
   }
 };
 
-Task read(Object& fields) {
-  std::size_t size = 100;
+struct Options {
+  std::size_t dimensions = 100;
   double noise = 0.5;
-  if (const auto field = fields.find("dimensions"))
-    size = static_cast<std::size_t>(field->whole(1, 1'000'000));
-  if (const auto field = fields.find("noise")) noise = field->number(0, 1e6);
-  const uint64_t seed = read_data_seed(fields);
-  Draws draws(seed, drawn_for::data, 0, 0);
+  uint64_t seed = 1;
+};
+
+Fields fields_of(Options& o) {
+  return {Field("dimensions", o.dimensions, "number of weights").from(1, 1'000'000),
+          Field("noise", o.noise, "deviation of the noise on what is measured").from(0., 1e6),
+          data_seed_field(o.seed)};
+}
+
+Task read(Object& fields) {
+  const auto options = read_record<Options>(fields);
+  const std::size_t size = options.dimensions;
+  Draws draws(options.seed, drawn_for::data, 0, 0);
   std::vector<double> truth(size);
   for (double& weight : truth) weight = draws.normal();
   const double length = std::sqrt(sum_of_squares(truth.data(), size));
   for (double& weight : truth) weight /= length;
-  const auto line = std::make_shared<const Line>(Line{std::move(truth), noise});
+  const auto line = std::make_shared<const Line>(Line{std::move(truth), options.noise});
   Task task = task_around(line, {{"weights", 1, size, 0}});
   task.rate = 0.1;
   return task;
@@ -72,7 +80,8 @@ Task read(Object& fields) {
 }  // namespace
 
 TaskKind describe() {
-  return {"least_squares", "a linear model on fresh normal samples; exact in the mean", read};
+  return {"least_squares", "a linear model on fresh normal samples; exact in the mean",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::learning::least_squares

@@ -24,14 +24,23 @@ Samples clouds(double distance, uint64_t seed, uint64_t part, std::size_t count)
   return samples;
 }
 
-Task read(Object& fields) {
+struct Options {
   double distance = 2;
-  if (const auto field = fields.find("distance")) distance = field->number(0, 100);
-  const DataSize data = read_data_size(fields, {.training = 20'000, .held_out = 4'000}, 10'000'000);
+  DataSize data{.training = 20'000, .held_out = 4'000};
+};
+
+Fields fields_of(Options& o) {
+  return Fields{Field("distance", o.distance, "distance of the clouds' centres").from(0, 100)} +
+         fields_of(o.data);
+}
+
+Task read(Object& fields) {
+  const auto options = read_record<Options>(fields);
+  const DataSize& data = options.data;
   const auto network = std::make_shared<const DenseNetwork>(
       std::vector<DenseShape>{{width, 2}}, 1,
-      clouds(distance, data.seed, drawn_for::data, data.training),
-      clouds(distance, data.seed, drawn_for::held_out, data.held_out));
+      clouds(options.distance, data.seed, drawn_for::data, data.training),
+      clouds(options.distance, data.seed, drawn_for::held_out, data.held_out));
   Task task = task_around(network, network->tensors());
   task.has_accuracy = true;
   task.rate = 0.1;
@@ -41,7 +50,8 @@ Task read(Object& fields) {
 }  // namespace
 
 TaskKind describe() {
-  return {"logistic", "two overlapping normal clouds, told apart by a linear model", read};
+  return {"logistic", "two overlapping normal clouds, told apart by a linear model",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::learning::logistic

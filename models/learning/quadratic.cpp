@@ -14,6 +14,8 @@
 namespace sgdsim::learning::quadratic {
 namespace {
 
+constexpr double most_number = 1e6;
+
 struct Bowl {
   std::vector<std::vector<double>> curvatures;  // one row, or a row per worker
   std::vector<std::vector<double>> centres;     // one row, or a row per worker
@@ -65,20 +67,59 @@ struct Bowl {
   }
 };
 
-std::vector<double> numbers(const Value& list, double least, double most) {
-  std::vector<double> all;
-  for (const Value& item : list.items()) all.push_back(item.number(least, most));
-  if (all.empty()) list.fail("expected at least one number");
-  return all;
+// Numbers of one row, or of a row per worker.
+std::vector<std::vector<double>> read_curvatures(const Value& value) {
+  std::vector<std::vector<double>> rows;
+  const auto add = [&](const Value& list) {
+    std::vector<double>& row = rows.emplace_back();
+    for (const Value& item : list.items()) row.push_back(item.number(0, most_number));
+    if (row.empty()) list.fail("expected at least one number");
+  };
+  const bool has_rows = value.size() > 0 && value.items().front().json().is_array();
+  if (!has_rows) add(value);
+  for (const Value& one : has_rows ? value.items() : std::vector<Value>()) add(one);
+  return rows;
+}
+
+Json schema_of_curvatures() {
+  const Json row = list_schema({{"type", "number"}, {"minimum", 0}, {"maximum", most_number}}, 1);
+  return any_of({row, list_schema(row)});
 }
 
 // So many as there are curvatures.
-std::vector<double> row(const Value& list, std::size_t size) {
-  std::vector<double> all = numbers(list, -1e6, 1e6);
-  if (all.size() != size)
+void check_row(const Value& list, std::size_t size) {
+  if (list.size() != size)
     list.fail("expected " + std::to_string(size) + " numbers, one for each coordinate, got " +
-              std::to_string(all.size()));
-  return all;
+              std::to_string(list.size()));
+}
+
+struct Options {
+  std::size_t dimensions = 100;
+  double condition = 100;
+  std::optional<Value> curvatures;
+  double noise = 0.1;
+  std::vector<double> start;
+  std::vector<std::vector<double>> centres;
+};
+
+Fields fields_of(Options& o) {
+  return Fields{
+      Field("dimensions", o.dimensions, "number of weights").from(1, 10'000'000),
+      Field("condition", o.condition, "largest curvature over the smallest").from(1., 1e12),
+      Field("curvatures", o.curvatures,
+            "curvature of every weight, for all workers or a list for each of them")
+          .like(schema_of_curvatures),
+      Field("noise", o.noise, "deviation of the noise on every gradient").from(0., most_number),
+      Field("start", o.start, "weights at the start")
+          .from(-most_number, most_number)
+          .otherwise("1 each"),
+      Field("centres", o.centres, "where the loss is least, a list for each worker")
+          .from(-most_number, most_number)
+          .otherwise("0 each")}
+      .at_most_one({"curvatures", "dimensions"},
+                   "say either `curvatures`, or `dimensions` and `condition`")
+      .at_most_one({"curvatures", "condition"},
+                   "say either `curvatures`, or `dimensions` and `condition`");
 }
 
 // From `most` down to `least`, each by the same factor.
@@ -90,30 +131,26 @@ std::vector<double> spread(std::size_t size, double condition) {
 }
 
 Task read(Object& fields) {
+  auto options = read_record<Options>(fields);
   Bowl bowl;
-  std::size_t size = 100;
-  double condition = 100;
-  if (const auto field = fields.find("dimensions"))
-    size = static_cast<std::size_t>(field->whole(1, 10'000'000));
-  if (const auto field = fields.find("condition")) condition = field->number(1, 1e12);
-  if (const auto field = fields.find("curvatures")) {
-    if (fields.has("dimensions") || fields.has("condition"))
-      field->fail("say either `curvatures`, or `dimensions` and `condition`");
-    const bool has_rows = field->size() > 0 && field->items().front().json().is_array();
-    if (!has_rows) bowl.curvatures.push_back(numbers(*field, 0, 1e6));
-    for (const Value& one : has_rows ? field->items() : std::vector<Value>())
-      bowl.curvatures.push_back(numbers(one, 0, 1e6));
+  std::size_t size = options.dimensions;
+  if (options.curvatures) {
+    bowl.curvatures = read_curvatures(*options.curvatures);
     size = bowl.curvatures.front().size();
     for (const std::vector<double>& one : bowl.curvatures)
-      if (one.size() != size) field->fail("expected rows of the same length");
+      if (one.size() != size) options.curvatures->fail("expected rows of the same length");
+  } else {
+    bowl.curvatures.push_back(spread(size, options.condition));
   }
-  if (bowl.curvatures.empty()) bowl.curvatures.push_back(spread(size, condition));
-  bowl.noise = 0.1;
-  if (const auto field = fields.find("noise")) bowl.noise = field->number(0, 1e6);
+  bowl.noise = options.noise;
   bowl.first.assign(size, 1);
-  if (const auto field = fields.find("start")) bowl.first = row(*field, size);
+  if (const auto field = fields.find("start")) {
+    check_row(*field, size);
+    bowl.first = std::move(options.start);
+  }
   if (const auto field = fields.find("centres"))
-    for (const Value& one : field->items()) bowl.centres.push_back(row(one, size));
+    for (const Value& one : field->items()) check_row(one, size);
+  bowl.centres = std::move(options.centres);
   if (bowl.centres.empty()) bowl.centres.emplace_back(size, 0.);
   const auto shared = std::make_shared<const Bowl>(std::move(bowl));
   Task task = task_around(shared, {{"weights", 1, size, 0}});
@@ -125,7 +162,8 @@ Task read(Object& fields) {
 }  // namespace
 
 TaskKind describe() {
-  return {"quadratic", "a bowl with given curvatures and noise; exact, and in double", read};
+  return {"quadratic", "a bowl with given curvatures and noise; exact, and in double",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::learning::quadratic

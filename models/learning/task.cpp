@@ -5,18 +5,15 @@
 
 namespace sgdsim::learning {
 
-uint64_t read_data_seed(Object& fields) {
-  const auto field = fields.find("data_seed");
-  return field ? static_cast<uint64_t>(field->whole(0, int64_t{1} << 53)) : 1;
+Field data_seed_field(uint64_t& seed) {
+  return Field("data_seed", seed, "seed of the samples").from(0, int64_t{1} << 53);
 }
 
-DataSize read_data_size(Object& fields, DataSize usual, int64_t most_training) {
-  if (const auto field = fields.find("training_samples"))
-    usual.training = static_cast<std::size_t>(field->whole(1, most_training));
-  if (const auto field = fields.find("held_out_samples"))
-    usual.held_out = static_cast<std::size_t>(field->whole(1, 1'000'000));
-  usual.seed = read_data_seed(fields);
-  return usual;
+Fields fields_of(DataSize& size) {
+  return {
+      Field("training_samples", size.training, "samples to learn from").from(1, size.most_training),
+      Field("held_out_samples", size.held_out, "samples to measure with").from(1, 1'000'000),
+      data_seed_field(size.seed)};
 }
 
 std::vector<Tensor> placed(std::vector<Tensor> tensors) {
@@ -29,20 +26,13 @@ std::vector<Tensor> placed(std::vector<Tensor> tensors) {
 }
 
 Task read_task(const Value& value) {
-  const Json named = {{"name", value.json()}};
-  Object fields(value.json().is_string() ? Value(named, value.file(), value.path()) : value);
-  const Value name_field = fields.at("name");
-  const std::string name = name_field.text();
-  std::vector<std::string> known;
-  for (const TaskKind& kind : tasks()) {
-    known.emplace_back(kind.name);
-    if (kind.name != name) continue;
+  return read_part(value, tasks(), "task", [](const TaskKind& kind, Object& fields) {
     Task task = kind.read(fields);
-    fields.done();
-    task.name = name;
+    task.name = kind.name;
     return task;
-  }
-  name_field.fail(unknown_name("task", name, known));
+  });
 }
+
+Json schema_of_tasks() { return schema_of_parts(texts_of(tasks())); }
 
 }  // namespace sgdsim::learning

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/part.h"
 
 namespace sgdsim {
 
@@ -67,10 +67,10 @@ struct DataSize {
   std::size_t training = 0;
   std::size_t held_out = 0;
   uint64_t seed = 1;
+  int64_t most_training = 10'000'000;
 };
-uint64_t read_data_seed(Object& fields);  // 1 if not given
-// The fields training_samples, held_out_samples and data_seed, or what is usual.
-DataSize read_data_size(Object& fields, DataSize usual, int64_t most_training);
+Field data_seed_field(uint64_t& seed);
+Fields fields_of(DataSize& size);
 
 // Gives tensors their offsets.
 std::vector<Tensor> placed(std::vector<Tensor> tensors);
@@ -98,11 +98,13 @@ Task task_around(std::shared_ptr<const Network> network, std::vector<Tensor> ten
 struct TaskKind {
   std::string_view name;
   std::string_view summary;
+  PartOptions (*options)();
   Task (*read)(Object& fields);
 };
 
 // "teacher_mlp", or {"name": "quadratic", "curvatures": [1, 0.5]}.
 Task read_task(const Value& value);
+Json schema_of_tasks();
 
 }  // namespace learning
 

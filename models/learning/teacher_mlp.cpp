@@ -42,11 +42,20 @@ Samples taught(uint64_t seed, uint64_t part, std::size_t count) {
   return samples;
 }
 
+struct Options {
+  std::size_t width = 128;
+  DataSize data{.training = 20'000, .held_out = 4'000};
+};
+
+Fields fields_of(Options& o) {
+  return Fields{Field("width", o.width, "width of the hidden layers").from(1, 4096)} +
+         fields_of(o.data);
+}
+
 Task read(Object& fields) {
-  std::size_t width_of_layers = 128;
-  if (const auto field = fields.find("width"))
-    width_of_layers = static_cast<std::size_t>(field->whole(1, 4096));
-  const DataSize data = read_data_size(fields, {.training = 20'000, .held_out = 4'000}, 10'000'000);
+  const auto options = read_record<Options>(fields);
+  const std::size_t width_of_layers = options.width;
+  const DataSize& data = options.data;
   const auto network = std::make_shared<const DenseNetwork>(
       std::vector<DenseShape>{
           {width, width_of_layers}, {width_of_layers, width_of_layers}, {width_of_layers, classes}},
@@ -62,7 +71,7 @@ Task read(Object& fields) {
 
 TaskKind describe() {
   return {"teacher_mlp", "32-128-128-10 with ReLU learns the classes that a random teacher says",
-          read};
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::learning::teacher_mlp

@@ -385,7 +385,8 @@ Task read(Object&) {
 }  // namespace
 
 TaskKind describe() {
-  return {"text_transformer", "a transformer with two layers guesses the next character", read};
+  return {"text_transformer", "a transformer with two layers guesses the next character",
+          no_options, read};
 }
 
 }  // namespace sgdsim::learning::text_transformer

@@ -64,9 +64,7 @@ Duration Curve::at(Bytes size) const {
 Curve read_curve(const Value& value) {
   std::vector<CostSample> samples;
   for (const Value& item : value.items()) {
-    Object one(item);
-    samples.push_back({one.at("size").bytes(), one.at("time").duration()});
-    one.done();
+    samples.push_back(read_record<CostSample>(item));
     for (std::size_t i = 0; i + 1 < samples.size(); ++i)
       if (samples[i].size == samples.back().size) item.fail("this size occurs twice");
   }

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 
 namespace sgdsim {
 
@@ -11,6 +11,10 @@ struct CostSample {
   Bytes size;
   Duration time;
 };
+inline Fields fields_of(CostSample& sample) {
+  return {Field("size", sample.size, "size of a message").needed(),
+          Field("time", sample.time, "its time").needed()};
+}
 
 // Samples by growing size. Between two of them the curve is straight in logarithms of both axes,
 // which follows the bend from start-up to bandwidth with few samples. Below the first sample the
@@ -37,5 +41,7 @@ class Curve {
 
 // [{"size": "1 MB", "time": "1 ms"}, ...], in any order, no size twice.
 Curve read_curve(const Value& value);
+inline void read_value(const Value& value, Curve& curve) { curve = read_curve(value); }
+inline Json schema_of_value(const Curve&) { return list_schema(schema_of_record<CostSample>(), 1); }
 
 }  // namespace sgdsim

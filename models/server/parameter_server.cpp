@@ -154,37 +154,33 @@ Network with_servers(const Network& network, int servers) {
   return star;
 }
 
+Fields fields_of(ParameterServers& servers) {
+  return {Field("servers", servers.servers, "number of servers").from(1, 1 << 20),
+          Field("placement", servers.dedicated,
+                "on workers, whose ports they share, or on machines of their own")
+              .one_of({"co_located", "dedicated"}),
+          Field("sharding", servers.hashed,
+                "a part of every message on every server, or partitions by BytePS's hash")
+              .one_of({"uniform", "byteps"}),
+          Field("partition", servers.partition, "byteps: bytes of a partition")
+              .also([](const Value& size) {
+                if (size.bytes().count() < 1) size.fail("expected at least one byte");
+              }),
+          {"alpha", servers.alpha, "a latency occupies the ports, or is flight"},
+          {"barrier", servers.barrier,
+           "workers push when the last of them is ready; else who has pulled first pushes first, "
+           "while others still pull"}};
+}
+
 ParameterServers read_parameter_servers(const Value& value, const Network& network) {
   const int workers = network.workers();
   ParameterServers servers;
   servers.workers = workers;
   Object fields(value);
-  if (const auto field = fields.find("placement")) {
-    servers.dedicated = field->text() == "dedicated";
-    if (!servers.dedicated && field->text() != "co_located")
-      field->fail(unknown_name("placement", field->text(), {"dedicated", "co_located"}));
-  }
-  if (const auto field = fields.find("servers")) {
-    servers.servers = static_cast<int>(field->whole(1, 1 << 20));
-    if (!servers.dedicated && servers.servers > workers)
-      field->fail("co-located servers sit on workers, of which there are " +
-                  std::to_string(workers));
-  }
-  if (const auto field = fields.find("sharding")) {
-    servers.hashed = field->text() == "byteps";
-    if (!servers.hashed && field->text() != "uniform")
-      field->fail(unknown_name("sharding", field->text(), {"uniform", "byteps"}));
-  }
-  if (const auto field = fields.find("partition")) servers.partition = field->bytes();
-  if (servers.partition.count() < 1)
-    fields.value().fail("expected a `partition` of at least one byte");
-  if (const auto field = fields.find("alpha")) {
-    const bool wire = field->text() == "wire";
-    if (!wire && field->text() != "port")
-      field->fail(unknown_name("alpha", field->text(), {"port", "wire"}));
-    servers.alpha = wire ? AlphaRule::wire : AlphaRule::port;
-  }
-  if (const auto field = fields.find("barrier")) servers.barrier = field->flag();
+  read_fields(fields, fields_of(servers));
+  if (!servers.dedicated && servers.servers > workers)
+    fields.at("servers").fail("co-located servers sit on workers, of which there are " +
+                              std::to_string(workers));
   fields.done();
   if (servers.dedicated) {
     set_costs_to_servers(servers, network);

@@ -32,7 +32,7 @@
 
 #include "models/collective/collective.h"
 #include "models/server/tensor_part.h"
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 
 namespace sgdsim {
 
@@ -73,6 +73,7 @@ struct ParameterServers {
 };
 
 // {"servers": 2, "placement": "dedicated", "sharding": "uniform"}; InputError if it does not fit.
+Fields fields_of(ParameterServers& servers);
 ParameterServers read_parameter_servers(const Value& value, const Network& network);
 
 // The network with dedicated servers as further workers. They are as far from each worker as the

@@ -7,8 +7,8 @@
 
 namespace sgdsim {
 
-uint32_t ServersInTime::add(const ParameterServers& servers, const ServerPlaces& places, Bytes size,
-                            const TensorPart& part, double depth) {
+uint32_t ServersInTime::add(const ParameterServers& servers, const ServerPlaces& places,
+                            const PushedTensor& pushed) {
   uint32_t call = static_cast<uint32_t>(calls_.size());
   if (unused_.empty()) {
     calls_.emplace_back();
@@ -19,13 +19,22 @@ uint32_t ServersInTime::add(const ParameterServers& servers, const ServerPlaces&
   PushPull& it = calls_[call];
   it.servers = &servers;
   it.places = &places;
-  it.parts = parts_of(servers, size, part);
+  it.network = &network_with(pushed.folding);
+  it.parts = parts_of(servers, pushed.size, pushed.part);
   std::erase_if(it.parts, [](const ServerPart& one) { return one.size_B <= 0; });
   it.sums.assign(it.parts.size(), {Time(), false, servers.workers});
   it.to_get.assign(at(servers.workers), static_cast<int>(it.parts.size()));
-  it.depth = depth;
+  it.depth = pushed.depth;
+  it.connection = pushed.connection;
   it.left = it.to_come = servers.workers;
   return call;
+}
+
+const Network& ServersInTime::network_with(const Folding& folding) {
+  if (folding == Folding()) return network_;
+  for (const auto& [of, network] : folded_)
+    if (of == folding) return network;
+  return folded_.emplace_back(folding, network_.with(folding)).second;
 }
 
 void ServersInTime::enter(uint32_t call, int worker, Duration first, Time now) {
@@ -84,9 +93,10 @@ Parcel ServersInTime::parcel_of(const Message& what) const {
                 .to = what.is_answer ? worker : server,
                 .size_B = it.parts[what.part].size_B,
                 .leg = {},
+                .connection = it.connection,
                 .freight = {.depth = it.depth,
                             .cargo = what.is_answer ? Cargo::parameters : Cargo::gradients}};
-  parcel.leg = Wires(network_, clock_.carrier()->alpha_of_legs())
+  parcel.leg = Wires(*it.network, clock_.carrier()->alpha_of_legs())
                    .leg(parcel.from, parcel.to, parcel.size_B, !what.is_answer);
   return parcel;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -31,6 +32,15 @@ struct ServerPlaces {
   }
 };
 
+// `depth`: where in the model it is, from 0 to 1. `connection`: as in parcels; a job has its own.
+struct PushedTensor {
+  Bytes size;
+  TensorPart part;
+  Folding folding;
+  double depth = 0;
+  uint32_t connection = 0;
+};
+
 // An actor of the clockwork.
 class ServersInTime {
  public:
@@ -45,8 +55,8 @@ class ServersInTime {
 
   // One push and pull of all workers, by its number until all have ended it. What it points to must
   // stay that long.
-  uint32_t add(const ParameterServers& servers, const ServerPlaces& places, Bytes size,
-               const TensorPart& part, double depth);
+  uint32_t add(const ParameterServers& servers, const ServerPlaces& places,
+               const PushedTensor& pushed);
   // `first`: what the worker does before.
   void enter(uint32_t call, int worker, Duration first, Time now);
   void happen(const Event& event, Time now);
@@ -62,10 +72,12 @@ class ServersInTime {
   struct PushPull {
     const ParameterServers* servers = nullptr;
     const ServerPlaces* places = nullptr;
+    const Network* network = nullptr;  // with its price of folding
     std::vector<ServerPart> parts;
     std::vector<Sum> sums;
     std::vector<int> to_get;  // of each worker, parts
     double depth = 0;
+    uint32_t connection = 0;
     int left = 0;     // workers that have not ended it
     int to_come = 0;  // with a barrier: workers that are not ready to push
   };
@@ -85,12 +97,14 @@ class ServersInTime {
   void push(uint32_t call, int worker, Time now);
   void put(const Message& what, Time now);
   Parcel parcel_of(const Message& what) const;
+  const Network& network_with(const Folding& folding);
   void add_to_sum(uint32_t call, std::size_t part, Duration fold, Time now);
   void answer(uint32_t call, std::size_t part, Time now);
   void get(uint32_t call, int worker, Time now);
 
   ActorClock clock_;
   const Network& network_;
+  std::deque<std::pair<Folding, Network>> folded_;  // the network with other prices of folding
   Ended ended_;
   std::vector<PushPull> calls_;
   std::vector<uint32_t> unused_;

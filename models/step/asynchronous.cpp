@@ -80,7 +80,7 @@ StepResult at_ports(const StepQuestion& question, int bound) {
 
 // Wires have carried what all workers have exchanged, until the last message was there.
 StepResult on_wires(const StepQuestion& question) {
-  JobsInTime in_time(alone_on_wires(question));
+  JobsInTime in_time(alone_in_time(question));
   const AsynchronousWorkers& workers = in_time.asynchronous(0);
   StepResult result = workers.result();
   const double iterations = workers.iterations();

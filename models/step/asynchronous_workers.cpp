@@ -20,10 +20,6 @@ AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network
                                      const ServerPlaces* places) {
   if (question.timeline != nullptr)
     throw InputError("--timeline", "is not recorded without a common iteration");
-  if (question.interference != 1 || question.channels != 1)
-    throw InputError("",
-                     "interference and several channels are not defined without a common "
-                     "iteration");
   const ParameterServers* servers = question.cost.servers();
   if (servers == nullptr || servers->hashed)
     throw InputError("",

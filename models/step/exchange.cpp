@@ -103,7 +103,9 @@ void Exchange::count(const MessageCost& cost, const std::vector<Encoded>& encode
   path = PathTaken::events;
   if (!cost.plays()) return;
   if (const ParameterServers* servers = cost.servers()) {
-    for (const Encoded& one : encoded) count_pushes(*servers, one.transfers[0]);
+    for (const Encoded& one : encoded)
+      for (int i = 0; i < one.transfer_count; ++i)
+        count_pushes(*servers, one.transfers[static_cast<std::size_t>(i)]);
     return;
   }
   for (const Encoded& one : encoded)
@@ -142,6 +144,17 @@ bool Exchange::is_apart(const MessageCost& cost, const Encoded& encoded, bool in
     if (!*known) return false;
   }
   return true;
+}
+
+bool Exchange::is_in_rounds(const MessageCost& cost, const Encoded& encoded) {
+  if (!cost.plays()) return true;  // only a time
+  if (cost.servers() != nullptr) return false;
+  const std::vector<Stage>& stages = joined(cost, encoded).program->stages;
+  return std::all_of(stages.begin(), stages.end(), [](const Stage& stage) {
+    const auto* phase = std::get_if<Phase>(&stage);
+    return phase != nullptr ? phase->handshake != Handshake::eager && !phase->at_once
+                            : !std::holds_alternative<TreePipeline>(stage);
+  });
 }
 
 void Exchange::add_carried(const MessageCost& cost, const Encoded& encoded,

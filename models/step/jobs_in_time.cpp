@@ -24,10 +24,11 @@ CollectiveOptions options_of(const TrainingJob& job) {
 
 JobsInTime::Player::Player(const JobsQuestion& question)
     : question_(question),
+      ports_(*question.network),
       carrier_(make_carrier()),
       clock_(agenda_, carrier_.get(), question.stopper),
       own_clock_(clock_, 1),
-      calls_({clock_, 2}, carrier_->alpha_of_legs(), {},
+      calls_({clock_, 2}, clock_.alpha_of_legs(alpha_), {},
              [this](uint32_t call, int worker, Time now) {
                end_message(by_number_[call], worker, now);
              }),
@@ -44,9 +45,11 @@ JobsInTime::Player::Player(const JobsQuestion& question)
   traffic_.begin();
   for (std::size_t worker = 0; worker < workers_.size(); ++worker)
     advance(worker, jobs_[workers_[worker].job].job->start);
+  for (const std::size_t worker : std::exchange(unsettled_, {}))
+    own_clock_.plan(part, worker, workers_[worker].way.due());
   asynchronous_.begin();
-  if (carrier_->payload_B() > 0 && !question_.schedules.empty())
-    check_packets(schedules_.packets(carrier_->payload_B()), "or shorter messages");
+  if (payload_B() > 0 && !question_.schedules.empty())
+    check_packets(schedules_.packets(payload_B()), "or shorter messages");
   schedules_.begin();
 }
 
@@ -57,6 +60,7 @@ std::unique_ptr<Carrier> JobsInTime::Player::make_carrier() {
     if (job.question->cost.plays()) sending.push_back(&job);
   const CollectiveOptions options =
       sending.empty() ? CollectiveOptions() : options_of(*sending.front());
+  alpha_ = options.alpha;
   for (const TrainingJob* job : sending) {
     const CollectiveOptions its = options_of(*job);
     if (its.alpha != options.alpha || its.send_buffer != options.send_buffer)
@@ -64,8 +68,9 @@ std::unique_ptr<Carrier> JobsInTime::Player::make_carrier() {
                        "jobs that share a network have the same values of the options alpha and "
                        "send_buffer");
   }
+  if (question_.wires == nullptr && !question_.shares_ports) return nullptr;
   return std::make_unique<Flows>(
-      *question_.wires,
+      question_.wires != nullptr ? *question_.wires : ports_,
       Flows::Options{.alpha = options.alpha,
                      .send_buffer_B = static_cast<double>(options.send_buffer.count()),
                      .watch = question_.watch},
@@ -96,7 +101,7 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
 
 // Of this iteration, and of those behind it as if they were like it.
 void JobsInTime::Player::check_packets_from(const JobInPlay& job, int iteration) const {
-  const double payload_B = carrier_->payload_B();
+  const double payload_B = this->payload_B();
   if (payload_B <= 0 || !job.job->question->cost.plays()) return;
   const ParameterServers* servers = job.job->question->cost.servers();
   const int workers = job.workers();
@@ -107,8 +112,11 @@ void JobsInTime::Player::check_packets_from(const JobInPlay& job, int iteration)
       packets += packets_of(static_cast<double>(traffic.messages), traffic.wire_B, payload_B);
     } else {
       const double pairs = 2.0 * (servers->dedicated ? workers : workers - 1);
-      const Bytes size = job.step->encoded(iteration, i).transfers[0].size;
-      packets += packets_of(pairs, pairs * static_cast<double>(size.count()), payload_B);
+      const Encoded& encoded = job.step->encoded(iteration, i);
+      for (int transfer = 0; transfer < encoded.transfer_count; ++transfer) {
+        const Bytes size = encoded.transfers[static_cast<std::size_t>(transfer)].size;
+        packets += packets_of(pairs, pairs * static_cast<double>(size.count()), payload_B);
+      }
     }
   }
   check_packets(packets * (job.step->iterations() - iteration), "iterations or workers");
@@ -123,8 +131,7 @@ void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const Asynch
   const AsynchronousCycle cycle = asynchronous_cycle(question, question_.network, &job.places);
   const double parts =
       2.0 * cycle.servers.servers * job.workers() * (question.warm_up + question.iterations);
-  check_packets(packets_of(parts, parts * cycle.part_B, carrier_->payload_B()),
-                "iterations or workers");
+  check_packets(packets_of(parts, parts * cycle.part_B, payload_B()), "iterations or workers");
   asynchronous_.add(jobs_.size() - 1, std::move(workers), job.workers());
 }
 
@@ -150,7 +157,7 @@ const AsynchronousWorkers& JobsInTime::Player::asynchronous(std::size_t job) {
 Time JobsInTime::Player::end_of_schedule(std::size_t schedule) {
   while (!schedules_.has_ended(schedule)) {
     if (clockwork_.moment()) continue;
-    if (carrier_->stranded().empty()) schedules_.fail(schedule);
+    if (carrier_ == nullptr || carrier_->stranded().empty()) schedules_.fail(schedule);
     clock_.fail();
   }
   return schedules_.end_of(schedule);
@@ -168,6 +175,7 @@ JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteratio
       times.starts.resize(workers);
       times.ends.resize(workers);
     }
+    next.travels.resize(next.times.size());
     next.left = static_cast<int64_t>(workers * next.times.size());
     kept_ += numbers_in(next.times, *jobs_[job].step);
     if (kept_ > most_times)

@@ -1,5 +1,5 @@
-// Several training jobs, and traffic of others, on the same wires: when each message of each
-// iteration starts and ends on every worker of its job.
+// Several training jobs, and traffic of others, on the same wires or ports: when each message of
+// each iteration starts and ends on every worker of its job.
 //
 // Every worker plays the graphs of its iterations by itself (models/step/step_in_time.h):
 // computation as it is drawn, messages as they meet on the network, in order, or as one coordinator
@@ -34,9 +34,11 @@ struct TrainingJob {
 
 struct JobsQuestion {
   std::vector<TrainingJob> jobs = {};
-  std::vector<Scheduled> schedules = {};  // beside them
-  const Network* network = nullptr;       // of all workers, for traffic and schedules
-  Resources* wires = nullptr;
+  std::vector<Scheduled> schedules = {};             // beside them
+  const Network* network = nullptr;                  // of all workers, for traffic and schedules
+  std::shared_ptr<const Cluster> with_servers = {};  // whose network it is, if not kept elsewhere
+  Resources* wires = nullptr;  // null: messages share the ports of the network
+  bool shares_ports = true;    // or each has them to itself, as where steps are played in rounds
   MakeCarrier carrier = {};    // of messages on them; none: flows
   LinkWatch* watch = nullptr;  // hears how much of its wires is in use
   Meanwhile meanwhile = {};
@@ -77,7 +79,7 @@ class JobsInTime {
 // InputError if dedicated servers have no places, or not as many.
 ServerPlaces places_of(const TrainingJob& job);
 
-// The step has the wires of its question to itself.
-JobsQuestion alone_on_wires(const StepQuestion& question, const StepSoFar& so_far = {});
+// The step has the wires of its question to itself, or its ports if there are none.
+JobsQuestion alone_in_time(const StepQuestion& question, const StepSoFar& so_far = {});
 
 }  // namespace sgdsim

@@ -15,6 +15,7 @@ void JobsInTime::Player::go_on() {
 void JobsInTime::Player::happen(const Event& event, Time now) {
   const uint32_t subject = event.subject();
   if (event.kind_of_actor() == ready) return enter_messages(subject, now);
+  if (event.kind_of_actor() == part) return look_at_part(subject, now);
   const int workers = jobs_[by_price_[subject].job].workers();
   for (int i = 0; i < workers; ++i) end_message(by_price_[subject], i, now);
   unused_prices_.push_back(subject);
@@ -38,6 +39,46 @@ void JobsInTime::Player::go_on_with(std::size_t number, Time now) {
   const std::deque<MessagesToSend>& sends = worker.way.to_send;
   for (std::size_t more = worker.way.go_on(); more > 0; --more)
     own_clock_.plan(ready, number, std::max(now, sends[sends.size() - more].ready));
+  if (worker.way.has_part()) unsettled_.push_back(number);
+}
+
+// How fast workers compute is known when the moment is over: messages may end and begin at once.
+// False if nothing more happens now.
+bool JobsInTime::Player::settle_parts(Time now) {
+  bool has_changed = false;
+  for (const std::size_t number : std::exchange(unsettled_, {})) {
+    WorkerInJob& worker = workers_[number];
+    if (!worker.way.has_part()) continue;
+    worker.way.turn(now, worker.travelling > 0);
+    const Time due = worker.way.due();
+    if (worker.planned == due && due > now) continue;
+    own_clock_.plan(part, number, worker.planned = due);
+    has_changed = has_changed || due == now;
+  }
+  return has_changed;
+}
+
+void JobsInTime::Player::look_at_part(std::size_t number, Time now) {
+  WorkerInTime& way = workers_[number].way;
+  if (!way.has_part() || way.due() != now) return;  // messages have come or gone since
+  if (!way.has_begun_part()) return unsettled_.push_back(number);
+  way.end_part(now);
+  if (way.has_part()) return unsettled_.push_back(number);
+  advance(number, now);
+}
+
+// All workers have entered it.
+void JobsInTime::Player::travel(const CallOfJob& what) {
+  const JobInPlay& job = jobs_[what.job];
+  if (job.step->question().interference == 1) return;
+  Kept& iteration = kept(what.job, what.iteration);
+  iteration.travels[what.message] = true;
+  const ExchangeTimes& times = iteration.times[what.message];
+  for (int i = 0; i < job.workers(); ++i) {
+    if (times.ends[static_cast<std::size_t>(i)] != Time()) continue;  // it has ended there
+    ++workers_[job.worker(i)].travelling;
+    unsettled_.push_back(job.worker(i));
+  }
 }
 
 // In order; one that is not ready holds up those behind it.
@@ -103,24 +144,30 @@ void JobsInTime::Player::enter(JobInPlay& job, std::size_t number, const Message
   kept(worker.job, next.iteration)
       .times[next.first]
       .starts[static_cast<std::size_t>(worker.number)] = now - (job.job->start - Time());
-  const auto [place, is_new] = numbers_.try_emplace({worker.job, next.iteration, next.first}, 0);
-  if (is_new)
-    place->second =
-        begin_message({worker.job, next.iteration, next.first, job.workers(), job.workers()});
-  const uint32_t call = place->second;
+  const uint32_t call =
+      number_of({worker.job, next.iteration, next.first, 0, job.workers(), job.workers()});
   const MessageCost& cost = job.job->question->cost;
   CallOfJob& what = calls_like(cost)[call];
   --what.missing;
   const CallOfJob it = what;
+  if (it.missing == 0) travel(it);
   if (!cost.plays()) return it.missing == 0 ? play_priced(it, call, now) : void();
   if (!job.step->drains()) return play_message(it, call, worker.number, now);
   for (int i = 0; it.missing == 0 && i < job.workers(); ++i) play_message(it, call, i, now);
 }
 
+uint32_t JobsInTime::Player::number_of(const CallOfJob& what) {
+  const auto [place, is_new] =
+      numbers_.try_emplace({what.job, what.iteration, what.message, what.transfer}, 0);
+  if (is_new) place->second = begin_message(what);
+  return place->second;
+}
+
 void JobsInTime::Player::play_message(const CallOfJob& what, uint32_t number, int worker,
                                       Time now) {
   const StepInTime& step = *jobs_[what.job].step;
-  const Duration first = step.encoded(what.iteration, what.message).local;
+  Duration first;
+  if (what.transfer == 0) first = step.encoded(what.iteration, what.message).local;
   if (step.question().cost.servers() != nullptr)
     pushes_.enter(number, worker, first, now);
   else
@@ -157,13 +204,17 @@ uint32_t JobsInTime::Player::begin_message(const CallOfJob& what) {
   const Freight freight = job.step->freight_of(what.iteration, what.message);
   uint32_t number = 0;
   if (servers != nullptr) {
-    const Transfer& transfer = job.step->encoded(what.iteration, what.message).transfers[0];
-    number = pushes_.add(*servers, job.places, transfer.size, transfer.part, freight.depth);
+    const Transfer& pushed = job.step->encoded(what.iteration, what.message)
+                                 .transfers[static_cast<std::size_t>(what.transfer)];
+    number = pushes_.add(
+        *servers, job.places,
+        {pushed.size, pushed.part, pushed.folding, freight.depth, static_cast<uint32_t>(what.job)});
   } else if (!job.job->question->cost.plays()) {
     number = new_priced();
   } else {
     const JoinedTransfers& sent = job.step->sent(what.iteration, what.message);
-    number = calls_.add(*sent.program, *sent.network, &job.job->places, freight);
+    number = calls_.add(*sent.program, *sent.network, &job.job->places, freight,
+                        static_cast<uint32_t>(what.job));
   }
   std::vector<CallOfJob>& list = calls_like(job.job->question->cost);
   if (number >= list.size()) list.resize(number + 1);
@@ -175,12 +226,15 @@ void JobsInTime::Player::end_message(CallOfJob& call, int in_job, Time now) {
   --call.left;
   const CallOfJob it = call;  // its number may be used again
   JobInPlay& job = jobs_[it.job];
-  if (it.left == 0) {
-    numbers_.erase({it.job, it.iteration, it.message});
-    if (job.urgent) {
-      job.urgent->landed(it.message);
-      undecided_.push_back(it.job);
-    }
+  if (it.left == 0) numbers_.erase({it.job, it.iteration, it.message, it.transfer});
+  if (job.job->question->cost.servers() != nullptr &&
+      it.transfer + 1 < job.step->encoded(it.iteration, it.message).transfer_count) {
+    const CallOfJob next{it.job, it.iteration, it.message, it.transfer + 1, job.workers()};
+    return play_message(next, number_of(next), in_job, now);
+  }
+  if (it.left == 0 && job.urgent) {
+    job.urgent->landed(it.message);
+    undecided_.push_back(it.job);
   }
   end_ = now;
   if (!job.step->drains()) return end_on(it, in_job, now);
@@ -194,6 +248,10 @@ void JobsInTime::Player::end_on(const CallOfJob& what, int in_job, Time now) {
       now - (job.job->start - Time());
   --iteration.left;
   const std::size_t number = job.worker(in_job);
+  if (iteration.travels[what.message]) {
+    --workers_[number].travelling;
+    unsettled_.push_back(number);
+  }
   --workers_[number].under_way;
   workers_[number].way.end(what.message, what.iteration, now);
   enter_messages(number, now);

@@ -12,6 +12,7 @@
 
 #include "models/step/jobs_in_time.h"
 #include "models/step/priority.h"
+#include "sim/net/port_resources.h"
 #include "sim/play/calls_in_time.h"
 
 namespace sgdsim {
@@ -36,6 +37,8 @@ struct WorkerInJob {
   WorkerInTime way;
   std::deque<MessagesToSend> to_enter;  // in order, one by one
   int under_way = 0;                    // of its messages
+  int travelling = 0;                   // of those, which all workers of the job have entered
+  Time planned = {};                    // when what it computes is looked at again
 };
 
 // Jobs without common iterations, as one actor of the clockwork.
@@ -73,24 +76,33 @@ class JobsInTime::Player {
   const AsynchronousWorkers& asynchronous(std::size_t job);
   Time end_of_schedule(std::size_t schedule);
   double least_delivered() const { return schedules_.least_delivered(); }
-  std::vector<double> carried_B() const { return carrier_->carried_B(now()); }
+  std::vector<double> carried_B() const {
+    return carrier_ == nullptr ? std::vector<double>() : carrier_->carried_B(now());
+  }
   Time now() const { return clock_.now(); }
   Time end() const { return std::max({end_, asynchronous_.end(), schedules_.end()}); }
-  std::shared_ptr<const PacketReport> packets() const { return carrier_->report(end()); }
+  std::shared_ptr<const PacketReport> packets() const {
+    return carrier_ == nullptr ? nullptr : carrier_->report(end());
+  }
 
   std::optional<Time> end_of_traffic() const { return traffic_.end(); }
 
   void happen(const Event& event, Time now);
-  bool moment_over(Time now) { return commit_urgent(now); }
+  bool moment_over(Time now) {
+    const bool has_committed = commit_urgent(now);
+    return settle_parts(now) || has_committed;
+  }
 
  private:
-  // A worker may have messages that are ready; an exchange that is only a time is over.
-  enum Kind : uint8_t { ready, priced };
+  // A worker may have messages that are ready; an exchange that is only a time is over; a part of
+  // what a worker computes may begin or be done.
+  enum Kind : uint8_t { ready, priced, part };
 
   // What is kept of an iteration until it is asked for.
   struct Kept {
     IterationTimes times;
-    int64_t left = 0;  // messages that workers have not ended
+    std::vector<bool> travels;  // messages that all workers have entered
+    int64_t left = 0;           // messages that workers have not ended
   };
   struct Played {
     int asked_for = 0;  // so many iterations
@@ -101,12 +113,14 @@ class JobsInTime::Player {
     std::size_t job = 0;
     int iteration = 0;
     std::size_t message = 0;
-    int left = 0;     // workers that have not ended it
-    int missing = 0;  // workers that have not entered it
+    int transfer = 0;  // of those to servers, one after the other
+    int left = 0;      // workers that have not ended it
+    int missing = 0;   // workers that have not entered it
   };
 
   // jobs_in_time.cpp
   std::unique_ptr<Carrier> make_carrier();
+  double payload_B() const { return carrier_ == nullptr ? 0 : carrier_->payload_B(); }
   void prepare(const TrainingJob& training);
   void prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule);
   static double numbers_in(const IterationTimes& times, const StepInTime& step) {
@@ -122,7 +136,11 @@ class JobsInTime::Player {
   void enter_messages(std::size_t number, Time now);
   void make_ready(WorkerInJob& worker, Time now);
   bool commit_urgent(Time now);
+  bool settle_parts(Time now);
+  void look_at_part(std::size_t number, Time now);
+  void travel(const CallOfJob& what);
   void enter(JobInPlay& job, std::size_t number, const MessagesToSend& next, Time now);
+  uint32_t number_of(const CallOfJob& what);
   void play_message(const CallOfJob& what, uint32_t number, int worker, Time now);
   uint32_t begin_message(const CallOfJob& what);
   std::vector<CallOfJob>& calls_like(const MessageCost& cost);
@@ -133,6 +151,8 @@ class JobsInTime::Player {
 
   JobsQuestion question_;
   Agenda agenda_;
+  AlphaRule alpha_ = AlphaRule::port;  // of jobs
+  PortResources ports_;
   std::unique_ptr<Carrier> carrier_;
   Clock clock_;
   ActorClock own_clock_;
@@ -147,12 +167,13 @@ class JobsInTime::Player {
   std::vector<JobInPlay> jobs_;
   std::vector<WorkerInJob> workers_;
   // Messages that are under way, by what they are and by their number.
-  std::map<std::tuple<std::size_t, int, std::size_t>, uint32_t> numbers_;
+  std::map<std::tuple<std::size_t, int, std::size_t, int>, uint32_t> numbers_;
   std::vector<CallOfJob> by_number_;  // collectives
   std::vector<CallOfJob> by_push_;    // to parameter servers
   std::vector<CallOfJob> by_price_;   // without messages
   std::vector<uint32_t> unused_prices_;
   std::vector<std::size_t> undecided_;  // jobs where another message may go
+  std::vector<std::size_t> unsettled_;  // workers that compute while messages come and go
   std::vector<Played> played_;          // of each job
   double kept_ = 0;                     // times
   Time end_;

@@ -20,16 +20,19 @@ ServerPlaces places_of(const TrainingJob& job) {
   return places;
 }
 
-JobsQuestion alone_on_wires(const StepQuestion& question, const StepSoFar& so_far) {
+JobsQuestion alone_in_time(const StepQuestion& question, const StepSoFar& so_far) {
   TrainingJob job{&question, {}, Time(), {}, so_far};
   job.places.resize(static_cast<std::size_t>(question.cluster->network.workers()));
   std::iota(job.places.begin(), job.places.end(), 0);
-  const Cluster& cluster = question.with_servers ? *question.with_servers : *question.cluster;
+  std::shared_ptr<const Cluster> with_servers = question.with_servers;
+  if (question.wires == nullptr) with_servers = cluster_with_servers(question);
+  const Cluster& cluster = with_servers ? *with_servers : *question.cluster;
   for (int place = question.cluster->network.workers(); place < cluster.network.workers();
        place += cluster.workers_per_node)
     job.server_places.push_back(place);
   return {.jobs = {std::move(job)},
           .network = &cluster.network,
+          .with_servers = std::move(with_servers),
           .wires = question.wires.get(),
           .carrier = question.carrier,
           .meanwhile = question.meanwhile,

@@ -14,26 +14,27 @@ namespace {
 void check(const StepQuestion& question, const PipelineRule& rule) {
   if (rule.averages_parameters && question.cost.compression() != nullptr)
     throw InputError("", "local_sgd averages parameters: no compression of gradients");
-  if (question.interference != 1 || question.channels != 1)
+  if (question.fidelity == Fidelity::closed_form &&
+      (question.interference != 1 || question.channels != 1))
     throw InputError("",
-                     "interference and several channels are not defined where iterations "
-                     "overlap");
+                     "no closed form is known for interference and several channels where "
+                     "iterations overlap; use fidelity message");
 }
 
 // What messages share; InputError if they are none that could.
 std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
-  const std::string fidelity(name_of(question.fidelity));
   const bool has_servers = question.cost.servers() != nullptr;
-  if (question.interference != 1)
-    throw InputError("", "interference is not defined at fidelity " + fidelity);
-  if (has_servers && question.cost.compression() != nullptr)
-    throw InputError(
-        "", "fidelity " + fidelity + " is not defined for compression for parameter servers");
   return wires_of(question.with_servers ? *question.with_servers : *question.cluster,
                   has_servers ? CollectiveOptions() : question.cost.job().options, question.seed);
 }
 
-// Every dedicated server has a node of its own; null: there are none.
+StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
+  return question.fidelity != Fidelity::closed_form ? StepPlayer<Clocks>(question, pipeline).run()
+                                                    : StepPlayer<Time>(question, pipeline).run();
+}
+
+}  // namespace
+
 std::shared_ptr<const Cluster> cluster_with_servers(const StepQuestion& question) {
   const ParameterServers* servers = question.cost.servers();
   if (servers == nullptr || !servers->dedicated) return nullptr;
@@ -50,13 +51,6 @@ std::shared_ptr<const Cluster> cluster_with_servers(const StepQuestion& question
                              error.what());
   }
 }
-
-StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
-  return question.fidelity != Fidelity::closed_form ? StepPlayer<Clocks>(question, pipeline).run()
-                                                    : StepPlayer<Time>(question, pipeline).run();
-}
-
-}  // namespace
 
 StepQuestion on_its_wires(StepQuestion question) {
   question.with_servers = cluster_with_servers(question);
@@ -84,6 +78,9 @@ StepResult simulate_step(const StepQuestion& question) {
   if (pipeline != nullptr) check(question, *pipeline);
   StepResult result = asynchronous != nullptr ? play_asynchronous(question, *asynchronous)
                                               : play(question, pipeline);
+  if (asynchronous != nullptr && (question.interference != 1 || question.channels != 1))
+    result.warnings.emplace_back(
+        "interference and channels have no effect: workers compute and exchange in turns");
   if (const Synchronization* synchronization = question.synchronization)
     for (std::string& problem : synchronization->problems_of(question.warm_up, question.iterations))
       result.warnings.push_back(std::move(problem));
@@ -139,14 +136,14 @@ void check_plan(const StepQuestion& question, const GradientPlan& plan) {
                      "broadcast and reduce");
   if (bsp && question.cost.compression() != nullptr)
     throw InputError("", "bsp_lp sends gradients as they are: no compression");
+  if (bsp && question.channels != 1)
+    throw InputError("", "bsp_lp does one collective at a time: leave out `channels`");
   if (!bsp && plan.order != Order::priority) return;
   const char* const who = bsp ? "bsp_lp" : "strategies that go by priority";
-  if (question.interference != 1)
-    throw InputError("", std::string("interference is not defined for ") + who);
-  // In time, messages in flight share wires as they come.
-  if (question.channels != 1 && (bsp || !is_on_wires(question.fidelity)))
-    throw InputError("", std::string("several channels are not defined for ") + who +
-                             (bsp ? "" : "; fidelities flow and packet have them"));
+  if (question.fidelity == Fidelity::closed_form &&
+      (question.interference != 1 || question.channels != 1))
+    throw InputError("", std::string("no closed form is known for ") + who +
+                             " with interference or several channels; use fidelity message");
 }
 
 }  // namespace sgdsim

@@ -55,6 +55,9 @@ StepResult simulate_step(const StepQuestion& question);
 // The question at fidelity flow or packet with its wires.
 StepQuestion on_its_wires(StepQuestion question);
 
+// Every dedicated server has a node of its own; null: there are none.
+std::shared_ptr<const Cluster> cluster_with_servers(const StepQuestion& question);
+
 // What its synchronization says of iterations that overlap; null: every iteration waits for its
 // sums, or nobody does.
 const PipelineRule* pipeline_rule(const StepQuestion& question);

@@ -11,20 +11,6 @@
 
 namespace sgdsim {
 
-namespace {
-
-void check(const StepQuestion& question) {
-  const bool has_servers = question.cost.servers() != nullptr;
-  std::string what;
-  if (question.interference != 1) what = "interference";
-  if (has_servers && question.cost.compression() != nullptr)
-    what = "compression for parameter servers";
-  if (!what.empty())
-    throw InputError("", "jobs that share a network are simulated without " + what);
-}
-
-}  // namespace
-
 StepInTime::StepInTime(const StepQuestion& question, const StepSoFar& so_far)
     : question_(&question),
       pipeline_(pipeline_rule(question)),
@@ -33,7 +19,6 @@ StepInTime::StepInTime(const StepQuestion& question, const StepSoFar& so_far)
       parts_(*question.trace),
       fixed_(fixed_factors(question.workers, workers())),
       exchange_(question.cluster->network) {
-  check(question);
   if (const Compression* compression = question.cost.compression())
     for (std::size_t i = 1; i < compression->densities.size(); ++i)
       other_costs_.push_back(question.cost.at_density(compression->densities[i].density));
@@ -192,8 +177,9 @@ void WorkerInTime::change_waits(uint32_t action, int iteration, const Change& ch
     change(waits_[release->to.place(static_cast<uint32_t>(iteration) + release->ahead)]);
 }
 
-// False if it has to wait: for messages, or for its plan.
+// False if it has to wait: for messages, for its plan, or for what it computes.
 bool WorkerInTime::play(const Action& action) {
+  if (has_part()) return false;
   if (next_ > graph_->step.begin && !step_->is_planned(iteration_)) return false;
   const std::span<const WorkGraph::Waits> all = graph_->step.graph.waits();
   Wait* wait = nullptr;
@@ -213,11 +199,47 @@ bool WorkerInTime::play(const Action& action) {
     send(action, ready);
     return true;
   }
-  Time& stream = action.stream == loader_stream ? loaded_ : computed_;
-  stream = std::max(stream, ready) + work_of(action);
-  if (action.activity == Activity::begin) step_->begins(iteration_, work_, stream);
-  change_waits(next_, iteration_, [&](Wait& it) { it.until = std::max(it.until, stream); });
+  const bool is_load = action.stream == loader_stream;
+  const Time start = std::max(is_load ? loaded_ : computed_, ready);
+  const Duration work = work_of(action);
+  if (!is_load && work > Duration() && step_->question().interference != 1) {
+    start_parts(action, start);
+    return false;
+  }
+  finish(action, start + work);
   return true;
+}
+
+void WorkerInTime::finish(const Action& action, Time end) {
+  (action.stream == loader_stream ? loaded_ : computed_) = end;
+  if (action.activity == Activity::begin) step_->begins(iteration_, work_, end);
+  change_waits(next_, iteration_, [&](Wait& it) { it.until = std::max(it.until, end); });
+}
+
+void WorkerInTime::start_parts(const Action& action, Time start) {
+  const bool is_pass =
+      action.activity == Activity::forward || action.activity == Activity::backward;
+  parts_left_ = is_pass ? action.last - action.first + 1 : 1;
+  begins_ = start;
+}
+
+void WorkerInTime::turn(Time now, bool is_slow) {
+  if (!part_) {
+    if (begins_ > now) return;
+    const Action& action = graph_->step.graph.actions()[next_];
+    const int layer = action.activity == Activity::backward ? action.first + parts_left_ - 1
+                                                            : action.last - parts_left_ + 1;
+    part_.emplace(begins_, work_of_layer(action, layer), step_->question().interference);
+  }
+  part_->turn(now, is_slow);
+}
+
+void WorkerInTime::end_part(Time now) {
+  part_.reset();
+  begins_ = now;
+  if (--parts_left_ > 0) return;
+  finish(graph_->step.graph.actions()[next_], now);
+  ++next_;
 }
 
 void WorkerInTime::send(const Action& action, Time ready) {
@@ -244,6 +266,14 @@ Duration WorkerInTime::decompress() const {
   return sum;
 }
 
+// Of a pass: of one of its layers.
+Duration WorkerInTime::work_of_layer(const Action& action, int layer) const {
+  const auto place = static_cast<std::size_t>(layer);
+  if (action.activity == Activity::forward) return work_.forward[place];
+  if (action.activity == Activity::backward) return work_.backward[place];
+  return work_of(action);
+}
+
 Duration WorkerInTime::work_of(const Action& action) const {
   const Trace& trace = *step_->question_->trace;
   const StepInTime::Planned& planned = step_->planned(iteration_);
@@ -252,12 +282,8 @@ Duration WorkerInTime::work_of(const Action& action) const {
   Duration length;
   switch (action.activity) {
     case Activity::forward:
-      for (int l = action.first; l <= action.last; ++l)
-        length += work_.forward[static_cast<std::size_t>(l)];
-      return length;
     case Activity::backward:
-      for (int l = action.first; l <= action.last; ++l)
-        length += work_.backward[static_cast<std::size_t>(l)];
+      for (int l = action.first; l <= action.last; ++l) length += work_of_layer(action, l);
       return length;
     case Activity::compress:
       return scaled(planned.encoded[first].compress, work_.factor);

@@ -3,7 +3,8 @@
 //
 // What a worker computes is known ahead of time: it goes on up to the first action that waits for
 // messages which have not ended. Who plays the messages asks for those that are to be sent, and
-// says when they have ended.
+// says when they have ended. Where messages slow computation down, it goes on up to what it
+// computes: who plays asks when that begins or ends, and says when messages of the worker travel.
 #pragma once
 
 #include <deque>
@@ -14,6 +15,7 @@
 #include "models/step/replanner.h"
 #include "models/step/step_graph.h"
 #include "sim/net/resources.h"
+#include "sim/play/slowed_work.h"
 
 namespace sgdsim {
 
@@ -132,6 +134,15 @@ class WorkerInTime {
   // Goes on as far as it can; returns how many entries `to_send` has more.
   std::size_t go_on();
   void end(std::size_t message, int iteration, Time now);
+
+  // Where messages slow down what it computes, that is in parts: layers of a pass, or all.
+  bool has_part() const { return parts_left_ > 0; }
+  bool has_begun_part() const { return part_.has_value(); }
+  // When the part begins, or if nothing changes ends.
+  Time due() const { return part_ ? part_->end() : begins_; }
+  // From now on messages of the worker travel, or do not; begins the part if that is due.
+  void turn(Time now, bool is_slow);
+  void end_part(Time now);             // go_on() goes on
   std::deque<MessagesToSend> to_send;  // in the order of the graph
 
  private:
@@ -144,7 +155,10 @@ class WorkerInTime {
   void send(const Action& action, Time ready);
   template <class Change>
   void change_waits(uint32_t action, int iteration, const Change& change);
+  void start_parts(const Action& action, Time start);
+  void finish(const Action& action, Time end);
   Duration work_of(const Action& action) const;
+  Duration work_of_layer(const Action& action, int layer) const;
   Duration decompress() const;
   void start_iteration();
 
@@ -162,6 +176,9 @@ class WorkerInTime {
   Duration left_decompress_;  // to the next forward, where that goes layer by layer
   Duration left_update_;
   std::vector<Wait> waits_;  // by their places
+  int parts_left_ = 0;       // of the action that is computed
+  Time begins_;              // the next of them
+  std::optional<SlowedWork> part_;
 };
 
 }  // namespace sgdsim

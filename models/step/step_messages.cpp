@@ -118,8 +118,6 @@ template <class Clock>
 void StepMessages<Clock>::take_plan() {
   if (step_.question.channels == 1) return;
   without_folds_ = step_.cost->without_folds();
-  if (step_.question.interference != 1 && meets_at_ports())
-    throw InputError("", "interference is not defined for several channels at fidelity message");
 }
 
 template <class Clock>
@@ -135,7 +133,9 @@ void StepMessages<Clock>::start_iteration() {
   player_.traffic = {};
   records_.clear();
   records_.reserve(step_.plan.messages.size());
-  if (step_.played && !step_.together) played_ = step_.played(step_.iteration);
+  if (!step_.played) return;
+  played_ = step_.played(step_.iteration);
+  workers_.slow_down(played_);
 }
 
 // Sums, and parameters that are broadcast.
@@ -153,6 +153,15 @@ bool StepMessages<Clock>::are_apart() {
   bool all = true;
   for_each_sent([&](const MessageCost& cost, const Encoded& encoded) {
     all = all && player_.is_apart(cost, encoded, in_step);
+  });
+  return all;
+}
+
+template <class Clock>
+bool StepMessages<Clock>::are_in_rounds() {
+  bool all = true;
+  for_each_sent([&](const MessageCost& cost, const Encoded& encoded) {
+    all = all && player_.is_in_rounds(cost, encoded);
   });
   return all;
 }
@@ -278,7 +287,7 @@ template <class Clock>
 void StepMessages<Clock>::hand_over(const Ended& ended) {
   if (step_.played) {
     player_.count(*step_.cost, step_.encoded);
-    keep_played(step_.played(step_.iteration), ended);
+    keep_played(std::move(played_), ended);
   } else if (step_.plan.order == Order::priority) {
     send_by_priority(ended);
   } else {
@@ -344,7 +353,7 @@ void StepMessages<Clock>::enter(const Action& action, Clock ready) {
   const Duration start = channels_->enter(last_of(entered_.back()) - step_.origin, alone,
                                           step_.cost->network_free(message.size, without_folds_));
   begun_.push_back(step_.origin + start);
-  workers_.keep_busy(begun_.back(), step_.origin + channels_->silent());
+  workers_.slow_down(begun_.back(), step_.origin + channels_->silent());
 }
 
 template <class Clock>

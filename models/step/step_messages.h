@@ -35,6 +35,8 @@ class StepMessages {
 
   // Whether messages take what each takes alone: none shares a wire with another one.
   bool are_apart();
+  // Whether no message of the plan waits for another one at a port.
+  bool are_in_rounds();
   bool are_apart(const MessageCost& cost, const std::vector<Encoded>& sums);
   // In an iteration that goes by the plan.
   std::vector<double> carried_by_plan();  // by each wire

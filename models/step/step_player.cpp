@@ -251,14 +251,25 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
   step_.together =
       !in_turn && (step_.plan.order == Order::priority || question_.channels > 1 || step_.played);
   messages_.take_plan();
-  if (step_.played || question_.wires == nullptr) return;
-  if (!is_first && !plans_anew(question_)) return;
-  const bool decides_in_time = question_.channels > 1 && step_.plan.order == Order::priority;
+  if (step_.played || (!is_first && !plans_anew(question_))) return;
+  const bool decides_in_time = is_decided_in_time();
+  if (question_.wires == nullptr) return decides_in_time ? meet_in_time() : void();
   if (!question_.cost.plays() && !decides_in_time) return;  // only times, which share nothing
   // A collective that drains is alone.
   const bool is_known = is_carried_known() && !decides_in_time;
   if (is_known && ((in_turn && step_.plan.bsp_drains) || are_apart())) return;
-  meet_on_wires();
+  meet_in_time();
+}
+
+// Whether who goes next, or how fast a worker computes, depends on messages that are in flight:
+// where they are not sent one after the other as they get ready, within their iteration.
+template <class Clock>
+bool StepPlayer<Clock>::is_decided_in_time() const {
+  if (one_for_all || (question_.channels == 1 && question_.interference == 1)) return false;
+  const bool in_order = step_.plan.order == Order::first_ready && step_.plan.bsp == BspForm::none &&
+                        step_.pipeline == nullptr;
+  return !in_order || (question_.channels > 1 && question_.interference != 1 &&
+                       (question_.wires != nullptr || step_.cost->is_algorithm()));
 }
 
 // Whether messages take what each takes alone, whatever the density.
@@ -275,12 +286,13 @@ bool StepPlayer<Clock>::are_apart() {
   return true;
 }
 
-// From now on messages are played as they meet on wires.
+// From now on messages are played as they meet on wires, or at ports.
 template <class Clock>
-void StepPlayer<Clock>::meet_on_wires() {
+void StepPlayer<Clock>::meet_in_time() {
   if constexpr (!one_for_all) {
-    in_time_ =
-        std::make_unique<JobsInTime>(alone_on_wires(question_, {step_.iteration, starts_, wakes_}));
+    JobsQuestion alone = alone_in_time(question_, {step_.iteration, starts_, wakes_});
+    alone.shares_ports = question_.channels > 1 || plans_differ() || !messages_.are_in_rounds();
+    in_time_ = std::make_unique<JobsInTime>(alone);
     step_.played = [this](int iteration) { return in_time_->times_of(0, iteration); };
     step_.together = step_.plan.bsp == BspForm::none;
   }

@@ -49,7 +49,8 @@ class StepPlayer {
   GradientPlan plan();
   void take(GradientPlan plan);
   bool are_apart();
-  void meet_on_wires();
+  bool is_decided_in_time() const;
+  void meet_in_time();
   void make_graph();
 
   void warn_of_past_traffic();
@@ -64,7 +65,7 @@ class StepPlayer {
   std::optional<MessageCost> other_density_;
   StepWorkers<Clock> workers_;
   StepMessages<Clock> messages_;
-  std::unique_ptr<JobsInTime> in_time_;  // if messages meet on wires
+  std::unique_ptr<JobsInTime> in_time_;  // if messages meet there
   StepGraph graph_;
   Dataflow<Clock> flow_;
   std::optional<Causes> causes_;

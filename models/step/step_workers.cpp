@@ -39,7 +39,7 @@ void StepWorkers<Clock>::start_iteration(const Clock& starts) {
   gradient_ready_.resize(step_.plan.bsp == BspForm::none ? 0 : traced_.size());
   for (std::size_t i = 0; i < states_.size(); ++i) {
     WorkerInStep& state = states_[i];
-    state.ledger.open(at(starts, i), step_.is_plain);
+    state.ledger.open(at(starts, i), step_.is_plain, question_.interference);
     // As many updates as iterations: that behind the last one is played before the first.
     if (step_.is_late() && step_.iteration == 0)
       state.left_update = scaled(trace_.update, work_of(i).factor);
@@ -127,7 +127,7 @@ Time StepWorkers<Clock>::forward(const Action& action, std::size_t worker, Time 
   const Time begin = now;
   for (int l = action.first; l <= action.last; ++l) {
     const Time start = now;
-    now += work.forward[static_cast<std::size_t>(l)];
+    now = states_[worker].ledger.finish(start, work.forward[static_cast<std::size_t>(l)]);
     draw(worker, {.activity = Activity::forward, .index = l, .start = start, .end = now});
   }
   states_[worker].ledger.compute(&Breakdown::forward, begin, now);
@@ -142,7 +142,7 @@ Time StepWorkers<Clock>::backward(const Action& action, std::size_t worker, Time
   for (int l = action.last; l >= action.first; --l) {
     const auto layer = static_cast<std::size_t>(l);
     const Time start = now;
-    now = state.ledger.finish(start, work.backward[layer], question_.interference);
+    now = state.ledger.finish(start, work.backward[layer]);
     draw(worker, {.activity = Activity::backward,
                   .index = l,
                   .size = trace_.layers[layer].gradient,
@@ -159,7 +159,7 @@ Time StepWorkers<Clock>::compress(std::size_t message, std::size_t worker, Time 
   const Duration work = one_for_all
                             ? step_.prices.compress(message)
                             : scaled(step_.encoded[message].compress, work_of(worker).factor);
-  state.backward_end = state.ledger.finish(start, work, question_.interference);
+  state.backward_end = state.ledger.finish(start, work);
   state.ledger.compute(&Breakdown::compression, start, state.backward_end);
   state.encoding += state.backward_end - start;
   draw(worker, {.activity = Activity::compress,
@@ -175,9 +175,10 @@ Time StepWorkers<Clock>::decompress(std::size_t layer, std::size_t worker, Time 
   WorkerInStep& state = states_[worker];
   const Duration work =
       step_.is_late() ? parts_.of(state.left_decompress, layer) : decompress_of(worker);
-  state.ledger.compute(&Breakdown::compression, start, start + work);
-  draw(worker, {.activity = Activity::decompress, .start = start, .end = start + work});
-  return start + work;
+  const Time end = state.ledger.finish(start, work);
+  state.ledger.compute(&Breakdown::compression, start, end);
+  draw(worker, {.activity = Activity::decompress, .start = start, .end = end});
+  return end;
 }
 
 template <class Clock>
@@ -185,12 +186,12 @@ Time StepWorkers<Clock>::update(std::size_t layer, std::size_t worker, Time star
   WorkerInStep& state = states_[worker];
   const Duration work = step_.is_late() ? parts_.of(state.left_update, layer)
                                         : scaled(trace_.update, work_of(worker).factor);
-  state.ledger.compute(&Breakdown::update, start, start + work);
-  draw(worker, {.activity = Activity::update,
-                .index = static_cast<int>(layer),
-                .start = start,
-                .end = start + work});
-  return start + work;
+  const Time end = state.ledger.finish(start, work);
+  state.ledger.compute(&Breakdown::update, start, end);
+  draw(
+      worker,
+      {.activity = Activity::update, .index = static_cast<int>(layer), .start = start, .end = end});
+  return end;
 }
 
 // For each worker that the timeline wants and this one stands for.
@@ -242,8 +243,19 @@ void StepWorkers<Clock>::draw_message(const Sending& what, std::size_t worker, T
 }
 
 template <class Clock>
-void StepWorkers<Clock>::keep_busy(Time from, Time to) {
-  for (WorkerInStep& state : states_) state.ledger.keep_busy(from, to);
+void StepWorkers<Clock>::slow_down(Time from, Time to) {
+  for (WorkerInStep& state : states_) state.ledger.slow_down(from, to);
+}
+
+template <class Clock>
+void StepWorkers<Clock>::slow_down(const std::vector<ExchangeTimes>& messages) {
+  if (question_.interference == 1) return;
+  for (const ExchangeTimes& message : messages) {
+    const Time everybody = last_of(message.starts);
+    expand(message.ends.size());
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      states_[i].ledger.slow_down(everybody, at(message.ends, i));
+  }
 }
 
 template <class Clock>

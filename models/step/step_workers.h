@@ -46,8 +46,9 @@ class StepWorkers {
   void compute(const Action& action, Clock& now);
   // A message or a broadcast; there is an entry for each worker afterwards, if any ends differ.
   void record(const Sending& what, Clock starts, Clock& ends);
-  // Everybody is busy with a message whose time is known.
-  void keep_busy(Time from, Time to);
+  // Everybody is busy with a message whose time is known, or with messages that have been played.
+  void slow_down(Time from, Time to);
+  void slow_down(const std::vector<ExchangeTimes>& messages);
   // Messages in flight together are communication once.
   void count_once();
   // The backward pass and the messages go as in the iteration before, only later: by how much.

@@ -11,40 +11,34 @@
 // false lets every worker go on as soon as it is through, which only message fidelity can tell
 // apart.
 #include "models/strategy/registry.h"
-#include "sim/core/error.h"
 
 namespace sgdsim::strategy::bsp_lp {
 namespace {
 
-Strategy read(Object& fields) {
+struct Options {
   BspForm form = BspForm::fifo;
   bool broadcasts = false;
   bool drains = true;
-  if (const auto field = fields.find("form")) {
-    const std::vector<std::string> names = {"serial", "lockstep", "fifo"};
-    const std::string name = field->text();
-    if (name == "serial")
-      form = BspForm::serial;
-    else if (name == "lockstep")
-      form = BspForm::lockstep;
-    else if (name != "fifo")
-      field->fail(unknown_name("form", name, names));
-  }
-  if (const auto field = fields.find("exchange")) {
-    const std::string name = field->text();
-    if (name != "allreduce" && name != "broadcast_reduce")
-      field->fail(unknown_name("exchange", name, {"allreduce", "broadcast_reduce"}));
-    broadcasts = name == "broadcast_reduce";
-  }
-  if (const auto field = fields.find("drain")) drains = field->flag();
-  return {.name = "", .plan = [form, broadcasts, drains](const PlanInput& input) {
+};
+
+Fields fields_of(Options& o) {
+  return {{"form", o.form, "what overlaps: nothing, the next layer's transfer, or all in a queue"},
+          Field("exchange", o.broadcasts,
+                "reduce to all, who all update; or reduce to a root and broadcast its parameters")
+              .one_of({"allreduce", "broadcast_reduce"}),
+          {"drain", o.drains, "a collective starts when the one before it has ended everywhere"}};
+}
+
+Strategy read(Object& fields) {
+  const auto options = read_record<Options>(fields);
+  return {.name = "", .plan = [options](const PlanInput& input) {
             GradientPlan plan;
             for (std::size_t l = input.trace.layers.size(); l-- > 0;)
               plan.messages.push_back(
                   message_of(input.trace, static_cast<int>(l), static_cast<int>(l)));
-            plan.bsp = form;
-            plan.bsp_broadcasts = broadcasts;
-            plan.bsp_drains = drains;
+            plan.bsp = options.form;
+            plan.bsp_broadcasts = options.broadcasts;
+            plan.bsp_drains = options.drains;
             return plan;
           }};
 }
@@ -52,7 +46,8 @@ Strategy read(Object& fields) {
 }  // namespace
 
 StrategyKind describe() {
-  return {"bsp_lp", "BSP-SGD: serial, lockstep or fifo, all-reduce or with a root", read};
+  return {"bsp_lp", "BSP-SGD: serial, lockstep or fifo, all-reduce or with a root",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::strategy::bsp_lp

@@ -11,13 +11,20 @@
 namespace sgdsim::strategy::bytescheduler {
 namespace {
 
+struct Options {
+  Bytes partition{4'000'000};
+  Bytes credit{16'000'000};
+};
+
+Fields fields_of(Options& o) {
+  return {Field("partition", o.partition, "most bytes of a partition").also(check_positive),
+          {"credit", o.credit, "bytes that may be committed to the network ahead"}};
+}
+
 Strategy read(Object& fields) {
-  Bytes partition(4'000'000);
-  Bytes credit(16'000'000);
-  if (const auto field = fields.find("partition")) partition = positive_bytes(*field);
-  if (const auto field = fields.find("credit")) credit = field->bytes();
-  return {.name = "", .plan = [partition, credit](const PlanInput& input) {
-            return plan_partitions(input, partition, credit);
+  const auto options = read_record<Options>(fields);
+  return {.name = "", .plan = [options](const PlanInput& input) {
+            return plan_partitions(input, options.partition, options.credit);
           }};
 }
 
@@ -25,7 +32,7 @@ Strategy read(Object& fields) {
 
 StrategyKind describe() {
   return {"bytescheduler", "partitions of `partition` (4 MB) by priority, `credit` (16 MB) ahead",
-          read};
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::strategy::bytescheduler

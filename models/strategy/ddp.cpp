@@ -12,7 +12,6 @@
 #include <numeric>
 
 #include "models/strategy/registry.h"
-#include "sim/core/error.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim::strategy::ddp {
@@ -24,12 +23,23 @@ struct Tensor {
 };
 
 enum class Filling : uint8_t { measured, fixed, reverse };
+constexpr Named<Filling, 3> fillings{
+    {{"measured", Filling::measured}, {"static", Filling::fixed}, {"reverse", Filling::reverse}}};
+const auto& names_of(Filling) { return fillings; }
 
 struct Caps {
   Bytes first{1 << 20};
   Bytes others{25 << 20};
   Filling order = Filling::measured;
 };
+
+Fields fields_of(Caps& caps) {
+  return {{"first_bucket", caps.first, "bytes at which the first bucket is closed"},
+          {"bucket", caps.others, "bytes at which other buckets are closed"},
+          {"order", caps.order,
+           "parameters fill buckets as gradients were measured to come, as they are registered, or "
+           "in the reverse of that"}};
+}
 
 // All tensors, from the input's on or in the order of their gradients. A layer's bytes are shared
 // among its tensors in proportion to their parameters.
@@ -80,18 +90,7 @@ GradientPlan plan(const PlanInput& input, const Caps& caps) {
 }
 
 Strategy read(Object& fields) {
-  Caps caps;
-  if (const auto field = fields.find("first_bucket")) caps.first = field->bytes();
-  if (const auto field = fields.find("bucket")) caps.others = field->bytes();
-  if (const auto field = fields.find("order")) {
-    const std::string order = field->text();
-    if (order == "static")
-      caps.order = Filling::fixed;
-    else if (order == "reverse")
-      caps.order = Filling::reverse;
-    else if (order != "measured")
-      field->fail(unknown_name("order", order, {"measured", "static", "reverse"}));
-  }
+  const auto caps = read_record<Caps>(fields);
   return {.name = "",
           .plan = [caps](const PlanInput& input) { return plan(input, caps); },
           .about = "DDP with PyTorch's buckets of " + to_text(caps.others) + ", first " +
@@ -101,7 +100,8 @@ Strategy read(Object& fields) {
 }  // namespace
 
 StrategyKind describe() {
-  return {"ddp", "PyTorch DDP: buckets of `first_bucket` (1 MiB), then `bucket` (25 MiB)", read};
+  return {"ddp", "PyTorch DDP: buckets of `first_bucket` (1 MiB), then `bucket` (25 MiB)",
+          options_of<Caps>, read};
 }
 
 }  // namespace sgdsim::strategy::ddp

@@ -27,56 +27,63 @@ GradientPlan plan(const PlanInput& input, Bytes bucket) {
   return plan;
 }
 
-struct Sizes {
+struct Options {
+  Bytes bucket{25 << 20};
   std::vector<Bytes> sizes;
-  std::string where;
 };
 
+Fields fields_of(Options& o) {
+  return Fields{{"bucket", o.bucket, "pending bytes at which a message is closed"},
+                Field("sizes", o.sizes, "all buckets of a step that was seen, byte by byte")
+                    .also([](const Value& list) {
+                      for (const Value& size : list.items())
+                        if (size.bytes() == Bytes(0))
+                          size.fail("expected a bucket of more than 0 B");
+                    })}
+      .at_most_one({"bucket", "sizes"}, "give \"bucket\" or \"sizes\", not both");
+}
+
 // Every bucket ends with the last byte of a gradient, and together they hold all.
-GradientPlan plan_of(const PlanInput& input, const Sizes& given) {
+GradientPlan plan_of(const PlanInput& input, const std::vector<Bytes>& sizes,
+                     const std::string& where) {
   const std::vector<int> layers = layers_with_gradients(input.trace);
   GradientPlan plan;
   std::size_t next = 0;
-  for (std::size_t i = 0; i < given.sizes.size(); ++i) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
     const std::size_t first = next;
     Bytes pending;
-    while (next < layers.size() && pending < given.sizes[i])
+    while (next < layers.size() && pending < sizes[i])
       pending += gradient_of(input, layers[next++]);
-    if (pending != given.sizes[i])
-      throw InputError(given.where + "/" + std::to_string(i),
+    if (pending != sizes[i])
+      throw InputError(where + "/" + std::to_string(i),
                        "expected a bucket of whole gradients; with this one they add up to " +
-                           to_text(pending) + ", not to " + to_text(given.sizes[i]));
+                           to_text(pending) + ", not to " + to_text(sizes[i]));
     plan.messages.push_back(message_of(input.trace, layers[next - 1], layers[first]));
   }
   if (next < layers.size())
-    throw InputError(given.where, "hold " + std::to_string(next) + " of " +
-                                      std::to_string(layers.size()) + " gradients");
+    throw InputError(where, "hold " + std::to_string(next) + " of " +
+                                std::to_string(layers.size()) + " gradients");
   return plan;
 }
 
-Strategy read_sizes(const Value& list) {
-  Sizes given{{}, list.where()};
-  for (const Value& size : list.items()) {
-    given.sizes.push_back(size.bytes());
-    if (given.sizes.back() == Bytes(0)) size.fail("expected a bucket of more than 0 B");
-  }
-  return {.name = "", .plan = [given](const PlanInput& input) { return plan_of(input, given); }};
-}
-
 Strategy read(Object& fields) {
-  const auto sizes = fields.find("sizes");
-  const auto field = fields.find("bucket");
-  if (sizes && field) field->fail("give \"bucket\" or \"sizes\", not both");
-  if (sizes) return read_sizes(*sizes);
-  const Bytes bucket = field ? field->bytes() : Bytes(25 << 20);
-  return {.name = "", .plan = [bucket](const PlanInput& input) { return plan(input, bucket); }};
+  const auto options = read_record<Options>(fields);
+  if (const auto given = fields.find("sizes"))
+    return {.name = "",
+            .plan = [sizes = options.sizes, where = given->where()](const PlanInput& input) {
+              return plan_of(input, sizes, where);
+            }};
+  return {.name = "", .plan = [bucket = options.bucket](const PlanInput& input) {
+            return plan(input, bucket);
+          }};
 }
 
 }  // namespace
 
 StrategyKind describe() {
   return {"fixed_buckets",
-          "close a message at `bucket` bytes (25 MiB), or buckets of these `sizes`", read};
+          "close a message at `bucket` bytes (25 MiB), or buckets of these `sizes`",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::strategy::fixed_buckets

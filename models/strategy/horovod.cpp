@@ -20,6 +20,26 @@ struct Settings {
   bool blocking = false;
 };
 
+enum class Preset : uint8_t { v0_28, v2018 };
+constexpr Named<Preset, 2> presets{{{"0.28", Preset::v0_28}, {"2018", Preset::v2018}}};
+const auto& names_of(Preset) { return presets; }
+
+struct Options {
+  Preset preset = Preset::v0_28;
+  std::optional<Bytes> threshold;
+  std::optional<Duration> cycle;
+  bool blocking = false;
+};
+
+Fields fields_of(Options& o) {
+  return {{"preset", o.preset, "defaults of that year or version"},
+          Field("threshold", o.threshold, "bytes that a fusion buffer holds")
+              .otherwise("128 MiB; 64 MiB with preset 2018"),
+          Field("cycle", o.cycle, "time between two looks of the thread")
+              .otherwise("1 ms; 5 ms with preset 2018"),
+          {"blocking", o.blocking, "the thread waits for its operations, as with MPI and Gloo"}};
+}
+
 GradientPlan plan(const PlanInput& input, const Settings& settings) {
   GradientPlan plan;
   if (input.cost.is_algorithm() && input.cost.job().size() == 1) {
@@ -59,16 +79,10 @@ GradientPlan plan(const PlanInput& input, const Settings& settings) {
 }
 
 Strategy read(Object& fields) {
-  Settings settings;
-  if (const auto preset = fields.find("preset")) {
-    const std::string name = preset->text();
-    if (name != "2018" && name != "0.28")
-      preset->fail(unknown_name("preset", name, {"2018", "0.28"}));
-    if (name == "2018") settings = {Bytes(64 << 20), Duration::ms(5), false};
-  }
-  if (const auto field = fields.find("threshold")) settings.threshold = field->bytes();
-  if (const auto field = fields.find("cycle")) settings.cycle = field->duration();
-  if (const auto field = fields.find("blocking")) settings.blocking = field->flag();
+  const auto options = read_record<Options>(fields);
+  const bool is_old = options.preset == Preset::v2018;
+  const Settings settings{options.threshold.value_or(Bytes((is_old ? 64 : 128) << 20)),
+                          options.cycle.value_or(Duration::ms(is_old ? 5 : 1)), options.blocking};
   return {.name = "",
           .plan = [settings](const PlanInput& input) { return plan(input, settings); },
           .replans = true};
@@ -78,7 +92,7 @@ Strategy read(Object& fields) {
 
 StrategyKind describe() {
   return {"horovod", "fusion of what is ready each `cycle` (1 ms), up to `threshold` (128 MiB)",
-          read};
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::strategy::horovod

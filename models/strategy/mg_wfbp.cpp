@@ -48,7 +48,8 @@ Strategy read(Object&) { return {.name = "", .plan = plan}; }
 }  // namespace
 
 StrategyKind describe() {
-  return {"mg_wfbp", "merge while waiting costs less than a start-up (the published rule)", read};
+  return {"mg_wfbp", "merge while waiting costs less than a start-up (the published rule)",
+          no_options, read};
 }
 
 }  // namespace sgdsim::strategy::mg_wfbp

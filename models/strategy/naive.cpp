@@ -16,7 +16,7 @@ Strategy read(Object&) { return {.name = "", .plan = plan}; }
 }  // namespace
 
 StrategyKind describe() {
-  return {"naive", "layer by layer after the whole backward, no overlap", read};
+  return {"naive", "layer by layer after the whole backward, no overlap", no_options, read};
 }
 
 }  // namespace sgdsim::strategy::naive

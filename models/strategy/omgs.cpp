@@ -51,21 +51,26 @@ std::vector<PlannedMessage> greedy(Gradients gradients, bool merges_top_two) {
   return messages;
 }
 
-Strategy read(Object& fields) {
+struct Options {
   bool is_exact = false;
   bool merges_top_two = false;
-  if (const auto rule = fields.find("rule")) {
-    is_exact = rule->text() == "exact";
-    if (!is_exact && rule->text() != "greedy")
-      rule->fail(unknown_name("rule", rule->text(), {"greedy", "exact"}));
-  }
-  if (const auto field = fields.find("merges_top_two")) merges_top_two = field->flag();
-  return {.name = "", .plan = [=](const PlanInput& input) {
+};
+
+Fields fields_of(Options& o) {
+  return {Field("rule", o.is_exact, "the published rule, or the exact optimum of merging")
+              .one_of({"greedy", "exact"}),
+          {"merges_top_two", o.merges_top_two,
+           "greedy: the two layers nearest to the input always share a message"}};
+}
+
+Strategy read(Object& fields) {
+  const auto options = read_record<Options>(fields);
+  return {.name = "", .plan = [options](const PlanInput& input) {
             GradientPlan plan;
-            if (is_exact)
+            if (options.is_exact)
               plan.messages = merge_exactly(input, "omgs with rule exact");
             else
-              plan.messages = greedy(Gradients(input), merges_top_two);
+              plan.messages = greedy(Gradients(input), options.merges_top_two);
             return plan;
           }};
 }
@@ -73,7 +78,8 @@ Strategy read(Object& fields) {
 }  // namespace
 
 StrategyKind describe() {
-  return {"omgs", "merging that counts selection times; `rule` greedy (published) or exact", read};
+  return {"omgs", "merging that counts selection times; `rule` greedy (published) or exact",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::strategy::omgs

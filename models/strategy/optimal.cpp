@@ -185,10 +185,21 @@ GradientPlan plan(const PlanInput& input, double cap_B) {
   return plan;
 }
 
+struct Options {
+  std::optional<Bytes> largest_message;
+};
+
+Fields fields_of(Options& o) {
+  return {Field("largest_message", o.largest_message,
+                "most bytes of a message; a larger gradient goes alone")
+              .otherwise("no limit")};
+}
+
 Strategy read(Object& fields) {
-  double cap_B = std::numeric_limits<double>::infinity();
-  if (const auto cap = fields.find("largest_message"))
-    cap_B = static_cast<double>(cap->bytes().count());
+  const auto options = read_record<Options>(fields);
+  const double cap_B = options.largest_message
+                           ? static_cast<double>(options.largest_message->count())
+                           : std::numeric_limits<double>::infinity();
   return {.name = "", .plan = [cap_B](const PlanInput& input) { return plan(input, cap_B); }};
 }
 
@@ -198,7 +209,7 @@ StrategyKind describe() {
   return {"optimal",
           "a bound, which no program reaches: the exact optimum of merging; field largest_message "
           "caps a message",
-          read, true};
+          options_of<Options>, read, true};
 }
 
 }  // namespace sgdsim::strategy::optimal

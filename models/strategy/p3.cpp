@@ -6,10 +6,17 @@
 namespace sgdsim::strategy::p3 {
 namespace {
 
+struct Options {
+  Bytes slice{160'000};
+};
+
+Fields fields_of(Options& o) {
+  return {Field("slice", o.slice, "most bytes of a slice").also(check_positive)};
+}
+
 Strategy read(Object& fields) {
-  Bytes slice(160'000);
-  if (const auto field = fields.find("slice")) slice = positive_bytes(*field);
-  return {.name = "", .plan = [slice](const PlanInput& input) {
+  const auto options = read_record<Options>(fields);
+  return {.name = "", .plan = [slice = options.slice](const PlanInput& input) {
             return plan_partitions(input, slice, Bytes(0));
           }};
 }
@@ -17,7 +24,8 @@ Strategy read(Object& fields) {
 }  // namespace
 
 StrategyKind describe() {
-  return {"p3", "slices of `slice` (160 kB) by priority, next forward layer by layer", read};
+  return {"p3", "slices of `slice` (160 kB) by priority, next forward layer by layer",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::strategy::p3

@@ -38,11 +38,9 @@ GradientPlan plan_partitions(const PlanInput& input, Bytes piece, Bytes credit) 
   return plan;
 }
 
-Bytes positive_bytes(const Value& value) {
-  const Bytes size = value.bytes();
-  if (size.count() == 0)
-    value.fail("expected a size of at least 1 B, got \"" + value.text() + "\"");
-  return size;
+void check_positive(const Value& size) {
+  if (size.bytes().count() == 0)
+    size.fail("expected a size of at least 1 B, got \"" + size.text() + "\"");
 }
 
 }  // namespace sgdsim

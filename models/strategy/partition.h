@@ -8,7 +8,7 @@ namespace sgdsim {
 // Every layer's gradient in pieces of at most `piece`; layer l has priority l.
 GradientPlan plan_partitions(const PlanInput& input, Bytes piece, Bytes credit);
 
-// A size of at least one byte.
-Bytes positive_bytes(const Value& value);
+// InputError unless it is a size of at least one byte.
+void check_positive(const Value& size);
 
 }  // namespace sgdsim

@@ -7,31 +7,21 @@
 #include "sim/core/error.h"
 
 namespace sgdsim {
-namespace {
-
-const StrategyKind& kind_named(const std::string& name, const std::string& where) {
-  std::vector<std::string> known;
-  for (const StrategyKind& kind : strategies()) {
-    if (kind.name == name) return kind;
-    known.emplace_back(kind.name);
-  }
-  throw InputError(where, unknown_name("strategy", name, known));
-}
-
-}  // namespace
 
 Strategy read_strategy(const Value& value) {
   if (value.json().is_string()) return strategy_named(value.text(), value.where());
   Object fields(value);
   const Value name = fields.at("name");
-  Strategy strategy = kind_named(name.text(), name.where()).read(fields);
+  Strategy strategy = part_named(strategies(), "strategy", name.text(), name.where()).read(fields);
   strategy.name = name.text();
   fields.done();
   return strategy;
 }
 
+Json schema_of_strategies() { return schema_of_parts(texts_of(strategies())); }
+
 Strategy strategy_named(const std::string& name, const std::string& where) {
-  const StrategyKind& kind = kind_named(name, where);
+  const StrategyKind& kind = part_named(strategies(), "strategy", name, where);
   const Json empty = Json::object();
   Object fields(Value(empty, where, ""));
   Strategy strategy = kind.read(fields);

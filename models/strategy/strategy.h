@@ -1,9 +1,9 @@
 // How gradients are exchanged: which layers share a message, in which order messages go, and what
 // the next iteration waits for.
 //
-// A strategy is one file and one line in registry.h. It reads its own fields and gives a planner; a
-// planner is asked once, or before every iteration if what it does depends on when gradients are
-// ready (Horovod's fusion).
+// A strategy is one file and one line in registry.h. It describes its own fields and gives a
+// planner; a planner is asked once, or before every iteration if what it does depends on when
+// gradients are ready (Horovod's fusion).
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/strategy/cost.h"
-#include "sim/core/json.h"
+#include "sim/core/part.h"
 #include "sim/work/trace.h"
 
 namespace sgdsim {
@@ -42,6 +42,9 @@ enum class Gate : uint8_t {
 
 // Broadcasts of parameters before the forward of each layer, then reductions: BSP-SGD with a root.
 enum class BspForm : uint8_t { none, serial, lockstep, fifo };
+inline constexpr Named<BspForm, 3> bsp_forms{
+    {{"serial", BspForm::serial}, {"lockstep", BspForm::lockstep}, {"fifo", BspForm::fifo}}};
+inline const auto& names_of(BspForm) { return bsp_forms; }
 
 struct GradientPlan {
   std::vector<PlannedMessage> messages;  // in backward order
@@ -76,6 +79,7 @@ struct Strategy {
 struct StrategyKind {
   std::string_view name;
   std::string_view summary;
+  PartOptions (*options)();
   Strategy (*read)(Object& fields);  // takes its fields from the object
   bool is_bound = false;             // no program does it: it says what others can gain at most
 };
@@ -85,6 +89,7 @@ inline constexpr char usual_strategy[] = "ddp";
 
 // "mg_wfbp", or {"name": "ddp", "bucket": "25 MiB", ...}.
 Strategy read_strategy(const Value& value);
+Json schema_of_strategies();
 // By name with all defaults.
 Strategy strategy_named(const std::string& name, const std::string& where);
 

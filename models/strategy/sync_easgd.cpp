@@ -15,6 +15,8 @@ Strategy read(Object&) { return {.name = "", .plan = plan, .sends_all_at_once = 
 
 }  // namespace
 
-StrategyKind describe() { return {"sync_easgd", "everything in one message after backward", read}; }
+StrategyKind describe() {
+  return {"sync_easgd", "everything in one message after backward", no_options, read};
+}
 
 }  // namespace sgdsim::strategy::sync_easgd

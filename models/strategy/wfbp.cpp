@@ -15,6 +15,8 @@ Strategy read(Object&) { return {.name = "", .plan = plan}; }
 
 }  // namespace
 
-StrategyKind describe() { return {"wfbp", "one message per layer, as soon as it is ready", read}; }
+StrategyKind describe() {
+  return {"wfbp", "one message per layer, as soon as it is ready", no_options, read};
+}
 
 }  // namespace sgdsim::strategy::wfbp

@@ -13,7 +13,7 @@ Synchronization read(Object&) {
 
 SynchronizationKind describe() {
   return {"async_ps", "every worker by itself, against parameter servers that update at once",
-          read};
+          no_options, read};
 }
 
 }  // namespace sgdsim::synchronization::async_ps

@@ -8,12 +8,18 @@
 namespace sgdsim::synchronization::local_sgd {
 namespace {
 
+struct Options {
+  int steps = 4;
+};
+
+Fields fields_of(Options& o) {
+  return {Field("steps", o.steps, "steps of every worker between two averages").from(1, 1 << 20)};
+}
+
 Synchronization read(Object& fields) {
   PipelineRule rule;
-  rule.every = 4;
+  rule.every = read_record<Options>(fields).steps;
   rule.averages_parameters = true;
-  if (const auto field = fields.find("steps"))
-    rule.every = static_cast<int>(field->whole(1, 1 << 20));
   return {.name = "",
           .rule = rule,
           // One average before, to leave workers as far apart as averages do.
@@ -25,7 +31,8 @@ Synchronization read(Object& fields) {
 }  // namespace
 
 SynchronizationKind describe() {
-  return {"local_sgd", "`steps` (4) steps of every worker by itself, then an average", read};
+  return {"local_sgd", "`steps` (4) steps of every worker by itself, then an average",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::synchronization::local_sgd

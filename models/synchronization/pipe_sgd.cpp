@@ -8,27 +8,31 @@
 #include <algorithm>
 
 #include "models/synchronization/registry.h"
-#include "sim/core/error.h"
 
 namespace sgdsim::synchronization::pipe_sgd {
 namespace {
 
+struct Options {
+  PipelineRule rule{.width = 2};
+};
+
+Fields fields_of(Options& o) {
+  return {Field("width", o.rule.width, "iterations after which a sum is used; 1 is synchronous")
+              .from(1, 1024),
+          Field("synchronous_iterations", o.rule.synchronous,
+                "iterations with width 1 at the beginning")
+              .from(0, 1'000'000'000),
+          Field("communication", o.rule.layerwise,
+                "the whole gradient in one message, or the strategy's messages")
+              .one_of({"sequential", "layerwise"}),
+          Field("until", o.rule.ends_with_computation,
+                "an iteration ends with its exchange, or with its computation")
+              .one_of({"exchange", "computation"})
+              .called("end")};
+}
+
 Synchronization read(Object& fields) {
-  PipelineRule rule;
-  rule.width = 2;
-  if (const auto field = fields.find("width")) rule.width = static_cast<int>(field->whole(1, 1024));
-  if (const auto field = fields.find("synchronous_iterations"))
-    rule.synchronous = static_cast<int>(field->whole(0, 1'000'000'000));
-  if (const auto field = fields.find("communication")) {
-    rule.layerwise = field->text() == "layerwise";
-    if (!rule.layerwise && field->text() != "sequential")
-      field->fail(unknown_name("communication", field->text(), {"sequential", "layerwise"}));
-  }
-  if (const auto field = fields.find("until")) {
-    rule.ends_with_computation = field->text() == "computation";
-    if (!rule.ends_with_computation && field->text() != "exchange")
-      field->fail(unknown_name("end", field->text(), {"exchange", "computation"}));
-  }
+  const PipelineRule rule = read_record<Options>(fields).rule;
   // Computation may run ahead by the width, which takes the longer the more alike computation and
   // exchange are: within 1/20 of each other it has not ended here.
   const int64_t filling = int64_t{rule.width} * (rule.ends_with_computation ? 20 : 2);
@@ -41,7 +45,8 @@ Synchronization read(Object& fields) {
 }  // namespace
 
 SynchronizationKind describe() {
-  return {"pipe_sgd", "sums are used `width` (2) iterations later, exchanges overlap", read};
+  return {"pipe_sgd", "sums are used `width` (2) iterations later, exchanges overlap",
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::synchronization::pipe_sgd

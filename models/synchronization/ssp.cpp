@@ -8,10 +8,18 @@
 namespace sgdsim::synchronization::ssp {
 namespace {
 
+struct Options {
+  int staleness = 3;
+};
+
+Fields fields_of(Options& o) {
+  return {Field("staleness", o.staleness,
+                "iterations by which a worker may be ahead of the slowest one")
+              .from(0, 1'000'000)};
+}
+
 Synchronization read(Object& fields) {
-  int bound = 3;
-  if (const auto field = fields.find("staleness"))
-    bound = static_cast<int>(field->whole(0, 1'000'000));
+  const int bound = read_record<Options>(fields).staleness;
   return {.name = "",
           .rule = AsynchronousRule{bound},
           // Until the fast workers are `bound` ahead, with differences of 5 % and more.
@@ -24,7 +32,7 @@ Synchronization read(Object& fields) {
 SynchronizationKind describe() {
   return {"ssp",
           "as async_ps, but nobody more than `staleness` (3) iterations ahead of the slowest",
-          read};
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::synchronization::ssp

@@ -2,7 +2,6 @@
 #include "models/synchronization/synchronization.h"
 
 #include "models/synchronization/registry.h"
-#include "sim/core/error.h"
 
 namespace sgdsim {
 
@@ -27,19 +26,16 @@ std::vector<std::string> Synchronization::problems_of(int warm_up, int iteration
 }
 
 Synchronization read_synchronization(const Value& value) {
-  const Json named = {{"name", value.json()}};
-  Object fields(value.json().is_string() ? Value(named, value.file(), value.path()) : value);
-  const Value name = fields.at("name");
-  std::vector<std::string> known;
-  for (const SynchronizationKind& kind : synchronizations()) {
-    known.emplace_back(kind.name);
-    if (kind.name != name.text()) continue;
-    Synchronization synchronization = kind.read(fields);
-    synchronization.name = kind.name;
-    fields.done();
-    return synchronization;
-  }
-  throw InputError(name.where(), unknown_name("synchronization", name.text(), known));
+  return read_part(value, synchronizations(), "synchronization",
+                   [](const SynchronizationKind& kind, Object& fields) {
+                     Synchronization synchronization = kind.read(fields);
+                     synchronization.name = kind.name;
+                     return synchronization;
+                   });
+}
+
+Json schema_of_synchronizations() {
+  return schema_of_parts(texts_of(synchronizations()), {"none"});
 }
 
 }  // namespace sgdsim

@@ -1,8 +1,8 @@
 // When a worker may go on with its next iteration, if not when all gradients of this one are
 // summed.
 //
-// A synchronization is one file and one line in registry.h. It reads its own fields and says which
-// rule holds; models/step plays it.
+// A synchronization is one file and one line in registry.h. It describes its own fields and says
+// which rule holds; models/step plays it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/part.h"
 
 namespace sgdsim {
 
@@ -56,10 +56,12 @@ constexpr int longest_transient = 10'000;  // played without being asked for
 struct SynchronizationKind {
   std::string_view name;
   std::string_view summary;
+  PartOptions (*options)();
   Synchronization (*read)(Object& fields);  // takes its fields from the object
 };
 
 // "pipe_sgd", or {"name": "pipe_sgd", "width": 2}.
 Synchronization read_synchronization(const Value& value);
+Json schema_of_synchronizations();
 
 }  // namespace sgdsim

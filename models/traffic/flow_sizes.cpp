@@ -70,13 +70,28 @@ Points read_points(const Value& value) {
   return points;
 }
 
+Json schema_of_size() { return {{"type", "string"}, {"pattern", pattern_of_bytes()}}; }
+
+Json schema_of_points() {
+  const Json part = {{"type", "number"}, {"minimum", 0}, {"maximum", 1}};
+  return list_schema(list_schema(any_of({schema_of_size(), part}), 2, 2), 1);
+}
+
+struct Drawn {
+  std::optional<Value> cdf;
+};
+
+Fields fields_of(Drawn& drawn) {
+  return {Field("cdf", drawn.cdf, "sizes, each with the part of flows that have no more, up to 1")
+              .needed()
+              .like(schema_of_points)};
+}
+
 }  // namespace
 
 FlowSizes::FlowSizes(const Value& value) {
   if (!value.json().is_string()) {
-    Object fields(value);
-    points_ = read_points(fields.at("cdf"));
-    fields.done();
+    points_ = read_points(*read_record<Drawn>(value).cdf);
     return;
   }
   const std::string text = value.text();
@@ -110,6 +125,18 @@ double FlowSizes::mean_B() const {
     mean +=
         (points_[i].second - points_[i - 1].second) * (points_[i].first + points_[i - 1].first) / 2;
   return mean;
+}
+
+Json schema_of_value(const FlowSizes&) {
+  std::vector<std::string> names;
+  for (const Published& one : published()) names.emplace_back(one.name);
+  return any_of({schema_of_size(), one_of_schema(names), schema_of_record<Drawn>()});
+}
+
+Field size_field(FlowSizes& sizes) {
+  return Field("size", sizes,
+               "size of each flow, a published distribution (web_search, hadoop), or points of one")
+      .needed();
 }
 
 }  // namespace sgdsim

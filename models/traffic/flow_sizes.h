@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "sim/core/random.h"
 
 namespace sgdsim {
 
 class FlowSizes {
  public:
+  FlowSizes() = default;
   explicit FlowSizes(const Value& value);
 
   Bytes draw(Random& random) const;
@@ -22,5 +23,9 @@ class FlowSizes {
  private:
   std::vector<std::pair<double, double>> points_;  // bytes, and the part of flows that have no more
 };
+
+inline void read_value(const Value& value, FlowSizes& sizes) { sizes = FlowSizes(value); }
+Json schema_of_value(const FlowSizes& sizes);
+Field size_field(FlowSizes& sizes);
 
 }  // namespace sgdsim

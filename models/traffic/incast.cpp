@@ -5,17 +5,32 @@
 namespace sgdsim::traffic::incast {
 namespace {
 
+struct Options {
+  FlowSizes size;
+  int to = 0;
+  std::string from;
+  int64_t flows_each = 1;
+  Duration start;
+};
+
+Fields fields_of(Options& o) {
+  return {size_field(o.size), Field("to", o.to, "worker that all send to").from(0, 1 << 24),
+          Field("from", o.from, "who sends, as 0-3,7").otherwise("all others"),
+          Field("flows_each", o.flows_each, "number of flows of each sender").from(1, most_flows),
+          start_field(o.start)};
+}
+
 void add(Object& fields, const TrafficScene& scene, std::vector<PlainFlow>& flows) {
-  const FlowSizes sizes(fields.at("size"));
-  const auto target = fields.find("to");
-  const int to = target ? static_cast<int>(target->whole(0, scene.network->workers() - 1)) : 0;
+  const auto options = read_record<Options>(fields);
+  const FlowSizes& sizes = options.size;
+  const int to = options.to;
+  if (const auto target = fields.find("to")) target->whole(0, scene.network->workers() - 1);
   const bool is_named = fields.has("from");
   const std::vector<int> workers = read_ranks(fields, "from", *scene.network);
-  const auto times = fields.find("flows_each");
-  const int64_t each = times ? times->whole(1, most_flows) : 1;
+  const int64_t each = options.flows_each;
   check_room(fields.value(), flows,
              static_cast<double>(workers.size()) * static_cast<double>(each));
-  const Time start = read_start(fields);
+  const Time start = Time() + options.start;
   Random random = scene.random;
   const std::size_t before = flows.size();
   for (int64_t i = 0; i < each; ++i)
@@ -30,7 +45,8 @@ void add(Object& fields, const TrafficScene& scene, std::vector<PlainFlow>& flow
 }  // namespace
 
 TrafficGenerator describe() {
-  return {"incast", "many workers send to one (`to`, 0) at the same moment", add};
+  return {"incast", "many workers send to one (`to`, 0) at the same moment", options_of<Options>,
+          add};
 }
 
 }  // namespace sgdsim::traffic::incast

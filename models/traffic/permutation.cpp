@@ -20,12 +20,27 @@ std::vector<std::size_t> derangement(std::size_t count, Random& random) {
   return to;
 }
 
+struct Options {
+  FlowSizes size;
+  std::string among;
+  Duration start;
+  std::optional<int> shift;
+};
+
+Fields fields_of(Options& o) {
+  return {size_field(o.size), among_field(o.among), start_field(o.start),
+          Field("shift", o.shift, "everybody sends to the worker this many further on")
+              .from(1, 1 << 24)
+              .otherwise("by chance")};
+}
+
 void add(Object& fields, const TrafficScene& scene, std::vector<PlainFlow>& flows) {
-  const FlowSizes sizes(fields.at("size"));
+  const auto options = read_record<Options>(fields);
+  const FlowSizes& sizes = options.size;
   const std::vector<int> workers = read_ranks(fields, "among", *scene.network);
   if (workers.size() < 2) fields.value().fail("traffic needs two workers");
   check_room(fields.value(), flows, static_cast<double>(workers.size()));
-  const Time start = read_start(fields);
+  const Time start = Time() + options.start;
   Random random = scene.random;
   std::vector<std::size_t> to;
   if (const auto field = fields.find("shift")) {
@@ -43,7 +58,7 @@ void add(Object& fields, const TrafficScene& scene, std::vector<PlainFlow>& flow
 
 TrafficGenerator describe() {
   return {"permutation", "everybody sends to one other worker, by chance or `shift` further on",
-          add};
+          options_of<Options>, add};
 }
 
 }  // namespace sgdsim::traffic::permutation

@@ -4,27 +4,31 @@
 #include <numeric>
 
 #include "models/traffic/registry.h"
-#include "sim/core/error.h"
 #include "sim/core/number_list.h"
 
 namespace sgdsim {
 namespace {
 
+struct OfAll {
+  std::optional<int64_t> seed;
+};
+
+Fields fields_of(OfAll& o) {
+  return {Field("seed", o.seed, "seed of this generator")
+              .from(0, int64_t{1} << 62)
+              .otherwise("the file's and its place")};
+}
+
 void add_flows(const Value& value, const TrafficScene& scene, std::vector<PlainFlow>& flows) {
   Object fields(value);
   const Value name = fields.at("generator");
-  std::vector<std::string> known;
-  for (const TrafficGenerator& generator : traffic_generators()) {
-    known.emplace_back(generator.name);
-    if (generator.name != name.text()) continue;
-    TrafficScene own = scene;
-    if (const auto seed = fields.find("seed"))
-      own.random = Random(static_cast<uint64_t>(seed->whole(0, int64_t{1} << 62)));
-    generator.add(fields, own, flows);
-    fields.done();
-    return;
-  }
-  name.fail(unknown_name("generator", name.text(), known));
+  const TrafficGenerator& generator =
+      part_named(traffic_generators(), "generator", name.text(), name.where());
+  TrafficScene own = scene;
+  const auto of_all = read_record<OfAll>(fields);
+  if (of_all.seed) own.random = Random(static_cast<uint64_t>(*of_all.seed));
+  generator.add(fields, own, flows);
+  fields.done();
 }
 
 }  // namespace
@@ -60,9 +64,18 @@ std::vector<int> read_ranks(Object& fields, const std::string& name, const Netwo
   return all;
 }
 
-Time read_start(Object& fields) {
-  const auto field = fields.find("start");
-  return field ? Time() + field->duration() : Time();
+Field start_field(Duration& start) { return {"start", start, "when it begins"}; }
+
+Field among_field(std::string& among) {
+  return Field("among", among, "workers that take part, as 0-3,7").otherwise("all");
+}
+
+Json schema_of_flows() {
+  OfAll usual;
+  Json one =
+      schema_of_parts_by("generator", texts_of(traffic_generators()), schema_of(fields_of(usual)));
+  Json list = list_schema(one, 1);
+  return any_of({std::move(one), std::move(list)});
 }
 
 }  // namespace sgdsim

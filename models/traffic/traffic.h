@@ -1,15 +1,15 @@
 // Traffic that no training step explains: who sends how much to whom, and when.
 //
-// A generator is one file and one line in registry.h. It reads its fields and adds flows; random
-// ones are drawn from the generator that it is given, so that the same file gives the same flows
-// on every machine.
+// A generator is one file and one line in registry.h. It describes its fields and adds flows;
+// random ones are drawn from the generator that it is given, so that the same file gives the same
+// flows on every machine.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/part.h"
 #include "sim/core/random.h"
 #include "sim/net/network.h"
 #include "sim/work/plain_flow.h"
@@ -25,6 +25,7 @@ struct TrafficScene {
 struct TrafficGenerator {
   std::string_view name;
   std::string_view summary;
+  PartOptions (*options)();
   // Takes its fields from the object, and adds flows in any order.
   void (*add)(Object& fields, const TrafficScene& scene, std::vector<PlainFlow>& flows);
 };
@@ -38,6 +39,9 @@ void check_room(const Value& value, const std::vector<PlainFlow>& flows, double 
 
 // The workers that a field names, "0-3,7"; all if there is no such field.
 std::vector<int> read_ranks(Object& fields, const std::string& name, const Network& network);
-Time read_start(Object& fields);
+Field start_field(Duration& start);
+Field among_field(std::string& among);
+// Of one generator, or of a list of them.
+Json schema_of_flows();
 
 }  // namespace sgdsim

@@ -4,27 +4,71 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/core/named.h"
-
 namespace sgdsim {
 namespace {
 
 constexpr double giga = 1e9;
 constexpr double tera = 1e12;
-constexpr Named<Precision, 2> precisions{{{"bf16", Precision::bf16}, {"fp8", Precision::fp8}}};
 
-std::vector<EfficiencyPoint> read_points(const Value& value) {
-  std::vector<EfficiencyPoint> points;
-  for (const Value& item : value.items()) {
-    Object fields(item);
-    const double gflop = fields.at("gflop").number(1e-6, 1e9);
-    const double part = fields.at("part").number(1e-3, 1);
-    fields.done();
-    if (!points.empty() && gflop <= points.back().gflop) item.fail("expected sizes that ascend");
-    points.push_back({gflop, part});
-  }
-  if (points.empty()) value.fail("expected at least one size with its part of the peak");
-  return points;
+void check_points(const Value& list) {
+  const std::vector<Value> points = list.items();
+  for (std::size_t i = 1; i < points.size(); ++i)
+    if (points[i].json()["gflop"] <= points[i - 1].json()["gflop"])
+      points[i].fail("expected sizes that ascend");
+}
+
+// As the file has it.
+struct GpuFields {
+  FileHead head;
+  double bf16_tflops = 0;
+  std::optional<double> fp8_tflops;
+  Gpu gpu;
+};
+
+Fields fields_of(GpuFields& o) {
+  Gpu& gpu = o.gpu;
+  return {
+      Field("schema", o.head.schema, "kind and version of this file").needed().constant(gpu_schema),
+      Field("name", gpu.name, "for people").needed(),
+      {"description", gpu.description, "what it is"},
+      {"source", gpu.source, "where the figures come from"},
+      Field("bf16_tflops", o.bf16_tflops, "dense peak of BF16 in 10^12 FLOP/s")
+          .needed()
+          .from(1e-3, 1e6),
+      Field("fp8_tflops", o.fp8_tflops, "dense peak of FP8 in 10^12 FLOP/s; not given: it has none")
+          .from(1e-3, 1e6),
+      Field("memory_bandwidth", gpu.memory_rate, "bandwidth of its memory")
+          .needed()
+          .also([](const Value& rate) {
+            if (rate.bandwidth().Bps() < 1e6) rate.fail("expected at least 1 MBps");
+          }),
+      Field("memory", gpu.memory, "how much memory it has").needed(),
+      Field("gemm_efficiency", gpu.gemm,
+            "part of the BF16 peak that a matrix product reaches, by its size; sizes ascend")
+          .needed()
+          .filled("size with its part of the peak")
+          .also(check_points),
+      Field("start_gflop", gpu.start_gflop,
+            "below the first size a product takes as long as one that is larger by so much: "
+            "its start")
+          .needed()
+          .from(0., 1e6),
+      Field("fp8_part", gpu.fp8_part,
+            "part that FP8 reaches of its peak, over the part that BF16 reaches of its own")
+          .from(0.01, 2),
+      Field("memory_part", gpu.memory_part,
+            "part of the memory's bandwidth that element-wise kernels reach")
+          .from(0.01, 1),
+      Field("kernel", gpu.kernel, "what starting an element-wise kernel costs").needed(),
+      {"layer", gpu.layer,
+       "what each layer costs in each pass besides its kernels: the host, and gaps"},
+      Field("attention_forward", gpu.attention_forward,
+            "part of the BF16 peak that attention reaches, on the scores that the mask leaves")
+          .needed()
+          .from(0.01, 1),
+      Field("attention_backward", gpu.attention_backward, "the same, backward")
+          .needed()
+          .from(0.01, 1)};
 }
 
 }  // namespace
@@ -54,30 +98,12 @@ double Gpu::product_s(double flop, double bytes, Precision precision) const {
 }
 
 Gpu read_gpu(const Value& value) {
-  Object fields(value);
-  const Value schema = fields.at("schema");
-  if (schema.text() != gpu_schema)
-    schema.fail("expected \"" + std::string(gpu_schema) + "\", got \"" + schema.text() + "\"");
-  Gpu gpu;
-  gpu.name = fields.at("name").text();
-  if (const auto text = fields.find("description")) gpu.description = text->text();
-  if (const auto text = fields.find("source")) gpu.source = text->text();
-  gpu.bf16_flops = fields.at("bf16_tflops").number(1e-3, 1e6) * tera;
-  if (const auto field = fields.find("fp8_tflops")) gpu.fp8_flops = field->number(1e-3, 1e6) * tera;
-  const Value rate = fields.at("memory_bandwidth");
-  gpu.memory_rate = rate.bandwidth();
-  if (gpu.memory_rate.Bps() < 1e6) rate.fail("expected at least 1 MBps");
-  gpu.memory = fields.at("memory").bytes();
-  gpu.gemm = read_points(fields.at("gemm_efficiency"));
-  gpu.start_gflop = fields.at("start_gflop").number(0, 1e6);
-  if (const auto field = fields.find("fp8_part")) gpu.fp8_part = field->number(0.01, 2);
-  if (const auto field = fields.find("memory_part")) gpu.memory_part = field->number(0.01, 1);
-  gpu.kernel = fields.at("kernel").duration();
-  if (const auto field = fields.find("layer")) gpu.layer = field->duration();
-  gpu.attention_forward = fields.at("attention_forward").number(0.01, 1);
-  gpu.attention_backward = fields.at("attention_backward").number(0.01, 1);
-  fields.done();
-  return gpu;
+  auto given = read_record<GpuFields>(value);
+  given.gpu.bf16_flops = given.bf16_tflops * tera;
+  if (given.fp8_tflops) given.gpu.fp8_flops = *given.fp8_tflops * tera;
+  return std::move(given.gpu);
 }
+
+Json schema_of_gpus() { return schema_of_record<GpuFields>(); }
 
 }  // namespace sgdsim

@@ -10,11 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 
 namespace sgdsim {
 
 enum class Precision : uint8_t { bf16, fp8 };
+inline constexpr Named<Precision, 2> precisions{
+    {{"bf16", Precision::bf16}, {"fp8", Precision::fp8}}};
+inline const auto& names_of(Precision) { return precisions; }
 std::string_view name_of(Precision precision);
 Precision precision_named(const std::string& name, const std::string& where);
 
@@ -23,6 +26,10 @@ struct EfficiencyPoint {
   double part = 0;  // of the peak
   bool operator==(const EfficiencyPoint&) const = default;
 };
+inline Fields fields_of(EfficiencyPoint& point) {
+  return {Field("gflop", point.gflop, "10^9 FLOP of the product").needed().from(1e-6, 1e9),
+          Field("part", point.part, "part of the peak").needed().from(1e-3, 1)};
+}
 
 struct Gpu {
   std::string name;
@@ -53,5 +60,6 @@ struct Gpu {
 
 inline constexpr char gpu_schema[] = "sgdsim/gpu/1";
 Gpu read_gpu(const Value& value);
+Json schema_of_gpus();
 
 }  // namespace sgdsim

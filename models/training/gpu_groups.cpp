@@ -55,11 +55,11 @@ GpuGroups::Place GpuGroups::place_in(GroupKind kind, int64_t first, int64_t stri
                                      int64_t gpu) {
   if (size < 2) return {};
   const auto [known, is_new] = known_.try_emplace({kind, first});
-  if (is_new) known->second = new_group(first, stride, size);
+  if (is_new) known->second = new_group(kind, first, stride, size);
   return {&known->second, static_cast<std::size_t>((gpu - first) / stride)};
 }
 
-GpuGroup GpuGroups::new_group(int64_t first, int64_t stride, int64_t size) {
+GpuGroup GpuGroups::new_group(GroupKind kind, int64_t first, int64_t stride, int64_t size) {
   GpuGroup group{.ranks = {stride, size}, .members = {}, .rings = {}};
   for (int64_t i = 0; i < size; ++i) group.members.push_back(static_cast<int>(first + i * stride));
   const int64_t cards = cards_of(group.members, workers_per_node_);
@@ -68,6 +68,7 @@ GpuGroup GpuGroups::new_group(int64_t first, int64_t stride, int64_t size) {
     for (auto node = ring.begin(); node != ring.end(); node += cards)
       std::rotate(node, node + card, node + cards);
     group.rings.push_back(schedule_.add_group(std::move(ring)));
+    labels_.push_back(static_cast<uint64_t>(card) * group_kinds + static_cast<uint64_t>(kind));
   }
   return group;
 }
@@ -92,6 +93,7 @@ uint32_t GroupPrograms::program_of(const Algorithm& algorithm, Operation operati
   job.operation = operation;
   job.team = {members, 1};
   job.share.total = Bytes(part_B);
+  job.share.fractional = equal_chunks_;
   job.cost = network_.worst_of_band();
   job.network = &network_;
   job.workers_per_node = static_cast<int>(per_node);

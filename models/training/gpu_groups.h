@@ -74,15 +74,20 @@ class GpuGroups {
         workers_per_node_(static_cast<int64_t>(workers_per_node)),
         schedule_(schedule) {}
   OfGpu of(int64_t gpu);
+  // Of the groups of the schedule so far: of which kind they are, and by which card they go. A GPU
+  // is in at most one group of a label.
+  const std::vector<uint64_t>& labels() const { return labels_; }
+  static GroupKind kind_of(uint64_t label) { return static_cast<GroupKind>(label % group_kinds); }
 
  private:
   Place place_in(GroupKind kind, int64_t first, int64_t stride, int64_t size, int64_t gpu);
-  GpuGroup new_group(int64_t first, int64_t stride, int64_t size);
+  GpuGroup new_group(GroupKind kind, int64_t first, int64_t stride, int64_t size);
 
   const Layout& layout_;
   int64_t workers_per_node_;
   RankSchedule& schedule_;
   std::map<std::pair<GroupKind, int64_t>, GpuGroup> known_;  // by their first member
+  std::vector<uint64_t> labels_;
 };
 
 // Programs of collectives among the schedule's, by the algorithms that were chosen; equal ones are
@@ -94,8 +99,10 @@ class GroupPrograms {
     uint32_t program = 0;
   };
 
-  GroupPrograms(const Network& network, GroupTimes& times, RankSchedule& schedule)
-      : network_(network), times_(times), schedule_(schedule) {}
+  // `equal_chunks`: none is a byte larger than others.
+  GroupPrograms(const Network& network, GroupTimes& times, RankSchedule& schedule,
+                bool equal_chunks)
+      : network_(network), times_(times), schedule_(schedule), equal_chunks_(equal_chunks) {}
   // `whole_B`: what every member has in the end, or had before; of an all-to-all, what it has for
   // all.
   Parts of(Operation operation, const GpuGroup& group, double whole_B);
@@ -107,6 +114,7 @@ class GroupPrograms {
   const Network& network_;
   GroupTimes& times_;
   RankSchedule& schedule_;
+  bool equal_chunks_;
   std::map<std::tuple<const Algorithm*, Operation, int, int64_t, int64_t>, uint32_t> known_;
 };
 

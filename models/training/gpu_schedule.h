@@ -23,6 +23,7 @@ struct GpuSchedule {
   RankSchedule schedule;
   std::vector<Duration> computed;           // by each GPU
   std::vector<std::vector<GpuPart>> parts;  // of each GPU, where asked for
+  std::vector<uint64_t> group_labels;       // of the schedule's groups (gpu_groups.h)
 };
 
 // Operations of all GPUs at most, and where their parts are asked for.
@@ -33,10 +34,12 @@ struct GpuScheduleOptions {
   GpuSlowness slowness = {};
   bool wants_parts = false;
   Stopper* stopper = nullptr;
+  std::vector<int> only = {};  // these GPUs are written, in order; empty: all
+  bool equal_chunks = false;   // of collectives; else some are a byte larger than others
 };
 
 // The layout must fit the model, and the cluster must have its GPUs; `groups` likewise. InputError
-// beyond so many operations, and for what is not defined (dualpipe with zero2 or zero3).
+// beyond so many operations.
 GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
                          const GpuScheduleOptions& options = {});
 

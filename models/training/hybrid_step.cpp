@@ -157,7 +157,7 @@ double data_traffic_B(const TrainingStep& step, int64_t stage) {
   const Layout& layout = step.layout;
   const RankParameters parameters = rank_parameters(step.model, layout, stage);
   const double gradient = layout.gradient_B();
-  const double passes = real(layout.micro_batches);
+  const double passes = real(micro_batches_of_way(layout));  // of each layer
   double bytes_of_parameter = 0;
   switch (layout.zero) {
     case 0:

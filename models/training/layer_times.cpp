@@ -10,14 +10,12 @@
 namespace sgdsim {
 namespace {
 
-constexpr double bytes_per_value = 2;
 constexpr double flash_backward = 2.5;
 constexpr int kernels_of_layer = 6;  // two norms, two residuals, activation, rotation
 constexpr int kernels_of_eager_layer = 25;
 constexpr int kernels_of_complex_rotation = 4;
-constexpr double complex_rotation_B = 20;      // to 4 bytes (6), product (8), to 2 bytes (6)
-constexpr int kernels_of_experts = 6;          // routing, sorting and merging tokens
-constexpr double fp8_token_B = 1 + 4.0 / 128;  // a value, and a scale for 128 of them
+constexpr double complex_rotation_B = 20;  // to 4 bytes (6), product (8), to 2 bytes (6)
+constexpr int kernels_of_experts = 6;      // routing, sorting and merging tokens
 
 // Adds rows x inner times inner x columns, forward and backward.
 class Products {
@@ -44,14 +42,31 @@ class Products {
   LayerTimes& times_;
 };
 
-void add_attention_products(const TrainingStep& step, Products& products) {
-  const Transformer& model = step.model;
+void add_linear_products(const TrainingStep& step, Products& products) {
+  const LinearMixing& linear = *step.model.linear;
   const double t = real(step.layout.tensor);
   const double tokens = rank_tokens(step);
+  const double h = real(step.model.hidden);
+  const double values = real(linear.values()) / t;
+  products.add(tokens, real(linear.projected()) / t, h);
+  if (linear.kind == LinearKind::mamba) {
+    products.add(tokens, real(linear.rank + 2 * linear.key_size), values);
+    products.add(tokens, values, real(linear.rank));
+  }
+  products.add(tokens, h, values);
+}
+
+void add_attention_products(const TrainingStep& step, Products& products, LayerKind kind) {
+  if (kind.mixing == Mixing::none) return;
+  if (kind.mixing == Mixing::linear) return add_linear_products(step, products);
+  const Transformer& model = step.model;
+  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  const double t = real(step.layout.tensor);
+  const double tokens = rank_tokens(step);
+  const double own = tokens / t;  // narrow vectors are made by one rank for all
   const double h = real(model.hidden);
-  const double queries = real(model.query_width());
+  const double queries = real(widths.queries);
   if (const auto& latent = model.latent) {
-    const double own = tokens / t;  // narrow vectors are made by one rank for all
     if (latent->query_rank > 0) {
       products.add(own, real(latent->query_rank), h);
       products.add(tokens, queries / t, real(latent->query_rank));
@@ -62,9 +77,16 @@ void add_attention_products(const TrainingStep& step, Products& products) {
     products.add(tokens, real(model.heads * (latent->plain_size + latent->value_size)) / t,
                  real(latent->kv_rank));
   } else {
-    products.add(tokens, (queries + real(model.key_width() + model.value_width())) / t, h);
+    products.add(tokens, (queries + real(widths.keys + widths.values)) / t, h);
   }
-  products.add(tokens, h, real(model.attention_output_width()) / t);
+  if (model.output_gate) products.add(tokens, real(widths.output) / t, h);
+  if (const auto& indexer = model.indexer; indexer && kind.mixing == Mixing::full) {
+    const bool is_narrow = model.latent && model.latent->query_rank > 0;
+    products.add(own, real(indexer->heads * indexer->size),
+                 is_narrow ? real(model.latent->query_rank) : h);
+    products.add(own, real(indexer->size + indexer->heads), h);
+  }
+  products.add(tokens, h, real(widths.output) / t);
 }
 
 void add_mlp(Products& products, const Transformer& model, double tokens, double width) {
@@ -79,8 +101,8 @@ void add_experts(const TrainingStep& step, Products& products) {
   const double t = real(step.layout.tensor);
   const double tokens = rank_tokens(step);
   const double h = real(model.hidden);
-  products.add(tokens / t, real(experts.count), h, Precision::bf16);
-  add_mlp(products, model, tokens, real(experts.shared * experts.width) / t);
+  products.add(tokens / t, real(experts.count + (experts.shared_gate ? 1 : 0)), h, Precision::bf16);
+  add_mlp(products, model, tokens, real(experts.all_shared_width()) / t);
   // All of a rank's experts are one grouped kernel; tokens are spread evenly.
   const double own = real(experts.count) / real(step.layout.expert);
   const double rows = tokens / t * real(experts.per_token) / own;
@@ -89,21 +111,37 @@ void add_experts(const TrainingStep& step, Products& products) {
   products.add(rows, h, width, step.precision, own);
 }
 
-// Scores and values. Not fused, scores are written and read by every kernel that touches them.
-void add_attention_core(const TrainingStep& step, LayerTimes& times) {
+// Of Mamba, whose states are no products of matrices: what its one kernel reads and writes, its
+// input, time steps, gate and output. It is the least that it takes.
+void add_scan(const TrainingStep& step, LayerTimes& times) {
+  const double values =
+      rank_tokens(step) * real(step.model.linear->values()) / real(step.layout.tensor);
+  const double seconds = step.gpu.bytes_s(4 * bytes_per_value * values);
+  times.forward.attention += seconds;
+  times.backward.attention += 2 * seconds;
+}
+
+// Scores and values. Not fused, scores are written and read by every kernel that touches them, and
+// a window is a mask over all of them.
+void add_attention_core(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
+  if (kind.mixing == Mixing::none) return;
+  if (kind.mixing == Mixing::linear && step.model.linear->kind == LinearKind::mamba)
+    return add_scan(step, times);
   const Layout& layout = step.layout;
   const Gpu& gpu = step.gpu;
   const double part = real(layout.micro_batch) / real(layout.tensor * layout.context);
   const double peak = gpu.peak(Precision::bf16);
-  if (!layout.keeps_scores) {
+  if (!layout.keeps_scores || !kind.attends()) {
     const double flop =
-        part * attention_core_flop(step.model, step.sequence, FlopConvention::halved);
+        part * attention_core_flop(step.model, kind.mixing, step.sequence, FlopConvention::halved);
     times.forward.attention += flop / (peak * gpu.attention_forward);
     times.backward.attention += flash_backward * flop / (peak * gpu.attention_backward);
     return;
   }
-  const double flop = part * attention_core_flop(step.model, step.sequence, FlopConvention::whole);
-  const double scores = part * real(step.model.heads) * real(step.sequence) * real(step.sequence);
+  const AttentionWidths widths = attention_widths(step.model, kind.mixing);
+  const double pairs = real(step.sequence) * real(step.sequence);
+  const double flop = part * (2 * pairs * real(widths.queries + widths.output));
+  const double scores = part * real(widths.heads) * real(step.sequence) * real(step.sequence);
   const double dropout = step.model.dropout ? 1 : 0;
   // Forward: products write and read (4), softmax (4), dropout with its mask (5).
   const double forward_B = scores * (8 + 5 * dropout);
@@ -120,24 +158,28 @@ struct EagerBytes {
   double norms;  // and sums with residuals
   double rest;   // what tensor parallelism divides
 };
-EagerBytes eager_bytes(const Transformer& model) {
-  const double queries = real(model.query_width());
-  const double keys = real(model.key_width());
-  const double values = real(model.value_width());
+EagerBytes eager_bytes(const Transformer& model, LayerKind kind) {
+  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  const double queries = real(widths.queries);
+  const double keys = real(widths.keys);
+  const double values = real(widths.values);
   // RMS: to 4 bytes (6), square (8), mean (4), scale (8), to 2 bytes (6), weight (4). LayerNorm is
   // one kernel (4). Each sum (6), and the dropout before it (5).
-  const double norm = model.layer_norm ? 4 : 36;
-  EagerBytes bytes{2 * (norm + 6 + (model.dropout ? 5 : 0)) * real(model.hidden), 0};
+  const double norm = model.norm == Norm::rms ? 36 : 4;
+  const double ends = 2 * (6 + (model.dropout ? 5 : 0));
+  EagerBytes bytes{(real(model.layer_norms) * norm + ends) * real(model.hidden), 0};
+  if (model.query_key_norm != QueryKeyNorm::none) bytes.rest += norm * (queries + keys);
+  if (model.output_gate) bytes.rest += 10 * real(widths.output);  // sigmoid, and its product
   if (model.positions == 0) bytes.rest += complex_rotation_B * (queries + keys);
-  if (model.kv_heads < model.heads) bytes.rest += 2 * (keys + values) + 4 * queries;  // repeated
-  bytes.rest += 4 * real(model.attention_output_width());  // heads are put beside each other
+  if (widths.kv_heads < widths.heads) bytes.rest += 2 * (keys + values) + 4 * queries;  // repeated
+  bytes.rest += 4 * real(widths.output);  // heads are put beside each other
   bytes.rest += (model.gated ? 10 : 4) * real(model.mlp_width);
   return bytes;
 }
 
-void add_eager(const TrainingStep& step, LayerTimes& times) {
+void add_eager(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
   const double t = real(step.layout.tensor);
-  const EagerBytes of_token = eager_bytes(step.model);
+  const EagerBytes of_token = eager_bytes(step.model, kind);
   const double norms = of_token.norms / (step.layout.sequence_parallel ? t : 1);
   const double bytes = rank_tokens(step) * (norms + of_token.rest / t);
   const double starts = kernels_of_eager_layer * step.gpu.kernel.s() + step.gpu.layer.s();
@@ -146,14 +188,15 @@ void add_eager(const TrainingStep& step, LayerTimes& times) {
 }
 
 // Of the products in order, q k v o gate up down, the second, fourth and sixth; attention stays.
-void add_operations_again(const TrainingStep& step, LayerTimes& times) {
+void add_operations_again(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
   const Transformer& model = step.model;
+  const AttentionWidths widths = attention_widths(model, kind.mixing);
   const double tokens = rank_tokens(step);
   const double h = real(model.hidden);
   LayerTimes again;
   Products products(step, again);
-  products.add(tokens, real(model.key_width()), h);
-  products.add(tokens, h, real(model.attention_output_width()));
+  products.add(tokens, real(widths.keys), h);
+  products.add(tokens, h, real(widths.output));
   products.add(tokens, real(model.mlp_width), h);  // up, or without a gate down
   times.backward.products += again.forward.products;
   times.backward.element_wise += times.forward.element_wise;
@@ -162,16 +205,18 @@ void add_operations_again(const TrainingStep& step, LayerTimes& times) {
 // What PyTorch's compiler leaves as it is in a Llama of torchtitan: it makes no kernels for complex
 // numbers, in which queries and keys are rotated; and attention takes repeated keys and values,
 // which are written. Kernels of a fused layer have read and written each of them once already.
-void add_left_by_compiler(const TrainingStep& step, LayerTimes& times) {
+void add_left_by_compiler(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
+  if (!kind.attends()) return;
   const Transformer& model = step.model;
-  const double queries = real(model.query_width());
-  const double keys = real(model.key_width());
-  const double values = real(model.value_width());
+  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  const double queries = real(widths.queries);
+  const double keys = real(widths.keys);
+  const double values = real(widths.values);
   double rotated = model.positions == 0 ? queries + keys : 0;
   if (model.positions == 0 && model.latent)
     rotated = real((model.heads + 1) * model.latent->rotary_size);
   const double repeated =
-      model.kv_heads < model.heads && !model.latent ? 2 * queries - keys - values : 0;
+      widths.kv_heads < widths.heads && !model.latent ? 2 * queries - keys - values : 0;
   const double fused_B = 2 * bytes_per_value;
   const double tokens = rank_tokens(step) / real(step.layout.tensor);
   // The gradient of a rotation is one rotation, and that of copies is their sum.
@@ -184,28 +229,48 @@ void add_left_by_compiler(const TrainingStep& step, LayerTimes& times) {
       starts;
 }
 
-void add_element_wise(const TrainingStep& step, bool has_experts, LayerTimes& times) {
-  if (step.layout.kernels == Kernels::eager) return add_eager(step, times);
-  const Transformer& model = step.model;
-  const double t = real(step.layout.tensor);
-  const double tokens = rank_tokens(step);
+// Values that the fused kernels of a token read and write.
+struct TouchedValues {
+  double norms = 0;
+  double mlp = 0;
+  double mixing = 0;
+};
+TouchedValues touched_values(const Transformer& model, LayerKind kind) {
   const double h = real(model.hidden);
-  double width = real(model.mlp_matrices()) * real(model.mlp_width) / t;
-  double kernels = kernels_of_layer;
-  if (has_experts) {
+  const bool is_single = kind.mixing == Mixing::none || kind.mlp == Mlp::none;
+  TouchedValues touched;
+  touched.norms = (is_single ? 5 : 10) * h;  // a norm reads and writes, a sum with a residual, too
+  if (model.parallel) touched.norms -= (model.layer_norms == 1 ? 5 : 3) * h;  // one sum of three
+  if (model.layer_norms == 4) touched.norms += (is_single ? 2 : 4) * h;
+  if (kind.mlp == Mlp::dense) touched.mlp = real(model.mlp_matrices()) * real(model.mlp_width);
+  if (kind.has_experts()) {
     const Experts& experts = *model.experts;
-    const double visits = real(experts.per_token + experts.shared);
-    width = visits * real(model.mlp_matrices() * experts.width) / t;
-    width += 4 * real(experts.per_token) * h / t;  // sorted by expert, and merged: read and written
-    kernels += kernels_of_experts;
+    touched.mlp = real(model.mlp_matrices()) *
+                  real(experts.per_token * experts.width + experts.all_shared_width());
+    touched.mlp += 4 * real(experts.per_token) * h;  // sorted by expert, and merged
   }
-  const double norms = 10 * h / (step.layout.sequence_parallel ? t : 1);
-  const double heads = 2 * real(model.query_width() + model.key_width() + model.value_width()) / t;
-  const double bytes = bytes_per_value * tokens * (norms + width + heads);
+  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  touched.mixing = 2 * real(widths.queries + widths.keys + widths.values);
+  if (kind.attends() && model.query_key_norm != QueryKeyNorm::none)
+    touched.mixing += 2 * real(widths.queries + widths.keys);
+  if (kind.attends() && model.output_gate) touched.mixing += 3 * real(widths.output);
+  if (kind.mixing == Mixing::linear)  // the convolution, and the norm with its gate
+    touched.mixing = real(2 * model.linear->convolved() + 3 * model.linear->values());
+  return touched;
+}
+
+void add_element_wise(const TrainingStep& step, LayerKind kind, LayerTimes& times) {
+  if (step.layout.kernels == Kernels::eager) return add_eager(step, times, kind);
+  const double t = real(step.layout.tensor);
+  const TouchedValues touched = touched_values(step.model, kind);
+  const double kernels = kernels_of_layer + (kind.has_experts() ? kernels_of_experts : 0);
+  const double norms = touched.norms / (step.layout.sequence_parallel ? t : 1);
+  const double bytes =
+      bytes_per_value * rank_tokens(step) * (norms + touched.mlp / t + touched.mixing / t);
   const double starts = kernels * step.gpu.kernel.s() + step.gpu.layer.s();
   times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
   times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
-  if (step.layout.kernels == Kernels::compiled) add_left_by_compiler(step, times);
+  if (step.layout.kernels == Kernels::compiled) add_left_by_compiler(step, times, kind);
 }
 
 // Kernels of their own read a new gradient of each parameter, and the one that is kept, and write
@@ -215,15 +280,10 @@ double adding_s(const TrainingStep& step, double parameters) {
   return step.gpu.bytes_s(parameters * (bytes_per_value + 2 * step.layout.gradient_B()));
 }
 
-double visits_B(const TrainingStep& step, double value_B) {
-  return rank_tokens(step) / real(step.layout.tensor) * real(step.model.experts->per_token) *
-         real(step.model.hidden) * value_B;
-}
-
-void add_context(const TrainingStep& step, GroupTimes& groups, LayerTimes& times) {
+void add_context(const TrainingStep& step, GroupTimes& groups, LayerKind kind, LayerTimes& times) {
   const Layout& layout = step.layout;
   const RankGroup ring{layout.tensor, layout.context};
-  const double bytes = keys_and_values_B(step);
+  const double bytes = keys_and_values_B(step, kind);
   const double blocks = real(layout.context);
   switch (layout.context_by) {
     case ContextBy::ring: {
@@ -241,9 +301,9 @@ void add_context(const TrainingStep& step, GroupTimes& groups, LayerTimes& times
       return;
     }
     case ContextBy::ulysses: {
-      const double all = groups.all_to_all_s(ring, queries_B(step)) +
+      const double all = groups.all_to_all_s(ring, queries_B(step, kind)) +
                          2 * groups.all_to_all_s(ring, bytes / 2) +
-                         groups.all_to_all_s(ring, attended_B(step));
+                         groups.all_to_all_s(ring, attended_B(step, kind));
       times.forward.context += all;
       times.backward.context += all;
       return;
@@ -251,7 +311,7 @@ void add_context(const TrainingStep& step, GroupTimes& groups, LayerTimes& times
   }
 }
 
-void add_communication(const TrainingStep& step, GroupTimes& groups, bool has_experts,
+void add_communication(const TrainingStep& step, GroupTimes& groups, LayerKind kind,
                        LayerTimes& times) {
   const Layout& layout = step.layout;
   const RankGroup tensor{1, layout.tensor};
@@ -259,11 +319,11 @@ void add_communication(const TrainingStep& step, GroupTimes& groups, bool has_ex
   const double both = layout.sequence_parallel ? groups.reduce_scatter_s(tensor, activation) +
                                                      groups.all_gather_s(tensor, activation)
                                                : groups.all_reduce_s(tensor, activation);
-  const double pass = tensor_pairs(step, has_experts) * both;
+  const double pass = tensor_pairs(step, kind) * both;
   times.forward.tensor += pass;
   times.backward.tensor += pass;
-  if (layout.context > 1) add_context(step, groups, times);
-  if (has_experts && layout.expert > 1) {
+  if (layout.context > 1 && kind.attends()) add_context(step, groups, kind, times);
+  if (kind.has_experts() && layout.expert > 1) {
     const RankGroup expert{1, layout.expert};
     const double both = groups.all_to_all_s(expert, dispatched_B(step)) +
                         groups.all_to_all_s(expert, combined_B(step));
@@ -291,90 +351,22 @@ PassTimes operator*(double factor, const PassTimes& times) {
           factor * times.weight_products};
 }
 
-double tensor_pairs(const TrainingStep& step, bool has_experts) {
-  // Chosen experts take tokens as they lie; attention and shared experts need all of a group.
-  return has_experts && step.model.experts->shared == 0 ? 1 : 2;
-}
-
-double keys_and_values_B(const TrainingStep& step) {
-  const double width = real(step.model.key_width() + step.model.value_width());
-  return bytes_per_value * rank_tokens(step) * width / real(step.layout.tensor);
-}
-
-double queries_B(const TrainingStep& step) {
-  return bytes_per_value * rank_tokens(step) * real(step.model.query_width()) /
-         real(step.layout.tensor);
-}
-
-double attended_B(const TrainingStep& step) {
-  return bytes_per_value * rank_tokens(step) * real(step.model.attention_output_width()) /
-         real(step.layout.tensor);
-}
-
-double dispatched_B(const TrainingStep& step) {
-  return visits_B(step, step.precision == Precision::fp8 ? fp8_token_B : bytes_per_value);
-}
-
-double combined_B(const TrainingStep& step) { return visits_B(step, bytes_per_value); }
-
-double rank_tokens(const TrainingStep& step) {
-  return real(step.layout.micro_batch) * real(step.sequence) / real(step.layout.context);
-}
-
-double activation_B(const TrainingStep& step) {
-  return bytes_per_value * rank_tokens(step) * real(step.model.hidden);
-}
-
-double boundary_B(const TrainingStep& step) {
-  const bool is_split = step.layout.sequence_parallel || step.layout.splits_sends;
-  return activation_B(step) / (is_split ? real(step.layout.tensor) : 1);
-}
-
-LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts, bool is_recomputed) {
-  const Layout& layout = step.layout;
-  LayerTraffic traffic;
-  const double t = real(layout.tensor);
-  const double pass = tensor_pairs(step, has_experts) * 2 * activation_B(step) * (t - 1) / t;
-  const double c = real(layout.context);
-  const double ring = (c - 1) * keys_and_values_B(step);
-  traffic.tensor_forward_B = pass;
-  traffic.tensor_backward_B = pass;
-  traffic.context_forward_B = ring;
-  traffic.context_backward_B = layout.context_by == ContextBy::ring ? 2 * ring : ring;
-  if (layout.context_by == ContextBy::ulysses)
-    traffic.context_forward_B = traffic.context_backward_B =
-        (queries_B(step) + keys_and_values_B(step) + attended_B(step)) * (c - 1) / c;
-  if (has_experts) {
-    const double e = real(layout.expert);
-    const double both = (dispatched_B(step) + combined_B(step)) * (e - 1) / e;
-    traffic.expert_forward_B = both;
-    traffic.expert_backward_B = both;
-  }
-  if (is_recomputed) {
-    traffic.tensor_backward_B += pass;
-    traffic.context_backward_B += traffic.context_forward_B;
-    traffic.expert_backward_B += traffic.expert_forward_B;
-  }
-  return traffic;
-}
-
-LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, bool has_experts) {
+LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, LayerKind kind) {
   LayerTimes times;
   Products products(step, times);
-  add_attention_products(step, products);
-  if (has_experts)
-    add_experts(step, products);
-  else
+  add_attention_products(step, products, kind);
+  if (kind.has_experts()) add_experts(step, products);
+  if (kind.mlp == Mlp::dense)
     add_mlp(products, step.model, rank_tokens(step),
             real(step.model.mlp_width) / real(step.layout.tensor));
-  add_attention_core(step, times);
-  add_element_wise(step, has_experts, times);
+  add_attention_core(step, times, kind);
+  add_element_wise(step, kind, times);
   times.backward.element_wise +=
-      adding_s(step, rank_layer_parameters(step.model, step.layout, has_experts).all());
-  add_communication(step, groups, has_experts, times);
+      adding_s(step, rank_layer_parameters(step.model, step.layout, kind).all());
+  add_communication(step, groups, kind, times);
   if (step.layout.recompute == Recompute::selective)
     times.backward.attention += times.forward.attention;
-  if (step.layout.recompute == Recompute::operations) add_operations_again(step, times);
+  if (step.layout.recompute == Recompute::operations) add_operations_again(step, times, kind);
   return times;
 }
 

@@ -8,6 +8,8 @@
 
 namespace sgdsim {
 
+inline constexpr double bytes_per_value = 2;  // in BF16
+
 // One question to the closed form. All are references to what outlives it.
 struct TrainingStep {
   const Transformer& model;
@@ -47,10 +49,10 @@ struct LayerTraffic {
   double expert_forward_B = 0;
   double expert_backward_B = 0;
 };
-LayerTraffic layer_traffic(const TrainingStep& step, bool has_experts, bool is_recomputed);
+LayerTraffic layer_traffic(const TrainingStep& step, LayerKind kind, bool is_recomputed);
 
 // Without computing the layer again.
-LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, bool has_experts);
+LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, LayerKind kind);
 LayerTimes recomputed(LayerTimes times);
 // The last norm, logits and loss.
 LayerTimes head_times(const TrainingStep& step);
@@ -58,11 +60,11 @@ LayerTimes head_times(const TrainingStep& step);
 // What one layer and micro-batch exchanges: pairs of a gather and a scatter (or all-reduces) of
 // activation_B in a pass; keys and values of a rank; tokens for experts, in the precision in which
 // they go out, and in which they come back.
-double tensor_pairs(const TrainingStep& step, bool has_experts);
-double keys_and_values_B(const TrainingStep& step);
+double tensor_pairs(const TrainingStep& step, LayerKind kind);
+double keys_and_values_B(const TrainingStep& step, LayerKind kind);
 // What ulysses exchanges before and behind attention.
-double queries_B(const TrainingStep& step);
-double attended_B(const TrainingStep& step);
+double queries_B(const TrainingStep& step, LayerKind kind);
+double attended_B(const TrainingStep& step, LayerKind kind);
 double dispatched_B(const TrainingStep& step);
 double combined_B(const TrainingStep& step);
 

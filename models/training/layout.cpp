@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <sstream>
 
 #include "sim/core/error.h"
@@ -277,34 +278,43 @@ Json to_json(const Layout& layout) {
   return json;
 }
 
-StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int64_t position) {
+ChunkLayers chunk_layers(const Transformer& model, const Layout& layout, int64_t position) {
   const int64_t first = layout.ends_are_layers ? 1 : 0;  // the unit before the first layer
-  const int64_t chunks = layout.chunks_in_all();
-  const int64_t units = (model.layers + 2 * first) / chunks;
+  const int64_t units = (model.layers + 2 * first) / layout.chunks_in_all();
   const int64_t from = std::max<int64_t>(position * units - first, 0);
   const int64_t to = std::min((position + 1) * units - first, model.layers);
-  const int64_t dense = std::clamp<int64_t>(model.dense_layers() - from, 0, to - from);
-  StageLayers held{.dense = dense,
-                   .with_experts = to - from - dense,
+  return {from, to, from + layers_again(layout, to - from)};
+}
+
+StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int64_t position) {
+  const int64_t chunks = layout.chunks_in_all();
+  const ChunkLayers layers = chunk_layers(model, layout, position);
+  StageLayers held{.kinds = model.kinds(layers.from, layers.to),
+                   .again = {},  // set below: searches ask this by the million
                    .embeds = position == 0,
                    .has_head = position == chunks - 1};
-  const int64_t again = layers_again(layout, to - from);
-  held.dense_again = std::min(again, dense);
-  held.with_experts_again = again - held.dense_again;
+  if (layers.again == layers.to)
+    held.again = held.kinds;
+  else if (layers.again > layers.from)
+    held.again = model.kinds(layers.from, layers.again);
   // ZB-V turns round on the last stage, where nothing is sent.
   const int64_t turn = layout.schedule == PipelineSchedule::zbv ? layout.pipeline : 0;
   held.from_before = position == turn || position == 0 ? 0 : 1;
   held.from_behind = position + 1 == turn || position + 1 == chunks ? 0 : 1;
   const int64_t unit = layout.recompute == Recompute::uniform ? layout.recompute_layers : 1;
-  held.kept_inputs = (again + unit - 1) / unit;
+  held.kept_inputs = (layers.again - layers.from + unit - 1) / unit;
   return held;
 }
 
+int64_t StageLayers::layers() const {
+  return std::accumulate(kinds.begin(), kinds.end(), int64_t{0});
+}
+
 StageLayers& StageLayers::operator+=(const StageLayers& other) {
-  dense += other.dense;
-  with_experts += other.with_experts;
-  dense_again += other.dense_again;
-  with_experts_again += other.with_experts_again;
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    kinds[i] += other.kinds[i];
+    again[i] += other.again[i];
+  }
   kept_inputs += other.kept_inputs;
   from_before += other.from_before;
   from_behind += other.from_behind;
@@ -320,8 +330,8 @@ int64_t chunk_position(const Layout& layout, int64_t stage, int64_t chunk) {
 }
 
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage) {
-  StageLayers held;
-  for (int64_t chunk = 0; chunk < layout.chunks; ++chunk)
+  StageLayers held = layers_of_chunk(model, layout, chunk_position(layout, stage, 0));
+  for (int64_t chunk = 1; chunk < layout.chunks; ++chunk)
     held += layers_of_chunk(model, layout, chunk_position(layout, stage, chunk));
   return held;
 }

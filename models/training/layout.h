@@ -108,30 +108,34 @@ Json to_json(const Layout& layout);
 
 // What one stage of the pipeline holds.
 struct StageLayers {
-  int64_t dense = 0;
-  int64_t with_experts = 0;
-  int64_t dense_again = 0;  // of these, layers that the backward pass computes again
-  int64_t with_experts_again = 0;
-  int64_t kept_inputs = 0;  // from which they are
-  int64_t from_before = 0;  // chunks whose forward pass waits for another stage
-  int64_t from_behind = 0;  // and whose backward pass does
+  OfKinds<int64_t> kinds{};
+  OfKinds<int64_t> again{};  // of these, layers that the backward pass computes again
+  int64_t kept_inputs = 0;   // from which they are
+  int64_t from_before = 0;   // chunks whose forward pass waits for another stage
+  int64_t from_behind = 0;   // and whose backward pass does
   bool embeds = false;
   bool has_head = false;
-  int64_t layers() const { return dense + with_experts; }
-  int64_t count(bool has_experts) const { return has_experts ? with_experts : dense; }
-  int64_t count_again(bool has_experts) const {
-    return has_experts ? with_experts_again : dense_again;
-  }
+  int64_t layers() const;
+  int64_t count(LayerKind kind) const { return kinds[kind.index()]; }
+  int64_t count_again(LayerKind kind) const { return again[kind.index()]; }
   StageLayers& operator+=(const StageLayers& other);
 };
-// Of the chunks of the whole pipeline, which hold the layers in order. The layout must fit the
-// model.
+// Of the chunks of the whole pipeline, which hold the layers in order: from..to-1, the first ones
+// up to `again` of which are computed again. The layout must fit the model.
+struct ChunkLayers {
+  int64_t from = 0;
+  int64_t to = 0;
+  int64_t again = 0;
+};
+ChunkLayers chunk_layers(const Transformer& model, const Layout& layout, int64_t position);
 StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int64_t position);
 // Where a chunk of a stage stands among all of the pipeline: chunk j is on stage j mod pp, or with
 // zbv the second half of them comes back from the last stage to the first.
 int64_t chunk_position(const Layout& layout, int64_t stage, int64_t chunk);
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage);
 
+// Every layer is attention and then a dense MLP.
+bool is_plain(const Transformer& model);
 // Whether recompute=operations is known for it: operations were counted for layers of one kind.
 bool knows_operations(const Transformer& model, const Layout& layout);
 // Why the model cannot be laid out so, in a sentence; empty if it can.

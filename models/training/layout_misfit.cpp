@@ -1,5 +1,6 @@
 // What must divide what, and which words of a layout go together.
 #include <algorithm>
+#include <type_traits>
 
 #include "models/training/layout.h"
 
@@ -73,7 +74,28 @@ std::string expert_misfit(const Transformer& model, const Layout& layout) {
   return "";
 }
 
+// Heads of queries, keys and values, in all layers that attend.
+std::string heads_misfit(const Transformer& model, const std::string& by, int64_t ranks) {
+  for (const Mixing mixing : {Mixing::full, Mixing::window}) {
+    if (model.heads == 0 || (mixing == Mixing::window && !model.window)) continue;
+    const AttentionWidths widths = attention_widths(model, mixing);
+    if (widths.heads % ranks != 0) return no_divisor("heads", widths.heads, by, ranks);
+    if (!model.latent && widths.kv_heads % ranks != 0)
+      return no_divisor("heads of keys and values", widths.kv_heads, by, ranks);
+  }
+  return "";
+}
+
 std::string context_misfit(const Transformer& model, const Layout& layout) {
+  if (layout.context > 1 && model.linear)
+    return "cp" + std::to_string(layout.context) +
+           " is not modelled for linear layers, whose states pass from rank to rank; say cp1";
+  if (layout.context > 1 && model.indexer)
+    return "cp" + std::to_string(layout.context) +
+           " is not modelled for sparse attention, whose indexer needs all positions; say cp1";
+  if (layout.context > 1 && model.window && layout.context_by == ContextBy::ring)
+    return "context=ring is not modelled for windows, of which most blocks need no keys; say "
+           "context=gather or context=ulysses";
   if (layout.context_by == ContextBy::ring) return "";
   const std::string name = "context=" + std::string(name_in(context_names, layout.context_by));
   if (layout.context == 1) return name + " has no effect with cp1; leave it out";
@@ -81,10 +103,25 @@ std::string context_misfit(const Transformer& model, const Layout& layout) {
   if (model.latent)
     return name + " is not modelled for latent attention, whose keys all heads share";
   const int64_t ranks = layout.tensor * layout.context;
-  for (const int64_t heads : {model.heads, model.kv_heads})
-    if (heads % ranks != 0)
-      return no_divisor(heads == model.heads ? "heads" : "heads of keys and values", heads,
-                        name + " with tp x cp = ", ranks);
+  return heads_misfit(model, name + " with tp x cp = ", ranks);
+}
+
+// Columns of the MLP, and heads of linear layers.
+std::string columns_misfit(const Transformer& model, int64_t tp) {
+  const OfKinds<int64_t> kinds = model.kinds();
+  bool has_dense = false;
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    has_dense = has_dense || (kinds[i] > 0 && kind_at(i).mlp == Mlp::dense);
+  if (has_dense && model.mlp_width % tp != 0)
+    return no_divisor("columns of the MLP", model.mlp_width, "tp", tp);
+  if (model.experts && model.experts->all_shared_width() % tp != 0)
+    return no_divisor("columns of the shared experts", model.experts->all_shared_width(), "tp", tp);
+  if (!model.linear) return "";
+  const LinearMixing& linear = *model.linear;
+  if (linear.value_heads % tp != 0)
+    return no_divisor("heads of values of linear layers", linear.value_heads, "tp", tp);
+  if (linear.kind != LinearKind::mamba && linear.key_heads % tp != 0)
+    return no_divisor("heads of keys of linear layers", linear.key_heads, "tp", tp);
   return "";
 }
 
@@ -117,9 +154,14 @@ std::string recompute_misfit(const Layout& layout, int64_t units) {
 
 std::string operations_misfit(const Transformer& model, const Layout& layout) {
   if (layout.recompute == Recompute::operations && !knows_operations(model, layout))
-    return "recompute=operations is modelled for tp1 and cp1, without latent attention and experts";
-  if (layout.kernels == Kernels::eager && (model.latent || model.experts))
-    return "kernels=eager is not modelled for latent attention and experts";
+    return "recompute=operations is modelled for tp1 and cp1, without latent attention and "
+           "experts, "
+           "where every layer is attention and then an MLP";
+  if (layout.kernels == Kernels::eager && !is_plain(model))
+    return "kernels=eager is not modelled for latent attention and experts, nor for layers that "
+           "are not attention and then an MLP";
+  if (layout.keeps_scores && model.indexer)
+    return "attention=unfused is not modelled for sparse attention; leave it out";
   return "";
 }
 
@@ -139,21 +181,21 @@ std::string exchange_misfit(const Layout& layout) {
 
 }  // namespace
 
+bool is_plain(const Transformer& model) {
+  const auto is_none = [](auto kind) { return kind == std::decay_t<decltype(kind)>::none; };
+  return !model.latent && !model.experts && !model.linear && !model.indexer && !model.parallel &&
+         std::none_of(model.mixing_pattern.begin(), model.mixing_pattern.end(), is_none) &&
+         std::none_of(model.mlp_pattern.begin(), model.mlp_pattern.end(), is_none);
+}
+
 bool knows_operations(const Transformer& model, const Layout& layout) {
-  return layout.tensor == 1 && layout.context == 1 && !model.latent && !model.experts;
+  return layout.tensor == 1 && layout.context == 1 && is_plain(model);
 }
 
 std::string misfit_of(const Transformer& model, const Layout& layout, int64_t sequence) {
   const int64_t tp = layout.tensor;
-  if (model.heads % tp != 0) return no_divisor("heads", model.heads, "tp", tp);
-  if (!model.latent && model.kv_heads % tp != 0)
-    return no_divisor("heads of keys and values", model.kv_heads, "tp", tp);
-  if (model.dense_layers() > 0 && model.mlp_width % tp != 0)
-    return no_divisor("columns of the MLP", model.mlp_width, "tp", tp);
-  if (model.experts && model.experts->shared > 0 &&
-      model.experts->shared * model.experts->width % tp != 0)
-    return no_divisor("columns of the shared experts", model.experts->shared * model.experts->width,
-                      "tp", tp);
+  for (const std::string& sentence : {heads_misfit(model, "tp", tp), columns_misfit(model, tp)})
+    if (!sentence.empty()) return sentence;
   if (layout.context > 1 && sequence % (2 * layout.context) != 0)
     return no_divisor("positions of a sequence", sequence, "2 x cp = ", 2 * layout.context);
   if (layout.sequence_parallel && tp == 1) return "sp has no effect with tp1; leave it out";

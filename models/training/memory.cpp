@@ -3,6 +3,7 @@
 #include "models/training/memory.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/core/cast.h"
 
@@ -18,39 +19,83 @@ double over_sequence(const Layout& layout) {
   return layout.sequence_parallel ? 1 / real(layout.tensor) : 1;
 }
 
-double scores_B(const Transformer& model, const Layout& layout, int64_t sequence) {
+double scores_B(const Transformer& model, const Layout& layout, int64_t sequence, LayerKind kind) {
+  if (!kind.attends()) return 0;
   const double bytes = model.dropout ? 5 : 2;  // softmax; with dropout its mask and its output, too
-  return bytes * real(model.heads) * real(sequence) * micro_batch_tokens(layout, sequence) /
-         real(layout.tensor);
+  return bytes * real(attention_widths(model, kind.mixing).heads) * real(sequence) *
+         micro_batch_tokens(layout, sequence) / real(layout.tensor);
 }
 
-// Of a layer whose forward pass keeps everything but the scores.
-double kept_B(const Transformer& model, const Layout& layout, int64_t sequence, bool has_experts) {
-  const double tokens = micro_batch_tokens(layout, sequence);
+// Values of a token that tensor parallelism repeats: inputs of norms, attention and MLP.
+double repeated_values(const Transformer& model, LayerKind kind) {
   const double h = real(model.hidden);
-  double repeated = (model.dropout ? 10 : 8) * h;
+  const bool is_single = kind.mixing == Mixing::none || kind.mlp == Mlp::none;
+  double inputs = is_single ? 2 : 4;
+  if (model.parallel) inputs = model.layer_norms == 1 ? 2 : 3;  // all from one hidden state
+  if (model.layer_norms == 4) inputs += is_single ? 1 : 2;
+  double values = inputs * h + (model.dropout ? (is_single ? 0.5 : 1) * h : 0);
+  if (!kind.attends()) return values;
   if (const auto& latent = model.latent)
-    repeated += 2 * real(latent->query_rank + latent->kv_rank + latent->rotary_size);
-  double split = 2 * real(model.query_width() + model.key_width() + model.value_width() +
-                          model.attention_output_width());
-  if (layout.context_by == ContextBy::gather)  // those of the other ranks stay, too
-    split += 2 * real(layout.context - 1) * real(model.key_width() + model.value_width());
-  const double matrices = real(model.mlp_matrices());
-  if (has_experts) {
-    const Experts& experts = *model.experts;
-    split += real(experts.per_token) * 2 * (h + matrices * real(experts.width));
-    split += real(experts.shared) * 2 * matrices * real(experts.width);
-  } else {
-    split += 2 * matrices * real(model.mlp_width);
+    values += real(latent->query_rank + latent->kv_rank + latent->rotary_size);
+  return values;
+}
+
+// Of a layer whose forward pass keeps everything but the scores: values of a token that mixing
+// keeps beside its input.
+double mixing_values(const Transformer& model, const Layout& layout, LayerKind kind) {
+  if (kind.mixing == Mixing::linear) {  // and behind the convolution; states are computed again
+    const LinearMixing& linear = *model.linear;
+    return real(linear.projected() + linear.convolved() + 2 * linear.values());
   }
-  return tokens * (repeated * over_sequence(layout) + split / real(layout.tensor));
+  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  int64_t values = widths.queries + widths.keys + widths.values + widths.output;
+  if (kind.attends() && model.query_key_norm != QueryKeyNorm::none)
+    values += widths.queries + widths.keys;
+  if (kind.attends() && model.output_gate) values += 2 * widths.output;
+  if (layout.context_by == ContextBy::gather)  // those of the other ranks stay, too
+    values += (layout.context - 1) * (widths.keys + widths.values);
+  return real(values);
+}
+
+// What the indexer of sparse attention keeps of a token: its queries, key and weights, and the
+// positions that it chose, of 4 bytes.
+double indexer_B(const Transformer& model, LayerKind kind) {
+  if (!model.indexer || kind.mixing != Mixing::full) return 0;
+  const Indexer& indexer = *model.indexer;
+  return 2 * real(indexer.heads * indexer.size + indexer.size + indexer.heads) +
+         4 * real(indexer.top);
+}
+
+double mlp_B(const Transformer& model, LayerKind kind) {
+  const double matrices = real(model.mlp_matrices());
+  switch (kind.mlp) {
+    case Mlp::dense:
+      return 2 * matrices * real(model.mlp_width);
+    case Mlp::experts: {
+      const Experts& experts = *model.experts;
+      return real(experts.per_token) * 2 * (real(model.hidden) + matrices * real(experts.width)) +
+             2 * matrices * real(experts.all_shared_width());
+    }
+    case Mlp::none:
+      break;
+  }
+  return 0;
+}
+
+double kept_B(const Transformer& model, const Layout& layout, int64_t sequence, LayerKind kind) {
+  const double split = 2 * mixing_values(model, layout, kind) + mlp_B(model, kind);
+  return micro_batch_tokens(layout, sequence) *
+         (2 * repeated_values(model, kind) * over_sequence(layout) + split / real(layout.tensor) +
+          indexer_B(model, kind));
 }
 
 // With recompute=operations: its input, outputs of every second product, and attention's.
-double operations_B(const Transformer& model, const Layout& layout, int64_t sequence) {
-  const int64_t widths = (model.gated ? 2 : 1) * model.hidden + model.query_width() +
-                         model.value_width() + model.attention_output_width() + model.mlp_width;
-  return 2 * micro_batch_tokens(layout, sequence) * real(widths);
+double operations_B(const Transformer& model, const Layout& layout, int64_t sequence,
+                    Mixing mixing) {
+  const AttentionWidths widths = attention_widths(model, mixing);
+  const int64_t values = (model.gated ? 2 : 1) * model.hidden + widths.queries + widths.values +
+                         widths.output + model.mlp_width;
+  return 2 * micro_batch_tokens(layout, sequence) * real(values);
 }
 
 double layer_inputs_B(const Transformer& model, const Layout& layout, int64_t sequence) {
@@ -109,28 +154,43 @@ RankParameters sum(const RankParameters& a, const RankParameters& b) {
   return {a.matrices + b.matrices, a.experts + b.experts, a.small + b.small, a.ends + b.ends};
 }
 
-RankParameters parameters_of_stage(const Transformer& model, const Layout& layout, int64_t stage) {
-  const StageLayers held = layers_of_stage(model, layout, stage);
+RankParameters parameters_of_stage(const Transformer& model, const Layout& layout,
+                                   const StageLayers& held) {
   RankParameters all;
-  auto add = [&](int64_t layers, bool has_experts) {
-    if (layers == 0) return;
-    const RankParameters one = rank_layer_parameters(model, layout, has_experts);
-    all.matrices += real(layers) * one.matrices;
-    all.experts += real(layers) * one.experts;
-    all.small += real(layers) * one.small;
-  };
-  add(held.dense, false);
-  add(held.with_experts, true);
-  const ParameterCount count = parameters_of(model);
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (held.kinds[i] == 0) continue;
+    const RankParameters one = rank_layer_parameters(model, layout, kind_at(i));
+    all.matrices += real(held.kinds[i]) * one.matrices;
+    all.experts += real(held.kinds[i]) * one.experts;
+    all.small += real(held.kinds[i]) * one.small;
+  }
+  const ParameterCount count = end_parameters(model);
   const double t = real(layout.tensor);
   if (held.embeds) all.ends += real(count.embedding) / t + real(count.positions);
+  if (held.embeds && model.embedding_norm) all.ends += real(model.norm_parameters());
   if (held.has_head) {
-    all.ends += real(model.hidden) * (model.layer_norm ? 2 : 1);
+    all.ends += real(model.norm_parameters());
     // A tied one is the embedding, unless that lies on another stage.
     if (!model.tied) all.ends += real(count.head) / t;
     if (model.tied && !held.embeds) all.ends += real(count.embedding) / t;
+    if (model.tied) all.ends += real(count.head) / t;  // its bias
   }
   return all;
+}
+
+// With DualPipe a GPU holds the opposite stage, too.
+std::optional<StageLayers> opposite_layers(const Transformer& model, const Layout& layout,
+                                           int64_t stage) {
+  if (layout.schedule != PipelineSchedule::dualpipe) return std::nullopt;
+  return layers_of_stage(model, layout, layout.pipeline - 1 - stage);
+}
+
+// Each stage has copies of its own, so that a head and the embedding it is tied to count twice.
+RankParameters parameters_of_stages(const Transformer& model, const Layout& layout,
+                                    const StageLayers& own,
+                                    const std::optional<StageLayers>& other) {
+  const RankParameters parameters = parameters_of_stage(model, layout, own);
+  return other ? sum(parameters, parameters_of_stage(model, layout, *other)) : parameters;
 }
 
 void add_states(const Transformer& model, const Layout& layout, const StageLayers& held,
@@ -144,9 +204,9 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
   memory.optimizer_B = bytes.optimizer * outside + of_experts.optimizer * parameters.experts;
   if (layout.zero < 2) return;
   double layer = 0;
-  if (held.dense > 0) layer = rank_layer_parameters(model, layout, false).all();
-  if (held.with_experts > 0)
-    layer = std::max(layer, rank_layer_parameters(model, layout, true).all());
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    if (held.kinds[i] > 0)
+      layer = std::max(layer, rank_layer_parameters(model, layout, kind_at(i)).all());
   const double gathered = layout.zero == 3 ? 2 * 2 : 0;  // this layer's weights and the next one's
   memory.gathered_B = layer * (gathered + layout.gradient_B());
   if (!layout.keeps_weights) return;
@@ -157,18 +217,18 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
 }  // namespace
 
 RankParameters rank_layer_parameters(const Transformer& model, const Layout& layout,
-                                     bool has_experts) {
-  const LayerParameters layer = layer_parameters(model, has_experts);
-  return {.matrices = real(layer.attention_matrices + layer.mlp_matrices) / real(layout.tensor),
-          .experts = real(layer.experts) / real(layout.expert),
-          .small = real(layer.router + layer.biases + layer.norms),
+                                     LayerKind kind) {
+  const LayerParameters layer = layer_parameters(model, kind);
+  return {.matrices = real(layer.mixing.matrices + layer.mlp_matrices) / real(layout.tensor),
+          .experts = real(layer.experts + layer.expert_biases) / real(layout.expert),
+          .small = real(layer.router + layer.mixing.biases + layer.mlp_biases + layer.norms +
+                        layer.mixing.norms),
           .ends = 0};
 }
 
 RankParameters rank_parameters(const Transformer& model, const Layout& layout, int64_t stage) {
-  const RankParameters own = parameters_of_stage(model, layout, stage);
-  if (layout.schedule != PipelineSchedule::dualpipe) return own;
-  return sum(own, parameters_of_stage(model, layout, layout.pipeline - 1 - stage));
+  return parameters_of_stages(model, layout, layers_of_stage(model, layout, stage),
+                              opposite_layers(model, layout, stage));
 }
 
 StateBytes state_bytes(const Layout& layout, int64_t shards) {
@@ -182,43 +242,44 @@ StateBytes state_bytes(const Layout& layout, int64_t shards) {
 }
 
 double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
-                           bool has_experts) {
+                           LayerKind kind) {
   const bool keeps_scores = layout.keeps_scores && layout.recompute != Recompute::selective;
   const double rest_B = layout.recompute == Recompute::operations
-                            ? operations_B(model, layout, sequence)
-                            : kept_B(model, layout, sequence, has_experts);
-  return rest_B + (keeps_scores ? scores_B(model, layout, sequence) : 0);
+                            ? operations_B(model, layout, sequence, kind.mixing)
+                            : kept_B(model, layout, sequence, kind);
+  return rest_B + (keeps_scores ? scores_B(model, layout, sequence, kind) : 0);
 }
 
 StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t sequence,
                          int64_t stage) {
-  StageMemory memory{.stage = stage, .parameters = rank_parameters(model, layout, stage)};
   StageLayers held = layers_of_stage(model, layout, stage);
-  double stages = 1;
-  if (layout.schedule == PipelineSchedule::dualpipe) {
-    held += layers_of_stage(model, layout, layout.pipeline - 1 - stage);
-    stages = 2;
-  }
+  const std::optional<StageLayers> other = opposite_layers(model, layout, stage);
+  StageMemory memory{.stage = stage,
+                     .parameters = parameters_of_stages(model, layout, held, other)};
+  if (other) held += *other;
+  const double stages = other ? 2 : 1;
   add_states(model, layout, held, memory);
   memory.in_flight = most_in_flight(layout, stage);
   set_moment(layout, memory);
   const double input_B = layer_inputs_B(model, layout, sequence);
   double layers_B = real(held.kept_inputs) * input_B;
-  for (const bool has_experts : {false, true}) {
-    const int64_t layers = held.count(has_experts);
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    const int64_t layers = held.kinds[i];
     if (layers == 0) continue;
-    const int64_t again = held.count_again(has_experts);
-    const double one_B = layer_activations_B(model, layout, sequence, has_experts);
+    const LayerKind kind = kind_at(i);
+    const int64_t again = held.again[i];
+    const double one_B = layer_activations_B(model, layout, sequence, kind);
     layers_B += real(layers - again) * one_B;
     // While it is computed again, a layer or unit is as if nothing were.
     const int64_t unit = layout.recompute == Recompute::uniform ? layout.recompute_layers : 1;
     if (again > 0)
       memory.recomputed_B = std::max(memory.recomputed_B, real(unit) * one_B - input_B);
     if (layout.recompute == Recompute::selective && layout.keeps_scores)
-      memory.recomputed_B = scores_B(model, layout, sequence);
+      memory.recomputed_B = std::max(memory.recomputed_B, scores_B(model, layout, sequence, kind));
     if (layout.recompute == Recompute::operations)
       memory.recomputed_B =
-          kept_B(model, layout, sequence, false) - operations_B(model, layout, sequence);
+          std::max(memory.recomputed_B, kept_B(model, layout, sequence, kind) -
+                                            operations_B(model, layout, sequence, kind.mixing));
   }
   memory.activations_B = real(memory.in_flight) * layers_B / (stages * real(layout.chunks));
   if (held.embeds)

@@ -25,7 +25,7 @@ struct RankParameters {
 RankParameters rank_parameters(const Transformer& model, const Layout& layout, int64_t stage);
 // Of one layer.
 RankParameters rank_layer_parameters(const Transformer& model, const Layout& layout,
-                                     bool has_experts);
+                                     LayerKind kind);
 
 struct StageMemory {
   int64_t stage = 0;
@@ -55,7 +55,7 @@ StageMemory largest_memory(const Transformer& model, const Layout& layout, int64
 // Activations of one layer and micro-batch that stay until its backward pass, unless it is computed
 // again.
 double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
-                           bool has_experts);
+                           LayerKind kind);
 // Bytes of a parameter: weights, gradient, optimizer.
 struct StateBytes {
   double weights = 2;

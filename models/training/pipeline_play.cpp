@@ -184,7 +184,7 @@ class Player {
       starts[d] = ready;
       lengths[d] = length_of(r, slot, factor_of(r, d));
     }
-    if (layout_.zero >= 2 && slot.pass != Pass::weights)
+    if (layout_.zero >= 2)
       play_by_layers(r, slot);
     else
       play_at_once(r, slot);

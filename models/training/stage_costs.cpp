@@ -32,10 +32,12 @@ int64_t pieces_of_chunk(const Layout& layout, const StageExchange& exchange) {
 
 StageCosts::StageCosts(const TrainingStep& step, GroupTimes& groups)
     : step_(step), groups_(groups), head_(head_times(step)) {
-  if (step.model.dense_layers() > 0) dense_ = layer_times(step, groups, false);
-  if (step.model.experts) with_experts_ = layer_times(step, groups, true);
-  dense_again_ = recomputed(dense_);
-  with_experts_again_ = recomputed(with_experts_);
+  const OfKinds<int64_t> kinds = step.model.kinds();
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (kinds[i] == 0) continue;
+    layers_[i] = layer_times(step, groups, kind_at(i));
+    again_[i] = recomputed(layers_[i]);
+  }
   if (step.layout.splits_sends)
     arrival_s_ = groups.all_gather_s({1, step.layout.tensor}, activation_B(step));
 }
@@ -46,10 +48,11 @@ LayerTimes StageCosts::times_of(const StageLayers& layers) const {
     all.forward += count * times.forward;
     all.backward += count * times.backward;
   };
-  add(real(layers.dense - layers.dense_again), dense_);
-  add(real(layers.dense_again), dense_again_);
-  add(real(layers.with_experts - layers.with_experts_again), with_experts_);
-  add(real(layers.with_experts_again), with_experts_again_);
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (layers.kinds[i] == 0) continue;
+    add(real(layers.kinds[i] - layers.again[i]), layers_[i]);
+    add(real(layers.again[i]), again_[i]);
+  }
   if (layers.has_head) add(1, head_);
   all.forward.tensor += real(layers.from_before) * arrival_s_;
   all.backward.tensor += real(layers.from_behind) * arrival_s_;

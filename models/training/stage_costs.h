@@ -35,7 +35,7 @@ class StageCosts {
   StageCosts(const TrainingStep& step, GroupTimes& groups);
 
   // One micro-batch through a layer, and through what is behind the last one.
-  const LayerTimes& layer(bool has_experts) const { return has_experts ? with_experts_ : dense_; }
+  const LayerTimes& layer(LayerKind kind) const { return layers_[kind.index()]; }
   const LayerTimes& head() const { return head_; }
   // One micro-batch through some layers.
   LayerTimes times_of(const StageLayers& layers) const;
@@ -59,10 +59,8 @@ class StageCosts {
 
   const TrainingStep& step_;
   GroupTimes& groups_;
-  LayerTimes dense_;
-  LayerTimes with_experts_;
-  LayerTimes dense_again_;  // those that are computed again
-  LayerTimes with_experts_again_;
+  OfKinds<LayerTimes> layers_;
+  OfKinds<LayerTimes> again_;  // those that are computed again
   LayerTimes head_;
   double arrival_s_ = 0;  // that parts of an activation cost until all of a group have the whole
 };

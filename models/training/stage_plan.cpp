@@ -12,8 +12,7 @@ StagePlan StagePlans::stage(int64_t number) {
   const Layout& layout = step_.layout;
   StagePlan plan;
   for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk)
-    plan.chunks.push_back(items_of(
-        layers_of_chunk(step_.model, layout, position_of(layout, {number, chunk}).position)));
+    plan.chunks.push_back(items_of(position_of(layout, {number, chunk}).position));
   plan.slots = pass_order(layout, number);
   for (std::size_t i = 0; i < plan.slots.size(); ++i)
     if (plan.slots[i].fetches(layout.keeps_weights) > 0) plan.last_fetch = i;
@@ -29,18 +28,22 @@ StagePlan StagePlans::stage(int64_t number) {
   return plan;
 }
 
-std::vector<StagePlan::Item> StagePlans::items_of(const StageLayers& layers) const {
+std::vector<StagePlan::Item> StagePlans::items_of(int64_t position) const {
   std::vector<StagePlan::Item> items;
-  const auto add = [&](int64_t count, Kind kind, const LayerTimes& times, bool is_recomputed) {
-    items.insert(items.end(), at(count), {kind, times.forward, times.backward, is_recomputed});
-  };
-  for (const bool has_experts : {false, true}) {
-    const Kind kind = has_experts ? Kind::experts : Kind::dense;
-    const int64_t again = layers.count_again(has_experts);
-    add(again, kind, costs_.layer(has_experts), true);
-    add(layers.count(has_experts) - again, kind, costs_.layer(has_experts), false);
+  const ChunkLayers layers = chunk_layers(step_.model, step_.layout, position);
+  for (int64_t number = layers.from; number < layers.to; ++number) {
+    const LayerKind kind = step_.model.layer(number);
+    const LayerTimes& times = costs_.layer(kind);
+    items.push_back({.kind = kind,
+                     .forward = times.forward,
+                     .backward = times.backward,
+                     .is_recomputed = number < layers.again});
   }
-  add(layers.has_head ? 1 : 0, Kind::head, costs_.head(), false);
+  if (position + 1 == step_.layout.chunks_in_all())
+    items.push_back({.is_head = true,
+                     .kind = {},
+                     .forward = costs_.head().forward,
+                     .backward = costs_.head().backward});
   return items;
 }
 

@@ -11,8 +11,8 @@ namespace sgdsim {
 
 struct StagePlan {
   struct Item {  // a layer, or what is behind the last one
-    enum class Kind : uint8_t { dense, experts, head };
-    Kind kind = Kind::dense;
+    bool is_head = false;
+    LayerKind kind;
     PassTimes forward;
     PassTimes backward;
     bool is_recomputed = false;  // in the backward pass
@@ -35,8 +35,7 @@ class StagePlans {
   StagePlan stage(int64_t number);
 
  private:
-  using Kind = StagePlan::Item::Kind;
-  std::vector<StagePlan::Item> items_of(const StageLayers& layers) const;
+  std::vector<StagePlan::Item> items_of(int64_t position) const;  // of a chunk
 
   const TrainingStep& step_;
   StageCosts costs_;

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <utility>
 
+#include "models/training/gpu_stand_ins.h"
 #include "models/training/stage_costs.h"
 #include "sim/play/replay.h"
 
@@ -22,6 +25,7 @@ class GpuFactors {
       fixed_ = fixed_factors(options.workers, static_cast<int>(gpus));
   }
 
+  const std::vector<double>& fixed() const { return fixed_; }
   GpuSlowness start(int iteration) {
     if (fixed_.empty()) return {};
     factors_.clear();
@@ -64,11 +68,30 @@ std::vector<GpuSlice> slices_of(const GpuSchedule& gpus, const Replayed& replaye
   return slices;
 }
 
+// Of the ranks that are written, where others of their groups are not.
+double messages_of(const RankSchedule& schedule) {
+  std::map<uint32_t, double> of_member;  // by program
+  double messages = 0;
+  for (const RankOperation& one : schedule.operations()) {
+    messages += one.verb == RankVerb::send ? 1 : 0;
+    if (one.verb != RankVerb::call) continue;
+    const RankCall call = one.call();
+    const auto [known, is_new] = of_member.try_emplace(call.program, 0);
+    if (is_new) {
+      const auto members = static_cast<int>(schedule.group(call.group).size());
+      const Traffic traffic = traffic_of(schedule.program(call.program), members);
+      known->second = static_cast<double>(traffic.messages) / members;
+    }
+    messages += known->second;
+  }
+  return messages;
+}
+
 // Operations, messages or packets, in parts of as many as are simulated.
 double effort_of(const RankSchedule& schedule, double payload_B) {
   const auto most_operations = static_cast<double>(most_gpu_operations);
   const double operations = static_cast<double>(schedule.operations().size()) / most_operations;
-  const auto messages = static_cast<double>(schedule.traffic().messages);
+  const double messages = messages_of(schedule);
   const double packets = payload_B > 0 ? schedule.packets(payload_B) : 0;
   if (messages > most_step_messages)
     throw InputError("layout",
@@ -121,6 +144,22 @@ void check_arrived(const RankSchedule& schedule, const Replayed& replayed) {
   throw StuckStep("layout", text);
 }
 
+// Not where others take part, or chance, or every GPU is shown.
+bool may_stand_in(const StepWires& how, const LayoutPlay& options) {
+  return how.reduction != Reduction::never && !how.carrier && !how.meanwhile.any() &&
+         !how.wants_slices && !options.workers.is_random();
+}
+
+// All GPUs have what those have that stand for them.
+void spread(const StandIns& stand_ins, GpuSchedule& gpus, Replayed& replayed) {
+  for (std::size_t gpu = 0; gpu < replayed.ends.size(); ++gpu) {
+    const auto played = static_cast<std::size_t>(stand_ins.workers[stand_ins.number_of[gpu]]);
+    replayed.ends[gpu] = replayed.ends[played];
+    gpus.computed[gpu] = gpus.computed[played];
+  }
+  replayed.carried_B = stand_ins.spread_carried(replayed.carried_B);
+}
+
 }  // namespace
 
 StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
@@ -134,18 +173,33 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
   double sum_s = 0;
   for (int i = 0; i < options.iterations; ++i) {
     const bool wants_slices = how.wants_slices && i + 1 == options.iterations;
-    const GpuSchedule gpus =
-        gpu_schedule(step, cluster, groups, {factors.start(i), wants_slices, options.stopper});
-    played.effort += effort_of(gpus.schedule, how.payload_B);
     const std::unique_ptr<Resources> wires = cluster.wires(how.routes);  // none is closed yet
-    const Replayed replayed = play(Replay{.schedule = &gpus.schedule,
-                                          .costs = {},
-                                          .network = &cluster.network,
-                                          .resources = wires.get(),
-                                          .carrier = how.carrier,
-                                          .meanwhile = how.meanwhile,
-                                          .records = wants_slices,
-                                          .stopper = options.stopper});
+    std::optional<GpuStandIns> stand_ins;
+    if (may_stand_in(how, options))
+      stand_ins = gpu_stand_ins(step, cluster, groups, factors.fixed(), *wires, how.reduction);
+    GpuSchedule gpus = gpu_schedule(step, cluster, groups,
+                                    {factors.start(i), wants_slices, options.stopper,
+                                     stand_ins ? stand_ins->all.workers : std::vector<int>(),
+                                     stand_ins && stand_ins->equal_chunks});
+    played.effort += effort_of(gpus.schedule, how.payload_B);
+    std::unique_ptr<AlikeRanks> alike;
+    std::optional<AlikeResources> alike_wires;
+    if (stand_ins) {
+      alike = alike_ranks(std::move(stand_ins->all), gpus);
+      alike_wires.emplace(*wires, alike->stand_ins);
+      played.equal_chunks = stand_ins->equal_chunks;
+      played.classes = alike->stand_ins.workers.size();
+    }
+    Replayed replayed = play(Replay{.schedule = &gpus.schedule,
+                                    .costs = {},
+                                    .network = &cluster.network,
+                                    .resources = alike_wires ? &*alike_wires : wires.get(),
+                                    .carrier = how.carrier,
+                                    .meanwhile = how.meanwhile,
+                                    .records = wants_slices,
+                                    .alike = alike.get(),
+                                    .stopper = options.stopper});
+    if (alike) spread(alike->stand_ins, gpus, replayed);
     played.least_delivered = std::min(played.least_delivered, replayed.least_delivered);
     if (!replayed.stopped_by.empty())
       throw LimitReached(replayed.stopped_by + ", in step " + std::to_string(i + 1) + " of " +

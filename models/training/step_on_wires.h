@@ -7,6 +7,7 @@
 #include "models/training/played_step.h"
 #include "sim/core/error.h"
 #include "sim/net/link_use.h"
+#include "sim/play/stand_ins.h"
 #include "sim/play/traffic_in_time.h"
 
 namespace sgdsim {
@@ -18,6 +19,7 @@ struct StepWires {
   double payload_B = 0;      // of a packet, where there are packets
   Meanwhile meanwhile = {};
   bool wants_slices = false;
+  Reduction reduction = Reduction::fitting;
 };
 
 // What a GPU did when.
@@ -34,6 +36,8 @@ struct StepOnWires {
   Duration slowest;
   // Of the last iteration.
   uint64_t messages = 0;
+  std::size_t classes = 0;    // of GPUs, if one of each was played for all; else 0
+  bool equal_chunks = false;  // they are alike but for a byte of some chunks (gpu_stand_ins.h)
   double wire_B = 0;
   int64_t last_gpu = 0;
   WireUse wires;

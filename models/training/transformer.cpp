@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/core/cast.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -10,42 +11,14 @@ namespace {
 
 constexpr double most_model_parameters = 1e15;
 
-int64_t norm_parameters(const Transformer& model) {
-  return model.hidden * (model.layer_norm ? 2 : 1);
-}
-
-int64_t latent_matrices(const Transformer& model) {
-  const LatentAttention& latent = *model.latent;
-  const int64_t queries = model.query_width();
-  const int64_t query_path = latent.query_rank == 0 ? model.hidden * queries
-                                                    : latent.query_rank * (model.hidden + queries);
-  const int64_t kv_down = model.hidden * (latent.kv_rank + latent.rotary_size);
-  const int64_t kv_up = latent.kv_rank * model.heads * (latent.plain_size + latent.value_size);
-  return query_path + kv_down + kv_up + model.attention_output_width() * model.hidden;
-}
-
-int64_t attention_bias_parameters(const Transformer& model) {
-  const int64_t qkv = model.query_width() + model.key_width() + model.value_width();
-  switch (model.attention_bias) {
-    case AttentionBias::none:
-      return 0;
-    case AttentionBias::qkv:
-      return qkv;
-    case AttentionBias::all:
-      return qkv + model.hidden;
-  }
-  return 0;
-}
-
 // An upper bound that cannot overflow.
 double rough_parameters(const Transformer& model) {
-  auto real = [](int64_t value) { return static_cast<double>(value); };
   const double h = real(model.hidden);
-  double layer = h * real(model.heads) * real(model.head_size) * 4 + 3 * h * real(model.mlp_width);
+  double layer = h * real(model.heads) * real(model.head_size) * 5 + 3 * h * real(model.mlp_width);
   if (model.experts) {
     const Experts& experts = *model.experts;
-    layer +=
-        (3 * real(experts.width) * real(experts.count + experts.shared) + real(experts.count)) * h;
+    layer += 4 * real(experts.width) * real(experts.count) * h + real(experts.count) * (h + 1);
+    layer += 3 * real(experts.shared) * real(std::max(experts.width, experts.shared_width)) * h;
   }
   if (model.latent) {
     const LatentAttention& latent = *model.latent;
@@ -54,7 +27,19 @@ double rough_parameters(const Transformer& model) {
     layer += (h + real(model.heads) * head) *
              (real(latent.query_rank) + real(latent.kv_rank) + real(latent.rotary_size) + 2 * h);
   }
-  return real(model.layers) * (layer + 10 * h) + 2 * h * real(model.vocabulary) +
+  if (const auto& window = model.window)
+    layer += h * real(std::max(window->heads, model.heads)) *
+             real(std::max(window->head_size, model.head_size)) * 5;
+  if (const auto& indexer = model.indexer)
+    layer += (h + real(model.latent ? model.latent->query_rank : 0)) * (real(indexer->heads) + 1) *
+             (real(indexer->size) + 1);
+  if (const auto& linear = model.linear) {
+    const double width = real(linear->key_heads) * real(linear->key_size) +
+                         real(linear->value_heads) * real(linear->value_size + 1);
+    layer += width * (3 * h + 2 * real(linear->kernel) + 2 * real(linear->rank) +
+                      3 * real(linear->key_size) + 8);
+  }
+  return real(model.layers) * (layer + 20 * h) + 2 * (h + 1) * real(model.vocabulary) +
          h * real(model.positions);
 }
 
@@ -72,47 +57,147 @@ void check_experts(const Transformer& model, const std::string& where) {
                     " layers have no experts, but there are only " + std::to_string(model.layers));
 }
 
+void check_heads(const std::string& where, int64_t heads, int64_t kv_heads) {
+  if (heads % kv_heads != 0)
+    fail(where, "the " + std::to_string(heads) + " heads do not divide among " +
+                    std::to_string(kv_heads) +
+                    " heads of keys and values; expected a divisor of the heads");
+}
+
+struct Breach {
+  bool is_one;
+  const char* sentence;
+};
+void check_none(const std::vector<Breach>& breaches, const std::string& where) {
+  for (const Breach& breach : breaches)
+    if (breach.is_one) fail(where, breach.sentence);
+}
+
+// What the pattern names must be there, and what is there must be named.
+void check_pattern(const Transformer& model, const std::string& where) {
+  const OfKinds<int64_t> kinds = model.kinds();
+  bool mixes[mixings.size()] = {};
+  bool follows[mlps.size()] = {};
+  bool is_empty = false;
+  bool is_single = false;
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (kinds[i] == 0) continue;
+    const auto [mixing, mlp] = kind_at(i);
+    mixes[static_cast<std::size_t>(mixing)] = follows[static_cast<std::size_t>(mlp)] = true;
+    is_single = is_single || mixing == Mixing::none || mlp == Mlp::none;
+    is_empty = is_empty || (mixing == Mixing::none && mlp == Mlp::none);
+  }
+  const bool is_full = mixes[static_cast<std::size_t>(Mixing::full)];
+  const bool is_window = mixes[static_cast<std::size_t>(Mixing::window)];
+  const bool is_linear = mixes[static_cast<std::size_t>(Mixing::linear)];
+  const bool is_experts = follows[static_cast<std::size_t>(Mlp::experts)];
+  const bool is_dense = follows[static_cast<std::size_t>(Mlp::dense)];
+  const bool all_first = model.experts && model.experts->first_dense >= model.layers;
+  check_none(
+      {{is_window && !model.window, "layers of the pattern have a window; give \"window\""},
+       {!is_window && model.window.has_value(), "no layer of the pattern has the window"},
+       {is_linear && !model.linear, "layers of the pattern are linear; give \"linear\""},
+       {!is_linear && model.linear.has_value(), "no layer of the pattern is linear"},
+       {is_experts && !model.experts, "layers of the pattern have experts; give \"experts\""},
+       {!is_experts && model.experts && !all_first, "no layer of the pattern has the experts"},
+       {!is_full && model.indexer.has_value(),
+        "no layer of the pattern has full attention, which "
+        "the indexer would make sparse"},
+       {is_dense && model.mlp_width == 0, "dense layers need an MLP; its width is 0"},
+       {(is_full || is_window) && model.heads == 0, "layers attend, but there are 0 heads"},
+       {is_empty, "a layer of the pattern has neither attention nor an MLP"},
+       {model.parallel && is_single,
+        "attention and MLP are side by side (parallel), but a layer of the pattern lacks one"}},
+      where);
+}
+
+void check_mixing(const Transformer& model, const std::string& where) {
+  const bool is_masked = model.window || model.linear || model.indexer;
+  const bool has_heads = model.window && (model.window->heads > 0 || model.window->kv_heads > 0 ||
+                                          model.window->head_size > 0);
+  check_none({{!model.causal && is_masked,
+               "windows, linear and sparse attention are modelled where attention is causal"},
+              {model.latent && model.query_key_norm != QueryKeyNorm::none,
+               "latent attention has norms of its own; leave \"query_key_norm\" out"},
+              {model.latent && has_heads, "latent attention has the same heads in every layer"},
+              {model.layer_norms != 1 && model.layer_norms != 2 && model.layer_norms != 4,
+               "expected 1, 2 or 4 norms of a layer"},
+              {model.layer_norms == 1 && !model.parallel,
+               "one norm of a layer is for attention and MLP side by side (parallel)"}},
+             where);
+  if (model.linear && model.linear->value_heads % model.linear->key_heads != 0)
+    fail(where, "the " + std::to_string(model.linear->value_heads) +
+                    " heads of values of linear layers do not divide among " +
+                    std::to_string(model.linear->key_heads) + " heads of keys");
+}
+
 }  // namespace
 
-int64_t Transformer::query_width() const {
-  return latent ? heads * (latent->plain_size + latent->rotary_size) : heads * head_size;
-}
-int64_t Transformer::key_width() const {
-  return latent ? heads * (latent->plain_size + latent->rotary_size) : kv_heads * head_size;
-}
-int64_t Transformer::value_width() const {
-  return latent ? heads * latent->value_size : kv_heads * head_size;
-}
-int64_t Transformer::attention_output_width() const {
-  return latent ? heads * latent->value_size : heads * head_size;
+LayerKind Transformer::layer(int64_t number) const {
+  LayerKind kind;
+  if (!mixing_pattern.empty()) kind.mixing = mixing_pattern[at(number) % mixing_pattern.size()];
+  if (!mlp_pattern.empty())
+    kind.mlp = mlp_pattern[at(number) % mlp_pattern.size()];
+  else if (experts)
+    kind.mlp = Mlp::experts;
+  if (kind.has_experts() && experts && number < experts->first_dense) kind.mlp = Mlp::dense;
+  return kind;
 }
 
-LayerParameters layer_parameters(const Transformer& model, bool has_experts) {
+OfKinds<int64_t> Transformer::kinds(int64_t from, int64_t to) const {
+  OfKinds<int64_t> count{};
+  if (mixing_pattern.empty() && mlp_pattern.empty()) {
+    const int64_t first = !experts ? to : experts->first_dense;
+    const int64_t dense = std::clamp<int64_t>(first - from, 0, std::max<int64_t>(to - from, 0));
+    count[LayerKind{}.index()] = dense;
+    count[LayerKind{.mlp = Mlp::experts}.index()] = to - from - dense;
+    return count;
+  }
+  for (int64_t number = from; number < to; ++number) ++count[layer(number).index()];
+  return count;
+}
+
+int64_t Transformer::norm_parameters() const {
+  switch (norm) {
+    case Norm::rms:
+    case Norm::scale:
+      return hidden;
+    case Norm::layer:
+      return 2 * hidden;
+    case Norm::bare:
+      break;
+  }
+  return 0;
+}
+
+LayerParameters layer_parameters(const Transformer& model, LayerKind kind) {
   LayerParameters layer;
   const int64_t h = model.hidden;
-  layer.norms = 2 * norm_parameters(model);
-  layer.biases = attention_bias_parameters(model);
-  if (model.latent) {
-    layer.attention_matrices = latent_matrices(model);
-    layer.norms += model.latent->query_rank + model.latent->kv_rank;
-  } else {
-    layer.attention_matrices =
-        h * (2 * model.query_width() + model.key_width() + model.value_width());
-  }
+  const bool has_both = kind.mixing != Mixing::none && kind.mlp != Mlp::none;
+  layer.norms = model.layer_norms * model.norm_parameters() / (has_both ? 1 : 2);
+  layer.mixing = mixing_parameters(model, kind.mixing);
   const int64_t matrices = model.mlp_matrices();
-  if (has_experts) {
-    const Experts& experts = *model.experts;
-    layer.router = h * experts.count + (experts.router_bias ? experts.count : 0);
-    layer.experts = matrices * h * experts.width * experts.count;
-    layer.mlp_matrices = matrices * h * experts.width * experts.shared;
-  } else {
-    layer.mlp_matrices = matrices * h * model.mlp_width;
-    if (model.mlp_bias) layer.biases += (matrices - 1) * model.mlp_width + h;
+  switch (kind.mlp) {
+    case Mlp::dense:
+      layer.mlp_matrices = matrices * h * model.mlp_width;
+      if (model.mlp_bias) layer.mlp_biases = (matrices - 1) * model.mlp_width + h;
+      break;
+    case Mlp::experts: {
+      const Experts& experts = *model.experts;
+      layer.router = h * experts.count + (experts.router_bias ? experts.count : 0) +
+                     (experts.shared_gate ? h : 0);
+      layer.experts = matrices * h * experts.width * experts.count;
+      if (experts.bias) layer.expert_biases = ((matrices - 1) * experts.width + h) * experts.count;
+      layer.mlp_matrices = matrices * h * experts.all_shared_width();
+      break;
+    }
+    case Mlp::none:
+      break;
   }
   return layer;
 }
 
-ParameterCount parameters_of(const Transformer& model) {
+ParameterCount end_parameters(const Transformer& model) {
   ParameterCount count;
   const int64_t h = model.hidden;
   if (model.patches) {
@@ -122,22 +207,25 @@ ParameterCount parameters_of(const Transformer& model) {
   } else {
     count.embedding = model.vocabulary * h;
     count.head = model.tied ? 0 : model.vocabulary * h;
+    if (model.head_bias) count.head += model.vocabulary;
   }
   count.positions = model.positions * h;
-  count.norms = norm_parameters(model);  // the last one
-  const LayerParameters dense = layer_parameters(model, false);
-  const int64_t dense_layers = model.dense_layers();
-  auto add = [&](const LayerParameters& layer, int64_t layers, int64_t attention_biases_of) {
-    count.attention += layers * (layer.attention_matrices + attention_biases_of);
-    count.mlp += layers * (layer.mlp_matrices + layer.biases - attention_biases_of);
-    count.router += layers * layer.router;
-    count.experts += layers * layer.experts;
-    count.norms += layers * layer.norms;
-  };
-  const int64_t attention_biases_of = attention_bias_parameters(model);
-  add(dense, dense_layers, attention_biases_of);
-  if (model.experts)
-    add(layer_parameters(model, true), model.layers - dense_layers, attention_biases_of);
+  return count;
+}
+
+ParameterCount parameters_of(const Transformer& model) {
+  ParameterCount count = end_parameters(model);
+  count.norms = model.norm_parameters() * (model.embedding_norm ? 2 : 1);  // the last one
+  const OfKinds<int64_t> kinds = model.kinds();
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (kinds[i] == 0) continue;
+    const LayerParameters layer = layer_parameters(model, kind_at(i));
+    count.attention += kinds[i] * (layer.mixing.matrices + layer.mixing.biases);
+    count.mlp += kinds[i] * (layer.mlp_matrices + layer.mlp_biases);
+    count.router += kinds[i] * layer.router;
+    count.experts += kinds[i] * (layer.experts + layer.expert_biases);
+    count.norms += kinds[i] * (layer.norms + layer.mixing.norms);
+  }
   count.total = count.embedding + count.positions + count.attention + count.mlp + count.router +
                 count.experts + count.norms + count.head;
   count.active = count.total - count.experts;
@@ -146,48 +234,51 @@ ParameterCount parameters_of(const Transformer& model) {
   return count;
 }
 
-double attention_core_flop(const Transformer& model, int64_t sequence, FlopConvention convention) {
-  const auto s = static_cast<double>(sequence);
-  const auto width = static_cast<double>(model.query_width() + model.attention_output_width());
-  const bool is_half = model.causal && convention == FlopConvention::halved;
-  return 2 * s * s * width * (is_half ? 0.5 : 1);
-}
-
 double sequence_flop(const Transformer& model, int64_t sequence, FlopConvention convention) {
-  const int64_t dense_layers = model.dense_layers();
-  auto matrices = [&](bool has_experts) {
-    const LayerParameters layer = layer_parameters(model, has_experts);
-    double all =
-        static_cast<double>(layer.attention_matrices) + static_cast<double>(layer.mlp_matrices);
-    if (has_experts) {
+  const OfKinds<int64_t> kinds = model.kinds();
+  double weights = 0;
+  double core = 0;
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (kinds[i] == 0) continue;
+    const LayerKind kind = kind_at(i);
+    const LayerParameters layer = layer_parameters(model, kind);
+    double all = real(layer.mixing.matrices) + real(layer.mlp_matrices);
+    if (kind.has_experts()) {
       const Experts& experts = *model.experts;
-      all += static_cast<double>(model.hidden) * static_cast<double>(experts.count);
-      all += static_cast<double>(layer.experts) / static_cast<double>(experts.count) *
-             static_cast<double>(experts.per_token);
+      all += real(model.hidden) * real(experts.count + (experts.shared_gate ? 1 : 0));
+      all += real(layer.experts) / real(experts.count) * real(experts.per_token);
     }
-    return all;
-  };
-  double weights = static_cast<double>(dense_layers) * matrices(false);
-  if (model.experts) weights += static_cast<double>(model.layers - dense_layers) * matrices(true);
-  const double head = static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
-  const auto s = static_cast<double>(sequence);
-  double forward = 2 * s * weights + static_cast<double>(model.layers) *
-                                         attention_core_flop(model, sequence, convention);
+    weights += real(kinds[i]) * all;
+    core += real(kinds[i]) * attention_core_flop(model, kind.mixing, sequence, convention);
+  }
+  const double head = real(model.vocabulary) * real(model.hidden);
+  const auto s = real(sequence);
+  double forward = 2 * s * weights + core;
   if (model.patches) {
-    const double values =
-        static_cast<double>(model.patches->side * model.patches->side * model.patches->channels);
-    forward += 2 * head + 2 * (s - 1) * values * static_cast<double>(model.hidden);
+    const double values = real(model.patches->side * model.patches->side * model.patches->channels);
+    forward += 2 * head + 2 * (s - 1) * values * real(model.hidden);
   } else {
     forward += 2 * s * head;
   }
   return 3 * forward;
 }
 
+std::vector<std::string> notes_on(const Transformer& model, int64_t sequence) {
+  std::vector<std::string> notes = model.notes;
+  if (model.longest > 0 && sequence > model.longest)
+    notes.push_back("a sequence of " + std::to_string(sequence) + " is longer than the " +
+                    std::to_string(model.longest) + " positions that the model is made for");
+  return notes;
+}
+
 void check_transformer(const Transformer& model, const std::string& where) {
-  if (!model.latent && model.heads % model.kv_heads != 0)
-    fail(where, "the " + std::to_string(model.heads) + " heads do not divide among " +
-                    std::to_string(model.kv_heads) +
-                    " heads of keys and values; expected a divisor of the heads");
+  check_pattern(model, where);
+  check_mixing(model, where);
+  for (const Mixing mixing : {Mixing::full, Mixing::window}) {
+    if (model.latent || model.heads == 0 || (mixing == Mixing::window && !model.window)) continue;
+    const AttentionWidths widths = attention_widths(model, mixing);
+    check_heads(where, widths.heads, widths.kv_heads);
+  }
   if (model.experts) check_experts(model, where);
   if (!(rough_parameters(model) <= most_model_parameters))
     fail(where, "these dimensions make more than 10^15 parameters; expected a smaller model");

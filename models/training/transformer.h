@@ -3,9 +3,10 @@
 // Everything here follows from the shapes of its matrices, nothing is measured. Biases, norms,
 // learned positions and the router are counted, so that totals are those of the released models.
 // FLOP are those of the matrices and of attention; norms and activation functions are left out, as
-// every published convention does. There are two conventions for causal attention, and each figure
-// says which it has: `halved` counts the half of the scores that the mask leaves, `whole` counts
-// all of them.
+// every published convention does.
+//
+// Layers may be of several kinds: what mixes positions and what follows it each have a pattern that
+// repeats over the layers.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +15,40 @@
 #include <string_view>
 #include <vector>
 
+#include "models/training/mixing.h"
 #include "sim/core/named.h"
 
 namespace sgdsim {
-
-enum class FlopConvention : uint8_t { halved, whole };
-inline constexpr Named<FlopConvention, 2> flop_conventions{
-    {{"halved", FlopConvention::halved}, {"whole", FlopConvention::whole}}};
 
 // Which projections of attention have biases.
 enum class AttentionBias : uint8_t { none, qkv, all };
 inline constexpr Named<AttentionBias, 3> attention_biases{
     {{"none", AttentionBias::none}, {"qkv", AttentionBias::qkv}, {"all", AttentionBias::all}}};
 
-// Multi-latent attention: queries, and keys with values, pass through narrow vectors.
-struct LatentAttention {
-  int64_t query_rank = 0;   // 0: queries come directly from the hidden state
-  int64_t kv_rank = 0;      // of keys and values together
-  int64_t plain_size = 0;   // part of a head's query and key without rotation
-  int64_t rotary_size = 0;  // part with rotation; one key for all heads
-  int64_t value_size = 0;   // of a head
-  bool operator==(const LatentAttention&) const = default;
-};
+// RMS and `scale` (a LayerNorm without biases) have a weight for each number, `layer` also a bias,
+// and `bare` has neither.
+enum class Norm : uint8_t { rms, layer, scale, bare };
+inline constexpr Named<Norm, 4> norms{
+    {{"rms", Norm::rms}, {"layer", Norm::layer}, {"scale", Norm::scale}, {"bare", Norm::bare}}};
+
+// Norms of queries and keys: the same for every head, or over all of them.
+enum class QueryKeyNorm : uint8_t { none, head, all };
+inline constexpr Named<QueryKeyNorm, 3> query_key_norms{
+    {{"none", QueryKeyNorm::none}, {"head", QueryKeyNorm::head}, {"all", QueryKeyNorm::all}}};
 
 struct Experts {
   int64_t count = 0;
   int64_t per_token = 0;
-  int64_t width = 0;        // of one expert
-  int64_t shared = 0;       // experts that every token visits, each of the same width
-  int64_t first_dense = 0;  // so many layers at the start have no experts
+  int64_t width = 0;         // of one expert
+  int64_t shared = 0;        // experts that every token visits
+  int64_t shared_width = 0;  // of each; 0: the same width
+  bool shared_gate = false;  // a weight for the shared ones, of each token
+  int64_t first_dense = 0;   // so many layers at the start have no experts
   bool router_bias = false;
+  bool bias = false;  // of the experts' matrices
   bool operator==(const Experts&) const = default;
+
+  int64_t all_shared_width() const { return shared * (shared_width > 0 ? shared_width : width); }
 };
 
 // Images in place of tokens: square patches become one vector each, and one more stands for all.
@@ -64,33 +68,44 @@ struct Transformer {
   int64_t kv_heads = 0;
   int64_t head_size = 0;
   int64_t mlp_width = 0;
-  bool gated = true;        // three matrices in place of two
-  int64_t vocabulary = 0;   // or classes of images
-  bool tied = false;        // the last matrix is the embedding
-  int64_t positions = 0;    // learned ones
-  bool layer_norm = false;  // norms have biases, too
+  bool gated = true;       // three matrices in place of two
+  int64_t vocabulary = 0;  // or classes of images
+  bool tied = false;       // the last matrix is the embedding
+  int64_t positions = 0;   // learned ones
+  Norm norm = Norm::rms;
+  int64_t layer_norms = 2;  // of a layer that mixes and has an MLP; 4: behind each, too
+  bool embedding_norm = false;
+  bool parallel = false;  // attention and MLP side by side, from the same hidden state
   AttentionBias attention_bias = AttentionBias::none;
   bool mlp_bias = false;
-  bool dropout = false;  // masks are kept for the backward pass
+  bool head_bias = false;
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;
+  bool output_gate = false;  // a matrix of its own makes a factor for what attention hands on
+  bool sinks = false;        // a score of each head that no position has
+  bool dropout = false;      // masks are kept for the backward pass
   bool causal = true;
+  int64_t longest = 0;   // sequence that its positions are made for; 0: not said
   int64_t sequence = 0;  // that it is trained on
   std::optional<LatentAttention> latent;
+  std::optional<Indexer> indexer;
+  std::optional<Window> window;
+  std::optional<LinearMixing> linear;
   std::optional<Experts> experts;
   std::optional<Patches> patches;
-  std::vector<std::string> notes;  // what an answer must repeat as a warning
+  // Layer i has entry i modulo the length; empty: full attention, and experts wherever there are
+  // some. The first dense layers are dense in any case.
+  std::vector<Mixing> mixing_pattern;
+  std::vector<Mlp> mlp_pattern;
+  std::vector<std::string> notes;  // of the reader; notes_on() has all
 
   bool operator==(const Transformer&) const = default;
 
   int64_t mlp_matrices() const { return gated ? 3 : 2; }
-  int64_t dense_layers() const {
-    return !experts ? layers : experts->first_dense < layers ? experts->first_dense : layers;
-  }
-  // Of all heads together: queries, keys, values.
-  int64_t query_width() const;
-  int64_t key_width() const;
-  int64_t value_width() const;
-  // What attention hands to its last matrix.
-  int64_t attention_output_width() const;
+  LayerKind layer(int64_t number) const;
+  // Layers of each kind, of all or of those from..to-1.
+  OfKinds<int64_t> kinds(int64_t from, int64_t to) const;
+  OfKinds<int64_t> kinds() const { return kinds(0, layers); }
+  int64_t norm_parameters() const;  // of one norm of the hidden state
 };
 
 // Parameters by part, of the whole model.
@@ -107,22 +122,26 @@ struct ParameterCount {
   int64_t active = 0;  // that one token meets
 };
 ParameterCount parameters_of(const Transformer& model);
+// Only those of the embedding, the positions and the head; the rest, totals too, stay 0.
+ParameterCount end_parameters(const Transformer& model);
 
 // Parameters of one layer, as far as layouts treat them differently.
 struct LayerParameters {
-  int64_t attention_matrices = 0;
+  MixingParameters mixing;
   int64_t mlp_matrices = 0;  // dense or shared
-  int64_t router = 0;        // with its bias
-  int64_t experts = 0;
-  int64_t biases = 0;
-  int64_t norms = 0;
+  int64_t router = 0;        // with its bias, and the gate of shared experts
+  int64_t experts = 0;       // matrices
+  int64_t expert_biases = 0;
+  int64_t mlp_biases = 0;
+  int64_t norms = 0;  // without those of what mixes
 };
-LayerParameters layer_parameters(const Transformer& model, bool has_experts);
+LayerParameters layer_parameters(const Transformer& model, LayerKind kind);
 
-// Products of attention's scores and values, forward, for one sequence and layer.
-double attention_core_flop(const Transformer& model, int64_t sequence, FlopConvention convention);
 // One training step of one sequence: forward and twice that backward, nothing computed again.
 double sequence_flop(const Transformer& model, int64_t sequence, FlopConvention convention);
+
+// What an answer about such a sequence must repeat as a warning.
+std::vector<std::string> notes_on(const Transformer& model, int64_t sequence);
 
 // InputError unless every dimension is there and they fit each other; `where` is the file.
 void check_transformer(const Transformer& model, const std::string& where);

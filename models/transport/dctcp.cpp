@@ -4,18 +4,32 @@
 
 namespace sgdsim {
 
-WindowRules read_dctcp(Object& fields, PacketSetup& setup) {
-  WindowRules rules;
-  rules.connections = read_count(fields, "connections", 0, rules.connections);
-  rules.first_window = read_count(fields, "first_window", 1, 10);
-  rules.slow_start_after_idle = read_flag(fields, "slow_start_after_idle", false);
-  rules.lost_after = read_count(fields, "lost_after", 0, 3);
-  rules.least_timeout = read_length(fields, "least_timeout", rules.least_timeout);
-  rules.gain = read_part(fields, "gain", rules.gain);
-  rules.first_alpha = read_part(fields, "first_alpha", rules.first_alpha);
-  rules.marks_again = read_flag(fields, "marks_again", false);
-  const uint32_t mark_above = read_count(fields, "mark_above", 0, 65);
-  const uint64_t above_B = uint64_t{mark_above} * setup.packet_B;
+Fields fields_of(DctcpOptions& o) {
+  return {
+      Field("connections", o.rules.connections,
+            "connections of one worker to another, which live on; 0: one for each message")
+          .from(0U, most_packets),
+      Field("first_window", o.first_window, "packets of the first window").from(1U, most_packets),
+      {"slow_start_after_idle", o.rules.slow_start_after_idle,
+       "a window that was not used for a while begins anew"},
+      Field("lost_after", o.rules.lost_after,
+            "later packets that have come, until one is taken for lost; 0: only the timeout "
+            "tells")
+          .from(0U, most_packets),
+      Field("least_timeout", o.rules.least_timeout, "least time until a packet is sent again")
+          .also(check_some_time),
+      Field("gain", o.rules.gain, "weight of the latest marks in their mean").from(0, 1),
+      Field("first_alpha", o.rules.first_alpha, "part of packets taken for marked at first")
+          .from(0, 1),
+      {"marks_again", o.rules.marks_again, "packets that are sent again may be marked"},
+      Field("mark_above", o.mark_above, "packets in a queue above which others are marked")
+          .from(0U, most_packets)};
+}
+
+WindowRules dctcp_rules(const DctcpOptions& options, PacketSetup& setup) {
+  WindowRules rules = options.rules;
+  rules.first_window = options.first_window;
+  const uint64_t above_B = uint64_t{options.mark_above} * setup.packet_B;
   setup.queues.mark_above_B = QueueRules::filled(above_B);
   // A switch that marks drops what may not be marked.
   setup.queues.selects = !rules.marks_again;
@@ -42,14 +56,14 @@ namespace transport::dctcp {
 namespace {
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
-  connect_windows(setup, read_dctcp(fields, setup));
+  connect_windows(setup, dctcp_rules(read_record<DctcpOptions>(fields), setup));
 }
 
 }  // namespace
 
 Transport describe() {
   return {"dctcp", "windows that give way in the proportion of marked packets", set_dctcp_defaults,
-          read};
+          options_of<DctcpOptions>, read};
 }
 
 }  // namespace transport::dctcp

@@ -4,18 +4,27 @@
 namespace sgdsim::transport::dlcp {
 namespace {
 
-void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
+MltRules rules() {
   MltRules rules;
   rules.pull_loss_bound = {0.05};
   rules.falls_by_marks = true;
-  read_mlt(fields, rules, setup);
+  return rules;
+}
+
+PartOptions options() {
+  MltOptions usual{.rules = rules()};
+  return options_in(fields_of(usual));
+}
+
+void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
+  read_mlt(fields, rules(), setup);
 }
 
 }  // namespace
 
 Transport describe() {
   return {"dlcp", "as mlt, with rates by marks and a tighter bound for parameters",
-          set_mlt_defaults, read};
+          set_mlt_defaults, options, read};
 }
 
 }  // namespace sgdsim::transport::dlcp

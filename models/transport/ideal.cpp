@@ -50,7 +50,7 @@ void read(Object&, const std::vector<double>&, PacketSetup& setup) {
 
 Transport describe() {
   return {"ideal", "all packets at once into queues without end; nothing is acknowledged", defaults,
-          read};
+          no_options, read};
 }
 
 }  // namespace sgdsim::transport::ideal

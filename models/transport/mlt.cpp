@@ -370,7 +370,7 @@ void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
 
 Transport describe() {
   return {"mlt", "bounded loss, queues by layer and importance, packets on all ways",
-          set_mlt_defaults, read};
+          set_mlt_defaults, options_of<MltOptions>, read};
 }
 
 }  // namespace transport::mlt

@@ -35,6 +35,14 @@ struct MltRules {
 };
 
 // mlt_fields.cpp
+struct MltOptions {
+  MltRules rules;
+  std::optional<PartsByDepth> pull_loss_bound = {};
+  std::optional<Bandwidth> step = {};
+  std::vector<Bytes> thresholds = {};
+  std::string parts = "ABC";
+};
+Fields fields_of(MltOptions& options);
 void set_mlt_defaults(PacketSetup& setup);
 void read_mlt_fields(Object& fields, MltRules& rules, PacketSetup& setup);
 // mlt.cpp

@@ -43,7 +43,7 @@ void read_parts(Object& fields, MltRules& rules, PacketSetup& setup) {
 }
 
 // What counts grows from the first queue of data to the last one.
-void set_thresholds(Object& fields, PacketSetup& setup) {
+void set_thresholds(const std::vector<Bytes>& thresholds, PacketSetup& setup) {
   std::array<uint64_t, packet_queues>& above_B = setup.queues.mark_above_B;
   const double first_B = static_cast<double>(marked_packets) * setup.packet_B;
   const double last_B = std::max(first_B, 0.75 * static_cast<double>(setup.queues.port_limit_B));
@@ -51,26 +51,15 @@ void set_thresholds(Object& fields, PacketSetup& setup) {
   for (std::size_t i = 0; i < queues; ++i)
     above_B[i + 1] = static_cast<uint64_t>(first_B + (last_B - first_B) * static_cast<double>(i) /
                                                          static_cast<double>(queues - 1));
-  const auto field = fields.find("thresholds");
-  if (!field) return;
-  const std::vector<Value> items = field->items();
-  if (items.size() != queues)
-    field->fail("expected the thresholds of " + std::to_string(queues) + " queues, front first");
-  for (std::size_t i = 0; i < queues; ++i) {
-    const int64_t size_B = items[i].bytes().count();
-    above_B[i + 1] = static_cast<uint64_t>(size_B);
-  }
+  if (thresholds.empty()) return;
+  for (std::size_t i = 0; i < queues; ++i)
+    above_B[i + 1] = static_cast<uint64_t>(thresholds[i].count());
 }
 
-// A part, or a list of them.
-PartsByDepth read_by_depth(Object& fields, const std::string& name, PartsByDepth otherwise) {
-  const auto field = fields.find(name);
-  if (!field) return otherwise;
-  if (!field->json().is_array()) return {field->number(0, 1)};
-  PartsByDepth parts;
-  for (const Value& item : field->items()) parts.push_back(item.number(0, 1));
-  if (parts.empty()) field->fail("expected at least one part");
-  return parts;
+void check_thresholds(const Value& list) {
+  if (list.size() != packet_queues - 1)
+    list.fail("expected the thresholds of " + std::to_string(packet_queues - 1) +
+              " queues, front first");
 }
 
 }  // namespace
@@ -82,37 +71,72 @@ void set_mlt_defaults(PacketSetup& setup) {
   setup.queues.port_limit_B = 512'000;
 }
 
+Fields fields_of(MltOptions& o) {
+  MltRules& rules = o.rules;
+  Fields fields = {
+      Field("loss_bound", rules.loss_bound,
+            "part of the packets that need not come, or parts by layer, front layers first")
+          .from(0, 1)
+          .filled("part")
+          .or_one(),
+      Field("pull_loss_bound", o.pull_loss_bound, "the same of parameters that are pulled")
+          .from(0, 1)
+          .filled("part")
+          .or_one()
+          .otherwise(rules.falls_by_marks ? "0.05, but not above loss_bound"
+                                          : "0.1, but not above loss_bound"),
+      Field("important", rules.important,
+            "part of the packets that are dropped last, or parts by layer")
+          .from(0, 1)
+          .filled("part")
+          .or_one(),
+      Field("answer_every", rules.answer_every, "packets for which a receiver answers once")
+          .from(1U, most_packets),
+      Field("halve_after", rules.halve_after,
+            "packets without an answer after which a rate is halved; 0: never")
+          .from(0U, most_packets)
+          .otherwise("those of six answers"),
+      {"ask_after", rules.ask_after, "time after the last packet until a sender asks what lacks"},
+      Field("question_timeout", rules.question_timeout, "time until it asks again")
+          .also(check_some_time),
+      Field("forget_after", rules.forget_after,
+            "time with nothing to send after which a connection begins anew")
+          .otherwise("question_timeout"),
+      Field("step", o.step, "by which a rate rises").otherwise("0.0016 of the line's"),
+      Field("least_rate", rules.least_rate, "least rate, as a part of the line's").from(0, 1),
+      Field("thresholds", o.thresholds,
+            "bytes above which packets of each queue that need not come are dropped, front first")
+          .also(check_thresholds)
+          .otherwise("from 65 packets to 3/4 of the buffer"),
+      {"parts", o.parts,
+       "which of bounded loss (A), queues by layer and importance (B), and all ways (C) are used"}};
+  if (rules.falls_by_marks)
+    return std::move(fields) +
+           Fields{Field("gain", rules.gain, "weight of the latest marks in their mean").from(0, 1)};
+  return std::move(fields) +
+         Fields{Field("short_trip", rules.short_trip, "a round trip below which a rate rises")
+                    .also(check_some_time),
+                Field("long_trip", rules.long_trip, "a round trip above which a rate falls")
+                    .also(check_some_time)
+                    .otherwise("where the fullest port is full to 0.7"),
+                Field("fall", rules.fall, "how much a rate falls").from(0, 1)};
+}
+
 void read_mlt_fields(Object& fields, MltRules& rules, PacketSetup& setup) {
-  rules.loss_bound = read_by_depth(fields, "loss_bound", rules.loss_bound);
-  PartsByDepth pulls = rules.loss_bound;
-  for (double& bound : pulls) bound = std::min(bound, rules.pull_loss_bound.front());
-  rules.pull_loss_bound = read_by_depth(fields, "pull_loss_bound", std::move(pulls));
-  rules.important = read_by_depth(fields, "important", rules.important);
-  rules.answer_every = read_count(fields, "answer_every", 1, rules.answer_every);
-  if (fields.has("halve_after")) rules.halve_after = read_count(fields, "halve_after", 0, 0);
-  if (const auto field = fields.find("ask_after")) {
-    rules.ask_after = field->duration();
-    if (rules.ask_after < Duration()) field->fail("expected 0 s or more");
-  }
-  rules.question_timeout = read_length(fields, "question_timeout", rules.question_timeout);
-  if (const auto field = fields.find("forget_after")) {
-    rules.forget_after = field->duration();
-    if (*rules.forget_after < Duration()) field->fail("expected 0 s or more");
-  }
-  if (rules.falls_by_marks) {
+  if (rules.falls_by_marks)
     for (const char* name : {"short_trip", "long_trip", "fall"})
       if (fields.has(name)) fields.at(name).fail("has no effect: rates of dlcp fall by marks");
-    rules.gain = read_part(fields, "gain", rules.gain);
-  }
-  rules.short_trip = read_length(fields, "short_trip", rules.short_trip);
-  if (fields.has("long_trip")) rules.long_trip = read_length(fields, "long_trip", Duration());
-  if (const auto field = fields.find("step")) rules.step_Bps = field->bandwidth().Bps();
-  rules.fall = read_part(fields, "fall", rules.fall);
-  rules.least_rate = read_part(fields, "least_rate", rules.least_rate);
+  MltOptions options{.rules = rules};
+  read_fields(fields, fields_of(options));
+  rules = options.rules;
+  PartsByDepth pulls = rules.loss_bound;
+  for (double& bound : pulls) bound = std::min(bound, rules.pull_loss_bound.front());
+  rules.pull_loss_bound = options.pull_loss_bound.value_or(std::move(pulls));
+  if (options.step) rules.step_Bps = options.step->Bps();
   if (rules.least_rate <= 0) fields.at("least_rate").fail("a rate of 0 sends nothing");
   rules.seed = setup.seed;
   setup.queues.selects = true;
-  set_thresholds(fields, setup);
+  set_thresholds(options.thresholds, setup);
   read_parts(fields, rules, setup);
   if (!rules.goes_by_depth) {
     // Marks stay where rates fall by them, as DCTCP has them.

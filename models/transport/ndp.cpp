@@ -15,7 +15,7 @@ namespace {
 enum Says : uint8_t { nothing, acknowledged, cut, pulled };
 
 struct NdpRules {
-  uint32_t first_window = 30;
+  uint32_t first_window = 0;
   Duration timeout;  // none: by the route
 };
 
@@ -257,6 +257,25 @@ void defaults(PacketSetup& setup) {
   setup.queues.rule = QueueRule::trim;
 }
 
+struct Options {
+  uint32_t first_window = 30;
+  std::optional<Duration> timeout;
+  uint32_t queue = 8;
+  uint32_t headers_in_turn = 10;
+};
+
+Fields fields_of(Options& o) {
+  return {Field("first_window", o.first_window, "packets that are sent without being asked for")
+              .from(1U, most_packets),
+          Field("timeout", o.timeout, "time until a sender that hears nothing sends again")
+              .also(check_some_time)
+              .otherwise("by the route"),
+          Field("queue", o.queue, "packets of data in a port above which others are cut")
+              .from(1U, most_packets),
+          Field("headers_in_turn", o.headers_in_turn, "headers that a port sends for each packet")
+              .from(1U, most_packets)};
+}
+
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
   if (setup.queues.port_limit_B != QueueRules::no_limit ||
       setup.queues.queue_limit_B.front() != QueueRules::no_limit)
@@ -264,11 +283,10 @@ void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
   constexpr uint32_t least_packet_B = 64;
   if (setup.packet_B < least_packet_B)
     fields.value().fail("a packet of ndp has 64 B at least, as the header that may be left of it");
-  NdpRules rules;
-  rules.first_window = read_count(fields, "first_window", 1, rules.first_window);
-  if (fields.has("timeout")) rules.timeout = read_length(fields, "timeout", rules.timeout);
-  setup.queues.trim_above = read_count(fields, "queue", 1, 8);
-  setup.queues.headers_in_turn = read_count(fields, "headers_in_turn", 1, 10);
+  const auto options = read_record<Options>(fields);
+  const NdpRules rules{options.first_window, options.timeout.value_or(Duration())};
+  setup.queues.trim_above = options.queue;
+  setup.queues.headers_in_turn = options.headers_in_turn;
   const uint64_t headers_B = uint64_t{setup.queues.trim_above} * setup.packet_B;
   setup.queues.queue_limit_B = QueueRules::filled(headers_B);
   const auto shared = std::make_shared<const NdpRules>(rules);
@@ -284,7 +302,8 @@ void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
 }  // namespace
 
 Transport describe() {
-  return {"ndp", "receivers pull packets; full queues cut data down to headers", defaults, read};
+  return {"ndp", "receivers pull packets; full queues cut data down to headers", defaults,
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::transport::ndp

@@ -21,24 +21,41 @@ std::vector<double> by_sizes(std::vector<double> sizes_B) {
   return thresholds;
 }
 
+struct Options {
+  DctcpOptions dctcp;
+  std::vector<Bytes> thresholds;
+};
+
+void check_thresholds(const Value& list) {
+  Bytes last;
+  for (const Value& item : list.items()) {
+    if (item.bytes() < last) item.fail("thresholds grow");
+    last = item.bytes();
+  }
+  if (list.size() >= levels)
+    list.fail("there are " + std::to_string(levels) + " queues, so at most " +
+              std::to_string(levels - 1) + " thresholds");
+}
+
+Fields fields_of(Options& o) {
+  return fields_of(o.dctcp) +
+         Fields{Field("thresholds", o.thresholds,
+                      "bytes that a message has sent when it sinks to the next queue")
+                    .also(check_thresholds)
+                    .otherwise("as many messages end in one queue as in the next")};
+}
+
 void read(Object& fields, const std::vector<double>& sizes_B, PacketSetup& setup) {
-  WindowRules rules = read_dctcp(fields, setup);
+  const auto options = read_record<Options>(fields);
+  WindowRules rules = dctcp_rules(options.dctcp, setup);
   setup.queues.marks_by_port = true;
-  rules.lower_after_B = by_sizes(sizes_B);
+  if (fields.has("thresholds"))
+    for (const Bytes size : options.thresholds)
+      rules.lower_after_B.push_back(static_cast<double>(size.count()));
+  else
+    rules.lower_after_B = by_sizes(sizes_B);
   // Messages that nobody knows before they begin: by those so far.
   if (sizes_B.empty() && !fields.has("thresholds")) rules.lower_after_of = by_sizes;
-  if (const auto field = fields.find("thresholds")) {
-    rules.lower_after_B.clear();
-    for (const Value& item : field->items()) {
-      const auto size_B = static_cast<double>(item.bytes().count());
-      if (!rules.lower_after_B.empty() && size_B < rules.lower_after_B.back())
-        item.fail("thresholds grow");
-      rules.lower_after_B.push_back(size_B);
-    }
-    if (rules.lower_after_B.size() >= levels)
-      field->fail("there are " + std::to_string(levels) + " queues, so at most " +
-                  std::to_string(levels - 1) + " thresholds");
-  }
   connect_windows(setup, std::move(rules));
 }
 
@@ -46,7 +63,7 @@ void read(Object& fields, const std::vector<double>& sizes_B, PacketSetup& setup
 
 Transport describe() {
   return {"pias", "DCTCP in queues that a message sinks through as it sends", set_dctcp_defaults,
-          read};
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::transport::pias

@@ -13,7 +13,8 @@ namespace sgdsim {
   X(ndp)                     \
   X(mlt)                     \
   X(dlcp)                    \
-  X(roce_dcqcn)
+  X(roce_dcqcn)              \
+  X(tcp)
 
 #define SGDSIM_DECLARE(name)  \
   namespace transport::name { \

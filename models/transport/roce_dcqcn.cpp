@@ -21,8 +21,8 @@ struct DcqcnRules {
   Duration slow_down_every = Duration::us(50);
   double rise_after_B = 10e6;
   int fast_rises = 5;  // half way back to the rate before
-  double step_Bps = 40e6 / 8;
-  double large_step_Bps = 400e6 / 8;
+  double step_Bps = 0;
+  double large_step_Bps = 0;
   double least_rate = 0.001;  // of the line's
 };
 
@@ -183,54 +183,81 @@ class DcqcnConversation final : public Conversation {
 void defaults(PacketSetup& setup) {
   setup.packet_B = 4096;
   setup.header_B = 64;
-  setup.queues.mark_most = 0.2;
+}
+
+struct Options {
+  DcqcnRules rules;
+  Bandwidth step = Bandwidth::Bps(40e6 / 8);
+  Bandwidth large_step = Bandwidth::Bps(400e6 / 8);
+  std::optional<Bytes> mark_above;
+  std::optional<Bytes> mark_surely;
+  double mark_most = 0.2;
+  bool pause = true;
+  Bytes pause_above{100'000};
+};
+
+Fields fields_of(Options& o) {
+  return {
+      Field("timeout", o.rules.timeout, "time until a packet is sent again").also(check_some_time),
+      Field("gain", o.rules.gain, "weight of the latest mark in alpha").from(0, 1),
+      Field("alpha_every", o.rules.alpha_every, "time between two falls of alpha")
+          .also(check_some_time),
+      Field("rise_every", o.rules.rise_every, "time between two rises of a rate")
+          .also(check_some_time),
+      Field("slow_down_every", o.rules.slow_down_every, "time between two complaints of a receiver")
+          .also(check_some_time),
+      {"step", o.step, "by which a rate rises"},
+      {"large_step", o.large_step, "by which it rises after many rises"},
+      Field("mark_above", o.mark_above, "bytes in a queue above which packets may be marked")
+          .also(check_size)
+          .otherwise("100 KB at 25 Gbps, in proportion to the rate of the port"),
+      Field("mark_surely", o.mark_surely, "bytes above which all are marked")
+          .also(check_size)
+          .otherwise("400 KB at 25 Gbps, in proportion to the rate of the port"),
+      Field("mark_most", o.mark_most, "chance of a mark just below mark_surely").from(0, 1),
+      {"pause", o.pause, "switches tell their neighbours to wait (PFC)"},
+      Field("pause_above", o.pause_above, "bytes that came by one link when its sender waits")
+          .also(check_size)};
 }
 
 // Thresholds go with the rate of the port, as those of Li et al. (HPCC, SIGCOMM 2019) do: 100 and
 // 400 KB at 25 Gbit/s, and a chance of 0.2. Those of DCQCN's paper (5 and 200 KB, 0.01) were for
 // links of 40 Gbit/s.
-void read_marks(Object& fields, QueueRules& queues) {
+void set_marks(const Object& fields, const Options& options, QueueRules& queues) {
   constexpr double at_25_Gbps_ps_per_B = 320;
-  if (fields.has("mark_above"))
-    queues.mark_above_B = QueueRules::filled(read_size_B(fields, "mark_above", 0));
+  if (options.mark_above)
+    queues.mark_above_B = QueueRules::filled(bytes_32(*options.mark_above));
   else
     queues.mark_above_ps = 100'000 * at_25_Gbps_ps_per_B;
-  if (fields.has("mark_surely"))
-    queues.mark_surely_B = read_size_B(fields, "mark_surely", 0);
+  if (options.mark_surely)
+    queues.mark_surely_B = bytes_32(*options.mark_surely);
   else
     queues.mark_surely_ps = 400'000 * at_25_Gbps_ps_per_B;
-  queues.mark_most = read_part(fields, "mark_most", queues.mark_most);
-  const bool are_sizes = fields.has("mark_above") && fields.has("mark_surely");
-  if (are_sizes && queues.mark_surely_B < queues.mark_above_B.front())
+  queues.mark_most = options.mark_most;
+  if (options.mark_above && options.mark_surely && *options.mark_surely < *options.mark_above)
     fields.value().fail("`mark_surely` is below `mark_above`");
 }
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
-  DcqcnRules rules;
+  auto options = read_record<Options>(fields);
+  options.rules.step_Bps = options.step.Bps();
+  options.rules.large_step_Bps = options.large_step.Bps();
   QueueRules& queues = setup.queues;
-  rules.timeout = read_length(fields, "timeout", rules.timeout);
-  rules.gain = read_part(fields, "gain", rules.gain);
-  rules.alpha_every = read_length(fields, "alpha_every", rules.alpha_every);
-  rules.rise_every = read_length(fields, "rise_every", rules.rise_every);
-  rules.slow_down_every = read_length(fields, "slow_down_every", rules.slow_down_every);
-  if (const auto field = fields.find("step")) rules.step_Bps = field->bandwidth().Bps();
-  if (const auto field = fields.find("large_step")) rules.large_step_Bps = field->bandwidth().Bps();
-  read_marks(fields, queues);
-  const bool pauses = read_flag(fields, "pause", true);
-  queues.pause_above_B = read_size_B(fields, "pause_above", 100'000);
-  if (pauses && queues.pause_above_B < setup.packet_B)
+  set_marks(fields, options, queues);
+  queues.pause_above_B = bytes_32(options.pause_above);
+  if (options.pause && queues.pause_above_B < setup.packet_B)
     fields.value().fail("`pause_above` is smaller than a packet (" +
                         std::to_string(setup.packet_B) + " B)");
   queues.resume_below_B = queues.pause_above_B / 2;
-  if (!pauses) queues.pause_above_B = QueueRules::no_limit;
-  use<DcqcnConversation>(setup, rules);
+  if (!options.pause) queues.pause_above_B = QueueRules::no_limit;
+  use<DcqcnConversation>(setup, options.rules);
 }
 
 }  // namespace
 
 Transport describe() {
   return {"roce_dcqcn", "rates that marks lower, and switches that tell neighbours to wait",
-          defaults, read};
+          defaults, options_of<Options>, read};
 }
 
 }  // namespace sgdsim::transport::roce_dcqcn

@@ -1,121 +1,117 @@
 // Reading by name.
 #include "models/transport/transport.h"
 
-#include <limits>
-
 #include "models/transport/registry.h"
-#include "sim/core/error.h"
-#include "sim/core/named.h"
 
 namespace sgdsim {
 namespace {
 
-constexpr Named<Spray, 4> sprays{{{"per_flow", Spray::per_flow},
-                                  {"random", Spray::random},
-                                  {"permuted", Spray::permuted},
-                                  {"by_destination", Spray::by_destination}}};
-
 constexpr int64_t most_packet_B = 1 << 20;
 
-// A name stands for an object with that name and nothing else.
-Value as_object(const Value& value, Json& named) {
-  if (!value.json().is_string()) return value;
-  named = {{"name", value.json()}};
-  return {named, value.file(), value.path()};
+// What every transport can be told.
+struct GeneralOptions {
+  Bytes packet;
+  Bytes header;
+  Spray spray = Spray::per_flow;
+  std::optional<Bytes> buffer;
+  std::optional<Bytes> queue_buffer;
+};
+
+void check_packet(const Value& size) {
+  if (size.bytes().count() < 1 || size.bytes().count() > most_packet_B)
+    size.fail("a packet has 1 B to " + std::to_string(most_packet_B) + " B");
+}
+
+Fields fields_of(GeneralOptions& o) {
+  return {Field("packet", o.packet, "bytes of a packet on the wire").also(check_packet),
+          {"header", o.header, "bytes of a packet that are its header"},
+          {"spray", o.spray,
+           "way of a packet: all of a message take one, each takes any by chance, all in turn in "
+           "an order by chance, or the one of the receiver"},
+          Field("buffer", o.buffer, "bytes of data that a port of a switch holds in all its queues")
+              .also(check_size)
+              .otherwise("no limit"),
+          Field("queue_buffer", o.queue_buffer, "bytes of data that each queue of a port holds")
+              .also(check_size)
+              .otherwise("no limit")};
+}
+
+std::optional<Bytes> limit_of(uint64_t limit_B) {
+  if (limit_B == QueueRules::no_limit) return std::nullopt;
+  return Bytes(static_cast<int64_t>(limit_B));
+}
+
+GeneralOptions general_of(const PacketSetup& setup) {
+  return {Bytes(setup.packet_B), Bytes(setup.header_B), setup.spray,
+          limit_of(setup.queues.port_limit_B), limit_of(setup.queues.queue_limit_B.front())};
+}
+
+// A port, or a queue of it, has room for a packet.
+void check_room(Object& fields, const char* name, const char* what, Bytes packet) {
+  const auto field = fields.find(name);
+  if (field && field->bytes() < packet)
+    field->fail("a " + std::string(what) + " that is smaller than a packet (" +
+                std::to_string(packet.count()) + " B)");
 }
 
 void read_general(Object& fields, PacketSetup& setup) {
-  if (const auto field = fields.find("packet")) {
-    const Bytes size = field->bytes();
-    if (size.count() < 1 || size.count() > most_packet_B)
-      field->fail("a packet has 1 B to " + std::to_string(most_packet_B) + " B");
-    setup.packet_B = static_cast<uint32_t>(size.count());
+  GeneralOptions general = general_of(setup);
+  read_fields(fields, fields_of(general));
+  const std::string packet_B = std::to_string(general.packet.count());
+  if (general.header >= general.packet) {
+    if (const auto field = fields.find("header"))
+      field->fail("a packet of " + packet_B + " B has no room behind it");
+    fields.value().fail("a header of " + std::to_string(general.header.count()) +
+                        " B leaves no room in a packet of " + packet_B + " B");
   }
-  if (const auto field = fields.find("header")) {
-    const Bytes size = field->bytes();
-    if (size.count() >= setup.packet_B)
-      field->fail("a packet of " + std::to_string(setup.packet_B) + " B has no room behind it");
-    setup.header_B = static_cast<uint32_t>(size.count());
-  }
-  if (setup.header_B >= setup.packet_B)
-    fields.value().fail("a header of " + std::to_string(setup.header_B) +
-                        " B leaves no room in a packet of " + std::to_string(setup.packet_B) +
-                        " B");
-  if (const auto field = fields.find("spray"))
-    setup.spray = named_in(sprays, "spray", field->text(), field->where());
-  if (const auto field = fields.find("buffer")) {
-    setup.queues.port_limit_B = read_size_B(fields, "buffer", 0);
-    if (setup.queues.port_limit_B < setup.packet_B)
-      field->fail("a buffer that is smaller than a packet (" + std::to_string(setup.packet_B) +
-                  " B)");
-  }
-  if (const auto field = fields.find("queue_buffer")) {
-    const uint32_t limit_B = read_size_B(fields, "queue_buffer", 0);
-    if (limit_B < setup.packet_B)
-      field->fail("a queue that is smaller than a packet (" + std::to_string(setup.packet_B) +
-                  " B)");
-    setup.queues.queue_limit_B = QueueRules::filled(limit_B);
-  }
+  check_room(fields, "buffer", "buffer", general.packet);
+  check_room(fields, "queue_buffer", "queue", general.packet);
+  setup.packet_B = bytes_32(general.packet);
+  setup.header_B = bytes_32(general.header);
+  setup.spray = general.spray;
+  if (general.buffer) setup.queues.port_limit_B = bytes_32(*general.buffer);
+  if (general.queue_buffer)
+    setup.queues.queue_limit_B = QueueRules::filled(bytes_32(*general.queue_buffer));
 }
 
 }  // namespace
 
 std::string name_of_transport(const Value& value) {
-  Json named;
-  Object fields(as_object(value, named));
-  return fields.at("name").text();
+  return value.json().is_string() ? value.text() : Object(value).at("name").text();
 }
 
 PacketSetup read_transport(const Value& value, const std::vector<double>& sizes_B, uint64_t seed) {
-  Json named;
-  Object fields(as_object(value, named));
-  const Value name = fields.at("name");
-  std::vector<std::string> known;
-  for (const Transport& transport : transports()) {
-    known.emplace_back(transport.name);
-    if (transport.name != name.text()) continue;
+  return read_part(value, transports(), "transport",
+                   [&](const Transport& transport, Object& fields) {
+                     PacketSetup setup;
+                     setup.seed = seed;
+                     transport.defaults(setup);
+                     read_general(fields, setup);
+                     transport.read(fields, sizes_B, setup);
+                     return setup;
+                   });
+}
+
+std::vector<PartText> transport_texts() {
+  std::vector<PartText> texts = texts_of(transports());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
     PacketSetup setup;
-    setup.seed = seed;
-    transport.defaults(setup);
-    read_general(fields, setup);
-    transport.read(fields, sizes_B, setup);
-    fields.done();
-    return setup;
+    transports()[i].defaults(setup);
+    GeneralOptions general = general_of(setup);
+    texts[i].options = options_in(fields_of(general)) + std::move(texts[i].options);
   }
-  name.fail(unknown_name("transport", name.text(), known));
+  return texts;
 }
 
-double read_part(Object& fields, const std::string& name, double otherwise) {
-  const auto field = fields.find(name);
-  return field ? field->number(0, 1) : otherwise;
+Json schema_of_transports() { return schema_of_parts(transport_texts()); }
+
+void check_some_time(const Value& length) {
+  if (length.duration() <= Duration()) length.fail("expected more than no time");
 }
 
-Duration read_length(Object& fields, const std::string& name, Duration otherwise) {
-  const auto field = fields.find(name);
-  if (!field) return otherwise;
-  const Duration length = field->duration();
-  if (length <= Duration()) field->fail("expected more than no time");
-  return length;
-}
-
-uint32_t read_count(Object& fields, const std::string& name, uint32_t least, uint32_t otherwise) {
-  const auto field = fields.find(name);
-  constexpr int64_t most = 1'000'000'000;
-  return field ? static_cast<uint32_t>(field->whole(least, most)) : otherwise;
-}
-
-uint32_t read_size_B(Object& fields, const std::string& name, uint32_t otherwise) {
-  const auto field = fields.find(name);
-  if (!field) return otherwise;
-  const int64_t size_B = field->bytes().count();
+void check_size(const Value& size) {
   constexpr int64_t most = int64_t{1} << 31;
-  if (size_B > most) field->fail("expected at most " + std::to_string(most) + " B");
-  return static_cast<uint32_t>(size_B);
-}
-
-bool read_flag(Object& fields, const std::string& name, bool otherwise) {
-  const auto field = fields.find(name);
-  return field ? field->flag() : otherwise;
+  if (size.bytes().count() > most) size.fail("expected at most " + std::to_string(most) + " B");
 }
 
 }  // namespace sgdsim

@@ -1,7 +1,7 @@
 // How packets of a message are sent, acknowledged and sent again, and what switches do for it.
 //
 // A transport is one file and one line in registry.h. It gives packets and queues their defaults,
-// reads its own fields, and makes a Conversation (sim/net/conversation.h) for each message.
+// describes its own fields, and makes a Conversation (sim/net/conversation.h) for each message.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/part.h"
 #include "sim/net/packets.h"
 
 namespace sgdsim {
@@ -19,6 +19,7 @@ struct Transport {
   std::string_view name;
   std::string_view summary;
   void (*defaults)(PacketSetup& setup);
+  PartOptions (*options)();  // its own
   // Takes its own fields; the general ones have been read. `sizes_B`: of the messages that will be
   // sent, as far as they are known.
   void (*read)(Object& fields, const std::vector<double>& sizes_B, PacketSetup& setup);
@@ -28,10 +29,9 @@ struct Transport {
 // other transports, too.
 PacketSetup read_transport(const Value& value, const std::vector<double>& sizes_B, uint64_t seed);
 std::string name_of_transport(const Value& value);
-
-// For people: which fields a value of `transport` may have.
-inline constexpr std::string_view general_transport_fields =
-    "packet, header, spray, buffer, queue_buffer";
+// With the general options of each, as it has them.
+std::vector<PartText> transport_texts();
+Json schema_of_transports();
 
 // ---- for transports
 
@@ -49,12 +49,10 @@ void use(PacketSetup& setup, Rules rules) {
   };
 }
 
-// A chance, `name`; what there is if it is not given.
-double read_part(Object& fields, const std::string& name, double otherwise);
-Duration read_length(Object& fields, const std::string& name, Duration otherwise);
-// Whole numbers, or sizes, up to four thousand million.
-uint32_t read_count(Object& fields, const std::string& name, uint32_t least, uint32_t otherwise);
-uint32_t read_size_B(Object& fields, const std::string& name, uint32_t otherwise);
-bool read_flag(Object& fields, const std::string& name, bool otherwise);
+inline constexpr uint32_t most_packets = 1'000'000'000;
+// InputError unless it is a time above 0, and a size that 32 bits hold.
+void check_some_time(const Value& length);
+void check_size(const Value& size);
+inline uint32_t bytes_32(Bytes size) { return static_cast<uint32_t>(size.count()); }
 
 }  // namespace sgdsim

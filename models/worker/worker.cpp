@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+
+#include "sim/core/part.h"
 
 namespace sgdsim {
 namespace {
@@ -13,34 +16,87 @@ struct KindName {
   const char* name;
   Kind kind;
   const char* parameter;
+  const char* says;
   double least;
   double most;
 };
 
 constexpr KindName kind_names[] = {
-    {"uniform", Kind::uniform, "spread", 0, 1},
-    {"normal", Kind::normal, "sigma", 0, 10},
-    {"lognormal", Kind::lognormal, "sigma", 0, 10},
-    {"exponential", Kind::exponential, "mean", 0, 1e3},
-    {"gamma", Kind::gamma, "shape", 1e-3, 1e9},
-    {"pareto", Kind::pareto, "shape", 1.001, 1e9},
+    {"uniform", Kind::uniform, "spread", "1 +- spread", 0, 1},
+    {"normal", Kind::normal, "sigma", "deviation", 0, 10},
+    {"lognormal", Kind::lognormal, "sigma", "deviation of the logarithm", 0, 10},
+    {"exponential", Kind::exponential, "mean", "mean of the draw, to which 1 is added", 0, 1e3},
+    {"gamma", Kind::gamma, "shape", "shape; the mean is 1", 1e-3, 1e9},
+    {"pareto", Kind::pareto, "shape", "shape; the mean is 1", 1.001, 1e9},
 };
 
-FactorDistribution read_distribution(Object& fields) {
-  const Value name = fields.at("distribution");
-  std::vector<std::string> known;
-  for (const KindName& one : kind_names) {
-    if (name.text() == one.name) {
-      const double parameter = fields.at(one.parameter).number(one.least, one.most);
-      if (parameter == 0) return {};  // every draw is 1
-      return {one.kind, parameter};
-    }
-    known.emplace_back(one.name);
-  }
-  name.fail(unknown_name("distribution", name.text(), known));
+Fields fields_of(const KindName& kind, Jitter& jitter) {
+  return {Field(kind.parameter, jitter.factor.parameter, kind.says)
+              .needed()
+              .from(kind.least, kind.most),
+          Field("per", jitter.per_layer, "one draw per iteration, or per layer")
+              .one_of({"iteration", "layer"})
+              .called("value")};
 }
 
 }  // namespace
+
+void read_value(const Value& value, Jitter& jitter) {
+  Object fields(value);
+  const Value name = fields.at("distribution");
+  const KindName& kind = part_named(kind_names, "distribution", name.text(), name.where());
+  read_fields(fields, fields_of(kind, jitter));
+  fields.done();
+  // With a parameter of 0 every draw is 1.
+  if (jitter.factor.parameter > 0) jitter.factor.kind = kind.kind;
+}
+
+Json schema_of_value(const Jitter&) {
+  std::vector<PartText> texts;
+  for (const KindName& kind : kind_names) {
+    Jitter jitter;
+    texts.push_back({kind.name, "distribution of the factor", options_in(fields_of(kind, jitter))});
+  }
+  return schema_of_parts_by("distribution", texts);
+}
+
+namespace {
+
+void check_slow(const Value& list) {
+  std::set<int64_t> workers;
+  for (const Value& item : list.items()) {
+    const Value worker = item.child("worker");
+    const int64_t number = worker.json().get<int64_t>();
+    if (!workers.insert(number).second)
+      worker.fail("worker " + std::to_string(number) + " is listed twice; give it one factor");
+  }
+}
+
+}  // namespace
+
+Fields fields_of(Slowness& slow) {
+  return {Field("worker", slow.worker, "its number, from 0").needed().from(0, 1 << 24),
+          Field("factor", slow.factor,
+                "factor on its compute time; below 1 the worker is faster, and waits for others")
+              .needed()
+              .from(1e-6, 1e6)};
+}
+
+Fields fields_of(Transient& transient) {
+  return {Field("probability", transient.probability, "chance of a worker in an iteration")
+              .needed()
+              .from(0, 1),
+          Field("factor", transient.factor, "factor on its compute time").needed().from(1e-6, 1e6)};
+}
+
+Fields fields_of(WorkerModel& model) {
+  return {Field("slow", model.slowness, "fixed factors on the compute time of single workers")
+              .also(check_slow),
+          {"jitter", model.jitter, "a random factor on compute times"},
+          {"transient", model.transient, "a slowdown that hits a worker for one iteration"}};
+}
+
+WorkerModel read_workers(const Value& value) { return read_record<WorkerModel>(value); }
 
 double FactorDistribution::draw(Random& random) const {
   switch (kind) {
@@ -62,52 +118,18 @@ double FactorDistribution::draw(Random& random) const {
   return 1;
 }
 
-WorkerModel read_workers(const Value& value) {
-  WorkerModel model;
-  Object fields(value);
-  if (const auto slow = fields.find("slow"))
-    for (const Value& item : slow->items()) {
-      Object one(item);
-      const Value worker = one.at("worker");
-      const auto number = static_cast<int>(worker.whole(0, 1 << 24));
-      for (const Slowness& before : model.slowness)
-        if (before.worker == number)
-          worker.fail("worker " + std::to_string(number) + " is listed twice; give it one factor");
-      model.slowness.push_back({number, one.at("factor").number(1e-6, 1e6)});
-      one.done();
-    }
-  if (const auto jitter = fields.find("jitter")) {
-    Object one(*jitter);
-    model.jitter = read_distribution(one);
-    if (const auto per = one.find("per")) {
-      if (per->text() != "iteration" && per->text() != "layer")
-        per->fail(unknown_name("value", per->text(), {"iteration", "layer"}));
-      model.jitter_per_layer = per->text() == "layer";
-    }
-    one.done();
-  }
-  if (const auto transient = fields.find("transient")) {
-    Object one(*transient);
-    model.transient_probability = one.at("probability").number(0, 1);
-    model.transient_factor = one.at("factor").number(1e-6, 1e6);
-    one.done();
-  }
-  fields.done();
-  return model;
-}
-
 WorkerFactors::WorkerFactors(const WorkerModel& model, double fixed, uint64_t seed, int worker,
                              int iteration)
     : random_(model.is_random() ? Random(seed)
                                       .stream(static_cast<uint64_t>(worker))
                                       .stream(static_cast<uint64_t>(iteration))
                                 : Random(0)),
-      jitter_(&model.jitter),
+      jitter_(&model.jitter.factor),
       factor_(fixed),
-      per_layer_(model.jitter_per_layer && model.jitter.kind != Kind::none) {
-  if (model.transient_probability > 0 && random_.uniform() < model.transient_probability)
-    factor_ *= model.transient_factor;
-  if (!per_layer_) factor_ *= model.jitter.draw(random_);
+      per_layer_(model.jitter.per_layer && model.jitter.factor.kind != Kind::none) {
+  if (model.transient.probability > 0 && random_.uniform() < model.transient.probability)
+    factor_ *= model.transient.factor;
+  if (!per_layer_) factor_ *= model.jitter.factor.draw(random_);
 }
 
 double WorkerFactors::next_layer() {

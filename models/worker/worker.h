@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "sim/core/random.h"
 
 namespace sgdsim {
@@ -27,15 +27,29 @@ struct Slowness {
   double factor = 1;
 };
 
+Fields fields_of(Slowness& slow);
+
+struct Jitter {
+  FactorDistribution factor;
+  bool per_layer = false;  // a draw per layer instead of one per iteration
+};
+
+struct Transient {
+  double probability = 0;  // per worker and iteration
+  double factor = 1;
+};
+
+Fields fields_of(Transient& transient);
+void read_value(const Value& value, Jitter& jitter);
+Json schema_of_value(const Jitter& jitter);
+
 struct WorkerModel {
   std::vector<Slowness> slowness;  // fixed, of single workers
-  FactorDistribution jitter;
-  bool jitter_per_layer = false;     // a draw per layer instead of one per iteration
-  double transient_probability = 0;  // per worker and iteration
-  double transient_factor = 1;
+  Jitter jitter;
+  Transient transient = {};
 
   bool is_random() const {
-    return jitter.kind != FactorDistribution::Kind::none || transient_probability > 0;
+    return jitter.factor.kind != FactorDistribution::Kind::none || transient.probability > 0;
   }
   bool all_alike() const { return slowness.empty() && !is_random(); }
 };
@@ -43,6 +57,7 @@ struct WorkerModel {
 // {"slow": [{"worker": 3, "factor": 1.5}], "jitter": {"distribution": "lognormal", "sigma": 0.1,
 //  "per": "iteration"}, "transient": {"probability": 0.01, "factor": 3}}
 WorkerModel read_workers(const Value& value);
+Fields fields_of(WorkerModel& model);
 
 // The factors of one worker in one iteration.
 class WorkerFactors {

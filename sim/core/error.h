@@ -2,6 +2,7 @@
 //
 // `where` names the place (a file with a JSON path, or an option of the command line), `sentence`
 // says what was expected and what was found, so that it can be mended without opening our code.
+// what() is both.
 // Our own mistakes are assertions, not exceptions.
 #pragma once
 
@@ -13,7 +14,11 @@ namespace sgdsim {
 class InputError : public std::runtime_error {
  public:
   InputError(const std::string& where, const std::string& sentence)
-      : std::runtime_error(where.empty() ? sentence : where + ": " + sentence) {}
+      : std::runtime_error(where.empty() ? sentence : where + ": " + sentence), where_(where) {}
+  const std::string& where() const { return where_; }
+
+ private:
+  std::string where_;
 };
 
 }  // namespace sgdsim

@@ -335,7 +335,11 @@ Document Document::parse(std::string_view text, const std::string& file) {
   return {builder.take(), file};
 }
 
-Document Document::read(const std::string& file) { return parse(read_text(file), file); }
+// Where a file is asked for, JSON itself will do.
+Document Document::read(const std::string& file) {
+  if (file.starts_with('{')) return parse(file, "inline");
+  return parse(read_text(file), file);
+}
 
 Json foreign_json(std::string_view text, const std::string& file) {
   MarkedText made;

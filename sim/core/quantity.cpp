@@ -117,6 +117,18 @@ double parse(std::string_view text, const std::string& where, const Kind& kind) 
   return value;
 }
 
+// A number that is not negative, and a unit.
+std::string pattern_of(const Kind& kind) {
+  std::string units;
+  for (const Unit& unit : kind.units) {
+    units += (units.empty() ? "" : "|") + std::string(unit.name);
+    if (unit.name.starts_with('u'))
+      for (const char* micro : {"\u00b5", "\u03bc"})
+        units += "|" + (micro + std::string(unit.name.substr(1)));
+  }
+  return R"(^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)? ?()" + units + ")$";
+}
+
 // A decimal such as 0.3 KB is a whole number of bytes up to the rounding of its binary form, which
 // is a few units in the last place of the value.
 int64_t whole(double value, std::string_view text, const std::string& where) {
@@ -142,6 +154,11 @@ std::string in_best_unit(double value, std::span<const Unit> units) {
 }
 
 }  // namespace
+
+std::string pattern_of_durations() { return pattern_of(duration_kind); }
+std::string pattern_of_bytes() { return pattern_of(size_kind); }
+std::string pattern_of_bandwidths() { return pattern_of(bandwidth_kind); }
+std::string pattern_of_per_byte() { return pattern_of(per_byte_kind); }
 
 Duration parse_duration(std::string_view text, const std::string& where) {
   return Duration::nearest_ps(parse(text, where, duration_kind));

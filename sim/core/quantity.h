@@ -19,6 +19,12 @@ Bytes parse_bytes(std::string_view text, const std::string& where);
 Bandwidth parse_bandwidth(std::string_view text, const std::string& where);
 PerByte parse_per_byte(std::string_view text, const std::string& where);
 
+// What such texts look like, as a regular expression of JSON schemas.
+std::string pattern_of_durations();
+std::string pattern_of_bytes();
+std::string pattern_of_bandwidths();
+std::string pattern_of_per_byte();
+
 // The shortest text that reads back to the same value: "12.5 us", "64 KiB", "10 Gbps", "80 ps/B".
 std::string to_text(Duration length);
 std::string to_text(Bytes size);

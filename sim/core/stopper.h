@@ -25,7 +25,7 @@ struct LimitReached : std::runtime_error {
 
 class Stopper {
  public:
-  // `look`: called now and then; what it throws ends the simulation.
+  // `look`: called now and then, if there is one; what it throws ends the simulation.
   explicit Stopper(std::function<void()> look, const SimulationLimits& limits = {})
       : look_(std::move(look)), limits_(limits) {}
 
@@ -35,7 +35,9 @@ class Stopper {
     reached_ = Time();
   }
   // Before what may take long.
-  void look() const { look_(); }
+  void look() const {
+    if (look_) look_();
+  }
   // Before so many are played as one, and counted afterwards.
   void expect(uint64_t events) const {
     if (events > limits_.events - events_) stop("--max-events", events);
@@ -49,7 +51,7 @@ class Stopper {
     reached_ = now;
     if (events_ < next_look_) return;
     next_look_ = events_ + between_looks;
-    look_();
+    look();
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/named.h"
 #include "sim/net/resources.h"
 
 namespace sgdsim {
@@ -20,6 +21,16 @@ struct ValidSizes {
            most_B <= static_cast<double>(to.count());
   }
 };
+
+// What sends messages on a network, where its file says so: it decides what a start-up keeps busy
+// and how messages share ports, unless an option says something else.
+enum class NetworkKind : uint8_t { unsaid, tcp, mpi, gloo, nccl, paper };
+inline constexpr Named<NetworkKind, 5> network_kinds{{{"tcp", NetworkKind::tcp},
+                                                      {"mpi", NetworkKind::mpi},
+                                                      {"gloo", NetworkKind::gloo},
+                                                      {"nccl", NetworkKind::nccl},
+                                                      {"paper", NetworkKind::paper}}};
+inline const auto& names_of(NetworkKind) { return network_kinds; }
 
 // Why something is refused on a cluster whose network gets crowded (Network::crowding).
 inline std::string crowding_is_for(const std::string& what) {
@@ -36,6 +47,7 @@ struct Cluster {
   // Why more bandwidth of its network cards would make no difference; empty: it may make one.
   std::string cards_note = {};
   ValidSizes valid = {};
+  NetworkKind kind = NetworkKind::unsaid;
   // Its wires, for messages that share them. Built anew by each call; InputError if there are too
   // many.
   std::function<std::unique_ptr<Resources>(const RouteChoice&)> wires = {};

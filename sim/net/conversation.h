@@ -96,7 +96,9 @@ class Conversation {
   uint32_t own_way_ = 0;               // of all its packets
   std::vector<uint16_t> permutation_;  // of ways
   std::size_t next_way_ = 0;
-  uint32_t way_ = 0;  // of the next packet, behind its first road
+  uint32_t way_ = 0;          // of the next packet, behind its first road
+  uint32_t left_card_ = 0;    // packets that were handed over to it
+  uint32_t without_way_ = 0;  // likewise, while there is none
 };
 
 }  // namespace sgdsim

@@ -62,11 +62,33 @@ uint32_t Flows::send(const Parcel& parcel, Time now) {
   Flow& it = flow(message);
   it.kept_ps = it.left_ps * std::min(1.0, buffer_B / std::max(1.0, parcel.size_B));
   if (is_whole && is_routed_) plan(handed_over, message, now);
-  if (pays_first() && parcel.leg.flight > Duration())
-    plan(begins, message, now + parcel.leg.flight);
+  if (buffer_B > 0 && !parcel.has_own_link) {
+    std::deque<uint32_t>& pair = of_pairs_[{parcel.from, parcel.to}];
+    pair.push_back(message);
+    if (pair.size() > 1) return message;
+  }
+  start(message, now);
+  return message;
+}
+
+void Flows::start(uint32_t message, Time now) {
+  const Duration flight = flow(message).what.leg.flight;
+  if (pays_first() && flight > Duration())
+    plan(begins, message, now + flight);
   else
     begin(message, now);
-  return message;
+}
+
+// A sender that is free before its message has left may hand over another one.
+void Flows::start_next_of_pair(uint32_t message, Time now) {
+  const Parcel& what = flow(message).what;
+  const auto pair = of_pairs_.find({what.from, what.to});
+  if (pair == of_pairs_.end() || pair->second.front() != message) return;
+  pair->second.pop_front();
+  if (pair->second.empty())
+    of_pairs_.erase(pair);
+  else
+    start(pair->second.front(), now);
 }
 
 void Flows::send_in_halves(uint32_t message, Time now) {
@@ -157,6 +179,7 @@ Flows::News Flows::leave(uint32_t message, Time now) {
   // What waited for its receiver, or paid its latency before, is there.
   const bool is_there = it.what.waits_for_receiver || pays_first();
   plan(arrives, message, is_there ? now : now + it.what.leg.flight);
+  if (!of_pairs_.empty()) start_next_of_pair(message, now);
   if (it.is_free || it.what.waits_for_receiver) return News::nothing;
   it.is_free = true;
   return News::sender_free;

@@ -8,7 +8,7 @@
 // the sender's buffer is handed over at once: it leaves by the sender's port behind those handed
 // over before it, and enters the receiver's behind those that came before it, so that neither end
 // holds up the other. Of a larger one the sender keeps what the buffer does not hold, and is free
-// when the rest fits.
+// when the rest fits; the next one to the same receiver flows behind it.
 //
 // Over wires, the latency of the route is charged once: with alpha=port before the first byte
 // flows, and the sender is free when the message is there; with alpha=wire after the last one has
@@ -16,8 +16,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <limits>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/core/indexed_heap.h"
@@ -93,6 +96,8 @@ class Flows final : public Carrier {
   Queue& queue_of(const Flow& flow);
   void join_queue(uint32_t message, Time now);
   void end_half(uint32_t message, Time now);
+  void start(uint32_t message, Time now);
+  void start_next_of_pair(uint32_t message, Time now);
   void plan(Kind kind, uint32_t message, Time when);
   void queue_end(uint32_t message, Time when);
   void forget_end(uint32_t message);
@@ -117,7 +122,9 @@ class Flows final : public Carrier {
   std::vector<Flow> flows_;
   std::vector<uint32_t> unused_;
   std::vector<Queue> queues_;  // of buffered messages, out and in of every worker
-  IndexedHeap ends_;           // of flows that share: when to look whether they end
+  // Where senders have buffers, messages of a pair that flow as a whole, in order.
+  std::map<std::pair<int, int>, std::deque<uint32_t>> of_pairs_;
+  IndexedHeap ends_;  // of flows that share: when to look whether they end
   Time next_end_ = Time::last();
   uint32_t next_version_ = 0;
   std::vector<ResourceUse> uses_;

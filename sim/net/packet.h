@@ -25,7 +25,7 @@ struct Packet {
   uint32_t value = 0;   // what the transport wants to say
   int to = 0;           // a worker
   int end = 0;          // its vertex
-  Time sent;            // or of what it answers
+  Time sent;            // or of what it answers; cut-through: its last byte is at the port
   uint64_t place = 0;   // among the packets of its connection; or of what it answers
   PacketKind kind = PacketKind::data;
   uint8_t queue = 0;          // 0 goes first

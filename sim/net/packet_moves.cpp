@@ -87,21 +87,73 @@ void Packets::ask_conversation(uint32_t number, Time now) {
     maybe_over_.push_back(conversation.number_);
     return;
   }
+  packet.way = conversation.way_;
+  count_sent(conversation, packet, now);
+  transmit(number, pool_.add(packet), now);
+  if (!packet.is_again && ++conversation.first_sent_ == conversation.count_ &&
+      !conversation.has_left_ && !conversation.holds_sender)
+    plan(left, conversation.number_, ports_[number].busy_until);
+  if (offer == Conversation::Offer::more) put_in_line(conversation, now);
+}
+
+// What every packet of data says when it leaves.
+void Packets::count_sent(Conversation& conversation, Packet& packet, Time now) {
   packet.conversation = conversation.number_;
   packet.to = conversation.parcel_.to;
   packet.end = vertex_of_[at(packet.to)];
-  packet.way = conversation.way_;
   packet.road = no_road;
   packet.size_B = setup_.header_B + conversation.payload_B(packet.number);
   packet.sent = now;
   ++counts_.sent;
   if (packet.is_again) ++counts_.sent_again;
   ++conversation.in_network_;
+}
+
+// The road by which its next packet leaves its sender, and its way behind that.
+uint32_t Packets::card_road(Conversation& conversation) {
+  conversation.way_ = draw_way(conversation, true);
+  const Parcel& parcel = conversation.parcel_;
+  return next_road(vertex_of_[at(parcel.from)], parcel.to, conversation.way_);
+}
+
+void Packets::hand_over(Conversation& conversation, Time now) {
+  if (++conversation.first_sent_ == conversation.count_ && !conversation.has_left_)
+    plan(left, conversation.number_, now);
+  add_run(conversation, 1, now);
+}
+
+void Packets::add_run(Conversation& conversation, uint32_t packets, Time now) {
+  const uint32_t number = card_road(conversation);
+  if (number == no_road) {
+    conversation.without_way_ += packets;
+    if (!conversation.is_unrouted_) unrouted_.push_back(conversation.number_);
+    conversation.is_unrouted_ = true;
+    return;
+  }
+  std::deque<Run>& runs = cards_[at(ports_[number].card)].runs;
+  if (!runs.empty() && runs.back().conversation == conversation.number_)
+    runs.back().packets += packets;
+  else
+    runs.push_back({conversation.number_, packets});
+  nudge(number, now);
+}
+
+// Ways may have changed since it was handed over.
+void Packets::send_of_run(uint32_t number, Time now) {
+  std::deque<Run>& runs = cards_[at(ports_[number].card)].runs;
+  const Run run = runs.front();
+  Conversation& conversation = *conversations_[run.conversation];
+  if (card_road(conversation) != number) {
+    runs.pop_front();
+    return add_run(conversation, run.packets, now);
+  }
+  if (--runs.front().packets == 0) runs.pop_front();
+  Packet packet;
+  packet.queue = conversation.queue;
+  packet.number = conversation.left_card_++;
+  packet.way = conversation.way_;
+  count_sent(conversation, packet, now);
   transmit(number, pool_.add(packet), now);
-  if (!packet.is_again && ++conversation.first_sent_ == conversation.count_ &&
-      !conversation.has_left_ && !conversation.holds_sender)
-    plan(left, conversation.number_, ports_[number].busy_until);
-  if (offer == Conversation::Offer::more) put_in_line(conversation, now);
 }
 
 void Packets::answer(Conversation& conversation, const Packet& packet, Time now) {
@@ -162,6 +214,11 @@ void Packets::go_on(uint32_t number, Time now) {
   // More than once where packets take no time.
   while (port.busy_until <= now) {
     const std::size_t queue = ports_.next_queue(port);
+    const bool has_runs = port.card >= 0 && !cards_[at(port.card)].runs.empty();
+    if (has_runs && queue == packet_queues) {
+      send_of_run(number, now);
+      continue;
+    }
     const uint8_t waiting = port.card >= 0 ? cards_[at(port.card)].filled : uint8_t{0};
     const auto line =
         waiting != 0 ? static_cast<std::size_t>(std::countr_zero(waiting)) : packet_queues;
@@ -175,13 +232,14 @@ void Packets::go_on(uint32_t number, Time now) {
     transmit(number, packet, now);
   }
   port.is_planned = false;
-  if (port.filled != 0 || (port.card >= 0 && cards_[at(port.card)].filled != 0)) nudge(number, now);
+  if (port.filled != 0 || (port.card >= 0 && !cards_[at(port.card)].is_idle())) nudge(number, now);
 }
 
 void Packets::transmit(uint32_t number, uint32_t place, Time now) {
   PacketPort& port = ports_[number];
   Packet& packet = pool_[place];
   port.busy_until = now + Duration::nearest_ps(port.ps_per_B * packet.size_B);
+  if (setup_.cuts_through) port.busy_until = std::max(port.busy_until, packet.sent);
   packet.road = number;
   port.carried_B += packet.size_B;
   if (watch_ != nullptr && watched_[number] > 0)
@@ -190,6 +248,10 @@ void Packets::transmit(uint32_t number, uint32_t place, Time now) {
   uint32_t following = at_its_end;
   if (port.to != packet.end) {
     there += port.passing;
+    if (setup_.cuts_through) {
+      packet.sent = there;
+      there = now + port.latency + port.passing;
+    }
     following = unknown_road;
     // Known before it is there, it can be fetched before.
     if (!has_closed_) {

@@ -401,12 +401,18 @@ void Packets::look_for_ways_again(Time now) {
         conversations_[one]->is_ready_ = false;
         again.push_back(one);
       }
+    std::deque<Run> runs = std::move(card.runs);
     card = {};
+    card.runs = std::move(runs);
   }
   for (const uint32_t one : again) {
-    conversations_[one]->is_unrouted_ = false;
+    Conversation& conversation = *conversations_[one];
+    conversation.is_unrouted_ = false;
     maybe_over_.push_back(one);
-    ready(*conversations_[one], now);
+    if (const uint32_t packets = std::exchange(conversation.without_way_, 0); packets > 0)
+      add_run(conversation, packets, now);
+    else
+      ready(conversation, now);
   }
   for (const Parked& parked : std::exchange(parked_, {})) {
     const Parcel& parcel = parked.parcel;

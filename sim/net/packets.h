@@ -3,14 +3,17 @@
 // A packet takes one event a road: where a port is idle its departure is known when it comes, and
 // else the port has an event when it is free. Cards ask conversations for data in the order of
 // their queues, in turns among equals, so that nothing waits in a card. Which of several shortest
-// roads a packet takes is said by the digits of its way.
+// roads a packet takes is said by the digits of its way. A transport whose cards are first in,
+// first out hands packets over, which the card sends in that order.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "sim/core/named.h"
 #include "sim/net/carrier.h"
 #include "sim/net/conversation.h"
 #include "sim/net/packet_ports.h"
@@ -26,6 +29,11 @@ enum class Spray : uint8_t {
   permuted,  // packets take all ways in turn, in an order that is drawn anew each time
   by_destination
 };
+inline constexpr Named<Spray, 4> sprays{{{"per_flow", Spray::per_flow},
+                                         {"random", Spray::random},
+                                         {"permuted", Spray::permuted},
+                                         {"by_destination", Spray::by_destination}}};
+inline const auto& names_of(Spray) { return sprays; }
 
 struct PacketSetup {
   uint32_t packet_B = 1500;  // on the wire
@@ -33,6 +41,8 @@ struct PacketSetup {
   uint32_t answer_B = 64;
   Spray spray = Spray::per_flow;
   QueueRules queues;
+  // Ports send a packet on when its head is there, and are done with it no sooner than its tail is.
+  bool cuts_through = false;
   uint64_t seed = 1;
   // Makes what makes the two ends of a message: for each network anew, since they may share
   // something.
@@ -66,6 +76,9 @@ class Packets final : public Carrier {
   RouteFacts route(int from, int to);
   // It has data to send; until it has none, its card asks it in turns.
   void ready(Conversation& conversation, Time now);
+  // Its next packet goes behind all that was handed over to the card of its sender, who is free
+  // with the last one.
+  void hand_over(Conversation& conversation, Time now);
   // on_timer() is called then, and not at a time that was said before.
   void set_timer(Conversation& conversation, Time when);
   void stop_timer(Conversation& conversation) { conversation.timer_ = Time::last(); }
@@ -88,7 +101,12 @@ class Packets final : public Carrier {
   enum Kind : uint8_t { arrives, frees, left, rings, pauses, pulls };
   static_assert(pulls < kind_count);
 
-  // Conversations with data, by queue, in turns.
+  // Packets that were handed over one after the other.
+  struct Run {
+    uint32_t conversation = 0;
+    uint32_t packets = 0;
+  };
+  // Conversations with data, by queue, in turns; or what was handed over, in order.
   struct Card {
     Card() {
       first.fill(Packet::none);
@@ -97,6 +115,8 @@ class Packets final : public Carrier {
     std::array<uint32_t, packet_queues> first;
     std::array<uint32_t, packet_queues> last;
     uint8_t filled = 0;
+    std::deque<Run> runs;
+    bool is_idle() const { return filled == 0 && runs.empty(); }
   };
   // Equal roads towards a goal.
   struct Choice {
@@ -139,7 +159,11 @@ class Packets final : public Carrier {
   void start(Conversation& conversation, Time now);
   void put_in_line(Conversation& conversation, Time now);
   void ask_conversation(uint32_t number, Time now);
+  uint32_t card_road(Conversation& conversation);
+  void add_run(Conversation& conversation, uint32_t packets, Time now);
+  void send_of_run(uint32_t number, Time now);
   void transmit(uint32_t number, uint32_t packet, Time now);
+  void count_sent(Conversation& conversation, Packet& packet, Time now);
   void nudge(uint32_t number, Time now);
   void go_on(uint32_t number, Time now);
   void arrive(const Event& event, Time now);

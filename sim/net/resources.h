@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/core/named.h"
 #include "sim/net/roads.h"
 #include "sim/net/wires.h"
 
@@ -33,6 +35,7 @@ struct Parcel {
   bool tells_when_free = true;      // or nobody asks when the sender is free
   bool is_overwritten = false;      // by what its sender gets in the same round
   uint64_t flow = 0;                // of several between the same two that may go other ways
+  uint32_t connection = 0;          // of several between the same two, where transports have them
   bool is_of_others = false;        // traffic beside what was asked about
   Freight freight = {};
 };
@@ -71,6 +74,17 @@ class Resources {
   virtual ResourceName name_of(uint32_t resource) const = 0;
   // Whether routes that are found from now on may take these; false if that is nothing new.
   virtual bool open(std::span<const uint32_t> resources, bool is_open) = 0;
+  // If workers take each other's places (`places`: who takes that of each), which resource takes
+  // that of each; nothing if these are not all as before then.
+  virtual std::optional<std::vector<uint32_t>> moved(std::span<const int> places) {
+    (void)places;
+    return std::nullopt;
+  }
+  // Whether the way of a message follows from the resources alone: no number and no chance chooses.
+  virtual bool is_only_way(const Parcel& parcel) {
+    (void)parcel;
+    return false;
+  }
   // As packets see them; null: they are no roads, or not the same for packets of all sizes.
   virtual Roads* roads() { return nullptr; }
 };
@@ -81,6 +95,10 @@ enum class Routing : uint8_t {
   hashed,          // each flow by chance: equal-cost multipath
   split            // over all of them, evenly at each branch
 };
+inline constexpr Named<Routing, 3> routings{{{"by_destination", Routing::by_destination},
+                                             {"hashed", Routing::hashed},
+                                             {"split", Routing::split}}};
+inline const auto& names_of(Routing) { return routings; }
 std::string_view name_of(Routing routing);
 Routing routing_named(const std::string& name, const std::string& where);
 struct RouteChoice {

@@ -9,12 +9,16 @@
 
 #include <algorithm>
 
+#include "sim/core/named.h"
 #include "sim/core/random.h"
 #include "sim/net/network.h"
 
 namespace sgdsim {
 
 enum class AlphaRule : uint8_t { port, wire };
+inline constexpr Named<AlphaRule, 2> alpha_rules{
+    {{"port", AlphaRule::port}, {"wire", AlphaRule::wire}}};
+inline const auto& names_of(AlphaRule) { return alpha_rules; }
 
 // Random factor on the time of each message: lognormal with this sigma and mean 1. The draw depends
 // on the seed and on which message it is, never on the order of play.

@@ -17,12 +17,14 @@ constexpr std::size_t cached_cursors = 1 << 13;  // so many stay in the cache
 }  // namespace
 
 uint32_t CallsInTime::add(const Program& program, const Network& network,
-                          const std::vector<int>* places, const Freight& freight) {
+                          const std::vector<int>* places, const Freight& freight,
+                          uint32_t connection) {
   return add({.program = &program,
               .network = &network,
               .places = places,
               .workers = place(network.workers()),
-              .freight = freight});
+              .freight = freight,
+              .connection = connection});
 }
 
 uint32_t CallsInTime::add_among(const Program& program, const Network& network,
@@ -33,6 +35,15 @@ uint32_t CallsInTime::add_among(const Program& program, const Network& network,
               .workers = members.size(),
               .is_among = true,
               .folds = folds});
+}
+
+uint32_t CallsInTime::add_seats(const Program& program, const Network& network, const Seats& seats,
+                                bool folds) {
+  return add({.program = &program,
+              .network = &network,
+              .workers = seats.seats.size(),
+              .folds = folds,
+              .seats = &seats});
 }
 
 uint32_t CallsInTime::add(CallInPlay call_in_play) {
@@ -59,7 +70,9 @@ uint32_t CallsInTime::add(CallInPlay call_in_play) {
   for (std::size_t worker = 0; worker < workers; ++worker) {
     cursors_[first + worker] = {};
     cursors_[first + worker].call = call;
-    cursors_[first + worker].worker = static_cast<int>(worker);
+    cursors_[first + worker].worker = call_in_play.seats == nullptr
+                                          ? static_cast<int>(worker)
+                                          : call_in_play.seats->seats[worker].member;
   }
   call_in_play.first_cursor = first;
   call_in_play.left = static_cast<int>(workers);
@@ -69,7 +82,7 @@ uint32_t CallsInTime::add(CallInPlay call_in_play) {
 
 void CallsInTime::end(std::size_t c, Time now) {
   const uint32_t call = cursors_[c].call;
-  const int worker = cursors_[c].worker;
+  const auto worker = static_cast<int>(c - calls_[call].first_cursor);
   assert(calls_[call].left > 0);
   if (--calls_[call].left == 0) forget(call);
   ended_(call, worker, now);
@@ -110,12 +123,13 @@ void CallsInTime::fetch_for(const Event& next) const {
   const int v = phase->team.relative(cursor.worker);
   const int receiver = phase->receiver(cursor.round, v);
   if (receiver < 0) return;
-  const int to = phase->team.colleague(cursor.worker, v, receiver);
-  prefetch(cursors_[cursor_of(cursor.call, to)]);
+  const Colleague me = colleague(next.subject(), cursor.worker);
+  const Colleague to = colleague(next.subject(), phase->team.colleague(cursor.worker, v, receiver));
+  prefetch(cursors_[to.cursor]);
   const std::vector<Port>& ports = call.network->ports();
   if (ports.empty()) return;
-  prefetch(ports[place(call.on_network(cursor.worker))].out);
-  prefetch(ports[place(call.on_network(to))].in);
+  prefetch(ports[place(me.on_network)].out);
+  prefetch(ports[place(to.on_network)].in);
 }
 
 void CallsInTime::happen(const Event& event, Time now) {
@@ -209,15 +223,14 @@ bool CallsInTime::enter_round(std::size_t c, const Phase& phase, Time now) {
   return false;
 }
 
-Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int to,
+Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int from, int to,
                         double size_B) {
   const CallInPlay& call = calls_[sender.call];
   const Network& network = *call.network;
   Wires wires(network, alpha_);
   if (carrier_ == nullptr && network.has_loads())
     wires = wires.sharing(loads_.try_emplace(&phase, network, phase).first->second.at(round));
-  const Leg leg = wires.leg(call.on_network(sender.worker), call.on_network(to), size_B,
-                            phase.folds && call.folds);
+  const Leg leg = wires.leg(from, to, size_B, phase.folds && call.folds);
   if (!jitter_.on()) return leg;
   return Wires::scaled(
       leg, jitter_.factor(static_cast<uint64_t>(sender.stage) + 1, static_cast<uint64_t>(round),
@@ -227,20 +240,22 @@ Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int
 bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int receiver,
                        Time now) {
   Cursor& my = cursors_[c];
-  const int to = phase.team.colleague(my.worker, v, receiver);
-  const std::size_t theirs = cursor_of(my.call, to);
+  const Colleague me = colleague(c, my.worker);
+  const Colleague to = colleague(c, phase.team.colleague(my.worker, v, receiver));
+  const std::size_t theirs = to.cursor;
   const double size_B = phase.sent_B(round, v, phase.team.lane(my.worker));
-  const Leg leg = leg_of(my, phase, round, to, size_B);
+  const Leg leg = leg_of(my, phase, round, me.on_network, to.on_network, size_B);
   const bool waits = phase.handshake == Handshake::rendezvous;
   Offer offer{.told = now + leg.flight, .transit = leg.transit};
   if (carrier_ != nullptr) {
     const CallInPlay& call = calls_[my.call];
-    offer.message = clock_.send({.from = call.place_of(my.worker),
-                                 .to = call.place_of(to),
+    offer.message = clock_.send({.from = me.place,
+                                 .to = to.place,
                                  .size_B = size_B,
                                  .leg = leg,
                                  .waits_for_receiver = waits,
                                  .is_overwritten = phase.overwrites_what_it_sends(),
+                                 .connection = call.connection,
                                  .freight = call.freight},
                                 now);
     if (offer.message >= on_the_way_.size()) on_the_way_.resize(offer.message + 1);
@@ -343,15 +358,23 @@ void CallsInTime::leave(std::size_t c, Time now) {
 void CallsInTime::wait_for_all(std::size_t c, const Barrier& barrier, Time now) {
   const Team& team = barrier.team;
   const auto me = cursors_[c].worker;
-  const int first = team.colleague(me, 0);
-  const std::tuple<std::size_t, int, int> barrier_place{cursors_[c].call, cursors_[c].stage, first};
-  if (++at_barrier_[barrier_place] < team.size) return;
+  const auto theirs = [&](int v) { return colleague(c, team.colleague(me, v)).cursor; };
+  std::vector<std::size_t> seats;  // of the team, where some stand for others
+  if (call_of(c).seats != nullptr) {
+    for (int v = 0; v < team.size; ++v) seats.push_back(theirs(v));
+    std::sort(seats.begin(), seats.end());
+    seats.erase(std::unique(seats.begin(), seats.end()), seats.end());
+  }
+  const std::size_t missing = seats.empty() ? place(team.size) : seats.size();
+  const std::tuple<std::size_t, int, std::size_t> barrier_place{
+      cursors_[c].call, cursors_[c].stage, seats.empty() ? theirs(0) : seats.front()};
+  if (++at_barrier_[barrier_place] < missing) return;
   at_barrier_.erase(barrier_place);
-  for (int v = 0; v < team.size; ++v) {
-    const std::size_t theirs = cursor_of(cursors_[c].call, team.colleague(first, v));
-    ++cursors_[theirs].stage;
-    cursors_[theirs].round = 0;
-    plan(on, theirs, now);
+  for (std::size_t i = 0; i < missing; ++i) {
+    const std::size_t its = seats.empty() ? theirs(static_cast<int>(i)) : seats[i];
+    ++cursors_[its].stage;
+    cursors_[its].round = 0;
+    plan(on, its, now);
   }
 }
 

@@ -16,6 +16,7 @@
 
 #include "sim/play/clockwork.h"
 #include "sim/play/sharing.h"
+#include "sim/play/stand_ins.h"
 #include "sim/work/schedule.h"
 #include "sim/work/tree_edges.h"
 
@@ -107,12 +108,17 @@ class CallsInTime {
 
   // A collective of all workers of a network, by its number until all have ended it. `places`:
   // where they are on what is shared; null: worker i is at place i. What it points to must stay
-  // that long.
+  // that long. `connection`: as in parcels; a job has its own.
   uint32_t add(const Program& program, const Network& network,
-               const std::vector<int>* places = nullptr, const Freight& freight = {});
+               const std::vector<int>* places = nullptr, const Freight& freight = {},
+               uint32_t connection = 0);
   // Of some workers of a network, by their numbers there. `folds`: adding up takes time.
   uint32_t add_among(const Program& program, const Network& network,
                      const std::vector<int>& members, bool folds);
+  // Calls of which those who stand for others are played. `program` must have no pipelines. Then
+  // workers of the call are seats.
+  uint32_t add_seats(const Program& program, const Network& network, const Seats& seats,
+                     bool folds);
   // `first`: what the worker does before its first message.
   void enter(uint32_t call, int worker, Duration first, Time now) {
     // One that ends at once does so in an event of its own: thousands may follow one another.
@@ -139,13 +145,29 @@ class CallsInTime {
     std::size_t workers = 0;
     int left = 0;  // workers that have not ended it
     Freight freight = {};
+    uint32_t connection = 0;
     bool is_among = false;  // its places are workers of the network
     bool folds = true;      // adding up takes time
+    const Seats* seats = nullptr;
     int place_of(int worker) const {
       return places == nullptr ? worker : (*places)[static_cast<std::size_t>(worker)];
     }
     int on_network(int worker) const { return is_among ? place_of(worker) : worker; }
   };
+  // A worker of the call of a cursor.
+  struct Colleague {
+    std::size_t cursor = 0;
+    int place = 0;
+    int on_network = 0;
+  };
+  Colleague colleague(std::size_t c, int worker) const {
+    const CallInPlay& call = call_of(c);
+    if (call.seats == nullptr)
+      return {call.first_cursor + place(worker), call.place_of(worker), call.on_network(worker)};
+    const std::vector<int>& members = *call.seats->seats[c - call.first_cursor].members;
+    const int there = members[place(worker)];
+    return {call.first_cursor + call.seats->seat(there), there, there};
+  }
   uint32_t add(CallInPlay call);
 
   const CallInPlay& call_of(std::size_t c) const { return calls_[cursors_[c].call]; }
@@ -165,7 +187,7 @@ class CallsInTime {
   // `v`: its relative number. True if the sender need not hear when it is free.
   bool send(std::size_t c, const Phase& phase, int v, int round, int receiver, Time now);
   void get_early(std::size_t c, Time now);
-  Leg leg_of(const Cursor& sender, const Phase& phase, int round, int to, double size_B);
+  Leg leg_of(const Cursor& sender, const Phase& phase, int round, int from, int to, double size_B);
   static bool is_due(const Cursor& cursor, int stage, int round) {
     return cursor.stage == stage && cursor.to_get > 0 && (cursor.at_once || cursor.round == round);
   }
@@ -196,9 +218,10 @@ class CallsInTime {
   std::vector<Cursor> cursors_;                                     // of every worker, call by call
   std::map<std::size_t, std::vector<std::size_t>> unused_cursors_;  // first ones, by their number
   std::vector<Early> early_;
-  uint32_t unused_early_ = no_number;                            // the first one
-  std::vector<OnTheWay> on_the_way_;                             // by the number of the message
-  std::map<std::tuple<std::size_t, int, int>, int> at_barrier_;  // call, stage, first member
+  uint32_t unused_early_ = no_number;  // the first one
+  std::vector<OnTheWay> on_the_way_;   // by the number of the message
+  // Call, stage, cursor of the first member.
+  std::map<std::tuple<std::size_t, int, std::size_t>, std::size_t> at_barrier_;
   std::map<std::tuple<std::size_t, int, int>, std::size_t> trees_at_;  // likewise
   std::map<const TreePipeline*, TreeEdges> edges_of_;
   std::map<const Phase*, PhaseLoads> loads_;  // where messages have ports to themselves

@@ -32,6 +32,10 @@ class Clock {
   Clock& operator=(const Clock&) = delete;
 
   Carrier* carrier() const { return carrier_; }
+  // The carrier's rule, or this one if there is none.
+  AlphaRule alpha_of_legs(AlphaRule alone) const {
+    return carrier_ == nullptr ? alone : carrier_->alpha_of_legs();
+  }
   Time now() const { return now_; }            // of the event that was taken last
   uint64_t events() const { return events_; }  // that have been taken
   // Nothing can go on, though somebody waits: NetworkStuck, or the sentence that times are too
@@ -71,6 +75,7 @@ class ActorClock {
   }
   bool is_own(const Event& event) const { return event.actor() == actor_; }
   Carrier* carrier() const { return clock_.carrier_; }
+  AlphaRule alpha_of_legs(AlphaRule alone) const { return clock_.alpha_of_legs(alone); }
 
  private:
   Clock& clock_;

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "sim/play/slowed_work.h"
+
 namespace sgdsim {
 namespace {
 
@@ -80,23 +82,20 @@ void BusyTimes::add(Time start, Time end) {
   times_.erase(first + 1, last);
 }
 
+void BusyTimes::forget(Time until) {
+  std::erase_if(times_, [&](const Interval& one) { return one.end <= until; });
+  next_ = 0;
+}
+
 Time BusyTimes::finish(Time now, Duration work, double slowdown) {
   while (next_ < times_.size() && times_[next_].end <= now) ++next_;
-  for (std::size_t i = next_; i < times_.size() && work > Duration(); ++i) {
-    const Interval& busy = times_[i];
-    if (now < busy.start) {
-      const Duration quiet = std::min(work, busy.start - now);
-      now += quiet;
-      work -= quiet;
-    }
-    if (work == Duration()) return now;
-    const auto needed = Duration::nearest_ps(static_cast<double>(work.ps()) * slowdown);
-    if (now + needed <= busy.end) return now + needed;
-    const Duration slow = busy.end - now;
-    work -= Duration::nearest_ps(static_cast<double>(slow.ps()) / slowdown);
-    now = busy.end;
+  SlowedWork slowed(now, work, slowdown);
+  for (std::size_t i = next_; i < times_.size() && slowed.end() > times_[i].start; ++i) {
+    slowed.turn(std::max(now, times_[i].start), true);
+    if (slowed.end() <= times_[i].end) break;
+    slowed.turn(times_[i].end, false);
   }
-  return now + std::max(Duration(), work);
+  return slowed.end();
 }
 
 Duration BusyTimes::within(Time from, Time to) const {
@@ -107,11 +106,13 @@ Duration BusyTimes::within(Time from, Time to) const {
   return sum;
 }
 
-void Ledger::open(Time start, bool is_plain) {
+void Ledger::open(Time start, bool is_plain, double slowdown) {
   start_ = start;
   is_plain_ = is_plain;
+  slowdown_ = slowdown;
   parts_ = {};
   busy_.clear();
+  slowing_.forget(start);
   waits_.clear();
 }
 
@@ -120,6 +121,7 @@ Time Ledger::exchange(Time ready, Time everybody, Time end) {
   parts_.waiting += begin - ready;
   parts_.communication += end - begin;
   busy_.add(begin, end);
+  slow_down(begin, end);
   waits_.add(ready, begin);
   return begin;
 }

@@ -61,6 +61,8 @@ class BusyTimes {
     next_ = 0;
   }
   void add(Time start, Time end);
+  // What has ended by then.
+  void forget(Time until);
   // The end of `work` that starts at `now`, taking `slowdown` times as long while busy. Calls must
   // come with growing `now`.
   Time finish(Time now, Duration work, double slowdown);
@@ -78,20 +80,22 @@ class BusyTimes {
 class Ledger {
  public:
   // An iteration starts. `is_plain`: it ends when its messages have ended, and all that a worker
-  // computes meanwhile is its backward pass.
-  void open(Time start, bool is_plain);
+  // computes meanwhile is its backward pass. `slowdown`: what is computed takes so many times as
+  // long while messages travel, those of iterations before as well.
+  void open(Time start, bool is_plain, double slowdown);
   void compute(Duration Breakdown::*part, Time from, Time to) { parts_.*part += to - from; }
   // The worker was ready for a message at `ready`, everybody at `everybody`. Returns when the
   // transfer began on this worker.
   Time exchange(Time ready, Time everybody, Time end);
   // Messages whose time is known before they are recorded slow down what is computed meanwhile.
-  void keep_busy(Time from, Time to) { busy_.add(from, to); }
+  void slow_down(Time from, Time to) {
+    if (slowdown_ != 1) slowing_.add(from, to);
+  }
   // Messages in flight together are communication once, and are waited for once.
   void count_once();
-  // The end of work of the backward pass, which takes `slowdown` times as long while messages
-  // travel.
-  Time finish(Time begin, Duration work, double slowdown) {
-    return slowdown == 1 ? begin + work : busy_.finish(begin, work, slowdown);
+  // The end of what is computed.
+  Time finish(Time begin, Duration work) {
+    return slowdown_ == 1 ? begin + work : slowing_.finish(begin, work, slowdown_);
   }
   // The backward pass, what it encodes and the messages take what they took `before`.
   void repeat_backward(const Ledger& before, Duration encoding);
@@ -103,9 +107,11 @@ class Ledger {
  private:
   Time start_;
   bool is_plain_ = true;
+  double slowdown_ = 1;
   Breakdown parts_;
-  BusyTimes busy_;   // with messages
-  BusyTimes waits_;  // for others
+  BusyTimes busy_;     // with messages of this iteration
+  BusyTimes slowing_;  // with any, where that slows down what is computed
+  BusyTimes waits_;    // for others
 };
 
 }  // namespace sgdsim

@@ -116,17 +116,20 @@ Played play_messages(const Program& program, const Network& network, const PlayO
   Played played{.ends = {}, .traffic = traffic_of(program, network.workers())};
   const Call call{&program, &network, std::move(starts), {}};
   const bool asks_carrier = options.carrier || options.meanwhile.any();
-  played.ends = play_in_time({&call, 1}, {.alpha = options.alpha,
-                                          .shares_nothing = shares_nothing,
-                                          .resources = options.resources,
-                                          .carrier = options.carrier,
-                                          .meanwhile = options.meanwhile,
-                                          .carried_B = asks_carrier ? &played.carried_B : nullptr,
-                                          .until = &played.until,
-                                          .log = options.log,
-                                          .jitter = options.jitter,
-                                          .send_buffer_B = options.send_buffer_B,
-                                          .stopper = options.stopper})
+  played.ends = play_in_time({&call, 1},
+                             {.alpha = options.alpha,
+                              .shares_nothing = shares_nothing,
+                              .resources = options.resources,
+                              .carrier = options.carrier,
+                              .meanwhile = options.meanwhile,
+                              .carried_B = asks_carrier ? &played.carried_B : nullptr,
+                              .until = &played.until,
+                              .log = options.log,
+                              .jitter = options.jitter,
+                              .send_buffer_B = options.send_buffer_B,
+                              .reduction = options.path == PathChoice::fastest ? Reduction::fitting
+                                                                               : Reduction::never,
+                              .stopper = options.stopper})
                     .front()
                     .ends;
   played.path = PathTaken::events;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <optional>
 
 #include "sim/core/error.h"
 #include "sim/net/flows.h"
@@ -14,18 +16,38 @@
 namespace sgdsim {
 namespace {
 
+// Every worker always sends to the same one: only then is one for all exact (stand_ins.h), and
+// there is little to look at.
+bool all_send_to_one(std::span<const Call> calls) {
+  const Phase* first = nullptr;
+  for (const Call& call : calls)
+    for (const Stage& stage : call.program->stages) {
+      if (std::holds_alternative<Launch>(stage) || std::holds_alternative<Barrier>(stage)) continue;
+      const auto* phase = std::get_if<Phase>(&stage);
+      if (phase == nullptr || phase->talk != Talk::shift || phase->doubles ||
+          phase->distance_step != 0 || phase->at_once)
+        return false;
+      if (first == nullptr) first = phase;
+      if (phase->distance != first->distance || phase->team.size != first->team.size ||
+          phase->team.stride != first->team.stride)
+        return false;
+    }
+  return true;
+}
+
 class CallListPlayer {
  public:
   CallListPlayer(std::span<const Call> calls, const SharingOptions& options)
       : calls_(calls),
         options_(options),
-        workers_(static_cast<std::size_t>(calls.front().network->workers())),
+        all_workers_(static_cast<std::size_t>(calls.front().network->workers())),
         ports_(*calls.front().network),
+        stand_ins_(find_stand_ins()),
+        workers_(stand_ins_ ? stand_ins_->workers.size() : all_workers_),
         carrier_(make_carrier()),
         clock_(agenda_, carrier_.get(), options.stopper),
         own_clock_(clock_, 1),
-        in_time_({clock_, 2}, carrier_ != nullptr ? carrier_->alpha_of_legs() : options.alpha,
-                 options.jitter,
+        in_time_({clock_, 2}, clock_.alpha_of_legs(options.alpha), options.jitter,
                  [this](uint32_t call, int worker, Time now) {
                    end(call, static_cast<std::size_t>(worker), now);
                  }),
@@ -37,6 +59,7 @@ class CallListPlayer {
       times.starts.resize(workers_);
       times.ends.resize(workers_);
     }
+    if (stand_ins_) take_seats();
   }
 
   std::vector<CallTimes> play() {
@@ -44,7 +67,7 @@ class CallListPlayer {
     traffic_.begin();  // links that change at 0 have changed for all
     for (const Call& call : calls_)
       for (std::size_t worker = 0; worker < workers_; ++worker)
-        own_clock_.plan(ready, worker, call.ready[worker]);
+        own_clock_.plan(ready, worker, ready_of(call, worker));
     Clockwork clockwork(clock_, *this, in_time_, traffic_);
     while (!is_over() && clockwork.step()) {
     }
@@ -52,6 +75,10 @@ class CallListPlayer {
     const Time now = clock_.now();
     if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B(now);
     if (options_.until != nullptr) *options_.until = now;
+    for (CallTimes& times : times_) {
+      if (!stand_ins_) break;
+      times = {stand_ins_->spread(times.starts), stand_ins_->spread(times.ends)};
+    }
     return std::move(times_);
   }
 
@@ -65,6 +92,42 @@ class CallListPlayer {
  private:
   enum Kind : uint8_t { ready };
 
+  // Nothing where more than counts decides who is served when (stand_ins.h), or others take part.
+  std::optional<StandIns> find_stand_ins() {
+    if (options_.reduction == Reduction::never || options_.shares_nothing || options_.jitter.on() ||
+        options_.carrier || options_.log != nullptr || options_.meanwhile.any() ||
+        options_.send_buffer_B > 0 || options_.carried_B != nullptr)
+      return std::nullopt;
+    if (options_.reduction == Reduction::fitting && !all_send_to_one(calls_)) return std::nullopt;
+    std::vector<PlayedProgram> programs;
+    std::vector<uint64_t> first(all_workers_);
+    for (const Call& call : calls_) {
+      programs.push_back({call.program, call.network});
+      for (std::size_t worker = 0; worker < all_workers_; ++worker)
+        first[worker] =
+            mixed(first[worker], static_cast<uint64_t>(call.ready[worker].since_start().ps()));
+    }
+    Resources& resources = options_.resources != nullptr ? *options_.resources : ports_;
+    const AlphaRule alpha = resources.are_routes() ? AlphaRule::wire : options_.alpha;
+    std::optional<StandIns> found =
+        sgdsim::find_stand_ins(programs, std::move(first), &resources, alpha);
+    if (found && !found->is_exact && options_.reduction != Reduction::always) found.reset();
+    return found;
+  }
+  // Those who stand for others are played as workers.
+  void take_seats() {
+    everybody_.resize(all_workers_);
+    std::iota(everybody_.begin(), everybody_.end(), 0);
+    seats_.stand_ins = &stand_ins_->number_of;
+    for (std::size_t seat = 0; seat < workers_; ++seat) {
+      seats_.seats.push_back({&everybody_, stand_ins_->workers[seat]});
+      seats_.seat_of.push_back(static_cast<uint32_t>(seat));
+    }
+  }
+  Time ready_of(const Call& call, std::size_t worker) const {
+    return call.ready[stand_ins_ ? static_cast<std::size_t>(stand_ins_->workers[worker]) : worker];
+  }
+
   std::unique_ptr<Carrier> make_carrier() {
     if (options_.shares_nothing) return nullptr;
     std::unique_ptr<Carrier> carrier = make_plain_carrier();
@@ -72,9 +135,10 @@ class CallListPlayer {
     return std::make_unique<LoggedCarrier>(std::move(carrier), *options_.log);
   }
   std::unique_ptr<Carrier> make_plain_carrier() {
-    Resources& resources = options_.resources != nullptr ? *options_.resources : ports_;
-    if (options_.carrier) return options_.carrier(resources, agenda_, nullptr);
-    return std::make_unique<Flows>(resources,
+    Resources& all = options_.resources != nullptr ? *options_.resources : ports_;
+    if (options_.carrier) return options_.carrier(all, agenda_, nullptr);
+    if (stand_ins_) alike_.emplace(all, *stand_ins_);
+    return std::make_unique<Flows>(alike_ ? *alike_ : all,
                                    Flows::Options{.alpha = options_.alpha,
                                                   .send_buffer_B = options_.send_buffer_B,
                                                   .most_work = most_work()},
@@ -107,7 +171,7 @@ class CallListPlayer {
   void start_calls(std::size_t worker, Time now) {
     while (next_call_[worker] < calls_.size() && under_way_[worker] < options_.at_once) {
       const std::size_t place = next_call_[worker];
-      if (calls_[place].ready[worker] > now) return;
+      if (ready_of(calls_[place], worker) > now) return;
       ++next_call_[worker];
       ++under_way_[worker];
       times_[place].starts[worker] = now;
@@ -117,7 +181,9 @@ class CallListPlayer {
   // It begins to be played when the first worker enters it.
   uint32_t number_of(std::size_t place) {
     if (place == numbers_.size()) {
-      numbers_.push_back(in_time_.add(*calls_[place].program, *calls_[place].network));
+      const Call& call = calls_[place];
+      numbers_.push_back(stand_ins_ ? in_time_.add_seats(*call.program, *call.network, seats_, true)
+                                    : in_time_.add(*call.program, *call.network));
       if (numbers_.back() >= places_.size()) places_.resize(numbers_.back() + 1);
       places_[numbers_.back()] = place;
     }
@@ -132,14 +198,19 @@ class CallListPlayer {
 
   std::span<const Call> calls_;
   SharingOptions options_;
-  std::size_t workers_;
-  Agenda agenda_;
+  std::size_t all_workers_;
   PortResources ports_;
+  std::optional<StandIns> stand_ins_;
+  std::size_t workers_;  // that are played
+  std::optional<AlikeResources> alike_;
+  Agenda agenda_;
   std::unique_ptr<Carrier> carrier_;
   Clock clock_;
   ActorClock own_clock_;
   CallsInTime in_time_;
   TrafficInTime traffic_;
+  std::vector<int> everybody_;
+  Seats seats_;
   std::vector<std::size_t> next_call_;  // of each worker
   std::vector<int> under_way_;
   std::size_t ended_ = 0;  // calls, on each worker

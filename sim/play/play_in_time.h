@@ -12,6 +12,7 @@
 #include "sim/net/carrier.h"
 #include "sim/play/message_log.h"
 #include "sim/play/play.h"
+#include "sim/play/stand_ins.h"
 
 namespace sgdsim {
 
@@ -39,6 +40,7 @@ struct SharingOptions {
   MessageJitter jitter = {};
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker
+  Reduction reduction = Reduction::fitting;
   Stopper* stopper = nullptr;
 };
 

@@ -2,15 +2,12 @@
 #include "sim/play/ranks_in_time.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/core/error.h"
 
 namespace sgdsim {
 namespace {
-
-AlphaRule alpha_of(const Replay& replay, const Carrier* carrier) {
-  return carrier != nullptr ? carrier->alpha_of_legs() : replay.alpha;
-}
 
 bool buffers(const Replay& replay) {
   const Unexpected usual = replay.network == nullptr ? Unexpected::buffered : Unexpected::asked;
@@ -26,7 +23,7 @@ RanksInTime::RanksInTime(const ActorClock& clock, CallsInTime& calls, const Repl
       schedule_(*replay.schedule),
       costs_(replay.costs),
       buffers_(buffers(replay)),
-      legs_(costs_, replay.network, alpha_of(replay, clock.carrier())),
+      legs_(costs_, replay.network, clock.alpha_of_legs(replay.alpha)),
       processors_(schedule_.processors()),
       first_cards_(2 * std::size_t{schedule_.ranks()}),
       arrived_(schedule_.ranks()),
@@ -177,7 +174,12 @@ void RanksInTime::begin(uint32_t place, Processor& processor, Time now) {
 void RanksInTime::enter_call(uint32_t place, Time now) {
   note_begin(place, now);
   release(place, true, now);
-  const RankCall what = operation(place).call();
+  RankCall what = operation(place).call();
+  if (replay_.alike != nullptr) {
+    const AlikeRanks& alike = *replay_.alike;
+    const int rank = schedule_.group(what.group)[what.member];
+    what.member = alike.classes[alike.class_of_group[what.group]].seat(rank);
+  }
   const uint32_t call = call_under_way(what);
   CallUnderWay& under_way = calls_under_way_[call];
   under_way.entered[what.member] = place;
@@ -187,23 +189,41 @@ void RanksInTime::enter_call(uint32_t place, Time now) {
 
 // Its number among the calls in time; it begins with the first member.
 uint32_t RanksInTime::call_under_way(const RankCall& what) {
-  for (const uint32_t call : of_group_[what.group])
+  const uint32_t group =
+      replay_.alike == nullptr ? what.group : replay_.alike->class_of_group[what.group];
+  for (const uint32_t call : of_group_[group])
     if (calls_under_way_[call].number == what.number) return call;
+  const uint32_t call = begin_call(what);
+  calls_under_way_[call].group = group;
+  of_group_[group].push_back(call);
+  return call;
+}
+
+uint32_t RanksInTime::begin_call(const RankCall& what) {
   const std::vector<int>& members = schedule_.group(what.group);
   const Program& program = schedule_.program(what.program);
+  const bool folds = schedule_.folds(what.program);
   Traffic& traffic = traffic_of_[what.program];
   if (traffic.messages == 0) traffic = traffic_of(program, static_cast<int>(members.size()));
-  result_.messages += static_cast<uint64_t>(traffic.messages);
-  result_.wire_B += traffic.wire_B;
-  const uint32_t call =
-      calls_.add_among(program, *replay_.network, members, schedule_.folds(what.program));
+  double groups = 1;
+  uint32_t call = 0;
+  std::size_t seats = members.size();
+  if (replay_.alike == nullptr) {
+    call = calls_.add_among(program, *replay_.network, members, folds);
+  } else {
+    const uint32_t number = replay_.alike->class_of_group[what.group];
+    groups = replay_.alike->groups[number];
+    seats = replay_.alike->classes[number].seats.size();
+    call = calls_.add_seats(program, *replay_.network, replay_.alike->classes[number], folds);
+  }
+  result_.messages +=
+      static_cast<uint64_t>(std::llround(static_cast<double>(traffic.messages) * groups));
+  result_.wire_B += traffic.wire_B * groups;
   if (call >= calls_under_way_.size()) calls_under_way_.resize(call + 1);
   CallUnderWay& under_way = calls_under_way_[call];
-  under_way.group = what.group;
   under_way.number = what.number;
-  under_way.left = under_way.missing = static_cast<uint32_t>(members.size());
-  under_way.entered.assign(members.size(), RankOperation::any);
-  of_group_[what.group].push_back(call);
+  under_way.left = under_way.missing = static_cast<uint32_t>(seats);
+  under_way.entered.assign(seats, RankOperation::any);
   return call;
 }
 
@@ -218,8 +238,10 @@ bool RanksInTime::send(uint32_t place, Time processor_free, Time now) {
   const uint32_t rank = schedule_.rank_of(place);
   const bool is_eager = one.amount <= costs_.eager_B;
   const Leg leg = legs_.of(rank, one.peer, one.amount);
-  ++result_.messages;
-  result_.wire_B += static_cast<double>(one.amount);
+  const uint32_t senders =
+      replay_.alike == nullptr ? 1 : replay_.alike->stand_ins.size_of(static_cast<int>(rank));
+  result_.messages += senders;
+  result_.wire_B += static_cast<double>(one.amount) * senders;
   uint32_t number = 0;
   if (unused_.empty()) {
     number = static_cast<uint32_t>(messages_.size());
@@ -259,7 +281,8 @@ void RanksInTime::send_over_ports(uint32_t number, const Leg& leg, Time processo
   const uint32_t flow = clock_.send({.from = static_cast<int>(schedule_.rank_of(place)),
                                      .to = static_cast<int>(one.peer),
                                      .size_B = static_cast<double>(one.amount),
-                                     .leg = leg},
+                                     .leg = leg,
+                                     .connection = one.card},
                                     now);
   if (flow >= sent_.size()) sent_.resize(flow + 1);
   sent_[flow] = {number, place, processor_free, false};
@@ -277,12 +300,13 @@ void RanksInTime::announce(uint32_t number, Time now) {
   Message& message = messages_[number];
   const RankOperation& send = operation(message.send);
   const uint32_t from = schedule_.rank_of(message.send);
-  const auto asked = asked_.take(send.peer, from, send.tag, true);
+  const uint32_t to = stand_in(send.peer);
+  const auto asked = asked_.take(to, from, send.tag, true);
   if (!asked) {
     // The receive will say by which card; until then it is that of the sender's number.
     if (buffers_ && message.is_eager && !meets_ports(from, send.peer))
       message.taken = pass_card(send, from, send.card, now);
-    return arrived_.add(send.peer, from, send.tag, number);
+    return arrived_.add(to, from, send.tag, number);
   }
   message.receive = *asked;
   meet(number, now);
@@ -293,8 +317,9 @@ void RanksInTime::ask(uint32_t place, Time now) {
   note_begin(place, now);
   release(place, true, now);
   const uint32_t rank = schedule_.rank_of(place);
-  const auto arrived = arrived_.take(rank, one.peer, one.tag, false);
-  if (!arrived) return asked_.add(rank, one.peer, one.tag, place);
+  const uint32_t from = stand_in(one.peer);
+  const auto arrived = arrived_.take(rank, from, one.tag, false);
+  if (!arrived) return asked_.add(rank, from, one.tag, place);
   messages_[*arrived].receive = place;
   meet(*arrived, now);
 }

@@ -78,7 +78,7 @@ class RanksInTime {
     bool has_arrived = true;
   };
   struct CallUnderWay {
-    uint32_t group = 0;
+    uint32_t group = 0;             // or class of groups
     uint32_t number = 0;            // among the calls of the group
     uint32_t left = 0;              // members that have not ended it
     uint32_t missing = 0;           // members that have not entered it
@@ -109,9 +109,17 @@ class RanksInTime {
   void look_at(uint32_t number, Time now);
   void begin(uint32_t place, Processor& processor, Time now);
 
+  // Who is played in place of a rank.
+  uint32_t stand_in(uint32_t rank) const {
+    if (replay_.alike == nullptr || rank == RankOperation::any) return rank;
+    const StandIns& all = replay_.alike->stand_ins;
+    return static_cast<uint32_t>(all.workers[all.number_of[rank]]);
+  }
+
   // Collectives.
   void enter_call(uint32_t place, Time now);
   uint32_t call_under_way(const RankCall& what);
+  uint32_t begin_call(const RankCall& what);
   void leave_call(uint32_t call);
 
   // Messages, from the sender to the receiver.

@@ -20,7 +20,7 @@ class Replayer {
         carrier_(make_carrier()),
         clock_(agenda_, carrier_.get(), replay.stopper),
         ranks_({clock_, 1}, calls_, replay),
-        calls_({clock_, 2}, carrier_ ? carrier_->alpha_of_legs() : replay.alpha, {},
+        calls_({clock_, 2}, clock_.alpha_of_legs(replay.alpha), {},
                [this](uint32_t call, int member, Time now) { ranks_.end_call(call, member, now); }),
         traffic_({clock_, 3}, replay.network, replay.meanwhile) {}
 

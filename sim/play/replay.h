@@ -24,6 +24,7 @@
 #include "sim/core/stopper.h"
 #include "sim/net/resources.h"
 #include "sim/net/stuck.h"
+#include "sim/play/stand_ins.h"
 #include "sim/play/traffic_in_time.h"
 #include "sim/work/rank_schedule.h"
 
@@ -79,6 +80,9 @@ struct Replay {
   double send_buffer_B = 0;       // what the system takes off a sender's hands
   bool records = false;           // when operations began and ended
   std::vector<Time> starts = {};  // of the ranks; empty: all at 0
+  // Those of the schedule that stand for all; the others have nothing to do. Not with records, and
+  // only where `resources` are of classes, too (stand_ins.h).
+  const AlikeRanks* alike = nullptr;
   Stopper* stopper = nullptr;
 };
 Replayed play(const Replay& replay);

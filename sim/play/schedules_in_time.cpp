@@ -12,7 +12,7 @@ SchedulesInTime::SchedulesInTime(const ActorClock& ranks, const ActorClock& call
       replay_(replay_of(network, all_, schedules)),
       ranks_(ranks, calls_in_time_, replay_),
       calls_in_time_(
-          calls, ranks.carrier()->alpha_of_legs(), {},
+          calls, calls.alpha_of_legs(replay_.alpha), {},
           [this](uint32_t call, int member, Time now) { ranks_.end_call(call, member, now); }),
       calls_actor_(calls_in_time_) {}
 

@@ -77,6 +77,7 @@ void CallsInTime::try_edge(int number, Time now) {
   what.to = call.place_of(to);
   what.size_B = trees.edges->block_B(at.flow, edge.sent);
   what.has_own_link = pipeline.link_duplex;
+  what.connection = call.connection;
   what.leg = Wires(*call.network, alpha_)
                  .leg(call.on_network(from), call.on_network(to), what.size_B,
                       pipeline.reduces && pipeline.flows[place(at.flow)].to_root && call.folds);

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "app/step/digest.h"
 #include "sim/core/decimal.h"
 #include "sim/core/random.h"
+#include "study/step/digest.h"
 
 using namespace sgdsim;
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "app/replay/chakra_schedule.h"
 #include "sim/core/error.h"
 #include "sim/play/replay.h"
+#include "study/replay/chakra_schedule.h"
 #include "traces/chakra.h"
 
 namespace sgdsim {

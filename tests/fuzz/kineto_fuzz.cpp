@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "app/import/kineto_case.h"
 #include "sim/core/error.h"
+#include "study/import/kineto_case.h"
 #include "traces/kineto/execution_link.h"
 #include "traces/kineto/to_trace.h"
 #include "traces/trace_file.h"

@@ -202,7 +202,7 @@ bool draw(Random& random, Drawn& drawn, Kind kind, bool nobody_waits = false) {
   step.seed = random.below(1'000'000);
   if (!nobody_waits && random.below(2) == 0) step.workers.slowness = {{0, 1.3}};
   if (!nobody_waits && random.below(3) == 0)
-    step.workers.jitter = {FactorDistribution::Kind::lognormal, 0.2};
+    step.workers.jitter = {{FactorDistribution::Kind::lognormal, 0.2}};
   drawn.alpha_on_wire = random.below(2) == 0;
   CollectiveJob job;
   job.team = {.size = nodes, .stride = 1};
@@ -362,7 +362,7 @@ TEST_CASE("players: random asynchronous steps, on ports and on wires") {
     step.trace = draw_trace(random);
     step.iterations = 1 + static_cast<int>(random.below(4));
     step.warm_up = static_cast<int>(random.below(2));
-    if (random.below(2) == 0) step.workers.jitter = {FactorDistribution::Kind::lognormal, 0.3};
+    if (random.below(2) == 0) step.workers.jitter = {{FactorDistribution::Kind::lognormal, 0.3}};
     const Json json = {{"servers", servers}, {"alpha", random.below(2) == 0 ? "port" : "wire"}};
     step.cost = MessageCost::of_servers(
         read_parameter_servers(Value(json, "drawn", ""), step.cluster.network));

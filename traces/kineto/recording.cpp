@@ -16,19 +16,6 @@ constexpr int64_t most_ranks = 10'000'000;
 
 // ---- ranks
 
-// "rank-3", "rank_3" or "rank3" in the name of the file.
-std::optional<int64_t> rank_in(const std::string& file) {
-  const std::string name = file.substr(file.find_last_of('/') + 1);
-  for (std::size_t at = name.find("rank"); at != name.npos; at = name.find("rank", at + 1)) {
-    std::size_t digit = at + 4;
-    if (digit < name.size() && (name[digit] == '-' || name[digit] == '_')) ++digit;
-    std::size_t end = digit;
-    while (end < name.size() && end < digit + 8 && name[end] >= '0' && name[end] <= '9') ++end;
-    if (end > digit) return std::stoll(name.substr(digit, end - digit));
-  }
-  return std::nullopt;
-}
-
 void settle_rank(RankProfile& profile, std::size_t i, const ProfileOptions& options,
                  std::size_t files) {
   JobFacts& job = profile.job;
@@ -392,6 +379,19 @@ Duration Recording::part(PartKind kind) const {
   for (const RecordedPart& one : parts)
     if (one.kind == kind) sum += one.time;
   return sum;
+}
+
+// "rank-3", "rank_3" or "rank3".
+std::optional<int64_t> rank_in(const std::string& file) {
+  const std::string name = file.substr(file.find_last_of('/') + 1);
+  for (std::size_t at = name.find("rank"); at != name.npos; at = name.find("rank", at + 1)) {
+    std::size_t digit = at + 4;
+    if (digit < name.size() && (name[digit] == '-' || name[digit] == '_')) ++digit;
+    std::size_t end = digit;
+    while (end < name.size() && end < digit + 8 && name[end] >= '0' && name[end] <= '9') ++end;
+    if (end > digit) return std::stoll(name.substr(digit, end - digit));
+  }
+  return std::nullopt;
 }
 
 Recording recording_of(std::vector<RankProfile> profiles, const ProfileOptions& options) {

@@ -80,6 +80,9 @@ struct Recording {
   Duration part(PartKind kind) const;
 };
 
+// What the name of a file says: 3 of "trace_rank3.json".
+std::optional<int64_t> rank_in(const std::string& file);
+
 Recording recording_of(std::vector<RankProfile> profiles, const ProfileOptions& options);
 
 }  // namespace sgdsim::profiler

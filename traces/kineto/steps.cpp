@@ -174,6 +174,7 @@ Reading read_step(const OpenStep& open, const OpenStep* next, bool is_cut_off) {
   reading = read_gradients(open, std::move(reading));
   if (!reading.problem.empty()) return reading;
   ProfiledStep& step = reading.step;
+  step.start_ns = open.zero_ns();
   read_messages(open, step);
   hold_back_host(step);
   if (step.ready_ns.empty() && open.missing > 0 && !step.buckets().empty()) {

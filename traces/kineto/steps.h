@@ -57,6 +57,7 @@ struct GradientSize {
 
 struct ProfiledStep {
   int64_t number = 0;
+  int64_t start_ns = 0;           // of its first computing kernel, by the clock of the file
   int64_t iteration_ns = 0;       // to the start of the next step, or else as the CPU's window says
   bool has_next = false;          // which of the two
   int64_t backward_ns = 0;        // when the first kernel of the backward pass started

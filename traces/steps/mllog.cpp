@@ -3,8 +3,10 @@
 //   :::MLLOG {"key": "tracked_stats", "value": {"train_step_time": 0.93}, "time_ms": 1745000000000,
 //    "event_type": "POINT_IN_TIME", "metadata": {"step": 12}}
 //
-// A step is a `train_step_time` (seconds) of `tracked_stats` between run_start and run_stop. The
-// layout of the workers is not in the log.
+// A step is a `train_step_time` (seconds) of `tracked_stats` between run_start and run_stop.
+// Without one it is the global batch over `throughput` (samples/s), a mean since the line before;
+// without that, what the training program prints besides. The layout of the workers is not in the
+// log.
 #include <cmath>
 #include <set>
 
@@ -32,6 +34,7 @@ class MllogReader {
   void read_stats(const Json& line);
   void keep(std::optional<int64_t>& place, const Json& line, const std::string& where);
   void mark_moment(std::optional<int64_t>& place, const Json& line, const std::string& where);
+  void take_other_times();
   void add_notes();
 
   const LogText& log_;
@@ -39,6 +42,7 @@ class MllogReader {
   std::optional<int64_t> start_ms_;
   std::optional<int64_t> stop_ms_;
   std::vector<double> rates_;
+  std::set<int64_t> rate_numbers_;
   std::set<int64_t> numbers_;
   int64_t broken_ = 0;
   int64_t bad_times_ = 0;
@@ -81,7 +85,8 @@ void MllogReader::read_stats(const Json& line) {
       metadata != line.end() && metadata->is_object()) {
     auto number = whole_member(*metadata, "step", 0, INT64_MAX);
     if (!number) number = whole_member(*metadata, "samples_count", 0, INT64_MAX);
-    if (number && seconds && !numbers_.insert(*number).second) {
+    auto& seen = seconds ? numbers_ : rate_numbers_;
+    if (number && !seen.insert(*number).second) {
       ++repeated_;
       return;
     }
@@ -106,10 +111,35 @@ void MllogReader::read_line(const Json& line, const std::string& where) {
     run_.steps.clear();
     rates_.clear();
     numbers_.clear();
+    rate_numbers_.clear();
     mark_moment(start_ms_, line, where);
   }
   if (key == "run_stop") mark_moment(stop_ms_, line, where);
   if (key == "tracked_stats") read_stats(line);
+}
+
+// Of a run without a `train_step_time`.
+void MllogReader::take_other_times() {
+  if (!rates_.empty() && run_.global_batch) {
+    for (const double rate : rates_) {
+      const double seconds = static_cast<double>(*run_.global_batch) / rate;
+      const bool is_time = seconds > 0 && seconds <= longest_step.s();
+      if (is_time) run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
+      if (!is_time) ++bad_times_;
+    }
+    run_.notes.emplace_back(
+        "no train_step_time: a step is global_batch_size / throughput, the mean since the line "
+        "before; the 95th percentile is that of means");
+    return;
+  }
+  if (!rates_.empty())
+    run_.notes.emplace_back("a throughput, and no global_batch_size to make steps of it");
+  if (!has_step_times(log_.text)) return;
+  const StepRun printed = training_log(log_);
+  run_.steps = printed.steps;
+  if (!run_.global_batch) run_.global_batch = printed.global_batch;
+  run_.notes = printed.notes;
+  run_.notes.emplace_back("no train_step_time: steps are those that the training program prints");
 }
 
 void MllogReader::add_notes() {
@@ -135,13 +165,14 @@ StepRun MllogReader::read() {
     else
       ++broken_;
   }
+  if (run_.steps.empty() && bad_times_ == 0) take_other_times();
   add_notes();
   if (run_.steps.empty()) {
     std::string why;
     for (const std::string& note : run_.notes) why += "; " + note;
     throw InputError(log_.file,
                      "no step: expected lines :::MLLOG with the key \"tracked_stats\" and a "
-                     "\"train_step_time\"" +
+                     "\"train_step_time\", or a \"throughput\" and a \"global_batch_size\"" +
                          why);
   }
   if (start_ms_ && stop_ms_) {

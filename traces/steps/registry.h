@@ -12,9 +12,14 @@ namespace sgdsim {
 
 StepRun mllog(const LogText& log);
 StepRun horovod(const LogText& log);
+StepRun training_log(const LogText& log);
 
 bool is_mllog(std::string_view text);
 bool is_horovod(std::string_view text);
+bool is_training_log(std::string_view text);
+
+// Whether training_log() would find times, whatever else is in the text.
+bool has_step_times(std::string_view text);
 
 struct StepsFormat {
   std::string_view name;
@@ -24,11 +29,13 @@ struct StepsFormat {
   StepRun (*read)(const LogText& log) = nullptr;
 };
 
-inline constexpr std::array<StepsFormat, 2> steps_formats{{
+inline constexpr std::array<StepsFormat, 3> steps_formats{{
     {"mllog", "Lines :::MLLOG of MLPerf training, one run a file", "tests/data/mllog.txt", is_mllog,
      mllog},
     {"horovod", "A timeline of Horovod (HOROVOD_TIMELINE)", "tests/data/horovod_timeline.json",
      is_horovod, horovod},
+    {"training-log", "Lines of NeMo, Megatron-LM and alike with the time of each step",
+     "tests/data/nemo_log.txt", is_training_log, training_log},
 }};
 
 }  // namespace sgdsim

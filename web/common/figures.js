@@ -1,4 +1,4 @@
-// Numbers as the program prints them (app/table.cpp), and with all their digits.
+// Numbers as the program prints them (study/table.cpp), and with all their digits.
 //
 // C rounds ties to even, JavaScript away from zero; both start from the exact value of the double, so
 // only exact ties differ. tests/data/short_figures.json holds both to the same table.

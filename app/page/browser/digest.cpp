@@ -1,5 +1,5 @@
 // SHA-256 as FIPS 180-4 defines it, where there is no OpenSSL.
-#include "app/step/digest.h"
+#include "study/step/digest.h"
 
 #include <array>
 #include <cstdint>

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "app/page/page.h"
-#include "app/shipped_inputs.h"
 #include "sim/core/output.h"
+#include "study/shipped_inputs.h"
 
 namespace {
 

@@ -1,0 +1,18 @@
+// What the field `network` of a cluster means for collectives: the options that describe how its
+// messages are sent, where they were not given.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/collective/collective.h"
+#include "sim/net/cluster.h"
+
+namespace sgdsim {
+
+// The options with the defaults of the cluster's network; those that were given stay. `has_ports`:
+// messages may share ports that are simulated one by one.
+CollectiveOptions with_network(const CollectiveOptions& options, const Cluster& cluster,
+                               const Algorithm& algorithm, bool has_ports);
+
+}  // namespace sgdsim

@@ -1,0 +1,80 @@
+// Differences of pairs, then one offset per worker along the pairs.
+#include "models/diagnose/clocks.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+namespace sgdsim::diagnose {
+namespace {
+
+// Transfers that end so long before their group begins are errors of clocks.
+constexpr int64_t disagreement_ps = -1'000'000'000;
+constexpr double share_that_disagrees = 0.1;
+constexpr int64_t smallest_offset_ns = 20'000;
+constexpr int64_t farthest_apart_ns = 100'000'000'000'000;  // over a day: nobody means that
+
+int64_t median_ns(std::vector<int64_t> values) {
+  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), half, values.end());
+  return *half;
+}
+
+bool contradicts_itself(const StepWork& work) {
+  std::size_t exchanges = 0;
+  auto early = static_cast<std::size_t>(work.early_ends);
+  for (std::size_t i = 0; i < work.nodes.size(); ++i) {
+    if (!is_communication(work.nodes[i].kind)) continue;
+    ++exchanges;
+    if (work.recorded[i].ps() < disagreement_ps) ++early;
+  }
+  return static_cast<double>(early) > share_that_disagrees * static_cast<double>(exchanges);
+}
+
+}  // namespace
+
+std::vector<int64_t> clock_offsets(const StepWork& work) {
+  std::map<std::pair<int32_t, int32_t>, std::vector<int64_t>> differences;
+  for (const StepWork::EndDifference& one : work.end_differences) {
+    differences[{one.worker, one.other}].push_back(one.ns);
+    differences[{one.other, one.worker}].push_back(-one.ns);
+  }
+  const auto workers = static_cast<std::size_t>(work.workers());
+  std::vector<std::vector<std::pair<int32_t, int64_t>>> next(workers);
+  for (auto& [pair, some] : differences)
+    next[static_cast<std::size_t>(pair.first)].emplace_back(pair.second,
+                                                            median_ns(std::move(some)));
+  std::vector<int64_t> offsets(workers, 0);
+  std::vector<bool> known(workers, false);
+  std::vector<int32_t> order = {0};
+  known[0] = true;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    for (const auto& [other, ns] : next[static_cast<std::size_t>(order[i])]) {
+      const auto to = static_cast<std::size_t>(other);
+      if (known[to]) continue;
+      known[to] = true;
+      offsets[to] = std::clamp(offsets[static_cast<std::size_t>(order[i])] + ns, -farthest_apart_ns,
+                               farthest_apart_ns);
+      order.push_back(other);
+    }
+  return offsets;
+}
+
+ClockedWork clocked_work(StepRecord record, ClockRule rule, bool clocks_agree) {
+  ClockedWork result{work_of(record), std::nullopt};
+  if (rule == ClockRule::recorded) return result;
+  const std::vector<int64_t> offsets = clock_offsets(result.work);
+  int64_t largest = 0;
+  for (const int64_t one : offsets) largest = std::max(largest, std::abs(one));
+  const bool disagree =
+      contradicts_itself(result.work) || (!clocks_agree && largest > smallest_offset_ns);
+  if (rule == ClockRule::by_record && !disagree) return result;
+  for (RecordedOperation& one : record.operations) {
+    const int64_t offset = offsets[static_cast<std::size_t>(record.worker_of(one))];
+    one.start_ns -= offset;
+    one.end_ns -= offset;
+  }
+  return {work_of(record), largest};
+}
+
+}  // namespace sgdsim::diagnose

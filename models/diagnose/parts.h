@@ -1,0 +1,41 @@
+// Which part costs most: what a step would take if one part of it did as its likes do.
+//
+// Repair is not balance: a slow worker is compared with the same stage of the other replicas, a
+// long stage with the other stages, a link and an exchange with the usual transfer of their kind,
+// and a pass with the other passes of its worker. So a part that was always as slow as all its
+// likes costs nothing here.
+#pragma once
+
+#include <vector>
+
+#include "models/diagnose/step_work.h"
+
+namespace sgdsim::diagnose {
+
+enum class PartKind : uint8_t {
+  worker,     // computes more slowly than the same stage of other replicas
+  stage,      // has more to compute than the other stages
+  sequences,  // some micro-batches take longer than others on all their stages
+  pauses,     // single passes that took much longer, and collection of garbage
+  link,       // between two stages of a replica
+  card,       // all exchanges of a worker
+  replicas,   // exchanges between the replicas of a stage
+  embedding,  // exchange of a replica's first and last stage
+  clipping    // everybody's
+};
+
+struct Part {
+  PartKind kind = PartKind::worker;
+  int worker = -1;  // of worker and card; of a link: the earlier stage's
+  int peer = -1;    // of a link: the later stage's
+  int stage = -1;
+  int replica = -1;
+  double saved_s = 0;  // of a step, if it were repaired
+  double share = 0;    // of its operations that took over 1.2 times as long as usual
+};
+
+// Those whose repair saves at least a thousandth of a step, the most first. A part that is included
+// in another one comes before it if it saves nearly as much.
+std::vector<Part> parts_of(const StepWork& work, double played_s);
+
+}  // namespace sgdsim::diagnose

@@ -1,0 +1,214 @@
+// Counts are Poisson where failures keep no memory; ages are Weibull otherwise.
+#include "models/goodput/failure_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace sgdsim::goodput {
+namespace {
+
+constexpr double level = 0.05;  // of intervals
+
+// By its series below, and by its continued fraction above (Abramowitz and Stegun 6.5.29, 6.5.31).
+double gamma_by_series(double a, double x) {
+  double term = 1 / a;
+  double sum = term;
+  for (double n = a + 1; term > sum * 1e-17; ++n) sum += term *= x / n;
+  return sum * std::exp(a * std::log(x) - x - std::lgamma(a));
+}
+double gamma_above_by_fraction(double a, double x) {
+  constexpr double tiny = 1e-300;
+  double b = x + 1 - a;
+  double c = 1 / tiny;
+  double d = 1 / b;
+  double value = d;
+  for (double n = 1; n < 100'000; ++n) {
+    const double factor = -n * (n - a);
+    b += 2;
+    d = factor * d + b;
+    c = b + factor / c;
+    if (std::abs(d) < tiny) d = tiny;
+    if (std::abs(c) < tiny) c = tiny;
+    d = 1 / d;
+    value *= d * c;
+    if (std::abs(d * c - 1) < 1e-16) break;
+  }
+  return value * std::exp(a * std::log(x) - x - std::lgamma(a));
+}
+// 1 - gamma_below, without losing small ones.
+double gamma_above(double a, double x) {
+  if (x <= 0) return 1;
+  return x < a + 1 ? 1 - gamma_by_series(a, x) : gamma_above_by_fraction(a, x);
+}
+
+// Where a growing function crosses zero, between both ends.
+double root_of(double low, double high, const std::function<double(double)>& grows) {
+  for (int i = 0; i < 200 && high - low > 1e-11 * high; ++i) {
+    const double middle = std::midpoint(low, high);
+    (grows(middle) < 0 ? low : high) = middle;
+  }
+  return std::midpoint(low, high);
+}
+
+// The likelihood of a shape with the best scale. Ages are taken over their greatest.
+class WeibullLikelihood {
+ public:
+  WeibullLikelihood(std::span<const FailureSpell> spells, int32_t cause) {
+    // Failures at the moment of a start would have an endless hazard.
+    constexpr double least_s = 0.5;
+    for (const FailureSpell& spell : spells) longest_s_ = std::max(longest_s_, spell.length_s);
+    longest_s_ = std::max(longest_s_, least_s);
+    for (const FailureSpell& spell : spells) {
+      const double age = std::log(std::max(spell.length_s, least_s) / longest_s_);
+      ages_.push_back({age, spell.units});
+      if (spell.cause < 0 || (cause >= 0 && spell.cause != cause)) continue;
+      ++failures_;
+      log_ages_ += age;
+      youngest_ = std::min(youngest_, age);
+      oldest_ = std::max(oldest_, age);
+    }
+  }
+  int64_t failures() const { return failures_; }
+  bool has_several_ages() const { return youngest_ < oldest_; }
+  double value(double shape) const {
+    const auto n = static_cast<double>(failures_);
+    return n * std::log(shape) + (shape - 1) * log_ages_ - n * std::log(sums(shape).all);
+  }
+  // Falls as the shape grows.
+  double slope(double shape) const {
+    const auto n = static_cast<double>(failures_);
+    const Sums sum = sums(shape);
+    return n / shape + log_ages_ - n * sum.of_logs / sum.all;
+  }
+  double scale_s(double shape) const {
+    return longest_s_ * std::pow(sums(shape).all / static_cast<double>(failures_), 1 / shape);
+  }
+
+ private:
+  struct Age {
+    double log = 0;  // of its part of the longest
+    double units = 1;
+  };
+  struct Sums {
+    double all = 0;
+    double of_logs = 0;
+  };
+  Sums sums(double shape) const {
+    Sums sum;
+    for (const Age& age : ages_) {
+      const double one = age.units * std::exp(shape * age.log);
+      sum.all += one;
+      sum.of_logs += one * age.log;
+    }
+    return sum;
+  }
+  std::vector<Age> ages_;
+  double longest_s_ = 0;
+  int64_t failures_ = 0;
+  double log_ages_ = 0;
+  double youngest_ = 1;
+  double oldest_ = -1e300;
+};
+
+constexpr double least_shape = 0.01;
+constexpr double most_shape = 100;
+
+}  // namespace
+
+double gamma_below(double shape, double x) {
+  if (x <= 0) return 0;
+  return x < shape + 1 ? gamma_by_series(shape, x) : 1 - gamma_above_by_fraction(shape, x);
+}
+
+double chance_of_at_least(int64_t events, double mean) {
+  return events <= 0 ? 1 : gamma_below(static_cast<double>(events), mean);
+}
+
+double chi_square_above(double freedom, double value) {
+  return gamma_above(freedom / 2, value / 2);
+}
+
+Interval interval_of_count(int64_t events) {
+  const auto n = static_cast<double>(events);
+  const double most = 10 + n + 10 * std::sqrt(n);
+  Interval interval;
+  if (events > 0)
+    interval.low = root_of(0, most, [n](double x) { return gamma_below(n, x) - level / 2; });
+  interval.high = root_of(0, most, [n](double x) { return level / 2 - gamma_above(n + 1, x); });
+  return interval;
+}
+
+std::optional<WeibullFit> weibull_of(std::span<const FailureSpell> spells, int32_t cause) {
+  const WeibullLikelihood likelihood(spells, cause);
+  if (likelihood.failures() < least_for_shape || !likelihood.has_several_ages()) return {};
+  WeibullFit fit;
+  fit.shape = root_of(least_shape, most_shape, [&](double k) { return -likelihood.slope(k); });
+  fit.scale_s = likelihood.scale_s(fit.shape);
+  const double best = likelihood.value(fit.shape);
+  fit.exponential_p = chi_square_above(1, 2 * (best - likelihood.value(1)));
+  constexpr double half_of_chi_square = 3.841458820694124 / 2;  // 95 % of one degree of freedom
+  const auto loss = [&](double k) { return best - likelihood.value(k) - half_of_chi_square; };
+  if (loss(least_shape) > 0)
+    fit.interval.low = root_of(least_shape, fit.shape, [&](double k) { return -loss(k); });
+  if (loss(most_shape) > 0)
+    fit.interval.high = root_of(fit.shape, most_shape, [&](double k) { return loss(k); });
+  return fit;
+}
+
+// Lemons hide behind their own failures: once found they no longer count for what is usual.
+Lemons lemons_of(const FailureRecord& record) {
+  constexpr double chance = 0.01;  // of a false one among all units
+  Lemons lemons;
+  const double units = std::max(record.unit_count, static_cast<double>(record.units.size()));
+  double failures = 0;
+  for (const FailureRecord::Unit& unit : record.units)
+    failures += static_cast<double>(unit.failures);
+  double usual_failures = failures;
+  double usual_s = record.seen_unit_s;
+  std::vector<bool> is_lemon(record.units.size());
+  for (bool found = true; found && usual_s > 0;) {
+    found = false;
+    const double rate = usual_failures / usual_s;
+    for (std::size_t i = 0; i < record.units.size(); ++i) {
+      const FailureRecord::Unit& unit = record.units[i];
+      if (is_lemon[i] || unit.failures < 2) continue;
+      if (chance_of_at_least(unit.failures, rate * unit.seen_s) * units > chance) continue;
+      is_lemon[i] = found = true;
+      usual_failures -= static_cast<double>(unit.failures);
+      usual_s -= unit.seen_s;
+    }
+  }
+  lemons.rate_of_others_s = usual_s > 0 ? std::max(0., usual_failures) / usual_s : 0;
+  for (std::size_t i = 0; i < record.units.size(); ++i)
+    if (is_lemon[i]) lemons.worst.push_back({i, lemons.rate_of_others_s * record.units[i].seen_s});
+  std::stable_sort(lemons.worst.begin(), lemons.worst.end(), [&](const Lemon& a, const Lemon& b) {
+    return record.units[a.unit].failures > record.units[b.unit].failures;
+  });
+  if (lemons.worst.empty()) return lemons;
+  lemons.share_of_units = static_cast<double>(lemons.worst.size()) / units;
+  lemons.share_of_failures = (failures - usual_failures) / failures;
+  return lemons;
+}
+
+Bursts bursts_of(const FailureRecord& record) {
+  // Parts with some five failures each, so that chi-square holds.
+  constexpr std::size_t of_a_part = 5;
+  constexpr std::size_t most_parts = 1000;
+  const std::size_t parts = std::min(most_parts, record.failures.size() / of_a_part);
+  if (parts < 4 || record.length_s <= 0) return {};
+  std::vector<double> counts(parts);
+  for (const FailureRecord::Failure& failure : record.failures) {
+    const double part = failure.at_s / record.length_s * static_cast<double>(parts);
+    ++counts[std::min(parts - 1, static_cast<std::size_t>(std::max(0., part)))];
+  }
+  const double mean = static_cast<double>(record.failures.size()) / static_cast<double>(parts);
+  double squares = 0;
+  for (const double count : counts) squares += (count - mean) * (count - mean);
+  const double freedom = static_cast<double>(parts) - 1;
+  return {static_cast<int64_t>(parts), squares / freedom / mean,
+          chi_square_above(freedom, squares / mean)};
+}
+
+}  // namespace sgdsim::goodput

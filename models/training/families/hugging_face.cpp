@@ -1,0 +1,292 @@
+// config.json of Hugging Face: which family it is of, and the steps that all families take.
+#include <algorithm>
+#include <array>
+
+#include "models/training/families/family.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t usual_sequence = 8192;  // of training, where positions allow more
+
+// The same layers under another name.
+struct Alias {
+  std::string_view name;
+  std::string_view family;
+};
+constexpr std::array aliases = {
+    Alias{"Yi", "llama"},
+    Alias{"yi", "llama"},
+    Alias{"xverse", "llama"},
+    Alias{"internlm2", "llama"},
+    Alias{"internlm3", "llama"},
+    Alias{"llava", "llama"},
+    Alias{"llava_next", "llama"},
+    Alias{"idefics3", "llama"},
+    Alias{"smolvlm", "llama"},
+    Alias{"ministral3", "ministral"},
+    Alias{"mistral3", "mistral"},
+    Alias{"qwen2_vl", "qwen2"},
+    Alias{"qwen2_vl_text", "qwen2"},
+    Alias{"qwen2_5_vl", "qwen2"},
+    Alias{"qwen2_5_vl_text", "qwen2"},
+    Alias{"qwen2_5_omni_text", "qwen2"},
+    Alias{"mimo", "qwen2"},
+    Alias{"qwen3_vl", "qwen3"},
+    Alias{"qwen3_vl_text", "qwen3"},
+    Alias{"qwen3_vl_moe", "qwen3_moe"},
+    Alias{"qwen3_vl_moe_text", "qwen3_moe"},
+    Alias{"qwen3_omni_moe_text", "qwen3_moe"},
+    Alias{"qwen3_5_text", "qwen3_5"},
+    Alias{"qwen3_5_moe", "qwen3_next"},
+    Alias{"qwen3_5_moe_text", "qwen3_next"},
+    Alias{"gemma3", "gemma3_text"},
+    Alias{"paligemma", "gemma"},
+    Alias{"llama4", "llama4_text"},
+    Alias{"glm4v", "glm4"},
+    Alias{"glm4v_text", "glm4"},
+    Alias{"glm4v_moe", "glm4_moe"},
+    Alias{"glm4v_moe_text", "glm4_moe"},
+    Alias{"kimi_k2", "deepseek_v3"},
+    Alias{"kimi_k25", "deepseek_v3"},
+    Alias{"kimi_vl", "deepseek_v3"},
+    Alias{"deepseek_vl_v2", "deepseek_v2"},
+    Alias{"glm4_moe_lite", "deepseek_v3"},
+    Alias{"glm_moe_dsa", "deepseek_v32"},
+    Alias{"ernie4_5_vl_moe_text", "ernie4_5_moe"},
+    Alias{"minimax_m1", "minimax"},
+    Alias{"minimax_text_01", "minimax"},
+    Alias{"MiniMaxText01", "minimax"},
+    Alias{"MiniMaxM1", "minimax"},
+    Alias{"hunyuan", "hunyuan_v1_moe"},
+    Alias{"RefinedWeb", "falcon"},
+    Alias{"RefinedWebModel", "falcon"},
+};
+
+// What the arithmetic of a layer cannot say.
+struct Refusal {
+  std::string_view name;
+  const char* reason;
+};
+constexpr const char* two_stacks = "a decoder that also attends to an encoder is not modelled";
+constexpr std::array refusals = {
+    Refusal{"t5", two_stacks},
+    Refusal{"mt5", two_stacks},
+    Refusal{"umt5", two_stacks},
+    Refusal{"bart", two_stacks},
+    Refusal{"mbart", two_stacks},
+    Refusal{"pegasus", two_stacks},
+    Refusal{"m2m_100", two_stacks},
+    Refusal{"marian", two_stacks},
+    Refusal{"whisper", two_stacks},
+    Refusal{"t5gemma", two_stacks},
+    Refusal{"mllama", "layers that attend to images are not modelled"},
+    Refusal{"mllama_text_model", "layers that attend to images are not modelled"},
+    Refusal{"openelm", "every layer has other widths, which are not modelled"},
+    Refusal{"deci", "every layer has other widths, which are not modelled"},
+    Refusal{"nemotron-nas", "every layer has other widths, which are not modelled"},
+    Refusal{"gemma3n", "embeddings of every layer and shared keys are not modelled"},
+    Refusal{"gemma3n_text", "embeddings of every layer and shared keys are not modelled"},
+    Refusal{"falcon_h1", "attention and states side by side in one layer are not modelled"},
+    Refusal{"hymba", "attention and states side by side in one layer are not modelled"},
+    Refusal{"zamba", "layers that share their weights are not modelled"},
+    Refusal{"zamba2", "layers that share their weights are not modelled"},
+    Refusal{"albert", "layers that share their weights are not modelled"},
+    Refusal{"lfm2", "layers that mix by a convolution alone are not modelled"},
+    Refusal{"lfm2_moe", "layers that mix by a convolution alone are not modelled"},
+};
+
+// Keys by which experts and latent attention show; a family that has none must not have them.
+const Names expert_keys = {"num_local_experts",    "num_experts",           "n_routed_experts",
+                           "num_experts_per_tok",  "moe_intermediate_size", "n_shared_experts",
+                           "first_k_dense_replace"};
+const Names latent_keys = {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim",
+                           "v_head_dim"};
+// Where a model of several inputs keeps its language model.
+const Names wrapper_keys = {"text_config", "llm_config", "language_config", "thinker_config"};
+
+const std::array<std::span<const Family>, 3>& all_families() {
+  static const std::array<std::span<const Family>, 3> all = {attention_families(),
+                                                             expert_families(), linear_families()};
+  return all;
+}
+
+const Family* find_family(std::string_view name) {
+  for (const std::span<const Family>& some : all_families())
+    for (const Family& family : some)
+      if (family.name == name) return &family;
+  return nullptr;
+}
+
+// A near name is another architecture, so that none is offered.
+const Family& family_of(const Value& type) {
+  const std::string name = type.text();
+  for (const Refusal& refusal : refusals)
+    if (refusal.name == name)
+      type.fail("models of the family " + name + " are not read: " + refusal.reason);
+  if (const Family* family = find_family(name)) return *family;
+  for (const Alias& alias : aliases)
+    if (alias.name == name) return *find_family(alias.family);
+  std::string known;
+  for (const std::string& one : hugging_face_families()) known += (known.empty() ? "" : ", ") + one;
+  type.fail("unknown family of models \"" + printable(name) + "\"; known: " + known +
+            "; another one can be written as a file of schema \"" + model_schema + "\"");
+}
+
+// A number above 1: one expert, say, is none.
+bool says_something(const Keys& keys, const std::string& key) {
+  if (!keys.has(key)) return false;
+  const Json& json = keys.value().child(key).json();
+  return json.is_number() ? json.get<double>() > 1 : json.is_array() && !json.empty();
+}
+
+void refuse_keys(const Keys& keys, const Names& names, const Family& family, const char* what) {
+  for (const std::string& name : names)
+    if (says_something(keys, name))
+      keys.value().child(name).fail("the family " + std::string(family.name) + " has no " + what +
+                                    "; a file with this key would be of another family");
+}
+
+void read_head_size(const Keys& keys, Transformer& model) {
+  const Names names = {"head_dim", "attention_head_dim"};
+  if (keys.first(names) != nullptr) {
+    model.head_size = keys.whole(names, 1, most_heads);
+    return;
+  }
+  if (model.hidden % model.heads != 0)
+    keys.value().fail("the hidden size " + std::to_string(model.hidden) +
+                      " does not divide by num_attention_heads " + std::to_string(model.heads) +
+                      "; \"head_dim\" would say how wide a head is");
+  model.head_size = model.hidden / model.heads;
+}
+
+void read_latent_keys(const Keys& keys, Transformer& model) {
+  LatentAttention latent;
+  latent.query_rank = keys.whole_or({"q_lora_rank"}, 0, 1, most_width);
+  latent.kv_rank = keys.whole({"kv_lora_rank"}, 1, most_width);
+  latent.plain_size = keys.whole({"qk_nope_head_dim"}, 1, most_heads);
+  latent.rotary_size = keys.whole({"qk_rope_head_dim"}, 0, most_heads);
+  latent.value_size = keys.whole({"v_head_dim"}, 1, most_heads);
+  model.latent = latent;
+  model.head_size = latent.plain_size + latent.rotary_size;
+  model.kv_heads = model.heads;
+}
+
+void read_attention(const Keys& keys, const Family& family, Transformer& model) {
+  model.heads =
+      keys.whole({"num_attention_heads", "n_head", "n_heads", "num_heads"}, 1, most_heads);
+  model.kv_heads = keys.whole_or({"num_key_value_heads", "kv_n_heads", "multi_query_group_num"},
+                                 model.heads, 1, most_heads);
+  if (family.is_latent)
+    read_latent_keys(keys, model);
+  else
+    read_head_size(keys, model);
+  const bool has_bias = family.bias_key == nullptr || keys.flag_or({family.bias_key}, false);
+  if (has_bias) model.attention_bias = family.bias;
+  const bool has_norms =
+      family.query_key_norm_key == nullptr || keys.flag_or({family.query_key_norm_key}, false);
+  if (has_norms) model.query_key_norm = family.query_key_norm;
+  read_layer_types(keys, family, model);
+}
+
+bool has_experts(const Keys& keys) {
+  return std::any_of(expert_keys.begin(), expert_keys.begin() + 3,
+                     [&](const std::string& key) { return says_something(keys, key); });
+}
+
+void read_mlp(const Keys& keys, const Family& family, Transformer& model) {
+  const Names widths = {"intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"};
+  model.mlp_width = family.mlp_times == 0
+                        ? keys.whole(widths, 1, most_width)
+                        : keys.whole_or(widths, family.mlp_times * model.hidden, 1, most_width);
+  model.gated = family.gated;
+  model.mlp_bias =
+      family.mlp_bias_key == nullptr ? family.mlp_bias : keys.flag_or({family.mlp_bias_key}, false);
+  const bool says_experts = family.may_have_experts && has_experts(keys);
+  if (family.has_experts || says_experts) read_experts_of(keys, family, model);
+}
+
+void read_positions(const Keys& keys, const Family& family, Transformer& model) {
+  const Names lengths = {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len",
+                         "max_sequence_length",     "seq_length"};
+  model.longest = keys.whole_or(lengths, 0, 1, most_sequence);
+  if (family.learns_positions)
+    model.positions = keys.whole(lengths, 1, most_sequence) + family.more_positions;
+  model.sequence = std::min(model.longest == 0 ? 4096 : model.longest, usual_sequence);
+}
+
+void add_notes(const Keys& keys, Transformer& model) {
+  for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"})
+    if (keys.whole_or({key}, 0, 0, most_model_layers) > 0)
+      model.notes.emplace_back("the layers that predict further tokens (" + std::string(key) +
+                               ") are left out");
+}
+
+Transformer read_family(const Value& value, const Family& family) {
+  const Keys keys(value, family.otherwise);
+  if (!family.has_experts && !family.may_have_experts)
+    refuse_keys(keys, expert_keys, family, "experts");
+  if (!family.is_latent) refuse_keys(keys, latent_keys, family, "multi-latent attention");
+  Transformer model;
+  model.name = keys.text_or("_name_or_path", "");
+  if (model.name.empty()) model.name = family.name;
+  model.hidden = keys.whole({"hidden_size", "n_embd", "d_model", "n_embed"}, 1, most_width);
+  model.layers =
+      keys.whole({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1, most_model_layers);
+  model.vocabulary = keys.whole({"vocab_size", "padded_vocab_size"}, 1, most_vocabulary);
+  model.tied = keys.flag_or({"tie_word_embeddings"}, false);
+  model.norm = family.norm;
+  model.layer_norms = family.layer_norms;
+  model.parallel = family.parallel;
+  read_positions(keys, family, model);
+  if (family.attends) {
+    read_attention(keys, family, model);
+    read_mlp(keys, family, model);
+  }
+  if (family.read != nullptr) family.read(keys, model);
+  add_notes(keys, model);
+  check_transformer(model, value.where());
+  return model;
+}
+
+// The language model of several inputs, as a file of its own.
+std::optional<std::string> wrapper_of(const Json& json) {
+  for (const std::string& name : wrapper_keys)
+    if (const auto found = json.find(name); found != json.end() && found->is_object()) return name;
+  return {};
+}
+
+Transformer read_wrapped(const Value& value, const std::string& name) {
+  Json inner = value.json().at(name);
+  const Json& outer = value.json();
+  for (const char* key : {"model_type", "tie_word_embeddings", "_name_or_path"})
+    if (!inner.contains(key) && outer.contains(key)) inner[key] = outer.at(key);
+  Transformer model = read_hugging_face(Value(inner, value.file(), value.path() + "/" + name));
+  std::string rest;
+  for (const char* key : {"vision_config", "audio_config", "speech_config"})
+    if (outer.contains(key)) rest += (rest.empty() ? "" : ", ") + std::string(key);
+  if (!rest.empty())
+    model.notes.push_back("only the language model is read; " + rest + " is left out");
+  return model;
+}
+
+}  // namespace
+
+const std::vector<std::string>& hugging_face_families() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const std::span<const Family>& some : all_families())
+      for (const Family& family : some) all.emplace_back(family.name);
+    for (const Alias& alias : aliases) all.emplace_back(alias.name);
+    std::sort(all.begin(), all.end());
+    return all;
+  }();
+  return names;
+}
+
+Transformer read_hugging_face(const Value& value) {
+  if (const auto name = wrapper_of(value.json())) return read_wrapped(value, *name);
+  return read_family(value, family_of(value.child("model_type")));
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,190 @@
+// One GPU of each stage tells what all of the stage do; groups tell with whom.
+#include "models/training/gpu_stand_ins.h"
+
+#include <bit>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "models/training/gpu_groups.h"
+#include "sim/core/cast.h"
+
+namespace sgdsim {
+namespace {
+
+// With more, routes of all of them take longer than they save.
+constexpr int64_t most_routed_gpus = 2048;
+
+// What GPUs of a stage send, as its first one does.
+struct StageTalk {
+  std::map<std::pair<uint64_t, uint64_t>, uint32_t> programs;  // by label of group and structure
+  std::set<std::tuple<GroupKind, int64_t, int64_t>> messages;  // to a stage, bytes
+};
+
+class GpuTalk {
+ public:
+  GpuTalk(const TrainingStep& step, const Cluster& cluster, GroupTimes& times, bool equal_chunks)
+      : layout_(step.layout),
+        network_(cluster.network),
+        of_stage_(layout_.gpus() / layout_.pipeline),
+        all_(static_cast<uint32_t>(layout_.gpus())),
+        groups_(layout_, cluster.workers_per_node, all_) {
+    GpuScheduleOptions options;
+    options.equal_chunks = equal_chunks;
+    for (int64_t stage = 0; stage < layout_.pipeline; ++stage)
+      options.only.push_back(static_cast<int>(stage * of_stage_));
+    first_.emplace(gpu_schedule(step, cluster, times, options));
+    stages_.resize(at(layout_.pipeline));
+    const RankSchedule& schedule = first_->schedule;
+    for (uint32_t i = 0; i < schedule.operations().size(); ++i)
+      note(schedule.operations()[i],
+           stages_[schedule.rank_of(i) / static_cast<uint32_t>(of_stage_)]);
+    for (int64_t gpu = 0; gpu < layout_.gpus(); ++gpu) places_.push_back(groups_.of(gpu));
+  }
+
+  // Of all GPUs.
+  double messages() const { return messages_ * real(of_stage_); }
+
+  // False if nobody can stand for others.
+  bool add_to(Alikeness& alikeness) const {
+    std::set<std::pair<uint32_t, uint64_t>> added;
+    for (std::size_t group = 0; group < all_.groups(); ++group) {
+      const std::vector<int>& members = all_.group(static_cast<uint32_t>(group));
+      const uint64_t label = groups_.labels()[group];
+      for (const int member : members)
+        for (const auto& [key, program] : stages_[at(member / of_stage_)].programs) {
+          if (key.first != label || !added.emplace(static_cast<uint32_t>(group), key.second).second)
+            continue;
+          if (!alikeness.add(mixed(label, key.second), first_->schedule.program(program), network_,
+                             &members, first_->schedule.folds(program)))
+            return false;
+        }
+    }
+    for (int64_t gpu = 0; gpu < layout_.gpus(); ++gpu)
+      for (const auto& [kind, to_stage, bytes] : stages_[at(gpu / of_stage_)].messages) {
+        const int64_t to = kind == GroupKind::context ? places_[at(gpu)][kind].neighbour(1)
+                                                      : to_stage * of_stage_ + gpu % of_stage_;
+        const uint64_t label =
+            mixed(mixed(static_cast<uint64_t>(kind), static_cast<uint64_t>(gpu / of_stage_)),
+                  static_cast<uint64_t>(to_stage));
+        alikeness.add(mixed(label, 1), network_, static_cast<int>(gpu), static_cast<int>(to),
+                      static_cast<double>(bytes));
+      }
+    return true;
+  }
+
+  // GPUs of each stage take each other's places: replicas, context-parallel ranks, tensor-parallel
+  // ones; the nearest first.
+  std::vector<std::vector<Alikeness::Places>> moves() const {
+    std::vector<std::vector<Alikeness::Places>> all;
+    const int64_t of_replica = layout_.tensor * layout_.context;
+    all.push_back(rotations(of_replica, of_stage_));
+    all.push_back(rotations(layout_.tensor, of_replica));
+    all.push_back(rotations(1, layout_.tensor));
+    return all;
+  }
+
+ private:
+  void note(const RankOperation& one, StageTalk& talk) {
+    if (one.verb == RankVerb::send) {
+      messages_ += 1;
+      const auto kind = static_cast<GroupKind>(one.tag % group_kinds);
+      talk.messages.emplace(kind, int64_t{one.peer} / of_stage_, one.amount);
+    }
+    if (one.verb != RankVerb::call) return;
+    const RankCall call = one.call();
+    const Program& program = first_->schedule.program(call.program);
+    const auto members = static_cast<int>(first_->schedule.group(call.group).size());
+    double& sent = sent_in_.try_emplace(call.program, -1).first->second;
+    if (sent < 0) sent = static_cast<double>(traffic_of(program, members).messages) / members;
+    messages_ += sent;
+    uint32_t& known =
+        talk.programs
+            .try_emplace({first_->group_labels[call.group], structure_of(program, network_)},
+                         call.program)
+            .first->second;
+    if (bytes_of(first_->schedule.program(known)) < bytes_of(program)) known = call.program;
+  }
+  // By `unit`, and multiples of it, around every `length` GPUs.
+  std::vector<Alikeness::Places> rotations(int64_t unit, int64_t length) const {
+    std::vector<Alikeness::Places> all;
+    for (int64_t times = 1; unit * times < length; ++times) {
+      if (length / unit % times != 0) continue;
+      Alikeness::Places& places = all.emplace_back();
+      for (int64_t gpu = 0; gpu < layout_.gpus(); ++gpu)
+        places.push_back(
+            static_cast<int>(gpu - gpu % length + (gpu % length + unit * times) % length));
+    }
+    return all;
+  }
+
+  const Layout& layout_;
+  const Network& network_;
+  int64_t of_stage_;
+  RankSchedule all_;  // its groups
+  GpuGroups groups_;
+  std::optional<GpuSchedule> first_;  // GPUs of stages
+  std::vector<StageTalk> stages_;
+  std::vector<GpuGroups::OfGpu> places_;
+  std::map<uint32_t, double> sent_in_;  // programs, messages of a member
+  double messages_ = 0;                 // of those GPUs
+};
+
+// Of GPUs that have nothing but their stage, and `factors`.
+std::vector<uint64_t> first_colours(const Layout& layout, const std::vector<double>& factors) {
+  std::vector<uint64_t> first;
+  for (int64_t gpu = 0; gpu < layout.gpus(); ++gpu) {
+    first.push_back(static_cast<uint64_t>(gpu / (layout.gpus() / layout.pipeline)));
+    if (!factors.empty())
+      first.back() = mixed(first.back(), std::bit_cast<uint64_t>(factors[at(gpu)]));
+  }
+  return first;
+}
+
+std::optional<StandIns> found_in(const GpuTalk& talk, std::vector<uint64_t> first,
+                                 Resources& wires) {
+  Alikeness by_moves(first, nullptr, AlphaRule::wire);
+  if (!talk.add_to(by_moves)) return std::nullopt;
+  std::optional<StandIns> found = by_moves.find_by(talk.moves(), wires);
+  if (found || static_cast<int64_t>(first.size()) > most_routed_gpus) return found;
+  Alikeness by_routes(std::move(first), &wires, AlphaRule::wire);
+  if (talk.add_to(by_routes)) found = by_routes.find();
+  return found;
+}
+
+}  // namespace
+
+std::optional<GpuStandIns> gpu_stand_ins(const TrainingStep& step, const Cluster& cluster,
+                                         GroupTimes& groups, const std::vector<double>& factors,
+                                         Resources& wires, Reduction reduction) {
+  const Layout& layout = step.layout;
+  if (reduction == Reduction::never || cluster.network.workers() != layout.gpus())
+    return std::nullopt;
+  const std::vector<uint64_t> first = first_colours(layout, factors);
+  const GpuTalk talk(step, cluster, groups, false);
+  std::optional<GpuStandIns> best;
+  if (std::optional<StandIns> found = found_in(talk, first, wires))
+    best = {std::move(*found), false};
+  const bool is_least = best && static_cast<int64_t>(best->all.workers.size()) == layout.pipeline;
+  if (!is_least && talk.messages() >= least_equal_messages) {
+    const GpuTalk equal(step, cluster, groups, true);
+    std::optional<StandIns> found = found_in(equal, first, wires);
+    if (found && (!best || found->workers.size() < best->all.workers.size()))
+      best = {std::move(*found), true};
+  }
+  if (best && !is_used(reduction, best->all, talk.messages())) best.reset();
+  return best;
+}
+
+std::unique_ptr<AlikeRanks> alike_ranks(StandIns stand_ins, const GpuSchedule& gpus) {
+  auto ranks = std::make_unique<AlikeRanks>();
+  ranks->stand_ins = std::move(stand_ins);
+  std::vector<LabelledGroup> groups;
+  for (uint32_t number = 0; number < gpus.schedule.groups(); ++number)
+    groups.push_back({gpus.group_labels[number], number, &gpus.schedule.group(number)});
+  take_seats(*ranks, groups, gpus.schedule.groups());
+  return ranks;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,249 @@
+"""sgdsim from Python: questions of the command line, answered by the library.
+
+    import sgdsim
+    step = sgdsim.run("resnet50_v100", cluster="25gbe_16", set={"cluster.nodes": 64})
+    step.metrics.iteration_us.mean
+    sgdsim.collective("ring", ranks=16, bytes="64 MiB", cluster="10gbe_16").time
+    table = sgdsim.sweep("resnet50_v100", {"cluster.nodes": range(2, 65)}, cluster="25gbe_16")
+    table["metrics.iteration_us"]
+
+A function for each question; its arguments are the options of the command of that name, and its answer the JSON that
+`--format json` prints, as an object; a sweep answers with columns. Files may be given as dicts. Two arguments are not
+options: base="FOLDER", from which relative paths count instead of the working folder, and progress=, a function of
+(done, total) that is called now and then and ends the answer where it returns False; progress=False shows nothing.
+Nothing but Python 3.9 is needed; NumPy and pandas are used where they are there.
+"""
+
+import json
+import os
+import warnings
+
+from .answers import Answer, Error, InputError, Interrupted, Time, Warning
+from .native import Reply
+from .native import version as __version__
+from .progress import shown as _shown
+
+__all__ = ["Answer", "Error", "InputError", "Interrupted", "Table", "Time", "Warning", "advise", "ask", "collective",
+           "compare", "diagnose", "fit", "goodput", "jobs", "layout", "learn", "plan", "replay", "run", "sweep",
+           "timeline", "traffic", "tune", "validate"]
+
+_decode = json.JSONDecoder(object_hook=Answer).decode
+
+
+def __getattr__(name):
+    if name == "Table":  # few need it at once
+        from .table import Table
+
+        return Table
+    raise AttributeError(f"module sgdsim has no {name}")
+
+
+def _word(value):
+    """Paths, ranges and numbers of other libraries become JSON."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, range):
+        return list(value)
+    for convert in ("tolist", "item"):
+        if hasattr(value, convert):
+            return getattr(value, convert)()
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+_encode = json.JSONEncoder(default=_word, allow_nan=False).encode
+
+
+def _from(base, value):
+    """Files of a folder; names of what sgdsim ships stay."""
+    if isinstance(value, (list, tuple)):
+        return [_from(base, one) for one in value]
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str) or not value or os.path.isabs(value):
+        return value
+    file = os.path.join(base, value)
+    return file if os.path.exists(file) else value
+
+
+def _asked(command, fields, base):
+    asked = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
+    if base is not None:
+        base = os.path.abspath(base)
+        if not os.path.isdir(base):
+            raise InputError(2, f"base: {base} is no folder", "", "base", f"{base} is no folder")
+        asked = {name: _from(base, value) for name, value in asked.items()}
+        if isinstance(asked.get("set"), dict):
+            asked["set"] = {name: _from(base, value) for name, value in asked["set"].items()}
+    try:
+        return _encode(asked).encode()
+    except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as wrong:
+        raise InputError(2, f"{command}: {wrong}") from None
+
+
+def _answer_of(reply, as_columns):
+    text = reply.json
+    about = _decode(text) if text else None
+    if about is None or not as_columns:
+        return about
+    from .table import Table
+
+    return Table(reply, about)
+
+
+def _tell_interrupt(reply, answer):
+    """Whoever handles Ctrl-C in this program hears of it now."""
+    if reply.interrupt is None:
+        return
+    handler, number, frame = reply.interrupt
+    try:
+        handler(number, frame)
+    except KeyboardInterrupt:
+        raise Interrupted(reply.error or "interrupted", answer) from None
+
+
+def _ended(reply, answer, level):
+    """An answer that did not come to its end."""
+    if reply.raised is not None:
+        reply.raised.answer = answer
+        raise reply.raised
+    if answer is None or not reply.stopped:
+        raise Error(130, reply.error, answer)
+    warnings.warn(reply.error, Warning, stacklevel=level + 1)
+    return answer
+
+
+def _ask(command, fields, base=None, progress=None, as_columns=False, level=3):
+    text = _asked(command, fields, base)
+    show = None
+    if progress is None or progress is True:
+        progress = show = _shown(command)
+    try:
+        reply = Reply(command, text, progress or None)
+    finally:
+        if show is not None:
+            show.end()
+    for note in reply.warnings:
+        warnings.warn(note, Warning, stacklevel=level)
+    if reply.code == 2:
+        place = reply.place
+        raise InputError(2, reply.error, place.get("file", ""), place.get("field", ""), place.get("sentence", ""))
+    answer = _answer_of(reply, as_columns)
+    _tell_interrupt(reply, answer)
+    if reply.code == 130:
+        return _ended(reply, answer, level)
+    if reply.code == 1 and as_columns and answer is not None:
+        first = next((text for text in answer.column("error") if text), "")
+        warnings.warn(f"{reply.error}; the first: {first}", Warning, stacklevel=level)
+        return answer
+    if reply.code != 0:
+        raise Error(reply.code, reply.error, answer)
+    return answer
+
+
+def ask(command, *, base=None, progress=None, **fields):
+    """The answer to any question, by the name of its command. Fields that are None are left out; where a name is a
+    word of Python an underscore may follow: try_="strategy=ddp"."""
+    return _ask(command, fields, base, progress)
+
+
+def run(experiment, cluster=None, *, base=None, progress=None, **fields):
+    """What a training step takes, and why: an experiment, a profile, or a trace with cluster=."""
+    return _ask("run", {"experiment": experiment, "cluster": cluster, **fields}, base, progress)
+
+
+def timeline(experiment, cluster=None, *, base=None, progress=None, **fields):
+    """The same as events for Perfetto."""
+    return _ask("timeline", {"experiment": experiment, "cluster": cluster, **fields}, base, progress)
+
+
+def plan(experiment, cluster=None, *, base=None, progress=None, **fields):
+    """All strategies on one experiment, best first."""
+    return _ask("plan", {"experiment": experiment, "cluster": cluster, **fields}, base, progress)
+
+
+def advise(file, *, base=None, progress=None, **fields):
+    """What to change about a training step, and what that would gain."""
+    return _ask("advise", {"file": file, **fields}, base, progress)
+
+
+def learn(experiment, *, base=None, progress=None, **fields):
+    """Small real training in the simulated schedule: time to accuracy."""
+    return _ask("learn", {"experiment": experiment, **fields}, base, progress)
+
+
+def _axis(field, values, base):
+    if isinstance(values, (str, bytes)):
+        raise InputError(2, f"axes: {field}: expected a list of values or a range as a dict, got a text", "", field)
+    if not isinstance(values, dict):
+        values = list(values)
+        values = _from(os.path.abspath(base), values) if base is not None else values
+    return f"{field}={_encode(values)}"
+
+
+def sweep(sweep, axes=None, *, jobs=None, minimize=None, base=None, progress=None, **fields):
+    """All combinations of values, as a Table: axes={"cluster.nodes": range(2, 65), "strategy": ["wfbp", "ddp"]}, on
+    jobs= threads. With minimize= the best of each group instead."""
+    if isinstance(axes, dict):
+        try:
+            axes = [_axis(field, values, base) for field, values in axes.items()]
+        except (TypeError, ValueError) as wrong:
+            raise InputError(2, f"axes: {wrong}") from None
+    fields = {"sweep": sweep, "axis": axes, "threads": jobs, "minimize": minimize, **fields}
+    if minimize is None:
+        fields["as_columns"] = True
+    return _ask("sweep", fields, base, progress, as_columns=minimize is None)
+
+
+def tune(file, *, base=None, progress=None, **fields):
+    """The best values of an experiment's fields."""
+    return _ask("tune", {"file": file, **fields}, base, progress)
+
+
+def collective(algorithm="ring", *, base=None, progress=None, **fields):
+    """What one collective takes, or with sweep=True a table of them."""
+    return _ask("collective", {"algorithm": algorithm, **fields}, base, progress)
+
+
+def replay(schedule, *, base=None, progress=None, **fields):
+    """A GOAL schedule, or the files of a Chakra trace, on a network."""
+    return _ask("replay", {"schedule": schedule, **fields}, base, progress)
+
+
+def traffic(traffic, *, base=None, progress=None, **fields):
+    """Plain flows on the wires of a cluster."""
+    return _ask("traffic", {"traffic": traffic, **fields}, base, progress)
+
+
+def jobs(jobs, *, base=None, progress=None, **fields):
+    """Jobs that share one cluster, each against being alone on it."""
+    return _ask("jobs", {"jobs": jobs, **fields}, base, progress)
+
+
+def layout(model, *, base=None, progress=None, **fields):
+    """The fastest parallel layouts of a model that fit, or what layout= costs."""
+    return _ask("layout", {"model": model, **fields}, base, progress)
+
+
+def goodput(question=None, *, base=None, progress=None, **fields):
+    """When a training ends that fails, saves and restarts, and what it costs."""
+    return _ask("goodput", {"question": question, **fields}, base, progress)
+
+
+def fit(file, *, base=None, progress=None, **fields):
+    """Start-up and time per byte from measured times."""
+    return _ask("fit", {"file": file, **fields}, base, progress)
+
+
+def diagnose(record, *, base=None, progress=None, **fields):
+    """What slows recorded steps: stragglers, stages, links, sequences."""
+    return _ask("diagnose", {"record": record, **fields}, base, progress)
+
+
+def compare(record, experiment, *, base=None, progress=None, **fields):
+    """Recorded steps beside an experiment or another record."""
+    return _ask("compare", {"record": record, "experiment": experiment, **fields}, base, progress)
+
+
+def validate(case, *, base=None, progress=None, **fields):
+    """Predictions against measured cases."""
+    return _ask("validate", {"case": case, **fields}, base, progress)

@@ -1,0 +1,90 @@
+"""Answers as objects, and what goes wrong as exceptions."""
+
+
+class Error(Exception):
+    """A question without an answer. `code` is what the command line would exit with; `answer` what there is."""
+
+    def __init__(self, code, sentence, answer=None):
+        super().__init__(sentence)
+        self.code = code
+        self.answer = answer
+
+
+class InputError(Error):
+    """Something in the question is wrong: `file` and `field` say where, `sentence` what was expected and found."""
+
+    def __init__(self, code, text, file="", field="", sentence=""):
+        super().__init__(code, text)
+        self.file, self.field, self.sentence = file, field, sentence or text
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C; `answer` has the points of a sweep that were done, or is None."""
+
+    def __init__(self, sentence, answer=None):
+        super().__init__(sentence)
+        self.answer = answer
+
+
+class Warning(UserWarning):
+    """What the reader must know before trusting an answer."""
+
+
+class Time(float):
+    """A length of time in seconds, that prints itself as the command line does."""
+
+    def __str__(self):
+        us = self * 1e6
+        if us == 0:
+            return "0"
+        return f"{us:.6g} us" if us < 1e3 else f"{us / 1e3:.6g} ms" if us < 1e6 else f"{float(self):.6g} s"
+
+    __repr__ = __str__
+
+    @property
+    def us(self):
+        return self * 1e6
+
+    @property
+    def ms(self):
+        return self * 1e3
+
+    @property
+    def s(self):
+        return float(self)
+
+
+# The lists that answers are about, the more detailed first.
+_rows = ("points", "plans", "layouts", "jobs", "flows", "groups", "methods", "lines", "account", "suites")
+
+
+class Answer(dict):
+    """The JSON of an answer; members are attributes, too. answer.time_us is a number, answer.time prints itself."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            us = self.get(name + "_us")
+            if isinstance(us, (int, float)):
+                return Time(us / 1e6)
+            raise AttributeError(f"no member {name}; there are: {', '.join(self)}") from None
+
+    def __dir__(self):
+        return [*super().__dir__(), *self]
+
+    @property
+    def rows(self):
+        """Its list of points, plans, jobs, flows ...; of an answer without one the answer itself."""
+        return next((self[name] for name in _rows if isinstance(self.get(name), list) and self[name]), [self])
+
+    def to_pandas(self):
+        """Its rows as a table; else one row of all its values."""
+        import pandas
+
+        return pandas.json_normalize(self.rows)
+
+    def _repr_html_(self):
+        from . import picture  # few need it at once
+
+        return picture.answer_html(self)

@@ -1,0 +1,449 @@
+// Colours, refined until no class is divided any more.
+#include "sim/play/stand_ins.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "sim/core/cases.h"
+#include "sim/play/symmetric.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_uses = 1 << 25;
+
+// The C++ library of the page has no std::bit_cast.
+uint64_t number_of(double value) { return __builtin_bit_cast(uint64_t, value); }
+
+template <class... More>
+uint64_t mixed_all(uint64_t first, More... more) {
+  ((first = mixed(first, static_cast<uint64_t>(more))), ...);
+  return first;
+}
+
+// Everybody sends to somebody as far away as in the round before, as much as all others.
+bool rounds_alike(const Phase& phase) {
+  if (phase.talk != Talk::shift || phase.doubles || phase.distance_step != 0) return false;
+  return phase.load == Load::whole ||
+         (phase.load == Load::chunk && (phase.padded_chunks || phase.share.even(phase.team.size)));
+}
+
+bool is_even(const Phase& phase) {
+  return phase.padded_chunks ||
+         (phase.share.even(phase.team.size) && phase.share.even(phase.core()));
+}
+
+uint64_t structure_of(const Phase& phase, bool sizes_matter) {
+  const auto flags = std::to_array<bool>({phase.folds, phase.doubles, phase.far_first,
+                                          phase.odd_stays, phase.padded_chunks, phase.at_once});
+  uint64_t number =
+      mixed_all(1, phase.talk, phase.load, phase.handshake, phase.rounds, phase.team.size,
+                phase.team.stride, phase.team.root, phase.team.only_lane, phase.distance,
+                phase.distance_step, phase.chunk_offset, phase.chunk_slope, phase.share.fractional);
+  for (const bool flag : flags) number = mixed(number, flag ? 1 : 0);
+  for (const int part : phase.share.split) number = mixed_all(number, part);
+  if (sizes_matter || !is_even(phase)) number = mixed_all(number, phase.share.total.count());
+  return number;
+}
+
+std::vector<uint32_t> numbered(const std::vector<uint64_t>& colours, std::size_t& classes) {
+  std::map<uint64_t, uint32_t> numbers;
+  std::vector<uint32_t> all;
+  all.reserve(colours.size());
+  for (const uint64_t colour : colours)
+    all.push_back(numbers.try_emplace(colour, static_cast<uint32_t>(numbers.size())).first->second);
+  classes = numbers.size();
+  return all;
+}
+
+// Whether all messages over each resource are sent by one worker to one worker.
+class Owners {
+ public:
+  explicit Owners(std::size_t resources) : from_(resources, nobody), to_(resources, nobody) {}
+  void add(std::size_t resource, uint32_t from, uint32_t to) {
+    note(from_[resource], from);
+    note(to_[resource], to);
+    are_single_ = are_single_ && from_[resource] != several && to_[resource] != several;
+  }
+  bool are_single() const { return are_single_; }
+
+ private:
+  static constexpr uint32_t nobody = UINT32_MAX;
+  static constexpr uint32_t several = UINT32_MAX - 1;
+  static void note(uint32_t& owner, uint32_t one) {
+    if (owner != one) owner = owner == nobody ? one : several;
+  }
+  std::vector<uint32_t> from_;
+  std::vector<uint32_t> to_;
+  bool are_single_ = true;
+};
+
+// What takes each other's places, in circles.
+class Circles {
+ public:
+  explicit Circles(std::size_t count) : next_(count) { std::iota(next_.begin(), next_.end(), 0); }
+  void join(std::size_t one, std::size_t other) {
+    one = first(one);
+    other = first(other);
+    next_[std::max(one, other)] = std::min(one, other);
+  }
+  // The number of each one's circle, and how many are in each.
+  std::vector<uint32_t> numbered(std::vector<uint32_t>& sizes) {
+    std::vector<uint32_t> numbers(next_.size());
+    for (std::size_t i = 0; i < next_.size(); ++i) {
+      const std::size_t its = first(i);
+      if (its == i) {
+        numbers[i] = static_cast<uint32_t>(sizes.size());
+        sizes.push_back(0);
+      }
+      ++sizes[numbers[i] = numbers[its]];
+    }
+    return numbers;
+  }
+
+ private:
+  std::size_t first(std::size_t one) {
+    while (next_[one] != one) one = next_[one] = next_[next_[one]];
+    return one;
+  }
+  std::vector<std::size_t> next_;  // towards the first of its circle
+};
+
+std::size_t different(std::vector<uint64_t> colours) {
+  std::sort(colours.begin(), colours.end());
+  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+}
+
+// All workers are alike, and so are their ports.
+StandIns one_for_all(std::size_t workers, bool shares_ports) {
+  StandIns all;
+  all.number_of.resize(workers);
+  all.workers = {0};
+  all.sizes = {static_cast<uint32_t>(workers)};
+  if (!shares_ports) return all;
+  for (std::size_t i = 0; i < 2 * workers; ++i)
+    all.class_of.push_back(static_cast<uint32_t>(i % 2));
+  all.class_sizes.assign(2, static_cast<uint32_t>(workers));
+  return all;
+}
+
+}  // namespace
+
+int64_t bytes_of(const Program& program) {
+  int64_t sum = 0;
+  for (const Stage& stage : program.stages)
+    if (const auto* phase = std::get_if<Phase>(&stage)) sum += phase->share.total.count();
+  return sum;
+}
+
+uint64_t structure_of(const Program& program, const Network& network) {
+  uint64_t number = 0;
+  for (const Stage& stage : program.stages)
+    std::visit(Cases{[&](const Phase& phase) {
+                       number = mixed(number, structure_of(phase, network.has_bands()));
+                     },
+                     [&](const TreePipeline&) { number = mixed(number, 2); },
+                     [&](const Barrier& barrier) {
+                       number = mixed_all(number, 3, barrier.team.size, barrier.team.stride,
+                                          barrier.team.only_lane);
+                     },
+                     [&](const Launch&) { number = mixed(number, 4); }},
+               stage);
+  return number;
+}
+
+Alikeness::Alikeness(std::vector<uint64_t> first, Resources* resources, AlphaRule alpha)
+    : colours_(std::move(first)), resources_(resources), alpha_(alpha) {
+  if (resources == nullptr) return;
+  for (const double capacity : resources->capacities())
+    way_colours_.push_back(mixed(1, number_of(capacity)));
+}
+
+bool Alikeness::add(uint64_t label, const Program& program, const Network& network,
+                    const std::vector<int>* members, bool folds) {
+  uint64_t place = 0;
+  for (const Stage& stage : program.stages) {
+    const uint64_t at = mixed(label, ++place);
+    if (std::holds_alternative<TreePipeline>(stage)) return false;
+    if (const auto* phase = std::get_if<Phase>(&stage)) {
+      if (!add(at, *phase, network, members, folds)) return false;
+    } else if (const auto* barrier = std::get_if<Barrier>(&stage)) {
+      const int workers =
+          members == nullptr ? network.workers() : static_cast<int>(members->size());
+      for_each_lane(barrier->team, workers, [&](int base) {
+        Meeting& meeting = meetings_.emplace_back();
+        meeting.label = at;
+        for (int v = 0; v < barrier->team.size; ++v) {
+          const auto worker = static_cast<std::size_t>(barrier->team.colleague(base, v));
+          meeting.members.push_back(static_cast<uint32_t>(
+              members == nullptr ? static_cast<int>(worker) : (*members)[worker]));
+        }
+      });
+    }
+  }
+  return !is_too_much_;
+}
+
+bool Alikeness::add(uint64_t label, const Phase& phase, const Network& network,
+                    const std::vector<int>* members, bool folds) {
+  const int workers = members == nullptr ? network.workers() : static_cast<int>(members->size());
+  const Wires wires(network, alpha_);
+  const int rounds = rounds_alike(phase) ? std::min(1, phase.rounds) : phase.rounds;
+  if (static_cast<double>(rounds) * workers > static_cast<double>(most_messages)) return false;
+  const auto place = [&](int worker) {
+    return members == nullptr ? worker : (*members)[static_cast<std::size_t>(worker)];
+  };
+  for (int worker = 0; worker < workers; ++worker) {
+    if (!phase.team.takes_part(worker)) {
+      uint64_t& colour = colours_[static_cast<std::size_t>(place(worker))];
+      colour = mixed_all(colour, label);
+      continue;
+    }
+    const int v = phase.team.relative(worker);
+    const int lane = phase.team.lane(worker);
+    for (int round = 0; round < rounds; ++round) {
+      const int to = phase.receiver(round, v);
+      if (to < 0) continue;
+      add(mixed_all(label, round), wires, place(worker), place(phase.team.colleague(worker, v, to)),
+          phase.sent_B(round, v, lane), phase.folds && folds);
+      if (is_too_much_) return false;
+    }
+  }
+  return true;
+}
+
+void Alikeness::add(uint64_t label, const Network& network, int from, int to, double size_B) {
+  add(label, Wires(network, alpha_), from, to, size_B, false);
+}
+
+// Whatever the messages of a class may differ in is in its label.
+void Alikeness::add(uint64_t label, const Wires& wires, int from, int to, double size_B,
+                    bool folds) {
+  const Leg leg = wires.leg(from, to, size_B, folds);
+  const PairCost cost = wires.network().at_size(size_B).between(from, to);
+  label = mixed_all(label, number_of(size_B), leg.flight.ps(), leg.out_busy.ps(), leg.in_busy.ps(),
+                    leg.transit.ps(), leg.fold.ps(), cost.latency.ps(),
+                    number_of(cost.per_byte.ps()), number_of(cost.reduce.ps()));
+  if (const std::vector<Port>& ports = wires.network().ports(); !ports.empty())
+    label = mixed_all(label, number_of(ports[static_cast<std::size_t>(from)].out.per_byte.ps()),
+                      number_of(ports[static_cast<std::size_t>(to)].in.per_byte.ps()));
+  for (const SharedWays& shared : wires.network().shared_ways())
+    label = mixed(label, from / shared.group != to / shared.group ? 1 : 0);
+  Message message{label,
+                  static_cast<uint32_t>(from),
+                  static_cast<uint32_t>(to),
+                  static_cast<uint32_t>(uses_.size()),
+                  0,
+                  size_B};
+  if (resources_ != nullptr && size_B > 0) {
+    if (!resources_->find({.from = from, .to = to, .size_B = size_B, .leg = leg},
+                          Resources::Part::whole, uses_))
+      is_too_much_ = true;  // no way: nobody knows what would happen
+    message.uses = static_cast<uint32_t>(uses_.size()) - message.first_use;
+  }
+  messages_.push_back(message);
+  if (messages_.size() > most_messages || uses_.size() > most_uses) is_too_much_ = true;
+}
+
+// Sums do not depend on the order of what is added up.
+void Alikeness::refine() {
+  more_.assign(colours_.size(), 0);
+  more_of_ways_.assign(way_colours_.size(), 0);
+  for (const Message& one : messages_) {
+    uint64_t ways = 0;
+    const std::span<const ResourceUse> uses(uses_.data() + one.first_use, one.uses);
+    for (const ResourceUse& use : uses)
+      ways += mixed_all(way_colours_[use.resource], number_of(use.share));
+    const uint64_t colour = mixed_all(one.label, colours_[one.from], colours_[one.to], ways);
+    more_[one.from] += mixed(colour, 1);
+    more_[one.to] += mixed(colour, 2);
+    for (const ResourceUse& use : uses)
+      more_of_ways_[use.resource] += mixed_all(colour, number_of(use.share));
+  }
+  for (const Meeting& meeting : meetings_) {
+    uint64_t sum = 0;
+    for (const uint32_t member : meeting.members) sum += mixed(colours_[member], 3);
+    for (const uint32_t member : meeting.members) more_[member] += mixed(meeting.label, sum);
+  }
+  for (std::size_t i = 0; i < colours_.size(); ++i) colours_[i] = mixed(colours_[i], more_[i]);
+  for (std::size_t i = 0; i < way_colours_.size(); ++i)
+    way_colours_[i] = mixed(way_colours_[i], more_of_ways_[i]);
+}
+
+std::optional<StandIns> Alikeness::find() {
+  if (is_too_much_) return std::nullopt;
+  const std::size_t most_classes = colours_.size() / 2;  // more are not worth it
+  std::size_t before = 0;
+  std::size_t ways_before = 0;
+  while (true) {
+    const std::size_t now = different(colours_);
+    const std::size_t ways = different(way_colours_);
+    if (now > most_classes) return std::nullopt;
+    if (now == before && ways == ways_before) return stand_ins();
+    before = now;
+    ways_before = ways;
+    refine();
+  }
+}
+
+StandIns Alikeness::stand_ins() const {
+  StandIns all;
+  std::size_t classes = 0;
+  all.number_of = numbered(colours_, classes);
+  all.workers.assign(classes, -1);
+  all.sizes.assign(classes, 0);
+  for (std::size_t worker = 0; worker < colours_.size(); ++worker) {
+    const uint32_t number = all.number_of[worker];
+    if (all.sizes[number]++ == 0) all.workers[number] = static_cast<int>(worker);
+  }
+  all.class_of = numbered(way_colours_, classes);
+  all.class_sizes.assign(classes, 0);
+  for (const uint32_t number : all.class_of) ++all.class_sizes[number];
+  Owners owners(way_colours_.size());
+  for (const Message& one : messages_)
+    for (uint32_t use = one.first_use; use < one.first_use + one.uses; ++use)
+      owners.add(uses_[use].resource, one.from, one.to);
+  all.is_exact = owners.are_single();
+  return all;
+}
+
+// What is sent stays as it is.
+bool Alikeness::changes_nothing(const Places& places) const {
+  const auto to = [&](std::size_t worker) { return static_cast<std::size_t>(places[worker]); };
+  for (std::size_t worker = 0; worker < colours_.size(); ++worker)
+    if (colours_[worker] != colours_[to(worker)]) return false;
+  return std::all_of(messages_.begin(), messages_.end(), [&](const Message& one) {
+    return std::binary_search(sorted_.begin(), sorted_.end(),
+                              mixed_all(one.label, to(one.from), to(one.to)));
+  });
+}
+
+// Of all that stand-ins send: then those of others are these in other places.
+bool Alikeness::are_only_routes(Resources& wires, StandIns& all) const {
+  Owners owners(all.class_sizes.size());
+  std::vector<ResourceUse> uses;
+  std::vector<std::pair<uint32_t, uint32_t>> seen;
+  for (const Message& one : messages_) {
+    const uint32_t number = all.number_of[one.from];
+    if (all.workers[number] != static_cast<int>(one.from)) continue;
+    const std::pair ends(one.from, one.to);
+    if (std::find(seen.begin(), seen.end(), ends) != seen.end()) continue;
+    seen.push_back(ends);
+    const Parcel parcel{
+        .from = static_cast<int>(one.from), .to = static_cast<int>(one.to), .size_B = one.size_B};
+    uses.clear();
+    if (!wires.is_only_way(parcel) || !wires.find(parcel, Resources::Part::whole, uses))
+      return false;
+    for (const ResourceUse& use : uses) {
+      const uint32_t way = all.class_of[use.resource];
+      owners.add(way, number, all.number_of[one.to]);
+      all.is_exact = all.is_exact && all.sizes[number] == all.class_sizes[way];
+    }
+  }
+  all.is_exact = all.is_exact && owners.are_single();
+  return true;
+}
+
+std::optional<StandIns> Alikeness::find_by(const std::vector<std::vector<Places>>& moves,
+                                           Resources& wires) {
+  if (is_too_much_ || !meetings_.empty()) return std::nullopt;
+  sorted_.clear();
+  for (const Message& one : messages_) sorted_.push_back(mixed_all(one.label, one.from, one.to));
+  std::sort(sorted_.begin(), sorted_.end());
+  Circles workers(colours_.size());
+  Circles ways(wires.capacities().size());
+  bool any = false;
+  for (const std::vector<Places>& list : moves)
+    for (const Places& places : list) {
+      if (!changes_nothing(places)) continue;
+      const std::optional<std::vector<uint32_t>> moved = wires.moved(places);
+      if (!moved) continue;
+      for (std::size_t i = 0; i < places.size(); ++i)
+        workers.join(i, static_cast<std::size_t>(places[i]));
+      for (std::size_t i = 0; i < moved->size(); ++i) ways.join(i, (*moved)[i]);
+      any = true;
+      break;
+    }
+  if (!any) return std::nullopt;
+  StandIns all;
+  all.number_of = workers.numbered(all.sizes);
+  all.workers.assign(all.sizes.size(), -1);
+  for (std::size_t worker = 0; worker < colours_.size(); ++worker) {
+    int& first = all.workers[all.number_of[worker]];
+    if (first < 0) first = static_cast<int>(worker);
+  }
+  all.class_of = ways.numbered(all.class_sizes);
+  if (!are_only_routes(wires, all)) return std::nullopt;
+  return all;
+}
+
+void take_seats(AlikeRanks& ranks, std::span<const LabelledGroup> groups, std::size_t group_count) {
+  const StandIns& stand_ins = ranks.stand_ins;
+  const auto number_of = [&](int worker) {
+    return stand_ins.number_of[static_cast<std::size_t>(worker)];
+  };
+  struct Sitting {
+    uint32_t group = 0;  // place among `groups`
+    int member = 0;
+  };
+  std::map<std::pair<uint64_t, uint32_t>, Sitting> sittings;  // by label and stand-in
+  for (uint32_t g = 0; g < groups.size(); ++g)
+    for (std::size_t member = 0; member < groups[g].members->size(); ++member) {
+      const int worker = (*groups[g].members)[member];
+      const uint32_t number = number_of(worker);
+      if (stand_ins.workers[number] == worker)
+        sittings[{groups[g].label, number}] = {g, static_cast<int>(member)};
+    }
+  Circles circles(groups.size());
+  for (uint32_t g = 0; g < groups.size(); ++g)
+    for (const int worker : *groups[g].members)
+      circles.join(g, sittings.at({groups[g].label, number_of(worker)}).group);
+  std::vector<uint32_t> sizes;
+  const std::vector<uint32_t> numbers = circles.numbered(sizes);
+  ranks.classes.resize(sizes.size());
+  ranks.groups.assign(sizes.size(), 0);
+  ranks.class_of_group.assign(group_count, 0);
+  for (uint32_t g = 0; g < groups.size(); ++g) ranks.class_of_group[groups[g].number] = numbers[g];
+  for (Seats& seats : ranks.classes) {
+    seats.stand_ins = &stand_ins.number_of;
+    seats.seat_of.assign(stand_ins.workers.size(), UINT32_MAX);
+  }
+  for (const auto& [place, sitting] : sittings) {
+    const uint32_t number = numbers[sitting.group];
+    const std::vector<int>& members = *groups[sitting.group].members;
+    Seats& seats = ranks.classes[number];
+    seats.seat_of[place.second] = static_cast<uint32_t>(seats.seats.size());
+    seats.seats.push_back({&members, sitting.member});
+    ranks.groups[number] +=
+        static_cast<double>(stand_ins.sizes[place.second]) / static_cast<double>(members.size());
+  }
+}
+
+std::optional<StandIns> find_stand_ins(std::span<const PlayedProgram> programs,
+                                       std::vector<uint64_t> first, Resources* resources,
+                                       AlphaRule alpha) {
+  const bool shares_ports = resources != nullptr && !resources->are_routes();
+  const bool start_alike =
+      std::all_of(first.begin(), first.end(), [&](uint64_t one) { return one == first.front(); });
+  if (start_alike && (resources == nullptr || shares_ports) &&
+      std::all_of(programs.begin(), programs.end(), [](const PlayedProgram& one) {
+        return one.network->is_uniform() && goes_in_step(*one.program, *one.network);
+      }))
+    return one_for_all(first.size(), shares_ports);
+  std::vector<const Network*> networks;
+  std::map<uint64_t, const PlayedProgram*> by_structure;
+  for (const PlayedProgram& one : programs) {
+    auto network = std::find(networks.begin(), networks.end(), one.network);
+    if (network == networks.end()) network = networks.insert(network, one.network);
+    const uint64_t structure = structure_of(*one.program, *one.network);
+    const PlayedProgram*& known = by_structure[mixed_all(structure, network - networks.begin())];
+    if (known == nullptr || bytes_of(*known->program) < bytes_of(*one.program)) known = &one;
+  }
+  Alikeness alikeness(std::move(first), resources, alpha);
+  for (const auto& [structure, one] : by_structure)
+    if (!alikeness.add(structure, *one->program, *one->network, nullptr)) return std::nullopt;
+  return alikeness.find();
+}
+
+}  // namespace sgdsim

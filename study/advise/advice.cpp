@@ -1,0 +1,234 @@
+// Playing every change, and every strategy with every algorithm.
+#include "study/advise/advice.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+#include "study/advise/measured_errors.h"
+#include "study/step/result_json.h"
+#include "study/step/warnings.h"
+#include "study/stop_watch.h"
+#include "study/table.h"
+#include "study/tie.h"
+#include "study/wire_use.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_of_played = 4;
+constexpr int most_workers_on_wires = 64;  // a ring among more takes longer than the advice
+
+class Adviser {
+ public:
+  Adviser(const AdviceQuestion& question, ResolvedExperiment base) : question_(question) {
+    advice_.base = std::move(base);
+    advice_.experiment = read_experiment(advice_.base);
+    StepQuestion step = advice_.experiment.question();
+    step.wants_reason = true;
+    step.stopper = question.stopper;
+    const StopWatch begun;
+    try {
+      advice_.now = simulate_step(step);
+    } catch (const NetworkStuck&) {
+      throw;
+    } catch (const InputError& error) {
+      throw InputError(advice_.experiment.file, error.what());
+    }
+    now_ = rate_of(advice_.experiment, advice_.now);
+    compare_with_record();
+    seconds_ = begun.seconds();
+  }
+
+  Advice advise() {
+    if (!advice_.why_no_gains.empty()) return std::move(advice_);
+    const Experiment& experiment = advice_.experiment;
+    ChangeList list = changes_of(advice_.base, experiment);
+    advice_.left_out = std::move(list.left_out);
+    list.changes.insert(list.changes.end(), question_.own.begin(), question_.own.end());
+    if (question_.tell) question_.tell(list.changes.size(), seconds_);
+    add_as_it_is();
+    for (const Change& change : list.changes) {
+      std::string why_not;
+      if (auto line = play(change, why_not))
+        advice_.lines.push_back(std::move(*line));
+      else
+        advice_.left_out.emplace_back(change.name, why_not);
+    }
+    add_best_of_two();
+    std::stable_sort(advice_.lines.begin(), advice_.lines.end(),
+                     [](const AdviceLine& a, const AdviceLine& b) { return a.factor > b.factor; });
+    look_at_wires();
+    return std::move(advice_);
+  }
+
+ private:
+  void compare_with_record() {
+    if (!advice_.base.recorded) return;
+    advice_.truth = truth_of(advice_.base.recorded);
+    if (!question_.cluster.empty())
+      advice_.truth->here = played_here(question_.cluster, advice_.experiment, advice_.now);
+    advice_.why_no_gains = why_no_gains(*advice_.truth);
+    const Json curve = recorded_curve(advice_.base.recorded->recording);
+    is_on_recorded_curve_ = advice_.base.json.value("collective", Json()) == curve;
+  }
+
+  // Beyond the sizes that were recorded nothing is known of their times.
+  std::string beyond_record(const StepResult& result) const {
+    if (!is_on_recorded_curve_) return {};
+    Bytes least = advice_.base.recorded->recording.buckets.front().size;
+    Bytes most = least;
+    for (const auto& bucket : advice_.base.recorded->recording.buckets) {
+      least = std::min(least, bucket.size);
+      most = std::max(most, bucket.size);
+    }
+    for (const MessageRecord& message : result.messages)
+      if (message.size < least || message.size > most)
+        return "sizes beyond the recorded " + to_text(least) + " to " + to_text(most) +
+               " are sent; give --cluster, or a log of all-reduces with --fit";
+    return {};
+  }
+
+  // Samples a second if every worker has one sample.
+  static double rate_of(const Experiment& experiment, const StepResult& result) {
+    return experiment.cluster.network.workers() /
+           static_cast<double>(metrics_of(experiment, result).total_ps) *
+           static_cast<double>(result.iterations.size());
+  }
+
+  // First, so that what gains nothing stands behind it.
+  void add_as_it_is() {
+    AdviceLine line;
+    line.change.name = "as it is";
+    line.iteration_ps = metrics_of(advice_.experiment, advice_.now).mean_ps;
+    line.exposed_us = advice_.now.mean.exposed.us();
+    line.warnings = warnings_of(advice_.experiment, advice_.now);
+    line.interval = {1, 1};
+    advice_.lines.push_back(std::move(line));
+  }
+
+  std::optional<AdviceLine> play(const Change& change, std::string& why_not) {
+    look(question_.stopper);
+    ++advice_.tried;
+    try {
+      const Experiment experiment = read_experiment(with_settings(advice_.base, change.settings));
+      StepQuestion step = experiment.question();
+      step.stopper = question_.stopper;
+      const StepResult result = simulate_step(step);
+      why_not = beyond_record(result);
+      if (!why_not.empty()) return std::nullopt;
+      AdviceLine line;
+      line.change = change;
+      line.iteration_ps = metrics_of(experiment, result).mean_ps;
+      line.exposed_us = result.mean.exposed.us();
+      line.factor = rate_of(experiment, result) / now_;
+      line.warnings = warnings_of(experiment, result);
+      set_interval(line);
+      return line;
+    } catch (const InputError& error) {
+      why_not = error.what();
+      return std::nullopt;
+    }
+  }
+
+  // Errors of kinds that were measured apart multiply at worst.
+  static void set_interval(AdviceLine& line) {
+    double error = 1;
+    for (const ChangeKind kind : line.change.kinds) {
+      const MeasuredErrors* errors = measured_errors(kind);
+      if (errors == nullptr) {
+        line.measured = kind == ChangeKind::own
+                            ? "what a change of your own gains was never measured"
+                            : "no measured steps differ in " + std::string(name_of(kind));
+        return;
+      }
+      error *= 1 + errors->p90;
+      if (!line.measured.empty()) line.measured += "; ";
+      line.measured += std::to_string(errors->pairs) + " pairs of " + std::string(errors->of) +
+                       ": nine of ten ratios within " + rounded(100 * errors->p90, 2) + " %";
+    }
+    line.interval = {line.factor / error, line.factor * error};
+  }
+
+  // Changes of one sort, best first. Where messages are played, a handful of each has to do.
+  std::vector<Change> best_of(bool (*is)(const Change&)) const {
+    std::vector<const AdviceLine*> found;
+    for (const AdviceLine& line : advice_.lines)
+      if (!line.change.kinds.empty() && !line.change.is_bound && is(line.change))
+        found.push_back(&line);
+    std::stable_sort(found.begin(), found.end(), [](const AdviceLine* a, const AdviceLine* b) {
+      return a->factor > b->factor;
+    });
+    if (advice_.experiment.fidelity != Fidelity::closed_form)
+      found.resize(std::min(found.size(), most_of_played));
+    std::vector<Change> changes;
+    for (const AdviceLine* line : found) changes.push_back(line->change);
+    return changes;
+  }
+
+  // The best of strategies with algorithms, if it is better than either.
+  void add_best_of_two() {
+    const std::vector<Change> strategies = best_of([](const Change& change) {
+      return change.kinds.front() == ChangeKind::strategy ||
+             change.kinds.front() == ChangeKind::buckets;
+    });
+    const std::vector<Change> algorithms =
+        best_of([](const Change& change) { return change.kinds.front() == ChangeKind::algorithm; });
+    double best = 1;
+    for (const AdviceLine& line : advice_.lines)
+      if (!line.change.kinds.empty() && !line.change.is_bound &&
+          line.change.kinds.front() <= ChangeKind::algorithm)
+        best = std::max(best, line.factor);
+    std::optional<AdviceLine> found;
+    std::string why_not;
+    for (const Change& first : strategies)
+      for (const Change& second : algorithms) {
+        auto line = play(both(first, second), why_not);
+        if (!line || line->factor <= best || is_tie(line->factor, best)) continue;
+        best = line->factor;
+        found = std::move(line);
+      }
+    if (found) advice_.lines.push_back(std::move(*found));
+  }
+
+  // Which link is used most, where the messages can be put on the wires.
+  void look_at_wires() {
+    const Experiment& experiment = advice_.experiment;
+    if (is_on_wires(experiment.fidelity)) return set_busiest(advice_.now.wires);
+    if (experiment.cluster.network.workers() > most_workers_on_wires) return;
+    try {
+      Experiment wired = experiment;
+      wired.fidelity = Fidelity::flow;
+      StepQuestion step = wired.question();
+      step.stopper = question_.stopper;
+      set_busiest(simulate_step(step).wires);
+    } catch (const InputError&) {
+      // Costs without messages and some strategies are not played on wires.
+    }
+  }
+  void set_busiest(const WireUse& use) {
+    if (!use.busiest.empty()) advice_.busiest = link_text(use.busiest.front());
+  }
+
+  const AdviceQuestion& question_;
+  Advice advice_;
+  double now_ = 0;
+  double seconds_ = 0;  // of our time, for the step as it is
+  bool is_on_recorded_curve_ = false;
+};
+
+}  // namespace
+
+ResolvedExperiment base_of(AdviceQuestion& question) {
+  ResolvedExperiment base = resolve_experiment(question.file, question.settings, question.cluster);
+  if (base.trace_file != question.file || base.json.contains("fidelity")) return base;
+  const std::string setting = "fidelity=closed_form";
+  question.settings.insert(question.settings.begin(), setting);
+  return with_settings(std::move(base), {setting});
+}
+
+Advice advice_on(const AdviceQuestion& question, ResolvedExperiment base) {
+  return Adviser(question, std::move(base)).advise();
+}
+
+}  // namespace sgdsim

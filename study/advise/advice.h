@@ -1,0 +1,55 @@
+// What a training step would gain from each change, best first.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "study/advise/change.h"
+#include "study/step/recorded.h"
+
+namespace sgdsim {
+
+struct AdviceQuestion {
+  std::string file;  // an experiment or a trace
+  std::string cluster;
+  std::vector<std::string> settings;
+  std::vector<Change> own;  // to be tried, too
+  Stopper* stopper = nullptr;
+  // Told, before it begins, how many changes will be played and how long the step took to play.
+  std::function<void(std::size_t changes, double seconds)> tell;
+};
+
+struct AdviceLine {
+  Change change;
+  int64_t iteration_ps = 0;
+  double exposed_us = 0;
+  double factor = 1;  // samples a second, of those of the step as it is
+  // Factors between which nine of ten measured ones would be; none where nothing comparable was
+  // ever measured.
+  std::optional<std::pair<double, double>> interval;
+  std::string measured;  // what the interval rests on, or why there is none
+  std::vector<std::string> warnings;
+};
+
+struct Advice {
+  ResolvedExperiment base;
+  std::optional<RecordedTruth> truth;  // of a profile
+  std::string why_no_gains;            // nothing is concluded, and there are no lines
+  Experiment experiment;
+  StepResult now;
+  std::string busiest;            // link of the step as it is; empty: nobody looked
+  std::vector<AdviceLine> lines;  // best first
+  std::vector<std::pair<std::string, std::string>> left_out;  // what, and why
+  int tried = 0;
+};
+
+// The step as it is. Of a trace alone, hundreds of steps are played at closed form if nothing else
+// is said, and that becomes a setting of the question.
+ResolvedExperiment base_of(AdviceQuestion& question);
+
+Advice advice_on(const AdviceQuestion& question, ResolvedExperiment base);
+
+}  // namespace sgdsim

@@ -1,0 +1,317 @@
+// Words, JSON and text of advice.
+#include "study/advise/advise_question.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/core/error.h"
+#include "study/fit/fit_files.h"
+#include "study/shell_word.h"
+#include "study/step/reason.h"
+#include "study/step/result_json.h"
+#include "study/table.h"
+#include "study/tie.h"
+
+namespace sgdsim {
+namespace {
+
+// The command that gives a line's figure.
+std::string command_of(const AdviceQuestion& question, const Change& change) {
+  std::vector<std::string> settings = question.settings;
+  settings.insert(settings.end(), change.settings.begin(), change.settings.end());
+  return shell_command("run", question.file, question.cluster, settings);
+}
+
+// "strategy=ddp; collective.algorithm=ring": semicolons with a blank part settings.
+Change change_in(const std::string& text) {
+  Change change{text, {ChangeKind::own}, {}, "", ""};
+  std::size_t from = 0;
+  while (from <= text.size()) {
+    const std::size_t end = std::min(text.find("; ", from), text.size());
+    change.settings.push_back(text.substr(from, end - from));
+    from = end + 2;
+  }
+  return change;
+}
+
+// What the log says an exchange costs, as the experiment's `collective`.
+std::string collective_from(const std::string& log) {
+  FitArguments arguments;
+  arguments.files = {log};
+  arguments.operation = "allreduce";
+  return "collective=" + curve_samples(answer_fit(arguments)).dump();
+}
+
+AdviceQuestion question_of(const AdviseWords& words) {
+  AdviceQuestion question;
+  question.file = words.file;
+  question.cluster = words.cluster;
+  question.settings = experiment_settings_of(words.wires);
+  if (!words.fit.empty()) question.settings.push_back(collective_from(words.fit));
+  question.settings.insert(question.settings.end(), words.settings.begin(), words.settings.end());
+  for (const std::string& text : words.own) question.own.push_back(change_in(text));
+  return question;
+}
+
+std::vector<std::string> assumed(const AdviceLine& line) {
+  std::vector<std::string> all;
+  if (!line.change.assumes.empty()) all.push_back(line.change.assumes);
+  all.insert(all.end(), line.warnings.begin(), line.warnings.end());
+  return all;
+}
+
+bool any_change_of(const Change& change, bool (*is)(ChangeKind)) {
+  return std::any_of(change.kinds.begin(), change.kinds.end(), is);
+}
+
+double gain_in_percent(double factor) { return 100 * (factor - 1); }
+
+Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
+  Json kinds = Json::array();
+  for (const ChangeKind kind : line.change.kinds) kinds.push_back(name_of(kind));
+  Json json = {{"change", line.change.name},
+               {"kinds", std::move(kinds)},
+               {"settings", line.change.settings},
+               {"iteration_ps", line.iteration_ps},
+               {"iteration_us", static_cast<double>(line.iteration_ps) * 1e-6},
+               {"exposed_us", line.exposed_us},
+               {"gain_percent", gain_in_percent(line.factor)}};
+  if (line.interval)
+    json["interval_percent"] = Json::array(
+        {gain_in_percent(line.interval->first), gain_in_percent(line.interval->second)});
+  if (!line.measured.empty()) json["measured"] = line.measured;
+  if (line.change.is_bound) json["is_bound"] = true;
+  json["alters_learning"] = any_change_of(line.change, alters_learning);
+  json["needs_hardware"] = any_change_of(line.change, needs_hardware);
+  if (!line.change.how.empty()) json["how"] = line.change.how;
+  if (const auto all = assumed(line); !all.empty()) json["assumed"] = all;
+  json["command"] = command_of(question, line.change);
+  return json;
+}
+
+// Of a profile that gives no gains: what was recorded, and why. The step as it is, is the recorded
+// one.
+Json recorded_facts(const AdviceQuestion& question, const RecordedTruth& truth,
+                    const std::string& why) {
+  const profiler::Recording& recording = truth.recorded->recording;
+  return {{"schema", "sgdsim/advice/1"},
+          {"recorded", recorded_json(truth)},
+          {"why_no_gains", why},
+          {"now",
+           {{"iteration_ps", recording.iteration.ps()},
+            {"iteration_us", recording.iteration.us()},
+            {"exposed_us", (recording.exposed + recording.others).us()},
+            {"workers", recording.ranks},
+            {"fidelity", "recorded"},
+            {"strategy", "recorded"},
+            {"collective", "recorded"},
+            {"command", shell_command("advise", question.file, question.cluster, {})}}},
+          {"tried", 0},
+          {"lines", Json::array()},
+          {"left_out", Json::array()}};
+}
+
+std::string gain_text(double factor) {
+  const double gain = gain_in_percent(factor);
+  return (gain < 0 ? "" : "+") + rounded(std::abs(gain) < 5e-4 ? 0 : gain, 3) + " %";
+}
+
+bool is_free(const AdviceLine& line) {
+  return !any_change_of(line.change, alters_learning) &&
+         !any_change_of(line.change, needs_hardware);
+}
+
+// Changes of one sort: what settings do, what alters learning, what has to be bought.
+struct Section {
+  const char* title;
+  bool (*has)(const AdviceLine& line);
+  const char* note;  // below its table
+};
+constexpr Section sections[] = {
+    {"settings", is_free, ""},
+    {"alters learning",
+     [](const AdviceLine& line) { return any_change_of(line.change, alters_learning); },
+     "These may need more iterations to the same loss, which can cost more than they gain: "
+     "`sgdsim\n"
+     "learn --also NAME` counts them on small models.\n"},
+    {"other hardware",
+     [](const AdviceLine& line) { return any_change_of(line.change, needs_hardware); }, ""}};
+
+void print_section(std::ostream& out, const Advice& advice, const Section& section,
+                   std::size_t most) {
+  Table table({section.title, "iteration", "samples/s", "measured ones would be"});
+  std::size_t count = 0;
+  for (const AdviceLine& line : advice.lines) {
+    if (!section.has(line) || ++count > most) continue;
+    const bool is_base = line.change.kinds.empty();
+    table.add({line.change.name, short_duration(static_cast<double>(line.iteration_ps) * 1e-6, 5),
+               gain_text(line.factor),
+               is_base ? "-"
+               : line.interval
+                   ? gain_text(line.interval->first) + " to " + gain_text(line.interval->second)
+                   : "never measured"});
+  }
+  if (count == 0) return;
+  table.print(out);
+  if (count > most) out << "and " << count - most << " more; --lines shows them\n";
+  out << section.note << '\n';
+}
+
+// One line for each reason.
+void print_left_out(std::ostream& out, const Advice& advice) {
+  std::vector<std::pair<std::string, std::string>> reasons;  // why, and what
+  for (const auto& left : advice.left_out) {
+    const auto same = std::find_if(reasons.begin(), reasons.end(),
+                                   [&](const auto& one) { return one.first == left.second; });
+    if (same == reasons.end())
+      reasons.emplace_back(left.second, left.first);
+    else
+      same->second += ", " + left.first;
+  }
+  for (const auto& [why, what] : reasons) out << "left out: " << what << ": " << why << '\n';
+}
+
+// `told`: what was assumed or measured for settings above.
+void print_setting(std::ostream& out, const AdviceQuestion& question, const AdviceLine& line,
+                   std::vector<std::string>& told) {
+  out << line.change.name;
+  if (!line.change.how.empty()) out << " (" << line.change.how << ")";
+  out << ":\n  " << command_of(question, line.change) << '\n';
+  std::vector<std::string> reasons;
+  for (const std::string& one : assumed(line)) reasons.push_back("assumed: " + one);
+  if (!line.measured.empty()) reasons.push_back("measured: " + line.measured);
+  for (const std::string& reason : reasons) {
+    if (std::find(told.begin(), told.end(), reason) != told.end()) continue;
+    out << "  " << reason << '\n';
+    told.push_back(reason);
+  }
+}
+
+// The best setting; where its gain is within the error of such changes, the best one that is not.
+void print_verdict(std::ostream& out, const AdviceQuestion& question, const Advice& advice) {
+  const auto can_be_set = [](const AdviceLine& line) {
+    return is_free(line) && !line.change.is_bound;
+  };
+  const auto best = std::find_if(advice.lines.begin(), advice.lines.end(), can_be_set);
+  if (best->change.kinds.empty() || is_tie(best->factor, 1)) {
+    out << "\nNo setting is better than what it has.\n";
+    return;
+  }
+  const auto sure = std::find_if(best, advice.lines.end(), [&](const AdviceLine& line) {
+    return can_be_set(line) && line.interval && line.interval->first > 1;
+  });
+  std::vector<std::string> told;
+  if (sure == best) {
+    out << "\nThe best setting is ";
+  } else if (sure == advice.lines.end()) {
+    out << "\nNothing is surely better than what it has; the likeliest is ";
+  } else {
+    out << "\nThe best setting that is surely better is ";
+    print_setting(out, question, *sure, told);
+    out << "Likely better still, but not surely, is ";
+  }
+  print_setting(out, question, *best, told);
+}
+
+void print_no_gains(std::ostream& out, const std::string& why) {
+  out << "No gains are given: " << printable(why) << ".\n";
+}
+
+}  // namespace
+
+Fields advise_fields(AdviseWords& words) {
+  return Fields{
+             Field("file", words.file,
+                   "an experiment file, a profile (or a folder of one per rank), or a trace with "
+                   "--cluster")
+                 .needed()
+                 .option("FILE"),
+             Field("cluster", words.cluster, "cluster file, in place of the experiment's")
+                 .option("-c,--cluster"),
+             {"set", words.settings, "change a field before anything is asked: strategy=ddp"},
+             {"fit", words.fit, "a log of all-reduces on this cluster: what an exchange costs"},
+             {"try", words.own,
+              "a change of your own: settings, parted by a semicolon and a blank"}} +
+         wire_fields(words.wires);
+}
+
+AdviceQuestion advice_question(const AdviseWords& words) { return question_of(words); }
+
+AdviceBase base_or_facts(AdviceQuestion& question) {
+  try {
+    return {base_of(question), {}};
+  } catch (const NoReplay& none) {
+    return {{}, RecordedTruth{none.recorded, 0, 0, {}}};
+  }
+}
+
+Json facts_json(const AdviceQuestion& question, const RecordedTruth& truth) {
+  return recorded_facts(question, truth, why_no_gains(truth));
+}
+
+Json advice_json(const AdviceQuestion& question, const Advice& advice) {
+  if (!advice.why_no_gains.empty())
+    return recorded_facts(question, *advice.truth, advice.why_no_gains);
+  const Metrics now = metrics_of(advice.experiment, advice.now);
+  Json json = {{"schema", "sgdsim/advice/1"},
+               {"now",
+                {{"iteration_ps", now.mean_ps},
+                 {"iteration_us", now.mean_us},
+                 {"exposed_us", advice.now.mean.exposed.us()},
+                 {"workers", advice.experiment.cluster.network.workers()},
+                 {"fidelity", name_of(advice.experiment.fidelity)},
+                 {"strategy", advice.experiment.strategy.name},
+                 {"collective", advice.experiment.collective},
+                 {"command", command_of(question, {})}}},
+               {"tried", advice.tried},
+               {"lines", Json::array()},
+               {"left_out", Json::array()}};
+  if (!advice.now.critical.empty()) {
+    json["now"]["critical"] = reason_json(advice.now);
+    json["now"]["reason"] = reason_text(advice.now, advice.experiment.trace);
+  }
+  if (!advice.busiest.empty()) json["now"]["busiest"] = advice.busiest;
+  if (advice.truth) json["recorded"] = recorded_json(*advice.truth);
+  for (const AdviceLine& line : advice.lines) json["lines"].push_back(line_json(question, line));
+  for (const auto& [what, why] : advice.left_out)
+    json["left_out"].push_back({{"change", what}, {"why", why}});
+  return json;
+}
+
+void print_facts(std::ostream& out, const RecordedTruth& truth) {
+  print_recorded(out, truth);
+  print_no_gains(out, why_no_gains(truth));
+}
+
+void print(std::ostream& out, const AdviceQuestion& question, const Advice& advice,
+           std::size_t most) {
+  if (advice.truth) print_recorded(out, *advice.truth);
+  if (!advice.why_no_gains.empty()) return print_no_gains(out, advice.why_no_gains);
+  const Metrics now = metrics_of(advice.experiment, advice.now);
+  if (!advice.truth)
+    out << "As it is: " << short_duration(now.mean_us, 5) << " an iteration on "
+        << advice.experiment.cluster.network.workers() << " workers, of which "
+        << short_duration(advice.now.mean.exposed.us(), 4)
+        << " are communication that nothing hides\n";
+  if (!advice.now.critical.empty()) out << reason_text(advice.now, advice.experiment.trace) << '\n';
+  if (!advice.busiest.empty()) out << "the busiest link is " << advice.busiest << '\n';
+  out << '\n';
+  for (const Section& section : sections) print_section(out, advice, section, most);
+  print_left_out(out, advice);
+  print_verdict(out, question, advice);
+}
+
+Answer answer_advise(const Value& asked, const Watch& watch) {
+  AdviseWords words;
+  Object object(asked);
+  read_words(object, advise_fields(words));
+  object.done();
+  AdviceQuestion question = question_of(words);
+  Stopper stopper(watch);
+  question.stopper = &stopper;
+  AdviceBase base = base_or_facts(question);
+  if (base.facts) return {facts_json(question, *base.facts)};
+  return {advice_json(question, advice_on(question, std::move(base.experiment)))};
+}
+
+}  // namespace sgdsim

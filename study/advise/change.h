@@ -1,0 +1,57 @@
+// What could be changed about a training step, each change as settings of `sgdsim run --set`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "study/step/experiment.h"
+
+namespace sgdsim {
+
+enum class ChangeKind : uint8_t {
+  strategy,
+  buckets,  // other sizes of the same strategy
+  algorithm,
+  compression,
+  staleness,
+  bandwidth,
+  latency,
+  nodes,
+  compute,
+  own  // somebody asked for it
+};
+std::string_view name_of(ChangeKind kind);
+// Whether the training may need more or other iterations to the same accuracy.
+inline bool alters_learning(ChangeKind kind) {
+  return kind == ChangeKind::compression || kind == ChangeKind::staleness;
+}
+// Whether somebody has to buy something.
+inline bool needs_hardware(ChangeKind kind) {
+  return kind >= ChangeKind::bandwidth && kind <= ChangeKind::compute;
+}
+
+struct Change {
+  std::string name;  // for people
+  std::vector<ChangeKind> kinds;
+  std::vector<std::string> settings;  // as of --set
+  std::string how;                    // what to set in real programs; empty: nothing known
+  std::string assumes;                // beyond what the models say of themselves
+  std::string strategy = {};          // by which gradients are sent with it
+  std::string algorithm = {};         // that it changes to
+  bool is_bound = false;              // what nobody can set, and nothing that can be set exceeds
+};
+
+struct ChangeList {
+  std::vector<Change> changes;
+  // What could not be asked, and why: "twice the bandwidth", "the curve was measured on ...".
+  std::vector<std::pair<std::string, std::string>> left_out;
+};
+
+// All that can be changed about this experiment. A change that leaves it as it is, is none.
+ChangeList changes_of(const ResolvedExperiment& base, const Experiment& experiment);
+
+// A strategy, and an algorithm for it.
+Change both(const Change& first, const Change& second);
+
+}  // namespace sgdsim

@@ -1,0 +1,17 @@
+// Questions about collectives, complete, and their answers.
+#pragma once
+
+#include <set>
+
+#include "study/collective/collective_point.h"
+
+namespace sgdsim {
+
+// Reads the files that the words name. `given`: the fields that were said. InputError if the
+// question is not complete.
+void complete(CollectiveArguments& words, const std::set<std::string>& given);
+
+// sgdsim/collective/1, or sgdsim/collective-sweep/1.
+Answer answer_collective(const Value& question, const Watch& watch);
+
+}  // namespace sgdsim

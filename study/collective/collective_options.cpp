@@ -1,0 +1,270 @@
+// From text to a checked question.
+#include "study/collective/collective_options.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "models/collective/options.h"
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
+#include "study/beside.h"
+#include "study/collective/nccl_answer.h"
+#include "study/collective/ranges.h"
+#include "study/shipped_inputs.h"
+#include "study/step/override.h"
+#include "study/transport_choice.h"
+#include "study/wire_words.h"
+#include "topologies/cluster_file.h"
+#include "topologies/routed_wires.h"
+
+namespace sgdsim {
+namespace {
+
+uint64_t seed_of(const CollectiveArguments& arguments) {
+  if (arguments.seed.empty()) return 1;
+  return static_cast<uint64_t>(
+      parse_whole(arguments.seed, 0, std::numeric_limits<int64_t>::max(), "--seed"));
+}
+
+constexpr int most_ranks = 1 << 24;
+
+PathChoice path_named(const std::string& name) {
+  if (name.empty() || name == "fastest") return PathChoice::fastest;
+  if (name == "rounds") return PathChoice::rounds;
+  if (name == "events") return PathChoice::events;
+  throw InputError("--path", unknown_name("path", name, {"fastest", "rounds", "events"}));
+}
+
+Cluster uniform_cluster(const CollectiveArguments& arguments, int ranks) {
+  if (arguments.alpha.empty() || arguments.beta.empty())
+    throw InputError("--cluster", "expected a cluster file, or --alpha and --beta");
+  if (!arguments.settings.empty())
+    throw InputError("--set", "changes a field of the cluster, but there is no --cluster");
+  PairCost cost;
+  cost.latency = parse_duration(arguments.alpha, "--alpha");
+  const bool is_bandwidth = arguments.beta.ends_with("ps") || arguments.beta.ends_with("/s");
+  cost.per_byte = is_bandwidth ? parse_bandwidth(arguments.beta, "--beta").per_byte()
+                               : parse_per_byte(arguments.beta, "--beta");
+  if (!arguments.gamma.empty()) cost.reduce = parse_per_byte(arguments.gamma, "--gamma");
+  Cluster cluster{"alpha-beta", Network::uniform(ranks, cost), 1, {}, {}};
+  cluster.wires = [ranks, cost](const RouteChoice&) { return wires_at_one_switch(ranks, cost); };
+  return cluster;
+}
+
+// auto and nccl are choices of the command line, not algorithms of the registry.
+const Algorithm& known_algorithm(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.name == name) return algorithm;
+    names.emplace_back(algorithm.name);
+  }
+  names.insert(names.end(), {"auto", "nccl"});
+  throw InputError("--algorithm", unknown_name("algorithm", name, names));
+}
+
+bool knows(const std::vector<OptionKey>& keys, const std::string& name) {
+  return std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return key.name == name; });
+}
+
+// What start times, jitter and paths mean to a formula: nothing.
+void check_message_only(const CollectiveArguments& arguments) {
+  const auto is_hashed = [](const std::string& option) { return option == "routing=hashed"; };
+  const bool draws = !arguments.jitter.empty() || arguments.fidelity == "packet" ||
+                     std::any_of(arguments.options.begin(), arguments.options.end(), is_hashed);
+  if (!arguments.seed.empty() && !draws)
+    throw InputError("--seed",
+                     "has no effect without --jitter, --fidelity packet or --option "
+                     "routing=hashed");
+  if (!arguments.path.empty() && arguments.fidelity == "closed_form")
+    throw InputError("--path", "has no effect at closed_form fidelity");
+  if (arguments.limits.any() && arguments.fidelity == "closed_form")
+    throw InputError(arguments.limits.given(), "has no effect at closed_form fidelity");
+}
+
+}  // namespace
+
+Fields collective_fields(CollectiveArguments& arguments) {
+  return Fields{
+             Field("file", arguments.file,
+                   "a file with these questions (`sgdsim schema collective-question`); options win "
+                   "over its fields")
+                 .option("FILE"),
+             Field(
+                 "algorithm", arguments.algorithm,
+                 "one of `sgdsim list algorithms`, auto (the cheapest), or nccl (NCCL's own model "
+                 "and choice); default ring")
+                 .option("-a,--algorithm"),
+             {"op", arguments.operation, "one of `sgdsim list operations`; default allreduce"},
+             Field("ranks", arguments.ranks,
+                   "number of ranks (default: all workers of the cluster)")
+                 .option("-p,--ranks"),
+             Field("bytes", arguments.bytes,
+                   "message size with a unit, as \"64 MiB\"; repeat it for several messages one "
+                   "after the other")
+                 .option("-n,--bytes"),
+             {"block", arguments.block, "block size of a pipeline (default: the best one)"},
+             {"root", arguments.root,
+              "rank that holds or gets the result; default 0 (lp: the end of the chain)"},
+             Field("cluster", arguments.cluster, "a cluster file").option("-c,--cluster"),
+             {"set", arguments.settings,
+              "change a field of the cluster: nodes=64, nic.bandwidth=25Gbps"},
+             {"alpha", arguments.alpha, "instead of a cluster: start-up, as \"10 us\""},
+             {"beta", arguments.beta, "time per byte, as \"0.8 ns/B\", or a bandwidth"},
+             {"gamma", arguments.gamma, "reduction per byte, as \"0.1 ns/B\"; default 0"},
+             {"option", arguments.options, "key=value, one of `sgdsim list options`"},
+             {"fidelity", arguments.fidelity, "closed_form, message (default), flow or packet"},
+             transport_field(arguments.transport),
+             traffic_beside_field(arguments.traffic),
+             {"path", arguments.path,
+              "engine of message fidelity: fastest (default), rounds or events; all give the same "
+              "answer"},
+             {"start", arguments.starts,
+              "when each rank starts, one time per rank: \"0 us,5 us,2 us\""},
+             {"jitter", arguments.jitter, "sigma of a lognormal factor of mean 1 on every message"},
+             {"seed", arguments.seed,
+              "seed of what is drawn: --jitter, ways of packets, routing=hashed (default: 1)"},
+             {"sweep", arguments.sweep,
+              "--ranks, --bytes and --algorithm are lists or ranges (2..64 doubles; all: every "
+              "algorithm)"},
+         } +
+         limit_fields(arguments.limits);
+}
+
+void read_inputs(CollectiveArguments& arguments) {
+  if (arguments.cluster.empty()) return;
+  Json json = cluster_document(arguments.cluster).root().json();
+  apply_settings(json, arguments.settings);
+  arguments.cluster_read = std::make_shared<const Cluster>(
+      read_cluster(Value(json, place_of(arguments.cluster), "")).cluster);
+}
+
+std::vector<int> ranks_of(const CollectiveArguments& arguments) {
+  if (arguments.ranks.empty()) {
+    if (arguments.cluster.empty())
+      throw InputError("--ranks", "expected how many ranks take part, or a --cluster");
+    return {arguments.cluster_read->network.workers()};
+  }
+  const std::vector<int64_t> counts = parse_counts(arguments.ranks, "--ranks");
+  if (!arguments.sweep && counts.size() > 1) throw InputError("--ranks", "a list needs --sweep");
+  std::vector<int> ranks;
+  for (const int64_t count : counts) {
+    if (count < 1 || count > most_ranks)
+      throw InputError("--ranks", "expected from 1 to " + std::to_string(most_ranks) +
+                                      " ranks, got " + std::to_string(count));
+    ranks.push_back(static_cast<int>(count));
+  }
+  return ranks;
+}
+
+Cluster cluster_of(const CollectiveArguments& arguments, int ranks) {
+  if (arguments.cluster.empty()) return uniform_cluster(arguments, ranks);
+  if (!arguments.alpha.empty() || !arguments.beta.empty() || !arguments.gamma.empty())
+    throw InputError("--alpha", "a cluster has its own costs; give --cluster or --alpha, not both");
+  Cluster cluster = *arguments.cluster_read;
+  const int workers = cluster.network.workers();
+  if (ranks > workers)
+    throw InputError("--ranks", std::to_string(ranks) + " ranks do not fit on " +
+                                    arguments.cluster + ", which has " + std::to_string(workers) +
+                                    " workers; --set nodes=N makes it larger");
+  if (ranks < workers) {
+    cluster.network = cluster.network.first(ranks);
+    cluster.grid.clear();  // part of a torus is no torus
+  }
+  return cluster;
+}
+
+void check_known_options(const CollectiveArguments& arguments,
+                         const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (name != "auto" && name != "nccl") known_algorithm(name);
+  std::vector<OptionKey> known;
+  const bool asks_nccl = std::find(names.begin(), names.end(), "nccl") != names.end();
+  if (!asks_nccl || names.size() > 1) known = option_keys();
+  if (asks_nccl) known.insert(known.end(), nccl_option_keys().begin(), nccl_option_keys().end());
+  std::set<std::string> given;
+  for (const std::string& option : arguments.options) {
+    const std::string key = option_key(option);
+    if (option.find('=') == std::string::npos)
+      throw InputError("--option", "expected key=value, got \"" + option + "\"");
+    if (!knows(known, key))
+      throw InputError("--option", unknown_name("option", key, names_of(known)));
+    if (!given.insert(key).second) throw InputError("--option", key + " is given twice");
+  }
+}
+
+bool has_effect(const CollectiveArguments& arguments, const std::string& algorithm,
+                const std::string& key) {
+  if (algorithm == "nccl") return knows(nccl_option_keys(), key);
+  if (knows(nccl_option_keys(), key)) return false;
+  CollectiveOptions options;
+  for (const std::string& option : arguments.options)
+    if (knows(option_keys(), option_key(option)))
+      set_option(options, option_key(option), option_value(option), "--option");
+  auto applies = [&](const Algorithm& one) {
+    try {
+      check_option_applies(one, options, key, "");
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  };
+  if (algorithm != "auto") return applies(known_algorithm(algorithm));
+  const Operation operation = operation_named(arguments.operation, "--op");
+  return std::any_of(algorithms().begin(), algorithms().end(),
+                     [&](const Algorithm& one) { return one.offers(operation) && applies(one); });
+}
+
+bool takes_block(const std::string& algorithm) {
+  if (algorithm == "nccl") return false;
+  return algorithm == "auto" || known_algorithm(algorithm).takes_block;
+}
+
+CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::string& algorithm,
+                               const std::vector<Bytes>& messages) {
+  check_message_only(arguments);
+  CollectiveQuestion question;
+  question.algorithm = algorithm;
+  question.operation = operation_named(arguments.operation, "--op");
+  question.messages = messages;
+  if (!arguments.block.empty()) question.block = parse_bytes(arguments.block, "--block");
+  if (!arguments.root.empty())
+    question.root = static_cast<int>(parse_whole(arguments.root, 0, most_ranks - 1, "--root"));
+  for (const std::string& option : arguments.options) {
+    const std::string key = option_key(option);
+    set_option(question.options, key, option_value(option), "--option");
+    if (!has_effect(arguments, algorithm, key)) {
+      if (algorithm == "auto")
+        throw InputError("--option", "option " + key + " has no effect on any algorithm for " +
+                                         arguments.operation);
+      check_option_applies(known_algorithm(algorithm), question.options, key, "--option");
+    }
+  }
+  if (!arguments.fidelity.empty())
+    question.fidelity = fidelity_named(arguments.fidelity, "--fidelity");
+  check_routes(std::string(name_of(question.fidelity)), "", arguments.transport);
+  if (question.fidelity == Fidelity::packet) {
+    const Json transport = transport_in(arguments.transport);
+    question.carrier = carrier_of(Value(transport, "--transport", ""), {}, seed_of(arguments));
+  }
+  check_traffic_option(arguments.traffic, is_on_wires(question.fidelity));
+  question.path = path_named(arguments.path);
+  if (!arguments.jitter.empty())
+    question.jitter.sigma = parse_number(arguments.jitter, 0, most_jitter, "--jitter");
+  if (!arguments.seed.empty()) question.jitter.seed = seed_of(arguments);
+  if (!arguments.starts.empty())
+    for (const std::string& start : split_list(arguments.starts))
+      question.starts.push_back(Time() + parse_duration(start, "--start"));
+  return question;
+}
+
+TrafficFile traffic_beside(const CollectiveQuestion& question, const CollectiveArguments& arguments,
+                           const Cluster& cluster) {
+  if (arguments.traffic.empty()) return {};
+  return read_meanwhile(arguments.traffic, "--traffic", cluster,
+                        *wires_of(cluster, question.options, question.jitter.seed));
+}
+
+}  // namespace sgdsim

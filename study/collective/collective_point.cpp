@@ -1,0 +1,139 @@
+// From arguments to answered points.
+#include "study/collective/collective_point.h"
+
+#include <algorithm>
+
+#include "models/collective/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+#include "study/collective/nccl_answer.h"
+#include "study/collective/ranges.h"
+
+namespace sgdsim {
+namespace {
+
+CollectivePoint asked(const CollectiveArguments& arguments, const std::string& algorithm,
+                      const Cluster& cluster, const std::vector<Bytes>& sizes) {
+  return {
+      algorithm, arguments.operation, cluster.name, cluster.network.workers(), sizes, {}, {}, {},
+      {}};
+}
+
+void answer(CollectivePoint& point, const CollectiveArguments& arguments, const Cluster& cluster,
+            const std::string& where) {
+  if (point.algorithm == "nccl") {
+    const NcclAnswer nccl = answer_like_nccl(arguments, cluster, point.sizes);
+    point.answer = nccl.answer;
+    point.nccl = nccl.table;
+    return;
+  }
+  CollectiveQuestion question = question_of(arguments, point.algorithm, point.sizes);
+  Stopper stopper(arguments.watch, limits_of(arguments.limits));
+  question.stopper = &stopper;
+  const TrafficFile traffic = traffic_beside(question, arguments, cluster);
+  question.meanwhile = traffic.meanwhile();
+  point.answer = simulate_collective(question, cluster, where);
+}
+
+// Of a point that was answered.
+std::optional<Duration> reducing_in(const CollectivePoint& point,
+                                    const CollectiveArguments& arguments, const Cluster& cluster) {
+  if (point.nccl || !(cluster.network.worst().reduce > PerByte())) return std::nullopt;
+  Cluster free = cluster;
+  free.network = cluster.network.with(Folding{0, {}});
+  CollectivePoint without = asked(arguments, point.answer->algorithm, free, point.sizes);
+  answer(without, arguments_for(arguments, without.algorithm), free, "collective");
+  const Duration reducing = point.answer->time - without.answer->time;
+  return reducing > Duration() ? std::optional(reducing) : std::nullopt;
+}
+
+// Every option must reach somebody, or a misspelt or misplaced one would pass unseen.
+void check_all_count(const CollectiveArguments& arguments, const std::vector<std::string>& names) {
+  for (const std::string& option : arguments.options) {
+    const bool counts = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      const std::vector<std::string> kept = arguments_for(arguments, name).options;
+      return std::find(kept.begin(), kept.end(), option) != kept.end();
+    });
+    if (!counts)
+      throw InputError("--option", "option " + option_key(option) +
+                                       " has no effect on any of the algorithms of this sweep");
+  }
+  const bool has_blocks = std::any_of(names.begin(), names.end(), takes_block);
+  if (!arguments.block.empty() && !has_blocks)
+    throw InputError("--block", "none of the algorithms of this sweep cuts messages into blocks");
+}
+
+}  // namespace
+
+Bytes CollectivePoint::total() const {
+  Bytes sum;
+  for (const Bytes size : sizes) sum += size;
+  return sum;
+}
+
+CollectivePoint single_point(const CollectiveArguments& arguments) {
+  std::vector<Bytes> sizes;
+  double total_B = 0;
+  for (const std::string& text : arguments.bytes) {
+    sizes.push_back(parse_bytes(text, "--bytes"));
+    total_B += static_cast<double>(sizes.back().count());
+  }
+  if (total_B > 0x1p62) throw InputError("--bytes", "all messages together are larger than 4 EiB");
+  const Cluster cluster = cluster_of(arguments, ranks_of(arguments).front());
+  check_known_options(arguments, {arguments.algorithm});
+  CollectivePoint point = asked(arguments, arguments.algorithm, cluster, sizes);
+  answer(point, arguments, cluster, "collective");
+  if (arguments.splits_time) point.reducing = reducing_in(point, arguments, cluster);
+  return point;
+}
+
+std::vector<std::string> algorithms_of(const CollectiveArguments& arguments) {
+  if (arguments.algorithm != "all") return split_list(arguments.algorithm);
+  std::vector<std::string> names;
+  const Operation operation = operation_named(arguments.operation, "--op");
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.offers(operation)) names.emplace_back(algorithm.name);
+  return names;
+}
+
+CollectiveArguments arguments_for(const CollectiveArguments& arguments,
+                                  const std::string& algorithm) {
+  CollectiveArguments mine = arguments;
+  std::erase_if(mine.options, [&](const std::string& option) {
+    return !has_effect(arguments, algorithm, option_key(option));
+  });
+  if (!takes_block(algorithm)) mine.block.clear();
+  if (algorithm == "nccl") mine.limits = {};  // a formula, which the others are compared with
+  return mine;
+}
+
+std::vector<CollectivePoint> sweep_points(const CollectiveArguments& arguments) {
+  const std::vector<std::string> names = algorithms_of(arguments);
+  check_known_options(arguments, names);
+  if (names.size() > 1) check_all_count(arguments, names);
+  std::vector<Bytes> sizes;
+  for (const std::string& list : arguments.bytes)
+    for (const Bytes size : parse_sizes(list, "--bytes")) sizes.push_back(size);
+  std::vector<CollectivePoint> points;
+  for (const int ranks : ranks_of(arguments)) {
+    const Cluster cluster = cluster_of(arguments, ranks);
+    for (const Bytes size : sizes)
+      for (const std::string& name : names) {
+        const CollectiveArguments mine =
+            names.size() > 1 ? arguments_for(arguments, name) : arguments;
+        if (name != "nccl") question_of(mine, name, {size});  // what is wrong with all points
+        CollectivePoint point = asked(arguments, name, cluster, {size});
+        try {
+          answer(point, mine, cluster, "");
+        } catch (const InputError& error) {
+          point.why_not = error.what();
+        }
+        points.push_back(std::move(point));
+      }
+  }
+  if (std::all_of(points.begin(), points.end(), [](const auto& p) { return !p.answer; }))
+    throw InputError("collective", "no point has an answer: " + points.front().why_not);
+  return points;
+}
+
+}  // namespace sgdsim

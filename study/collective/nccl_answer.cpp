@@ -1,0 +1,145 @@
+// From a cluster to the machine that NCCL's model sees, and its table to print.
+#include "study/collective/nccl_answer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "models/collective/nccl_graph.h"
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
+#include "study/collective/ranges.h"
+#include "study/table.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int most_nics = 64;
+
+constexpr std::array<std::string_view, 5> algorithm_names = {"Tree", "Ring", "NVLS", "NVLSTree",
+                                                             "PAT"};
+constexpr std::array<std::string_view, 3> protocol_names = {"LL", "LL128", "Simple"};
+
+// The values are in the order of the enumeration.
+template <class Enum>
+Enum value_named(const std::string& value, const std::vector<std::string>& names,
+                 const std::string& where) {
+  const auto found = std::find(names.begin(), names.end(), value);
+  if (found == names.end()) throw InputError(where, unknown_name("value", value, names));
+  return static_cast<Enum>(found - names.begin());
+}
+
+// Sets one option of the machine; `nics` are those of a node.
+void set_machine_option(NcclMachine& machine, int& nics, const std::string& option) {
+  const std::string key = option_key(option);
+  const std::string value = option_value(option);
+  const std::string where = "--option " + key;
+  if (key == "generation")
+    machine.generation =
+        value_named<GpuGeneration>(value, {"volta", "ampere", "hopper", "blackwell"}, where);
+  else if (key == "gpu_link")
+    machine.link = value_named<IntraLink>(value, {"nvlink", "pci"}, where);
+  else if (key == "cpu")
+    machine.cpu = value_named<CpuVendor>(value, {"intel", "amd", "arm"}, where);
+  else if (key == "nvls")
+    machine.nvls = value_named<int>(value, {"off", "on"}, where) == 1;
+  else if (key == "nics")
+    nics = static_cast<int>(parse_whole(value, 1, most_nics, where));
+  else
+    throw InputError("--option", unknown_name("option", key, names_of(nccl_option_keys())));
+}
+
+// The rate of one pair; a free link counts as very fast.
+Bandwidth rate_of(const PairCost& cost) {
+  return Bandwidth::Bps(1e12 / std::max(cost.per_byte.ps(), 1e-3));
+}
+
+}  // namespace
+
+NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options) {
+  NcclMachine machine;
+  const int workers = cluster.network.workers();
+  const int per_node = std::min(cluster.workers_per_node, workers);
+  machine.ranks = workers;
+  machine.nodes = (workers + per_node - 1) / per_node;
+  NcclWires wires;
+  wires.nics = std::min(cluster.cards_per_node(), per_node);
+  for (const std::string& option : options) set_machine_option(machine, wires.nics, option);
+  if (per_node > 1) wires.gpu = rate_of(cluster.network.between(0, 1));
+  if (workers > per_node) wires.nic = rate_of(cluster.network.between(0, per_node));
+  return nccl_guess_graphs(machine, wires);
+}
+
+namespace {
+
+void check_no_choices(const CollectiveArguments& arguments) {
+  struct Choice {
+    const char* option;
+    bool given;
+  };
+  for (const Choice& choice :
+       {Choice{"--block", !arguments.block.empty()}, Choice{"--root", !arguments.root.empty()},
+        Choice{"--path", !arguments.path.empty()}, Choice{"--start", !arguments.starts.empty()},
+        Choice{"--jitter", !arguments.jitter.empty()}, Choice{"--seed", !arguments.seed.empty()},
+        Choice{"--fidelity", !arguments.fidelity.empty() && arguments.fidelity != "closed_form"},
+        Choice{"--max-events", !arguments.limits.events.empty()},
+        Choice{"--max-sim-time", !arguments.limits.sim_time.empty()},
+        Choice{"--transport", !arguments.transport.empty()},
+        Choice{"--traffic", !arguments.traffic.empty()}})
+    if (choice.given) throw InputError(choice.option, "has no effect on NCCL's model, a formula");
+}
+
+}  // namespace
+
+const std::vector<OptionKey>& nccl_option_keys() {
+  static const std::vector<OptionKey> keys = {
+      {"generation", "volta|ampere|hopper|blackwell", "nccl: the GPUs; default hopper"},
+      {"gpu_link", "nvlink|pci", "nccl: what joins the GPUs of a node; default nvlink"},
+      {"nvls", "off|on", "nccl: NVLink switches that reduce"},
+      {"nics", "N", "nccl: network cards per node; default: the cluster's"},
+      {"cpu", "intel|amd|arm", "nccl: whose hosts; default intel"}};
+  return keys;
+}
+
+NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
+                            const std::vector<Bytes>& messages) {
+  check_no_choices(arguments);
+  if (messages.size() != 1)
+    throw InputError("--bytes", "NCCL's model answers for one message at a time");
+  if (messages.front().count() == 0)
+    throw InputError("--bytes", "NCCL's model needs a message of 1 B or more");
+  const int ranks = cluster.network.workers();
+  if (ranks == 1) throw InputError("--ranks", "NCCL's model needs two ranks or more");
+  const Operation operation = operation_named(arguments.operation, "--op");
+  NcclAnswer nccl;
+  nccl.table =
+      nccl_tuning(nccl_machine_of(cluster, arguments.options), operation, messages.front());
+  CollectiveAnswer& answer = nccl.answer;
+  answer.algorithm = "nccl";
+  answer.time = nccl.table.choice().time;
+  answer.algbw_GBps = static_cast<double>(messages.front().count()) / answer.time.s() / 1e9;
+  answer.busbw_GBps = answer.algbw_GBps * bus_factor(operation, ranks);
+  answer.fidelity = Fidelity::closed_form;
+  answer.path = "formula";
+  for (const NcclRow& row : nccl.table.rows)
+    answer.candidates.push_back({pair_name(row),
+                                 row.usable ? std::optional(row.time) : std::nullopt,
+                                 row.usable ? "" : row.reason});
+  return nccl;
+}
+
+std::string pair_name(const NcclRow& row) {
+  return std::string(algorithm_names[static_cast<std::size_t>(row.algorithm)]) + "/" +
+         std::string(protocol_names[static_cast<std::size_t>(row.protocol)]);
+}
+
+void print_nccl_table(std::ostream& out, const NcclTable& table) {
+  Table rows({"pair", "latency", "bandwidth", "time", ""});
+  for (const NcclRow& row : table.rows)
+    rows.add({pair_name(row), row.usable ? short_duration(row.latency.us()) : "-",
+              row.usable ? rounded(row.bandwidth.GBps()) + " GB/s" : "-",
+              row.usable ? short_duration(row.time.us()) : "-", row.usable ? "" : row.reason});
+  rows.print(out);
+}
+
+}  // namespace sgdsim

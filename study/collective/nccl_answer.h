@@ -1,0 +1,38 @@
+// `--algorithm nccl`: what NCCL's own tuning model would choose on this cluster.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "models/collective/nccl_tuning.h"
+#include "models/collective/options.h"
+#include "models/collective/simulate.h"
+#include "study/collective/collective_options.h"
+
+namespace sgdsim {
+
+// The keys of --option that describe the machine to NCCL.
+const std::vector<OptionKey>& nccl_option_keys();
+
+// The machine that NCCL's model sees: workers per node, cards and costs of pairs from the cluster,
+// the rest from options written key=value.
+NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options);
+
+struct NcclAnswer {
+  CollectiveAnswer answer;  // of the chosen pair; its candidates are all pairs
+  NcclTable table;
+};
+
+// The machine comes from the cluster (workers per node, costs of pairs inside and across nodes) and
+// from the options. The answer knows no messages: NCCL's model is a formula.
+NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
+                            const std::vector<Bytes>& messages);
+
+// "Ring/Simple": algorithm and protocol, in NCCL's spelling.
+std::string pair_name(const NcclRow& row);
+
+// Latency, bandwidth and time of every pair, as NCCL_DEBUG_SUBSYS=TUNING would list them.
+void print_nccl_table(std::ostream& out, const NcclTable& table);
+
+}  // namespace sgdsim

@@ -1,0 +1,252 @@
+// The prediction becomes a record, so that both sides are read by the same rules.
+#include "study/diagnose/compare_answer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/core/error.h"
+#include "study/step/experiment.h"
+#include "study/step/simulated.h"
+#include "study/step/timeline_json.h"
+#include "study/table.h"
+#include "traces/byte_source.h"
+#include "traces/recorded/own_timeline.h"
+
+namespace sgdsim {
+namespace {
+
+using diagnose::Explanation;
+using diagnose::time_part_count;
+using diagnose::time_part_names;
+using diagnose::TimePart;
+
+constexpr int most_workers = 64;     // of a prediction that are looked at
+constexpr int most_iterations = 20;  // likewise
+
+// A record, or nothing if the file is none.
+bool is_record(const std::string& file) {
+  try {
+    read_record(file, {});
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+StepRecord simulated_record(const std::string& file, const std::vector<std::string>& settings) {
+  const Experiment experiment = read_experiment(resolve_experiment(file, settings));
+  const int workers = std::min(experiment.cluster.network.workers(), most_workers);
+  const int last = experiment.warm_up + std::min(experiment.iterations, most_iterations) - 1;
+  Timeline timeline = timeline_of(experiment, "0-" + std::to_string(workers - 1),
+                                  std::to_string(experiment.warm_up) + "-" + std::to_string(last));
+  simulated(experiment, &timeline, nullptr);
+  ByteSource source(timeline_json(experiment, timeline), file);
+  return read_own_timeline(source, {});
+}
+
+double seconds_of(const Comparison& comparison, std::size_t part) { return comparison.times[part]; }
+
+// How much of the difference goes if the record's worst part did as its likes do.
+double explained_by_part(const Comparison& comparison, const PredictedSteps& prediction) {
+  const double difference_s = comparison.measured_s - prediction.step_s;
+  if (comparison.measured.diagnosis.parts.empty() || difference_s == 0) return 0;
+  const double left_s = difference_s - comparison.measured.diagnosis.parts.front().saved_s;
+  return 1 - std::abs(left_s) / std::abs(difference_s);
+}
+
+std::string factor_words(const Explanation& one) {
+  if (one.part == TimePart::launch) return "more or fewer delays between operations";
+  return time_part_words(one.part) + " taking " + rounded(one.factor, 4) + " times as long";
+}
+
+void print_explanation(std::ostream& out, const Comparison& comparison,
+                       const PredictedSteps& prediction) {
+  const double by_part = explained_by_part(comparison, prediction);
+  const double by_all =
+      comparison.explanations.empty() ? 0 : comparison.explanations.front().explained;
+  if (by_part <= 0 && by_all <= 0) {
+    out << "\nNo single change explains the difference.\n";
+    return;
+  }
+  out << "\nOne change explains " << part_text(std::max(by_part, by_all)) << " of the difference: ";
+  if (by_all >= by_part)
+    out << factor_words(comparison.explanations.front()) << ".\n";
+  else
+    out << part_words(comparison.measured, comparison.measured.diagnosis.parts.front())
+        << " is slower than its likes, which costs "
+        << short_duration(comparison.measured.diagnosis.parts.front().saved_s * 1e6)
+        << " a step.\n";
+}
+
+}  // namespace
+
+std::string time_part_words(TimePart part) {
+  switch (part) {
+    case TimePart::forward:
+      return "forward passes";
+    case TimePart::backward:
+      return "backward passes";
+    case TimePart::optimizer:
+      return "optimizer";
+    case TimePart::collection:
+      return "collection of garbage";
+    case TimePart::sends:
+      return "sends between stages";
+    case TimePart::replicas:
+      return "exchanges of replicas";
+    case TimePart::embedding:
+      return "exchanges of embeddings";
+    case TimePart::clipping:
+      return "exchanges for clipping";
+    case TimePart::waiting:
+      return "waiting for others";
+    case TimePart::launch:
+      return "delays between operations";
+  }
+  return "";
+}
+
+PredictedSteps read_prediction(const std::string& file, const std::vector<std::string>& settings) {
+  PredictedSteps prediction;
+  prediction.file = file;
+  const bool is_recorded = settings.empty() && is_record(file);
+  FoundRecord found =
+      is_recorded ? read_record(file, {}) : FoundRecord{simulated_record(file, settings), true};
+  prediction.work = diagnose::clocked_work(std::move(found.record), diagnose::ClockRule::by_record,
+                                           found.clocks_agree)
+                        .work;
+  const std::vector<diagnose::StepTimes> steps = step_times_of(prediction.work);
+  prediction.times = mean_of(steps);
+  if (is_recorded) {  // delays happened there, too
+    for (const diagnose::StepTimes& step : steps)
+      prediction.step_s += step.time_s / static_cast<double>(steps.size());
+  } else {
+    prediction.times[static_cast<std::size_t>(TimePart::launch)] = 0;
+    prediction.step_s = played_s(prediction.work, prediction.work.recorded);
+  }
+  if (!(prediction.step_s > 0)) throw InputError(file, "predicts steps that take no time");
+  return prediction;
+}
+
+void check_alike(const diagnose::StepWork& measured, const PredictedSteps& prediction,
+                 const std::string& file) {
+  if (measured.stages == prediction.work.stages) return;
+  throw InputError(prediction.file,
+                   "has " + std::to_string(prediction.work.stages) + " stages, and " + file +
+                       " has " + std::to_string(measured.stages) +
+                       "; compare with an earlier record, or with a timeline of sgdsim layout");
+}
+
+Comparison compare(DiagnoseAnswer measured, const PredictedSteps& prediction) {
+  check_alike(measured.work, prediction, measured.file);
+  Comparison comparison;
+  const std::vector<diagnose::StepTimes> steps = step_times_of(measured.work);
+  comparison.times = mean_of(steps);
+  for (const diagnose::StepTimes& step : steps)
+    comparison.measured_s += step.time_s / static_cast<double>(steps.size());
+  comparison.explanations =
+      explain(prediction.work, comparison.times, comparison.measured_s, prediction.step_s);
+  if (measured.work.replicas != prediction.work.replicas)
+    comparison.notes.push_back("the record has " + std::to_string(measured.work.replicas) +
+                               " replicas, and the prediction " +
+                               std::to_string(prediction.work.replicas));
+  comparison.notes.insert(comparison.notes.end(), measured.notes.begin(), measured.notes.end());
+  comparison.measured = std::move(measured);
+  return comparison;
+}
+
+Fields comparison_fields(CompareWords& words) {
+  return {{"steps", words.steps, "steps to use, as 12,20-23 (default: all)"},
+          {"names", words.names, "table (CSV) replica,stage,name of workers, e.g. of their hosts"},
+          {"set", words.settings, "change a field of the experiment: cluster.nodes=8"}};
+}
+
+Fields compare_fields(CompareWords& words) {
+  return Fields{
+             Field("record", words.record, record_field_says()).needed(),
+             Field("experiment", words.experiment, "an experiment, or another record").needed()} +
+         comparison_fields(words);
+}
+
+AnsweredComparison answer_compare(const CompareWords& words) {
+  AnsweredComparison answered;
+  answered.prediction = read_prediction(words.experiment, words.settings);
+  answered.comparison = compare(answer_diagnose(record_of(words.record, words.steps, words.names),
+                                                diagnose::ClockRule::by_record, {}),
+                                answered.prediction);
+  return answered;
+}
+
+Answer answer_compare(const Value& question, const Watch&) {
+  CompareWords words;
+  Object object(question);
+  read_words(object, compare_fields(words));
+  object.done();
+  const AnsweredComparison answered = answer_compare(words);
+  return {to_json(answered.comparison, answered.prediction), answered.comparison.notes};
+}
+
+Json to_json(const Comparison& comparison, const PredictedSteps& prediction) {
+  Json json = {{"schema", comparison_schema},
+               {"record", comparison.measured.file},
+               {"prediction", prediction.file},
+               {"measured_s", comparison.measured_s},
+               {"predicted_s", prediction.step_s},
+               {"residual", std::log(comparison.measured_s / prediction.step_s)}};
+  json["parts"] = Json::array();
+  for (std::size_t i = 0; i < time_part_count; ++i)
+    json["parts"].push_back({{"part", time_part_names[i]},
+                             {"measured_s", seconds_of(comparison, i)},
+                             {"predicted_s", prediction.times[i]}});
+  json["explanations"] = Json::array();
+  for (const Explanation& one : comparison.explanations)
+    json["explanations"].push_back({{"part", time_part_names[static_cast<std::size_t>(one.part)]},
+                                    {"factor", one.factor},
+                                    {"explained", one.explained}});
+  if (!comparison.measured.diagnosis.parts.empty()) {
+    const diagnose::Part& part = comparison.measured.diagnosis.parts.front();
+    json["slowest_part"] = {{"meaning", part_words(comparison.measured, part)},
+                            {"saved_s", part.saved_s},
+                            {"explained", explained_by_part(comparison, prediction)}};
+  }
+  json["notes"] = comparison.notes;
+  return json;
+}
+
+void print(std::ostream& out, const Comparison& comparison, const PredictedSteps& prediction) {
+  const double difference = comparison.measured_s / prediction.step_s - 1;
+  out << comparison.measured.file << " beside " << prediction.file << "\n\n";
+  out << "measured   " << short_duration(comparison.measured_s * 1e6, 4) << " a step\n";
+  out << "predicted  " << short_duration(prediction.step_s * 1e6, 4) << ", so the record is "
+      << part_text(std::abs(difference)) << (difference < 0 ? " faster" : " slower") << "\n\n";
+  Table table({"part of a worker's step", "measured", "predicted", "difference"});
+  for (std::size_t i = 0; i < time_part_count; ++i) {
+    const double measured_s = comparison.times[i];
+    const double predicted_s = prediction.times[i];
+    if (measured_s == 0 && predicted_s == 0) continue;
+    const double by_s = measured_s - predicted_s;
+    table.add({time_part_words(static_cast<TimePart>(i)), short_duration(measured_s * 1e6),
+               short_duration(predicted_s * 1e6),
+               (by_s < 0 ? "-" : "+") + short_duration(std::abs(by_s) * 1e6)});
+  }
+  table.print(out);
+  print_explanation(out, comparison, prediction);
+  for (const std::string& note : comparison.notes)
+    out << (&note == comparison.notes.data() ? "\nnote: " : "note: ") << note << '\n';
+}
+
+void print_prometheus(std::ostream& out, const Comparison& comparison,
+                      const PredictedSteps& prediction) {
+  out << "# TYPE sgdsim_step_seconds gauge\n"
+      << "sgdsim_step_seconds{of=\"measured\"} " << Json(comparison.measured_s).dump() << '\n'
+      << "sgdsim_step_seconds{of=\"predicted\"} " << Json(prediction.step_s).dump() << '\n'
+      << "# TYPE sgdsim_part_seconds gauge\n";
+  for (std::size_t i = 0; i < time_part_count; ++i) {
+    const std::string part =
+        "sgdsim_part_seconds{part=\"" + std::string(time_part_names[i]) + "\",of=";
+    out << part << "\"measured\"} " << Json(comparison.times[i]).dump() << '\n'
+        << part << "\"predicted\"} " << Json(prediction.times[i]).dump() << '\n';
+  }
+}
+
+}  // namespace sgdsim

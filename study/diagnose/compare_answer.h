@@ -1,0 +1,62 @@
+// Recorded steps beside predicted ones, part by part.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "models/diagnose/step_times.h"
+#include "study/diagnose/diagnose_answer.h"
+
+namespace sgdsim {
+
+inline constexpr char comparison_schema[] = "sgdsim/comparison/1";
+
+// What is predicted: an experiment that is simulated, or another record.
+struct PredictedSteps {
+  std::string file;
+  diagnose::StepWork work;
+  diagnose::PartTimes times{};
+  double step_s = 0;
+};
+PredictedSteps read_prediction(const std::string& file, const std::vector<std::string>& settings);
+
+struct Comparison {
+  DiagnoseAnswer measured;
+  diagnose::PartTimes times{};
+  double measured_s = 0;  // mean of the steps
+  std::vector<diagnose::Explanation> explanations;
+  std::vector<std::string> notes;
+};
+Comparison compare(DiagnoseAnswer measured, const PredictedSteps& prediction);
+
+// InputError if steps of so many stages cannot be compared with these.
+void check_alike(const diagnose::StepWork& measured, const PredictedSteps& prediction,
+                 const std::string& file);
+
+struct CompareWords {
+  std::string record;
+  std::string experiment;  // or another record
+  std::string steps;
+  std::string names;
+  std::vector<std::string> settings;
+};
+// Without the files, which a command line has in an order of its own.
+Fields comparison_fields(CompareWords& words);
+Fields compare_fields(CompareWords& words);
+
+struct AnsweredComparison {
+  PredictedSteps prediction;
+  Comparison comparison;
+};
+AnsweredComparison answer_compare(const CompareWords& words);
+Answer answer_compare(const Value& question, const Watch& watch);
+
+std::string time_part_words(diagnose::TimePart part);
+Json to_json(const Comparison& comparison, const PredictedSteps& prediction);
+void print(std::ostream& out, const Comparison& comparison, const PredictedSteps& prediction);
+// As Prometheus reads it.
+void print_prometheus(std::ostream& out, const Comparison& comparison,
+                      const PredictedSteps& prediction);
+
+}  // namespace sgdsim

@@ -1,0 +1,118 @@
+// Choosing series by what the command line names.
+#include "study/fit/fit_series.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/core/json.h"
+#include "sim/core/quantity.h"
+#include "study/fit/fit_checks.h"
+#include "traces/measurement/registry.h"
+
+namespace sgdsim {
+namespace {
+
+// Whether this is the name of the group, or words of it: "dp" or "0x7f" of "dp 0x7f, 2 nodes".
+bool names_group(const std::string& asked, const std::string& group) {
+  const auto ends_word = [](char letter) { return letter == ' ' || letter == ','; };
+  for (std::size_t at = group.find(asked); at != std::string::npos;
+       at = group.find(asked, at + 1)) {
+    const std::size_t end = at + asked.size();
+    if ((at == 0 || ends_word(group[at - 1])) && (end == group.size() || ends_word(group[end])))
+      return true;
+  }
+  return false;
+}
+
+bool is_asked_for(const FitArguments& arguments, const Series& series) {
+  const auto ranks = ranks_of(arguments.ranks, "--ranks");
+  return (arguments.operation.empty() || series.operation == arguments.operation) &&
+         (!ranks || series.ranks == *ranks || series.ranks == 0) &&
+         (arguments.algorithm.empty() || series.algorithm == arguments.algorithm) &&
+         (arguments.type.empty() || series.type == arguments.type) &&
+         (arguments.group.empty() || names_group(arguments.group, series.group)) &&
+         (arguments.placement.empty() || placement_kind(series) == arguments.placement) &&
+         series.in_place == arguments.in_place;
+}
+
+}  // namespace
+
+std::vector<MeasuredFiles> read_files(const FitArguments& arguments) {
+  std::vector<MeasuredText> texts;
+  for (const std::string& file : arguments.files)
+    texts.push_back(
+        {read_text(file), file, ranks_of(arguments.ranks, "--ranks"), arguments.operation});
+  return read_measurements(std::move(texts), arguments.input);
+}
+
+std::string kinds_of(const std::vector<Series>& all) {
+  std::string text;
+  for (const Series& series : all) {
+    if (!text.empty()) text += "; ";
+    text += series.operation;
+    if (!series.algorithm.empty()) text += " " + series.algorithm;
+    if (!series.type.empty()) text += " " + series.type;
+    if (series.in_place) text += " in place";
+    text +=
+        " among " + (series.placement.empty() ? std::to_string(series.ranks) : series.placement);
+    if (!series.note.empty()) text += ", " + series.note;
+    if (!series.group.empty()) text += " of " + series.group;
+  }
+  return text;
+}
+
+bool is_overhead(const Series& series, std::string_view of) {
+  return series.operation == "overhead" && series.algorithm == of && !series.points.empty();
+}
+
+ReadSeries read_series(const FitArguments& arguments, FitAnswer& answer) {
+  std::vector<Series> chosen;
+  std::vector<Series> overheads;
+  std::vector<Series> all;
+  for (auto& [file, measurement] : read_files(arguments)) {
+    if (answer.name.empty()) answer.name = measurement.name;
+    if (answer.device.empty()) answer.device = measurement.device;
+    answer.sources.push_back(measurement.source.empty() ? file : measurement.source);
+    for (const std::string& note : measurement.notes) answer.notes.push_back(file + ": " + note);
+    for (Series& series : measurement.series) {
+      const bool is_placed_so =
+          arguments.placement.empty() || placement_kind(series) == arguments.placement;
+      if (series.operation == "overhead" && is_placed_so) overheads.push_back(series);
+      // Times of products and attention are no lines over their size: --gpu takes them.
+      if (series.operation != "product" && series.operation != "attention" &&
+          is_asked_for(arguments, series))
+        chosen.push_back(series);
+      all.push_back(std::move(series));
+    }
+  }
+  if (chosen.empty())
+    throw InputError(arguments.files.front(),
+                     "no series is left to fit; there are: " + kinds_of(all));
+  // Of what several files say of the same the median counts, as within a file.
+  Measurement together;
+  together.series = std::move(chosen);
+  tidy(together, arguments.files.front());
+  answer.notes.insert(answer.notes.end(), together.notes.begin(), together.notes.end());
+  return {together.series, overheads};
+}
+
+void keep_sizes(std::vector<Series>& all, const FitArguments& arguments) {
+  const Bytes least = parse_bytes(arguments.least_size, "--least-size");
+  const bool is_bounded = !arguments.most_size.empty();
+  const Bytes most =
+      is_bounded ? parse_bytes(arguments.most_size, "--most-size") : Bytes(INT64_MAX);
+  if (most < least)
+    throw InputError("--most-size", to_text(most) + " is less than --least-size " + to_text(least));
+  for (Series& series : all)
+    std::erase_if(series.points, [&](const MeasuredPoint& point) {
+      return point.size < least || point.size > most;
+    });
+  std::erase_if(all, [](const Series& series) { return series.points.empty(); });
+  if (!all.empty()) return;
+  if (is_bounded)
+    throw InputError("--most-size",
+                     "no size from " + to_text(least) + " to " + to_text(most) + " was measured");
+  throw InputError("--least-size", "no size of " + to_text(least) + " or more was measured");
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,306 @@
+// The runs themselves, and around them what formulas add where they hold. Comparisons use the same
+// draws on both sides, so that a small difference is not lost in their noise.
+#include "study/goodput/goodput_answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/core/error.h"
+#include "study/goodput/spans.h"
+#include "study/table.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double flat_factor = 1.01;
+constexpr int64_t compared_runs = 400;
+constexpr int64_t stratum_runs = 100;
+constexpr int64_t tried_runs = 4;
+constexpr int64_t most_runs = 1'000'000;
+constexpr double most_played_events = 5e8;
+constexpr int64_t least_late_runs = 100;  // fewer are too few to be counted
+constexpr double lever_change = 1.1;
+
+struct Asker {
+  int threads;
+  std::function<void()> look;
+  int64_t compared = compared_runs;
+
+  goodput::Runs play(const goodput::Plan& plan, int64_t count, uint64_t seed) const {
+    return goodput::play_runs(plan, {count, seed, threads, look});
+  }
+};
+
+bool stops(const goodput::Plan& plan) { return mean_to_stop_s(plan) < goodput::never_s; }
+
+// Fewer, where all of them would take minutes. A few are played to see.
+int64_t affordable_runs(const GoodputQuestion& question, const Asker& asker) {
+  const double events = asker.play(question.plan, tried_runs, question.seed).events + 1;
+  const double most = std::max(static_cast<double>(tried_runs), most_played_events / events);
+  return static_cast<int64_t>(std::min(most, static_cast<double>(most_runs)));
+}
+
+std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan) {
+  if (!stops(plan) || plan.shrink) return std::nullopt;
+  IntervalAdvice advice;
+  advice.best_steps = best_interval_steps(plan);
+  advice.best_s = static_cast<double>(advice.best_steps) * plan.step_s;
+  const auto [from, to] =
+      goodput::flat_region(advice.best_s, flat_factor, {plan.stall_s, plan.durable_s},
+                           downtimes_of(plan), mean_to_stop_s(plan));
+  // Of whole steps, and not before the last save is durable.
+  const double least = std::max(plan.step_s, plan.durable_s - plan.stall_s);
+  const double most = static_cast<double>(plan.steps) * plan.step_s;
+  advice.flat_from_s = std::clamp(from, std::min(least, advice.best_s), advice.best_s);
+  advice.flat_to_s = std::clamp(to, advice.best_s, std::max(most, advice.best_s));
+  return advice;
+}
+
+struct LeverField {
+  const char* field;
+  // Its value, which a change multiplies; nothing where the question has none.
+  std::optional<double> (*value)(const goodput::Plan&);
+  void (*multiply)(goodput::Plan&, double factor);
+  bool is_time;
+};
+
+template <double goodput::Plan::*member>
+std::optional<double> value_of(const goodput::Plan& plan) {
+  return plan.*member > 0 ? std::optional<double>(plan.*member) : std::nullopt;
+}
+template <double goodput::Plan::*member>
+void multiply(goodput::Plan& plan, double factor) {
+  plan.*member *= factor;
+}
+
+// The mean over the causes that have it, weighed by how often they strike.
+template <double goodput::Cause::*member>
+std::optional<double> value_of_causes(const goodput::Plan& plan) {
+  double sum = 0;
+  double rates = 0;
+  for (const goodput::Cause& cause : plan.causes) {
+    sum += cause.rate() * (cause.*member);
+    rates += cause.rate();
+  }
+  return sum > 0 && rates > 0 ? std::optional<double>(sum / rates) : std::nullopt;
+}
+template <double goodput::Cause::*member>
+void multiply_causes(goodput::Plan& plan, double factor) {
+  for (goodput::Cause& cause : plan.causes) cause.*member *= factor;
+}
+
+const std::vector<LeverField>& lever_fields() {
+  using goodput::Cause;
+  using goodput::Plan;
+  static const std::vector<LeverField> fields = {
+      {"step", value_of<&Plan::step_s>, multiply<&Plan::step_s>, true},
+      {"failure rate",
+       [](const Plan& plan) {
+         double rate = 0;
+         for (const Cause& cause : plan.causes) rate += cause.rate();
+         return rate * goodput::never_s > 2e3 ? std::optional<double>(rate * seconds_of_day)
+                                              : std::nullopt;
+       },
+       [](Plan& plan, double factor) {
+         for (Cause& cause : plan.causes) cause.mean_s /= factor;
+       },
+       false},
+      {"save.stall", value_of<&Plan::stall_s>, multiply<&Plan::stall_s>, true},
+      {"save.durable", value_of<&Plan::durable_s>, multiply<&Plan::durable_s>, true},
+      {"save.store.stall", value_of<&Plan::store_stall_s>, multiply<&Plan::store_stall_s>, true},
+      {"save.store.restart", value_of<&Plan::store_restart_s>, multiply<&Plan::store_restart_s>,
+       true},
+      {"restart",
+       [](const Plan& plan) {
+         const double most = std::max(plan.restart_s, plan.node_restart_s);
+         return most > 0 ? std::optional<double>(most) : std::nullopt;
+       },
+       [](Plan& plan, double factor) {
+         plan.restart_s *= factor;
+         plan.node_restart_s *= factor;
+       },
+       true},
+      {"detection", value_of_causes<&Cause::detect_s>, multiply_causes<&Cause::detect_s>, true},
+      {"repair",
+       [](const Plan& plan) {
+         return plan.spares || plan.shrink ? value_of_causes<&Cause::repair_s>(plan) : std::nullopt;
+       },
+       multiply_causes<&Cause::repair_s>, true},
+      {"slow episodes", value_of_causes<&Cause::lasts_s>, multiply_causes<&Cause::lasts_s>, true},
+      {"planned.lasts", value_of<&Plan::planned_s>, multiply<&Plan::planned_s>, true},
+  };
+  return fields;
+}
+
+// d ln T / d ln x, the difference over 10 % more and 10 % less of it. Saves stay where they were.
+Lever pull(const GoodputQuestion& question, const LeverField& field, const Asker& asker) {
+  goodput::Plan more = question.plan;
+  goodput::Plan less = question.plan;
+  field.multiply(more, lever_change);
+  field.multiply(less, 1 / lever_change);
+  const double value = *field.value(question.plan);
+  Lever lever{field.field, field.is_time ? span_text(value) : rounded(value, 3) + " a day", 0, 0};
+  const double log_change = 2 * std::log(lever_change);
+  if (has_closed_form(question.plan)) {
+    lever.elasticity = std::log(closed_form_s(more) / closed_form_s(less)) / log_change;
+    return lever;
+  }
+  const goodput::Runs long_runs = asker.play(more, asker.compared, question.seed);
+  const goodput::Runs short_runs = asker.play(less, asker.compared, question.seed);
+  const double long_s = goodput::to_s(long_runs.wall);
+  const double short_s = goodput::to_s(short_runs.wall);
+  lever.elasticity = std::log(long_s / short_s) / log_change;
+  lever.error =
+      std::hypot(long_runs.standard_error_s() / long_s, short_runs.standard_error_s() / short_s) /
+      log_change;
+  return lever;
+}
+
+std::vector<Lever> pull_all(const GoodputQuestion& question, const Asker& asker) {
+  std::vector<Lever> levers;
+  for (const LeverField& field : lever_fields())
+    if (field.value(question.plan)) levers.push_back(pull(question, field, asker));
+  std::stable_sort(levers.begin(), levers.end(), [](const Lever& a, const Lever& b) {
+    return std::abs(a.elasticity) > std::abs(b.elasticity);
+  });
+  return levers;
+}
+
+// The training as it is, on a machine that fails as that of each source that ships: with its own
+// best interval if the question asks for the best one.
+SourceAnswer with_source(GoodputQuestion question, const FailureSource& source,
+                         const Asker& asker) {
+  std::vector<goodput::Cause> causes =
+      causes_on(source, question.machine, question.defaults, source.name);
+  for (const goodput::Cause& cause : question.plan.causes)  // that do not stop it
+    if (cause.effect != goodput::Effect::stop) causes.push_back(cause);
+  question.plan.causes = std::move(causes);
+  SourceAnswer answer{source.name, stops_per_node_day(question.plan.causes, question.machine.nodes),
+                      0, 0};
+  choose_interval(question);
+  const double mean = mean_to_stop_s(question.plan);
+  const double wall = goodput::wall_per_work(question.interval_s(),
+                                             {question.plan.stall_s, question.plan.durable_s},
+                                             downtimes_of(question.plan), mean);
+  if (!question.plan.shrink && !(wall < 1000)) {
+    answer.wall_s = std::numeric_limits<double>::infinity();
+    return answer;
+  }
+  answer.wall_s =
+      has_closed_form(question.plan)
+          ? closed_form_s(question.plan)
+          : goodput::to_s(asker.play(question.plan, asker.compared / 4 + 1, question.seed).wall);
+  answer.productive = question.work_s() / answer.wall_s;
+  return answer;
+}
+
+std::vector<SourceAnswer> with_all_sources(const GoodputQuestion& question, const Asker& asker) {
+  std::vector<SourceAnswer> answers;
+  for (const ShippedFile& file : shipped_failures())
+    answers.push_back(with_source(
+        question, read_failures(Document::parse(file.text, std::string(file.name)).root()), asker));
+  std::stable_sort(
+      answers.begin(), answers.end(),
+      [](const SourceAnswer& a, const SourceAnswer& b) { return a.per_node_day < b.per_node_day; });
+  return answers;
+}
+
+DeadlineAnswer meet_deadline(const GoodputQuestion& question, const goodput::Runs& runs,
+                             const Asker& asker) {
+  DeadlineAnswer answer{*question.until_s, runs.part_later_than(*question.until_s), 0, false};
+  const auto count = static_cast<double>(runs.walls.size());
+  answer.standard_error = std::sqrt(answer.late * (1 - answer.late) / count);
+  if (answer.late * count >= static_cast<double>(least_late_runs) ||
+      !goodput::can_stratify(question.plan))
+    return answer;
+  if (*question.until_s < question.work_s()) return answer;
+  const goodput::Chance chance = goodput::chance_later_than(
+      question.plan, *question.until_s, {stratum_runs, question.seed, asker.threads, asker.look});
+  return {*question.until_s, chance.probability, chance.standard_error, true};
+}
+
+// Nodes that fail and are repaired, each by itself.
+std::optional<SparesAnswer> count_spares(const GoodputQuestion& question) {
+  double per_node_s = 0;
+  double down = 0;  // nodes times repair
+  for (const goodput::Cause& cause : question.plan.causes) {
+    if (cause.effect != goodput::Effect::stop || !cause.needs_node) continue;
+    const double rate = cause.rate() * static_cast<double>(cause.nodes) /
+                        static_cast<double>(question.machine.nodes);
+    per_node_s += rate;
+    down += rate * cause.repair_s;
+  }
+  if (per_node_s <= 0 || down <= 0) return std::nullopt;
+  SparesAnswer answer;
+  const double part = goodput::part_down(per_node_s, down / per_node_s);
+  answer.mean_down = part * static_cast<double>(question.machine.nodes);
+  answer.risk = question.risk;
+  answer.spares = goodput::spares_for(question.machine.nodes, part, question.risk);
+  return answer;
+}
+
+CostAnswer cost_of(const GoodputQuestion& question, const goodput::Runs& runs) {
+  const auto gpus = static_cast<double>(question.gpus());
+  CostAnswer cost;
+  const double hours = goodput::to_s(runs.wall) / seconds_of_hour;
+  cost.gpu_hours = gpus * hours;
+  if (question.gpu_hour) cost.money = cost.gpu_hours * *question.gpu_hour;
+  if (!question.power) return cost;
+  const PowerUse& power = *question.power;
+  double busy_s = 0;
+  for (const goodput::Part part :
+       {goodput::Part::productive, goodput::Part::recomputed, goodput::Part::slow})
+    busy_s += goodput::to_s(runs.account[static_cast<std::size_t>(part)]);
+  const double busy_h = busy_s / seconds_of_hour;
+  const double of_gpus = gpus * (busy_h * power.busy_W + (hours - busy_h) * power.idle_W);
+  const double of_nodes = static_cast<double>(question.machine.nodes) * hours * power.node_W;
+  cost.kWh = (of_gpus + of_nodes) * power.pue / 1000;
+  if (power.kg_per_kWh) cost.kg = *cost.kWh * *power.kg_per_kWh;
+  return cost;
+}
+
+// An approximation, with the sentence that it needs.
+FormulaAnswer by_name(const GoodputQuestion& question) {
+  const double mean = mean_to_stop_s(question.plan);
+  const double save = question.plan.stall_s;
+  if (question.formula == "young") return {"young", goodput::young_interval(save, mean), {}};
+  if (question.formula == "daly") return {"daly", goodput::daly_interval(save, mean), {}};
+  double restart = 0;
+  for (const auto& [part, time] : downtimes_of(question.plan).parts_and_times)
+    restart += part * time;
+  const double productive =
+      goodput::rsc_productive(question.interval_s(), save, restart + question.plan.durable_s, mean);
+  if (!(productive >= 0.5))
+    throw InputError(
+        "formula", "RSC's formula is of first order, and says " + rounded(productive, 3) +
+                       " of productive time here; below 0.5 it means nothing: leave `formula` out");
+  return {"rsc", goodput::rsc_interval(save, mean), productive};
+}
+
+}  // namespace
+
+GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
+                             const std::function<void()>& look) {
+  Asker asker{threads, look};
+  GoodputAnswer answer;
+  answer.mean_to_stop_s = mean_to_stop_s(question.plan);
+  answer.per_node_day = stops_per_node_day(question.plan.causes, question.machine.nodes);
+  if (!question.formula.empty()) answer.formula = by_name(question);
+  if (has_closed_form(question.plan)) answer.closed_form_s = closed_form_s(question.plan);
+  const int64_t affordable = affordable_runs(question, asker);
+  if (affordable < question.runs)
+    answer.warnings.push_back(std::to_string(question.runs) + " runs would take minutes: " +
+                              std::to_string(affordable) + " were played");
+  asker.compared = std::clamp(affordable / 20, tried_runs, compared_runs);
+  answer.runs = asker.play(question.plan, std::min(affordable, question.runs), question.seed);
+  answer.interval = advise_interval(question.plan);
+  if (question.until_s) answer.deadline = meet_deadline(question, answer.runs, asker);
+  answer.spares = count_spares(question);
+  answer.levers = pull_all(question, asker);
+  answer.sources = with_all_sources(question, asker);
+  answer.cost = cost_of(question, answer.runs);
+  return answer;
+}
+
+}  // namespace sgdsim

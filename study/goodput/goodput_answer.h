@@ -1,0 +1,82 @@
+// What becomes of a training that fails: its end, its hours, its cost, and what would help.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/goodput/runs.h"
+#include "study/goodput/goodput_question.h"
+
+namespace sgdsim {
+
+struct IntervalAdvice {
+  int64_t best_steps = 1;
+  double best_s = 0;
+  double flat_from_s = 0;  // where the time is within 1 % of the best
+  double flat_to_s = 0;
+};
+
+struct DeadlineAnswer {
+  double until_s = 0;
+  double late = 0;
+  double standard_error = 0;
+  bool by_strata = false;  // else runs were counted
+};
+
+struct SparesAnswer {
+  double mean_down = 0;  // nodes
+  int64_t spares = 0;    // so that more are down with at most this risk
+  double risk = 0;
+};
+
+// A percent more of it makes the time so many percent longer.
+struct Lever {
+  std::string field;
+  std::string now;
+  double elasticity = 0;
+  double error = 0;  // of Monte Carlo; 0 by formula
+};
+
+// The same training with the failures of another machine.
+struct SourceAnswer {
+  std::string name;
+  double per_node_day = 0;
+  double wall_s = 0;  // infinite: it would not end
+  double productive = 0;
+};
+
+struct CostAnswer {
+  double gpu_hours = 0;
+  std::optional<double> money = {};
+  std::optional<double> kWh = {};
+  std::optional<double> kg = {};
+};
+
+struct FormulaAnswer {
+  std::string name;
+  double interval_s = 0;
+  std::optional<double> productive = {};  // RSC's only
+};
+
+struct GoodputAnswer {
+  goodput::Runs runs;
+  std::optional<double> closed_form_s = {};
+  double mean_to_stop_s = 0;
+  double per_node_day = 0;
+  std::optional<IntervalAdvice> interval = {};
+  std::optional<DeadlineAnswer> deadline = {};
+  std::optional<SparesAnswer> spares = {};
+  std::vector<Lever> levers;  // the strongest first
+  std::vector<SourceAnswer> sources;
+  CostAnswer cost;
+  std::optional<FormulaAnswer> formula = {};
+  std::vector<std::string> warnings = {};
+};
+
+GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
+                             const std::function<void()>& look);
+
+}  // namespace sgdsim

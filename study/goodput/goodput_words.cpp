@@ -1,0 +1,108 @@
+// Words on top of a file.
+#include "study/goodput/goodput_words.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "sim/core/error.h"
+#include "study/goodput/goodput_answer.h"
+#include "study/goodput/goodput_output.h"
+#include "study/step/override.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int most_threads = 256;
+
+// A word that stands for a field; those that are no text are JSON.
+struct WordOfField {
+  const char* field;
+  std::string GoodputWords::*word;
+  bool is_text;
+};
+constexpr WordOfField words_of_fields[] = {
+    {"step", &GoodputWords::step, true},
+    {"steps", &GoodputWords::steps, false},
+    {"tokens", &GoodputWords::tokens, true},
+    {"tokens_per_step", &GoodputWords::tokens_per_step, true},
+    {"nodes", &GoodputWords::nodes, false},
+    {"failures", &GoodputWords::failures, true},
+    {"spares", &GoodputWords::spares, false},
+    {"until", &GoodputWords::until, true},
+    {"risk", &GoodputWords::risk, false},
+    {"runs", &GoodputWords::runs, false},
+    {"seed", &GoodputWords::seed, false},
+    {"save.interval", &GoodputWords::interval, true}};
+
+std::string written_option(const std::string& field) {
+  if (field == "save.interval") return "--interval";
+  std::string option = "--" + field;
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
+// Paths in words count from here, and those in the file from its folder.
+Json merged(const GoodputWords& words, std::string& file) {
+  Json json = Json::object();
+  if (!words.file.empty()) {
+    json = Document::read(words.file).root().json();
+    file = words.file;
+  }
+  for (const WordOfField& one : words_of_fields) {
+    const std::string& text = words.*one.word;
+    const std::string option = written_option(one.field);
+    if (!text.empty())
+      set_field(json, sgdsim::steps_of(one.field, option),
+                one.is_text ? Json(text) : value_in(text, option), option);
+  }
+  apply_settings(json, words.settings);
+  return json;
+}
+
+}  // namespace
+
+Fields goodput_fields(GoodputWords& words) {
+  return {
+      Field("question", words.file, "a question (JSON); - is standard input").option("QUESTION"),
+      {"step", words.step, "time of a step, as 8.2 s"},
+      {"steps", words.steps, "number of steps"},
+      {"tokens", words.tokens, "number of tokens, as 15T, with --tokens-per-step"},
+      {"tokens_per_step", words.tokens_per_step, "tokens of all GPUs together, as 16M"},
+      {"nodes", words.nodes, "number of nodes; each is replaced as a whole"},
+      {"failures", words.failures, "a name of `sgdsim list failures`, or a file"},
+      {"spares", words.spares, "nodes that wait to replace others (default: always one)"},
+      {"until", words.until, "a time from the start: how likely is the end before it?"},
+      {"risk", words.risk, "risk that spares are not enough (default: 0.01)"},
+      {"runs", words.runs, "number of runs to simulate (default: 10000)"},
+      {"seed", words.seed, "seed of what is drawn (default: 1)"},
+      {"interval", words.interval, "time between saves, or best (default)"},
+      {"set", words.settings, "change a field of the question: save.stall=30s"},
+      Field("threads", words.threads, "number of threads (default: all cores)")
+          .from(1, most_threads)
+          .option("-j,--threads")};
+}
+
+GoodputQuestion goodput_question(const GoodputWords& words) {
+  std::string file = "options";
+  const Json json = merged(words, file);
+  if (!json.is_object())
+    throw InputError(file, "expected a JSON object, as {\"step\": \"8 s\", ...}");
+  return read_goodput_question(Value(json, file, ""));
+}
+
+int threads_of(const GoodputWords& words) {
+  const int all = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 16U));
+  return words.threads > 0 ? words.threads : all;
+}
+
+Answer answer_goodput(const Value& asked, const Watch& watch) {
+  GoodputWords words;
+  Object object(asked);
+  read_words(object, goodput_fields(words));
+  object.done();
+  const GoodputQuestion question = goodput_question(words);
+  const GoodputAnswer answer = answer_goodput(question, threads_of(words), watch);
+  return {to_json(question, answer), answer.warnings};
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,217 @@
+// Experiments are changed by settings, as `--set` does it; layouts by their own fields. A
+// comparison is between two steps of the same fidelity: links have a bandwidth of their own at
+// fidelities flow and packet only.
+#include "study/goodput/step_source.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/core/stopper.h"
+#include "sim/net/stuck.h"
+#include "study/beside.h"
+#include "study/goodput/spans.h"
+#include "study/layout/layout_answer.h"
+#include "study/layout/layout_files.h"
+#include "study/step/experiment.h"
+#include "study/step/override.h"
+#include "study/step/simulated.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double least_step_s = 1e-9;
+
+std::vector<std::string> settings_in(Object& fields) {
+  std::vector<std::string> settings;
+  if (const auto set = fields.find("set"))
+    for (const Value& one : set->items()) settings.push_back(one.text());
+  return settings;
+}
+
+// One more slow worker: the first of which the experiment says nothing.
+std::string with_slow_worker(const Json& experiment, double factor) {
+  Json slow = Json::array();
+  if (experiment.contains("workers") && experiment["workers"].is_object())
+    slow = experiment["workers"].value("slow", Json::array());
+  int worker = 0;
+  const auto is_listed = [&] {
+    return std::any_of(slow.begin(), slow.end(),
+                       [&](const Json& one) { return one.value("worker", -1) == worker; });
+  };
+  while (is_listed()) ++worker;
+  slow.push_back({{"worker", worker}, {"factor", factor}});
+  return "workers.slow=" + slow.dump();
+}
+
+double experiment_step_s(const ResolvedExperiment& resolved,
+                         const std::vector<std::string>& settings) {
+  const Experiment experiment = read_experiment(with_settings(resolved, settings));
+  Stopper stopper([] {});
+  const StepResult result = simulated(experiment, nullptr, &stopper);
+  return result.total().s() / static_cast<double>(result.iterations.size());
+}
+
+ResolvedExperiment experiment_of(const Value& value, const std::vector<std::string>& settings) {
+  if (value.json().is_string())
+    return resolve_experiment(beside(value.file(), value.text()), settings);
+  return resolve_experiment(value, settings);
+}
+
+// A layout and what it is on.
+struct LayoutStep {
+  LayoutQuestion question;
+  Layout layout;
+};
+
+LayoutStep layout_of(Object& fields) {
+  const Value text = fields.at("layout");
+  const Value model_name = fields.at("model");
+  const Transformer model = model_in(model_name);
+  const ForeignLayout given = load_layout(text.text(), text.where(), {}, model);
+  const Value cluster = fields.at("cluster");
+  LayoutStep step{{.model = model,
+                   .cluster = cluster_in(cluster, given.layout.gpus()),
+                   .gpu = load_gpu("h100")},
+                  given.layout};
+  LayoutQuestion& question = step.question;
+  if (const auto gpu = fields.find("gpu")) question.gpu = gpu_in(*gpu);
+  if (const auto precision = fields.find("precision"))
+    question.precision = precision_named(precision->text(), precision->where());
+  question.space.gpus = given.layout.gpus();
+  question.space.batch = given.layout.batch();
+  question.space.sequence = given.sequence.value_or(model.sequence);
+  if (const auto sequence = fields.find("sequence"))
+    question.space.sequence = sequence->whole(1, 1 << 24);
+  check_sequence(model, question.space.sequence, text.where());
+  question.space.memory = question.gpu.memory;
+  question.space.reserve = Bytes(int64_t{2} << 30);
+  if (const auto fidelity = fields.find("fidelity")) {
+    question.fidelity = fidelity_named(fidelity->text(), fidelity->where());
+    if (question.fidelity != Fidelity::message && question.fidelity != Fidelity::closed_form)
+      fidelity->fail("a layout is simulated at closed_form or message here");
+  }
+  return step;
+}
+
+double layout_step_s(LayoutStep step, double gpu_speed, int64_t replicas_away, bool is_played) {
+  if (replicas_away >= step.layout.replicas)
+    throw InputError("", "the layout has " + std::to_string(step.layout.replicas) + " replicas");
+  step.layout.replicas -= replicas_away;
+  step.question.space.gpus = step.layout.gpus();
+  step.question.space.batch = step.layout.batch();
+  if (is_played) step.question.fidelity = Fidelity::message;
+  if (gpu_speed != 1) {
+    const Json slow = {{"slow", {{{"worker", 0}, {"factor", 1 / gpu_speed}}}}};
+    step.question.play.workers = read_workers(Value(slow, "degraded", ""));
+  }
+  return price_layout(step.question, step.layout, false).best.front().step.time.s();
+}
+
+bool is_a_path(const std::string& text) { return text.ends_with(".json"); }
+
+}  // namespace
+
+StepSource StepSource::read(Object& fields) {
+  const Value value = fields.at("step");
+  StepSource source;
+  const bool is_text = value.json().is_string();
+  if (is_text && !is_a_path(value.text())) {
+    source.step_s_ = span_of(value);
+  } else if (!is_text && value.json().is_object() && value.json().contains("layout")) {
+    Object of(value);
+    const LayoutStep step = layout_of(of);
+    of.done();
+    source.is_layout_ = true;
+    source.from_ = "layout " + to_text(step.layout) + " of " + step.question.model.name;
+    source.simulate_ = [step](const Play& play) {
+      return layout_step_s(step, play.gpu_speed, play.replicas_away, play.is_played);
+    };
+    source.step_s_ = source.simulate_({});
+  } else {
+    std::vector<std::string> settings;
+    std::optional<Value> experiment;
+    if (is_text) {
+      experiment = value;
+    } else {
+      Object of(value);
+      experiment = of.at("experiment");
+      settings = settings_in(of);
+      of.done();
+    }
+    const ResolvedExperiment resolved = experiment_of(*experiment, settings);
+    source.from_ =
+        "experiment " + (experiment->json().is_string() ? experiment->text() : value.path());
+    source.simulate_ = [resolved](const Play& play) {
+      std::vector<std::string> changes = play.settings;
+      if (play.gpu_speed != 1)
+        changes.push_back(with_slow_worker(resolved.json, 1 / play.gpu_speed));
+      return experiment_step_s(resolved, changes);
+    };
+    source.step_s_ = source.simulate_({});
+  }
+  if (source.step_s_ < least_step_s) value.fail("expected a step of at least 1 ns");
+  return source;
+}
+
+StepSource::Play StepSource::play_of(const Value& degraded) const {
+  Object fields(degraded);
+  Play play;
+  const auto gpu = fields.find("gpu");
+  const auto link = fields.find("link");
+  const auto vertex = fields.find("vertex");
+  const auto away = fields.find("replicas_away");
+  const auto set = fields.has("set") ? settings_in(fields) : std::vector<std::string>{};
+  const int given =
+      (gpu ? 1 : 0) + (link ? 1 : 0) + (vertex ? 1 : 0) + (away ? 1 : 0) + (set.empty() ? 0 : 1);
+  if (given != 1)
+    degraded.fail(
+        "expected one of {\"gpu\": 0.5}, {\"link\": [\"leaf0\", \"spine1\"], \"bandwidth\": 0}, "
+        "{\"vertex\": "
+        "\"node0\", \"bandwidth\": 0.25}, {\"replicas_away\": 1} and {\"set\": "
+        "[\"cluster.nodes=15\"]}");
+  if (is_layout_ && (link || vertex || !set.empty()))
+    degraded.fail(
+        "the step is a layout: say {\"gpu\": 0.5} or {\"replicas_away\": 1}; links need an "
+        "experiment");
+  if (!is_layout_ && away)
+    away->fail("the step is an experiment: say {\"set\": [\"cluster.nodes=15\"]}");
+  if (gpu) play.gpu_speed = gpu->number(1e-3, 1);
+  play.is_played = is_layout_ && gpu.has_value();
+  if (away) play.replicas_away = away->whole(1, 1'000'000);
+  if (link || vertex) {
+    Json change = {{"at", "0 s"}, {"bandwidth", fields.at("bandwidth").number(0, 1)}};
+    if (link) change["link"] = link->json();
+    if (vertex) change["vertex"] = vertex->text();
+    play.settings = {"fidelity=flow", "traffic=" + Json({{"changes", {change}}}).dump()};
+  }
+  if (!set.empty()) play.settings = set;
+  fields.done();
+  return play;
+}
+
+double StepSource::factor_of(const Value& degraded) {
+  if (!simulate_)
+    degraded.fail(
+        "the step is a number: give `factor`, or let `step` be an experiment or a layout that is "
+        "simulated");
+  const std::string what = degraded.json().dump();
+  if (const auto found = remembered_.find(what); found != remembered_.end()) return found->second;
+  const Play play = play_of(degraded);
+  Play whole;
+  if (!play.settings.empty() && play.settings.front() == "fidelity=flow")
+    whole.settings = {"fidelity=flow"};
+  whole.is_played = play.is_played;
+  double factor = 1;
+  try {
+    factor =
+        simulate_(play) / (whole.settings.empty() && !whole.is_played ? step_s_ : simulate_(whole));
+  } catch (const NetworkStuck& stuck) {
+    degraded.fail(std::string("with that the step never ends: ") + stuck.what() +
+                  "; a cause with \"effect\": \"stop\" says so");
+  } catch (const InputError& error) {
+    degraded.fail(std::string("cannot be simulated: ") + error.what());
+  }
+  return remembered_[what] = factor;
+}
+
+}  // namespace sgdsim

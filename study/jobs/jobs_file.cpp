@@ -1,0 +1,439 @@
+// Where each job goes, and what the cluster is for it.
+#include "study/jobs/jobs_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "models/transport/transport.h"
+#include "sim/core/error.h"
+#include "sim/core/number_list.h"
+#include "sim/core/random.h"
+#include "study/beside.h"
+#include "study/shipped_inputs.h"
+#include "study/step/override.h"
+#include "study/traffic/traffic_file.h"
+#include "study/transport_choice.h"
+#include "topologies/cluster_file.h"
+#include "topologies/pair_classes.h"
+#include "topologies/wiring.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr char jobs_schema[] = "sgdsim/jobs/1";
+constexpr std::size_t most_jobs = 1000;
+
+// Workers: so many, or which, as "0-3,7" or a list.
+Json schema_of_places() { return {{"type", {"string", "array", "integer"}}}; }
+Json schema_of_placement() { return {{"type", {"string", "array"}}}; }
+Json schema_of_job_experiment() { return {{"type", {"string", "object"}}}; }
+
+struct JobFields {
+  std::string name;
+  std::optional<Value> experiment, placement, servers, workers;
+  std::vector<std::string> set;
+  Duration start;
+};
+
+Json schema_of_workers() {
+  return {{"type", "integer"}, {"minimum", 1}, {"maximum", most_workers}};
+}
+
+Fields fields_of(JobFields& o) {
+  return Fields{Field("name", o.name, "for people").otherwise("job and its number"),
+                Field("experiment", o.experiment,
+                      "an experiment, or the path of its file; its own cluster and fidelity do "
+                      "not matter")
+                    .like(schema_of_job_experiment),
+                {"set", o.set, "fields of the experiment to change, as strategy=wfbp"},
+                Field("workers", o.workers, "how many").like(schema_of_workers),
+                Field("placement", o.placement,
+                      "packed: the first free workers; spread: evenly over the free ones, GPU by "
+                      "GPU; random, GPU by GPU, too; or the workers themselves, as 0-3,7, or as a "
+                      "list by rank")
+                    .otherwise("packed")
+                    .like(schema_of_placement),
+                Field("servers", o.servers,
+                      "workers of the cluster on which dedicated parameter servers are, as 36-47, "
+                      "as a list, or how many: then evenly among those that no job has yet")
+                    .like(schema_of_places),
+                {"start", o.start, "when it starts"}};
+}
+
+Json schema_of_job() {
+  JobFields job;
+  WorkFields work;
+  return record_schema(
+      (fields_of(job) + fields_of(work))
+          .exactly_one({"experiment", "schedule", "layout", "collective"}, one_work));
+}
+Json schema_of_list_of_jobs() { return list_schema(schema_of_job(), 1, most_jobs); }
+Json schema_of_jobs_cluster() { return any_of({text_schema(), reference("../cluster/1")}); }
+Json schema_of_jobs_traffic() { return any_of({text_schema(), reference("../traffic/1")}); }
+
+struct JobsFields {
+  FileHead head;
+  uint64_t seed = 1;
+  std::optional<Value> cluster, transport, traffic, jobs;
+  std::optional<Routing> routing;
+};
+
+Fields fields_of(JobsFields& o) {
+  return head_fields(o.head, jobs_schema) +
+         Fields{Field("seed", o.seed, "seed of random placements and hashed routes")
+                    .from(0, int64_t{1} << 62),
+                Field("cluster", o.cluster,
+                      "cluster that all jobs are on, the path of its file, or a name of `sgdsim "
+                      "list clusters`")
+                    .needed()
+                    .like(schema_of_jobs_cluster),
+                Field("routing", o.routing, "which of several shortest routes messages take")
+                    .otherwise("by_destination"),
+                Field("transport", o.transport,
+                      "messages go as packets; how they are sent, as in experiments")
+                    .like(schema_of_transports),
+                Field("jobs", o.jobs,
+                      "the jobs; each takes its workers from those that jobs before it have left")
+                    .needed()
+                    .like(schema_of_list_of_jobs),
+                Field("traffic", o.traffic,
+                      "flows of others and changes of links, or the path of their file; either may "
+                      "be missing")
+                    .like(schema_of_jobs_traffic)};
+}
+
+// The network as the workers at these places see it.
+Network network_at(const Network& all, const std::vector<int>& places) {
+  const auto at = [&](int worker) { return places[static_cast<std::size_t>(worker)]; };
+  const auto workers = static_cast<int>(places.size());
+  const auto seen_in = [&](const Network& network) {
+    return table_network(workers, 1,
+                         [&](int from, int to) { return network.between(at(from), at(to)); });
+  };
+  Network network = seen_in(all);
+  if (all.has_bands()) {
+    std::vector<SizeBand> bands;
+    for (const SizeBand& band : all.bands()) bands.push_back({band.from_B, seen_in(band.network)});
+    network.set_bands(std::move(bands));
+  }
+  network.set_start(all.start());
+  return network;
+}
+
+// How many GPUs of a job each of its nodes has, one node after another; 1 where they differ.
+int places_per_node(const std::vector<int>& places, int per_node) {
+  std::set<int> nodes;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < places.size();) {
+    const int node = places[i] / per_node;
+    std::size_t end = i;
+    while (end < places.size() && places[end] / per_node == node) ++end;
+    if (count == 0) count = end - i;
+    if (end - i != count || !nodes.insert(node).second) return 1;
+    i = end;
+  }
+  return static_cast<int>(count);
+}
+
+std::size_t nodes_of(const std::vector<int>& places, int per_node) {
+  std::set<int> nodes;
+  for (const int place : places) nodes.insert(place / per_node);
+  return nodes.size();
+}
+
+Cluster part_of(const Cluster& all, const std::vector<int>& places, const Value& where) {
+  Cluster part = all;
+  const bool is_all = static_cast<int>(places.size()) == all.network.workers() &&
+                      std::is_sorted(places.begin(), places.end());
+  if (is_all) return part;
+  if (static_cast<int>(places.size()) > most_table_points)
+    where.fail("a part of a cluster has at most " + std::to_string(most_table_points) + " workers");
+  part.network = network_at(all.network, places);
+  part.grid.clear();
+  part.workers_per_node = places_per_node(places, all.workers_per_node);
+  return part;
+}
+
+// Workers that no job has yet.
+class FreeWorkers {
+ public:
+  explicit FreeWorkers(int workers) : last_(workers - 1) {
+    for (int worker = 0; worker < workers; ++worker) free_.insert(worker);
+  }
+  // "36-47", a list, or so many, evenly among those that are left.
+  std::vector<int> take_servers(const Value& value) {
+    if (value.json().is_number()) return spread(counted(value));
+    if (value.json().is_array()) return named(value, std::nullopt);
+    return checked(parse_numbers(value.text(), last_ + 1, value.where(), "worker"), value,
+                   std::nullopt);
+  }
+  // `usual`: how many there are if the job does not say it.
+  std::vector<int> take(Object& fields, Random random, const std::optional<int64_t>& usual) {
+    const auto placement = fields.find("placement");
+    const auto count = fields.find("workers");
+    if (placement && placement->json().is_array()) return named(*placement, count);
+    const std::string how = placement ? placement->text() : "packed";
+    if (!how.empty() && how.front() >= '0' && how.front() <= '9') {
+      const std::vector<int> places = parse_numbers(how, last_ + 1, placement->where(), "worker");
+      return checked(places, *placement, count);
+    }
+    if (!count && !usual) fields.at("workers");
+    const std::size_t size = count ? counted(*count) : fitting(*usual, fields.value());
+    if (how == "spread") return spread(size);
+    std::vector<int> all(free_.begin(), free_.end());
+    std::vector<int> places;
+    if (how == "packed") {
+      places.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size));
+    } else if (how == "random") {
+      for (std::size_t i = 0; i < size; ++i) {
+        std::swap(all[i], all[i + random.below(all.size() - i)]);
+        places.push_back(all[i]);
+      }
+      std::sort(places.begin(), places.end());
+    } else {
+      placement->fail(unknown_name("placement", how, {"packed", "spread", "random", "0-3,7"}));
+    }
+    for (const int place : places) free_.erase(place);
+    return places;
+  }
+
+ private:
+  std::size_t counted(const Value& count) const {
+    return fitting(count.whole(1, int64_t{1} << 24), count);
+  }
+  std::size_t fitting(int64_t wanted, const Value& where) const {
+    if (wanted > static_cast<int64_t>(free_.size()))
+      where.fail(std::to_string(wanted) + " workers do not fit: " + std::to_string(free_.size()) +
+                 " are left");
+    return static_cast<std::size_t>(wanted);
+  }
+  std::vector<int> spread(std::size_t size) {
+    const std::vector<int> all(free_.begin(), free_.end());
+    std::vector<int> places;
+    for (std::size_t i = 0; i < size; ++i) places.push_back(all[i * all.size() / size]);
+    for (const int place : places) free_.erase(place);
+    return places;
+  }
+  std::vector<int> named(const Value& placement, const std::optional<Value>& count) {
+    std::vector<int> places;
+    for (const Value& item : placement.items())
+      places.push_back(static_cast<int>(item.whole(0, last_)));
+    return checked(places, placement, count);
+  }
+  std::vector<int> checked(const std::vector<int>& places, const Value& placement,
+                           const std::optional<Value>& count) {
+    if (places.empty()) placement.fail("expected at least one worker");
+    if (count && count->whole(1, int64_t{1} << 24) != static_cast<int64_t>(places.size()))
+      count->fail("the placement has " + std::to_string(places.size()) + " workers");
+    for (const int place : places)
+      if (free_.erase(place) == 0)
+        placement.fail("worker " + std::to_string(place) + " is taken, by an earlier job or twice");
+    return places;
+  }
+
+  std::set<int> free_;
+  int last_;  // of all workers
+};
+
+// What a job's places mean that its file does not say.
+std::vector<std::string> notes_on(const JobOfFile& job, const Json& experiment,
+                                  const std::string& placement, const Cluster& cluster) {
+  const int per_node = cluster.workers_per_node;
+  const std::size_t nodes = nodes_of(job.places, per_node);
+  std::vector<std::string> notes;
+  const bool is_scattered = placement == "spread" || placement == "random";
+  if (is_scattered && job.places.size() != nodes * static_cast<std::size_t>(per_node))
+    notes.push_back("placement " + placement + " goes GPU by GPU, not node by node: " +
+                    std::to_string(job.places.size()) + " GPUs in " + std::to_string(nodes) +
+                    (nodes == 1 ? " node" : " nodes") + " of " + std::to_string(per_node));
+  const bool is_grouped = experiment.contains(Json::json_pointer("/collective/options/group"));
+  const bool by_node = job.experiment.collective == "hierarchical" && !is_grouped;
+  if (by_node && job.experiment.cluster.workers_per_node == 1 && nodes < job.places.size())
+    notes.emplace_back(
+        "hierarchical takes each GPU for a node of its own, because the job does not have as many "
+        "GPUs in each of its nodes, one node after another; collective.options.group says "
+        "otherwise");
+  return notes;
+}
+
+// `file`: where it stands, if it has a file of its own.
+Json inline_or_file(const Value& value, std::string& file) {
+  if (!value.json().is_string()) return value.json();
+  file = beside(value.file(), value.text());
+  return Document::read(file).root().json();
+}
+
+// As inline_or_file, and the cluster may be a name.
+Json inline_or_named(const Value& cluster, std::string& place) {
+  if (!cluster.json().is_string()) return cluster.json();
+  return cluster_document_in(cluster.file(), cluster.text(), place).root().json();
+}
+
+// A setting below the experiment of a job, where that is a path, is one of the job's own.
+bool set_in_experiment(Json& json, const std::vector<std::string>& steps,
+                       const std::string& setting) {
+  if (steps.size() < 4 || steps[0] != "jobs" || steps[2] != "experiment") return false;
+  if (!json.is_object() || !json.contains("jobs") || !json["jobs"].is_array()) return false;
+  for (std::size_t i = 0; i < json["jobs"].size(); ++i) {
+    Json& job = json["jobs"][i];
+    if (steps[1] != std::to_string(i) || !job.is_object() || !job.contains("experiment")) continue;
+    if (!job["experiment"].is_string()) return false;
+    if (!job.contains("set")) job["set"] = Json::array();
+    if (!job["set"].is_array()) return false;
+    job["set"].push_back(setting.substr(setting.find(".experiment.") + 12));
+    return true;
+  }
+  return false;
+}
+
+// As apply_settings; what is below a path changes what its file says. Returns the files of the
+// parts that were put in place.
+std::map<std::string, std::string> apply_to_parts(Json& json, const std::string& file,
+                                                  const std::vector<std::string>& settings) {
+  std::map<std::string, std::string> files;
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    std::vector<std::string> steps{""};
+    if (equals != std::string::npos && equals > 0)
+      steps = steps_of(setting.substr(0, equals), "--set " + setting.substr(0, 80));
+    const std::string& part = steps.front();
+    const bool is_part = part == "cluster" || part == "traffic";
+    if (is_part && steps.size() == 1) files.erase(part);
+    if (is_part && steps.size() > 1 && json.is_object() && json.contains(part) &&
+        json[part].is_string()) {
+      std::string& place = files[part];
+      const Value value(json[part], file, part);
+      const Json content =
+          part == "cluster" ? inline_or_named(value, place) : inline_or_file(value, place);
+      json[part] = content;
+    }
+    if (!set_in_experiment(json, steps, setting)) apply_settings(json, {setting});
+  }
+  return files;
+}
+
+// A schedule, a layout or a collective.
+void take_work(const WorkOfJob& work, Object& fields, JobsFile& jobs, FreeWorkers& free,
+               Random random) {
+  for (const char* name : {"set", "servers"})
+    if (fields.has(name)) fields.at(name).fail("has no effect on a job that has no experiment");
+  JobOfFile& job = jobs.jobs.back();
+  job.places = free.take(fields, random, work.ranks());
+  fields.done();
+  const auto workers = static_cast<int64_t>(job.places.size());
+  if (work.ranks() && *work.ranks() != workers)
+    fields.value().fail("it has " + std::to_string(*work.ranks()) + " ranks, and " +
+                        std::to_string(workers) + " workers");
+  job.work = work.on(part_of(jobs.cluster, job.places, fields.value()));
+  job.notes = job.work->notes;
+}
+
+void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorkers& free,
+              uint64_t seed) {
+  Object fields(value);
+  JobOfFile& job = jobs.jobs.emplace_back();
+  const std::size_t number = jobs.jobs.size() - 1;
+  const auto given = read_record<JobFields>(fields);
+  job.name = given.name.empty() ? "job " + std::to_string(number) : given.name;
+  job.start = Time() + given.start;
+  const Random random = Random(seed).stream(number);
+  std::optional<int64_t> asked;
+  if (given.workers) asked = given.workers->whole(1, most_workers);
+  if (const auto work = WorkOfJob::read(fields, asked))
+    return take_work(*work, fields, jobs, free, random);
+  if (const auto set = fields.find("set"))
+    for (const Value& one : set->items())
+      if (one.text().starts_with("cluster")) one.fail("all jobs are on the cluster of this file");
+  const Value experiment = fields.at("experiment");
+  job.places = free.take(fields, random, std::nullopt);
+  const std::string placed =
+      given.placement && given.placement->json().is_string() ? given.placement->text() : "packed";
+  if (given.servers) job.server_places = free.take_servers(*given.servers);
+  fields.done();
+  std::string file;
+  Json json = inline_or_file(experiment, file);
+  if (!json.is_object()) experiment.fail("expected an experiment, or the path of one");
+  // Its own cluster does not matter, nor whether it could be read.
+  json["cluster"] = cluster;
+  ResolvedExperiment resolved = with_settings_of(
+      value.file(),
+      resolve_experiment(
+          file.empty() ? Value(json, experiment.file(), experiment.path()) : Value(json, file, ""),
+          {}),
+      given.set);
+  if (resolved.json.contains("transport"))
+    experiment.fail("the transport of all jobs is that of the jobs file");
+  if (resolved.json.contains("traffic"))
+    experiment.fail("the traffic beside all jobs is that of the jobs file");
+  resolved.json["fidelity"] = jobs.transport.empty() ? "flow" : "packet";
+  job.experiment.cluster = part_of(jobs.cluster, job.places, value);
+  read_changes(job.experiment, resolved, {.cluster = true});
+  const Routing routing = job.experiment.cost.job().options.routing;
+  if (routing != Routing::by_destination && routing != jobs.routes.routing)
+    experiment.fail("the routing of all jobs is that of the jobs file, which says " +
+                    std::string(name_of(jobs.routes.routing)));
+  job.experiment.inputs = resolved.json;
+  job.notes = notes_on(job, resolved.json, placed, jobs.cluster);
+  const ParameterServers* servers = job.experiment.cost.servers();
+  if (!job.server_places.empty() && (servers == nullptr || !servers->dedicated))
+    value.fail("`servers` are places of dedicated parameter servers, which its experiment has not");
+}
+
+// `files`: of the parts that were put in place.
+JobsFile read_whole(const Json& json, const std::string& file,
+                    std::map<std::string, std::string> files) {
+  const Value root(json, file, "");
+  const auto given = read_record<JobsFields>(root);
+  JobsFile jobs;
+  jobs.name = given.head.name;
+  if (jobs.name.empty())
+    jobs.name = file == "-" ? "jobs" : std::filesystem::path(file).stem().string();
+  jobs.routes.seed = given.seed;
+  jobs.routes.routing = given.routing.value_or(jobs.routes.routing);
+  std::string cluster_file = files["cluster"];
+  const Value& cluster = *given.cluster;
+  const Json cluster_json = inline_or_named(cluster, cluster_file);
+  jobs.cluster =
+      read_cluster(cluster_file.empty() ? cluster : Value(cluster_json, cluster_file, "")).cluster;
+  if (given.transport) {
+    if (given.routing) given.transport->fail("packets go as their transport says, not by routing");
+    jobs.transport = name_of_transport(*given.transport);
+    jobs.carrier = carrier_of(*given.transport, {}, jobs.routes.seed);
+  }
+  FreeWorkers free(jobs.cluster.network.workers());
+  const Value& list = *given.jobs;
+  if (list.items().empty()) list.fail("no jobs");
+  if (list.items().size() > most_jobs)
+    list.fail("more than " + std::to_string(most_jobs) + " jobs");
+  for (const Value& job : list.items()) read_job(job, jobs, cluster_json, free, jobs.routes.seed);
+  if (const auto& traffic = given.traffic) {
+    std::string traffic_file = files["traffic"];
+    const Json inside = inline_or_file(*traffic, traffic_file);
+    const auto wires = jobs.cluster.wires(jobs.routes);
+    TrafficFile read =
+        read_traffic(traffic_file.empty() ? *traffic : Value(inside, traffic_file, ""),
+                     jobs.cluster, *wires, std::nullopt);
+    jobs.traffic = std::move(read.flows);
+    jobs.changes = std::move(read.changes);
+  }
+  return jobs;
+}
+
+}  // namespace
+
+JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings) {
+  Json json = Document::read(file).root().json();
+  const auto files = apply_to_parts(json, file, settings);
+  try {
+    return read_whole(json, file, files);
+  } catch (const InputError& error) {
+    blame_setting(error, settings, {files.begin(), files.end()}, file + ": ");
+    throw;
+  }
+}
+
+Json schema_of_jobs() { return schema_of_record<JobsFields>(); }
+
+}  // namespace sgdsim

@@ -1,0 +1,40 @@
+// Reading jobs: a file of schema sgdsim/jobs/1.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "sim/play/traffic_in_time.h"
+#include "study/jobs/scheduled_work.h"
+#include "study/step/experiment.h"
+
+namespace sgdsim {
+
+struct JobOfFile {
+  std::string name;
+  Experiment experiment;  // on the part of the cluster that it has; unless there is
+  std::optional<ScheduledWork> work;
+  std::vector<int> server_places;  // of dedicated parameter servers
+  std::vector<int> places;
+  Time start;
+  std::vector<std::string> notes;  // what its result must repeat as warnings
+};
+
+struct JobsFile {
+  std::string name;
+  Cluster cluster;
+  RouteChoice routes;
+  std::deque<JobOfFile> jobs;  // which questions point into
+  std::vector<PlainFlow> traffic;
+  std::vector<WireChange> changes;
+  std::string transport;  // of packets; empty: messages are flows
+  MakeCarrier carrier;
+};
+
+// `settings` change fields of the file, as in jobs.0.workers=4.
+JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings);
+
+Json schema_of_jobs();
+
+}  // namespace sgdsim

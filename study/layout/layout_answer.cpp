@@ -1,0 +1,220 @@
+// Searches and prices; what only the command line knows stays there.
+#include "study/layout/layout_answer.h"
+
+#include <algorithm>
+#include <set>
+
+#include "models/training/memory.h"
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+#include "study/layout/layout_files.h"
+
+namespace sgdsim {
+namespace {
+
+// Layouts of the search that are played: those that are fastest in closed form.
+constexpr int64_t played_layouts = 100;
+constexpr std::size_t most_families = 11;
+
+LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout,
+                   Fidelity fidelity, bool wants_slices) {
+  const int64_t sequence = question.space.sequence;
+  const TrainingStep step{question.model, layout, sequence, question.gpu, question.precision};
+  LayoutLine line;
+  if (is_on_wires(fidelity)) {
+    StepWires wires = question.wires;
+    wires.meanwhile = question.traffic.meanwhile();
+    wires.wants_slices = wants_slices;
+    line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, question.play);
+    line.step = line.on_wires->step;
+  } else if (fidelity == Fidelity::message) {
+    line.played = play_step(step, groups, question.play, wants_slices);
+    line.step = line.played->step;
+  } else {
+    line.step = hybrid_step(step, groups);
+  }
+  line.found = {layout, line.step.time, line.step.mfu,
+                largest_memory(question.model, layout, sequence).total_B(), line.step.limit};
+  return line;
+}
+
+template <class T>
+void keep_first(std::vector<T>& list, int64_t most) {
+  if (static_cast<int64_t>(list.size()) > most) list.resize(static_cast<std::size_t>(most));
+}
+
+// The fastest first, and so many of them.
+void rank(std::vector<LayoutLine>& lines, int64_t most) {
+  std::stable_sort(lines.begin(), lines.end(), [](const LayoutLine& a, const LayoutLine& b) {
+    return a.found.time < b.found.time;
+  });
+  keep_first(lines, most);
+}
+
+// Those that were found by their passes, once more.
+void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAnswer& answer) {
+  answer.by_passes = answer.played;
+  std::vector<LayoutLine> lines;
+  double effort = 0;
+  for (const LayoutLine& one : answer.best) {
+    if (effort >= 1) {
+      answer.notes.push_back(
+          "only " + std::to_string(lines.size()) +
+          " layouts were simulated on wires, because these took as many messages "
+          "as are simulated in one search");
+      break;
+    }
+    try {
+      lines.push_back(line_of(question, groups, one.found.layout, question.fidelity, false));
+      effort += lines.back().on_wires->effort;
+    } catch (const StuckStep&) {
+      throw;
+    } catch (const InputError& error) {
+      if (&one == &answer.best.back() && lines.empty()) throw;
+      answer.notes.push_back(to_text(one.found.layout) + " was not simulated: " + error.what());
+    }
+  }
+  answer.best = std::move(lines);
+  answer.played = static_cast<int64_t>(answer.best.size());
+  rank(answer.best, answer.played);
+}
+
+[[noreturn]] void fail_empty(const LayoutQuestion& question, const LayoutSearch& found) {
+  const LayoutSpace& space = question.space;
+  const std::string by = space.program == TrainingProgram::any
+                             ? ""
+                             : " that " + std::string(title_of(space.program)) + " can do";
+  if (found.candidates == 0)
+    throw InputError("layout", "no layout of " + question.model.name + by + " divides by " +
+                                   std::to_string(space.gpus) + " GPUs and a global batch of " +
+                                   std::to_string(space.batch) +
+                                   "; numbers with more small divisors would");
+  if (found.left_out > 0)
+    throw InputError("layout", "the chosen algorithms fit the groups of none of " +
+                                   std::to_string(found.left_out) +
+                                   " layouts: " + found.why_left_out);
+  const double room = static_cast<double>((space.memory - space.reserve).count());
+  throw InputError("layout", "none of " + std::to_string(found.candidates) + " layouts" + by +
+                                 " fits into " + to_text(space.memory) + " less " +
+                                 to_text(space.reserve) + "; the smallest, " +
+                                 to_text(found.smallest) + ", needs " + gib_text(found.smallest_B) +
+                                 ", " + gib_text(found.smallest_B - room) + " too much");
+}
+
+LayoutSearch search(const LayoutQuestion& question) {
+  return search_layouts(question.model, question.gpu, question.precision, question.cluster.cluster,
+                        question.space, question.algorithms, question.play.stopper);
+}
+
+// Fastest first: of each family the first one.
+template <class T, class LayoutOf>
+std::vector<T> best_of_families(const std::vector<T>& all, LayoutOf layout_of) {
+  std::set<std::string> seen;
+  std::vector<T> best;
+  for (const T& one : all)
+    if (best.size() < most_families && seen.insert(family_of(layout_of(one))).second)
+      best.push_back(one);
+  return best;
+}
+
+std::vector<FoundLayout> families_in(const std::vector<FoundLayout>& all) {
+  return best_of_families(all, [](const FoundLayout& one) { return one.layout; });
+}
+
+// The fastest one of a program that is like published ones; if there is none, the fastest one.
+void add_program(const LayoutQuestion& question, GroupTimes& groups, TrainingProgram program,
+                 LayoutAnswer& answer) {
+  LayoutQuestion of_program = question;
+  of_program.space.program = program;
+  const LayoutSearch found = search(of_program);
+  if (found.fitting.empty()) return;
+  auto usual = std::find_if(found.fitting.begin(), found.fitting.end(), [&](const auto& one) {
+    return beyond_published(question.model, one.layout, question.space.sequence).empty();
+  });
+  if (usual == found.fitting.end()) usual = found.fitting.begin();
+  answer.programs.emplace_back(program,
+                               line_of(question, groups, usual->layout, question.fidelity, false));
+}
+
+// What is played: the fastest in closed form and, if families are asked for, the best of each.
+std::vector<FoundLayout> to_play(const std::vector<FoundLayout>& fitting,
+                                 std::optional<int64_t> lines) {
+  std::vector<FoundLayout> all = fitting;
+  keep_first(all, std::max(lines.value_or(0), played_layouts));
+  if (lines) return all;
+  for (const FoundLayout& one : families_in(fitting))
+    if (std::none_of(all.begin(), all.end(),
+                     [&](const FoundLayout& other) { return other.layout == one.layout; }))
+      all.push_back(one);
+  return all;
+}
+
+void play_found(const LayoutQuestion& question, GroupTimes& groups,
+                const std::vector<FoundLayout>& fitting, std::optional<int64_t> lines,
+                LayoutAnswer& answer) {
+  for (const FoundLayout& one : to_play(fitting, lines))
+    answer.best.push_back(line_of(question, groups, one.layout, Fidelity::message, false));
+  answer.played = static_cast<int64_t>(answer.best.size());
+  rank(answer.best, lines.value_or(answer.played));
+  if (!lines)
+    answer.best =
+        best_of_families(answer.best, [](const LayoutLine& line) { return line.found.layout; });
+  if (is_on_wires(question.fidelity)) play_on_wires(question, groups, answer);
+}
+
+// What is said of the formulas of chosen algorithms, each once.
+void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
+  if (is_on_wires(question.fidelity)) return;
+  std::set<std::string_view> notes;
+  for (const Operation operation : operations_of_layouts)
+    if (const Algorithm* chosen = question.algorithms.of(operation))
+      notes.insert(chosen->closed_form_note);
+  for (const std::string_view note : notes)
+    if (!note.empty()) answer.notes.emplace_back(note);
+}
+
+}  // namespace
+
+// The one layout that was given.
+LayoutAnswer price_layout(const LayoutQuestion& question, const Layout& layout, bool wants_slices) {
+  const LayoutSpace& space = question.space;
+  check_layout(question.model, layout, space.sequence, "--layout");
+  check_memory(question.model, layout, space.sequence, space.memory, space.reserve, "--layout");
+  check_workers(question.play.workers, layout, "--workers");
+  GroupTimes groups(question.cluster.cluster, space.gpus, question.algorithms);
+  LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
+  answer.best.push_back(line_of(question, groups, layout, question.fidelity, wants_slices));
+  answer.played = question.plays() ? 1 : 0;
+  note_formulas(question, answer);
+  return answer;
+}
+
+LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t> lines) {
+  LayoutSearch found = search(question);
+  if (found.fitting.empty()) fail_empty(question, found);
+  LayoutAnswer answer{.candidates = found.candidates,
+                      .fitting = static_cast<int64_t>(found.fitting.size()),
+                      .best = {}};
+  if (found.left_out > 0)
+    answer.notes.push_back(std::to_string(found.left_out) +
+                           " layouts were left out, whose groups the chosen algorithms do not "
+                           "fit: " +
+                           found.why_left_out);
+  note_formulas(question, answer);
+  GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
+  if (question.plays()) {
+    play_found(question, groups, found.fitting, lines, answer);
+  } else {
+    if (lines) keep_first(found.fitting, *lines);
+    const std::vector<FoundLayout> kept = lines ? found.fitting : families_in(found.fitting);
+    for (const FoundLayout& one : kept)
+      answer.best.push_back(line_of(question, groups, one.layout, Fidelity::closed_form, false));
+  }
+  if (lines || question.space.program != TrainingProgram::any || is_on_wires(question.fidelity))
+    return answer;
+  for (const TrainingProgram program : {TrainingProgram::megatron, TrainingProgram::torchtitan})
+    add_program(question, groups, program, answer);
+  return answer;
+}
+
+}  // namespace sgdsim

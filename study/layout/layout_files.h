@@ -1,0 +1,50 @@
+// What a question about layouts names: a model, a GPU, a layout, a cluster of some size.
+#pragma once
+
+#include <string>
+
+#include "models/training/gpu.h"
+#include "models/training/layout.h"
+#include "study/layout/foreign_layout.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+
+// The name of one that ships, or a file.
+Transformer load_model(const std::string& name);
+Gpu load_gpu(const std::string& name);
+Json gpu_json(const std::string& name);  // as the file has it
+// In a case file: a name, a path beside the file, or the object itself.
+Transformer model_in(const Value& value);
+Gpu gpu_in(const Value& value);
+// The short text of a layout, a file of one, or a configuration of a training program, as a file or
+// as its flags (study/layout/foreign_layout.h).
+ForeignLayout load_layout(const std::string& text, const std::string& where, const GpuCount& gpus,
+                          const Transformer& model);
+
+// A cluster with at least so many GPUs; 0: as it is. One of boxes at a single switch grows by nodes
+// of its kind; any other one must have them.
+ClusterFile load_cluster(const std::string& file, int64_t gpus);
+ClusterFile cluster_in(const Value& value, int64_t gpus);
+
+// InputError if the sequence is longer than the positions that the model has learned.
+void check_sequence(const Transformer& model, int64_t sequence, const std::string& where);
+// InputError with the reason if the model cannot be laid out so.
+void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
+                  const std::string& where);
+
+// "zero1 would save 12.3 GiB, recompute=full 20.1 GiB": what helps a layout that needs too much,
+// the largest gain first; empty if nothing that is known does.
+std::string savings_text(const Transformer& model, const Layout& layout, int64_t sequence);
+// InputError with the shortfall, and what would help, unless it fits.
+void check_memory(const Transformer& model, const Layout& layout, int64_t sequence, Bytes memory,
+                  Bytes reserve, const std::string& where);
+
+// Of the memory, for what the formulas do not know: CUDA, NCCL and fragmentation.
+inline constexpr Bytes usual_reserve(int64_t{2} << 30);
+// InputError if the GPU has no products of this precision.
+void check_precision(const Gpu& gpu, Precision precision, const std::string& where);
+
+std::string gib_text(double size_B);
+
+}  // namespace sgdsim

@@ -1,0 +1,351 @@
+// Tables and JSON of layouts.
+#include "study/layout/layout_output.h"
+
+#include <cmath>
+
+#include "models/training/memory.h"
+#include "sim/core/quantity.h"
+#include "study/goodput/spans.h"
+#include "study/layout/layout_files.h"
+#include "study/layout/step_residuals.h"
+#include "study/table.h"
+#include "study/transport_choice.h"
+#include "study/wire_use.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double bytes_of_gib = 1024.0 * 1024 * 1024;
+
+const StepResiduals& residuals_of(const LayoutQuestion& question) {
+  return step_residuals(question.plays(), parameters_of(question.model).total);
+}
+
+void add_wires(Json& json, const StepOnWires& played) {
+  json["fastest_us"] = played.fastest.us();
+  json["slowest_us"] = played.slowest.us();
+  json["last_gpu"] = played.last_gpu;
+  if (played.classes > 0) json["classes"] = played.classes;
+  json["messages"] = played.messages;
+  json["wire_B"] = played.wire_B;
+  add_use(json, played.wires);
+}
+
+std::vector<std::string> beyond(const LayoutQuestion& question, const LayoutLine& line) {
+  return beyond_published(question.model, line.found.layout, question.space.sequence);
+}
+
+Json memory_parts(const LayoutQuestion& question, const Layout& layout) {
+  const StageMemory memory = largest_memory(question.model, layout, question.space.sequence);
+  return {{"weights_GiB", memory.weights_B / bytes_of_gib},
+          {"gradients_GiB", memory.gradients_B / bytes_of_gib},
+          {"optimizer_GiB", memory.optimizer_B / bytes_of_gib},
+          {"gathered_GiB", memory.gathered_B / bytes_of_gib},
+          {"activations_GiB", memory.activations_B / bytes_of_gib},
+          {"recomputed_GiB", memory.recomputed_B / bytes_of_gib},
+          {"ends_GiB", memory.ends_B / bytes_of_gib}};
+}
+
+void add_interval(Json& json, const LayoutQuestion& question, const FoundLayout& one) {
+  const StepResiduals& residuals = residuals_of(question);
+  const double low_us = residuals.low * one.time.us();
+  const double high_us = residuals.high * one.time.us();
+  json["interval_us"] = {low_us, high_us};
+  json["mfu_interval"] = {one.mfu / residuals.high, one.mfu / residuals.low};
+  if (question.tokens > 0)
+    json["days_interval"] = {days_of(question.step_size(), low_us),
+                             days_of(question.step_size(), high_us)};
+}
+
+Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
+  const FoundLayout& one = line.found;
+  Json parts = Json::object();
+  for (const NamedPart& part : step_parts()) parts[part.key] = line.step.parts.*part.member * 1e6;
+  Json json = {{"layout", to_text(one.layout)},
+               {"family", family_of(one.layout)},
+               {"step_us", one.time.us()},
+               {"step_ps", one.time.ps()},
+               {"mfu", one.mfu},
+               {"memory_GiB", one.memory_B / bytes_of_gib},
+               {"memory_parts", memory_parts(question, one.layout)},
+               {"limit", one.limit},
+               {"parts", std::move(parts)}};
+  add_rates(json, rates_of(question, line.found));
+  if (question.has_interval()) add_interval(json, question, one);
+  if (const auto why = beyond(question, line); !why.empty()) json["beyond_published"] = why;
+  if (line.on_wires) add_wires(json, *line.on_wires);
+  if (!line.played) return json;
+  const PlayedStep& played = *line.played;
+  json["fastest_us"] = played.fastest.us();
+  json["slowest_us"] = played.slowest.us();
+  json["replicas_played"] = played.replicas;
+  json["passes"] = played.pipeline.passes;
+  for (const RankPlayed& rank : played.pipeline.ranks)
+    json["ranks"].push_back({{"busy_us", rank.busy.us()},
+                             {"waiting_us", rank.waiting.us()},
+                             {"exchange_us", rank.exchange.us()},
+                             {"optimizer_us", rank.optimizer.us()},
+                             {"most_in_flight", rank.most_in_flight}});
+  return json;
+}
+
+// What a rank waits for when it is played is one part.
+void print_parts(std::ostream& out, const HybridStep& step, bool is_played) {
+  Table table({"part", "time", "of the step"});
+  const double all = step.parts.all();
+  for (const NamedPart& part : step_parts()) {
+    const double seconds = step.parts.*part.member;
+    if (seconds > 0)
+      table.add(
+          {is_played && part.member == &StepParts::bubble ? "waiting for other ranks" : part.name,
+           short_duration(seconds * 1e6, 4), rounded(100 * seconds / all, 3) + " %"});
+  }
+  table.print(out);
+}
+
+std::string of_interval(const std::string& low, const std::string& high) {
+  return " (" + low + " to " + high + ")";
+}
+
+std::string end_text(const TrainingEnd& end) {
+  std::string text = days_text(end.days) + ", " + part_text(end.productive) +
+                     " of it productive, saved every " + span_text(end.interval_s) + " of work";
+  return end.cost ? text + ", " + rounded(*end.cost, 4) + " to pay" : text;
+}
+
+// Small models are nearly always under-predicted: the interval need not hold the prediction.
+void print_first(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
+  const LayoutLine& line = answer.best.front();
+  const FoundLayout& one = line.found;
+  const LayoutRates rates = rates_of(question, line.found);
+  const StepSize size = question.step_size();
+  const bool has_interval = question.has_interval();
+  const StepResiduals& residuals = residuals_of(question);
+  const double low_us = residuals.low * one.time.us();
+  const double high_us = residuals.high * one.time.us();
+  Table table({answer.is_given ? "layout" : "fastest layout", to_text(one.layout)});
+  table.add({"step",
+             short_duration(one.time.us(), 5) +
+                 (has_interval ? of_interval(short_duration(low_us, 4), short_duration(high_us, 4))
+                               : "")});
+  table.add({"speed of a GPU", rounded(rates.tokens_per_s) + " tokens/s, " +
+                                   rounded(rates.flops / 1e12) + " TFLOP/s"});
+  table.add(
+      {"MFU", part_text(one.mfu) + (has_interval ? of_interval(part_text(one.mfu / residuals.high),
+                                                               part_text(one.mfu / residuals.low))
+                                                 : "")});
+  table.add({"memory of a GPU", gib_text(one.memory_B) + " of " + to_text(question.space.memory) +
+                                    ", with " + to_text(question.space.reserve) +
+                                    " in reserve: fits"});
+  if (rates.days)
+    table.add({tokens_text(size.tokens) + " tokens",
+               days_text(*rates.days) +
+                   (has_interval ? of_interval(days_text(days_of(size, low_us)),
+                                               days_text(days_of(size, high_us)))
+                                 : "") +
+                   ", " + tokens_text(std::llround(*rates.gpu_hours)) + " GPU-hours, " +
+                   std::to_string(size.steps()) + " steps"});
+  if (rates.end) table.add({"with failures", end_text(*rates.end)});
+  table.print(out, 2);
+  if (has_interval)
+    out << "In brackets: where nine of ten such steps would be, each source counted alike, by\n"
+        << text_of(residuals) << '\n';
+}
+
+// A mark where a layout goes beyond what was published.
+void add_line(Table& table, const LayoutQuestion& question, const std::string& name,
+              const LayoutLine& line) {
+  const LayoutRates rates = rates_of(question, line.found);
+  std::vector<std::string> cells = {
+      name,
+      to_text(line.found.layout) + (beyond(question, line).empty() ? "" : " *"),
+      short_duration(line.found.time.us(), 5),
+      rounded(rates.tokens_per_s),
+      part_text(line.found.mfu),
+      gib_text(line.found.memory_B)};
+  if (rates.days) cells.push_back(days_text(*rates.days));
+  if (rates.end) cells.push_back(days_text(rates.end->days));
+  cells.push_back(line.found.limit);
+  table.add(std::move(cells));
+}
+
+void print_lines(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
+  std::vector<std::string> head = {"kind", "layout", "step", "tokens/s/GPU", "MFU", "memory"};
+  if (question.tokens > 0) head.push_back(tokens_text(question.tokens) + " tokens");
+  if (question.training) head.emplace_back("with failures");
+  head.emplace_back("largest part");
+  Table table(head);
+  bool is_marked = false;
+  for (const LayoutLine& line : answer.best) {
+    add_line(table, question, family_of(line.found.layout), line);
+    is_marked = is_marked || !beyond(question, line).empty();
+  }
+  for (const auto& [program, line] : answer.programs) {
+    add_line(table, question, "by " + std::string(title_of(program)), line);
+    is_marked = is_marked || !beyond(question, line).empty();
+  }
+  out << '\n';
+  table.print(out, 2);
+  if (is_marked) out << "* beyond published runs: no prediction was compared with such a step\n";
+}
+
+void print_range(std::ostream& out, const LayoutQuestion& question, Duration fastest,
+                 Duration slowest) {
+  if (question.play.iterations > 1)
+    out << "\nThe mean of " << question.play.iterations << " steps, which took from "
+        << short_duration(fastest.us(), 5) << " to " << short_duration(slowest.us(), 5) << '\n';
+}
+
+const char* what_is_played(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::message:
+      return "Passes and sends are simulated; collectives are of the closed form";
+    case Fidelity::flow:
+      return "Every GPU is simulated; all messages share the wires";
+    case Fidelity::packet:
+      return "Every GPU is simulated; all messages go as packets";
+    default:
+      return "Times are of the closed form";
+  }
+}
+
+Json algorithms_json(const AlgorithmChoice& algorithms) {
+  Json json = Json::object();
+  for (const Operation operation : operations_of_layouts)
+    json[std::string(name_of(operation))] = algorithms.name_of(operation);
+  return json;
+}
+
+std::string algorithms_text(const AlgorithmChoice& algorithms) {
+  std::string text;
+  for (const Operation operation : operations_of_layouts)
+    text += (text.empty() ? "" : ", ") + std::string(name_of(operation)) + " by " +
+            algorithms.name_of(operation);
+  return text;
+}
+
+// Of the last step; of many ranks the first and the last ones.
+void print_ranks(std::ostream& out, const PlayedStep& played) {
+  const auto& ranks = played.pipeline.ranks;
+  if (ranks.size() == 1) return;
+  out << "\nRanks of the pipeline\n\n";
+  Table table({"rank", "passes", "waiting", "replicas", "optimizer", "in flight"});
+  constexpr std::size_t most = 32;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    if (ranks.size() > most && r == most / 2) {
+      table.add({"...", "", "", "", "", ""});
+      r = ranks.size() - most / 2;
+    }
+    const RankPlayed& rank = ranks[r];
+    table.add({std::to_string(r), short_duration(rank.busy.us(), 4),
+               short_duration(rank.waiting.us(), 4), short_duration(rank.exchange.us(), 4),
+               short_duration(rank.optimizer.us(), 4), std::to_string(rank.most_in_flight)});
+  }
+  table.print(out);
+}
+
+}  // namespace
+
+LayoutRates rates_of(const LayoutQuestion& question, const FoundLayout& layout) {
+  LayoutRates rates = rates_of(question.step_size(), layout.time, layout.mfu,
+                               question.gpu.peak(question.precision));
+  if (question.training) rates.end = question.training->end(layout.time);
+  return rates;
+}
+
+std::vector<std::string> warnings_of(const LayoutQuestion& question, const LayoutAnswer& answer) {
+  std::vector<std::string> all = question.notes;
+  all.insert(all.end(), answer.notes.begin(), answer.notes.end());
+  for (const LayoutLine& line : answer.best)
+    if (line.on_wires && line.on_wires->least_delivered < 1)
+      all.push_back(to_text(line.found.layout) + ": " +
+                    delivered_warning(line.on_wires->least_delivered));
+  const auto of_model = notes_on(question.model, question.space.sequence);
+  all.insert(all.end(), of_model.begin(), of_model.end());
+  const auto& notes = question.cluster.cluster.notes;
+  all.insert(all.end(), notes.begin(), notes.end());
+  const std::vector<std::string> why = beyond(question, answer.best.front());
+  for (std::size_t i = 0; i < why.size(); ++i)
+    all.push_back((answer.is_given ? "this layout" : "the fastest layout") +
+                  std::string(" goes beyond published runs: ") + why[i]);
+  return all;
+}
+
+Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
+  const LayoutSpace& space = question.space;
+  Json json = {{"schema", "sgdsim/layouts/1"},
+               {"fidelity", name_of(question.fidelity)},
+               {"model", question.model.name},
+               {"cluster", question.cluster.cluster.name},
+               {"gpu", question.gpu.name},
+               {"precision", name_of(question.precision)},
+               {"gpus", space.gpus},
+               {"sequence", space.sequence},
+               {"global_batch", space.batch},
+               {"memory_B", space.memory.count()},
+               {"reserve_B", space.reserve.count()},
+               {"flop_convention", "halved"},
+               {"candidates", answer.candidates},
+               {"fitting", answer.fitting},
+               {"layouts", Json::array()}};
+  if (question.has_interval()) json["interval_of"] = text_of(residuals_of(question));
+  if (question.tokens > 0) json["tokens"] = question.tokens;
+  if (space.program != TrainingProgram::any)
+    json["program"] = name_in(training_programs, space.program);
+  if (question.plays()) json["played"] = answer.played;
+  if (!question.transport.empty()) json["transport"] = question.transport;
+  if (!question.algorithms.is_usual()) json["algorithms"] = algorithms_json(question.algorithms);
+  for (const LayoutLine& line : answer.best) json["layouts"].push_back(line_json(question, line));
+  for (const auto& [program, line] : answer.programs)
+    json["programs"][std::string(name_in(training_programs, program))] = line_json(question, line);
+  if (const auto warnings = warnings_of(question, answer); !warnings.empty())
+    json["warnings"] = warnings;
+  return json;
+}
+
+void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
+  const LayoutSpace& space = question.space;
+  out << question.model.name << " on " << space.gpus << " x " << question.gpu.name << " ("
+      << question.cluster.cluster.name << "), " << name_of(question.precision) << ", "
+      << space.batch << " sequences of " << space.sequence << " a step ("
+      << tokens_text(question.step_size().of_step()) << " tokens)\n"
+      << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
+  if (!question.algorithms.is_usual())
+    out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
+  if (!answer.is_given)
+    out << answer.candidates << " layouts "
+        << (space.program == TrainingProgram::any
+                ? ""
+                : "of " + std::string(title_of(space.program)) + " ")
+        << "divide, " << answer.fitting << " of them fit into " << to_text(space.memory) << " less "
+        << to_text(space.reserve) << '\n';
+  if (!answer.is_given && answer.by_passes > 0)
+    out << "The " << answer.by_passes
+        << " that are fastest in closed form were simulated by passes, "
+        << "and " << answer.played << " of them on wires\n";
+  else if (!answer.is_given && answer.played > 0)
+    out << answer.played << " of them were simulated: those that are fastest in closed form\n";
+  out << '\n';
+  print_first(out, question, answer);
+  if (!answer.is_given) print_lines(out, question, answer);
+  out << "\nThe step of " << (answer.is_given ? "this layout" : "the fastest one") << "\n\n";
+  const LayoutLine& first = answer.best.front();
+  print_parts(out, first.step, question.fidelity == Fidelity::message);
+  if (first.played) {
+    print_range(out, question, first.played->fastest, first.played->slowest);
+    print_ranks(out, *first.played);
+  }
+  if (first.on_wires) {
+    print_range(out, question, first.on_wires->fastest, first.on_wires->slowest);
+    out << "\n"
+        << first.on_wires->messages << " messages of " << rounded(first.on_wires->wire_B)
+        << " B together; GPU " << first.on_wires->last_gpu << " ends last\n";
+    if (first.on_wires->classes > 0)
+      out << first.on_wires->classes << " GPUs stand for all, which are alike"
+          << (first.on_wires->equal_chunks ? " but for a byte of some chunks\n" : "\n");
+    out << '\n';
+    print_use(out, first.on_wires->wires);
+  }
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,70 @@
+// What `sgdsim layout` found, for people and for programs.
+#pragma once
+
+#include <array>
+#include <iosfwd>
+#include <optional>
+
+#include "models/collective/simulate.h"
+#include "models/training/layout_search.h"
+#include "models/training/played_step.h"
+#include "models/training/step_on_wires.h"
+#include "study/layout/layout_rates.h"
+#include "study/layout/training_end.h"
+#include "study/traffic/traffic_file.h"
+#include "topologies/cluster_file.h"
+
+namespace sgdsim {
+
+inline constexpr std::array<Operation, 4> operations_of_layouts{
+    Operation::allreduce, Operation::reduce_scatter, Operation::allgather, Operation::alltoall};
+
+// Everything that is asked, read and checked.
+struct LayoutQuestion {
+  Transformer model;
+  ClusterFile cluster;
+  Gpu gpu;
+  Precision precision = Precision::bf16;
+  LayoutSpace space = {};
+  AlgorithmChoice algorithms = {};
+  std::vector<std::string> notes = {};  // of reading the layout
+  Fidelity fidelity = Fidelity::closed_form;
+  int64_t tokens = 0;  // of the whole training; 0: not asked
+  std::optional<FailingTraining> training = {};
+  LayoutPlay play = {};
+  StepWires wires = {};  // fidelities flow and packet
+  TrafficFile traffic = {};
+  std::string transport = {};  // fidelity packet
+  bool plays() const { return fidelity != Fidelity::closed_form; }
+  // No published step was compared with steps on shared wires.
+  bool has_interval() const {
+    return fidelity == Fidelity::closed_form || fidelity == Fidelity::message;
+  }
+  StepSize step_size() const { return {space.gpus, space.batch, space.sequence, tokens}; }
+};
+
+struct LayoutLine {
+  FoundLayout found;
+  HybridStep step;
+  std::optional<PlayedStep> played = {};     // fidelity message
+  std::optional<StepOnWires> on_wires = {};  // fidelities flow and packet
+};
+
+struct LayoutAnswer {
+  int64_t candidates = 0;
+  int64_t fitting = 0;
+  int64_t by_passes = 0;  // played at fidelity message, before some were played on wires
+  int64_t played = 0;
+  std::vector<std::string> notes = {};  // of layouts that could not be played
+  bool is_given = false;                // the layout was; else it was looked for
+  std::vector<LayoutLine> best;
+  // The fastest ones that training programs can do, where nothing narrower was asked.
+  std::vector<std::pair<TrainingProgram, LayoutLine>> programs = {};
+};
+
+LayoutRates rates_of(const LayoutQuestion& question, const FoundLayout& layout);
+std::vector<std::string> warnings_of(const LayoutQuestion& question, const LayoutAnswer& answer);
+Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer);
+void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer);
+
+}  // namespace sgdsim

@@ -1,0 +1,296 @@
+// Reading words, and asking.
+#include "study/layout/layout_question.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "models/training/memory.h"
+#include "models/training/transformer_file.h"
+#include "models/transport/transport.h"
+#include "sim/core/error.h"
+#include "sim/core/quantity.h"
+#include "study/beside.h"
+#include "study/layout/foreign_layout.h"
+#include "study/layout/layout_answer.h"
+#include "study/layout/layout_files.h"
+#include "study/layout/layout_sweep.h"
+#include "study/shipped_inputs.h"
+#include "study/step/override.h"
+#include "study/transport_choice.h"
+#include "study/wire_use.h"
+#include "study/wire_words.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int usual_iterations = 20;  // where GPUs are random
+
+constexpr int64_t wired_layouts = 11;  // of a search, each of which is played on wires
+
+// Nothing: the best of each family.
+std::optional<int64_t> lines_of(const LayoutWords& words) {
+  if (words.lines) return words.lines;
+  if (!words.axes.empty()) return 1;
+  if (is_on_wires(fidelity_named(words.fidelity, "--fidelity"))) return wired_layouts;
+  return std::nullopt;
+}
+
+ClusterFile cluster_of(const LayoutWords& words, int64_t gpus) {
+  Json json = cluster_document(words.cluster).root().json();
+  apply_settings(json, words.settings);
+  return cluster_in(Value(json, place_of(words.cluster), ""), gpus);
+}
+
+// What a given layout says about GPUs and batch must be what the options say.
+void check_given(const LayoutWords& words, const Layout& layout) {
+  if (words.gpus > 0 && layout.gpus() != words.gpus)
+    throw InputError("--layout", "tp x pp x cp x dp is " + std::to_string(layout.gpus()) +
+                                     ", but --gpus is " + std::to_string(words.gpus));
+  if (words.batch > 0 && layout.batch() != words.batch)
+    throw InputError("--layout", "dp x mbs x ga is " + std::to_string(layout.batch()) +
+                                     ", but --global-batch is " + std::to_string(words.batch));
+  if (words.gradients != "fp32")
+    throw InputError("--gradients", "has no effect with --layout; say gradients=bf16 there");
+  if (words.program != "any")
+    throw InputError("--program", "is about a search; it has no effect with --layout");
+}
+
+LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
+                           const ForeignLayout* given) {
+  const int64_t gpus = given != nullptr ? given->layout.gpus() : words.gpus;
+  LayoutQuestion question{
+      .model = model, .cluster = cluster_of(words, gpus), .gpu = load_gpu(words.gpu)};
+  question.precision = precision_named(words.precision, "--precision");
+  check_precision(question.gpu, question.precision, "--precision");
+  LayoutSpace& space = question.space;
+  space.gpus = gpus > 0 ? gpus : question.cluster.cluster.network.workers();
+  if (space.gpus > most_gpus)
+    throw InputError("--gpus", "expected at most " + std::to_string(most_gpus) + " GPUs, got " +
+                                   std::to_string(space.gpus));
+  const int64_t usual =
+      given != nullptr ? given->sequence.value_or(model.sequence) : model.sequence;
+  space.sequence = words.sequence > 0 ? words.sequence : usual;
+  if (given != nullptr) question.notes = given->notes;
+  check_sequence(question.model, space.sequence, "--sequence");
+  space.batch = given != nullptr  ? given->layout.batch()
+                : words.batch > 0 ? words.batch
+                                  : space.gpus;
+  space.memory = words.memory.empty() ? question.gpu.memory : parse_bytes(words.memory, "--memory");
+  space.reserve = words.reserve.empty() ? usual_reserve : parse_bytes(words.reserve, "--reserve");
+  if (space.reserve >= space.memory)
+    throw InputError("--reserve", "expected less than the memory of " + to_text(space.memory) +
+                                      ", got " + to_text(space.reserve));
+  space.half_gradients = words.gradients == "bf16";
+  space.program = named_in(training_programs, "program", words.program, "--program");
+  for (const std::string& algorithm : words.algorithms)
+    question.algorithms.add(algorithm, "--algorithm");
+  if (!words.tokens.empty()) question.tokens = parse_tokens(words.tokens, "--tokens");
+  if (!words.goodput.empty()) {
+    if (question.tokens == 0) throw InputError("--goodput", "needs --tokens, the work, as 15T");
+    question.training.emplace(words.goodput, question.step_size(),
+                              question.cluster.cluster.workers_per_node);
+  }
+  return question;
+}
+
+// What only a played step can show.
+void check_play(const LayoutWords& words) {
+  const bool plays = words.fidelity != "closed_form";
+  const bool on_wires = is_on_wires(fidelity_named(words.fidelity, "--fidelity"));
+  const bool is_given = !words.layout.empty();
+  auto refuse = [](const char* option, const char* why) { throw InputError(option, why); };
+  constexpr const char* no_play = "has no effect without --fidelity message";
+  if (!plays && !words.workers.empty()) refuse("--workers", no_play);
+  if (!plays && words.iterations > 0) refuse("--iterations", no_play);
+  if (!plays && words.seed) refuse("--seed", no_play);
+  if (!plays && words.limits.any()) refuse(words.limits.given(), no_play);
+  check_routes(words.fidelity, words.routing, words.transport);
+  check_traffic_option(words.traffic, on_wires);
+  if (!is_given && !words.workers.empty())
+    refuse("--workers", "numbers GPUs of one layout: give it with --layout");
+}
+
+// Whether wires draw something.
+bool draws_routes(const LayoutWords& words) {
+  return words.fidelity == "packet" || words.routing == "hashed";
+}
+
+LayoutPlay play_options(const LayoutWords& words) {
+  LayoutPlay options;
+  constexpr const char* no_dice = "has no effect without random --workers";
+  const bool no_seed = words.seed && !draws_routes(words);
+  if (words.workers.empty()) {
+    if (no_seed) throw InputError("--seed", no_dice);
+    if (words.iterations > 1)
+      throw InputError("--iterations", "all iterations are alike without random --workers");
+    return options;
+  }
+  const Document document = words.workers.front() == '{'
+                                ? Document::parse(words.workers, "--workers")
+                                : Document::read(words.workers);
+  options.workers = read_workers(document.root());
+  const bool is_random = options.workers.is_random();
+  if (!is_random && no_seed) throw InputError("--seed", no_dice);
+  if (words.seed) options.seed = *words.seed;
+  if (!is_random && words.iterations > 1)
+    throw InputError("--iterations", "all iterations are alike: --workers says nothing random");
+  if (is_random) options.iterations = words.iterations > 0 ? words.iterations : usual_iterations;
+  return options;
+}
+
+// How messages go, and what else is on the wires.
+void read_wires(const LayoutWords& words, LayoutQuestion& question) {
+  if (!is_on_wires(question.fidelity)) return;
+  StepWires& wires = question.wires;
+  if (words.seed) wires.routes.seed = *words.seed;
+  if (!words.routing.empty()) wires.routes.routing = routing_named(words.routing, "--routing");
+  if (question.fidelity == Fidelity::packet) {
+    const Json json = transport_in(words.transport);
+    const Value transport(json, "--transport", "");
+    wires.carrier = carrier_of(transport, {}, wires.routes.seed);
+    wires.payload_B = payload_B_of(transport);
+    question.transport = name_of_transport(transport);
+  }
+  if (words.traffic.empty()) return;
+  const Cluster& cluster = question.cluster.cluster;
+  question.traffic =
+      read_meanwhile(words.traffic, "--traffic", cluster, *cluster.wires(wires.routes));
+}
+
+ForeignLayout given_layout(const LayoutWords& words, const Transformer& model) {
+  ForeignLayout given;
+  if (words.layout.empty()) return given;
+  const int64_t usual = cluster_of(words, 0).cluster.network.workers();
+  given = load_layout(words.layout, "--layout", {.given = words.gpus, .usual = usual}, model);
+  if (given.is_text) {
+    given.layout = completed(given.layout, words.layout, words.gpus, words.batch);
+    check_sizes(given.layout, "--layout");
+  }
+  check_given(words, given.layout);
+  return given;
+}
+
+// A sweep of layouts as a list.
+Answer answer_axes(const LayoutWords& words, Stopper& stopper) {
+  Answer answer{Json::array()};
+  const LayoutSweep sweep(words);
+  int64_t failed = 0;
+  for (int64_t point = 0; point < sweep.points(); ++point) {
+    LayoutPoint one = sweep.answer(point, stopper);
+    failed += one.is_failed() ? 1 : 0;
+    answer.json.push_back(std::move(one.json));
+    for (const std::string& warning : one.warnings)
+      if (std::find(answer.warnings.begin(), answer.warnings.end(), warning) ==
+          answer.warnings.end())
+        answer.warnings.push_back(warning);
+  }
+  if (failed == 0) return answer;
+  answer.code = exit_point_failed;
+  answer.problem =
+      std::to_string(failed) + " of " + std::to_string(sweep.points()) + " points failed";
+  return answer;
+}
+
+}  // namespace
+
+Fields layout_fields(LayoutWords& words) {
+  return Fields{
+             Field("model", words.model,
+                   "a model of `sgdsim list models`, a model file, or config.json of Hugging Face")
+                 .needed()
+                 .option("MODEL"),
+             Field("cluster", words.cluster,
+                   "cluster file; boxes at one switch grow to the GPUs asked for")
+                 .needed()
+                 .option("-c,--cluster"),
+             {"set", words.settings, "change a field of the cluster: nic.bandwidth=\"100 Gbps\""},
+             {"axis", words.axes,
+              "answer for every value, and every combination of several: gpus=64..1024, "
+              "cluster.nic.bandwidth=\"100 Gbps,400 Gbps\""},
+             Field("gpus", words.gpus, "number of GPUs (default: those of the cluster)")
+                 .from(1, most_gpus),
+             {"gpu", words.gpu, "a GPU of `sgdsim list gpus`, or a GPU file (default: h100)"},
+             Field("sequence", words.sequence, "tokens of a sequence (default: the model's own)")
+                 .from(1, most_sequence),
+             Field("global_batch", words.batch, "sequences of a step (default: one for each GPU)")
+                 .from(1, most_global_batch),
+             Field("precision", words.precision,
+                   "precision of matrix products in layers: bf16 (default) or fp8")
+                 .one_of({"bf16", "fp8"}),
+             Field("gradients", words.gradients,
+                   "how gradients are kept and exchanged: fp32 (default) or bf16")
+                 .one_of({"fp32", "bf16"}),
+             Field("algorithm", words.algorithms,
+                   "algorithm of the collectives, or of one operation: "
+                   "allreduce=double_binary_tree; auto: for every size the one that takes least "
+                   "(default: ring, alltoall=direct)")
+                 .option("-a,--algorithm"),
+             {"tokens", words.tokens,
+              "tokens to train on, as 15T or 300B: adds days and GPU-hours"},
+             {"goodput", words.goodput,
+              "with --tokens: a question of `sgdsim goodput` without step, work and nodes, a file "
+              "or "
+              "JSON itself, as '{\"failures\": \"llama3_h100\", \"save\": ...}': adds when the "
+              "training ends on a machine that fails"},
+             Field("program", words.program,
+                   "layouts that a program can do: any (default), megatron, torchtitan")
+                 .one_of({"any", "megatron", "torchtitan"}),
+             {"memory", words.memory, "memory of a GPU (default: that of the GPU file)"},
+             {"reserve", words.reserve,
+              "part of it for CUDA, NCCL and fragmentation (default: 2 GiB)"},
+             {"layout", words.layout,
+              "price this layout only, as \"tp8 pp9 vp7 zero1 sp\" or a file; dp follows from "
+              "--gpus, ga from --global-batch"},
+             Field("lines", words.lines,
+                   "number of the fastest to print (default: the best of each kind; 1 with --axis)")
+                 .from(1, 1'000'000),
+             Field("fidelity", words.fidelity,
+                   "closed_form (default); message: passes and sends of every rank are simulated; "
+                   "flow: every message of every GPU, on wires that they share; packet: and every "
+                   "packet of it")
+                 .one_of({"closed_form", "message", "flow", "packet"}),
+             routing_field(words.routing),
+             transport_field(words.transport),
+             traffic_beside_field(words.traffic),
+             {"workers", words.workers,
+              "slow or jittering GPUs, as `workers` of an experiment: JSON or a file"},
+             {"seed", words.seed,
+              "seed of random workers, and of what packets and routes draw (default: 1)"},
+             Field("iterations", words.iterations,
+                   "steps to simulate where workers are random (default: 20)")
+                 .from(1, 100'000),
+         } +
+         limit_fields(words.limits);
+}
+
+AnsweredLayouts answer_layouts(const LayoutWords& words, bool wants_slices, Stopper& stopper) {
+  check_play(words);
+  const bool is_given = !words.layout.empty();
+  const Transformer model = load_model(words.model);
+  const ForeignLayout given = given_layout(words, model);
+  LayoutQuestion question = question_of(words, model, is_given ? &given : nullptr);
+  question.fidelity = fidelity_named(words.fidelity, "--fidelity");
+  read_wires(words, question);
+  question.play = play_options(words);
+  question.play.stopper = &stopper;
+  LayoutAnswer answer = is_given ? price_layout(question, given.layout, wants_slices)
+                                 : find_layouts(question, lines_of(words));
+  return {std::move(question), std::move(answer)};
+}
+
+Answer answer_layout(const Value& asked, const Watch& watch) {
+  LayoutWords words;
+  Object object(asked);
+  read_words(object, layout_fields(words));
+  object.done();
+  Stopper stopper(watch, limits_of(words.limits));
+  if (!words.axes.empty()) return answer_axes(words, stopper);
+  try {
+    const auto [question, answer] = answer_layouts(words, false, stopper);
+    return {to_json(question, answer), warnings_of(question, answer)};
+  } catch (const StuckStep& stuck) {
+    return {Json(), {}, exit_stuck, stuck.what()};
+  }
+}
+
+}  // namespace sgdsim

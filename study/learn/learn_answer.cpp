@@ -1,0 +1,246 @@
+// The answer in its three forms.
+#include "study/learn/learn_answer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "study/table.h"
+
+namespace sgdsim {
+namespace {
+
+std::string goal_text(const LearnTarget& target) {
+  return (target.is_accuracy ? "accuracy " : "loss ") + rounded(target.value);
+}
+
+std::string not_within_iterations(const LearnQuestion& question) {
+  return "not within " + std::to_string(question.iterations);
+}
+
+std::string range_of_seeds(const OverSeeds& values, std::string (*text)(double)) {
+  if (!std::isfinite(values.median)) return "";
+  if (values.low == values.high) return text(values.median);
+  return text(values.median) + " (" + text(values.low) + " to " +
+         (std::isfinite(values.high) ? text(values.high) : "never") + ")";
+}
+std::string as_count(double value) { return std::to_string(std::llround(value)); }
+std::string lesson_time(double us) { return short_duration(us, 4); }
+std::string short_ratio(double ratio) { return rounded(ratio, 3); }
+
+std::string mean_of_ends(const LearnedRate& rate, const LearnTarget& target) {
+  double sum = 0;
+  for (const learning::Lesson* lesson : rate.lessons) {
+    if (!lesson->ended.empty() || lesson->curve.empty()) return "diverged";
+    sum += target.is_accuracy ? lesson->curve.back().accuracy : lesson->curve.back().loss;
+  }
+  return rounded(sum / static_cast<double>(rate.lessons.size()), 4);
+}
+
+// ---- a picture of characters
+
+constexpr int picture_columns = 72;
+constexpr int picture_rows = 14;
+
+struct Extent {
+  double latest_us = 0;
+  double least = 0;
+  double most = 0;
+};
+
+const learning::Lesson& first_lesson(const LearnedMethod& method) {
+  return *method.chosen().lessons.front();
+}
+
+// A loss beyond twice the first one is drawn at the upper edge.
+Extent extent_of(const LearnQuestion& question, const Learned& learned) {
+  Extent extent;
+  const learning::Lesson& dense = first_lesson(learned.methods.front());
+  extent.most = extent.least = dense.curve.empty() ? 1 : dense.curve.front().loss;
+  for (std::size_t i = 0; i < learned.methods.size(); ++i)
+    for (const learning::CurvePoint& point : first_lesson(learned.methods[i]).curve) {
+      extent.latest_us = std::max(
+          extent.latest_us, question.methods[i].ends_us[static_cast<std::size_t>(point.iteration)]);
+      extent.least = std::min(extent.least, point.loss);
+    }
+  return extent;
+}
+
+void print_picture(std::ostream& out, const LearnQuestion& question, const Learned& learned) {
+  const Extent extent = extent_of(question, learned);
+  const double height = extent.most - extent.least;
+  if (!(height > 0) || !(extent.latest_us > 0)) return;
+  std::vector<std::string> grid(picture_rows, std::string(picture_columns, ' '));
+  for (std::size_t i = learned.methods.size(); i-- > 0;)
+    for (const learning::CurvePoint& point : first_lesson(learned.methods[i]).curve) {
+      const double end = question.methods[i].ends_us[static_cast<std::size_t>(point.iteration)];
+      const double across = end / extent.latest_us * (picture_columns - 1);
+      const double down =
+          std::clamp((extent.most - point.loss) / height, 0., 1.) * (picture_rows - 1);
+      grid[static_cast<std::size_t>(std::lround(down))]
+          [static_cast<std::size_t>(std::lround(across))] = static_cast<char>('a' + i % 26);
+    }
+  out << "\nloss over simulated time, seed " << question.seeds.front() << ":";
+  for (std::size_t i = 0; i < question.methods.size(); ++i)
+    out << ' ' << static_cast<char>('a' + i % 26) << ' ' << question.methods[i].label
+        << (i + 1 < question.methods.size() ? "," : "\n");
+  for (std::size_t row = 0; row < grid.size(); ++row) {
+    std::string label = row == 0                 ? rounded(extent.most, 3)
+                        : row + 1 == grid.size() ? rounded(extent.least, 3)
+                                                 : "";
+    label.resize(8, ' ');
+    std::string line = grid[row];
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << label << '|' << line << '\n';
+  }
+  out << "        +" << std::string(picture_columns, '-') << "\n         0" << std::string(58, ' ')
+      << short_duration(extent.latest_us, 4) << '\n';
+}
+
+// ---- JSON
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json range_json(const OverSeeds& values, const std::vector<double>& all) {
+  const auto reached =
+      std::count_if(all.begin(), all.end(), [](double value) { return std::isfinite(value); });
+  return {{"median", finite_or_null(values.median)},
+          {"low", finite_or_null(values.low)},
+          {"high", finite_or_null(values.high)},
+          {"seeds_that_reached_it", reached}};
+}
+
+Json curves_json(const LearnQuestion& question, const LearnMethod& method,
+                 const LearnedRate& rate) {
+  Json curves = Json::array();
+  for (std::size_t i = 0; i < rate.lessons.size(); ++i) {
+    Json curve = {{"seed", question.seeds[i]}};
+    if (!rate.lessons[i]->ended.empty()) curve["ended"] = rate.lessons[i]->ended;
+    curve["points"] = Json::array();
+    for (const learning::CurvePoint& point : rate.lessons[i]->curve) {
+      Json one = {{"iteration", point.iteration},
+                  {"time_us", method.ends_us[static_cast<std::size_t>(point.iteration)]},
+                  {"loss", point.loss}};
+      if (question.task.has_accuracy) one["accuracy"] = point.accuracy;
+      curve["points"].push_back(one);
+    }
+    curves.push_back(curve);
+  }
+  return curves;
+}
+
+Json method_json(const LearnQuestion& question, const LearnMethod& method,
+                 const LearnedMethod& learned) {
+  const LearnedRate& chosen = learned.chosen();
+  Json json = {{"method", method.label},
+               {"settings", method.settings},
+               {"iteration_us", method.iteration_us},
+               {"rate", chosen.rate}};
+  if (learned.ladder.size() > 1) {
+    json["best_rate_is_at_edge"] = learned.is_at_edge;
+    for (const LearnedRate& rung : learned.ladder)
+      json["ladder"].push_back(
+          {{"rate", rung.rate},
+           {"iterations_to_target", finite_or_null(rung.iterations_to_target.median)},
+           {"final_loss", finite_or_null(rung.final_loss)}});
+  }
+  json["iterations_to_target"] = range_json(chosen.iterations_to_target, chosen.iterations);
+  json["time_to_target_us"] = range_json(chosen.time_to_target_us, chosen.times_us);
+  json["against_dense"] = {{"median", finite_or_null(learned.against_dense.median)},
+                           {"low", finite_or_null(learned.against_dense.low)},
+                           {"high", finite_or_null(learned.against_dense.high)}};
+  json["log_hash"] = method.log_hash;
+  json["staleness"] = Json::array();
+  for (const auto& one : learning::staleness_of(method.log, question.iterations))
+    json["staleness"].push_back({{"updates", one.first}, {"gradients", one.second}});
+  json["curves"] = curves_json(question, method, chosen);
+  if (!method.notes.empty()) json["warnings"] = method.notes;
+  return json;
+}
+
+void print_notes(std::ostream& out, const LearnQuestion& question, const Learned& learned) {
+  for (std::size_t i = 0; i < learned.methods.size(); ++i) {
+    const LearnedMethod& method = learned.methods[i];
+    const std::string& label = question.methods[i].label;
+    for (const learning::Lesson* lesson : method.chosen().lessons)
+      if (!lesson->ended.empty()) {
+        out << label << ": " << lesson->ended << '\n';
+        break;
+      }
+    if (method.is_at_edge)
+      out << label
+          << ": its best rate is at the edge of the ladder, so a better one may lie beyond\n";
+    const OverSeeds& against = method.against_dense;
+    if (i > 0 && against.low < 1 && against.high > 1)
+      out << label << ": faster than dense with some seeds and slower with others\n";
+    for (const std::string& note : question.methods[i].notes) out << label << ": " << note << '\n';
+  }
+}
+
+}  // namespace
+
+void print_learned(std::ostream& out, const LearnQuestion& question, const Learned& learned) {
+  out << question.name << ": " << question.task.name << " (" << question.task.weights()
+      << " weights) to " << goal_text(learned.target);
+  if (learned.target_is_chosen) out << ", which dense reaches in half of the iterations";
+  out << "; " << question.workers << " workers with " << question.samples << " samples each, "
+      << question.seeds.size() << (question.seeds.size() == 1 ? " seed" : " seeds") << ", "
+      << question.iterations << " iterations\n\n";
+  Table table({"method", "iteration", "rate", "iterations to target", "time to target", "x dense",
+               learned.target.is_accuracy ? "last accuracy" : "last loss"});
+  for (std::size_t i = 0; i < learned.methods.size(); ++i) {
+    const LearnedMethod& method = learned.methods[i];
+    const LearnedRate& chosen = method.chosen();
+    const bool reached = std::isfinite(chosen.iterations_to_target.median);
+    table.add({question.methods[i].label, short_duration(question.methods[i].iteration_us, 4),
+               rounded(chosen.rate, 4),
+               reached ? range_of_seeds(chosen.iterations_to_target, as_count)
+                       : not_within_iterations(question),
+               reached ? range_of_seeds(chosen.time_to_target_us, lesson_time) : "-",
+               std::isfinite(method.against_dense.median)
+                   ? range_of_seeds(method.against_dense, short_ratio)
+                   : "-",
+               mean_of_ends(chosen, learned.target)});
+  }
+  table.print(out);
+  print_picture(out, question, learned);
+  out << "\nmedian (range) over seeds. Small models: how many more iterations a method needs is "
+         "theirs, not\nthat of the trace's model. "
+      << learned.lessons.size() << " lessons learned of " << learned.asked << " asked.\n";
+  print_notes(out, question, learned);
+}
+
+Json learned_json(const LearnQuestion& question, const Learned& learned) {
+  Json json = {
+      {"schema", "sgdsim/learn/1"},
+      {"name", question.name},
+      {"task", question.task_json},
+      {"weights", question.task.weights()},
+      {"workers", question.workers},
+      {"samples", question.samples},
+      {"iterations", question.iterations},
+      {"momentum", question.momentum},
+      {"seeds", question.seeds},
+      {"rates", question.wants_best_rate ? "best" : "base"},
+      {"target", {{learned.target.is_accuracy ? "accuracy" : "loss", learned.target.value}}},
+      {"target_was_asked_for", !learned.target_is_chosen},
+      {"lessons_asked", learned.asked},
+      {"lessons_learned", learned.lessons.size()},
+      {"methods", Json::array()}};
+  for (std::size_t i = 0; i < learned.methods.size(); ++i)
+    json["methods"].push_back(method_json(question, question.methods[i], learned.methods[i]));
+  return json;
+}
+
+Answer answer_learn(const Value& asked, const Watch& watch) {
+  LearnWords words;
+  Object object(asked);
+  read_words(object, learn_fields(words));
+  object.done();
+  Stopper stopper(watch);
+  std::vector<std::string> inputs;
+  const LearnQuestion question = read_learn_question(words, &stopper, inputs);
+  return {learned_json(question, learn_all(question, watch))};
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,285 @@
+// Reading options, and simulating each method: its times and its update log.
+#include "study/learn/learn_question.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "models/learning/registry.h"
+#include "models/step/asynchronous_workers.h"
+#include "sim/core/error.h"
+#include "study/step/digest.h"
+#include "study/step/override.h"
+#include "study/step/simulated.h"
+#include "study/table.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int most_workers = 1024;
+constexpr double most_memory_B = 4e9;
+
+// An option as a field, so that it is read and refused as one.
+template <class Read>
+auto read_option(const std::string& name, const std::string& text, const Read& read) {
+  const Json json = value_in(text, name);
+  return read(Value(json, name, ""));
+}
+int64_t whole_option(const std::string& name, const std::string& text, int64_t least,
+                     int64_t most) {
+  return read_option(name, text, [&](const Value& value) { return value.whole(least, most); });
+}
+
+LearnTarget read_target(const std::string& text, const learning::Task& task) {
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (equals == std::string::npos || (name != "accuracy" && name != "loss"))
+    throw InputError("--target", "expected accuracy=0.66 or loss=0.9, got \"" + text + '"');
+  LearnTarget target{name == "accuracy", 0};
+  if (target.is_accuracy && !task.has_accuracy)
+    throw InputError("--target", task.name + " has no accuracy: say loss=...");
+  target.value = read_option("--target", text.substr(equals + 1), [&](const Value& value) {
+    return target.is_accuracy ? value.number(0, 1) : value.number(0, 1e12);
+  });
+  return target;
+}
+
+void read_numbers(const LearnWords& words, LearnQuestion& question) {
+  question.task_json = value_in(words.task, "--task");
+  question.task = learning::read_task(Value(question.task_json, "--task", ""));
+  if (!words.target.empty()) question.target = read_target(words.target, question.task);
+  question.wants_best_rate = words.rate == "best";
+  question.rate = question.task.rate;
+  if (words.rate != "best" && words.rate != "base") {
+    if (!value_in(words.rate, "--rate").is_number())
+      throw InputError("--rate", "expected base, best or a number, got \"" + words.rate + '"');
+    question.rate = read_option("--rate", words.rate,
+                                [](const Value& value) { return value.number(1e-12, 1e6); });
+  }
+  question.momentum = read_option("--momentum", words.momentum,
+                                  [](const Value& value) { return value.number(0, 0.9999); });
+  const int64_t first = whole_option("--seed", words.first_seed, 0, int64_t{1} << 53);
+  const int64_t seeds = whole_option("--seeds", words.seeds, 1, 1000);
+  for (int64_t i = 0; i < seeds; ++i) question.seeds.push_back(static_cast<uint64_t>(first + i));
+  question.iterations = question.task.iterations;
+  if (!words.iterations.empty())
+    question.iterations = whole_option("--iterations", words.iterations, 2, 1'000'000);
+  question.evaluate = std::max<int64_t>(1, question.iterations / 50);
+  question.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (!words.threads.empty())
+    question.threads = static_cast<int>(whole_option("--jobs", words.threads, 1, 1024));
+}
+
+// Every gradient of every worker, with its residual, is in memory.
+void check_size(const LearnQuestion& question, const std::string& file) {
+  if (question.workers > most_workers)
+    throw InputError(file, std::to_string(question.workers) + " workers: a lesson has at most " +
+                               std::to_string(most_workers) +
+                               "; choose fewer with --set cluster.nodes=...");
+  const double bytes = 5 * 4. * question.workers * static_cast<double>(question.task.weights()) *
+                       question.threads * (question.task.learns_in_double ? 2 : 1);
+  if (bytes > most_memory_B)
+    throw InputError("--task", "the gradients of " + std::to_string(question.workers) +
+                                   " workers, " + std::to_string(question.task.weights()) +
+                                   " weights each, would need more than 4 GB: choose a smaller "
+                                   "task, fewer workers or fewer --jobs");
+}
+
+void set_samples(const LearnWords& words, LearnQuestion& question) {
+  question.samples = std::max(1, question.task.samples / question.workers);
+  if (!words.samples.empty())
+    question.samples = static_cast<int>(whole_option("--samples", words.samples, 1, 1'000'000));
+}
+
+std::string hash_of(const learning::UpdateLog& log) {
+  Json json = {{"workers", log.workers}};
+  if (log.is_asynchronous()) {
+    std::string text;
+    for (const learning::Push& push : log.pushes)
+      text += std::to_string(push.worker) + ':' + std::to_string(push.part) + ' ';
+    json["parts"] = log.parts;
+    json["pushes"] = text;
+  } else {
+    json["width"] = log.width;
+    json["every"] = log.every;
+    if (log.width > 1) json["synchronous"] = log.synchronous;
+  }
+  return "sha256:" + sha256_of(json.dump());
+}
+
+// ---- times
+
+// Every iteration takes the mean of those that were simulated.
+void set_times(LearnMethod& method, double iteration_us, int64_t iterations) {
+  for (int64_t t = 0; t < iterations; ++t)
+    method.ends_us.push_back(method.ends_us.back() + iteration_us);
+}
+
+double mean_us(const StepResult& result) {
+  return result.total().us() / static_cast<double>(result.iterations.size());
+}
+
+// The part of the gradients' packets that did not come is drawn at random; where lessons know of no
+// losses, that is said.
+void take_losses(const StepResult& result, bool is_learned, LearnMethod& method) {
+  if (!result.packets) return;
+  const double lost = 1 - result.packets->of_gradients().part();
+  if (lost <= 0) return;
+  if (is_learned) method.losses.push = lost;
+  method.notes.push_back(is_learned
+                             ? "lost packets: the simulated part, drawn at random for each packet"
+                             : "lost packets: " + rounded(100 * lost, 3) +
+                                   " % of the gradients did not come, which the lesson does not "
+                                   "know: it learns as if all had come");
+}
+
+StepResult played(const Experiment& experiment, Stopper* stopper) {
+  restart(stopper);
+  return simulated(experiment, nullptr, stopper);
+}
+
+// Pushes in order, and the ends of so many iterations of all workers.
+void play_in_order(const Experiment& experiment, LearnMethod& method, int64_t iterations,
+                   Stopper* stopper) {
+  StepQuestion question = experiment.question();
+  if (experiment.fidelity == Fidelity::closed_form)
+    throw InputError(experiment.file,
+                     "the order of pushes is not played at fidelity closed_form: choose message");
+  // Two more, because the parts of the last updates come one after the other.
+  question.warm_up = 0;
+  question.iterations = static_cast<int>(iterations) + 2;
+  question.stopper = stopper;
+  question.pushed = [&method](int worker, int part) {
+    method.log.pushes.push_back({worker, part});
+    method.log.parts = std::max(method.log.parts, part + 1);
+  };
+  restart(stopper);
+  const StepResult result = simulate_step(question);
+  method.quality = result.quality;
+  take_losses(result, false, method);
+  for (int64_t t = 0; t < iterations; ++t)
+    method.ends_us.push_back(method.ends_us.back() +
+                             result.iterations[static_cast<std::size_t>(t)].us());
+}
+
+// Iterations of each density take what they take when all have that one.
+void play_phases(const ResolvedExperiment& resolved, LearnMethod& method, int64_t iterations,
+                 Stopper* stopper) {
+  int64_t left = iterations;
+  for (const learning::DensityPhase& phase : method.compressing.densities) {
+    const bool is_last = &phase == &method.compressing.densities.back();
+    const Json density = phase.density;
+    const Experiment experiment =
+        read_experiment(with_settings(resolved, {"compression.density=" + density.dump()}));
+    const int64_t count = is_last ? left : std::min(left, phase.iterations);
+    if (count == 0) continue;
+    const StepResult result = played(experiment, stopper);
+    if (is_last) {
+      method.quality = result.quality;
+      take_losses(result, !method.compressing.leaks, method);
+    }
+    set_times(method, mean_us(result), count);
+    left -= count;
+  }
+}
+
+void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQuestion& question,
+          Stopper* stopper) {
+  const Experiment experiment = read_experiment(resolved);
+  method.log.workers = experiment.cluster.network.workers();
+  if (method.log.workers != question.workers)
+    throw InputError("--also", "\"" + method.label + "\" changes the number of workers");
+  method.compressing = experiment.numbers;
+  method.ends_us = {0};
+  const StepQuestion step = experiment.question();
+  if (asynchronous_rule(step) != nullptr) {
+    if (!method.compressing.densities.empty() && method.compressing.densities.size() > 1)
+      throw InputError("--also", "\"" + method.label +
+                                     "\": phases of density are not timed "
+                                     "where workers do not wait for each other");
+    play_in_order(experiment, method, question.iterations, stopper);
+  } else {
+    if (const PipelineRule* rule = pipeline_rule(step)) {
+      method.log.width = rule->width;
+      method.log.synchronous = rule->synchronous;
+      method.log.every = rule->every;
+    }
+    if (method.compressing.densities.size() > 1) {
+      play_phases(resolved, method, question.iterations, stopper);
+    } else {
+      const StepResult result = played(experiment, stopper);
+      method.quality = result.quality;
+      set_times(method, mean_us(result), question.iterations);
+      // What leaks is no sum of what was sent.
+      take_losses(result, method.log.every == 1 && !method.compressing.leaks, method);
+    }
+  }
+  method.iteration_us = method.ends_us.back() / static_cast<double>(question.iterations);
+  method.log_hash = hash_of(method.log);
+}
+
+}  // namespace
+
+Fields learn_fields(LearnWords& words) {
+  return {
+      Field("experiment", words.experiment,
+            "an experiment file, a profile, or a trace (a file or a name) with --cluster")
+          .needed()
+          .option("EXPERIMENT"),
+      Field("cluster", words.cluster,
+            "cluster: a file, or a name of `sgdsim list clusters`; in place of the experiment's")
+          .option("-c,--cluster"),
+      {"set", words.settings, "change a field: cluster.nodes=8, strategy=wfbp"},
+      {"also", words.also,
+       "one more method, beside dense and the experiment's own: compression=gtopk, or \"late: "
+       "synchronization=pipe_sgd, width=4\""},
+      {"task", words.task,
+       "what is learned: one of `sgdsim list tasks` (default: teacher_mlp), or its JSON"},
+      {"target", words.target,
+       "accuracy=0.66 or loss=0.9 (default: the loss that dense has after half of its "
+       "iterations)"},
+      {"rate", words.rate,
+       "learning rate: base (default), a number, or best: of five rates, each method its own"},
+      {"momentum", words.momentum, "momentum of the sum (default: 0)"},
+      {"seeds", words.seeds, "number of seeds (default: 5)"},
+      {"seed", words.first_seed, "the first seed (default: 1)"},
+      {"iterations", words.iterations, "most iterations (default: the task's, 1,000)"},
+      {"samples", words.samples,
+       "samples of a worker in an iteration (default: 64 of all workers)"},
+      Field("jobs", words.threads, "threads (default: all cores)").option("-j,--jobs")};
+}
+
+LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,
+                                  std::vector<std::string>& inputs) {
+  LearnQuestion question;
+  read_numbers(words, question);
+  const ResolvedExperiment resolved =
+      resolve_experiment(words.experiment, words.settings, words.cluster);
+  inputs = resolved.inputs;
+  const Experiment own = read_experiment(resolved);
+  question.name = own.name;
+  question.workers = own.cluster.network.workers();
+  check_size(question, words.experiment);
+  set_samples(words, question);
+  const std::vector<std::string> plain = {"compression=null", "synchronization=null"};
+  question.methods.push_back({.label = "dense", .settings = plain});
+  play(with_settings(resolved, plain), question.methods.front(), question, stopper);
+  if (!own.compression.empty() || own.synchronization) {
+    question.methods.push_back({.label = "as it is"});
+    play(resolved, question.methods.back(), question, stopper);
+  }
+  std::vector<Method> methods;
+  for (const std::string& text : words.also) methods.push_back(method_in(text));
+  if (!methods.empty()) check_distinct(methods, "--also");
+  for (const Method& method : methods) {
+    if (method.label == "dense" || method.label == "as it is")
+      throw InputError("--also", "\"" + method.label + "\" is already there: choose another label");
+    std::vector<std::string> settings = plain;  // what a method does not name, it does not have
+    for (const std::string& setting : settings_of(method)) settings.push_back(setting);
+    question.methods.push_back({.label = method.label, .settings = settings});
+    play(with_settings(resolved, settings), question.methods.back(), question, stopper);
+  }
+  return question;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,77 @@
+// What `sgdsim learn` is asked: an experiment, ways to play it, a task and a target.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/learning/lesson.h"
+#include "study/answer.h"
+#include "study/question_fields.h"
+#include "study/step/experiment.h"
+#include "study/step/method.h"
+
+namespace sgdsim {
+
+struct LearnWords {
+  std::string experiment;
+  std::string cluster;
+  std::vector<std::string> settings;
+  std::vector<std::string> also;
+  std::string task = "teacher_mlp";
+  std::string target;
+  std::string rate = "base";
+  std::string momentum = "0";
+  std::string seeds = "5";
+  std::string first_seed = "1";
+  std::string iterations;
+  std::string samples;
+  std::string threads;
+};
+
+Fields learn_fields(LearnWords& words);
+
+struct LearnTarget {
+  bool is_accuracy = false;
+  double value = 0;
+  bool is_met(const learning::CurvePoint& point) const {
+    return is_accuracy ? point.accuracy >= value : point.loss <= value;
+  }
+};
+
+// One way to play the experiment: what it takes, and what its lessons follow.
+struct LearnMethod {
+  std::string label = {};
+  std::vector<std::string> settings = {};
+  double iteration_us = 0;           // in the mean of all iterations of a lesson
+  std::vector<double> ends_us = {};  // of iteration i, counted from 0 at the start
+  Quality quality = {};              // as simulated
+  learning::UpdateLog log = {};
+  std::string log_hash = {};
+  learning::Compressing compressing = {};
+  learning::PacketLosses losses = {};
+  std::vector<std::string> notes = {};
+};
+
+struct LearnQuestion {
+  std::string name;  // of the experiment
+  learning::Task task;
+  Json task_json;
+  std::optional<LearnTarget> target;  // none: what dense reaches after half of its iterations
+  bool wants_best_rate = false;
+  double rate = 0.1;
+  double momentum = 0;
+  std::vector<uint64_t> seeds;
+  int64_t iterations = 1000;
+  int64_t evaluate = 20;
+  int samples = 8;
+  int workers = 1;
+  int threads = 1;
+  std::vector<LearnMethod> methods;  // dense first
+};
+
+// Reads everything, and simulates every method. InputError for what cannot be learned.
+LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,
+                                  std::vector<std::string>& inputs);
+
+}  // namespace sgdsim

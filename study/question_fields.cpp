@@ -1,0 +1,76 @@
+// Texts take any value; the rest is as in files.
+#include "study/question_fields.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+namespace {
+
+// The word that it would be on a command line.
+std::string word_of(const Value& value) {
+  const Json& json = value.json();
+  if (json.is_string()) return value.text();
+  if (json.is_null()) value.fail("expected a value, got null");
+  return is_list(json) ? unpacked(json).dump() : json.dump();
+}
+
+// {"cluster.nodes": 64} is cluster.nodes=64.
+std::vector<std::string> words_of(const Value& value) {
+  std::vector<std::string> words;
+  if (value.json().is_object())
+    for (const auto& [path, one] : value.entries()) words.push_back(path + "=" + word_of(one));
+  else if (is_list(value.json()))
+    value.for_each_item([&](const Value& one) { words.push_back(word_of(one)); });
+  else
+    words.push_back(word_of(value));
+  return words;
+}
+
+void check_word(const Value& value, const std::string& word) {
+  if (word.empty()) value.fail("expected a value, got an empty one");
+  if (const std::string problem = problem_of_text(word, true); !problem.empty())
+    value.fail("has a text that " + problem);
+}
+
+void read_field(const Field& field, const Value& value) {
+  if (auto* word = field.target<std::string>()) {
+    *word = word_of(value);
+    check_word(value, *word);
+    const std::vector<std::string>& known = field.names();
+    if (!known.empty() && std::find(known.begin(), known.end(), *word) == known.end())
+      value.fail(unknown_name(field.name(), *word, known));
+  } else if (auto* words = field.target<std::vector<std::string>>()) {
+    *words = words_of(value);
+    for (const std::string& one : *words) check_word(value, one);
+  } else {
+    field.read(value);
+  }
+}
+
+}  // namespace
+
+void read_words(Object& object, const Fields& fields) {
+  for (const Field& field : fields) {
+    if (field.is_needed())
+      read_field(field, object.at(field.name()));
+    else if (const auto value = object.find(field.name()))
+      read_field(field, *value);
+  }
+}
+
+Json schema_of_words(const Fields& fields) {
+  const Json any_word = {{"type", Json::array({"string", "number", "boolean", "object", "array"})}};
+  Json json = schema_of(fields);
+  for (const Field& field : fields) {
+    const bool is_word = field.target<std::string>() != nullptr && field.names().empty();
+    if (is_word || field.target<std::vector<std::string>>() != nullptr) {
+      json["properties"][field.name()] = any_word;
+      json["properties"][field.name()]["description"] = field.says();
+    }
+  }
+  return json;
+}
+
+}  // namespace sgdsim

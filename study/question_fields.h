@@ -1,0 +1,19 @@
+// Fields of questions, which hold the words of a command line: in JSON they may be texts, numbers,
+// or objects and lists, which stand for themselves as JSON text. What words mean is checked by who
+// uses them; here only form is checked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/fields.h"
+
+namespace sgdsim {
+
+// Every field that is there; `object` knows all of them afterwards. A list of words is one value or
+// several; `set` of a list of settings may be an object {path: value}.
+void read_words(Object& object, const Fields& fields);
+// As schema_of, for words.
+Json schema_of_words(const Fields& fields);
+
+}  // namespace sgdsim

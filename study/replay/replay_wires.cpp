@@ -1,0 +1,53 @@
+// From options to wires.
+#include "study/replay/replay_wires.h"
+
+#include "sim/core/error.h"
+#include "study/collective/ranges.h"
+#include "study/transport_choice.h"
+#include "study/wire_words.h"
+
+namespace sgdsim {
+namespace {
+
+bool is_packet(const ReplayWords& words) { return words.fidelity == "packet"; }
+
+// Options that belong to fidelities on wires.
+void check_wires(const ReplayWords& words, bool has_cluster, Duration gap) {
+  const bool on_wires = is_packet(words) || words.fidelity == "flow";
+  auto refuse = [](const char* option, const std::string& why) { throw InputError(option, why); };
+  check_routes(words.fidelity, words.routing, words.transport);
+  if (!words.seed.empty() && !is_packet(words) && words.routing != "hashed")
+    refuse("--seed", "has no effect without --fidelity packet or --routing hashed");
+  check_traffic_option(words.traffic, on_wires);
+  if (!on_wires) return;
+  const std::string fidelity = words.fidelity;
+  if (!has_cluster) refuse("--fidelity", fidelity + " needs a --cluster, whose wires are shared");
+  if (words.ports == "shared") refuse("--ports", "shared has no effect at --fidelity " + fidelity);
+  if (gap > Duration())
+    refuse("--g", "keeps messages of a card apart, which --fidelity " + fidelity + " does not");
+  if (is_packet(words) && !words.alpha.empty())
+    refuse("--alpha", "has no effect at --fidelity packet: every link has its own latency");
+}
+
+}  // namespace
+
+void set_wires(const ReplayWords& words, const std::optional<Cluster>& cluster, ReplayWires& all,
+               Replay& question) {
+  check_wires(words, cluster.has_value(), question.costs.gap);
+  if (!is_packet(words) && words.fidelity != "flow") return;
+  RouteChoice routes;
+  if (!words.seed.empty())
+    routes.seed = static_cast<uint64_t>(parse_whole(words.seed, 0, int64_t{1} << 62, "--seed"));
+  if (!words.routing.empty()) routes.routing = routing_named(words.routing, "--routing");
+  all.wires = cluster->wires(routes);
+  question.resources = all.wires.get();
+  if (is_packet(words)) {
+    const Json transport = transport_in(words.transport);
+    question.carrier = carrier_of(Value(transport, "--transport", ""), {}, routes.seed);
+  }
+  if (words.traffic.empty()) return;
+  all.traffic = read_meanwhile(words.traffic, "--traffic", *cluster, *all.wires);
+  question.meanwhile = all.traffic.meanwhile();
+}
+
+}  // namespace sgdsim

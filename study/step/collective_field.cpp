@@ -1,0 +1,372 @@
+// Reading `collective`, and what it costs on a cluster.
+#include "study/step/collective_field.h"
+
+#include <algorithm>
+#include <array>
+
+#include "models/collective/network_defaults.h"
+#include "models/collective/options.h"
+#include "models/collective/registry.h"
+#include "models/collective/simulate.h"
+#include "sim/core/error.h"
+#include "study/collective/nccl_answer.h"
+#include "topologies/wiring.h"
+
+namespace sgdsim {
+namespace {
+
+// a + b M, or the least of several such lines.
+struct LineFields {
+  Duration start_up;
+  PerByte per_byte;
+  Line line() const { return {static_cast<double>(start_up.ps()), per_byte.ps()}; }
+};
+
+Fields fields_of(LineFields& line) {
+  return {Field("start_up", line.start_up, "a of a + bM").needed(),
+          Field("per_byte", line.per_byte, "b of a + bM").needed()};
+}
+
+struct Lines {
+  std::vector<LineFields> lines;
+};
+
+Fields fields_of(Lines& lines) {
+  return {Field("lines", lines.lines, "several lines, of which the least is the cost")
+              .needed()
+              .filled("line")};
+}
+
+std::vector<Line> read_lines(Object& fields) {
+  if (!fields.has("lines")) return {read_record<LineFields>(fields).line()};
+  std::vector<Line> all;
+  for (const LineFields& line : read_record<Lines>(fields).lines) all.push_back(line.line());
+  return all;
+}
+
+// What `sgdsim fit` writes, or the same in an experiment.
+struct MeasuredCurve {
+  FileHead head;
+  std::optional<int> ranks;
+  Curve samples;
+};
+
+Fields fields_of(MeasuredCurve& curve) {
+  return {Field("schema", curve.head.schema, "kind and version of this object")
+              .constant("sgdsim/collective-cost/1"),
+          {"source", curve.head.source, "what was fitted, and how well"},
+          Field("ranks", curve.ranks, "ranks among which the curve was measured")
+              .from(1, most_workers)
+              .otherwise("not known"),
+          Field("samples", curve.samples,
+                "the curve; straight in logarithms in between, and not known beyond")
+              .needed()};
+}
+
+struct Servers {
+  std::optional<Value> servers;
+};
+
+Fields fields_of(Servers& o) {
+  return {Field("parameter_server", o.servers,
+                "gradients are pushed to servers, summed there, and pulled")
+              .needed()
+              .like(schema_of_record<ParameterServers>)};
+}
+
+CollectiveJob job_of(const CollectiveField& field, const Algorithm& algorithm,
+                     const Cluster& cluster, Operation operation) {
+  CollectiveJob job;
+  job.operation = operation;
+  job.team = {.size = cluster.network.workers(), .stride = 1};
+  job.share = {.total = Bytes(1), .fractional = field.options.fractional_chunks, .split = {}};
+  if (algorithm.takes_block || field.algorithms.size() == 1) job.block = field.block;
+  job.options = with_network(field.options, cluster, algorithm, false);
+  job.workers_per_node = cluster.workers_per_node;
+  job.grid = cluster.grid;
+  job.network = &cluster.network;
+  job.cost = worst_of_job(algorithm, job);
+  return job;
+}
+
+MessageCost cost_of(const CollectiveField& field, const Algorithm& algorithm,
+                    const Cluster& cluster, Operation operation) {
+  if (!algorithm.offers(operation))
+    throw InputError("",
+                     std::string(algorithm.name) + " has no " + std::string(name_of(operation)));
+  const CollectiveJob job = job_of(field, algorithm, cluster, operation);
+  if (job.size() > 1) schedule_of(algorithm, job);  // does it fit?
+  return MessageCost::of_algorithm(algorithm, job);
+}
+
+// All that fit the cluster and have a closed form that a schedule reaches, by which they are
+// compared.
+MessageCost cheapest_of(const CollectiveField& field, const Cluster& cluster, Operation operation) {
+  std::vector<MessageCost> costs;
+  std::string why_not;
+  for (const Algorithm* algorithm : field.algorithms) {
+    if (!algorithm->closed_form_note.empty()) continue;
+    try {
+      MessageCost cost = cost_of(field, *algorithm, cluster, operation);
+      if (closed_form_of(*algorithm, cost.job())) costs.push_back(std::move(cost));
+    } catch (const InputError& error) {
+      why_not = error.what();
+    }
+  }
+  if (costs.empty()) throw InputError("", "no algorithm fits: " + why_not);
+  return MessageCost::cheapest(std::move(costs));
+}
+
+// What is played for NCCL's choice: its rings and trees; a pipelined chain where it sends one way
+// along a ring. For what it leaves to switches (NVLS) the same without them.
+constexpr std::array<const char*, 3> nccl_stand_ins{"ring", "double_binary_tree", "lp"};
+
+MessageCost::StandIn nccl_stand_in(NcclAlgorithm choice, Operation operation) {
+  constexpr std::size_t ring = 0, tree = 1, chain = 2;
+  const bool is_one_way = operation == Operation::broadcast || operation == Operation::reduce;
+  switch (choice) {
+    case NcclAlgorithm::tree:
+      return {tree, "tree"};
+    case NcclAlgorithm::ring:
+      return {is_one_way ? chain : ring, "ring"};
+    case NcclAlgorithm::nvls:
+      return {ring, "NVLS"};
+    case NcclAlgorithm::nvls_tree:
+      return {tree, "NVLSTree"};
+    case NcclAlgorithm::pat:
+      return {ring, "PAT"};
+  }
+  return {ring, ""};
+}
+
+MessageCost nccl_cost(const CollectiveField& field, const Cluster& cluster, Operation operation) {
+  MessageCost::StandIns stand_ins;
+  for (const char* name : nccl_stand_ins) {
+    const Algorithm& algorithm = algorithm_named(name, "");
+    // One that lacks the operation is never chosen for it.
+    stand_ins.algorithms.push_back(algorithm.offers(operation)
+                                       ? cost_of(field, algorithm, cluster, operation)
+                                       : MessageCost());
+  }
+  if (cluster.network.workers() == 1) {
+    stand_ins.choose = [=](Bytes) { return nccl_stand_in(NcclAlgorithm::ring, operation); };
+    return MessageCost::of_formula([](Bytes) { return Duration(); }, std::move(stand_ins));
+  }
+  const NcclMachine machine = nccl_machine_of(cluster, *field.nccl);
+  nccl_tuning(machine, operation, Bytes(1));  // does NCCL have it?
+  stand_ins.choose = [=](Bytes size) {
+    return nccl_stand_in(nccl_tuning(machine, operation, size).choice().algorithm, operation);
+  };
+  return MessageCost::of_formula(
+      [=, launch = field.launch](Bytes size) {
+        return launch + nccl_tuning(machine, operation, size).choice().time;
+      },
+      std::move(stand_ins));
+}
+
+// What a byte costs between the best two workers: no collective is faster, whatever adds up the
+// values.
+PerByte fastest_byte(const Network& network) {
+  PerByte best = network.classes().front().per_byte;
+  for (const PairCost& cost : network.classes()) best = std::min(best, cost.per_byte);
+  for (const SizeBand& band : network.bands()) best = std::min(best, fastest_byte(band.network));
+  return best;
+}
+
+// The options of an object as key and text.
+template <class F>
+void for_each_option(const std::optional<Value>& given, const F& f) {
+  if (given)
+    for (const auto& [key, option] : given->entries())
+      f(key, option.json().is_string() ? option.text() : option.json().dump(), option);
+}
+
+// What a program pays for each message besides NCCL's own time: the median of 15 calls of
+// `nccl:all_reduce` in a profile of DDP (ResNet-50, 2 A100, NCCL 2.17; repository
+// facebookresearch/HolisticTraceAnalysis, tests/data/nccl_parser_config), 77 to 116 us.
+constexpr Duration usual_launch = Duration::us(86);
+
+struct LikeNccl {
+  std::string algorithm;
+  Duration launch = usual_launch;
+  std::optional<Value> options;
+};
+
+Fields fields_of(LikeNccl& o) {
+  return {Field("algorithm", o.algorithm, "as NCCL's own tuning model chooses and expects")
+              .needed()
+              .constant("nccl"),
+          {"launch", o.launch, "what a program pays for each message besides NCCL's own time"},
+          Field("options", o.options, "options of NCCL's model, as key: value").like([] {
+            return schema_of_options(nccl_option_keys());
+          })};
+}
+
+struct OfAlgorithm {
+  std::string algorithm;
+  std::optional<Value> options;
+  std::optional<Bytes> block;
+};
+
+Fields fields_of(OfAlgorithm& o) {
+  return {Field("algorithm", o.algorithm, "one of `sgdsim list algorithms`, or auto: the cheapest")
+              .needed()
+              .like([] {
+                std::vector<std::string> names{"auto"};
+                for (const Algorithm& algorithm : algorithms()) names.emplace_back(algorithm.name);
+                return one_of_schema(std::move(names));
+              }),
+          Field("options", o.options, "options of `sgdsim list options`, as key: value").like([] {
+            return schema_of_options(option_keys());
+          }),
+          Field("block", o.block, "block size of a pipeline").otherwise("the best one")};
+}
+
+void read_nccl(Object& fields, CollectiveField& collective) {
+  const auto nccl = read_record<LikeNccl>(fields);
+  collective.name = nccl.algorithm;
+  collective.launch = nccl.launch;
+  collective.nccl.emplace();
+  for_each_option(nccl.options, [&](const std::string& key, const std::string& text, const Value&) {
+    collective.nccl->push_back(key + "=" + text);
+  });
+}
+
+void read_algorithm(Object& fields, const Value& name, CollectiveField& collective) {
+  const auto given = read_record<OfAlgorithm>(fields);
+  const bool automatic = given.algorithm == "auto";
+  if (automatic)
+    for (const Algorithm& algorithm : algorithms()) collective.algorithms.push_back(&algorithm);
+  else
+    collective.algorithms = {&algorithm_named(given.algorithm, name.where())};
+  for_each_option(given.options, [&](const std::string& key, const std::string& text,
+                                     const Value& option) {
+    if (key == "lp_drain")
+      option.fail(
+          "streams the messages of one `sgdsim collective`; in a training step write "
+          "strategy={\"name\": \"bsp_lp\", \"drain\": false}");
+    set_option(collective.options, key, text, option.where());
+    if (!automatic)
+      check_option_applies(*collective.algorithms.front(), collective.options, key, option.where());
+  });
+  collective.block = given.block;
+  collective.name = given.algorithm;
+}
+
+std::vector<std::string> known_collectives() {
+  std::vector<std::string> known = {"auto", "nccl", "parameter_server"};
+  for (const Algorithm& algorithm : algorithms()) known.emplace_back(algorithm.name);
+  return known;
+}
+
+}  // namespace
+
+bool CollectiveField::offers(Operation operation) const {
+  return std::any_of(algorithms.begin(), algorithms.end(),
+                     [&](const Algorithm* algorithm) { return algorithm->offers(operation); });
+}
+
+MessageCost CollectiveField::cost(const Cluster& cluster, Operation operation) const {
+  if (cluster.network.crowding().any() && (servers || nccl))
+    throw InputError(where, crowding_is_for(servers ? "parameter servers" : "NCCL's model"));
+  if (servers) {
+    if (operation != Operation::allreduce)
+      servers->fail("parameter servers only sum: they have no " + std::string(name_of(operation)));
+    return MessageCost::of_servers(read_parameter_servers(*servers, cluster.network));
+  }
+  if (curve) return MessageCost::of_curve(curve->not_faster_than(fastest_byte(cluster.network)));
+  try {
+    if (nccl) return nccl_cost(*this, cluster, operation);
+    if (algorithms.size() == 1) return cost_of(*this, *algorithms.front(), cluster, operation);
+    if (!algorithms.empty()) return cheapest_of(*this, cluster, operation);
+  } catch (const InputError& error) {
+    throw InputError(where, error.what());
+  }
+  return constants;
+}
+
+std::string CollectiveField::beyond_measured(const Cluster& cluster) const {
+  const int workers = cluster.network.workers();
+  if (!measured_ranks || *measured_ranks == workers) return {};
+  return "the curve was measured among " + std::to_string(*measured_ranks) +
+         " ranks and is used unchanged among " + std::to_string(workers) +
+         "; fit one for this many, or a link (--from-collective)";
+}
+
+CollectiveField CollectiveField::replaced_by(const std::string& algorithm,
+                                             const std::string& named_in) const {
+  CollectiveField other;
+  other.name = algorithm;
+  other.algorithms = {&algorithm_named(algorithm, named_in)};
+  other.options.alpha = options.alpha;
+  other.where = named_in;
+  return other;
+}
+
+Json named_collective(Json given) {
+  if (!given.is_string()) return given;
+  const auto name = given.get<std::string>();
+  if (name == "parameter_server") return {{name, Json::object()}};
+  const bool is_known = std::any_of(algorithms().begin(), algorithms().end(),
+                                    [&](const Algorithm& one) { return one.name == name; });
+  if (is_known || name == "auto" || name == "nccl") return {{"algorithm", std::move(given)}};
+  return given;
+}
+
+CollectiveField read_collective(const Value& value) {
+  if (value.json().is_string()) {  // no name, and no file was put in its place: a sweep's value
+    value.fail(unknown_name("collective", value.text(), known_collectives()));
+  }
+  CollectiveField collective;
+  Object fields(value);
+  collective.where = value.where();
+  if (fields.has("samples")) {
+    auto measured = read_record<MeasuredCurve>(fields);
+    collective.measured_ranks = measured.ranks;
+    collective.name = "measured curve";
+    collective.curve = std::move(measured.samples);
+    fields.done();
+    return collective;
+  }
+  if (fields.has("parameter_server")) {
+    collective.name = "parameter servers";
+    collective.servers = read_record<Servers>(fields).servers;
+    fields.done();
+    return collective;
+  }
+  if (fields.has("start_up") || fields.has("lines")) {
+    collective.name = "a + bM";
+    collective.constants = MessageCost::of_lines(read_lines(fields));
+    fields.done();
+    return collective;
+  }
+  const Value name = fields.at("algorithm");
+  if (name.text() == "nccl")
+    read_nccl(fields, collective);
+  else
+    read_algorithm(fields, name, collective);
+  fields.done();
+  return collective;
+}
+
+Json schema_of_measured_curves() {
+  Json json = schema_of_record<MeasuredCurve>();
+  json["required"] = {"schema", "samples"};
+  return json;
+}
+
+Json schema_of_played_collectives(const Fields& more) {
+  OfAlgorithm usual;
+  LikeNccl nccl;
+  Json json = record_schema(fields_of(usual) + more);
+  json["required"].erase(0);  // the algorithm
+  return any_of({std::move(json), record_schema(fields_of(nccl) + more)});
+}
+
+Json schema_of_collectives() {
+  return any_of({text_schema(), schema_of_record<OfAlgorithm>(), schema_of_record<LikeNccl>(),
+                 schema_of_record<Servers>(), schema_of_record<LineFields>(),
+                 schema_of_record<Lines>(), schema_of_record<MeasuredCurve>()});
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,53 @@
+// The field `collective` of an experiment: how one message of gradients is exchanged.
+//
+// By an algorithm, by the best one for each message (`auto`), as NCCL would choose and expects
+// (`nccl`), by parameter servers, or at constants or a curve that were measured.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/collective/collective.h"
+#include "models/strategy/cost.h"
+#include "sim/core/json.h"
+#include "sim/net/cluster.h"
+
+namespace sgdsim {
+
+struct CollectiveField {
+  std::string name;                          // for people: "ring", "a + bM", "measured curve"
+  std::vector<const Algorithm*> algorithms;  // one, or those that `auto` chooses from
+  CollectiveOptions options;
+  std::optional<Bytes> block;
+  std::optional<std::vector<std::string>> nccl;  // the options of NCCL's model, as key=value
+  Duration launch;                               // of one message, with NCCL's model
+  std::optional<Value> servers;
+  std::optional<Curve> curve;
+  MessageCost constants;              // where none of these is given
+  std::optional<int> measured_ranks;  // of a curve, if its file says so
+  std::string where;
+
+  bool offers(Operation operation) const;
+  // InputError if it cannot be done. The cluster must outlive the cost, or MessageCost::on be
+  // called.
+  MessageCost cost(const Cluster& cluster, Operation operation) const;
+  // Why a curve does not hold on this cluster; empty if it does, or if nobody knows.
+  std::string beyond_measured(const Cluster& cluster) const;
+  // Another algorithm on the same links.
+  CollectiveField replaced_by(const std::string& algorithm, const std::string& named_in) const;
+};
+
+// "ring" as {"algorithm": "ring"}, and likewise "auto", "nccl" and "parameter_server"; whatever
+// is no name of a collective stays as it is, a path of a file for example.
+Json named_collective(Json given);
+
+CollectiveField read_collective(const Value& value);
+// A name, the path of a file, or one of these objects.
+Json schema_of_collectives();
+// By an algorithm, a ring if none is named; with more fields.
+Json schema_of_played_collectives(const Fields& more);
+// The file that `sgdsim fit` writes.
+Json schema_of_measured_curves();
+
+}  // namespace sgdsim

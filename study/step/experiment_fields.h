@@ -1,0 +1,40 @@
+// The fields of an experiment, as its file has them.
+#pragma once
+
+#include <optional>
+
+#include "models/collective/simulate.h"
+#include "sim/core/fields.h"
+#include "study/step/convergence.h"
+
+namespace sgdsim {
+
+// A trace as {"file": path, "compute_scale": 0.5}.
+struct ScaledTrace {
+  std::string file;
+  std::optional<Json> compute_scale;
+  std::optional<Json> gradient_scale;
+};
+Fields fields_of(ScaledTrace& trace);
+
+// What a compression may have besides its own fields.
+struct OwnCollective {
+  std::optional<Value> collective;
+};
+Fields fields_of(OwnCollective& own);
+
+// What depends on each other is read later.
+struct ExperimentFields {
+  FileHead head;
+  std::optional<Value> trace, cluster, collective, compression, strategy, synchronization;
+  std::optional<Value> transport, traffic, workers;
+  Fidelity fidelity = Fidelity::message;
+  std::optional<int> iterations, warm_up, channels;
+  uint64_t seed = 1;
+  double interference = 1;
+  std::optional<Duration> alone;
+  std::optional<Convergence> convergence;
+};
+Fields fields_of(ExperimentFields& experiment);
+
+}  // namespace sgdsim

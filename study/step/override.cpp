@@ -1,0 +1,139 @@
+// Walking a dotted path into a JSON value.
+#include "study/step/override.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "sim/core/error.h"
+#include "study/step/collective_field.h"
+
+namespace sgdsim {
+namespace {
+
+// Parts that may be given by a name alone, and the field that has it otherwise.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> named_parts{
+    {{"strategy", "name"},
+     {"compression", "name"},
+     {"synchronization", "name"},
+     {"transport", "name"},
+     {"collective", "algorithm"}}};
+
+// A part that is given by its name alone becomes an object, so that it can have other fields.
+void open_named(Json& json, const std::string& part) {
+  if (!json.is_string()) return;
+  for (const auto& [name, field] : named_parts)
+    if (part == name) json = {{field, std::move(json)}};
+}
+
+Json& enter(Json& json, const std::string& part, const std::string& step,
+            const std::string& where) {
+  if (json.is_binary()) json = unpacked(json);
+  open_named(json, part);
+  if (!json.is_array()) {
+    if (json.is_null()) json = Json::object();
+    if (!json.is_object())
+      throw InputError(where, "there is nothing below the value " + json.dump());
+    return json[step];
+  }
+  std::size_t index = 0;
+  const auto [end, problem] = std::from_chars(step.data(), step.data() + step.size(), index);
+  if (problem != std::errc{} || end != step.data() + step.size() || index >= json.size())
+    throw InputError(where,
+                     "\"" + step + "\" is no index of a list of " + std::to_string(json.size()));
+  return json[index];
+}
+
+// Whether the path leads to something without making anything on the way.
+bool is_there(const Json& json, const std::vector<std::string>& steps) {
+  const Json* field = &json;
+  for (const std::string& step : steps) {
+    if (field->is_object()) {
+      if (!field->contains(step)) return false;
+      field = &(*field)[step];
+    } else {
+      return field->is_array() || field->is_binary();  // its entries are numbered: asked later
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> steps_of(const std::string& path, const std::string& where) {
+  std::vector<std::string> steps(1);
+  for (const char letter : path) {
+    if (letter == '.')
+      steps.emplace_back();
+    else
+      steps.back() += letter;
+  }
+  for (const std::string& step : steps)
+    if (step.empty()) throw InputError(where, "an empty step in the path");
+  return steps;
+}
+
+void blame_setting(const InputError& error, const std::vector<std::string>& settings,
+                   const std::vector<std::pair<std::string, std::string>>& files,
+                   const std::string& root) {
+  const std::string text = error.what();
+  for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting) {
+    std::vector<std::string> steps = steps_of(setting->substr(0, setting->find('=')), "--set");
+    std::string place = root;
+    for (const auto& [field, file] : files)
+      if (!file.empty() && steps.front() == field && steps.size() > 1) {
+        place = file + ": ";
+        steps.erase(steps.begin());
+        break;
+      }
+    const std::string last = steps.back();
+    steps.pop_back();
+    for (const std::string& step : steps) place += "/" + step;
+    const std::string parent = place + (place.ends_with(' ') ? "/" : "") + ": ";
+    place += "/" + last;
+    const std::string where = "--set " + setting->substr(0, 80);
+    if (text.starts_with(place + ": ")) throw InputError(where, text.substr(place.size() + 2));
+    if (text.starts_with(place + "/")) throw InputError(where, text.substr(place.size()));
+    if (text.starts_with(parent + "unknown field \"" + last + "\""))
+      throw InputError(where, text.substr(parent.size()));
+  }
+}
+
+Json value_in(const std::string& text, const std::string& where) {
+  return check_text(text, where) ? Json::parse(text) : Json(text);
+}
+
+void set_field(Json& json, const std::vector<std::string>& steps, Json value,
+               const std::string& where) {
+  if (value.is_null() && !is_there(json, steps)) return;
+  Json* field = &json;
+  Json* parent = nullptr;
+  std::string part;
+  for (const std::string& step : steps) {
+    parent = field;
+    field = &enter(*field, part, step, where);
+    part = step;
+  }
+  if (value.is_null() && parent != nullptr && parent->is_object()) {
+    parent->erase(steps.back());
+    return;
+  }
+  *field = part == "collective" ? named_collective(std::move(value)) : std::move(value);
+  // Two names of one thing: what is set replaces the other.
+  if (parent == nullptr || !parent->is_object()) return;
+  if (steps.back() == "bandwidth") parent->erase("per_byte");
+  if (steps.back() == "per_byte") parent->erase("bandwidth");
+}
+
+void apply_settings(Json& json, const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    const std::string where = "--set " + setting.substr(0, 80);
+    if (equals == std::string::npos || equals == 0)
+      throw InputError(where, "expected path=value, as in nodes=64");
+    const std::string text = setting.substr(equals + 1);
+    set_field(json, steps_of(setting.substr(0, equals), where), value_in(text, where), where);
+  }
+}
+
+}  // namespace sgdsim

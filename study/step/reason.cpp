@@ -1,0 +1,122 @@
+// The parts of the critical circle by name.
+#include "study/step/reason.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "study/table.h"
+
+namespace sgdsim {
+namespace {
+
+// Parts of a layer-wise pass or of messages say which layers; the others are of all.
+bool names_layers(Activity activity) {
+  switch (activity) {
+    case Activity::forward:
+    case Activity::backward:
+    case Activity::message:
+    case Activity::broadcast:
+      return true;
+    default:
+      return false;
+  }
+}
+
+const char* name_of(Activity activity) {
+  switch (activity) {
+    case Activity::forward:
+      return "forward";
+    case Activity::backward:
+      return "backward";
+    case Activity::compress:
+      return "encoding";
+    case Activity::decompress:
+      return "decoding";
+    case Activity::update:
+      return "update";
+    case Activity::message:
+      return "messages";
+    case Activity::broadcast:
+      return "broadcasts";
+    case Activity::load:
+      return "loading the next batch";
+    case Activity::begin:
+    case Activity::waiting:
+      break;
+  }
+  return "waiting";
+}
+
+// Which layers, where they are not all that there are; "" if they are.
+std::string layers_of(const CriticalPart& part, const Trace& trace) {
+  if (!names_layers(part.activity)) return "";
+  const auto name = [&](int layer) { return trace.layers[static_cast<std::size_t>(layer)].name; };
+  const int last = static_cast<int>(trace.layers.size()) - 1;
+  if (part.first_layer == 0 && part.last_layer == last)
+    return part.messages > 0 ? "all layers" : "";
+  if (part.first_layer == part.last_layer) return name(part.first_layer);
+  const bool backwards = part.activity != Activity::forward && part.activity != Activity::broadcast;
+  return backwards ? name(part.last_layer) + " down to " + name(part.first_layer)
+                   : name(part.first_layer) + " to " + name(part.last_layer);
+}
+
+std::string text_of(const CriticalPart& part, const Trace& trace, bool by_turns) {
+  std::string text = name_of(part.activity);
+  if (part.messages == 1) text = part.activity == Activity::message ? "the message" : "a broadcast";
+  if (part.messages > 1)
+    text = std::to_string(part.messages) + " " + text + (by_turns ? "" : " one after another");
+  const std::string layers = layers_of(part, trace);
+  return text + " (" + layers + (layers.empty() ? "" : ", ") + short_duration(part.length.us(), 4) +
+         ")";
+}
+
+// One part for each kind.
+std::vector<CriticalPart> by_kind(const std::vector<CriticalPart>& parts) {
+  std::vector<CriticalPart> kinds;
+  for (const CriticalPart& part : parts) {
+    const auto like = std::find_if(kinds.begin(), kinds.end(), [&](const CriticalPart& kind) {
+      return kind.activity == part.activity;
+    });
+    if (like == kinds.end())
+      kinds.push_back(part);
+    else
+      like->add(part);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+Json reason_json(const StepResult& result) {
+  Duration sum;
+  Json parts = Json::array();
+  for (const CriticalPart& part : result.critical) {
+    Json json = {{"what", name_of(part.activity)}, {"length_us", part.length.us()}};
+    if (names_layers(part.activity)) json["layers"] = {part.first_layer, part.last_layer};
+    if (part.messages > 0) json["count"] = part.messages;
+    parts.push_back(std::move(json));
+    sum += part.length;
+  }
+  return {{"iterations", result.critical_iterations},
+          {"length_us", sum.us()},
+          {"parts", std::move(parts)}};
+}
+
+std::string reason_text(const StepResult& result, const Trace& trace) {
+  constexpr std::size_t most_parts = 6;
+  std::vector<CriticalPart> parts = result.critical;
+  std::erase_if(parts, [](const CriticalPart& part) { return part.length == Duration(); });
+  if (parts.empty()) return "";
+  const bool by_turns = parts.size() > most_parts;
+  if (by_turns) parts = by_kind(parts);
+  std::string text = result.critical_iterations > 1
+                         ? std::to_string(result.critical_iterations) + " steps are as long as "
+                         : "the step is as long as ";
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 == parts.size() ? " and " : ", ";
+    text += text_of(parts[i], trace, by_turns);
+  }
+  return text + (by_turns ? ", by turns" : "");
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,289 @@
+// Facts of the recording first; what they mean in sentences, with the largest part named.
+#include "study/step/recorded.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "study/step/result_json.h"
+#include "study/table.h"
+
+namespace sgdsim {
+namespace {
+
+using profiler::GradientBucket;
+using profiler::RecordedCollective;
+using profiler::RecordedPart;
+using profiler::Recording;
+
+constexpr double most_off = 0.1;
+constexpr double hardly = 0.1;  // of the step
+constexpr std::size_t most_named = 8;
+
+double share_of(const Recording& recording, Duration time) {
+  return recording.iteration > Duration() ? time / recording.iteration : 0;
+}
+
+std::string time_text(Duration time) { return short_duration(time.us(), 5); }
+std::string size_text(int64_t bytes) {
+  return bytes < 0 ? "?" : short_size(static_cast<double>(bytes));
+}
+
+// How far times are from the record, in parts of the iteration.
+double distance(const Recording& recording, double iteration_us, double exposed_us) {
+  const double recorded_us = recording.iteration.us();
+  return std::max(std::abs(iteration_us - recorded_us),
+                  std::abs(exposed_us - recording.exposed.us())) /
+         recorded_us;
+}
+
+std::string off_text(const Recording& recording, double iteration_us, double exposed_us) {
+  const double off = iteration_us / recording.iteration.us() - 1;
+  std::string text = short_duration(iteration_us, 5) + " an iteration";
+  if (std::abs(off) > most_off)
+    return text + ", " + part_text(std::abs(off)) + (off > 0 ? " more" : " less") +
+           " than was recorded";
+  return text + ", of which " + short_duration(exposed_us, 4) + " exposed, and not the recorded " +
+         time_text(recording.exposed);
+}
+
+// What of the exposed exchange is waiting for others: it goes beyond the shortest transfers.
+Duration waiting_of(const RecordedTruth& truth) {
+  const Duration exposed = truth.recorded->recording.exposed;
+  const double waiting_us = exposed.us() - truth.replayed_exposed_us;
+  if (truth.replayed_us <= 0 || waiting_us <= 0) return {};
+  return Duration::ps(static_cast<int64_t>(waiting_us * 1e6));
+}
+
+std::string waiting_text(const RecordedTruth& truth) {
+  const Recording& recording = truth.recorded->recording;
+  const Duration waiting = waiting_of(truth);
+  if (share_of(recording, waiting) < 0.01) return {};
+  return time_text(waiting) + " (" + part_text(share_of(recording, waiting)) +
+         ") of the exposed exchange goes beyond the shortest transfers: waiting for other ranks" +
+         (recording.last_rank ? ", most often for rank " + std::to_string(*recording.last_rank)
+                              : "");
+}
+
+Duration exposed_of(const Recording& recording) { return recording.exposed + recording.others; }
+
+// The largest part that is no communication.
+const RecordedPart& largest_of_rest(const Recording& recording) {
+  const auto is_less = [](const RecordedPart& a, const RecordedPart& b) { return a.time < b.time; };
+  const auto first =
+      std::find_if(recording.parts.begin(), recording.parts.end(),
+                   [](const RecordedPart& part) { return !part.is_communication(); });
+  return *std::max_element(first, recording.parts.end(), is_less);
+}
+
+const char* what_to_do(const RecordedPart& part) {
+  switch (part.kind) {
+    case profiler::PartKind::computing:
+      return "faster kernels (lower precision, torch.compile) or faster GPUs shorten it";
+    case profiler::PartKind::copying:
+      return "pinned memory and non_blocking=True let copies run beside kernels";
+    case profiler::PartKind::loading:
+      return "more workers of the DataLoader, or a faster disk, shorten it";
+    case profiler::PartKind::idle:
+      return "fewer and larger kernels (CUDA graphs, torch.compile, larger batches), and no "
+             "waiting for the GPU's results on the CPU, shorten it";
+    case profiler::PartKind::gradients:
+    case profiler::PartKind::others:
+      break;
+  }
+  return "";
+}
+
+Json buckets_json(const Recording& recording) {
+  Json buckets = Json::array();
+  for (const GradientBucket& bucket : recording.buckets) {
+    Json json = {{"gradients", bucket.gradients},
+                 {"recorded_us", bucket.recorded.us()},
+                 {"transfer_us", bucket.transfer.us()}};
+    if (bucket.elements >= 0) {
+      json["size_B"] = bucket.size.count();
+      json["elements"] = bucket.elements;
+      json["type"] = bucket.type;
+    }
+    buckets.push_back(std::move(json));
+  }
+  return buckets;
+}
+
+Json collectives_json(const Recording& recording) {
+  Json collectives = Json::array();
+  for (const RecordedCollective& one : recording.collectives) {
+    Json json = {{"kind", one.kind},
+                 {"of_gradients", one.is_bucket},
+                 {"count", one.count},
+                 {"time_us", one.time.us()}};
+    if (!one.is_bucket) json["exposed_us"] = one.alone.us();
+    if (one.group_size > 0) json["ranks"] = one.group_size;
+    if (one.size_B >= 0) json["size_B"] = one.size_B;
+    collectives.push_back(std::move(json));
+  }
+  return collectives;
+}
+
+std::string bucket_list(const Recording& recording) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(recording.buckets.size(), most_named); ++i) {
+    const GradientBucket& bucket = recording.buckets[i];
+    text += (i == 0 ? "" : ", ") + size_text(bucket.elements < 0 ? -1 : bucket.size.count()) +
+            " in " + time_text(bucket.transfer);
+  }
+  return text + (recording.buckets.size() > most_named ? ", ..." : "");
+}
+
+void print_who(std::ostream& out, const Recording& recording) {
+  out << "recorded: " << recording.profiles.size() << " of "
+      << (recording.profiles.front().job.is_of_more ? "at least " : "") << recording.ranks
+      << (recording.ranks == 1 ? " rank (" : " ranks (") << printable(recording.steps_text())
+      << ')';
+  if (recording.group_size != recording.ranks)
+    out << "; gradients among " << recording.group_size << " ranks";
+  out << '\n';
+  if (!recording.buckets.empty())
+    out << recording.buckets.size()
+        << (recording.buckets.size() == 1 ? " all-reduce" : " all-reduces")
+        << " of gradients a step: " << bucket_list(recording) << '\n';
+}
+
+void print_parts(std::ostream& out, const Recording& recording) {
+  Table table({"recorded part of the step", "time", "of the step"});
+  for (const RecordedPart& part : recording.parts)
+    table.add({part.name, time_text(part.time), part_text(share_of(recording, part.time))});
+  out << '\n';
+  table.print(out);
+}
+
+void print_others(std::ostream& out, const Recording& recording) {
+  Table table({"other collective", "ranks", "size", "a step", "time", "that nothing hides"});
+  std::size_t rows = 0;
+  for (const RecordedCollective& one : recording.collectives) {
+    if (one.is_bucket || ++rows > 2 * most_named) continue;
+    table.add({one.kind, one.group_size == 0 ? "?" : std::to_string(one.group_size),
+               size_text(one.size_B), rounded(one.count), time_text(one.time),
+               time_text(one.alone)});
+  }
+  if (rows == 0) return;
+  out << '\n';
+  table.print(out);
+  if (rows > 2 * most_named) out << "and " << rows - 2 * most_named << " more\n";
+}
+
+}  // namespace
+
+PlayedHere played_here(const std::string& cluster, const Experiment& experiment,
+                       const StepResult& result) {
+  return {cluster, experiment.cluster.network.workers(), metrics_of(experiment, result).mean_us,
+          result.mean.exposed.us()};
+}
+
+RecordedTruth truth_of(std::shared_ptr<const RecordedStep> recorded) {
+  RecordedTruth truth;
+  truth.recorded = std::move(recorded);
+  if (!truth.recorded->why_no_replay().empty()) return truth;
+  ResolvedExperiment resolved;
+  resolved.json = experiment_of(*truth.recorded, true);
+  resolved.file = truth.recorded->file;
+  const Experiment experiment = read_experiment(resolved);
+  const StepResult result = simulate_step(experiment.question());
+  truth.replayed_us = metrics_of(experiment, result).mean_us;
+  truth.replayed_exposed_us = result.mean.exposed.us();
+  return truth;
+}
+
+std::string why_no_gains(const RecordedTruth& truth) {
+  const Recording& recording = truth.recorded->recording;
+  if (std::string why = truth.recorded->why_no_replay(); !why.empty()) return why;
+  if (recording.ranks == 1)
+    return "one rank alone exchanges nothing. To plan for several, import the profile and advise "
+           "on "
+           "the trace with --cluster";
+  if (distance(recording, truth.replayed_us, truth.replayed_exposed_us) > most_off) {
+    std::string why =
+        "the replay takes " + off_text(recording, truth.replayed_us, truth.replayed_exposed_us);
+    if (const std::string waiting = waiting_text(truth); !waiting.empty()) why += "; " + waiting;
+    return why;
+  }
+  if (truth.here &&
+      distance(recording, truth.here->iteration_us, truth.here->exposed_us) > most_off)
+    return truth.here->cluster + " with " + std::to_string(truth.here->workers) +
+           " workers is not what was recorded: there the step takes " +
+           off_text(recording, truth.here->iteration_us, truth.here->exposed_us) +
+           ". To plan for it all the same, import the profile and advise on the trace";
+  return {};
+}
+
+std::string verdict_of(const RecordedTruth& truth) {
+  const Recording& recording = truth.recorded->recording;
+  if (recording.ranks == 1) return "one rank communicates with nobody";
+  const double exposed = share_of(recording, exposed_of(recording));
+  const RecordedPart& rest = largest_of_rest(recording);
+  const std::string text = part_text(exposed) + " exposed: ";
+  if (exposed_of(recording) >= rest.time && exposed > 0)
+    return text + "communication is your bottleneck";
+  if (exposed < hardly) return text + "communication is not your bottleneck";
+  return text + "communication costs that much, but it is not the largest part";
+}
+
+Json recorded_json(const RecordedTruth& truth) {
+  const Recording& recording = truth.recorded->recording;
+  Json json = {{"ranks", recording.ranks},
+               {"profiles", recording.profiles.size()},
+               {"group_size", recording.group_size},
+               {"steps", recording.steps_text()},
+               {"iteration_us", recording.iteration.us()},
+               {"exposed_us", exposed_of(recording).us()},
+               {"exposed_percent", 100 * share_of(recording, exposed_of(recording))},
+               {"gradients_exposed_us", recording.exposed.us()},
+               {"others_exposed_us", recording.others.us()},
+               {"unhidden_us", recording.unhidden.us()},
+               {"verdict", verdict_of(truth)},
+               {"largest", largest_of_rest(recording).name},
+               {"parts", Json::array()},
+               {"buckets", buckets_json(recording)},
+               {"collectives", collectives_json(recording)},
+               {"warnings", recording.warnings}};
+  for (const RecordedPart& part : recording.parts)
+    json["parts"].push_back({{"part", part.name}, {"time_us", part.time.us()}});
+  if (truth.replayed_us > 0) {
+    json["replayed_us"] = truth.replayed_us;
+    json["replayed_exposed_us"] = truth.replayed_exposed_us;
+    json["waiting_us"] = waiting_of(truth).us();
+  }
+  if (truth.here)
+    json["on_cluster"] = {{"cluster", truth.here->cluster},
+                          {"workers", truth.here->workers},
+                          {"iteration_us", truth.here->iteration_us},
+                          {"exposed_us", truth.here->exposed_us}};
+  if (const std::string why = why_no_gains(truth); !why.empty()) json["why_no_gains"] = why;
+  return json;
+}
+
+void print_recorded(std::ostream& out, const RecordedTruth& truth) {
+  const Recording& recording = truth.recorded->recording;
+  print_who(out, recording);
+  out << "recorded " << time_text(recording.iteration);
+  if (truth.replayed_us > 0) out << ", replayed " << short_duration(truth.replayed_us, 5);
+  out << "; " << verdict_of(truth) << '\n';
+  const RecordedPart& rest = largest_of_rest(recording);
+  out << "largest part beside communication: " << rest.name << ", " << time_text(rest.time) << " ("
+      << part_text(share_of(recording, rest.time)) << "); " << what_to_do(rest) << '\n';
+  if (recording.ranks > 1)
+    out << "however fast communication becomes, an iteration takes at least "
+        << time_text(recording.iteration - exposed_of(recording)) << '\n';
+  if (const std::string waiting = waiting_text(truth); !waiting.empty()) out << waiting << '\n';
+  if (truth.here)
+    out << "on " << printable(truth.here->cluster) << ", " << truth.here->workers
+        << " workers: " << short_duration(truth.here->iteration_us, 5) << ", of which "
+        << short_duration(truth.here->exposed_us, 4) << " exposed\n";
+  print_parts(out, recording);
+  print_others(out, recording);
+  out << '\n';
+  for (const std::string& warning : recording.warnings)
+    out << "note: " << printable(warning) << '\n';
+  if (!recording.warnings.empty()) out << '\n';
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,218 @@
+// From words to questions, and their answers.
+#include "study/step/run_question.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "sim/core/error.h"
+#include "study/step/result_json.h"
+#include "study/step/simulated.h"
+#include "study/step/warnings.h"
+
+namespace sgdsim {
+namespace {
+
+Fields common_fields(RunWords& words) {
+  return Fields{
+             Field("experiment", words.experiment,
+                   "an experiment file, a profile, or a trace (a file or a name) with --cluster; - "
+                   "is standard input")
+                 .needed()
+                 .option("EXPERIMENT"),
+             Field("cluster", words.cluster,
+                   "cluster: a file, or a name of `sgdsim list clusters`; in place of the "
+                   "experiment's")
+                 .option("-c,--cluster"),
+             {"method", words.methods,
+              "a way of exchanging gradients with a label: \"gTop-k: compression=gtopk, "
+              "density=0.001\""},
+             {"set", words.settings, "change a field: cluster.nodes=128, strategy=optimal"},
+         } +
+         wire_fields(words.wires) + limit_fields(words.limits);
+}
+
+// All that changes the experiment, as after --set.
+std::vector<std::string> settings_of(const RunWords& words) {
+  std::vector<std::string> settings = words.settings;
+  for (std::string& setting : experiment_settings_of(words.wires))
+    settings.push_back(std::move(setting));
+  return settings;
+}
+
+ResolvedExperiment resolved_of(const RunWords& words) {
+  ResolvedExperiment resolved =
+      resolve_experiment(words.experiment, settings_of(words), words.cluster);
+  check_effect(words.wires, resolved.json.value("fidelity", Json()));
+  resolved.inputs.push_back(words.wires.traffic);
+  return resolved;
+}
+
+ResolvedExperiment resolved_of(RunWords words, const Method& method) {
+  const std::vector<std::string> fields = settings_of(method);
+  words.settings.insert(words.settings.begin(), fields.begin(), fields.end());
+  ResolvedExperiment resolved = resolved_of(words);
+  resolved.method = method.label;
+  return resolved;
+}
+
+// Of a profile, what was recorded comes first.
+std::optional<RecordedTruth> truth_in(const ResolvedExperiment& resolved,
+                                      const std::string& cluster, const Experiment& experiment,
+                                      const StepResult& result) {
+  if (!resolved.recorded) return std::nullopt;
+  RecordedTruth truth = truth_of(resolved.recorded);
+  if (!cluster.empty()) truth.here = played_here(cluster, experiment, result);
+  return truth;
+}
+
+ResolvedExperiment asked(const RunWords& words) {
+  if (words.methods.empty()) return resolved_of(words);
+  if (words.methods.size() > 1)
+    throw InputError("--method", "run simulates one; sgdsim plan compares several");
+  return resolved_of(words, method_in(words.methods.front()));
+}
+
+// All plans under one more setting: those of every strategy, or of every method.
+class Planner {
+ public:
+  Planner(const RunWords& words, std::vector<Method> methods, Stopper* stopper)
+      : words_(words), methods_(std::move(methods)), stopper_(stopper) {}
+
+  void add(const std::string& with) {
+    RunWords changed = words_;
+    if (!with.empty()) changed.settings.push_back(with);
+    if (methods_.empty())
+      take(resolved_of(changed), settings_of(changed), [&](const ResolvedExperiment& resolved) {
+        return sgdsim::plans_of(read_experiment(resolved), with, stopper_);
+      });
+    for (const Method& method : methods_) {
+      std::vector<std::string> settings = settings_of(method);
+      const std::vector<std::string> given = settings_of(changed);
+      settings.insert(settings.end(), given.begin(), given.end());
+      take(resolved_of(changed, method), settings, [&](const ResolvedExperiment& resolved) {
+        return std::vector{plan_of(read_experiment(resolved), method, with, stopper_)};
+      });
+    }
+  }
+  std::vector<StrategyPlan> plans() { return std::move(plans_); }
+
+ private:
+  template <class Answer>
+  void take(const ResolvedExperiment& resolved, const std::vector<std::string>& settings,
+            const Answer& answer) {
+    std::vector<StrategyPlan> more = answer(resolved);
+    if (!words_.around.empty())
+      move_constants(resolved, part_around(words_.around, "--around"), more, answer);
+    name_commands(more, words_.experiment, words_.cluster, settings);
+    std::move(more.begin(), more.end(), std::back_inserter(plans_));
+  }
+
+  const RunWords& words_;
+  std::vector<Method> methods_;
+  Stopper* stopper_;
+  std::vector<StrategyPlan> plans_;
+};
+
+std::vector<StrategyPlan> plans_of(const RunWords& words, const std::vector<Method>& methods,
+                                   const Watch& watch) {
+  Stopper stopper(watch, limits_of(words.limits));
+  Planner planner(words, methods, &stopper);
+  planner.add("");
+  for (const std::string& with : words.also) planner.add(with);
+  return planner.plans();
+}
+
+// The step with its own strategy, beside what was recorded.
+std::optional<RecordedTruth> truth_in(const ResolvedExperiment& resolved,
+                                      const std::string& cluster) {
+  if (!resolved.recorded) return std::nullopt;
+  const Experiment experiment = read_experiment(resolved);
+  return truth_in(resolved, cluster, experiment, simulate_step(experiment.question()));
+}
+
+// What plans differ in: the strategy, or what methods and --also set.
+Apart apart_of(const RunWords& words, const std::vector<Method>& methods) {
+  std::vector<std::string> fields;
+  if (methods.empty()) fields.emplace_back("strategy");
+  for (const Method& method : methods)
+    for (const auto& [field, value] : method.fields) fields.push_back(field);
+  for (const std::string& with : words.also) fields.push_back(with.substr(0, with.find('=')));
+  return apart_by(fields, "iteration_ps");
+}
+
+}  // namespace
+
+Fields run_fields(RunWords& words) {
+  return common_fields(words) +
+         Fields{{"timeline_workers", words.timeline_workers,
+                 "workers in the timeline, e.g. 0-3,7 (default: 0)"},
+                {"timeline_iterations", words.timeline_iterations,
+                 "iterations in the timeline, counted with warm-up, e.g. 2-4 (default: the first "
+                 "after warm-up)"}};
+}
+
+Fields plan_fields(RunWords& words) {
+  return common_fields(words) +
+         Fields{{"also", words.also,
+                 "compare all strategies again with this field changed, e.g. compression=gtopk"},
+                {"around", words.around,
+                 "how far each strategy moves while start-ups, and times per byte, are up to this "
+                 "much shorter and longer: 5%"}};
+}
+
+RunQuestion run_question(const RunWords& words) {
+  RunQuestion question{asked(words), {}};
+  question.experiment = read_experiment(question.resolved);
+  return question;
+}
+
+RunAnswer answer_run(const RunWords& words, const RunQuestion& question, bool wants_timeline,
+                     const Watch& watch) {
+  const Experiment& experiment = question.experiment;
+  RunAnswer answer;
+  if (wants_timeline)
+    answer.timeline = timeline_of(experiment, words.timeline_workers, words.timeline_iterations);
+  Stopper stopper(watch, limits_of(words.limits));
+  answer.result = simulated(experiment, answer.timeline ? &*answer.timeline : nullptr, &stopper);
+  answer.warnings = warnings_of(experiment, answer.result);
+  answer.truth = truth_in(question.resolved, words.cluster, experiment, answer.result);
+  return answer;
+}
+
+Json to_json(const RunQuestion& question, const RunAnswer& answer) {
+  Json json = result_json(question.experiment, answer.result);
+  if (answer.truth) json["recorded"] = recorded_json(*answer.truth);
+  return json;
+}
+
+std::string name_of(const StrategyPlan& plan) {
+  const std::string name = plan.method.empty() ? plan.strategy : plan.method;
+  return name + (plan.is_bound ? " (bound)" : "") + (plan.with.empty() ? "" : ", " + plan.with);
+}
+
+PlanAnswer answer_plan(const RunWords& words, const Watch& watch) {
+  std::vector<Method> methods;
+  for (const std::string& text : words.methods) methods.push_back(method_in(text));
+  if (!methods.empty()) check_distinct(methods, "--method");
+  PlanAnswer answer{{}, apart_of(words, methods), truth_in(resolved_of(words), words.cluster)};
+  answer.plans = plans_of(words, methods, watch);
+  sort_plans(answer.plans, answer.apart);
+  if (const std::string& why_not = answer.plans.front().why_not; !why_not.empty())
+    throw InputError(words.experiment, why_not);
+  return answer;
+}
+
+WarningTally warnings_of(const PlanAnswer& answer) {
+  WarningTally warnings;
+  for (const StrategyPlan& one : answer.plans)
+    if (one.why_not.empty()) warnings.add(one.warnings, name_of(one));
+  return warnings;
+}
+
+Json to_json(const PlanAnswer& answer) {
+  Json json = plans_json(answer.plans, answer.apart);
+  if (answer.truth) json["recorded"] = recorded_json(*answer.truth);
+  return json;
+}
+
+}  // namespace sgdsim

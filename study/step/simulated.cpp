@@ -1,0 +1,38 @@
+// What `sgdsim run` asks of a step.
+#include "study/step/simulated.h"
+
+#include "sim/core/error.h"
+#include "sim/core/number_list.h"
+#include "sim/net/stuck.h"
+
+namespace sgdsim {
+
+StepResult simulated(const Experiment& experiment, Timeline* timeline, Stopper* stopper) {
+  try {
+    StepQuestion question = experiment.question();
+    question.timeline = timeline;
+    question.wants_reason = true;
+    question.stopper = stopper;
+    return simulate_step(question);
+  } catch (const NetworkStuck&) {
+    throw;
+  } catch (const InputError& error) {
+    throw InputError(experiment.file, error.what());
+  }
+}
+
+Timeline timeline_of(const Experiment& experiment, const std::string& workers,
+                     const std::string& iterations) {
+  Timeline timeline;
+  timeline.workers =
+      parse_numbers(workers, experiment.cluster.network.workers(), "--timeline-workers", "worker");
+  timeline.first_iteration = timeline.last_iteration = experiment.warm_up;
+  if (iterations.empty()) return timeline;
+  const std::vector<int> chosen = parse_numbers(
+      iterations, experiment.warm_up + experiment.iterations, "--timeline-iterations", "iteration");
+  timeline.first_iteration = chosen.front();
+  timeline.last_iteration = chosen.back();
+  return timeline;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,132 @@
+// From notes and results to sentences.
+#include "study/step/warnings.h"
+
+#include <algorithm>
+#include <map>
+
+#include "models/collective/simulate.h"
+#include "sim/core/quantity.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_sentences = 10;  // a sweep must not bury its results
+
+std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
+                             const Cluster& cluster) {
+  if (cost.is_algorithm() && cost.job().size() > 1) {
+    std::optional<Network> changed;
+    return beyond_valid(cost.program_of(transfer, changed), cluster);
+  }
+  if (cost.covers(transfer.size)) return "";
+  return "an exchange of " + to_text(transfer.size) +
+         " is beyond the curve: an extrapolation from its last octave";
+}
+
+// Exchanges whose cost has no messages, and what was played for them.
+void add_stand_ins(const Experiment& experiment, const StepResult& result,
+                   std::vector<std::string>& warnings) {
+  const MessageCost cost = experiment.question().cost;
+  std::map<std::string, std::size_t> played;
+  for (const MessageRecord& message : result.messages) {
+    const Encoded encoded = cost.encoded({message.size, message.first_layer, message.last_layer});
+    for (int i = 0; i < encoded.transfer_count; ++i)
+      ++played[cost.stand_in_of(encoded.transfers[static_cast<std::size_t>(i)])];
+  }
+  played.erase("");
+  if (played.empty()) return;
+  std::string text;
+  for (const auto& [stand_in, count] : played)
+    text += (text.empty() ? "" : ", ") + stand_in + " (" + std::to_string(count) +
+            (count == 1 ? " exchange)" : " exchanges)");
+  std::string warning = "NCCL's model is a formula, without messages: at fidelity " +
+                        std::string(name_of(experiment.fidelity)) +
+                        " the algorithms that it chooses are simulated: " + text;
+  const int cards = experiment.cluster.cards_per_node();
+  if (experiment.cluster.workers_per_node > 1 && cards > 1)
+    warning += "; each takes one way through a node, where NCCL has channels for all " +
+               std::to_string(cards) + " network cards: collective hierarchical uses them all";
+  warnings.push_back(std::move(warning));
+}
+
+// Exchanges of which only the time is known, where others' messages share wires.
+void add_priced(const Experiment& experiment, const StepResult& result,
+                std::vector<std::string>& warnings) {
+  const bool has_messages = experiment.question().cost.plays();
+  if (!is_on_wires(experiment.fidelity) || has_messages || result.messages.empty()) return;
+  warnings.push_back(experiment.collective + " is only a time, without messages: at fidelity " +
+                     std::string(name_of(experiment.fidelity)) +
+                     " its exchanges take that time, whatever else is on the wires");
+}
+
+// Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
+void add_extrapolations(const Experiment& experiment, const StepResult& result,
+                        std::vector<std::string>& warnings) {
+  const ValidSizes any;
+  const ValidSizes& valid = experiment.cluster.valid;
+  if (experiment.cost.is_algorithm() && valid.from == any.from && valid.to == any.to) return;
+  const MessageCost cost = experiment.question().cost;
+  std::string example;
+  std::size_t beyond = 0;
+  for (const MessageRecord& message : result.messages) {
+    const Encoded encoded = cost.encoded({message.size, message.first_layer, message.last_layer});
+    std::string why;
+    for (int i = 0; i < encoded.transfer_count && why.empty(); ++i)
+      why = extrapolation_of(cost, encoded.transfers[static_cast<std::size_t>(i)],
+                             experiment.cluster);
+    if (why.empty()) continue;
+    if (beyond++ == 0) example = why;
+  }
+  if (beyond > 0)
+    warnings.push_back(std::to_string(beyond) + " of " + std::to_string(result.messages.size()) +
+                       " exchanges: " + example);
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of(const Experiment& experiment, const StepResult& result) {
+  std::vector<std::string> warnings;
+  // Of contention that is not modelled, which it is at fidelity flow.
+  static const std::vector<std::string> none;
+  const bool flows = is_on_wires(experiment.fidelity);
+  for (const auto* part : {&experiment.trace.notes, &experiment.notes,
+                           flows ? &none : &experiment.cluster.notes, &result.warnings})
+    warnings.insert(warnings.end(), part->begin(), part->end());
+  add_stand_ins(experiment, result, warnings);
+  add_priced(experiment, result, warnings);
+  add_extrapolations(experiment, result, warnings);
+  return warnings;
+}
+
+void WarningTally::add(const std::vector<std::string>& warnings, const std::string& name) {
+  ++results_;
+  for (const std::string& text : warnings) {
+    const auto there = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.text == text; });
+    if (there != entries_.end())
+      ++there->count;
+    else if (entries_.size() < most_sentences)
+      entries_.push_back({text, name, 1});
+    else
+      ++left_out_;
+  }
+}
+
+std::vector<std::string> WarningTally::lines(const std::string& results) const {
+  std::vector<std::string> all;
+  for (const Entry& entry : entries_) {
+    std::string line;
+    if (entry.count < results_)
+      line = std::to_string(entry.count) + " of " + std::to_string(results_) + " " + results +
+             " (first: " + entry.first + "): ";
+    all.push_back(line + entry.text);
+  }
+  if (left_out_ > 0) all.push_back(std::to_string(left_out_) + " more warnings differ from these");
+  return all;
+}
+
+void WarningTally::print(std::ostream& log, const std::string& results) const {
+  for (const std::string& line : lines(results)) log << "sgdsim: warning: " << line << '\n';
+}
+
+}  // namespace sgdsim

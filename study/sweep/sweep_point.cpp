@@ -1,0 +1,271 @@
+// Incremental reading, and the line of a result.
+#include "study/sweep/sweep_point.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sim/core/error.h"
+#include "study/step/override.h"
+#include "study/step/result_json.h"
+#include "study/step/warnings.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr std::size_t most_states = 32;  // traces that are kept ready
+constexpr int64_t values_checked = 200;  // of one axis
+constexpr int64_t points_checked = 500;  // before an axis is refused
+
+// Whether an axis changes how much network cards can carry.
+bool changes_cards(const Sweep& sweep) {
+  return std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const Axis& axis) {
+    const std::string& field = axis.field();
+    return field == "cluster.nic" || field == "cluster.nic.bandwidth" ||
+           field == "cluster.nic.per_byte" || field == "cluster.nic.efficiency";
+  });
+}
+
+}  // namespace
+
+namespace {
+
+// The parts of an experiment that an axis changes: the first step of its path, or of those that its
+// methods set.
+std::set<std::string> parts_of(const Sweep& sweep, const Axis& axis) {
+  std::set<std::string> parts;
+  for (const std::string& field : fields_of(sweep, axis.field()))
+    parts.insert(field.substr(0, field.find('.')));
+  return parts;
+}
+
+// Those that set more come first. A method may set all of a field or parts of it.
+int order_of(const Sweep& sweep, const Axis& axis) {
+  return 2 * static_cast<int>(axis.steps().size()) + (sweep.is_method(axis) ? 1 : 0);
+}
+
+}  // namespace
+
+PointReader::PointReader(const Sweep& sweep) : sweep_(&sweep) {
+  for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+    for (const std::string& field : parts_of(sweep, sweep.axes[a])) {
+      const auto found = std::find_if(parts_.begin(), parts_.end(),
+                                      [&](const Part& part) { return part.field == field; });
+      if (found == parts_.end())
+        parts_.push_back({field, {a}});
+      else
+        found->axes.push_back(a);
+    }
+  for (Part& part : parts_)
+    std::stable_sort(part.axes.begin(), part.axes.end(), [&](std::size_t a, std::size_t b) {
+      return order_of(sweep, sweep.axes[a]) < order_of(sweep, sweep.axes[b]);
+    });
+  if (sweep.base.json.is_object())
+    for (const auto& [field, value] : sweep.base.json.items())
+      base_canonical_[field] = canonical(value);
+}
+
+// What the method of this label says of one part.
+void PointReader::set_method(State& state, const std::string& label, const std::string& part) {
+  for (const Method& method : sweep_->methods) {
+    if (method.label != label) continue;
+    for (const auto& [field, value] : method.fields)
+      if (field.substr(0, field.find('.')) == part)
+        set_field(state.resolved.json, steps_of(field, "method"), value,
+                  "the method \"" + label + "\": " + field);
+  }
+}
+
+void PointReader::set(State& state, const Axis& axis, const Json& value) {
+  const std::string& field = axis.field();
+  const bool is_file = value.is_string() && (field == "trace" || field == "cluster");
+  if (!is_file) {
+    return set_field(state.resolved.json, axis.steps(), value, state.resolved.file + ": " + field);
+  }
+  const Sweep::Content& content = sweep_->files.at(value.get<std::string>());
+  state.resolved.json[field] = content.json;
+  (field == "trace" ? state.resolved.trace_file : state.resolved.cluster_file) = content.file;
+}
+
+// Starts from the base's field, so that nothing of the point before is left.
+void PointReader::put_in_place(State& state, const Part& part, const Choice& choice) {
+  Choice chosen;
+  for (const std::size_t axis : part.axes) chosen.push_back(choice[axis]);
+  if (const auto there = state.choices.find(part.field);
+      there != state.choices.end() && there->second == chosen)
+    return;
+  state.choices.erase(part.field);
+  Json& json = state.resolved.json;
+  if (sweep_->base.json.contains(part.field))
+    json[part.field] = sweep_->base.json[part.field];
+  else
+    json.erase(part.field);
+  if (part.field == "trace") state.resolved.trace_file = sweep_->base.trace_file;
+  if (part.field == "cluster") state.resolved.cluster_file = sweep_->base.cluster_file;
+  for (const std::size_t a : part.axes) {
+    const Axis& axis = sweep_->axes[a];
+    const Json value = axis.value(choice[a]);
+    if (sweep_->is_method(axis))
+      set_method(state, value.get<std::string>(), part.field);
+    else
+      set(state, axis, value);
+  }
+  if (json.contains(part.field))
+    state.canonical[part.field] = canonical(json[part.field]);
+  else
+    state.canonical.erase(part.field);
+  state.choices[part.field] = std::move(chosen);
+  Unchanged& unchanged = state.unchanged;
+  unchanged.trace = unchanged.trace && part.field != "trace";
+  unchanged.cluster = unchanged.cluster && part.field != "cluster";
+  for (const char* field : {"trace", "cluster", "collective", "compression"})
+    unchanged.exchange = unchanged.exchange && part.field != field;
+}
+
+PointReader::State& PointReader::state_of(const Choice& choice) {
+  Choice trace;
+  for (const Part& part : parts_)
+    if (part.field == "trace")
+      for (const std::size_t axis : part.axes) trace.push_back(choice[axis]);
+  if (states_.size() >= most_states && !states_.contains(trace)) states_.clear();
+  const auto [place, is_new] = states_.try_emplace(std::move(trace));
+  State& state = place->second;
+  if (!is_new) return state;
+  state.resolved = sweep_->base;
+  state.canonical = base_canonical_;
+  return state;
+}
+
+const Experiment& PointReader::read(const Choice& choice) {
+  last_ = nullptr;
+  State& state = state_of(choice);
+  for (const Part& part : parts_) put_in_place(state, part, choice);
+  last_ = &state;
+  const Unchanged unchanged = std::exchange(state.unchanged, {});
+  read_changes(state.experiment, state.resolved, unchanged);
+  state.unchanged = {.trace = true, .cluster = true, .exchange = true};
+  return state.experiment;
+}
+
+std::string PointReader::id() const {
+  if (last_ == nullptr) return "";
+  std::string text;
+  for (const auto& [field, value] : last_->canonical) {
+    text += text.empty() ? "{\"" : ",\"";
+    text += field;
+    text += "\":";
+    text += value;
+  }
+  text += '}';
+  return id_of_text(text);
+}
+
+std::vector<std::string> warnings_in(const Json& line) {
+  return line.value("warnings", std::vector<std::string>());
+}
+
+PlayedPoint play_point(const Sweep& sweep, const Point& point, PointReader& reader, bool wants_id,
+                       Stopper* stopper) {
+  PlayedPoint played{.number = point.number, .choice = point.choice};
+  try {
+    const Experiment& experiment = reader.read(point.choice);
+    StepQuestion question = experiment.question();
+    question.stopper = stopper;
+    const StepResult result = simulate_step(question);
+    if (wants_id) played.id = reader.id();
+    played.figures = summary_of(experiment, result);
+    played.warnings = warnings_of(experiment, result);
+    if (const std::string& note = experiment.cluster.cards_note;
+        !note.empty() && changes_cards(sweep))
+      played.warnings.push_back(note);
+  } catch (const InputError& error) {
+    // A point that could not even be resolved is known by what it was to be.
+    played.figures.clear();
+    if (wants_id) played.id = reader.id();
+    if (wants_id && played.id.empty())
+      played.id = id_of({{"sweep", sweep.id}, {"axes", axes_json(sweep, point.choice)}});
+    played.error = error.what();
+  }
+  return played;
+}
+
+Json line_of(const Sweep& sweep, PlayedPoint point) {
+  Json line = {{"schema", "sgdsim/point/1"}, {"sweep", sweep.id},
+               {"point", point.number},      {"of", sweep.points},
+               {"id", std::move(point.id)},  {"axes", axes_json(sweep, point.choice)}};
+  if (!point.error.empty()) {
+    line["error"] = std::move(point.error);
+    return line;
+  }
+  line.update(json_of(point.figures));
+  if (!point.warnings.empty()) line["warnings"] = std::move(point.warnings);
+  return line;
+}
+
+Figures row_of(const Sweep& sweep, PlayedPoint point) {
+  Figures row;
+  row.reserve(point.figures.size() + sweep.axes.size() + 4);
+  row.push_back({"point", point.number});
+  if (!point.id.empty()) row.push_back({"id", std::move(point.id)});
+  for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+    row.push_back({path_of("axes", sweep.axes[a].field()),
+                   figure_value(sweep.axes[a].value(point.choice[a]))});
+  std::move(point.figures.begin(), point.figures.end(), std::back_inserter(row));
+  row.push_back(
+      {"warnings", point.warnings.empty() ? FigureValue() : figure_value(Json(point.warnings))});
+  row.push_back(
+      {"error", point.error.empty() ? FigureValue() : FigureValue(std::move(point.error))});
+  return row;
+}
+
+Json simulate_point(const Sweep& sweep, const Point& point, PointReader& reader) {
+  return line_of(sweep, play_point(sweep, point, reader, true));
+}
+
+namespace {
+
+// Nothing if the point can be read.
+std::string problem_of(PointReader& reader, const Choice& choice) {
+  try {
+    reader.read(choice);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+bool any_reads(const Sweep& sweep, PointReader& reader) {
+  for (const Point& point : spread_points(sweep, points_checked))
+    if (problem_of(reader, point.choice).empty()) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> check_axes(const Sweep& sweep) {
+  PointReader reader(sweep);
+  std::vector<std::string> warnings;
+  for (std::size_t g = 0; g < sweep.groups.size(); ++g) {
+    const std::vector<std::size_t>& group = sweep.groups[g];
+    const Axis& axis = sweep.axes[group.front()];
+    const int64_t checked = std::min(axis.size(), values_checked);
+    Choice choice(sweep.axes.size(), 0);
+    std::string first_problem;
+    int64_t problems = 0;
+    for (int64_t i = 0; i < checked; ++i) {
+      const int64_t index = checked == 1 ? 0 : i * (axis.size() - 1) / (checked - 1);
+      for (const std::size_t member : group) choice[member] = index;
+      const std::string problem = problem_of(reader, choice);
+      if (problem.empty()) continue;
+      if (problems++ == 0) first_problem = problem;
+    }
+    if (problems == 0) continue;
+    if (problems == checked && !any_reads(sweep, reader))
+      throw InputError(axis.where(), "no point can be read: " + first_problem);
+    warnings.push_back(axis.where() + ": " + std::to_string(problems) + " of " +
+                       std::to_string(checked) +
+                       " values fail beside the first values of the other axes: " + first_problem);
+  }
+  return warnings;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,368 @@
+// From words to points.
+#include "study/sweep/sweep_question.h"
+
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <sstream>
+
+#include "models/strategy/registry.h"
+#include "sim/core/error.h"
+#include "sim/core/number_list.h"
+#include "sim/core/quantity.h"
+#include "study/import/profile_trace.h"
+#include "study/shipped_inputs.h"
+#include "study/step/result_json.h"
+#include "study/sweep/columns.h"
+#include "study/sweep/sweep_options.h"
+#include "study/sweep/sweep_point.h"
+#include "study/sweep/sweep_run.h"
+#include "study/table.h"
+#include "study/tie.h"
+
+namespace sgdsim {
+namespace {
+
+Fields common_fields(std::vector<std::string>& methods, std::string& threads) {
+  return {
+      {"method", methods,
+       "a way of exchanging gradients with a label: \"gTop-k: compression=gtopk, "
+       "density=0.001\""},
+      Field("threads", threads, "number of threads (default: all cores)").option("-j,--threads")};
+}
+
+Field cluster_field(std::string& cluster) {
+  return Field("cluster", cluster,
+               "cluster: a file, or a name of `sgdsim list clusters`; in place of the "
+               "experiment's")
+      .option("-c,--cluster");
+}
+
+// What a watch throws ends a sweep in order, and is thrown behind it.
+class Interruption {
+ public:
+  explicit Interruption(const Watch& watch) : look_(watch) {}
+  std::function<bool()> asked() {
+    return [this] {
+      try {
+        if (look_ && thrown_ == nullptr) look_();
+      } catch (...) {
+        thrown_ = std::current_exception();
+        ended_ = true;
+      }
+      return thrown_ != nullptr;
+    };
+  }
+  // For threads amid a point.
+  std::function<void()> amid() {
+    return [this] {
+      if (ended_) throw Interrupted();
+    };
+  }
+  // What ended it, unless that was only somebody who does not wait any longer.
+  void rethrow_failure() const {
+    try {
+      rethrow();
+    } catch (const Interrupted&) {
+    }
+  }
+  void rethrow() const {
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  const Watch& look_;
+  std::exception_ptr thrown_;
+  std::atomic<bool> ended_ = false;
+};
+
+// What there is to tune where nobody says it: the sizes of the strategy, of the collective's
+// blocks, the compression's density; without any of them, the strategy itself.
+std::vector<std::string> usual_axes(const Json& experiment) {
+  const std::vector<std::pair<std::string, std::string>> sizes = {
+      {"ddp", "strategy.bucket"},
+      {"fixed_buckets", "strategy.bucket"},
+      {"horovod", "strategy.threshold"},
+      {"bytescheduler", "strategy.partition"},
+      {"p3", "strategy.slice"}};
+  auto named = [&](const char* field, const char* key) -> std::string {
+    const Json value = experiment.value(field, Json());
+    if (value.is_string()) return value.get<std::string>();
+    const Json name = value.is_object() ? value.value(key, Json()) : Json();
+    return name.is_string() ? name.get<std::string>() : "";
+  };
+  std::vector<std::string> axes;
+  for (const auto& [strategy, field] : sizes)
+    if (named("strategy", "name") == strategy)
+      axes.push_back(field +
+                     R"(={"from": "64 KiB", "to": "1 GiB", "count": 225, "spacing": "log"})");
+  if (named("collective", "algorithm") == "lp")
+    axes.emplace_back(
+        R"(collective.block={"from": "1 KiB", "to": "16 MiB", "count": 225, "spacing": "log"})");
+  const Json compression = experiment.value("compression", Json());
+  if (compression.is_object() && compression.contains("density"))
+    axes.emplace_back(
+        R"(compression.density={"from": 0.0001, "to": 0.5, "count": 100, "spacing": "log"})");
+  if (!axes.empty()) return axes;
+  std::string all = "strategy=";
+  for (const StrategyKind& kind : strategies())
+    if (!kind.is_bound) all += (all.back() == '=' ? "" : ",") + std::string(kind.name);
+  return {all};
+}
+
+// The objective of the experiment as it stands; nothing if it cannot be played.
+std::optional<double> as_it_stands(const Sweep& sweep, const std::string& objective) {
+  try {
+    const Experiment experiment = read_experiment(sweep.base);
+    const StepResult result = simulate_step(experiment.question());
+    const double value = number_in(summary_json(experiment, result), objective);
+    if (!std::isnan(value)) return value;
+  } catch (const InputError&) {
+    // Only with the values of the axes does it make sense.
+  }
+  return std::nullopt;
+}
+
+// Sizes of many bytes in a unit that can be read; the JSON has them exactly.
+std::string shown(const Json& value) {
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  constexpr int64_t many_B = 10'000;
+  if (text.ends_with(" B")) {
+    const double size_B = static_cast<double>(parse_bytes(text, "").count());
+    if (size_B >= many_B) return short_size(size_B) + " (" + text + ")";
+  }
+  return text;
+}
+
+// What all axes change together.
+Apart apart_of(const Sweep& sweep, const std::string& objective) {
+  std::vector<std::string> fields;
+  for (const Axis& axis : sweep.axes)
+    for (const std::string& field : fields_of(sweep, axis.field())) fields.push_back(field);
+  return apart_by(fields, objective);
+}
+
+// An experiment, a trace or a profile: whatever is no sweep with axes of its own.
+bool has_axes(const std::string& file) {
+  if (shipped_trace(file) || !unknown_trace(file).empty() || is_profile(file)) return false;
+  const Document document = Document::read(file);
+  return document.root().json().is_object() && document.root().json().contains("axes");
+}
+
+template <class Words>
+std::vector<std::string> settings_of(const Words& words) {
+  std::vector<std::string> settings = words.settings;
+  for (std::string& setting : experiment_settings_of(words.wires))
+    settings.push_back(std::move(setting));
+  return settings;
+}
+
+template <class Words>
+SweepWords words_of(const Words& words) {
+  SweepWords of_sweep{settings_of(words), words.axes, {}, words.cluster};
+  for (const std::string& text : words.methods) of_sweep.methods.push_back(method_in(text));
+  return of_sweep;
+}
+
+}  // namespace
+
+Fields sweep_fields(SweepQuestionWords& words) {
+  return Fields{Field("sweep", words.sweep,
+                      "a sweep file, or with --axis or --method an experiment, or a trace (a file "
+                      "or a name) with --cluster")
+                    .needed()
+                    .option("SWEEP"),
+                cluster_field(words.cluster)} +
+         common_fields(words.methods, words.threads) +
+         Fields{{"axis", words.axes, "one more axis: cluster.nodes=2..256, strategy=wfbp,mg_wfbp"},
+                {"set", words.settings, "change a field of the base experiment"},
+                {"minimize", words.minimize,
+                 "print the best values of a column, e.g. metrics.iteration_us"},
+                {"over", words.over,
+                 "axes whose best value is chosen, for each combination of the other axes "
+                 "(default: method or strategy)"}} +
+         wire_fields(words.wires);
+}
+
+Fields sweep_question_fields(SweepQuestionWords& words) {
+  return sweep_fields(words) + Fields{{"as_columns", words.as_columns,
+                                       "answer with columns instead of JSON: sgdsim_columns"}};
+}
+
+Sweep sweep_of(const SweepQuestionWords& words) { return read_sweep(words.sweep, words_of(words)); }
+
+Answer answer_sweep(const Value& question, const Watch& watch) {
+  SweepQuestionWords words;
+  Object object(question);
+  read_words(object, sweep_question_fields(words));
+  object.done();
+  if (!words.over.empty() && words.minimize.empty())
+    throw InputError("--over", "goes with --minimize");
+  if (words.as_columns && !words.minimize.empty())
+    throw InputError("--minimize", "gives the best points and no columns; leave as_columns out");
+  const Sweep sweep = sweep_of(words);
+  Answer answer;
+  answer.warnings = check_axes(sweep);
+  SweepOptions options;
+  options.threads = threads_of(words.threads);
+  std::optional<Best> best;
+  std::function<void(DonePoint &&)> each;
+  std::ostringstream lines;
+  const auto columns = std::make_shared<TypedColumns>();
+  if (words.as_columns) {
+    options.wants_rows = true;
+    options.out.clear();
+    each = [&](DonePoint&& point) { columns->add(point.row); };
+  }
+  if (!words.minimize.empty()) {
+    best.emplace(sweep, words.minimize, split_list(words.over));
+    options.objective = words.minimize;
+    options.out.clear();
+    each = [&](DonePoint&& point) { best->add(std::move(point)); };
+  }
+  Interruption interruption(watch);
+  const SweepOutcome outcome = run_sweep(sweep, options, lines, each,
+                                         {.is_interrupted = interruption.asked(),
+                                          .amid = interruption.amid(),
+                                          .reached = [&](int64_t done, int64_t, int64_t total) {
+                                            if (watch.reached) watch.reached(done, total);
+                                          }});
+  interruption.rethrow_failure();
+  for (const std::string& line : outcome.warnings.lines("points")) answer.warnings.push_back(line);
+  if (best) {
+    answer.json = best->json();
+  } else if (words.as_columns) {
+    answer.json = {
+        {"schema", "sgdsim/columns/1"}, {"sweep", sweep.name},  {"id", sweep.id},
+        {"points", outcome.points},     {"done", outcome.done}, {"failed", outcome.failed}};
+    answer.columns = columns;
+  } else {
+    answer.json = {{"sweep", sweep.name}, {"points", Json::array()}};
+    std::istringstream all(lines.str());
+    for (std::string line; std::getline(all, line);)
+      answer.json["points"].push_back(Json::parse(line));
+  }
+  if (outcome.interrupted) {
+    answer.code = exit_interrupted;
+    answer.problem = "interrupted: " + std::to_string(outcome.done) + " of " +
+                     std::to_string(outcome.points) + " points are there";
+    return answer;
+  }
+  if (outcome.failed == 0) return answer;
+  answer.code = exit_point_failed;
+  answer.problem =
+      std::to_string(outcome.failed) + " of " + std::to_string(outcome.points) + " points failed";
+  return answer;
+}
+
+// ---- tune
+
+Fields tune_fields(TuneWords& words) {
+  return Fields{Field("file", words.file,
+                      "an experiment, a sweep, or a trace (a file or a name) with --cluster")
+                    .needed()
+                    .option("FILE"),
+                cluster_field(words.cluster)} +
+         common_fields(words.methods, words.threads) +
+         Fields{{"axis", words.axes,
+                 "field to tune, e.g. strategy.bucket=1MiB..256MiB (default: the sizes of the "
+                 "strategy, the collective and the compression)"},
+                {"set", words.settings, "change a field of the experiment"},
+                {"minimize", words.objective, "column to minimize (default: metrics.iteration_us)"},
+                Field("most", words.most,
+                      "evaluate at most this many points (default: 2000); smaller sweeps are "
+                      "searched exhaustively")
+                    .from(1, int64_t{1} << 40)} +
+         wire_fields(words.wires);
+}
+
+Sweep sweep_of(const TuneWords& asked) {
+  SweepWords words = words_of(asked);
+  if (words.axes.empty() && words.methods.empty() && !has_axes(asked.file))
+    words.axes = usual_axes(resolve_experiment(asked.file, words.settings, asked.cluster).json);
+  return read_sweep(asked.file, words);
+}
+
+TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
+                       const std::function<bool()>& is_interrupted) {
+  const int threads = threads_of(words.threads);
+  check_axes(sweep);
+  TuneAnswer answer{std::move(sweep), {}, {}, {}};
+  Tuned& tuned = answer.tuned;
+  tuned = tune(answer.sweep, words.objective, words.most, threads, is_interrupted);
+  answer.apart = apart_of(answer.sweep, words.objective);
+  if (tuned.best.is_null() && tuned.interrupted) return answer;
+  if (tuned.best.is_null()) throw InputError(words.file, "no point has a result");
+  if (!tuned.interrupted) answer.before = as_it_stands(answer.sweep, words.objective);
+  if (answer.before && *answer.before < tuned.value && !is_tie(*answer.before, tuned.value)) {
+    tuned.best = Json::object();
+    tuned.value = *answer.before;
+    tuned.warnings.clear();
+  }
+  return answer;
+}
+
+Json to_json(const TuneWords& words, const TuneAnswer& answer) {
+  const Tuned& tuned = answer.tuned;
+  Json json = {{"schema", "sgdsim/tune/1"},
+               {"objective", words.objective},
+               {"best", tuned.best},
+               {"value", tuned.value},
+               {"method", tuned.exhaustive ? "exhaustive" : "coordinates"},
+               {"evaluated", tuned.evaluated},
+               {"failed", tuned.failed},
+               {"points", answer.sweep.points}};
+  if (answer.before) json["before"] = *answer.before;
+  if (!tuned.warnings.empty()) json["warnings"] = tuned.warnings;
+  if (tuned.bound) json["bound"] = *tuned.bound;
+  if (answer.apart.error > 0) json["error_percent"] = 100 * answer.apart.error;
+  if (tuned.interrupted) json["interrupted"] = true;
+  return json;
+}
+
+void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer) {
+  const auto& [sweep, tuned, before, apart] = answer;
+  const std::string& objective = words.objective;
+  const auto amount = [is_time = objective.ends_with("_us")](double value) {
+    return is_time ? short_duration(value, 5) : rounded(value, 5);
+  };
+  if (tuned.best.empty()) {
+    out << "Nothing that was tried is better than the experiment as it stands.\n";
+  } else {
+    Table table({"field", "best"});
+    for (const auto& [field, value] : tuned.best.items()) table.add({field, shown(value)});
+    table.print(out, 1);
+  }
+  out << '\n' << objective << ": " << amount(tuned.value);
+  if (before && is_tie(*before, tuned.value) && !tuned.best.empty())
+    out << ", the same as the experiment as it stands";
+  else if (before && *before > tuned.value)
+    out << "; as the experiment stands: " << amount(*before) << " ("
+        << rounded(100 * (*before / tuned.value - 1), 3) << " % more)";
+  if (before && *before > tuned.value && !is_tie(*before, tuned.value) &&
+      apart.is_as_good(*before, tuned.value))
+    out << "\nThat is within " << error_text(apart)
+        << ", the error of such predictions: nothing is surely better; this is the likeliest";
+  if (tuned.bound) out << "\nbound, which no program reaches: " << amount(*tuned.bound);
+  out << '\n'
+      << tuned.evaluated << " of " << sweep.points << " points evaluated"
+      << (tuned.interrupted  ? ", then interrupted"
+          : tuned.exhaustive ? ": all of them"
+                             : ", one axis at a time, by golden section");
+  if (tuned.failed > 0) out << "; " << tuned.failed << " have no result";
+  out << '\n';
+}
+
+Answer answer_tune(const Value& question, const Watch& watch) {
+  TuneWords words;
+  Object object(question);
+  read_words(object, tune_fields(words));
+  object.done();
+  Interruption interruption(watch);
+  const TuneAnswer answer = answer_tune(words, sweep_of(words), interruption.asked());
+  interruption.rethrow();
+  return {to_json(words, answer), answer.tuned.warnings};
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,133 @@
+// Sums, sorts and percentiles.
+#include "study/traffic/completion.h"
+
+#include <algorithm>
+
+#include "study/table.h"
+
+namespace sgdsim {
+namespace {
+
+void add_packets(Completion& completion, const TrafficFile& traffic, const FlowsPlayed& played,
+                 const Resources& wires, std::size_t links) {
+  completion.packets = played.packets;
+  std::vector<double> delivered;
+  for (std::size_t i = 0; i < traffic.flows.size(); ++i)
+    if (played.ends[i] != Time::last()) delivered.push_back(played.delivered[i]);
+  if (!delivered.empty())
+    completion.least_delivered = *std::min_element(delivered.begin(), delivered.end());
+  completion.delivered = spread_of(std::move(delivered)).mean;
+  completion.queues = longest_queues(*played.packets, wires, links);
+}
+
+}  // namespace
+
+Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
+                         const Cluster& cluster, const Resources& wires, std::size_t links) {
+  const Network& network = cluster.network;
+  Completion completion;
+  std::vector<double> times_us;
+  std::vector<double> slowdowns;
+  for (std::size_t i = 0; i < traffic.flows.size(); ++i) {
+    const PlainFlow& flow = traffic.flows[i];
+    completion.total_B += static_cast<double>(flow.size.count());
+    if (played.ends[i] == Time::last()) continue;
+    const Duration took = played.ends[i] - flow.start;
+    const Duration alone_takes = alone(flow, network);
+    times_us.push_back(took.us());
+    // Where everything is free, nobody is slowed down.
+    slowdowns.push_back(alone_takes > Duration() ? took / alone_takes : 1.0);
+    completion.makespan = std::max(completion.makespan, played.ends[i]);
+  }
+  completion.ended = times_us.size();
+  completion.until = played.until;
+  completion.time_us = spread_of(std::move(times_us));
+  completion.slowdown = spread_of(std::move(slowdowns));
+  completion.wires = use_of(wires, played.carried_B, played.until - Time(), links,
+                            raised_by(traffic.changes, played.until));
+  if (played.packets) add_packets(completion, traffic, played, wires, links);
+  return completion;
+}
+
+// As Json prints an array in an object, but without holding all of it: there may be millions.
+void print_flows(std::ostream& out, const TrafficFile& traffic, const FlowsPlayed& played) {
+  constexpr std::size_t most_held = 1 << 16;
+  std::string text;
+  for (std::size_t i = 0; i < traffic.flows.size(); ++i) {
+    const PlainFlow& flow = traffic.flows[i];
+    const bool ended = played.ends[i] != Time::last();
+    const auto add = [&text](const char* name, int64_t value) {
+      text.append(name).append(std::to_string(value));
+    };
+    add(i == 0 ? "[\n  {\n   \"id\": " : ",\n  {\n   \"id\": ", static_cast<int64_t>(i));
+    add(",\n   \"from\": ", flow.from);
+    add(",\n   \"to\": ", flow.to);
+    add(",\n   \"size_B\": ", flow.size.count());
+    add(",\n   \"start_ps\": ", flow.start.ps());
+    if (ended)
+      add(",\n   \"end_ps\": ", played.ends[i].ps());
+    else
+      text += ",\n   \"end_ps\": null";
+    if (played.packets)
+      text += ",\n   \"delivered\": " + (ended ? Json(played.delivered[i]) : Json()).dump();
+    text += "\n  }";
+    if (text.size() < most_held) continue;
+    out << text;
+    text.clear();
+  }
+  out << text << "\n ]";
+}
+
+void add_packets(Json& json, const Completion& completion) {
+  json["delivered"] = {{"mean", completion.delivered}, {"least", completion.least_delivered}};
+  json["packets"] = counts_json(*completion.packets);
+  json["queues"] = queues_json(completion.queues);
+}
+
+Json to_json(const Completion& completion) {
+  Json json = {
+      {"makespan_ps", completion.makespan.ps()}, {"makespan_us", completion.makespan.us()},
+      {"until_us", completion.until.us()},       {"flows_ended", completion.ended},
+      {"total_B", completion.total_B},           {"completion_us", to_json(completion.time_us)},
+      {"slowdown", to_json(completion.slowdown)}};
+  add_use(json, completion.wires);
+  if (completion.packets) add_packets(json, completion);
+  add_over_time(json, completion.over_time);
+  return json;
+}
+
+void print_packets(std::ostream& out, const Completion& completion) {
+  out << '\n';
+  print_counts(out, *completion.packets);
+  if (completion.least_delivered < 1)
+    out << "delivered: " << rounded(100 * completion.delivered) << " % on average, at least "
+        << rounded(100 * completion.least_delivered) << " %\n";
+  if (completion.queues.empty()) return;
+  out << '\n';
+  Table queues({"longest queue", "from", "to", "most", "mean"});
+  for (const auto& [name, queue] : completion.queues)
+    queues.add({name.kind, name.from, name.to, short_size(static_cast<double>(queue.most_B)),
+                short_size(queue.mean_B)});
+  queues.print(out, 3);
+}
+
+void print(std::ostream& out, const Completion& completion) {
+  out << "makespan  " << short_duration(completion.makespan.us(), 6) << '\n';
+  if (completion.until > completion.makespan)
+    out << "simulated until " << short_duration(completion.until.us(), 6)
+        << ", the time by which use and means count\n";
+  out << '\n';
+  Table table({"", "mean", "p50", "p99", "p99.9", "max"});
+  const Spread& time = completion.time_us;
+  const Spread& slow = completion.slowdown;
+  auto us = [](double value) { return short_duration(value, 4); };
+  table.add({"completion", us(time.mean), us(time.p50), us(time.p99), us(time.p999), us(time.max)});
+  table.add({"slow-down", rounded(slow.mean), rounded(slow.p50), rounded(slow.p99),
+             rounded(slow.p999), rounded(slow.max)});
+  table.print(out);
+  if (!completion.wires.busiest.empty()) out << '\n';
+  print_use(out, completion.wires);
+  if (completion.packets) print_packets(out, completion);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,59 @@
+// From words to packets.
+#include "study/transport_choice.h"
+
+#include <sstream>
+
+#include "models/transport/transport.h"
+#include "study/step/override.h"
+#include "study/table.h"
+
+namespace sgdsim {
+
+Field transport_field(std::string& transport) {
+  return {"transport", transport,
+          "fidelity packet: how packets are sent, one of `sgdsim list transports`, and its "
+          "options: \"ndp first_window=23\" (default: ideal)"};
+}
+
+Json transport_in(const std::string& text) {
+  std::istringstream words(text);
+  std::string word;
+  Json json = {{"name", "ideal"}};
+  for (bool is_first = true; words >> word; is_first = false) {
+    const std::size_t equals = word.find('=');
+    if (is_first && equals == std::string::npos) {
+      json["name"] = word;
+      continue;
+    }
+    const std::string where = "--transport " + word.substr(0, 80);
+    if (equals == std::string::npos || equals == 0)
+      throw InputError(where, "expected field=value, as in \"ndp first_window=23\"");
+    const std::string field = word.substr(0, equals);
+    if (json.contains(field)) throw InputError(where, field + " is given twice");
+    json[field] = value_in(word.substr(equals + 1), where);
+  }
+  return json;
+}
+
+void check_transport(const Value& transport) { read_transport(transport, {}, 1); }
+
+double payload_B_of(const Value& transport) {
+  const PacketSetup setup = read_transport(transport, {}, 1);
+  return static_cast<double>(setup.packet_B - setup.header_B);
+}
+
+std::string delivered_warning(double least_delivered) {
+  if (least_delivered >= 1) return "";
+  return "the transport does not send everything again: of one message only " +
+         rounded(100 * least_delivered, 4) + " % arrived";
+}
+
+MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed) {
+  // Read once, so that what is wrong is known before anything is played.
+  const PacketSetup known = read_transport(transport, sizes_B, seed);
+  return [known](Resources& wires, Agenda& agenda, LinkWatch* watch) {
+    return std::make_unique<Packets>(wires, known, agenda, watch);
+  };
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,33 @@
+// The use of wires, for people and for notebooks; and which routes messages take.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/core/json.h"
+#include "sim/net/link_use.h"
+#include "study/question_fields.h"
+
+namespace sgdsim {
+
+// Adds `kinds` and `busiest`.
+void add_use(Json& json, const WireUse& use);
+// And how much of the busiest ones was in use in each interval. Where packets wait, `queues` must
+// be there.
+struct UseOverTime {
+  Duration interval;
+  int64_t intervals = 0;
+  std::vector<std::vector<double>> parts;      // of each link; empty: nobody asked
+  std::vector<std::vector<double>> waiting_B;  // in each of the longest queues of packets
+};
+void add_over_time(Json& json, const UseOverTime& use);
+// --bins, of so many links; 0: none.
+int64_t bins_named(const std::string& bins, int64_t links, const std::string& format);
+void print_use(std::ostream& out, const WireUse& use);
+// "uplink leaf0 -> spine0, in use 58.6 % of the time".
+std::string link_text(const LinkUse& link);
+
+Field routing_field(std::string& routing);
+
+}  // namespace sgdsim

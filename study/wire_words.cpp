@@ -1,0 +1,104 @@
+// Words become settings, so that they mean what fields of files mean.
+#include "study/wire_words.h"
+
+#include "models/collective/simulate.h"
+#include "sim/core/error.h"
+#include "study/traffic/traffic_file.h"
+#include "study/transport_choice.h"
+#include "study/wire_use.h"
+#include "topologies/wiring.h"
+
+namespace sgdsim {
+namespace {
+
+Field seed_field(std::string& seed) {
+  return {"seed", seed, "seed of all that is drawn: jitter, routes, ways of packets"};
+}
+
+Json checked_transport(const std::string& text) {
+  const Json transport = transport_in(text);
+  check_transport(Value(transport, "--transport", ""));
+  return transport;
+}
+
+void add(std::vector<std::string>& settings, const char* field, const std::string& value) {
+  if (!value.empty()) settings.push_back(std::string(field) + "=" + value);
+}
+
+}  // namespace
+
+Fields wire_fields(WireWords& words) {
+  return {{"fidelity", words.fidelity, "closed_form, message, flow or packet"},
+          routing_field(words.routing),
+          transport_field(words.transport),
+          Field("ports", words.ports,
+                "fidelity message: ports of a worker take messages in turns, or are shared by "
+                "those in progress")
+              .one_of({"turns", "shared"}),
+          {"send_buffer", words.send_buffer,
+           "bytes that the system takes off a sender's hands, where messages share ports or wires"},
+          traffic_beside_field(words.traffic),
+          seed_field(words.seed)};
+}
+
+Fields job_wire_fields(WireWords& words) {
+  return {Field("fidelity", words.fidelity, "flow or packet; in place of the file's")
+              .one_of({"flow", "packet"}),
+          routing_field(words.routing), transport_field(words.transport),
+          traffic_beside_field(words.traffic), seed_field(words.seed)};
+}
+
+std::vector<std::string> experiment_settings_of(const WireWords& words) {
+  std::vector<std::string> settings;
+  if (!words.fidelity.empty()) fidelity_named(words.fidelity, "--fidelity");
+  if (!words.routing.empty()) routing_named(words.routing, "--routing");
+  add(settings, "fidelity", words.fidelity);
+  add(settings, "collective.options.routing", words.routing);
+  add(settings, "collective.options.ports", words.ports);
+  add(settings, "collective.options.send_buffer", words.send_buffer);
+  add(settings, "seed", words.seed);
+  if (!words.transport.empty())
+    add(settings, "transport", checked_transport(words.transport).dump());
+  if (!words.traffic.empty()) add(settings, "traffic", traffic_field(words.traffic, "--traffic"));
+  return settings;
+}
+
+std::vector<std::string> jobs_settings_of(const WireWords& words) {
+  if (words.fidelity == "flow" && !words.transport.empty())
+    throw InputError("--transport", "has no effect without --fidelity packet");
+  if (words.fidelity == "packet" && !words.routing.empty())
+    throw InputError("--routing", "packets go as their transport says: spray=per_flow, ...");
+  if (!words.routing.empty()) routing_named(words.routing, "--routing");
+  std::vector<std::string> settings;
+  if (words.fidelity == "flow") settings.emplace_back("transport=null");
+  if (words.fidelity == "packet" || !words.transport.empty()) {
+    settings.emplace_back("routing=null");
+    add(settings, "transport", checked_transport(words.transport).dump());
+  }
+  add(settings, "routing", words.routing);
+  add(settings, "seed", words.seed);
+  if (!words.traffic.empty()) add(settings, "traffic", traffic_field(words.traffic, "--traffic"));
+  return settings;
+}
+
+void check_routes(const std::string& fidelity, const std::string& routing,
+                  const std::string& transport) {
+  const bool is_packets = fidelity == "packet";
+  if (!is_packets && !transport.empty())
+    throw InputError("--transport", "has no effect without --fidelity packet");
+  if (fidelity != "flow" && !routing.empty())
+    throw InputError("--routing", is_packets
+                                      ? "packets go as their transport says: spray=per_flow, ..."
+                                      : "has no effect without --fidelity flow");
+}
+
+void check_effect(const WireWords& words, const Json& fidelity) {
+  const std::string name = fidelity.is_string() ? fidelity.get<std::string>() : "message";
+  check_routes(name, words.routing, words.transport);
+  const bool on_wires = name == "flow" || name == "packet";
+  check_traffic_option(words.traffic, on_wires);
+  if (!words.ports.empty() && name != "message")
+    throw InputError("--ports", "has no effect without --fidelity message");
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,37 @@
+// What messages meet, in the same words for every question about an experiment or a jobs file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "study/question_fields.h"
+
+namespace sgdsim {
+
+// As text; empty where nothing was said.
+struct WireWords {
+  std::string fidelity;
+  std::string routing;
+  std::string transport;
+  std::string ports;
+  std::string send_buffer;
+  std::string traffic;
+  std::string seed;
+};
+
+// Of experiments. The latency rule is `--set collective.options.alpha=wire`.
+Fields wire_fields(WireWords& words);
+// Of jobs files, whose messages always meet on wires.
+Fields job_wire_fields(WireWords& words);
+
+// The same as after --set. InputError for a word that is wrong by itself.
+std::vector<std::string> experiment_settings_of(const WireWords& words);
+std::vector<std::string> jobs_settings_of(const WireWords& words);
+
+// InputError where one of these has no effect at this fidelity.
+void check_routes(const std::string& fidelity, const std::string& routing,
+                  const std::string& transport);
+// InputError where a word has no effect at this fidelity, which the experiment may have stated.
+void check_effect(const WireWords& words, const Json& fidelity);
+
+}  // namespace sgdsim

@@ -1,0 +1,268 @@
+// Logs of failures: what rows count, what is left out, and what is refused.
+#include "traces/failures/failure_log.h"
+
+#include <doctest/doctest.h>
+
+#include "app/schema_check.h"
+#include "sim/core/error.h"
+#include "study/goodput/failures_file.h"
+#include "tests/run_program.h"
+#include "traces/failures/time_stamp.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double day_s = 86400;
+FailureScope scope(double units, const std::string& since = "", const std::string& until = "") {
+  return {units, "", since, until};
+}
+
+FailureRecord read(const std::string& text, const FailureScope& of) {
+  return read_failure_log(text, "log.csv", of);
+}
+
+const std::string head = "time,unit,cause,down_until\n";
+const std::string acme_head =
+    "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,"
+    "queue,gpu_time\n";
+
+}  // namespace
+
+// Days since 1970 by hand: 2000-03-01 is day 11,017, and 2024-02-29 day 19,782.
+TEST_CASE("time stamps") {
+  const auto at = [](const std::string& text) { return time_stamp(text, "here").s; };
+  CHECK(at("1970-01-01") == 0);
+  CHECK(at("2000-03-01") == 11017 * day_s);
+  CHECK(at("2024-02-29 12:00") == 19782 * day_s + 43200);
+  CHECK(at("2024/02/29 12:00:01.25") == 19782 * day_s + 43201.25);
+  CHECK(at("1970-01-02T00:00:00Z") == day_s);
+  CHECK(at("1970-01-01 08:00:00+08:00") == 0);
+  CHECK(at("1970-01-01 00:00:00-0330") == 12600);
+  CHECK(at("1970-01-01 00:00 +01") == -3600);
+  CHECK(at("-12.5") == -12.5);
+  CHECK(at("1e6") == 1e6);
+  for (const char* text :
+       {"", "yesterday", "2023-02-29", "2023-13-01", "2023-00-01", "2023-01-32", "1899-01-01",
+        "2023-01-01 25:00", "2023-01-01 12:60", "2023-01-01 12", "2023-01-01 12:00:61",
+        "2023-01-01 12:00:00 PDT", "2023-01-01 12:00:00+15:00", "12 s", "nan", "inf", "1e300"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS(at(text), doctest::Contains("expected a moment"), InputError);
+  }
+}
+
+// Two nodes for 10 days. a fails on day 2, is back on day 3 and fails on day 7; b never does.
+TEST_CASE("failure logs: a table by hand") {
+  const FailureRecord record =
+      read(head + "1970-01-03,a,gpu,1970-01-04\n# a note\n\n1970-01-08,a,\"a, b\",\n",
+           scope(2, "1970-01-01", "1970-01-11"));
+  CHECK(record.causes == std::vector<std::string>{"gpu", "a, b"});
+  REQUIRE(record.failures.size() == 2);
+  CHECK(record.failures[1].at_s == 7 * day_s);
+  CHECK(record.length_s == 10 * day_s);
+  CHECK(record.seen_unit_s == 19 * day_s);  // a day was down
+  REQUIRE(record.units.size() == 1);
+  CHECK(record.units[0].failures == 2);
+  CHECK(record.units[0].seen_s == 9 * day_s);
+  REQUIRE(record.spells.size() == 4);
+  const std::vector<double> lengths = {2 * day_s, 4 * day_s, 3 * day_s, 10 * day_s};
+  for (std::size_t i = 0; i < lengths.size(); ++i) CHECK(record.spells[i].length_s == lengths[i]);
+  CHECK(record.spells[0].cause == 0);
+  CHECK(record.spells[2].cause == -1);
+  REQUIRE(record.outages.size() == 1);
+  CHECK(record.outages[0].length_s == day_s);
+  CHECK(record.notes.empty());
+}
+
+// Rows in any order and separated by semicolons; a unit that fails while it is down fails once;
+// what is down beyond the end of the log is not seen.
+TEST_CASE("failure logs: disorder") {
+  const FailureRecord record = read(
+      "\xEF\xBB\xBF"
+      "cause;time;node;down_until\nx;700;n;2000\nx;100;n;300\ny;200;n;400\n",
+      scope(1, "0", "1000"));
+  CHECK(record.failures.size() == 2);
+  CHECK(record.seen_unit_s == 100 + 300);
+  REQUIRE(record.notes.size() == 1);
+  CHECK(record.notes[0].find("1 failures of units that were down already") == 0);
+}
+
+// Ten failures ten seconds apart are a rate of one in ten seconds, and not ten in ninety.
+TEST_CASE("failure logs: without a beginning and an end") {
+  std::string rows = "time,cause\n";
+  for (int i = 0; i < 10; ++i) rows += std::to_string(10 * i) + ",x\n";
+  const FailureRecord record = read(rows, scope(5));
+  CHECK(record.length_s == 100);
+  CHECK(record.seen_unit_s == 500);
+  CHECK(record.spells.empty());  // nobody says which unit failed
+  REQUIRE(record.notes.size() == 1);
+  CHECK(record.notes[0].find("half a mean gap") != std::string::npos);
+  // One unit needs no name.
+  CHECK(read(rows, scope(1)).spells.size() == 11);
+}
+
+// The two rows of the documentation of AcmeTrace, and what has no GPU or no end.
+TEST_CASE("failure logs: jobs of Acme") {
+  const std::string rows =
+      acme_head +
+      "1,u,2,16,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,2023-03-01 "
+      "00:20:51+08:00,117,32,936.0\n"
+      "2,u,1,8,128,Other,COMPLETED,2023-03-01 00:23:58+08:00,2023-03-01 00:24:11+08:00,2023-03-01 "
+      "01:09:04+08:00,2693,13,21544.0\n"
+      "3,u,1,0,128,Other,FAILED,,2023-03-01 00:24:11+08:00,2023-03-01 00:24:12+08:00,1,13,0\n"
+      "4,u,1,1,128,Other,NODE_FAIL,,2023-03-01 00:24:11+08:00,2023-03-01 00:24:21+08:00,1,13,0\n"
+      "5,u,1,8,128,Other,CANCELLED,,,,1,13,0\n";
+  const FailureRecord nodes = read(rows, {});
+  CHECK(nodes.causes == std::vector<std::string>{"failed", "node_fail"});
+  CHECK(nodes.seen_unit_s == 2 * 117 + 2693 + 10);
+  CHECK(nodes.spells.size() == 3);
+  CHECK(nodes.length_s == 50 * 60 + 10);
+  CHECK(nodes.notes.size() == 3);
+  FailureScope gpus;
+  gpus.unit = "gpu";
+  CHECK(read(rows, gpus).seen_unit_s == 16 * 117 + 8 * 2693 + 10);
+}
+
+// The entry of the documentation of philly-traces, with what its notes say may be missing.
+TEST_CASE("failure logs: attempts of Philly") {
+  const std::string text = R"([{"status": "Pass", "vc": "e", "jobid": "a_1", "attempts": [
+      {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23",
+       "detail": [{"ip": "m47", "gpus": ["gpu0", "gpu1"]}, {"ip": "m9", "gpus": ["gpu0"]}]},
+      {"start_time": "2017-10-07 01:13:30", "end_time": "2017-10-07 02:13:30",
+       "detail": [{"ip": "m47", "gpus": ["gpu0"]}]}], "submitted_time": "2017-10-07 01:11:39",
+      "user": "c"},
+    {"status": "Failed", "vc": "e", "jobid": "a_2", "attempts": [
+      {"start_time": "None", "end_time": null, "detail": []},
+      {"start_time": "2017-10-07 01:13:30", "end_time": "2017-10-07 01:13:40", "detail":
+       [{"ip": "m9", "gpus": ["gpu3"]}]}]},
+    {"status": "Killed", "jobid": "a_3", "vc": "e", "attempts": []}])";
+  const FailureRecord record = read(text, {});
+  CHECK(record.causes == std::vector<std::string>{"retried", "failed"});
+  CHECK(record.seen_unit_s == 2 * 74 + 3600 + 10);
+  REQUIRE(record.units.size() == 2);
+  CHECK(record.units[0].failures == 1);  // m47
+  CHECK(record.units[1].failures == 2);
+  FailureScope gpus;
+  gpus.unit = "gpu";
+  CHECK(read(text, gpus).seen_unit_s == 3 * 74 + 3600 + 10);
+}
+
+TEST_CASE("failure logs: refused") {
+  struct Row {
+    std::string text;
+    FailureScope of;
+    const char* sentence;
+  };
+  const std::string one = head + "1970-01-03,a,gpu,\n";
+  for (const Row& row : std::vector<Row>{
+           {"", scope(1), "is no log of failures"},
+           {"time,unit\n", scope(1), "has no failure"},
+           {"name,params\nx,1\n", scope(1), "is no log of failures"},
+           {one, scope(0), "--units: how many units"},
+           {one, scope(1), "--until: the log would have no length"},
+           {one, scope(1, "1970-01-04", "1970-01-05"), "line 2: failed before the log began"},
+           {one, scope(1, "1970-01-01", "1970-01-02"), "line 2: failed after the log ended"},
+           {one, scope(1, "1970-01-09", "1970-01-02"), "--since: the log would have no length"},
+           {one, scope(1, "0", "10"), "they cannot be compared"},
+           {one + "1970-01-04,b,gpu,\n", scope(1, "1970-01-01", "1970-02-01"),
+            "--units: the log names 2 nodes"},
+           {head + "1970-01-03,a,gpu,1970-01-02\n", scope(1), "before it failed"},
+           {head + "1970-01-03,a,gpu\n", scope(1), "expected 4 fields, got 3"},
+           {head + "1970-01-03,,gpu,\n", scope(1), "does not say which unit failed"},
+           {head + "soon,a,gpu,\n", scope(1), "line 2: expected a moment"},
+           {"time,time,cause\n1,2,x\n", scope(1), "the column time is there twice"},
+           {head + "\"1970-01-03,a,gpu,\n", scope(1), "a double quote is not closed"},
+           {acme_head, {}, "has no job that ran on GPUs"},
+           {acme_head, scope(7), "--units: is for a table of failures"},
+           {acme_head + "1,u,-2,16,8,O,FAILED,,2023-03-01,2023-03-02,1,1,1\n",
+            {},
+            "expected a number of nodes"},
+           {acme_head + "1,u,2,16,8,O,FAILED,,2023-03-03,2023-03-02,1,1,1\n",
+            {},
+            "ends before it starts"},
+           {acme_head + "1,u,2,1e300,8,O,FAILED,,2023-03-01,2023-03-02,1,1,1\n",
+            {},
+            "more nodes or GPUs than there are"},
+           {R"([{"jobid": "x", "attempts": 3, "status": "Pass"}])", {}, "attempts"},
+           {R"([{"jobid": "x", "attempts": [], "status": "Pass"})", {}, "log.csv"},
+           {R"([{"jobid": "x", "attempts": [], "status": "Pass"}])", {}, "has no attempt"}}) {
+    CAPTURE(row.text);
+    CHECK_THROWS_WITH_AS(read(row.text, row.of), doctest::Contains(row.sentence), InputError);
+  }
+  std::string many = "time,cause\n";
+  for (int i = 0; i < 1001; ++i) many += std::to_string(i) + ",c" + std::to_string(i) + "\n";
+  CHECK_THROWS_WITH_AS(read(many, scope(1)), doctest::Contains("more than 1000 causes"),
+                       InputError);
+}
+
+// The log that ships was drawn with 0.004 failures of a node and day, and three lemons.
+TEST_CASE("sgdsim fit: a log of failures") {
+  const std::vector<std::string> words = {"fit",     "app/goodput_questions/node_failures.csv",
+                                          "--units", "256",
+                                          "--since", "2026-01-01",
+                                          "--until", "2026-05-01"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run_sgdsim(more);
+  };
+  const Ran ran = with({"--format", "json"});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/failure-fit/1", json) ==
+        std::vector<std::string>{});
+  const std::vector<std::string> bad = {"n017", "n101", "n230"};
+  CHECK(json["lemons"].size() == 3);
+  for (const Json& lemon : json["lemons"])
+    CHECK(std::count(bad.begin(), bad.end(), lemon["unit"].get<std::string>()) == 1);
+  CHECK(json["per_day_of_others"].get<double>() == doctest::Approx(0.004).epsilon(0.25));
+  CHECK(json["causes"][0]["name"] == "gpu");
+  CHECK(json["causes"][0]["per_day_low"] < json["causes"][0]["per_day"]);
+  CHECK(json["causes"][0]["per_day"] < json["causes"][0]["per_day_high"]);
+  CHECK(with({}).out.find("fail too often to be like the others") != std::string::npos);
+
+  // The file is one that goodput reads: as many events of as many node-days.
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string out = folder.name() + "/failures.json";
+  CHECK(with({"--out", out, "--name", "ours"}).exit_code == 0);
+  const Document written = Document::read(out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/failures/1", written.root().json()) ==
+        std::vector<std::string>{});
+  const FailureSource source = read_failures(written.root());
+  CHECK(source.name == "ours");
+  double per_day = 0;
+  for (const FailureCause& cause : source.causes) per_day += cause.per_day;
+  CHECK(per_day == doctest::Approx(json["all"]["per_day"].get<double>()).epsilon(1e-9));
+  const Ran goodput =
+      run_sgdsim({"goodput", "--step", "8 s", "--steps", "100000", "--nodes", "256", "--failures",
+                  out, "--set", "save.stall=10s", "--set", "save.durable=1min", "--runs", "100"});
+  CAPTURE(goodput.log);
+  CHECK(goodput.exit_code == 0);
+
+  struct Row {
+    std::vector<std::string> more;
+    const char* sentence;
+  };
+  for (const Row& row :
+       std::vector<Row>{{{"--gamma", "1 ns/B"}, "--gamma: has no effect on a log of failures"},
+                        {{"--unit", "rack"}, "--unit: unknown unit \"rack\""},
+                        {{"tests/data/nccl_tests.log"}, "a log of failures is one file, got 2"}}) {
+    const Ran refused = with(row.more);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.log.find(row.sentence) != std::string::npos);
+  }
+  const Ran other = run_sgdsim({"fit", "tests/data/nccl_tests.log", "--units", "4"});
+  CHECK(other.exit_code == 2);
+  CHECK(other.log.find("--units: is for a log of failures") != std::string::npos);
+}
+
+// A pipe can be read once: nothing looks at its beginning first.
+TEST_CASE("sgdsim fit: measurements from a pipe are whole") {
+  const Ran file = run_shell_line("sgdsim fit tests/data/nccl_tests.log --format json");
+  const Ran pipe = run_shell_line(
+      "mkfifo log; cat tests/data/nccl_tests.log > log & sgdsim fit log --format json");
+  CAPTURE(pipe.log);
+  REQUIRE(pipe.exit_code == 0);
+  CHECK(Json::parse(pipe.out)["fits"] == Json::parse(file.out)["fits"]);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,232 @@
+// Families of config.json: totals against published ones, special layers against terms written out
+// here, and what is refused.
+#include <doctest/doctest.h>
+
+#include "models/training/transformer_file.h"
+#include "sim/core/error.h"
+#include "tests/run_program.h"
+#include "tests/texts.h"
+
+namespace sgdsim {
+namespace {
+
+Transformer model_of(const std::string& text) {
+  return read_transformer(Document::parse(text, "config.json").root());
+}
+
+int64_t total_of(const std::string& text) { return parameters_of(model_of(text)).total; }
+
+std::string config(const std::string& family, const std::string& rest) {
+  return R"({"model_type": ")" + family + R"(", "hidden_size": 8, "num_hidden_layers": 4,
+    "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 16, "vocab_size": 10)" +
+         (rest.empty() ? "" : ", ") + rest + "}";
+}
+
+// Embedding, head, a last norm; attention with one head of keys; an MLP of three matrices.
+constexpr int64_t ends = 2 * 10 * 8 + 8;
+constexpr int64_t attention = 8 * (8 + 2 * 4) + 8 * 8;
+constexpr int64_t mlp = 3 * 8 * 16;
+
+// `beside`: parameters of what is no language model, whose terms are:
+// Gemma 3: 27 layers of 1,152 (4 h^2 + 4 h, MLP of 4,304 with biases, two LayerNorms), patches of
+// 14 x 14 x 3, 4,096 positions, a last norm, and a projection to 2,560 with a norm;
+// Llama 4: as the index of the published files says.
+TEST_CASE("families: totals are the published ones, to the unit") {
+  const Document document =
+      Document::read(SGDSIM_SOURCE_DIR "/tests/data/hugging_face_models.json");
+  int count = 0;
+  for (const Value& row : document.root().items()) {
+    const Json& json = row.json();
+    INFO(json["name"].get<std::string>());
+    const Transformer model = read_transformer(row.child("config"));
+    CHECK(parameters_of(model).total + json.value("beside", int64_t{0}) ==
+          json["parameters"].get<int64_t>());
+    Transformer plain = model;
+    plain.notes.clear();
+    const Json written = to_json(plain);
+    CHECK(read_transformer(Value(written, "written", "")) == plain);
+    ++count;
+  }
+  CHECK(count == 59);
+  const int64_t h = 1152;
+  CHECK(27 * (4 * h * h + 4 * h + 2 * h * 4304 + 4304 + h + 4 * h) + 14 * 14 * 3 * h + h +
+            4096 * h + 2 * h + h * 2560 + h ==
+        419'816'304);
+}
+
+TEST_CASE("families: special layers, by their terms") {
+  struct Row {
+    std::string reason;
+    std::string text;
+    int64_t parameters;
+  };
+  const std::string experts = R"("num_local_experts": 3, "num_experts_per_tok": 2)";
+  const int64_t expert_layer = attention + 3 * mlp + 3 * 8 + 2 * 8;
+  const std::vector<Row> rows = {
+      {"norms of each head", config("qwen3", R"("head_dim": 4)"),
+       4 * (attention + 2 * 4 + mlp + 16) + ends},
+      {"norms over all heads", config("olmo2", ""), 4 * (attention + 8 + 4 + mlp + 16) + ends},
+      {"norms without weights", config("olmo", ""), 4 * (attention + mlp) + ends - 8},
+      {"four norms", config("glm4", ""), 4 * (attention + mlp + 32) + ends},
+      {"side by side with one norm", config("cohere", R"("tie_word_embeddings": false)"),
+       4 * (attention + mlp + 8) + ends},
+      {"a bias of the head", config("phi", ""),
+       4 * (attention + 8 + 4 + 4 + 8 + 2 * 8 * 16 + 16 + 8 + 2 * 8) + ends + 8 + 10},
+      {"falcon with one head of keys", config("falcon", R"("tie_word_embeddings": false)"),
+       4 * (attention + 2 * 8 * 16 + 16) + ends + 8},
+      {"falcon of the newer kind",
+       config("falcon", R"("new_decoder_architecture": true, "num_kv_heads": 2)"),
+       4 * (4 * 64 + 2 * 8 * 16 + 32) + 80 + 16},
+      {"falcon one behind the other",
+       config("falcon", R"("parallel_attn": false, "multi_query": false, "bias": true)"),
+       4 * (4 * 64 + 4 * 8 + 2 * 8 * 16 + 16 + 8 + 32) + 80 + 16},
+      {"dbrx has its keys inside",
+       R"({"model_type": "dbrx", "d_model": 8, "n_layers": 4, "n_heads": 2, "vocab_size": 10,
+         "attn_config": {"kv_n_heads": 1}, "ffn_config": {"ffn_hidden_size": 16,
+         "moe_num_experts": 3, "moe_top_k": 2}})",
+       4 * expert_layer + ends},
+      {"phimoe: biases of attention and head, norms with biases",
+       config("phimoe", experts + R"(, "lm_head_bias": true)"),
+       4 * (expert_layer + 8 + 4 + 4 + 8 + 16) + ends + 8 + 10},
+      {"biases of experts and router, and sinks", config("gpt_oss", experts),
+       4 * (expert_layer + 24 + 3 * (32 + 8) + 3 + 2) + ends},
+      {"hunyuan says a number for each layer",
+       config("hunyuan_v1_moe", R"("num_experts": 3, "moe_topk": [2, 2, 2, 2],
+         "moe_intermediate_size": [16, 16, 16, 16], "num_shared_expert": [1, 1, 1, 1])"),
+       4 * (expert_layer + mlp + 8) + ends},
+      {"a shared expert with a gate, every second layer",
+       config("qwen2_moe", R"("num_experts": 3, "num_experts_per_tok": 2, "qkv_bias": false,
+         "moe_intermediate_size": 16, "shared_expert_intermediate_size": 5,
+         "decoder_sparse_step": 2)"),
+       2 * (expert_layer + 3 * 8 * 5 + 8) + 2 * (attention + mlp + 16) + ends},
+      {"an indexer, fed by narrow queries",
+       config("deepseek_v32", R"("n_routed_experts": 3, "num_experts_per_tok": 2,
+         "moe_intermediate_size": 16, "first_k_dense_replace": 4, "q_lora_rank": 6,
+         "kv_lora_rank": 3, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2, "v_head_dim": 4,
+         "index_n_heads": 2, "index_head_dim": 5, "index_topk": 7)"),
+       4 * (8 * 6 + 6 * 12 + 8 * 5 + 3 * 16 + 64 + 9 + 6 * 10 + 8 * 7 + 10 + mlp + 16) + ends},
+      {"mamba2", R"({"model_type": "mamba2", "hidden_size": 8, "num_hidden_layers": 4,
+         "num_heads": 4, "head_dim": 4, "state_size": 6, "n_groups": 2, "vocab_size": 10})",
+       4 * (8 * (2 * 16 + 2 * 12 + 4) + (16 + 24) * 5 + 3 * 4 + 16 + 16 * 8 + 8) + ends},
+      {"jamba: three of Mamba, one of attention; every second with experts",
+       config("jamba", experts + R"(, "attn_layer_period": 4, "attn_layer_offset": 1,
+         "mamba_d_state": 6, "mamba_dt_rank": 2)"),
+       3 * (8 * 32 + 16 * 5 + 16 * (2 + 12) + 2 * 16 + 16 + 16 * 6 + 16 + 16 * 8 + 14) + attention +
+           2 * (3 * mlp + 3 * 8) + 2 * mlp + 4 * 16 + ends},
+      {"nemotron_h: each layer one thing, with one norm",
+       config("nemotron_h", R"("hybrid_override_pattern": "M*-M", "mamba_num_heads": 4,
+         "mamba_head_dim": 4, "ssm_state_size": 6, "n_groups": 2)"),
+       2 * (8 * (2 * 16 + 2 * 12 + 4) + 40 * 5 + 12 + 16 + 128) + attention + 2 * 8 * 16 + 4 * 8 +
+           ends},
+      {"qwen3_next: three of the delta rule, one of attention with a gate",
+       config("qwen3_next", R"("head_dim": 4, "num_experts": 3, "num_experts_per_tok": 2,
+         "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16,
+         "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 3,
+         "linear_value_head_dim": 5)"),
+       3 * (8 * (12 + 40 + 8) + 32 * 4 + 8 + 5 + 20 * 8) + attention + 64 + 8 +
+           4 * (4 * mlp + 3 * 8 + 8 + 16) + ends},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    CHECK(total_of(row.text) == row.parameters);
+  }
+}
+
+TEST_CASE("families: which layers have windows") {
+  struct Row {
+    std::string text;
+    std::string kinds;  // f, w or l for each of four layers
+    int64_t window;
+  };
+  const std::string sized = R"("sliding_window": 6)";
+  const std::string upper = R"(, "use_sliding_window": true, "max_window_layers": 3)";
+  for (const Row& row : std::vector<Row>{
+           {config("llama", sized), "ffff", 0},
+           {config("mistral", sized), "wwww", 6},
+           {config("mistral", R"("sliding_window": null)"), "ffff", 0},
+           {config("gemma2", sized), "wfwf", 6},
+           {config("cohere2", sized), "wwwf", 6},
+           {config("gemma3_text", sized + R"(, "sliding_window_pattern": 3)"), "wwfw", 6},
+           {config("qwen2", sized), "ffff", 0},
+           {config("qwen2", sized + upper), "fffw", 6},
+           {config("exaone4", sized + R"(, "sliding_window_pattern": "LG")"), "wfwf", 6},
+           {config("olmo3", sized + R"(, "layer_types": ["full_attention", "sliding_attention",
+             "sliding_attention", "full_attention"])"),
+            "fwwf", 6},
+           {config("llama4_text", R"("num_local_experts": 2, "num_experts_per_tok": 1)"), "wwwf",
+            8192}}) {
+    INFO(row.text);
+    const Transformer model = model_of(row.text);
+    std::string kinds;
+    for (int64_t i = 0; i < 4; ++i) kinds += name_in(mixings, model.layer(i).mixing)[0];
+    CHECK(kinds == row.kinds);
+    CHECK((model.window ? model.window->size : 0) == row.window);
+  }
+}
+
+TEST_CASE("families: a model of several inputs is its language model, and says so") {
+  const Transformer model = model_of(R"({"model_type": "qwen2_5_vl", "tie_word_embeddings": true,
+    "text_config": {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "intermediate_size": 16, "vocab_size": 10}, "vision_config": {"hidden_size": 4}})");
+  CHECK(parameters_of(model).total == 4 * 64 + 24 + mlp + 16 + 80 + 8);
+  REQUIRE(model.notes.size() == 1);
+  CHECK(model.notes[0].find("vision_config is left out") != std::string::npos);
+}
+
+TEST_CASE("families: what is refused, and why") {
+  struct Row {
+    std::string reason;
+    std::string text;
+    std::string sentence;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"near names are other architectures", config("qwen4", ""), "unknown family of models"},
+           {"another one near", config("gemma5_text", ""), "unknown family of models"},
+           {"two stacks", config("t5", ""), "also attends to an encoder"},
+           {"shared weights", config("zamba2", ""), "share their weights"},
+           {"shared keys", config("hunyuan_v1_dense", R"("use_cla": true)"), "/use_cla"},
+           {"another embedding", config("opt", R"("word_embed_proj_dim": 4,
+             "max_position_embeddings": 8)"),
+            "/word_embed_proj_dim"},
+           {"a list too short", config("olmo3", R"("layer_types": ["full_attention"])"),
+            "expected a kind for each of the 4 layers, got 1"},
+           {"a kind that is none",
+            config("olmo3", R"("layer_types": ["full_attention", "a", "b", "c"])"),
+            "unknown kind of layers \"a\""},
+           {"letters", config("nemotron_h", R"("hybrid_override_pattern": "M*-X")"), "letters M"},
+           {"too few letters", config("nemotron_h", R"("hybrid_override_pattern": "M*-")"),
+            "for each of the 4 layers, got 3"},
+           {"layers of different sizes", config("hunyuan_v1_moe", R"("num_experts": 3,
+             "moe_topk": [1, 2], "moe_intermediate_size": 4)"),
+            "layers of different sizes are not modelled"},
+           {"no width of experts", config("qwen3_moe", R"("num_experts": 3,
+             "num_experts_per_tok": 2)"),
+            "lacks \"moe_intermediate_size\""},
+           {"a window of no number", config("mistral", R"("sliding_window": -1)"),
+            "/sliding_window"},
+           {"an inner file that is none", R"({"model_type": "llava", "text_config": {}})",
+            "/text_config: lacks \"hidden_size\""}}) {
+    INFO(row.reason);
+    const std::string refusal = refusal_of([&] { model_of(row.text); });
+    INFO(refusal);
+    CHECK(refusal.find(row.sentence) != std::string::npos);
+    CHECK(refusal.find("did you mean") == std::string::npos);
+  }
+}
+
+TEST_CASE("families: `sgdsim model show` says the kinds of layers") {
+  const Temporary file(Temporary::Kind::file, config("gemma2", R"("sliding_window": 6,
+    "max_position_embeddings": 64, "rope_theta": Infinity)"));
+  const Ran ran = run_sgdsim({"model", "show", file.name(), "--sequence", "128"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out.find("2 of attention to the last 6 positions and a dense MLP") !=
+        std::string::npos);
+  CHECK(ran.log.find("128 is longer than the 64 positions") != std::string::npos);
+  const Ran json = run_sgdsim({"model", "show", file.name(), "--format", "json"});
+  CHECK(Json::parse(json.out)["layers"] ==
+        Json::parse(R"([{"count": 2, "attention": "full", "mlp": "dense"},
+                        {"count": 2, "attention": "window", "mlp": "dense"}])"));
+}
+
+}  // namespace
+}  // namespace sgdsim

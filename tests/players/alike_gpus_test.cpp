@@ -1,0 +1,95 @@
+// Steps of layouts on wires: where one GPU stands for all that are alike, and where all are played.
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include "models/training/step_on_wires.h"
+#include "sim/core/random.h"
+#include "tests/cluster_cases.h"
+#include "tests/training_cases.h"
+
+using namespace sgdsim;
+
+namespace {
+
+Gpu some_gpu() {
+  Gpu gpu;
+  gpu.name = "some";
+  gpu.bf16_flops = 5e14;
+  gpu.memory_rate = Bandwidth::Bps(2e12);
+  gpu.gemm = {{1, 0.5}, {1000, 0.8}};
+  gpu.attention_forward = 0.5;
+  gpu.attention_backward = 0.5;
+  return gpu;
+}
+
+Cluster draw_cluster(Random& random, int64_t gpus) {
+  switch (random.below(3)) {
+    case 0:
+      return one_switch(gpus);
+    case 1:
+      if (gpus % 4 == 0) return boxes_of_four(static_cast<int>(gpus / 4), 1 << random.below(3));
+      return one_switch(gpus);
+    default:
+      return cluster_of({{"shape", "leaf_spine"},
+                         {"nodes", gpus},
+                         {"nodes_per_leaf", gpus % 4 == 0 ? 4 : 2},
+                         {"spines", 2},
+                         {"nic", {{"latency", "1 us"}, {"bandwidth", "100 Gbps"}}},
+                         {"uplink", {{"latency", "1 us"}, {"bandwidth", "100 Gbps"}}}});
+  }
+}
+
+Transformer draw_model(Random& random) {
+  Transformer model = small_model();
+  model.layers = 4;
+  model.kv_heads = model.heads;
+  model.vocabulary = 1000 + static_cast<int64_t>(random.below(3));  // which chunks differ by
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("alike GPUs: random layouts on wires as where every GPU is played") {
+  Random random(17);
+  const std::vector<std::string> sizes = {"tp2", "tp4 sp",  "tp2 cp2",    "cp2",
+                                          "pp2", "tp2 pp2", "tp4 pp2 sp", "tp2 pp4 vp1"};
+  const std::vector<std::string> how = {"",     " zero1",     " zero2",    " zero3",
+                                        " ga2", " zero1 ga4", " zero3 ga2"};
+  int fewer = 0;
+  int off = 0;
+  constexpr int experiments = 400;
+  for (int played = 0; played < experiments; ++played) {
+    const std::string text = sizes[random.below(sizes.size())] + " dp" +
+                             std::to_string(1 << random.below(4)) + how[random.below(how.size())];
+    CAPTURE(text);
+    const Layout layout = parse_layout(text, "");
+    const Transformer model = draw_model(random);
+    const Cluster cluster = draw_cluster(random, layout.gpus());
+    const Gpu gpu = some_gpu();
+    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    LayoutPlay play;
+    if (random.below(3) == 0) play.workers.slowness = {{static_cast<int>(random.below(2)), 1.25}};
+    StepWires all;
+    all.routes.routing = random.below(2) == 0 ? Routing::split : Routing::by_destination;
+    StepWires some = all;
+    all.reduction = Reduction::never;
+    some.reduction = Reduction::always;
+    GroupTimes groups(cluster, layout.gpus());
+    const StepOnWires every = play_on_wires(step, cluster, groups, all, play);
+    const StepOnWires alike = play_on_wires(step, cluster, groups, some, play);
+    CHECK(every.classes == 0);
+    CHECK(alike.messages == every.messages);
+    CHECK(alike.wire_B == doctest::Approx(every.wire_B).epsilon(1e-12));
+    REQUIRE(alike.wires.kinds.size() == every.wires.kinds.size());
+    const int64_t off_ps = std::abs((alike.step.time - every.step.time).ps());
+    CAPTURE(off_ps);
+    // Sums of rates are rounded in another order.
+    CHECK(off_ps <= every.step.time.ps() / 1'000'000);
+    off += off_ps > 0 ? 1 : 0;
+    fewer += alike.classes > 0 ? 1 : 0;
+  }
+  CHECK(fewer >= experiments / 3);
+  CHECK(off <= experiments / 10);
+}

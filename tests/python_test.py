@@ -1,0 +1,404 @@
+"""The Python module against the command line.   python_test.py SOURCE PROGRAM LIBRARY"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+
+source, program, library = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+os.chdir(source)
+folder = tempfile.TemporaryDirectory()
+package = pathlib.Path(folder.name) / "sgdsim"
+shutil.copytree(source / "python/sgdsim", package, ignore=shutil.ignore_patterns("__pycache__"))
+(package / "libsgdsim.so").symlink_to(library)
+sys.path.insert(0, folder.name)
+sys.dont_write_bytecode = True
+sys.path.insert(1, str(source / "tests"))
+import arrow_reader  # noqa: E402
+import sgdsim  # noqa: E402
+import sgdsim.native  # noqa: E402
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+warnings.simplefilter("ignore", sgdsim.Warning)
+K80 = "app/experiments/googlenet_k80.json"
+
+
+def line(*words):
+    return json.loads(subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout)
+
+
+class Module(unittest.TestCase):
+    def test_answers_are_those_of_the_command_line(self):
+        self.assertEqual(sgdsim.run(K80, set={"cluster.nodes": 4}),
+                         line("run", K80, "--set", "cluster.nodes=4", "--format", "json"))
+        ring = sgdsim.collective("ring", ranks=16, bytes="64 MiB", cluster="10gbe_16")
+        self.assertEqual(ring, line("collective", "-a", "ring", "-p", "16", "-n", "64 MiB", "-c", "10gbe_16",
+                                    "--format", "json"))
+        self.assertEqual(ring.time_us, ring["time_us"])
+        self.assertEqual(sgdsim.plan(K80).plans[0].strategy, line("plan", K80, "--format", "json")["plans"][0]["strategy"])
+        self.assertEqual(sgdsim.goodput(step="8 s", steps=100, nodes=4, failures="rsc1_a100", runs=10,
+                                        set={"save.stall": "10 s"}),
+                         line("goodput", "--step", "8 s", "--steps", "100", "--nodes", "4", "--failures", "rsc1_a100",
+                              "--runs", "10", "--set", "save.stall=10 s", "--format", "json"))
+
+    def test_recorded_steps(self):
+        slow, usual = "tests/data/slow_host.json.gz", "tests/data/usual_host.json.gz"
+        self.assertEqual(sgdsim.diagnose(slow, layers=32),
+                         line("diagnose", slow, "--layers", "32", "--format", "json"))
+        self.assertEqual(sgdsim.compare(slow, usual), line("compare", slow, usual, "--format", "json"))
+
+    def test_files_may_be_objects(self):
+        experiment = json.loads(pathlib.Path(K80).read_text())
+        for part, place in (("trace", "app/experiments"), ("cluster", "app/experiments")):
+            if isinstance(experiment[part], str):
+                experiment[part] = json.loads((pathlib.Path(place) / experiment[part]).read_text())
+        self.assertEqual(sgdsim.run(experiment).metrics, sgdsim.run(pathlib.Path(K80)).metrics)
+        cluster = json.loads(pathlib.Path("topologies/data/10gbe_16.json").read_text())
+        self.assertEqual(sgdsim.collective("ring", bytes="1 MiB", cluster=cluster).time_ps,
+                         sgdsim.collective("ring", bytes="1 MiB", cluster="10gbe_16").time_ps)
+
+    def test_sweeps_have_points(self):
+        answer = sgdsim.sweep(K80, {"cluster.nodes": range(2, 5), "strategy": ["wfbp", "naive"]})
+        self.assertEqual([(p.axes["cluster.nodes"], p.axes.strategy) for p in answer.points],
+                         [(n, s) for n in (2, 3, 4) for s in ("wfbp", "naive")])
+        for point in answer.points:
+            alone = sgdsim.run(K80, set={"cluster.nodes": point.axes["cluster.nodes"], "strategy": point.axes.strategy})
+            self.assertEqual(point.metrics.iteration_us, alone.metrics.iteration_us)
+
+    def test_mistakes_are_one_exception_each(self):
+        rows = [
+            (lambda: sgdsim.run("nowhere.json"), "nowhere.json"),
+            (lambda: sgdsim.run(K80, experimnt=1), "experimnt"),
+            (lambda: sgdsim.run(K80, set={"cluster.nodes": float("nan")}), "JSON"),
+            (lambda: sgdsim.run(K80, set={"cluster.nodes": object()}), "object is no JSON value"),
+            (lambda: sgdsim.collective("rnig", bytes="1 MiB", cluster="10gbe_16"), "did you mean"),
+            (lambda: sgdsim.collective("ring", ranks=-1, bytes="1 MiB", cluster="10gbe_16"), "-1"),
+            (lambda: sgdsim.collective("ring", bytes="1 MiB", cluster={"shape": 3}), "inline"),
+            (lambda: sgdsim.run([K80]), "["),
+            (lambda: sgdsim.ask("nothing"), "unknown question"),
+        ]
+        for call, words in rows:
+            with self.assertRaises(sgdsim.InputError) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+            self.assertEqual(caught.exception.code, 2)
+        with self.assertRaises(sgdsim.Error) as limit:
+            sgdsim.collective("ring", bytes="1 GiB", cluster="10gbe_16", fidelity="packet", max_events=9)
+        self.assertEqual(limit.exception.code, 4)
+        with self.assertRaises(AttributeError) as missing:
+            sgdsim.run(K80).nothing
+        self.assertIn("metrics", str(missing.exception))
+
+    def test_mistakes_name_file_field_and_sentence(self):
+        rows = [
+            (lambda: sgdsim.run("nowhere.json"), "nowhere.json", "", "cannot be"),
+            (lambda: sgdsim.collective("ring", bytes="1 MiB", cluster={"nodes": 3}), "", "", "shape"),
+            (lambda: sgdsim.collective("ring", bytes="one", cluster="10gbe_16"), "", "--bytes", "one"),
+        ]
+        for call, file, field, words in rows:
+            with self.assertRaises(sgdsim.InputError) as caught:
+                call()
+            error = caught.exception
+            self.assertIn(file, error.file)
+            self.assertIn(field, error.field)
+            self.assertIn(words, error.sentence)
+            self.assertIn(error.sentence, str(error))
+
+    def test_a_sweep_is_columns(self):
+        axes = {"cluster.nodes": range(2, 9), "strategy": ["wfbp", {"name": "ddp", "bucket": "1 MiB"}]}
+        table = sgdsim.sweep(K80, axes)
+        self.assertEqual(table.shape, (14, len(table.columns)))
+        self.assertEqual(table.axes, ["cluster.nodes", "strategy"])
+        self.assertEqual(list(table["cluster.nodes"]), [n for n in range(2, 9) for _ in range(2)])
+        self.assertEqual(list(table["strategy"])[:2], ["wfbp", '{"name":"ddp","bucket":"1 MiB"}'])
+        alone = [sgdsim.run(K80, set={"cluster.nodes": n, "strategy": s}).metrics.iteration_us.mean
+                 for n in range(2, 9) for s in axes["strategy"]]
+        self.assertEqual(list(table["metrics.iteration_us"]), alone)
+        self.assertEqual(table.column("metrics.iteration_us").unit, "us")
+        self.assertEqual(table.column("metrics.speedup").unit, "")
+        self.assertTrue(table.complete and table.failed == 0)
+        with self.assertRaises(KeyError):
+            table["nothing"]
+        read = arrow_reader.read(table, sgdsim.native)
+        self.assertEqual(list(read), table.columns)
+        for place, (values, unit) in enumerate(read.values()):
+            self.assertEqual(values, table.column_at(place).to_list())
+            self.assertEqual(unit, table.column_at(place).unit)
+        del table  # what was read from it has been released, what was not is not needed
+
+    def test_columns_are_those_of_the_points_as_lines(self):
+        with self.assertRaises(sgdsim.Error) as failed:
+            sgdsim.ask("sweep", sweep=K80, axis=["cluster.nodes=2,3", "strategy=wfbp,nothing"], threads=1)
+        self.assertEqual(failed.exception.code, 1)
+        lines = failed.exception.answer
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            table = sgdsim.sweep(K80, {"cluster.nodes": [2, 3], "strategy": ["wfbp", "nothing"]})
+        self.assertIn("2 of 4 points failed", str(caught[-1].message))
+        self.assertEqual(table.failed, 2)
+        for line, point in zip(lines["points"], table.points):
+            for gone in ("schema", "sweep", "of", "id"):
+                line.pop(gone)
+            self.assertEqual(line, point)
+
+    def test_numbers_are_not_copied(self):
+        if numpy is None:
+            self.skipTest("there is no NumPy")
+        table = sgdsim.sweep(K80, {"cluster.nodes": range(2, 65)})
+        times = table["metrics.iteration_us"]
+        number = table.columns.index("metrics.iteration_us.mean")
+        self.assertEqual(times.__array_interface__["data"][0], table._memory.array.children[number].contents.buffers[1])
+        self.assertEqual(times.dtype, numpy.float64)
+        self.assertEqual(table["cluster.nodes"].dtype, numpy.int64)
+        first = times[0]
+        del table
+        self.assertEqual(times[0], first)  # the memory lives as long as the view
+
+    def test_answers_without_numpy(self):
+        code = ("import sys; sys.modules['numpy'] = None; sys.path.insert(0, sys.argv[1]); import sgdsim; "
+                "t = sgdsim.sweep(sys.argv[2], {'cluster.nodes': [2, 4]}); "
+                "print(t['cluster.nodes'], type(t['metrics.iteration_us']).__name__, len(t.points), len(t._repr_html_()) > 99)")
+        found = subprocess.run([sys.executable, "-c", code, folder.name, K80], capture_output=True, text=True, check=True)
+        self.assertEqual(found.stdout, "[2, 4] list 2 True\n")
+
+    def test_progress_is_told_and_may_end_a_sweep(self):
+        told = []
+        sgdsim.sweep(K80, {"cluster.nodes": range(2, 600)}, jobs=1, progress=lambda done, total: told.append((done, total)))
+        self.assertTrue(told and all(total in (0, 598) for _, total in told))
+        self.assertEqual(told, sorted(told))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            some = sgdsim.sweep(K80, {"cluster.nodes": range(2, 20000), "strategy": ["wfbp", "mg_wfbp", "ddp"]},
+                                progress=lambda done, total: done < 50)
+        self.assertIn("interrupted", str(caught[-1].message))
+        self.assertFalse(some.complete)
+        self.assertGreater(len(some), 0)
+        self.assertEqual(list(some.column("point")), list(range(len(some))))
+        with self.assertRaises(sgdsim.Error) as ended:
+            sgdsim.collective("ring", bytes="1 GiB", cluster="10gbe_16", fidelity="packet", progress=lambda *_: False)
+        self.assertEqual(ended.exception.code, 130)
+
+    def test_progress_shows_itself(self):
+        import contextlib
+        import io
+        import types
+
+        from sgdsim import progress
+
+        terminal = io.StringIO()
+        with contextlib.redirect_stderr(terminal):
+            shown = progress.Shown("sweep")
+            shown(10, 100)
+            self.assertEqual(terminal.getvalue(), "")  # fast answers show nothing
+            shown._next = 0
+            shown(50, 100)
+            self.assertIn("sgdsim sweep: 50 of 100, 50 %", terminal.getvalue())
+            shown.end()
+        self.assertTrue(terminal.getvalue().endswith("\r\x1b[K"))
+        lines = []
+        handle = types.SimpleNamespace(update=lines.append)
+        shell = types.SimpleNamespace(kernel=1)
+        display = types.SimpleNamespace(HTML=str, display=lambda one, display_id: handle)
+        sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
+        sys.modules["IPython.display"] = display
+        try:
+            shown = progress.Shown("run")
+            shown._next = 0
+            shown(0, 0)
+            self.assertIn("sgdsim run: 0 s", lines[-1])
+            shown.end()
+            self.assertEqual(lines[-1], "")
+        finally:
+            del sys.modules["IPython"], sys.modules["IPython.display"]
+
+    def test_functions_that_raise(self):
+        def angry(done, total):
+            raise ZeroDivisionError("mine")
+
+        for call in (lambda: sgdsim.sweep(K80, {"cluster.nodes": range(2, 20000)}, progress=angry),
+                     lambda: sgdsim.collective("ring", bytes="1 GiB", cluster="10gbe_16", fidelity="packet", progress=angry)):
+            with self.assertRaisesRegex(ZeroDivisionError, "mine"):
+                call()
+
+    def test_base_is_where_paths_count_from(self):
+        base = source / "app/experiments"
+        self.assertEqual(sgdsim.run("googlenet_k80.json", base=base), sgdsim.run(K80))
+        self.assertEqual(list(sgdsim.sweep("googlenet_k80.json", {"cluster.nodes": [2]}, base=base)["cluster.nodes"]), [2])
+        self.assertEqual(sgdsim.collective("ring", bytes="1 MiB", cluster="10gbe_16", base=base).algorithm, "ring")
+        with self.assertRaises(sgdsim.InputError):
+            sgdsim.run("googlenet_k80.json", base=source / "nowhere")
+
+    def test_strange_questions_are_one_exception_each(self):
+        deep = []
+        for _ in range(100000):
+            deep = [deep]
+        rows = [lambda: sgdsim.run(None), lambda: sgdsim.run(3), lambda: sgdsim.run(b"x"), lambda: sgdsim.run(deep),
+                lambda: sgdsim.run(K80, set=3), lambda: sgdsim.run(K80, seed=10 ** 40), lambda: sgdsim.run("\ud800"),
+                lambda: sgdsim.sweep(K80, {"cluster.nodes": []}), lambda: sgdsim.sweep(K80, {"cluster.nodes": "2..4"}),
+                lambda: sgdsim.sweep(K80, {"cluster.nodes": 3}), lambda: sgdsim.sweep(K80, {"nothing": [1, 2]}),
+                lambda: sgdsim.sweep(K80, {"cluster.nodes": [float("inf")]}), lambda: sgdsim.ask(""),
+                lambda: sgdsim.collective(["ring"] * 100000, bytes="1 MiB", cluster="10gbe_16"),
+                lambda: sgdsim.sweep(K80, {"cluster.nodes": [2]}, minimize="metrics.iteration_us", as_columns=True)]
+        for number, call in enumerate(rows):
+            with self.assertRaises(sgdsim.InputError, msg=str(number)):
+                call()
+
+    def test_time_prints_itself(self):
+        ring = sgdsim.collective("ring", ranks=16, bytes="64 MiB", cluster="10gbe_16")
+        text = subprocess.run([program, "collective", "-a", "ring", "-p", "16", "-n", "64 MiB", "-c", "10gbe_16"],
+                              check=True, capture_output=True, text=True).stdout
+        self.assertIn(str(ring.time), text)
+        self.assertAlmostEqual(ring.time.ms, ring.time_us / 1e3)
+
+    def test_after_a_fork(self):
+        wanted = sgdsim.sweep(K80, {"cluster.nodes": [2, 4]}, jobs=2)["metrics.iteration_us"][0]
+        child = os.fork()
+        if child == 0:
+            same = sgdsim.sweep(K80, {"cluster.nodes": [2, 4]}, jobs=2)["metrics.iteration_us"][0] == wanted
+            os._exit(0 if same else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_two_libraries_at_once(self):
+        other = pathlib.Path(folder.name) / "other"
+        shutil.copytree(source / "python/sgdsim", other / "sgdsim", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(library, other / "sgdsim/libsgdsim.so")
+        code = ("import importlib, sys; sys.path.insert(0, sys.argv[1]); import sgdsim as one; "
+                "gone = [m for m in sys.modules if m.split('.')[0] == 'sgdsim']; "
+                "[sys.modules.pop(m) for m in gone]; sys.path[0] = sys.argv[2]; import sgdsim as two; "
+                "q = dict(bytes='1 MiB', cluster='10gbe_16'); assert one is not two and one.__file__ != two.__file__; "
+                "assert one.collective('ring', **q) == two.collective('ring', **q)")
+        subprocess.run([sys.executable, "-c", code, folder.name, str(other)], check=True)
+
+    def test_many_calls_leave_nothing(self):
+        def memory_KiB():
+            return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS")))
+
+        def ask(count):
+            for _ in range(count):
+                sgdsim.collective("ring", bytes="1 MiB", cluster=cluster, progress=False)
+
+        cluster = json.loads(pathlib.Path("topologies/data/10gbe_16.json").read_text())
+        ask(2000)
+        before = memory_KiB()
+        ask(int(os.environ.get("SGDSIM_CALLS", "10000")))
+        self.assertLess(memory_KiB() - before, 2000)
+        for _ in range(20):
+            sgdsim.sweep(K80, {"cluster.nodes": range(2, 1000)}).__arrow_c_stream__()
+        before = memory_KiB()
+        for _ in range(50):
+            sgdsim.sweep(K80, {"cluster.nodes": range(2, 1000)}).__arrow_c_stream__()
+        self.assertLess(memory_KiB() - before, 2000)
+
+    def test_the_page_runs(self):
+        blocks = re.findall(r"```python\n(.*?)```", (source / "docs/python.md").read_text(), re.S)
+        self.assertGreater(len(blocks), 3)
+        try:
+            import matplotlib
+            import pandas  # noqa: F401
+        except ImportError:
+            self.skipTest("there is no pandas or matplotlib")
+        matplotlib.use("svg")
+        names = {}
+        for block in blocks:
+            exec(block.replace('"speedup.svg"', repr(folder.name + "/speedup.svg")), names)
+        self.assertEqual(len(names["frame"]), 63 * 3)
+
+    def test_import_is_fast(self):
+        code = "import time; t = time.process_time(); import sgdsim; print(time.process_time() - t)"
+        took = min(float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
+                                        env={**os.environ, "PYTHONPATH": folder.name}).stdout) for _ in range(5))
+        self.assertLess(took, 0.2)  # of processor time, on a busy machine; 0.05 s on a quiet one
+
+    def test_warnings_are_pythons(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            sgdsim.run("resnet50_v100", cluster="25gbe_16")
+        self.assertTrue(caught and all(issubclass(one.category, sgdsim.Warning) for one in caught))
+
+    def interrupted(self, call):
+        """What Ctrl-C raises, and how long after it."""
+        pressed = []
+
+        def press():
+            pressed.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(0.3, press)
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            try:
+                for _ in range(1000):
+                    call()
+            finally:
+                timer.cancel()
+        return caught.exception, time.monotonic() - pressed[0]
+
+    def test_ctrl_c_ends_a_long_answer(self):
+        packets = dict(fidelity="packet", set={"cluster.nodes": 16, "iterations": 50})
+        rows = [
+            lambda: sgdsim.collective("ring", bytes="1 GiB", cluster="10gbe_16", fidelity="packet"),
+            lambda: sgdsim.sweep(K80, {"cluster.nodes": {"from": 2, "to": 10**6, "step": 1}}),
+            lambda: sgdsim.sweep("resnet50_v100", {"seed": range(1000)}, cluster="25gbe_16", **packets),  # long points
+            lambda: sgdsim.run("resnet50_v100", cluster="25gbe_16", **packets),
+            lambda: sgdsim.learn(K80, iterations=100000, seeds=3, target="loss=0.0001"),
+            lambda: sgdsim.goodput(step="8 s", steps=1000000, nodes=1024, failures="rsc1_a100", runs=1000000,
+                                   set={"save.stall": "10 s"}),
+        ]
+        for number, call in enumerate(rows):
+            error, seconds = self.interrupted(call)
+            self.assertLess(seconds, 1, msg=str(number))  # on a busy machine; 0.1 s on a quiet one
+            if number == 1:
+                self.assertIsInstance(error, sgdsim.Interrupted)
+                self.assertFalse(error.answer.complete)
+        self.assertGreater(sgdsim.collective("ring", bytes="1 MiB", cluster="10gbe_16").time_us, 0)
+
+    def test_other_handlers_of_ctrl_c_are_asked(self):
+        heard = []
+        before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+        try:
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(sgdsim.Error) as ended:
+                sgdsim.sweep(K80, {"cluster.nodes": range(2, 100000), "strategy": ["wfbp", "ddp"]})
+        finally:
+            signal.signal(signal.SIGINT, before)
+        self.assertEqual((heard, ended.exception.code), ([signal.SIGINT], 130))
+        self.assertGreater(len(ended.exception.answer), 0)
+
+    def test_threads_and_many_calls(self):
+        wanted = sgdsim.collective("ring", bytes="1 MiB", cluster="10gbe_16")
+        found = []
+        threads = [threading.Thread(target=lambda: found.append(
+            sgdsim.collective("ring", bytes="1 MiB", cluster="10gbe_16"))) for _ in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [wanted] * 64)
+
+    def test_shows_itself(self):
+        answer = sgdsim.run(K80)
+        self.assertIn("metrics.iteration_us", answer._repr_html_())
+        self.assertIn("metrics", dir(answer))
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            return
+        table = sgdsim.sweep(K80, {"cluster.nodes": [2, 4]}).to_pandas()
+        self.assertEqual(list(table["axes.cluster.nodes"]), [2, 4])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], warnings="ignore")

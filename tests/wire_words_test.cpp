@@ -1,0 +1,137 @@
+// What messages meet, in the same words for every question; and what every job of several is told.
+#include <doctest/doctest.h>
+
+#include "sim/core/error.h"
+#include "tests/jobs_cases.h"
+#include "tests/run_program.h"
+
+using namespace sgdsim;
+
+namespace {
+
+Json answered(std::vector<std::string> words) {
+  words.insert(words.end(), {"--format", "json"});
+  const Ran ran = call_sgdsim(words);
+  REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
+  return Json::parse(ran.out);
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+  const Ran ran = call_sgdsim(words);
+  CHECK(ran.exit_code == 2);
+  return ran.log;
+}
+
+const std::string k80 = SGDSIM_SOURCE_DIR "/app/experiments/googlenet_k80.json";
+const std::string two_jobs = SGDSIM_SOURCE_DIR "/app/job_files/two_jobs.json";
+
+// Jobs `a` on one rack and `b` on the other, 50 us later.
+Json two_racks() {
+  Json a = job({0, 1});
+  Json b = job({2, 3}, "50 us");
+  a["name"] = "a";
+  b["name"] = "b";
+  return {{"schema", "sgdsim/jobs/1"}, {"cluster", racks}, {"jobs", {a, b}}};
+}
+
+// The slices of worker 0 of a process, by name: start and length in us.
+std::map<std::string, std::pair<double, double>> slices_of(const Json& timeline,
+                                                           const std::string& process) {
+  int pid = -1;
+  for (const Json& event : timeline["traceEvents"])
+    if (event["name"] == "process_name" && event["args"]["name"] == process) pid = event["pid"];
+  REQUIRE(pid >= 0);
+  std::map<std::string, std::pair<double, double>> slices;
+  for (const Json& event : timeline["traceEvents"])
+    if (event["ph"] == "X" && event["pid"] == pid)
+      slices[event["name"]] = {event["ts"], event["dur"]};
+  return slices;
+}
+
+}  // namespace
+
+TEST_CASE("wire words: an experiment's are what its fields are") {
+  const std::vector<std::string> few = {"--set", "cluster.nodes=4", "--set", "iterations=2"};
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", k80});
+    more.insert(more.end(), few.begin(), few.end());
+    Json json = answered(more);
+    return json["metrics"];
+  };
+  struct Row {
+    std::vector<std::string> words;
+    std::vector<std::string> settings;
+  };
+  const std::vector<Row> rows = {
+      {{"--fidelity", "flow", "--routing", "hashed", "--seed", "5"},
+       {"--set", "fidelity=flow", "--set", "collective.options.routing=hashed", "--set", "seed=5"}},
+      {{"--fidelity", "message", "--ports", "shared", "--send-buffer", "64 KiB"},
+       {"--set", "fidelity=message", "--set", "collective.options.ports=shared", "--set",
+        "collective.options.send_buffer=64 KiB"}},
+      {{"--fidelity", "packet", "--transport", "ndp first_window=20"},
+       {"--set", "fidelity=packet", "--set", R"(transport={"name": "ndp", "first_window": 20})"}},
+  };
+  for (const Row& row : rows) CHECK(run(row.words) == run(row.settings));
+  for (const char* command : {"run", "plan", "advise", "tune", "sweep"}) {
+    CAPTURE(std::string(command));
+    const std::string help = call_sgdsim({command, "--help"}).out;
+    for (const char* word : {"--fidelity", "--routing", "--transport", "--ports", "--send-buffer",
+                             "--traffic", "--seed", "--cluster"})
+      CHECK(help.find(word) != std::string::npos);
+  }
+  CHECK(refusal({"run", k80, "--transport", "ndp"}) ==
+        "sgdsim: --transport: has no effect without --fidelity packet\n");
+  CHECK(refusal({"run", k80, "--routing", "hashed"}) ==
+        "sgdsim: --routing: has no effect without --fidelity flow\n");
+  CHECK(refusal({"plan", k80, "--fidelity", "flow", "--ports", "shared"}) ==
+        "sgdsim: --ports: has no effect without --fidelity message\n");
+  CHECK(refusal({"run", k80, "--fidelity", "flwo"}).find("did you mean \"flow\"?") !=
+        std::string::npos);
+}
+
+TEST_CASE("wire words: a jobs file's") {
+  const Json as_it_is = answered({"jobs", two_jobs});
+  CHECK(as_it_is["fidelity"] == "flow");
+  CHECK(answered({"jobs", two_jobs, "--fidelity", "flow", "--routing", "split"}) == as_it_is);
+  CHECK(answered({"jobs", two_jobs, "--routing", "by_destination"})["routing"] == "by_destination");
+  const Temporary small(Temporary::Kind::file, two_racks().dump());
+  const Json packets = answered({"jobs", small.name(), "--fidelity", "packet"});
+  CHECK(packets["transport"] == "ideal");
+  CHECK(answered({"jobs", small.name(), "--transport", "ndp"})["transport"] == "ndp");
+  // Somebody else's 1 MB from 0 to 1, 1 ms at 1 ns a byte, shares the port of a ring's first round.
+  const Json beside = answered({"jobs", small.name(), "--traffic",
+                                R"({"flows": {"generator": "listed",
+                              "list": [{"from": 0, "to": 1, "size": "1 MB", "start": "300 us"}]}})"});
+  CHECK(beside["jobs"][0]["slowdown"].get<double>() > 1);
+  CHECK(beside["jobs"][1]["slowdown"].get<double>() == doctest::Approx(1));
+  CHECK(refusal({"jobs", small.name(), "--fidelity", "flow", "--transport", "ndp"}) ==
+        "sgdsim: --transport: has no effect without --fidelity packet\n");
+}
+
+// 100 us forward, 200 us backward, then two rounds of 500 KB at 1 ns a byte and 2 us from port to
+// port: 1004 us that nothing hides.
+TEST_CASE("jobs: each has its breakdown, its reason and its timeline, by hand") {
+  const Temporary file(Temporary::Kind::file, two_racks().dump());
+  const Temporary out(Temporary::Kind::file);
+  const Json answer = answered({"jobs", file.name(), "--timeline", out.name(), "--force"});
+  for (const Json& one : answer["jobs"]) {
+    const Json& parts = one["breakdown"];
+    CHECK(parts["forward_us"] == 100);
+    CHECK(parts["backward_us"] == 200);
+    CHECK(parts["comm_total_us"] == 1004);
+    CHECK(parts["comm_exposed_us"] == 1004);
+    CHECK(parts["comm_overlapped_us"] == 0);
+    CHECK(one["iteration_us"] == 1304);
+    CHECK(one["critical"]["length_us"] == 1304);
+    CHECK(one["reason"].get<std::string>().find("forward") != std::string::npos);
+  }
+  const Json timeline = Document::read(out.name()).root().json();
+  for (const auto& [process, start] : {std::pair{"a: worker 0", 0.}, {"b: worker 0", 50.}}) {
+    const std::string name = process;
+    INFO(name);
+    auto slices = slices_of(timeline, process);
+    CHECK(slices.at("fwd l") == std::pair{start, 100.});
+    CHECK(slices.at("bwd l") == std::pair{start + 100, 200.});
+    CHECK(slices.at("message 0") == std::pair{start + 300, 1004.});
+  }
+}

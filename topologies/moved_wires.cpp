@@ -1,0 +1,100 @@
+// Whether a graph is the same when its workers take each other's places.
+//
+// Who takes the place of a switch is guessed from neighbours whose places are known, in the order
+// of their numbers, and then every wire is looked at: a wrong guess finds nothing, and never
+// something wrong.
+#include <algorithm>
+
+#include "sim/core/cast.h"
+#include "topologies/routed_wires.h"
+
+namespace sgdsim {
+
+bool RoutedWires::are_like(int vertex, int other) const {
+  const Vertex& one = graph_.vertices()[at(vertex)];
+  const Vertex& two = graph_.vertices()[at(other)];
+  return one.kind == two.kind && (one.worker < 0) == (two.worker < 0) && one.delay == two.delay &&
+         one.forwards == two.forwards && outs_[at(vertex)].size() == outs_[at(other)].size();
+}
+
+// The one of `other`, which takes the place of a vertex, that is like an `out` of that; null: none.
+const RoutedWires::Out* RoutedWires::out_like(int other, const Out& out,
+                                              std::span<const int> images,
+                                              const std::vector<bool>& taken) const {
+  const std::vector<Out>& outs = outs_[at(other)];
+  const auto is_like = [&](const Out& one) {
+    const Connection& its = graph_.connections()[one.way / 2];
+    const Connection& that = graph_.connections()[out.way / 2];
+    return capacities_[one.way] == capacities_[out.way] && its.link.cost() == that.link.cost() &&
+           its.both_ways == that.both_ways && its.avoid == that.avoid &&
+           its.link_class == that.link_class;
+  };
+  const int known = images[at(out.next)];
+  if (known >= 0) {
+    const auto found = std::lower_bound(outs.begin(), outs.end(), Out{known, 0});
+    return found != outs.end() && found->next == known && is_like(*found) ? &*found : nullptr;
+  }
+  const auto found = std::find_if(outs.begin(), outs.end(), [&](const Out& one) {
+    return !taken[at(one.next)] && are_like(out.next, one.next) &&
+           graph_.vertices()[at(one.next)].worker < 0 && is_like(one);
+  });
+  return found != outs.end() ? &*found : nullptr;
+}
+
+// Of each vertex, who takes its place; empty: nobody that is like it.
+std::vector<int> RoutedWires::moved_vertices(std::span<const int> places) const {
+  std::vector<int> images(graph_.vertices().size(), -1);
+  std::vector<bool> taken(images.size());
+  std::vector<int> known;
+  const auto place = [&](int vertex, int other) {
+    images[at(vertex)] = other;
+    taken[at(other)] = true;
+    known.push_back(vertex);
+  };
+  for (int worker = 0; worker < graph_.workers(); ++worker)
+    place(graph_.vertex_of(worker), graph_.vertex_of(places[at(worker)]));
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const int vertex = known[i];
+    if (!are_like(vertex, images[at(vertex)])) return {};
+    for (const Out& out : outs_[at(vertex)]) {
+      const Out* const other = out_like(images[at(vertex)], out, images, taken);
+      if (other == nullptr) return {};
+      if (images[at(out.next)] < 0) place(out.next, other->next);
+    }
+  }
+  return known.size() == images.size() ? images : std::vector<int>();
+}
+
+std::optional<std::vector<uint32_t>> RoutedWires::moved(std::span<const int> places) {
+  if (std::find(closed_.begin(), closed_.end(), true) != closed_.end()) return std::nullopt;
+  const std::vector<int> images = moved_vertices(places);
+  if (images.empty()) return std::nullopt;
+  std::vector<uint32_t> ways(capacities_.size());
+  for (uint32_t way = 0; way < ways.size(); ++way) ways[way] = way;  // those that nobody may take
+  const std::vector<bool> all(images.size(), true);
+  for (std::size_t vertex = 0; vertex < images.size(); ++vertex) {
+    const std::vector<Out>& outs = outs_[vertex];
+    for (std::size_t i = 0; i < outs.size(); ++i) {
+      if (i > 0 && outs[i].next == outs[i - 1].next) return std::nullopt;  // which is which?
+      const Out* const other = out_like(images[vertex], outs[i], images, all);
+      if (other == nullptr) return std::nullopt;
+      ways[outs[i].way] = other->way;
+    }
+  }
+  return ways;
+}
+
+bool RoutedWires::is_only_way(const Parcel& parcel) {
+  if (parcel.from == parcel.to || choice_.routing == Routing::split) return true;
+  const int goal = gates_[at(parcel.to)].vertex;
+  const Ways& ways = ways_to(goal);
+  for (int here = graph_.vertex_of(parcel.from); here != goal;) {
+    if (choices_at(here, ways) != 1) return false;
+    const std::vector<Out>& outs = outs_[at(here)];
+    here =
+        std::find_if(outs.begin(), outs.end(), [&](const Out& out) { return ways[out.way]; })->next;
+  }
+  return true;
+}
+
+}  // namespace sgdsim

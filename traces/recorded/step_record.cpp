@@ -1,0 +1,75 @@
+// What all records of steps need once they are read.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "sim/core/error.h"
+#include "traces/recorded/pipeline_timeline.h"
+
+namespace sgdsim {
+namespace {
+
+// Numbers without gaps, in their order; and a note where the record has gaps.
+void close_gaps(StepRecord& record, int32_t RecordedOperation::*field, int& count,
+                const std::string& what) {
+  std::set<int32_t> used;
+  for (const RecordedOperation& one : record.operations) used.insert(one.*field);
+  std::map<int32_t, int32_t> number;
+  for (const int32_t one : used) number.emplace(one, static_cast<int32_t>(number.size()));
+  count = std::max(1, static_cast<int>(number.size()));
+  if (number.empty() || used.size() == static_cast<std::size_t>(*used.rbegin()) + 1) return;
+  for (RecordedOperation& one : record.operations) one.*field = number[one.*field];
+  std::string names;
+  std::size_t said = 0;
+  for (const int32_t one : used) {
+    if (++said > 8) break;
+    names += (names.empty() ? "" : ", ") + std::to_string(one);
+  }
+  record.notes.push_back("the record has " + what + "s " + names +
+                         (used.size() > 8 ? ", ..." : "") + " only; they are numbered from 0 here");
+}
+
+}  // namespace
+
+std::optional<int64_t> number_behind(std::string_view text, std::string_view words) {
+  const std::size_t found = text.find(words);
+  if (found == text.npos) return std::nullopt;
+  const char* const from = text.data() + found + words.size();
+  int64_t value = 0;
+  const auto [rest, problem] = std::from_chars(from, text.data() + text.size(), value);
+  if (problem != std::errc{} || rest == from || value < 0 || value > most_recorded_number)
+    return std::nullopt;
+  return value;
+}
+
+void close_record(StepRecord& record) {
+  if (record.operations.empty()) throw InputError(record.file, "holds no training step");
+  close_gaps(record, &RecordedOperation::replica, record.replicas, "data-parallel rank");
+  close_gaps(record, &RecordedOperation::stage, record.stages, "stage");
+  if (int64_t{record.replicas} * record.stages > most_recorded_workers)
+    throw InputError(record.file,
+                     "holds more than " + std::to_string(most_recorded_workers) + " workers");
+  if (static_cast<std::size_t>(record.replicas) * static_cast<std::size_t>(record.stages) >
+      record.operations.size())
+    throw InputError(record.file, "has " + std::to_string(record.replicas) + " replicas of " +
+                                      std::to_string(record.stages) + " stages, but only " +
+                                      std::to_string(record.operations.size()) +
+                                      " operations; expected some of every stage of each replica");
+  int32_t chunks = 0;
+  std::map<int32_t, std::pair<int64_t, int64_t>> spans;
+  for (const RecordedOperation& one : record.operations) {
+    chunks = std::max(chunks, one.chunk);
+    const auto [found, is_new] = spans.try_emplace(one.step, one.start_ns, one.end_ns);
+    found->second.first = std::min(found->second.first, one.start_ns);
+    found->second.second = std::max(found->second.second, one.end_ns);
+  }
+  record.chunks = chunks + 1;
+  for (const auto& [step, span] : spans)
+    if (span.second - span.first > longest_step_ns)
+      throw InputError(record.file,
+                       "step " + std::to_string(record.steps[static_cast<std::size_t>(step)]) +
+                           " lasts more than a day: are its clocks set?");
+}
+
+}  // namespace sgdsim
