@@ -22,13 +22,13 @@ struct ValueKind {
 // What is no word to choose.
 const std::array<ValueKind, 6>& value_kinds() {
   static const std::array<ValueKind, 6> kinds{{
-      {"FILE", {"--also",    "--case",   "--cluster",         "--communication",
-                "--emit",    "--fit",    "--groups",          "--into",
-                "--layout",  "--link",   "--memory-snapshot", "--out",
-                "--picture", "--report", "--timeline",        "--traffic",
-                "--try",     "CASE",     "EXPERIMENT",        "FILE",
-                "JOBS",      "QUESTION", "RESULTS",           "SCHEDULE",
-                "SWEEP",     "TRAFFIC"}},
+      {"FILE", {"--also",        "--case",    "--cluster", "--communication",
+                "--convergence", "--emit",    "--fit",     "--groups",
+                "--into",        "--layout",  "--link",    "--memory-snapshot",
+                "--out",         "--picture", "--report",  "--timeline",
+                "--traffic",     "--try",     "CASE",      "EXPERIMENT",
+                "FILE",          "JOBS",      "QUESTION",  "RESULTS",
+                "SCHEDULE",      "SWEEP",     "TRAFFIC"}},
       {"SIZE",
        {"--block", "--bytes", "--gradients", "--least-size", "--memory", "--mem", "--most-size",
         "--partition", "--reserve", "--send-buffer"}},

@@ -16,8 +16,9 @@ endforeach()
 file(GLOB sources CONFIGURE_DEPENDS sim/*/*.cpp models/*/*.cpp topologies/*.cpp traces/*.cpp traces/kineto/*.cpp
      study/advise/apart.cpp study/step/*.cpp app/page/*.cpp app/page/browser/*.cpp)
 # Commands, what prints for terminals, XML, and what app/page/browser/ has instead.
-list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/(training|goodput|learning)/|/sim/core/decimal|/step/digest|/traces/unpacker")
+list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/(training|goodput)/|/sim/core/decimal|/step/digest|/traces/unpacker")
 list(APPEND sources study/collective/nccl_answer.cpp study/collective/option_words.cpp study/collective/ranges.cpp study/import/profile_trace.cpp
+     study/learn/learn_answer.cpp study/learn/learn_question.cpp study/learn/lessons.cpp study/learn/noise_scale.cpp
      study/traffic/traffic_file.cpp study/sweep/amount.cpp study/sweep/axis.cpp study/sweep/sweep_fields.cpp study/sweep/sweep_file.cpp study/sweep/sweep_point.cpp study/sweep/where.cpp
      study/failure.cpp study/figures.cpp study/question_fields.cpp study/limits.cpp study/packet_use.cpp study/shell_word.cpp study/shipped_inputs.cpp study/table.cpp study/trace_events.cpp study/transport_choice.cpp study/wire_use.cpp study/wire_words.cpp traces/measurement/words.cpp)
 
@@ -34,6 +35,7 @@ target_link_options(sgdsim_app PRIVATE -fwasm-exceptions -sMODULARIZE=1 -sEXPORT
                     -sEXPORTED_RUNTIME_METHODS=UTF8ToString -sINCOMING_MODULE_JS_API=wasmBinary,instantiateWasm,print,printErr
                     -sDYNAMIC_EXECUTION=0 -sNODEJS_CATCH_EXIT=0 -sNODEJS_CATCH_REJECTION=0 --no-entry -sEXPORTED_FUNCTIONS=_malloc,_free)
 sgdsim_embed_files(sgdsim_app traces/data/*.json study/shipped_inputs.h ShippedFile shipped_traces)
+sgdsim_embed_files(sgdsim_app models/learning/data/*.txt models/learning/text.h LearningText learning_texts)
 sgdsim_embed_files(sgdsim_app topologies/data/*.json study/shipped_inputs.h ShippedFile shipped_clusters)
 sgdsim_precompile(app <nlohmann/json.hpp> ${standard_headers})
 sgdsim_units(app)

@@ -25,6 +25,11 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim fit --out` writes for a curve. The \"collective\" of an experiment may be the "
        "path of such a file.",
        schema_of_measured_curves},
+      {"convergence", "How many iterations a training needs",
+       "Factors on the iterations of dense training, by what an experiment costs in quality. What "
+       "`sgdsim learn --convergence` writes; the \"convergence\" of an experiment may be the path "
+       "of such a file.",
+       schema_of_convergences},
       {"experiment", "An experiment: what to simulate, on what, and how",
        "Trace, cluster and strategy, and how to simulate them. Paths are relative to the file; "
        "quantities carry their units.",

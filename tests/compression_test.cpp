@@ -278,6 +278,26 @@ TEST_CASE("QSGD: a sign and one of s + 1 magnitudes, a norm per bucket, gathered
             .size == Bytes(4 * (1000 * bits / 8 + 4)));
 }
 
+TEST_CASE("signs: a bit of each value, a magnitude of the message, gathered") {
+  const Bench bench(4, gigabit(), trace_of({1001}));
+  const Encoded encoded = bench.compressed(R"({"name":"sign"})").encoded({.size = Bytes(4004)});
+  CHECK(encoded.transfers[0].operation == Operation::allgather);
+  CHECK(encoded.transfers[0].size == Bytes(4 * (126 + 4)));  // 1001 bits are 126 B
+  CHECK(encoded.delivered == 1001);
+}
+
+TEST_CASE("random-k: k values without indices, in the experiment's own all-reduce") {
+  const Bench bench(4, gigabit(), trace_of({1000}));
+  const MessageCost cost = bench.compressed(R"({"name":"randomk","density":0.05})");
+  const Encoded encoded = cost.encoded({.size = Bytes(4000)});
+  CHECK(encoded.transfers[0].operation == Operation::allreduce);
+  CHECK(encoded.transfers[0].size == Bytes(4 * 50));
+  CHECK(encoded.sent == 50);
+  CHECK(encoded.delivered == 50);  // all workers draw the same ones
+  // At least one element of what has any.
+  CHECK(cost.encoded({.size = Bytes(4)}).transfers[0].size == Bytes(4));
+}
+
 TEST_CASE("PowerSGD: factors of square matrices, vectors as they are") {
   Trace trace = trace_of({1'000'000 + 1000, 100, 40'000});
   trace.layers[0].tensors = {1'000'000, 1000};

@@ -1,9 +1,11 @@
 // `sgdsim learn`: times from the simulator, losses from lessons, both in one table.
 #include <cmath>
 #include <doctest/doctest.h>
+#include <filesystem>
 
 #include "app/schema_check.h"
 #include "sim/core/json.h"
+#include "study/learn/learning_band.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -153,6 +155,156 @@ TEST_CASE("learn: the best of a ladder of rates, and its edge") {
                                           dense["rate"] == dense["ladder"][4]["rate"]));
 }
 
+// A gradient of length 2 in four coordinates, noise of variance 25 in each: 100 / 4 samples. A rate
+// of nearly nothing leaves the weights where they are. Standard errors of 60,000 draws: 0.04 and
+// 0.25.
+TEST_CASE("learn: the noise scale is the trace of the covariance over the squared gradient") {
+  const std::vector<std::string> words = {
+      "--set",
+      "cluster.nodes=4",
+      "--task",
+      R"({"name": "quadratic", "curvatures": [1, 1, 1, 1], "start": [1, 1, 1, 1], "noise": 5})",
+      "--rate",
+      "1e-12",
+      "--iterations",
+      "20000",
+      "--seeds",
+      "3",
+      "--samples",
+      "4",
+      "--target",
+      "loss=10",
+      "--noise-scale"};
+  const Json noise = learned_of(words)["noise"];
+  CHECK(noise["windows"].size() == 8);
+  CHECK(noise["whole"]["gradient_squared"].get<double>() == doctest::Approx(4).epsilon(0.04));
+  CHECK(noise["whole"]["covariance_trace"].get<double>() == doctest::Approx(100).epsilon(0.01));
+  CHECK(noise["whole"]["noise_scale"]["median"].get<double>() == doctest::Approx(25).epsilon(0.06));
+  CHECK(noise["windows"][0]["from"] == 0);
+  CHECK(noise["windows"][7]["to"] == 20000);
+}
+
+TEST_CASE("learn: momentum of workers, of the outer step, of AdamW") {
+  const auto last_loss = [](const Json& json, std::size_t method) {
+    return json["methods"][method]["curves"][0]["points"].back()["loss"].get<double>();
+  };
+  // Where all is sent, nothing is forgotten: the sum of momenta is the momentum of the sum.
+  const Json of_sum = learned_of(quickly({"--momentum", "0.9", "--rate", "0.02"}));
+  const Json of_workers =
+      learned_of(quickly({"--momentum", "0.9", "--rate", "0.02", "--momentum-of", "workers"}));
+  CHECK(last_loss(of_workers, 0) == doctest::Approx(last_loss(of_sum, 0)).epsilon(1e-3));
+  CHECK(of_workers["momentum_of"] == "workers");
+  // One coordinate, no noise, h = 1, rate 0.1, from 1: two steps by itself leave 0.81 w. The outer
+  // step: d = 0.19 w, v = 0.5 v + d, w = w - 0.8 (d + 0.5 v).
+  const Json outer = learned_of(
+      {"--set", "cluster.nodes=2", "--task",
+       R"({"name": "quadratic", "curvatures": [1], "start": [1], "noise": 0})", "--rate", "0.1",
+       "--iterations", "4", "--seeds", "1", "--target", "loss=0.1", "--also",
+       R"(diloco: synchronization=local_sgd, steps=2, outer_rate=0.8, outer_momentum=0.5)"});
+  double w = 1;
+  double v = 0;
+  for (int round = 0; round < 2; ++round) {
+    const double d = 0.19 * w;
+    v = 0.5 * v + d;
+    w -= 0.8 * (d + 0.5 * v);
+  }
+  CHECK(last_loss(outer, 1) == doctest::Approx(w * w / 2).epsilon(1e-12));
+  // AdamW's first step is the sign of the gradient, and the decay: 1 - 0.001 (1 + 0.01).
+  const Json adam = learned_of(
+      {"--set", "cluster.nodes=2", "--task",
+       R"({"name": "quadratic", "curvatures": [1], "start": [1], "noise": 0})", "--optimizer",
+       "adamw", "--iterations", "2", "--seeds", "1", "--target", "loss=0.1"});
+  CHECK(adam["methods"][0]["rate"] == 0.001);
+  const double first = 1 - 0.001 * 1.01;
+  CHECK(adam["methods"][0]["curves"][0]["points"][1]["loss"].get<double>() ==
+        doctest::Approx(first * first / 2).epsilon(1e-9));
+}
+
+TEST_CASE("learn: curves that experiments read are the ratios of iterations") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string file = folder.name() + "/convergence.json";
+  const std::string experiment = SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json";
+  std::vector<std::string> words = quickly(
+      {"--convergence", file, "--target", "loss=2.2", "--also", "late: synchronization=pipe_sgd",
+       "--also", "later: synchronization=pipe_sgd, width=4", "--also",
+       "half: compression=topk, density=0.5", "--also", "wfbp: strategy=wfbp"});
+  words.insert(words.begin(), {"learn", experiment, "--format", "json"});
+  const Ran ran = call_sgdsim(words);
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  CHECK(ran.log.find("\"wfbp\" is not in the curves") != std::string::npos);
+  const Json learned = Json::parse(ran.out);
+  const auto needed = [&](std::size_t method) {
+    return learned["methods"][method]["iterations_to_target"]["median"].get<double>();
+  };
+  const Json curves = Json::parse(read_text(file));
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/convergence/1", curves).empty());
+  CHECK(curves["iterations"] == needed(0));
+  const Json staleness = {{{"at", 0.}, {"factor", 1.}},
+                          {{"at", 1.}, {"factor", needed(1) / needed(0)}},
+                          {{"at", 3.}, {"factor", needed(2) / needed(0)}}};
+  CHECK(curves["staleness"] == staleness);
+  const Json density = {{{"at", 0.5}, {"factor", needed(3) / needed(0)}},
+                        {{"at", 1.}, {"factor", 1.}}};
+  CHECK(curves["density"] == density);
+  // An experiment reads it, as a path and in place.
+  for (const std::string& given : {file, curves.dump()}) {
+    const Ran run = call_sgdsim({"run", experiment, "--set", "cluster.nodes=4", "--set",
+                                 "synchronization={\"name\": \"pipe_sgd\", \"width\": 4}", "--set",
+                                 "convergence=" + given, "--format", "json"});
+    INFO(run.log);
+    REQUIRE(run.exit_code == 0);
+    CHECK(Json::parse(run.out)["convergence"]["iterations"].get<double>() ==
+          doctest::Approx(needed(2)));
+  }
+  // What cannot be written is refused, and no file is left.
+  struct Row {
+    std::vector<std::string> words;
+    std::string says;
+  };
+  const std::vector<Row> rows = {
+      {{}, "no method differs"},
+      {{"--also", "a: synchronization=pipe_sgd", "--also",
+        "b: synchronization=pipe_sgd, communication=layerwise"},
+       "have the same mean staleness"},
+      {{"--also", "late: synchronization=pipe_sgd, width=16", "--rate", "2", "--target",
+        "loss=0.01"},
+       "did not reach the target"},
+  };
+  for (const Row& row : rows) {
+    const std::string other = folder.name() + "/other.json";
+    std::vector<std::string> asked = quickly({"--convergence", other});
+    asked.insert(asked.begin(), {"learn", experiment});
+    asked.insert(asked.end(), row.words.begin(), row.words.end());
+    const Ran refused = call_sgdsim(asked);
+    INFO(row.says);
+    INFO(refused.log);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.log.find(row.says) != std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(other));
+  }
+}
+
+// Where everything is sent, to the last bit, a change needs the iterations that it needed before.
+TEST_CASE("learn: the band of what changes nothing is one") {
+  const auto experiment = [](const std::string& setting) {
+    return read_experiment(resolve_experiment(SGDSIM_SOURCE_DIR
+                                              "/app/experiments/bert_base_10gbe.json",
+                                              {"cluster.nodes=2", setting}, ""));
+  };
+  const std::vector<LearningBand> bands =
+      learning_bands(experiment("strategy=ddp"),
+                     {experiment(R"(compression={"name": "topk", "density": 1})"),
+                      experiment(R"(compression={"name": "randomk", "density": 0.02})")},
+                     {});
+  REQUIRE(bands.size() == 2);
+  CHECK(bands[0].least == 1);
+  CHECK(bands[0].most == 1);
+  // Feedback of 2 % of the elements is a delay of fifty iterations.
+  CHECK(bands[1].most > 1.2);
+  CHECK(learning_bands(experiment("strategy=ddp"), {}, {}).empty());
+}
+
 TEST_CASE("learn: a picture and a file") {
   const Temporary folder(Temporary::Kind::folder);
   std::vector<std::string> words =
@@ -180,6 +332,11 @@ TEST_CASE("learn: what cannot be learned is refused with what to write") {
       {{"--rate", "0"}, "--rate"},
       {{"--rate", "1e300"}, "--rate"},
       {{"--momentum", "1"}, "--momentum"},
+      {{"--momentum-of", "workers"}, "add --momentum 0.9"},
+      {{"--momentum-of", "all", "--momentum", "0.9"}, "sum or workers"},
+      {{"--optimizer", "adam"}, "sgd or adamw"},
+      {{"--optimizer", "adamw", "--momentum", "0.9"}, "moments of its own"},
+      {{"--noise-scale", "--set", "cluster.nodes=1"}, "one worker"},
       {{"--seeds", "0"}, "--seeds"},
       {{"--seeds", "1000000"}, "--seeds"},
       {{"--iterations", "1"}, "--iterations"},

@@ -340,6 +340,30 @@ TEST_CASE("lesson: workers at 2 and 3 units of time") {
   CHECK(counts == std::map<int64_t, int64_t>{{0, 3}, {1, 5}, {2, 2}});
 }
 
+// Workers with periods 2, 3, 5 and 7, whose pushes are applied at once, ties by rank: each gradient
+// misses what came since its worker's last push. The mean is P - 1, whatever the periods.
+TEST_CASE("lesson: staleness of workers with periods 2, 3, 5 and 7") {
+  const std::vector<int> periods = {2, 3, 5, 7};
+  UpdateLog log;
+  log.workers = 4;
+  std::vector<int> counts(4);
+  for (int time = 1; log.pushes.size() < 1000; ++time)
+    for (int worker = 0; worker < 4 && log.pushes.size() < 1000; ++worker)
+      if (time % periods[static_cast<std::size_t>(worker)] == 0) {
+        log.pushes.push_back({worker, 0});
+        ++counts[static_cast<std::size_t>(worker)];
+      }
+  CHECK(counts == std::vector<int>{426, 283, 170, 121});
+  double sum = 0;
+  int64_t most = 0;
+  for (const auto& [missed, gradients] : staleness_of(log, 250)) {
+    sum += static_cast<double>(missed * gradients);
+    most = std::max(most, missed);
+  }
+  CHECK(sum / 1000 == doctest::Approx(2.991).epsilon(1e-9));
+  CHECK(most == 9);
+}
+
 TEST_CASE("lesson: rules that do the same are the same to the last bit") {
   const Task task = lesson_task(R"({"name": "teacher_mlp", "width": 16, "training_samples": 500,
                                     "held_out_samples": 100})");

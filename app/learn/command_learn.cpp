@@ -9,6 +9,7 @@
 #include "app/plot/figure.h"
 #include "app/usage.h"
 #include "study/learn/learn_answer.h"
+#include "study/learn/learned_convergence.h"
 #include "study/write_text.h"
 
 namespace sgdsim {
@@ -19,6 +20,7 @@ struct LearnCommand {
   std::string format = "table";
   std::string out;
   std::string svg;
+  std::string convergence;
   bool force = false;
 };
 
@@ -57,7 +59,15 @@ void answer_learn(const LearnCommand& arguments, Streams streams) {
   OutputGuard guard(inputs, arguments.force);
   guard.claim("--out", arguments.out, {.schema = "sgdsim/learn/1", .beginning = {}});
   guard.claim("--svg", arguments.svg, {.schema = {}, .beginning = picture_beginning});
+  guard.claim("--convergence", arguments.convergence,
+              {.schema = "sgdsim/convergence/1", .beginning = {}});
   const Learned learned = learn_all(question, watch);
+  if (!arguments.convergence.empty()) {
+    const LearnedConvergence convergence = convergence_of(question, learned);
+    for (const std::string& sentence : convergence.said)
+      streams.log << "sgdsim: warning: " << sentence << '\n';
+    write_text(convergence.file.dump(2) + '\n', arguments.convergence, streams.out);
+  }
   if (!arguments.svg.empty())
     write_text(learned_svg(question, learned), arguments.svg, streams.out);
   give_answer(learned_json(question, learned), arguments.out, arguments.format, streams,
@@ -72,6 +82,8 @@ void add_learn_command(CLI::App& program, Streams streams) {
   auto arguments = std::make_shared<LearnCommand>();
   add_options(*command, learn_fields(arguments->words));
   command->add_option("--svg", arguments->svg, "draw loss over simulated time");
+  command->add_option("--convergence", arguments->convergence,
+                      "write factors on iterations, which experiments read as `convergence`");
   command->add_option("-o,--out", arguments->out, "write the answer (JSON)");
   add_force_option(*command, arguments->force);
   add_format_option(*command, arguments->format);

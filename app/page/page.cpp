@@ -14,6 +14,8 @@
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 #include "study/failure.h"
+#include "study/learn/learn_answer.h"
+#include "study/shell_word.h"
 #include "study/step/run_question.h"
 #include "study/step/timeline_json.h"
 #include "study/version.h"
@@ -79,6 +81,35 @@ Json grid(Object& fields) {
   return grid_of(input, fields.at("axes"));
 }
 
+// Lessons depend on little of what the page lets people change, so they are kept.
+constexpr std::size_t most_lessons = 64;
+constexpr int most_taught = 64;  // workers: more take too long beside the page's other answers
+
+// What `sgdsim learn --format json` prints for one seed.
+Json learn(Object& fields) {
+  static LessonMemory memory;
+  const PageInput input = read_page_input(fields.at("input"));
+  LearnWords words;
+  words.experiment = file_word(input);
+  words.cluster = input.cluster;
+  words.settings = input.settings;
+  words.seeds = "1";
+  words.iterations = "300";
+  words.threads = "1";
+  for (const Value& method : fields.at("methods").items()) words.also.push_back(method.text());
+  const int workers = read_experiment(resolved_of(input)).cluster.network.workers();
+  if (workers > most_taught)
+    throw InputError("", std::to_string(workers) + " workers: this page trains with at most " +
+                             std::to_string(most_taught) + ", sgdsim learn with more");
+  std::vector<std::string> inputs;
+  const LearnQuestion question = read_learn_question(words, nullptr, inputs);
+  if (memory.size() > most_lessons) memory.clear();
+  const Json learned = learned_json(question, learn_all(question, {}, &memory));
+  std::string options = "learn --seeds 1 --iterations 300";
+  for (const std::string& method : words.also) options += " --also " + shell_word(method);
+  return {{"learned", learned}, {"command", command_of(input, options + " --format json")}};
+}
+
 Json save(Object& fields) {
   return {{"text", saved_experiment(read_page_input(fields.at("input")))}};
 }
@@ -88,11 +119,12 @@ struct PageQuestion {
   Json (*answer)(Object& fields) = nullptr;
 };
 
-constexpr std::array<PageQuestion, 6> page_questions{{{"catalogue", catalogue},
+constexpr std::array<PageQuestion, 7> page_questions{{{"catalogue", catalogue},
                                                       {"run", run},
                                                       {"timeline", timeline},
                                                       {"plan", plan},
                                                       {"grid", grid},
+                                                      {"learn", learn},
                                                       {"save", save}}};
 
 Json answer_to(const std::string& question) {

@@ -12,8 +12,8 @@ namespace sgdsim {
 namespace {
 
 constexpr char expected_answers[] =
-    "expected what sgdsim run, sweep, plan, tune, collective, fit, validate, advise or layout "
-    "writes as JSON, a timeline, or the experiment or sweep that was asked";
+    "expected what sgdsim run, sweep, plan, tune, collective, fit, validate, advise, layout or "
+    "learn writes as JSON, a timeline, or the experiment or sweep that was asked";
 
 constexpr char layouts_schema[] = "sgdsim/layouts/1";
 
@@ -32,6 +32,7 @@ constexpr auto shown_schemas = std::to_array<ShownSchema>({
     {"sgdsim/fit/1", AnswerFile::Kind::document},
     {"sgdsim/advice/1", AnswerFile::Kind::document},
     {layouts_schema, AnswerFile::Kind::document},
+    {"sgdsim/learn/1", AnswerFile::Kind::document},
     {"sgdsim/layout-point/1", AnswerFile::Kind::layout_points},
     {"sgdsim/collective/1", AnswerFile::Kind::document},
     {"sgdsim/collective-sweep/1", AnswerFile::Kind::document},

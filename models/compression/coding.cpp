@@ -1,6 +1,8 @@
 // Reading and evaluating codes.
 #include "models/compression/coding.h"
 
+#include <algorithm>
+
 namespace sgdsim {
 
 Fields fields_of(CodingOptions& o) {
@@ -37,6 +39,29 @@ Compression read_coding(Object& fields, const CompressionContext& context, int r
     }
     const Bytes size((group.size.count() + ratio - 1) / ratio);
     encoded.transfers[0] = {Operation::allreduce, size, folding};
+    encoded.transfer_count = 1;
+    return encoded;
+  };
+  return compression;
+}
+
+Compression gathered_codes(const GatheredCodes& codes, int workers) {
+  Compression compression;
+  codes.work.note("encoding", compression.notes);
+  compression.operation = Operation::allgather;
+  compression.algorithm = "recursive_doubling";
+  compression.encode = [codes, workers](const Group& group, double) {
+    Encoded encoded;
+    const auto n = static_cast<double>(group.size.count());
+    const int64_t element_B = codes.element.count();
+    const int64_t elements = (group.size.count() + element_B - 1) / element_B;
+    const int64_t bucket = codes.bucket == 0 ? std::max<int64_t>(1, elements) : codes.bucket;
+    encoded.elements = encoded.sent = encoded.delivered = static_cast<double>(elements);
+    encoded.compress = codes.work.compress_time(encoded.elements, n);
+    encoded.decompress = codes.work.decompress_time(encoded.elements * workers, n * workers);
+    const int64_t codes_B = (elements * codes.bits + 7) / 8;
+    const int64_t magnitudes_B = 4 * ((elements + bucket - 1) / bucket);
+    encoded.transfers[0] = {Operation::allgather, Bytes(workers * (codes_B + magnitudes_B)), {}};
     encoded.transfer_count = 1;
     return encoded;
   };

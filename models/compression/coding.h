@@ -1,4 +1,5 @@
-// What truncate16 and quantize8 share: every value becomes a shorter one that can still be summed.
+// Codes of values: shorter ones that can still be summed (truncate16, quantize8), and bits with a
+// magnitude beside them, which cannot, so that everybody gathers those of all (qsgd, sign).
 #pragma once
 
 #include "models/compression/compression.h"
@@ -20,5 +21,13 @@ struct CodingOptions {
 };
 Fields fields_of(CodingOptions& options);
 Compression read_coding(Object& fields, const CompressionContext& context, int ratio);
+
+struct GatheredCodes {
+  int bits = 1;        // of a value
+  int64_t bucket = 0;  // elements with a magnitude of four bytes; 0: all of a message
+  Bytes element{4};
+  BothWays work;  // the decoding is that of all workers' codes
+};
+Compression gathered_codes(const GatheredCodes& codes, int workers);
 
 }  // namespace sgdsim

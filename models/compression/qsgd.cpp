@@ -6,10 +6,9 @@
 // The paper's Elias codes are shorter where most magnitudes are zero; their length depends on the
 // values, which a simulation of time does not have.
 #include <bit>
-#include <cmath>
 
+#include "models/compression/coding.h"
 #include "models/compression/registry.h"
-#include "models/compression/work.h"
 
 namespace sgdsim::compression::qsgd {
 namespace {
@@ -31,32 +30,14 @@ Fields fields_of(Options& o) {
 
 Compression read(Object& fields, const CompressionContext& context) {
   const auto options = read_record<Options>(fields);
-  Compression compression;
+  const auto bits = static_cast<int>(std::bit_width(2 * static_cast<uint64_t>(options.levels)));
+  Compression compression = gathered_codes(
+      {.bits = bits, .bucket = options.bucket, .element = options.element, .work = options.work},
+      context.workers);
   compression.numbers.numbers = learning::Numbers::qsgd;
   compression.numbers.feedback = options.feedback;
   compression.numbers.levels = options.levels;
   compression.numbers.bucket = options.bucket;
-  options.work.note("encoding", compression.notes);
-  const int64_t element_B = options.element.count();
-  const int64_t bucket = options.bucket;
-  const BothWays& work = options.work;
-  const int bits = static_cast<int>(std::bit_width(2 * static_cast<uint64_t>(options.levels)));
-  const int workers = context.workers;
-  compression.operation = Operation::allgather;
-  compression.algorithm = "recursive_doubling";
-  compression.encode = [=](const Group& group, double) {
-    Encoded encoded;
-    const auto n = static_cast<double>(group.size.count());
-    const int64_t elements = (group.size.count() + element_B - 1) / element_B;
-    encoded.elements = encoded.sent = encoded.delivered = static_cast<double>(elements);
-    encoded.compress = work.compress_time(encoded.elements, n);
-    encoded.decompress = work.decompress_time(encoded.elements * workers, n * workers);
-    const int64_t codes_B = (elements * bits + 7) / 8;
-    const int64_t norms_B = 4 * ((elements + bucket - 1) / bucket);
-    encoded.transfers[0] = {Operation::allgather, Bytes(workers * (codes_B + norms_B)), {}};
-    encoded.transfer_count = 1;
-    return encoded;
-  };
   return compression;
 }
 

@@ -10,9 +10,11 @@ namespace sgdsim {
   X(topk2)                     \
   X(gtopk)                     \
   X(lags)                      \
+  X(randomk)                   \
   X(truncate16)                \
   X(quantize8)                 \
   X(qsgd)                      \
+  X(sign)                      \
   X(powersgd)
 
 #define SGDSIM_DECLARE(name)    \

@@ -32,7 +32,9 @@ class InCommon {
     if (plan.losses.pull > 0) replicas_.assign(workers_, weights_);
     if (!is_local()) return;
     changes_.assign(workers_, Vector(size_));
-    local_steps_.assign(workers_, Steps<Real>(plan.optimizer, size_));
+    Optimizer own = plan.optimizer;
+    own.momentum_on_worker = false;  // nothing is selected
+    local_steps_.assign(workers_, Steps<Real>(own, size_));
     outer_.resize(plan.optimizer.outer_momentum > 0 ? size_ : 0);
   }
 
@@ -46,15 +48,15 @@ class InCommon {
         step_together(t);
       if (watch) watch();
       goes_on = judge.look(t + 1, is_local() ? mean_weights() : weights_);
+      if (plan_.measures_noise && judge.is_time(t + 1)) end_noise(t + 1);
     }
-    return std::move(judge).lesson(weights_);
+    Lesson lesson = std::move(judge).lesson(weights_);
+    lesson.noise = std::move(noise_);
+    return lesson;
   }
 
  private:
-  bool is_local() const {
-    return plan_.log.every > 1 || plan_.optimizer.outer_momentum > 0 ||
-           plan_.optimizer.outer_rate != 1;
-  }
+  bool is_local() const { return averages(plan_.log, plan_.optimizer); }
 
   void compute(std::size_t worker, const Vector& weights, int64_t t) {
     model_.gradient(weights.data(),
@@ -65,11 +67,33 @@ class InCommon {
                     gradients_[worker].data());
   }
 
+  // ---- how much gradients differ
+
+  void add_noise() {
+    std::vector<double> sum(size_);
+    for (const Vector& gradient : gradients_)
+      for (std::size_t j = 0; j < size_; ++j) {
+        const auto value = static_cast<double>(gradient[j]);
+        sum[j] += value;
+        since_.of_workers += value * value / static_cast<double>(workers_);
+      }
+    const auto workers = static_cast<double>(workers_);
+    for (const double value : sum) since_.of_mean += value / workers * (value / workers);
+  }
+
+  void end_noise(int64_t iteration) {
+    const auto count =
+        static_cast<double>(iteration - (noise_.empty() ? 0 : noise_.back().iteration));
+    noise_.push_back({iteration, since_.of_workers / count, since_.of_mean / count});
+    since_ = {};
+  }
+
   // ---- gradients are summed
 
   void step_together(int64_t t) {
     for (std::size_t i = 0; i < workers_; ++i)
       compute(i, replicas_.empty() ? weights_ : replicas_[i], t);
+    if (plan_.measures_noise) add_noise();
     push_momentum();
     Vector sum(size_);
     exchange_.sum(gradients_, t, sum);
@@ -197,7 +221,9 @@ class InCommon {
   std::vector<Vector> replicas_;    // if weights are lost on their way to workers
   std::vector<Vector> changes_;     // since the last average
   std::vector<Steps<Real>> local_steps_;
-  Vector outer_;  // momentum of averages
+  Vector outer_;      // momentum of averages
+  NoisePoint since_;  // sums since the last point
+  std::vector<NoisePoint> noise_;
 };
 
 }  // namespace

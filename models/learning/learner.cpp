@@ -53,7 +53,7 @@ void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gr
 
 template <class Real>
 bool Judge<Real>::look(int64_t iteration, const std::vector<Real>& weights) {
-  if (iteration % plan_.evaluate != 0 && iteration != plan_.iterations) return true;
+  if (!is_time(iteration)) return true;
   const Score score = model_of<Real>(*plan_.task).evaluate(weights.data());
   if (std::isfinite(score.loss)) {
     lesson_.curve.push_back({iteration, score.loss, score.accuracy});

@@ -40,6 +40,9 @@ class Judge {
   explicit Judge(const LessonPlan& plan) : plan_(plan) {}
   // Evaluates where it is time to; false: the curve has ended.
   bool look(int64_t iteration, const std::vector<Real>& weights);
+  bool is_time(int64_t iteration) const {
+    return iteration % plan_.evaluate == 0 || iteration == plan_.iterations;
+  }
   Lesson lesson(const std::vector<Real>& weights) &&;
 
  private:

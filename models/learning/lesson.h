@@ -32,6 +32,11 @@ struct Optimizer {
   bool divides_by_staleness = false;
 };
 
+// Whether workers descend by themselves, and average.
+inline bool averages(const UpdateLog& log, const Optimizer& optimizer) {
+  return log.every > 1 || optimizer.outer_momentum > 0 || optimizer.outer_rate != 1;
+}
+
 // Packets that do not come: so many elements one after the other, of one tensor.
 struct PacketLosses {
   enum class Of : unsigned char { all, first, middle, last, smallest, largest };
@@ -54,6 +59,15 @@ struct LessonPlan {
   int samples = 8;  // of a worker in an iteration
   int64_t iterations = 1000;
   int64_t evaluate = 20;  // every so many iterations
+  bool measures_noise = false;
+};
+
+// Squared lengths of gradients, in the mean of the iterations since the point before: of single
+// workers' batches, and of the mean of all workers', which has as many times the samples.
+struct NoisePoint {
+  int64_t iteration = 0;  // the last of them
+  double of_workers = 0;
+  double of_mean = 0;
 };
 
 struct CurvePoint {
@@ -66,6 +80,8 @@ struct Lesson {
   std::vector<CurvePoint> curve;  // from iteration 0 on
   std::string ended;              // why before its time; empty: it did not
   std::vector<double> weights;    // at the end
+  std::vector<NoisePoint>
+      noise;  // if it is measured; one for each point of the curve but the first
 };
 
 // `watch` is called after every iteration of all workers and may throw to end everything.

@@ -5,15 +5,21 @@
 namespace sgdsim::synchronization::async_ps {
 namespace {
 
-Synchronization read(Object&) {
-  return {.name = "", .rule = AsynchronousRule{}, .transient = 20, .measured = 20};
+struct Options {
+  AsynchronousRule rule;
+};
+
+Fields fields_of(Options& o) { return {divide_by_staleness_field(o.rule.divides_by_staleness)}; }
+
+Synchronization read(Object& fields) {
+  return {.name = "", .rule = read_record<Options>(fields).rule, .transient = 20, .measured = 20};
 }
 
 }  // namespace
 
 SynchronizationKind describe() {
   return {"async_ps", "every worker by itself, against parameter servers that update at once",
-          no_options, read};
+          options_of<Options>, read};
 }
 
 }  // namespace sgdsim::synchronization::async_ps

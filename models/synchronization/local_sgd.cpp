@@ -1,6 +1,8 @@
 // Local SGD: every worker takes `steps` steps by itself, then all average their parameters, which
 // weigh as much as the gradients. The exchange comes after the last step's backward; what is
-// averaged is dense, whatever a step's gradients are.
+// averaged is dense, whatever a step's gradients are. With an outer rate and momentum the mean
+// change is a gradient of its own (DiLoCo, Douillard and others 2023): lessons know it, times do
+// not.
 #include <algorithm>
 
 #include "models/synchronization/registry.h"
@@ -10,15 +12,26 @@ namespace {
 
 struct Options {
   int steps = 4;
+  double outer_rate = 1;
+  double outer_momentum = 0;
 };
 
 Fields fields_of(Options& o) {
-  return {Field("steps", o.steps, "steps of every worker between two averages").from(1, 1 << 20)};
+  return {Field("steps", o.steps, "steps of every worker between two averages").from(1, 1 << 20),
+          Field("outer_rate", o.outer_rate,
+                "sgdsim learn: part of the mean change that becomes the new parameters")
+              .from(0., 10.),
+          Field("outer_momentum", o.outer_momentum,
+                "sgdsim learn: Nesterov momentum of the mean change")
+              .from(0., 0.9999)};
 }
 
 Synchronization read(Object& fields) {
   PipelineRule rule;
-  rule.every = read_record<Options>(fields).steps;
+  const auto options = read_record<Options>(fields);
+  rule.every = options.steps;
+  rule.outer_rate = options.outer_rate;
+  rule.outer_momentum = options.outer_momentum;
   rule.averages_parameters = true;
   return {.name = "",
           .rule = rule,

@@ -9,22 +9,24 @@ namespace sgdsim::synchronization::ssp {
 namespace {
 
 struct Options {
-  int staleness = 3;
+  AsynchronousRule rule{.bound = 3};
 };
 
 Fields fields_of(Options& o) {
-  return {Field("staleness", o.staleness,
+  return {Field("staleness", o.rule.bound,
                 "iterations by which a worker may be ahead of the slowest one")
-              .from(0, 1'000'000)};
+              .from(0, 1'000'000),
+          divide_by_staleness_field(o.rule.divides_by_staleness)};
 }
 
 Synchronization read(Object& fields) {
-  const int bound = read_record<Options>(fields).staleness;
-  return {.name = "",
-          .rule = AsynchronousRule{bound},
-          // Until the fast workers are `bound` ahead, with differences of 5 % and more.
-          .transient = std::min(20 * (std::min(bound, longest_transient) + 1), longest_transient),
-          .measured = 20};
+  const AsynchronousRule rule = read_record<Options>(fields).rule;
+  return {
+      .name = "",
+      .rule = rule,
+      // Until the fast workers are `bound` ahead, with differences of 5 % and more.
+      .transient = std::min(20 * (std::min(rule.bound, longest_transient) + 1), longest_transient),
+      .measured = 20};
 }
 
 }  // namespace

@@ -34,6 +34,11 @@ Synchronization read_synchronization(const Value& value) {
                    });
 }
 
+Field divide_by_staleness_field(bool& divides) {
+  return {"divide_by_staleness", divides,
+          "sgdsim learn: a gradient that missed s updates counts 1 / (s + 1)"};
+}
+
 Json schema_of_synchronizations() {
   return schema_of_parts(texts_of(synchronizations()), {"none"});
 }

@@ -27,6 +27,9 @@ struct PipelineRule {
   bool layerwise = false;  // the strategy's messages, as soon as they are ready; else one message
   bool ends_with_computation = false;  // an iteration ends when its computation does
   bool averages_parameters = false;    // instead of summing gradients: nothing to compress
+  // What lessons do with the mean change of an average: Nesterov's step (DiLoCo). Costs nothing.
+  double outer_rate = 1;
+  double outer_momentum = 0;
 };
 
 // Workers that do not wait for each other: each pushes its gradients to the parameter servers,
@@ -34,7 +37,10 @@ struct PipelineRule {
 struct AsynchronousRule {
   static constexpr int no_bound = -1;
   int bound = no_bound;  // by so many iterations may a worker be ahead of the slowest one
+  bool divides_by_staleness = false;  // lessons: a gradient that missed s updates counts 1/(s + 1)
 };
+// Zhang and others, Staleness-aware Async-SGD, IJCAI 2016.
+Field divide_by_staleness_field(bool& divides);
 
 struct Synchronization {
   std::string name;

@@ -2,10 +2,13 @@
 #include "study/advise/advice.h"
 
 #include <algorithm>
+#include <mutex>
 
+#include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "study/advise/measured_errors.h"
+#include "study/learn/learn_question.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
 #include "study/stop_watch.h"
@@ -59,6 +62,7 @@ class Adviser {
     std::stable_sort(advice_.lines.begin(), advice_.lines.end(),
                      [](const AdviceLine& a, const AdviceLine& b) { return a.factor > b.factor; });
     look_at_wires();
+    if (question_.learns) add_learning();
     return std::move(advice_);
   }
 
@@ -189,6 +193,34 @@ class Adviser {
         found = std::move(line);
       }
     if (found) advice_.lines.push_back(std::move(*found));
+  }
+
+  // Changes of one's own may alter learning, too, so it is not their kind that is asked.
+  void add_learning() {
+    std::vector<AdviceLine*> lines;
+    std::vector<Experiment> changed;
+    for (AdviceLine& line : advice_.lines) {
+      Experiment experiment = read_experiment(with_settings(advice_.base, line.change.settings));
+      if (!alters_rules(experiment)) continue;
+      lines.push_back(&line);
+      changed.push_back(std::move(experiment));
+    }
+    std::mutex one_at_a_time;
+    const std::vector<LearningBand> bands = learning_bands(advice_.experiment, changed, [&] {
+      const std::lock_guard lock(one_at_a_time);
+      look(question_.stopper);
+    });
+    for (std::size_t i = 0; i < bands.size(); ++i) lines[i]->learning = bands[i];
+  }
+  // What is learned in the order of pushes is not known without simulating thousands of them.
+  bool alters_rules(const Experiment& experiment) const {
+    if (asynchronous_rule(experiment.question()) != nullptr) return false;
+    LearnMethod before;
+    LearnMethod after;
+    take_rules(advice_.experiment, before);
+    take_rules(experiment, after);
+    return before.log.width != after.log.width || before.log.every != after.log.every ||
+           experiment.compression != advice_.experiment.compression;
   }
 
   // Which link is used most, where the messages can be put on the wires.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "study/advise/change.h"
+#include "study/learn/learning_band.h"
 #include "study/step/recorded.h"
 
 namespace sgdsim {
@@ -17,6 +18,7 @@ struct AdviceQuestion {
   std::string cluster;
   std::vector<std::string> settings;
   std::vector<Change> own;  // to be tried, too
+  bool learns = false;      // what alters learning is learned by small models
   Stopper* stopper = nullptr;
   // Told, before it begins, how many changes will be played and how long the step took to play.
   std::function<void(std::size_t changes, double seconds)> tell;
@@ -32,6 +34,11 @@ struct AdviceLine {
   std::optional<std::pair<double, double>> interval;
   std::string measured;  // what the interval rests on, or why there is none
   std::vector<std::string> warnings;
+  std::optional<LearningBand> learning;
+
+  // Of a training to the same loss, over those of the step as it is; infinite: not reached.
+  double least_time() const { return learning->least / factor; }
+  double most_time() const { return learning->most / factor; }
 };
 
 struct Advice {

@@ -49,6 +49,7 @@ AdviceQuestion question_of(const AdviseWords& words) {
   question.settings = experiment_settings_of(words.wires);
   if (!words.fit.empty()) question.settings.push_back(collective_from(words.fit));
   question.settings.insert(question.settings.end(), words.settings.begin(), words.settings.end());
+  question.learns = words.learn;
   for (const std::string& text : words.own) question.own.push_back(change_in(text));
   return question;
 }
@@ -81,6 +82,12 @@ Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
         {gain_in_percent(line.interval->first), gain_in_percent(line.interval->second)});
   if (!line.measured.empty()) json["measured"] = line.measured;
   if (line.change.is_bound) json["is_bound"] = true;
+  if (line.learning) {
+    const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+    json["learning"] = {{"iterations", {finite(line.learning->least), finite(line.learning->most)}},
+                        {"time", {finite(line.least_time()), finite(line.most_time())}},
+                        {"learned_by", learned_by()}};
+  }
   json["alters_learning"] = any_change_of(line.change, alters_learning);
   json["needs_hardware"] = any_change_of(line.change, needs_hardware);
   if (!line.change.how.empty()) json["how"] = line.change.how;
@@ -132,10 +139,34 @@ constexpr Section sections[] = {
     {"alters learning",
      [](const AdviceLine& line) { return any_change_of(line.change, alters_learning); },
      "These may need more iterations to the same loss, which can cost more than they gain: "
-     "`sgdsim\n"
-     "learn --also NAME` counts them on small models.\n"},
+     "--learn asks\nsmall models how many, `sgdsim learn --also NAME` one by one.\n"},
     {"other hardware",
      [](const AdviceLine& line) { return any_change_of(line.change, needs_hardware); }, ""}};
+
+std::string factors_text(double least, double most) {
+  if (!std::isfinite(least)) return "not reached";
+  return "x " + rounded(least, 3) + " to " +
+         (std::isfinite(most) ? "x " + rounded(most, 3) : std::string("not reached"));
+}
+
+// Iterations to the same loss, and what becomes of the time to it.
+void print_learning(std::ostream& out, const Advice& advice, const Section& section,
+                    std::size_t most) {
+  Table table({"learned by small models", "iterations to the same loss", "time to it"});
+  std::size_t count = 0;
+  std::size_t learned = 0;
+  for (const AdviceLine& line : advice.lines) {
+    if (!section.has(line) || ++count > most || !line.learning) continue;
+    table.add({line.change.name, factors_text(line.learning->least, line.learning->most),
+               factors_text(line.least_time(), line.most_time())});
+    ++learned;
+  }
+  if (learned == 0) return;
+  out << '\n';
+  table.print(out);
+  out << "by " << learned_by()
+      << ":\na band, not a forecast for this model; ranks above are those of iterations alone\n";
+}
 
 void print_section(std::ostream& out, const Advice& advice, const Section& section,
                    std::size_t most) {
@@ -154,6 +185,7 @@ void print_section(std::ostream& out, const Advice& advice, const Section& secti
   if (count == 0) return;
   table.print(out);
   if (count > most) out << "and " << count - most << " more; --lines shows them\n";
+  print_learning(out, advice, section, most);
   out << section.note << '\n';
 }
 
@@ -231,7 +263,9 @@ Fields advise_fields(AdviseWords& words) {
              {"set", words.settings, "change a field before anything is asked: strategy=ddp"},
              {"fit", words.fit, "a log of all-reduces on this cluster: what an exchange costs"},
              {"try", words.own,
-              "a change of your own: settings, parted by a semicolon and a blank"}} +
+              "a change of your own: settings, parted by a semicolon and a blank"},
+             {"learn", words.learn,
+              "let small models say how many more iterations changes need that alter learning"}} +
          wire_fields(words.wires);
 }
 

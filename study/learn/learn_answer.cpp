@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "study/learn/noise_scale.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -208,6 +209,7 @@ void print_learned(std::ostream& out, const LearnQuestion& question, const Learn
          "theirs, not\nthat of the trace's model. "
       << learned.lessons.size() << " lessons learned of " << learned.asked << " asked.\n";
   print_notes(out, question, learned);
+  if (question.measures_noise) print_noise(out, question, noise_scale_of(question, learned));
 }
 
 Json learned_json(const LearnQuestion& question, const Learned& learned) {
@@ -219,7 +221,9 @@ Json learned_json(const LearnQuestion& question, const Learned& learned) {
       {"workers", question.workers},
       {"samples", question.samples},
       {"iterations", question.iterations},
-      {"momentum", question.momentum},
+      {"optimizer", question.optimizer.adam ? "adamw" : "sgd"},
+      {"momentum", question.optimizer.momentum},
+      {"momentum_of", question.optimizer.momentum_on_worker ? "workers" : "sum"},
       {"seeds", question.seeds},
       {"rates", question.wants_best_rate ? "best" : "base"},
       {"target", {{learned.target.is_accuracy ? "accuracy" : "loss", learned.target.value}}},
@@ -229,6 +233,7 @@ Json learned_json(const LearnQuestion& question, const Learned& learned) {
       {"methods", Json::array()}};
   for (std::size_t i = 0; i < learned.methods.size(); ++i)
     json["methods"].push_back(method_json(question, question.methods[i], learned.methods[i]));
+  if (question.measures_noise) json["noise"] = noise_json(noise_scale_of(question, learned));
   return json;
 }
 

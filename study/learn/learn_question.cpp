@@ -18,6 +18,7 @@ namespace {
 
 constexpr int most_workers = 1024;
 constexpr double most_memory_B = 4e9;
+constexpr double usual_adam_rate = 0.001;  // PyTorch's
 
 // An option as a field, so that it is read and refused as one.
 template <class Read>
@@ -44,20 +45,36 @@ LearnTarget read_target(const std::string& text, const learning::Task& task) {
   return target;
 }
 
+void read_optimizer(const LearnWords& words, learning::Optimizer& optimizer) {
+  if (words.optimizer != "sgd" && words.optimizer != "adamw")
+    throw InputError("--optimizer", "expected sgd or adamw, got \"" + words.optimizer + '"');
+  if (words.momentum_of != "sum" && words.momentum_of != "workers")
+    throw InputError("--momentum-of", "expected sum or workers, got \"" + words.momentum_of + '"');
+  optimizer.adam = words.optimizer == "adamw";
+  optimizer.momentum_on_worker = words.momentum_of == "workers";
+  optimizer.momentum = read_option("--momentum", words.momentum,
+                                   [](const Value& value) { return value.number(0, 0.9999); });
+  if (optimizer.adam && optimizer.momentum > 0)
+    throw InputError("--momentum",
+                     "adamw has moments of its own: leave --momentum out, or choose "
+                     "--optimizer sgd");
+  if (optimizer.momentum_on_worker && optimizer.momentum == 0)
+    throw InputError("--momentum-of", "there is no momentum: add --momentum 0.9");
+}
+
 void read_numbers(const LearnWords& words, LearnQuestion& question) {
   question.task_json = value_in(words.task, "--task");
   question.task = learning::read_task(Value(question.task_json, "--task", ""));
   if (!words.target.empty()) question.target = read_target(words.target, question.task);
+  read_optimizer(words, question.optimizer);
   question.wants_best_rate = words.rate == "best";
-  question.rate = question.task.rate;
+  question.rate = question.optimizer.adam ? usual_adam_rate : question.task.rate;
   if (words.rate != "best" && words.rate != "base") {
     if (!value_in(words.rate, "--rate").is_number())
       throw InputError("--rate", "expected base, best or a number, got \"" + words.rate + '"');
     question.rate = read_option("--rate", words.rate,
                                 [](const Value& value) { return value.number(1e-12, 1e6); });
   }
-  question.momentum = read_option("--momentum", words.momentum,
-                                  [](const Value& value) { return value.number(0, 0.9999); });
   const int64_t first = whole_option("--seed", words.first_seed, 0, int64_t{1} << 53);
   const int64_t seeds = whole_option("--seeds", words.seeds, 1, 1000);
   for (int64_t i = 0; i < seeds; ++i) question.seeds.push_back(static_cast<uint64_t>(first + i));
@@ -89,22 +106,6 @@ void set_samples(const LearnWords& words, LearnQuestion& question) {
   question.samples = std::max(1, question.task.samples / question.workers);
   if (!words.samples.empty())
     question.samples = static_cast<int>(whole_option("--samples", words.samples, 1, 1'000'000));
-}
-
-std::string hash_of(const learning::UpdateLog& log) {
-  Json json = {{"workers", log.workers}};
-  if (log.is_asynchronous()) {
-    std::string text;
-    for (const learning::Push& push : log.pushes)
-      text += std::to_string(push.worker) + ':' + std::to_string(push.part) + ' ';
-    json["parts"] = log.parts;
-    json["pushes"] = text;
-  } else {
-    json["width"] = log.width;
-    json["every"] = log.every;
-    if (log.width > 1) json["synchronous"] = log.synchronous;
-  }
-  return "sha256:" + sha256_of(json.dump());
 }
 
 // ---- times
@@ -189,36 +190,61 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
   method.log.workers = experiment.cluster.network.workers();
   if (method.log.workers != question.workers)
     throw InputError("--also", "\"" + method.label + "\" changes the number of workers");
-  method.compressing = experiment.numbers;
+  method.optimizer = question.optimizer;
+  take_rules(experiment, method);
   method.ends_us = {0};
-  const StepQuestion step = experiment.question();
-  if (asynchronous_rule(step) != nullptr) {
+  if (asynchronous_rule(experiment.question()) != nullptr) {
     if (!method.compressing.densities.empty() && method.compressing.densities.size() > 1)
       throw InputError("--also", "\"" + method.label +
                                      "\": phases of density are not timed "
                                      "where workers do not wait for each other");
     play_in_order(experiment, method, question.iterations, stopper);
+  } else if (method.compressing.densities.size() > 1) {
+    play_phases(resolved, method, question.iterations, stopper);
   } else {
-    if (const PipelineRule* rule = pipeline_rule(step)) {
-      method.log.width = rule->width;
-      method.log.synchronous = rule->synchronous;
-      method.log.every = rule->every;
-    }
-    if (method.compressing.densities.size() > 1) {
-      play_phases(resolved, method, question.iterations, stopper);
-    } else {
-      const StepResult result = played(experiment, stopper);
-      method.quality = result.quality;
-      set_times(method, mean_us(result), question.iterations);
-      // What leaks is no sum of what was sent.
-      take_losses(result, method.log.every == 1 && !method.compressing.leaks, method);
-    }
+    const StepResult result = played(experiment, stopper);
+    method.quality = result.quality;
+    set_times(method, mean_us(result), question.iterations);
+    // What leaks is no sum of what was sent.
+    take_losses(result, !averages(method.log, method.optimizer) && !method.compressing.leaks,
+                method);
   }
   method.iteration_us = method.ends_us.back() / static_cast<double>(question.iterations);
   method.log_hash = hash_of(method.log);
 }
 
 }  // namespace
+
+void take_rules(const Experiment& experiment, LearnMethod& method) {
+  method.log.workers = experiment.cluster.network.workers();
+  method.compressing = experiment.numbers;
+  const StepQuestion step = experiment.question();
+  if (const AsynchronousRule* rule = asynchronous_rule(step))
+    method.optimizer.divides_by_staleness = rule->divides_by_staleness;
+  if (const PipelineRule* rule = pipeline_rule(step)) {
+    method.log.width = rule->width;
+    method.log.synchronous = rule->synchronous;
+    method.log.every = rule->every;
+    method.optimizer.outer_rate = rule->outer_rate;
+    method.optimizer.outer_momentum = rule->outer_momentum;
+  }
+}
+
+std::string hash_of(const learning::UpdateLog& log) {
+  Json json = {{"workers", log.workers}};
+  if (log.is_asynchronous()) {
+    std::string text;
+    for (const learning::Push& push : log.pushes)
+      text += std::to_string(push.worker) + ':' + std::to_string(push.part) + ' ';
+    json["parts"] = log.parts;
+    json["pushes"] = text;
+  } else {
+    json["width"] = log.width;
+    json["every"] = log.every;
+    if (log.width > 1) json["synchronous"] = log.synchronous;
+  }
+  return "sha256:" + sha256_of(json.dump());
+}
 
 Fields learn_fields(LearnWords& words) {
   return {
@@ -240,12 +266,18 @@ Fields learn_fields(LearnWords& words) {
        "iterations)"},
       {"rate", words.rate,
        "learning rate: base (default), a number, or best: of five rates, each method its own"},
-      {"momentum", words.momentum, "momentum of the sum (default: 0)"},
+      {"optimizer", words.optimizer, "sgd (default), or adamw, whose base rate is 0.001"},
+      {"momentum", words.momentum, "momentum of sgd (default: 0)"},
+      {"momentum_of", words.momentum_of,
+       "sum (default), or workers: each adds up its gradients before they are selected, and "
+       "forgets what it has sent (momentum correction)"},
       {"seeds", words.seeds, "number of seeds (default: 5)"},
       {"seed", words.first_seed, "the first seed (default: 1)"},
       {"iterations", words.iterations, "most iterations (default: the task's, 1,000)"},
       {"samples", words.samples,
        "samples of a worker in an iteration (default: 64 of all workers)"},
+      {"noise_scale", words.noise_scale,
+       "say how noisy dense gradients are, and what more or fewer samples would do"},
       Field("jobs", words.threads, "threads (default: all cores)").option("-j,--jobs")};
 }
 
@@ -261,6 +293,11 @@ LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,
   question.workers = own.cluster.network.workers();
   check_size(question, words.experiment);
   set_samples(words, question);
+  question.measures_noise = words.noise_scale;
+  if (words.noise_scale && question.workers < 2)
+    throw InputError("--noise-scale",
+                     "one worker has no second number of samples to compare with: add --set "
+                     "cluster.nodes=2");
   const std::vector<std::string> plain = {"compression=null", "synchronization=null"};
   question.methods.push_back({.label = "dense", .settings = plain});
   play(with_settings(resolved, plain), question.methods.front(), question, stopper);

@@ -21,11 +21,14 @@ struct LearnWords {
   std::string task = "teacher_mlp";
   std::string target;
   std::string rate = "base";
+  std::string optimizer = "sgd";
   std::string momentum = "0";
+  std::string momentum_of = "sum";
   std::string seeds = "5";
   std::string first_seed = "1";
   std::string iterations;
   std::string samples;
+  bool noise_scale = false;
   std::string threads;
 };
 
@@ -50,6 +53,7 @@ struct LearnMethod {
   std::string log_hash = {};
   learning::Compressing compressing = {};
   learning::PacketLosses losses = {};
+  learning::Optimizer optimizer = {};  // its rate is that of each lesson
   std::vector<std::string> notes = {};
 };
 
@@ -60,15 +64,21 @@ struct LearnQuestion {
   std::optional<LearnTarget> target;  // none: what dense reaches after half of its iterations
   bool wants_best_rate = false;
   double rate = 0.1;
-  double momentum = 0;
+  learning::Optimizer optimizer;
   std::vector<uint64_t> seeds;
   int64_t iterations = 1000;
   int64_t evaluate = 20;
   int samples = 8;
   int workers = 1;
   int threads = 1;
+  bool measures_noise = false;
   std::vector<LearnMethod> methods;  // dense first
 };
+
+// Who adds which gradient to which weights in this experiment, and what becomes of it on the way;
+// but for the order of pushes, which has to be simulated.
+void take_rules(const Experiment& experiment, LearnMethod& method);
+std::string hash_of(const learning::UpdateLog& log);
 
 // Reads everything, and simulates every method. InputError for what cannot be learned.
 LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,

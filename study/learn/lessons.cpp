@@ -15,6 +15,11 @@ namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
+// What methods of one question can differ in.
+Json how_it_descends(const learning::Optimizer& optimizer) {
+  return {optimizer.outer_rate, optimizer.outer_momentum, optimizer.divides_by_staleness};
+}
+
 std::string key_of(const LearnMethod& method, double rate, uint64_t seed) {
   const learning::Compressing& how = method.compressing;
   Json densities = Json::array();
@@ -22,18 +27,8 @@ std::string key_of(const LearnMethod& method, double rate, uint64_t seed) {
     densities.push_back({phase.density, phase.iterations});
   return Json({method.log_hash, static_cast<int>(how.numbers), densities, how.by_tensor,
                how.feedback, how.leaks, how.threshold, how.levels, how.bucket, how.rank,
-               method.losses.push, rate, seed})
+               method.losses.push, how_it_descends(method.optimizer), rate, seed})
       .dump();
-}
-
-// The middle one; of an even number the mean of both, so long as they are finite.
-OverSeeds over_seeds(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  OverSeeds all{values[half], values.front(), values.back()};
-  if (values.size() % 2 == 0 && std::isfinite(values[half]))
-    all.median = (values[half - 1] + values[half]) / 2;
-  return all;
 }
 
 // The first evaluation at the target at which the next one is, too.
@@ -44,10 +39,19 @@ int64_t iterations_to(const LearnTarget& target, const learning::Lesson& lesson)
   return -1;
 }
 
+// What all lessons of a question have in common.
+std::string common_key(const LearnQuestion& question) {
+  const learning::Optimizer& optimizer = question.optimizer;
+  return Json({question.task_json, question.samples, question.iterations, question.evaluate,
+               question.measures_noise, optimizer.adam, optimizer.momentum,
+               optimizer.momentum_on_worker})
+      .dump();
+}
+
 class Learner {
  public:
-  Learner(const LearnQuestion& question, const std::function<void()>& watch)
-      : question_(question), watch_(watch) {}
+  Learner(const LearnQuestion& question, const std::function<void()>& watch, LessonMemory* memory)
+      : question_(question), watch_(watch), memory_(memory), common_key_(common_key(question)) {}
 
   Learned learned() {
     Learned all;
@@ -80,40 +84,63 @@ class Learner {
 
   std::size_t number_of(const LearnMethod& method, double rate, uint64_t seed) {
     ++asked_;
-    const auto [place, is_new] = known_.emplace(key_of(method, rate, seed), plans_.size());
+    std::string key = common_key_ + key_of(method, rate, seed);
+    const auto [place, is_new] = known_.emplace(key, plans_.size());
     if (!is_new) return place->second;
+    keys_.push_back(std::move(key));
     learning::LessonPlan plan;
     plan.task = &question_.task;
     plan.log = method.log;
     plan.compressing = method.compressing;
     plan.losses = method.losses;
+    plan.optimizer = method.optimizer;
     plan.optimizer.rate = rate;
-    plan.optimizer.momentum = question_.momentum;
     plan.seed = seed;
     plan.samples = question_.samples;
     plan.iterations = question_.iterations;
     plan.evaluate = question_.evaluate;
+    plan.measures_noise = question_.measures_noise;
     plans_.push_back(std::move(plan));
     return place->second;
   }
 
+  // Each plan gets its lesson: one that is remembered, or a new one.
   void learn() {
+    lessons_.resize(plans_.size());
+    std::vector<std::size_t> wanted;
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      const auto found = memory_ != nullptr ? memory_->find(keys_[i]) : LessonMemory::iterator();
+      if (memory_ != nullptr && found != memory_->end())
+        lessons_[i] = found->second;
+      else
+        wanted.push_back(i);
+    }
+    learn(wanted);
+    if (memory_ == nullptr) return;
+    for (const std::size_t i : wanted) memory_->emplace(keys_[i], lessons_[i]);
+  }
+
+  void learn(const std::vector<std::size_t>& wanted) {
+    const auto threads = std::min(wanted.size(), static_cast<std::size_t>(question_.threads));
+    if (threads <= 1) {  // there may be no threads at all, as in a browser
+      for (const std::size_t i : wanted) lessons_[i] = learning::learn(plans_[i], watch_);
+      return;
+    }
     std::size_t next = 0;
+    std::size_t taken = 0;
     OrderedWork<std::size_t, learning::Lesson> work(
         {.next = [&]() -> std::optional<std::size_t> {
-           return next < plans_.size() ? std::optional(next++) : std::nullopt;
+           return next < wanted.size() ? std::optional(wanted[next++]) : std::nullopt;
          },
          .work = [&](int,
                      const std::size_t& number) { return learning::learn(plans_[number], watch_); },
          .take =
              [&](std::vector<learning::Lesson>&& ready) {
                if (watch_) watch_();
-               for (learning::Lesson& lesson : ready) lessons_.push_back(std::move(lesson));
+               for (learning::Lesson& lesson : ready) lessons_[wanted[taken++]] = std::move(lesson);
                return true;
              }},
-        static_cast<int>(
-            std::min<std::size_t>(plans_.size(), static_cast<std::size_t>(question_.threads))),
-        std::chrono::milliseconds(20));
+        static_cast<int>(threads), std::chrono::milliseconds(20));
     work.run();
   }
 
@@ -192,8 +219,11 @@ class Learner {
 
   const LearnQuestion& question_;
   const std::function<void()>& watch_;
+  LessonMemory* memory_;
+  std::string common_key_;
   std::map<std::string, std::size_t> known_;
   std::vector<learning::LessonPlan> plans_;
+  std::vector<std::string> keys_;  // of plans
   std::vector<learning::Lesson> lessons_;
   std::vector<std::vector<std::vector<std::size_t>>> numbers_;  // of method, rate, seed
   std::size_t asked_ = 0;
@@ -201,8 +231,18 @@ class Learner {
 
 }  // namespace
 
-Learned learn_all(const LearnQuestion& question, const std::function<void()>& watch) {
-  return Learner(question, watch).learned();
+OverSeeds over_seeds(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  OverSeeds all{values[half], values.front(), values.back()};
+  if (values.size() % 2 == 0 && std::isfinite(values[half]))
+    all.median = (values[half - 1] + values[half]) / 2;
+  return all;
+}
+
+Learned learn_all(const LearnQuestion& question, const std::function<void()>& watch,
+                  LessonMemory* memory) {
+  return Learner(question, watch, memory).learned();
 }
 
 }  // namespace sgdsim

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 
 #include "study/learn/learn_question.h"
 
@@ -13,6 +14,9 @@ struct OverSeeds {
   double low = 0;
   double high = 0;
 };
+
+// The middle one; of an even number the mean of both, so long as they are finite.
+OverSeeds over_seeds(std::vector<double> values);
 
 struct LearnedRate {
   double rate = 0;
@@ -41,7 +45,12 @@ struct Learned {
   std::vector<LearnedMethod> methods;
 };
 
-// `watch` is asked now and then, by any thread, whether to stop: it throws.
-Learned learn_all(const LearnQuestion& question, const std::function<void()>& watch);
+// Lessons of earlier questions, by what they depend on.
+using LessonMemory = std::map<std::string, learning::Lesson>;
+
+// `watch` is asked now and then, by any thread, whether to stop: it throws. What `memory` has is
+// not learned again, and it gets what was learned.
+Learned learn_all(const LearnQuestion& question, const std::function<void()>& watch,
+                  LessonMemory* memory = nullptr);
 
 }  // namespace sgdsim

@@ -4,6 +4,8 @@
 namespace sgdsim {
 namespace {
 
+constexpr char convergence_schema[] = "sgdsim/convergence/1";
+
 double at(const FactorCurve& curve, double x) {
   if (curve.empty()) return 1;
   if (x <= curve.front().at) return curve.front().factor;
@@ -38,14 +40,18 @@ Fields fields_of(Convergence& convergence) {
   const auto curve = [](const char* name, FactorCurve& points, const char* says) {
     return Field(name, points, says).filled("point").also(check_ascending);
   };
-  return {
-      Field("iterations", convergence.iterations, "with dense gradients that are not stale")
-          .needed()
-          .from(1., 1e15),
-      curve("staleness", convergence.staleness,
-            "factors over the mean staleness, straight between points"),
-      curve("density", convergence.density, "factors over the density"),
-      curve("delivered_fraction", convergence.delivered, "factors over the delivered fraction")};
+  return head_fields(convergence.head, convergence_schema) +
+         Fields{
+             Field("iterations", convergence.iterations, "with dense gradients that are not stale")
+                 .needed()
+                 .from(1., 1e15),
+             curve("staleness", convergence.staleness,
+                   "factors over the mean staleness, straight between points"),
+             curve("density", convergence.density, "factors over the density"),
+             curve("delivered_fraction", convergence.delivered,
+                   "factors over the delivered fraction")};
 }
+
+Json schema_of_convergences() { return schema_of_record<Convergence>(); }
 
 }  // namespace sgdsim

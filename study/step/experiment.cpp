@@ -215,6 +215,7 @@ void put_parts_in_place(ResolvedExperiment& resolved, const std::string& from) {
   put_collective_in_place(resolved, from);
   if (resolved.json.is_object() && !is_none(resolved.json.value("traffic", Json())))
     put_in_place(resolved, "traffic", from);
+  put_in_place(resolved, "convergence", from);
 }
 
 // One setting may name another file, and the next one change a field of it.

@@ -36,6 +36,10 @@ Json schema_of_cluster() { return any_of({text_schema(), reference("../cluster/1
 // A path, "none", or the object; with flows it is a file of its own, too.
 Json schema_of_traffic() { return any_of({text_schema(), reference("../traffic/1")}); }
 
+Json schema_of_convergence_field() {
+  return any_of({text_schema(), reference("../convergence/1")});
+}
+
 }  // namespace
 
 Fields fields_of(ScaledTrace& trace) {
@@ -109,8 +113,10 @@ Fields fields_of(ExperimentFields& o) {
                    "efficiency are over it")
                  .also(check_above_0)
                  .otherwise("what the trace's own work takes"),
-             {"convergence", o.convergence,
-              "how many iterations training needs, so that results say the time to target"},
+             Field("convergence", o.convergence,
+                   "how many iterations training needs, so that results say the time to target, "
+                   "or the path of a file that sgdsim learn wrote")
+                 .like(schema_of_convergence_field),
              Field("workers", o.workers, "how unlike workers are")
                  .like(schema_of_record<WorkerModel>)};
 }

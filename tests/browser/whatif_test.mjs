@@ -165,6 +165,29 @@ test("the timeline has the slices of --timeline and tells them to keys", { skip 
   clean(page);
 });
 
+test("lessons follow the controls, and are those of sgdsim learn", { skip }, async () => {
+  const page = await open_page(file);
+  await settled(page);
+  const card = page.locator("[aria-labelledby=lessons-title]");
+  assert.equal(await card.locator("table").count(), 0);  // nothing is learned before somebody wants it
+  await card.getByRole("button", { name: "Train small models" }).click();
+  await card.locator("table").waitFor({ timeout: 60_000 });
+  const shown = async () => card.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [row.cells[0].textContent, row.cells[3].textContent, row.cells[4].textContent]));
+  const before = await shown();
+  const learned = JSON.parse(run_shown(await card.locator("pre.command").textContent(), "learn"));
+  assert.deepEqual(before.map(([name]) => name), learned.methods.map(({ method }) => method));
+  learned.methods.forEach(({ iterations_to_target: { median } }, index) => assert.equal(before[index][1], median === null ? `not within ${learned.iterations}` : String(median)));
+  await screenshot(page, "lessons");
+  // Another bandwidth: the same iterations at other times.
+  await moved(page, "bandwidth", -3);
+  await page.waitForTimeout(600);
+  await settled(page);
+  const after_it = await shown();
+  assert.deepEqual(after_it.map(([name, iterations]) => [name, iterations]), before.map(([name, iterations]) => [name, iterations]));
+  assert.notEqual(after_it[0][2], before[0][2]);
+  clean(page);
+});
+
 test("a saved experiment and a link bring the same back", { skip }, async () => {
   const page = await open_page(file);
   await page.selectOption("label.field:has-text('Compression') select", "topk");

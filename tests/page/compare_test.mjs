@@ -88,4 +88,16 @@ while (equal < wanted) {
   console.log(`${equal} of ${wanted} equal, ${refused} refused in the same words`);
 }
 assert.ok(refused > 0 && jittered > 0 && packets > 0, "errors, jitter and packets must have been compared");
+
+// Lessons: every digit of every loss, learned anew and remembered, and too many workers in a sentence.
+const taught = ["late: synchronization=pipe_sgd", "sparse: compression=gtopk, density=0.01", "signs: compression=sign"];
+for (const settings of [["cluster.nodes=4"], ["cluster.nodes=4", "cluster.nic.bandwidth=1 Gbps"]]) {
+  const answer = program.ask({ ask: "learn", input: { experiment: "resnet50_v100", cluster: "25gbe_16", settings }, methods: taught });
+  assert.equal(answer.error, undefined);
+  const [{ out, code, log }] = await run_all([answer.command]);
+  assert.equal(code, 0, `${answer.command}\n${log}`);
+  assert.deepEqual(answer.learned, JSON.parse(out), answer.command);
+}
+const crowd = program.ask({ ask: "learn", input: { experiment: "resnet50_v100", cluster: "25gbe_16", settings: ["cluster.nodes=65"] }, methods: [] });
+assert.match(crowd.error, /^65 workers: .* at most 64/);
 console.log(`${equal} experiments equal to the last digit (${jittered} of them with jitter, ${packets} of packets), ${refused} refused in the same words`);

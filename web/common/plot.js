@@ -3,8 +3,8 @@
 // The library draws and finds the nearest point; colours, words and keys are ours. A curve that has
 // no value somewhere has a gap there.
 import uPlot from "uplot";
-import { element, walkable } from "./dom.js";
-import { colour, on_theme_change, series_colour, series_dash } from "./theme.js";
+import { clipped, element, walkable } from "./dom.js";
+import { colour, on_theme_change, series_colour, series_dash, series_variable } from "./theme.js";
 
 const font = (size = 12) => `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif`;
 
@@ -195,4 +195,20 @@ function step(series, count, from, [down, right]) {
   }
   for (let one = from.series + down; one >= 0 && one < series.length; one += down) if (has(one, from.index)) return { series: one, index: from.index };
   return null;
+}
+
+export const swatch = (index) => element("span", { class: "swatch", style: { background: series_variable(index) } });
+
+// Names of curves, as buttons that show and hide them.
+export function legend_of(series, on_toggle) {
+  return element("ul", { class: "legend", "aria-label": "Curves" }, series.map((one) => element("li", {}, element("button", {
+    type: "button", "aria-pressed": one.hidden ? "false" : "true",
+    on: {
+      click: (event) => {
+        const is_shown = event.currentTarget.getAttribute("aria-pressed") !== "true";
+        event.currentTarget.setAttribute("aria-pressed", is_shown ? "true" : "false");
+        on_toggle(one, is_shown);
+      },
+    },
+  }, swatch(one.index), clipped(one.name, 40)))));
 }

@@ -7,6 +7,7 @@ import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
 import { fit_sections } from "./fit.js";
 import { json_tree, save_button } from "./json_view.js";
+import { learn_sections } from "./learn.js";
 import { setting_of } from "./readout.js";
 import { timeline_of_messages, timeline_part } from "./timeline.js";
 import { validation_sections } from "./validation.js";
@@ -17,7 +18,7 @@ export function document_sections(document, asked, timelines) {
     "sgdsim/result/1": result_sections, "sgdsim/plan/1": plan_sections, "sgdsim/best/1": best_sections,
     "sgdsim/tune/1": tune_sections, "sgdsim/validation/1": validation_sections, "sgdsim/fit/1": fit_sections,
     "sgdsim/advice/1": advice_sections, "sgdsim/layouts/1": layouts_sections, "sgdsim/collective/1": collective_sections,
-    "sgdsim/collective-sweep/1": () => [],
+    "sgdsim/learn/1": learn_sections, "sgdsim/collective-sweep/1": () => [],
   }[document.schema];
   return make(document, asked, timelines);
 }

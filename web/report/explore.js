@@ -1,7 +1,7 @@
 // A table of points to look at: who wins, how figures scale, a map over two axes, every point.
 import { choice, clipped, element, replace_children, segmented, table as html_table } from "../common/dom.js";
 import { exact_figure, short_figure, unit_of, words_of } from "../common/figures.js";
-import { curve_plot } from "../common/plot.js";
+import { curve_plot, legend_of, swatch } from "../common/plot.js";
 import { places_of, series_variable } from "../common/theme.js";
 import { curves_svg, map_svg, save_buttons } from "../common/save.js";
 import { tip_in } from "../common/tip.js";
@@ -229,23 +229,9 @@ function curves_card(of_table) {
 const own_unit = (key) => ["us", "ps", "B"].includes(unit_of(key));
 const plot_scale = (key) => (value) => (value === 0 ? "0" : own_unit(key) ? short_figure(value, key) : String(Number(value.toPrecision(4))));
 const plot_label = (key) => `${words_of(key)}${own_unit(key) || !unit_of(key) ? "" : ` (${unit_of(key)})`}`;
-export const swatch = (index) => element("span", { class: "swatch", style: { background: series_variable(index) } });
 
 function check(text, value, on_change) {
   return element("label", { class: "check" }, element("input", { type: "checkbox", checked: value, on: { change: (event) => on_change(event.target.checked) } }), text);
-}
-
-function legend_of(series, on_toggle) {
-  return element("ul", { class: "legend", "aria-label": "Curves" }, series.map((one) => element("li", {}, element("button", {
-    type: "button", "aria-pressed": one.hidden ? "false" : "true",
-    on: {
-      click: (event) => {
-        const is_shown = event.currentTarget.getAttribute("aria-pressed") !== "true";
-        event.currentTarget.setAttribute("aria-pressed", is_shown ? "true" : "false");
-        on_toggle(one, is_shown);
-      },
-    },
-  }, swatch(one.index), clipped(one.name, 40)))));
 }
 
 // What is shown, as files.

@@ -4,6 +4,7 @@ import { theme_switch } from "../common/theme.js";
 import { drop_zone, grouped_choice, nearest_step, slider, sliders } from "./controls.js";
 import { curves_view } from "./curves.js";
 import { newest, start_engine } from "./engine.js";
+import { lessons_view } from "./lessons.js";
 import { map_view } from "./map.js";
 import { plan_view } from "./plan.js";
 import { reproduce_view } from "./reproduce.js";
@@ -17,6 +18,8 @@ const map_nodes = [2, 4, 8, 16, 32, 64, 128, 256];
 const map_rates = [1, 2, 5, 10, 25, 50, 100];
 const map_latencies = ["0.5 us", "1 us", "2 us", "5 us", "10 us", "20 us", "50 us", "100 us"];
 const curve_nodes = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+// What lessons compare with dense training: late, local, sparse and short gradients.
+const taught = ["one iteration late: synchronization=pipe_sgd", "an average every 4: synchronization=local_sgd", "largest 1 %: compression=topk, density=0.01", "gTop-k 0.1 %: compression=gtopk, density=0.001", "signs: compression=sign"];
 const fidelities = [
   ["closed_form", "closed form: the published formula"], ["message", "message: every message of every worker"],
   ["flow", "flow: links are shared max-min fairly"], ["packet", "packet: queues, marks and drops"],
@@ -61,6 +64,7 @@ async function page_of(engine, catalogue, from_link) {
   const lanes = iteration_view();
   const map = map_view(compared, (chosen) => change_all(chosen));
   const curves = curves_view(compared);
+  const lessons = lessons_view(() => ask_lessons({ ask: "learn", input: input_of(state, imports), methods: taught }));
   const plan = plan_view((name) => change("strategy", name));
   const reproduce = reproduce_view({
     save: () => engine.insist({ ask: "save", input: input_of(state, imports) }),
@@ -74,6 +78,7 @@ async function page_of(engine, catalogue, from_link) {
   let axes = null;
   const ask_map = newest(engine, (answer, milliseconds) => { map.show(axes, answer, milliseconds); mark(); }, map.busy, of_files);
   const ask_curves = newest(engine, (answer) => curves.show(curve_nodes, answer), curves.busy, of_files);
+  const ask_lessons = newest(engine, (answer) => lessons.show(answer), lessons.busy, of_files);
   const ask_plan = newest(engine, (answer) => plan.show(answer, state.strategy), plan.busy, of_files);
 
   const cluster_json = () => {
@@ -169,6 +174,7 @@ async function page_of(engine, catalogue, from_link) {
       ask_many();
     }
     ask_timeline({ ask: "timeline", input });
+    lessons.changed();
     mark();
     remember();
   }
@@ -256,7 +262,7 @@ async function page_of(engine, catalogue, from_link) {
     element("header", { class: "top" },
       element("div", {}, element("h1", {}, "What if?"), element("p", { class: "small muted" }, `sgdsim ${catalogue.version} (${catalogue.commit}), in this page; nothing leaves it`)), element("div", { class: "no-print" }, theme_switch())),
     element("div", { class: "columns" }, controls,
-      element("main", { class: "answers", id: "answers", tabindex: -1 }, result.node, lanes.node, map.node, curves.node, plan.node, reproduce.node)),
+      element("main", { class: "answers", id: "answers", tabindex: -1 }, result.node, lanes.node, map.node, curves.node, plan.node, lessons.node, reproduce.node)),
   ];
 }
 

@@ -1,0 +1,177 @@
+// What papers claim of training, on the task of a random teacher, with the condition under which it
+// holds: means over five seeds, in bands. docs/learn.md says the same in a table.
+#include <cmath>
+#include <doctest/doctest.h>
+#include <vector>
+
+#include "models/learning/elementary.h"
+#include "models/learning/lesson.h"
+#include "tests/rounds.h"
+
+namespace sgdsim::learning {
+namespace {
+
+constexpr int claim_workers = 8;
+constexpr double base_rate = 0.2;
+
+const Task& teacher() {
+  static const Json name = "teacher_mlp";
+  static const Task task = read_task(Value(name, "task", ""));
+  return task;
+}
+
+LessonPlan teacher_plan() {
+  LessonPlan plan;
+  plan.task = &teacher();
+  plan.log.workers = claim_workers;
+  plan.optimizer.rate = base_rate;
+  plan.samples = 8;
+  plan.iterations = 1000;
+  plan.evaluate = 100;
+  return plan;
+}
+
+struct Ends {
+  double loss = 0;
+  double accuracy = 0;
+};
+
+// Means over seeds of the last two evaluations: a single one jumps by half a point.
+Ends ends_of(LessonPlan plan) {
+  Ends mean;
+  const int seeds = rounds(5);
+  for (int seed = 1; seed <= seeds; ++seed) {
+    plan.seed = static_cast<uint64_t>(seed);
+    const Lesson lesson = learn(plan);
+    REQUIRE(lesson.curve.size() > 2);
+    for (std::size_t back = 1; back <= 2; ++back) {
+      const CurvePoint& point = lesson.curve[lesson.curve.size() - back];
+      mean.loss += point.loss / (2 * seeds);
+      mean.accuracy += point.accuracy / (2 * seeds);
+    }
+  }
+  return mean;
+}
+
+const Ends& dense_ends() {
+  static const Ends ends = ends_of(teacher_plan());
+  return ends;
+}
+
+Compressing sparse(Numbers numbers, bool has_warm_up, bool feedback) {
+  Compressing compressing;
+  compressing.numbers = numbers;
+  compressing.feedback = feedback;
+  compressing.densities = {{0.001, 0}};
+  if (has_warm_up)
+    compressing.densities = {{0.25, 50}, {0.0625, 50}, {0.015625, 50}, {0.004, 50}, {0.001, 0}};
+  return compressing;
+}
+
+// gTop-k S-SGD (Shi and others, ICDCS 2019): as accurate as dense, given a warm-up and more
+// iterations.
+TEST_CASE("claims: gTop-k 0.001 with a warm-up and twice the iterations is within two points") {
+  LessonPlan plan = teacher_plan();
+  plan.compressing = sparse(Numbers::gtopk, true, true);
+  plan.iterations = 2000;
+  CHECK(ends_of(plan).accuracy > dense_ends().accuracy - 0.02);
+}
+
+// Deep Gradient Compression (Lin and others, ICLR 2018): what is not sent must be kept.
+TEST_CASE("claims: the largest 0.001 without feedback end at least five points worse") {
+  LessonPlan plan = teacher_plan();
+  plan.compressing = sparse(Numbers::topk, false, false);
+  CHECK(ends_of(plan).accuracy < dense_ends().accuracy - 0.05);
+  plan.compressing.feedback = true;
+  CHECK(ends_of(plan).accuracy > dense_ends().accuracy - 0.02);
+}
+
+// Pipe-SGD (Li and others, NeurIPS 2018): K = 2 converges as K = 1 does.
+TEST_CASE("claims: sums that are one iteration late cost less than a point at the base rate") {
+  LessonPlan plan = teacher_plan();
+  plan.log.width = 2;
+  CHECK(std::abs(ends_of(plan).accuracy - dense_ends().accuracy) < 0.01);
+}
+
+// The curvature along v, by the difference of two gradients of many samples.
+double largest_curvature(const std::vector<double>& weights) {
+  const Model<double>& model = teacher().precise;
+  const Batch batch{.seed = 99, .worker = 0, .iteration = 0, .samples = 400};
+  const std::size_t size = weights.size();
+  std::vector<double> direction(size);
+  Draws draws(7, 0, 0, 0);
+  for (double& value : direction) value = draws.normal();
+  std::vector<double> there(size);
+  std::vector<double> up(size);
+  std::vector<double> down(size);
+  constexpr double step = 1e-4;
+  double length = 0;
+  for (int turn = 0; turn < 25; ++turn) {
+    length = 0;
+    for (const double value : direction) length += value * value;
+    length = std::sqrt(length);
+    for (double& value : direction) value /= length;
+    for (std::size_t i = 0; i < size; ++i) there[i] = weights[i] + step * direction[i];
+    model.gradient(there.data(), batch, up.data());
+    for (std::size_t i = 0; i < size; ++i) there[i] = weights[i] - step * direction[i];
+    model.gradient(there.data(), batch, down.data());
+    for (std::size_t i = 0; i < size; ++i) direction[i] = (up[i] - down[i]) / (2 * step);
+  }
+  return length;
+}
+
+// Late sums are stable on a curvature h while rate h < 2 sin(pi / (2 (2 K - 1))): 0.209 for K = 8,
+// 2 for K = 1. A network's curvature grows until the rate is at that edge, so the rate that it was
+// trained with tells the edge of K = 8 within a factor of two.
+TEST_CASE("claims: K = 8 breaks down at the rate that the measured curvature predicts") {
+  LessonPlan plan = teacher_plan();
+  plan.iterations = 300;
+  plan.optimizer.rate = 0.05;
+  plan.log.width = 8;
+  const double curvature = largest_curvature(learn(plan).weights);
+  const double limit = 2 * std::sin(std::acos(-1.) / 30) / curvature;
+  MESSAGE("largest curvature ", curvature, ", limit of the rate ", limit);
+  const auto last_loss = [&](double rate, int width) {
+    LessonPlan other = teacher_plan();
+    other.iterations = 600;
+    other.optimizer.rate = rate;
+    other.log.width = width;
+    const Lesson lesson = learn(other);
+    return lesson.ended.empty() ? lesson.curve.back().loss : HUGE_VAL;
+  };
+  CHECK(last_loss(limit / 2, 8) < 1.1 * last_loss(limit / 2, 1));
+  CHECK(last_loss(3 * limit, 8) > 1.4 * last_loss(3 * limit, 1));
+}
+
+// MLT (Wang and others, NSDI 2024): 10 % of lost packets cost 1.5 times the rounds. Sums that lack
+// them would cost 1.12; the weights that workers keep because theirs did not come explain the rest.
+TEST_CASE("claims: weights that did not come hurt more than gradients that did not") {
+  const auto lost = [](double push, double pull) {
+    LessonPlan plan = teacher_plan();
+    plan.losses.push = push;
+    plan.losses.pull = pull;
+    return ends_of(plan).loss;
+  };
+  const double gradients = lost(0.3, 0);
+  const double weights = lost(0, 0.3);
+  MESSAGE("dense ", dense_ends().loss, ", gradients lost ", gradients, ", weights lost ", weights);
+  CHECK(gradients < 1.05 * dense_ends().loss);
+  CHECK(weights > gradients);
+}
+
+TEST_CASE("claims: the largest gradients hurt more than the smallest when they are lost") {
+  const auto lost = [](PacketLosses::Of of) {
+    LessonPlan plan = teacher_plan();
+    plan.losses.push = 0.9;
+    plan.losses.packet = 64;
+    plan.losses.of = of;
+    return ends_of(plan).loss;
+  };
+  const double smallest = lost(PacketLosses::Of::smallest);
+  const double largest = lost(PacketLosses::Of::largest);
+  CHECK(smallest < 1.02 * dense_ends().loss);
+  CHECK(largest > 1.1 * dense_ends().loss);
+}
+
+}  // namespace
+}  // namespace sgdsim::learning
