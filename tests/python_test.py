@@ -16,14 +16,10 @@ import warnings
 
 source, program, library = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 os.chdir(source)
-folder = tempfile.TemporaryDirectory()
-package = pathlib.Path(folder.name) / "sgdsim"
-shutil.copytree(source / "python/sgdsim", package, ignore=shutil.ignore_patterns("__pycache__"))
-(package / "libsgdsim.so").symlink_to(library)
-sys.path.insert(0, folder.name)
-sys.dont_write_bytecode = True
-sys.path.insert(1, str(source / "tests"))
 import arrow_reader  # noqa: E402
+import built_module  # noqa: E402
+
+folder = built_module.importable(source, library)
 import sgdsim  # noqa: E402
 import sgdsim.native  # noqa: E402
 
@@ -59,6 +55,14 @@ class Module(unittest.TestCase):
         self.assertEqual(sgdsim.diagnose(slow, layers=32),
                          line("diagnose", slow, "--layers", "32", "--format", "json"))
         self.assertEqual(sgdsim.compare(slow, usual), line("compare", slow, usual, "--format", "json"))
+        profile = "tests/data/kineto.json"
+        trace = sgdsim.import_profile(profile, model="ResNet-50", batch=32)
+        self.assertEqual(trace, line("import", "kineto", profile, "--model", "ResNet-50", "--batch", "32"))
+        self.assertEqual(sgdsim.import_profile([pathlib.Path(profile)], model="ResNet-50", batch=32), trace)
+        self.assertEqual(sgdsim.import_profile("kineto.json", base="tests/data", model="ResNet-50", batch=32), trace)
+        self.assertGreater(sgdsim.run(trace, cluster="10gbe_16").metrics.iteration_us.mean, 0)
+        case = sgdsim.import_profile(profile, as_case=True)
+        self.assertEqual(sgdsim.validate(case).suites[0].cases[0].name, case.name)
 
     def test_files_may_be_objects(self):
         experiment = json.loads(pathlib.Path(K80).read_text())
@@ -149,6 +153,11 @@ class Module(unittest.TestCase):
             table = sgdsim.sweep(K80, {"cluster.nodes": [2, 3], "strategy": ["wfbp", "nothing"]})
         self.assertIn("2 of 4 points failed", str(caught[-1].message))
         self.assertEqual(table.failed, 2)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            best = sgdsim.sweep(K80, {"cluster.nodes": [2, 3], "strategy": ["wfbp", "nothing"]}, minimize="metrics.iteration_us")
+        self.assertEqual(str(caught[-1].message), "2 of 4 points failed")
+        self.assertEqual([(group.best.strategy, group.failed) for group in best.groups], [("wfbp", 1)] * 2)
         for line, point in zip(lines["points"], table.points):
             for gone in ("schema", "sweep", "of", "id"):
                 line.pop(gone)
