@@ -65,12 +65,21 @@ def _from(base, value):
     return file if os.path.exists(file) else value
 
 
+def _folder(base):
+    """Absolute: the working folder of a notebook may change, or be gone."""
+    try:
+        base = os.path.abspath(base)
+    except (OSError, TypeError, ValueError) as wrong:
+        raise InputError(2, f"base: {wrong}", "", "base", str(wrong)) from None
+    if not os.path.isdir(base):
+        raise InputError(2, f"base: {base} is no folder", "", "base", f"{base} is no folder")
+    return base
+
+
 def _asked(command, fields, base):
     asked = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
     if base is not None:
-        base = os.path.abspath(base)
-        if not os.path.isdir(base):
-            raise InputError(2, f"base: {base} is no folder", "", "base", f"{base} is no folder")
+        base = _folder(base)
         asked = {name: _from(base, value) for name, value in asked.items()}
         if isinstance(asked.get("set"), dict):
             asked["set"] = {name: _from(base, value) for name, value in asked["set"].items()}
@@ -176,7 +185,7 @@ def _axis(field, values, base):
         raise InputError(2, f"axes: {field}: expected a list of values or a range as a dict, got a text", "", field)
     if not isinstance(values, dict):
         values = list(values)
-        values = _from(os.path.abspath(base), values) if base is not None else values
+        values = _from(_folder(base), values) if base is not None else values
     return f"{field}={_encode(values)}"
 
 
