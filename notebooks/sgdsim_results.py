@@ -1,56 +1,22 @@
-"""Answers of sgdsim as tidy data frames: one row per point, message, slice or measured row.
+"""Answers of the module as frames that are easy to draw: one row per point, message, slice or measured row.
 
-Nothing is simulated here. Every quantity is a plain number in a column that ends in its unit: _us,
-_B, _Gbps, _ns_per_B, _percent. A key that a file lacks is a missing value (NaN) in its column, so
-that drawings need not ask. A file that cannot be read is an `Unreadable` with one sentence.
+Nothing is simulated here, and what `answer.to_pandas()` gives is not made again. Every quantity is a plain number in a
+column that ends in its unit: _us, _B, _Gbps, _ns_per_B, _percent. A key that an answer lacks is a missing value (NaN)
+in its column, so that drawings need not ask.
 """
 
 import functools
-import gzip
 import json
 import pathlib
 import re
-import shlex
-import subprocess
+import sys
 
 import pandas
 
 root = pathlib.Path(__file__).resolve().parent.parent
-program = root / "build/release/bin/sgdsim"
-results = root / "results"  # where answers are left
-
-
-class Unreadable(Exception):
-    """Says which file, where in it, and what was expected there."""
-
-
-# ---- asking
-
-
-def answer(name, command):
-    """Runs `sgdsim ...` in the root of the repository; keeps what it prints in results/NAME.
-
-    {results} in the command is that folder. Exit code 5 of `validate` (beyond tolerance) is an answer
-    too, and so is 1 of a `sweep` of which some points failed: their lines say why.
-    """
-    results.mkdir(parents=True, exist_ok=True)
-    words = shlex.split(command.replace("{results}", shlex.quote(shown(results))))
-    if words[:1] != ["sgdsim"]:
-        raise ValueError(f"expected a command that starts with sgdsim, got {command!r}")
-    print(f"build/release/bin/{shlex.join(words)} > {shown(results / name)}")
-    ran = subprocess.run([program, *words[1:]], cwd=root, capture_output=True, text=True)
-    some_failed = words[1:2] == ["sweep"] and ran.returncode == 1 and ran.stdout
-    if ran.returncode not in (0, 5) and not some_failed:
-        raise RuntimeError(f"exit code {ran.returncode}: {ran.stderr.strip()}")
-    if ran.returncode != 0:
-        print(ran.stderr.strip())
-    (results / name).write_text(ran.stdout)
-
-
-def shown(path):
-    """The path from the root of the repository, if it is inside."""
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
-
+results = root / "results"  # where figures are left
+sys.path.append(str(root / "python"))  # where it is in a checkout that was built and not installed
+import sgdsim  # noqa: E402, F401
 
 # ---- quantities: the units of docs/formats.md
 
@@ -82,39 +48,10 @@ def quantity(text):
     return None
 
 
-# ---- reading
+# ---- points
 
 
-def _where(path):
-    path = pathlib.Path(path)
-    return path if path.is_absolute() else results / path
-
-
-def _text(path):
-    try:
-        raw = _where(path).read_bytes()
-        return (gzip.decompress(raw) if str(path).endswith(".gz") else raw).decode()
-    except (OSError, EOFError, UnicodeDecodeError) as problem:
-        raise Unreadable(f"{path}: cannot be read: {problem}") from None
-
-
-def _object(path, *schemas):
-    text = _text(path)
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as problem:
-        raise Unreadable(f"{path}: expected JSON: {problem}") from None
-    _check(found, path, *schemas)
-    return found
-
-
-def _check(found, where, *schemas):
-    schema = found.get("schema") if isinstance(found, dict) else None
-    if schema not in schemas:
-        raise Unreadable(f"{where}: expected {' or '.join(schemas)}, found {schema or 'none'}")
-
-
-def _frame(rows, columns):
+def frame_of(rows, columns):
     """All of `columns`, in their order, and then what else the rows have."""
     frame = pandas.DataFrame(rows)
     missing = [name for name in columns if name not in frame]
@@ -124,24 +61,9 @@ def _frame(rows, columns):
 
 _summary = ["workers", "strategy", "collective", "fidelity", "path", "iteration_ps"]
 _metrics = ["iteration_us", "iteration_p50_us", "iteration_p95_us", "iteration_p99_us",
-            "iteration_max_us", "iterations", "forward_us", "backward_us", "update_us",
-            "comm_total_us", "comm_exposed_us", "comm_overlapped_us", "waiting_us", "idle_us",
-            "overlap_ratio", "throughput_samples_per_s", "speedup", "efficiency", "messages",
-            "wire_B"]
-
-
-def _summary_of(found):
-    """Of a result or a point: one value per column; the mean of the iteration is iteration_us."""
-    row = {key: found[key] for key in _summary if key in found}
-    for key, value in found.get("metrics", {}).items():
-        if isinstance(value, dict):
-            stem = key.removesuffix("_us")
-            row[key] = value.get("mean")
-            row |= {f"{stem}_{name}_us": value[name] for name in value if name not in ("mean", "n")}
-            row["iterations"] = value.get("n")
-        else:
-            row[key] = value
-    return row
+            "iteration_max_us", "forward_us", "backward_us", "update_us", "comm_total_us",
+            "comm_exposed_us", "comm_overlapped_us", "waiting_us", "idle_us", "overlap_ratio",
+            "throughput_samples_per_s", "speedup", "efficiency", "messages", "wire_B"]
 
 
 def short_names(fields):
@@ -157,116 +79,84 @@ def short_names(fields):
     return names
 
 
-def _spread(name, value, row):
+def _spread(name, value):
     """A value of an axis as columns: "1 Gbps" -> name_Gbps, an object -> a column per field."""
+    if isinstance(value, str) and value.startswith("{"):  # columns have objects as JSON
+        value = json.loads(value)
     if isinstance(value, dict):
+        row = {}
         for key, inner in value.items():
-            _spread(name if key == "name" else f"{name}_{key}", inner, row)
-    elif isinstance(value, list):
-        row[name] = json.dumps(value)
-    elif isinstance(value, str) and (found := quantity(value)):
-        row[f"{name}_{found[1]}"] = found[0]
-    else:
-        row[name] = value
+            row |= _spread(name if key == "name" else f"{name}_{key}", inner)
+        return row
+    if isinstance(value, list):
+        return {name: json.dumps(value)}
+    if isinstance(value, str) and (found := quantity(value)):
+        return {f"{name}_{found[1]}": found[0]}
+    return {name: value}
 
 
-def points(path):
-    """The lines of a sweep: a column per axis, then those of results, then `error`."""
-    rows, axis_columns = [], []
-    lines = _text(path).split("\n")  # after the last end of line: nothing, or a torn line
-    for number, line in enumerate(lines[:-1], start=1):
-        try:
-            found = json.loads(line)
-        except json.JSONDecodeError:
-            raise Unreadable(f"{path}:{number}: expected the line of a point (JSON)") from None
-        _check(found, f"{path}:{number}", "sgdsim/point/1")
-        axes, row = found.get("axes", {}), {}
-        names = short_names(tuple(axes))
-        for field, value in axes.items():
-            _spread(names[field], value, row)
-        axis_columns += [name for name in row if name not in axis_columns]
-        if "error" in found:
-            row["error"] = found["error"]
-        rows.append(row | _summary_of(found))
-    known = [name for name in [*_summary, *_metrics] if name not in axis_columns]
-    return _frame(rows, [*axis_columns, *known, "error"])
+def _figure(path):
+    """metrics.iteration_us.mean -> iteration_us, metrics.iteration_us.p99 -> iteration_p99_us"""
+    name = path.removeprefix("metrics.")
+    stem, _, part = name.partition("_us.")
+    return name if not part else f"{stem}_us" if part == "mean" else f"{stem}_{part}_us"
 
 
-def best(path):
-    """The groups of `sgdsim sweep --minimize ... --format json`: who is best, how many others tie
-    with it, and how far behind the next one is."""
+def points(table):
+    """The points of a sweep: a column per axis, then those of results, then `error`."""
+    frame = table.to_pandas()
+    axes = [name for name in frame if name.startswith("axes.")]
+    names, columns = short_names([name.removeprefix("axes.") for name in axes]), {}
+    for axis in axes:
+        of_value = {value: _spread(names[axis.removeprefix("axes.")], value) for value in frame[axis].unique()}
+        rows = frame[axis].astype(object).map(of_value.get)
+        for name in dict.fromkeys(name for parts in of_value.values() for name in parts):
+            columns[name] = pandas.Series([row.get(name) for row in rows], index=frame.index)
+    figures = {_figure(name): frame[name] for name in frame if name not in axes}
+    known = [name for name in [*_summary, *_metrics] if name not in columns]
+    return frame_of(figures | columns, [*columns, *known, "error"])
+
+
+def best(answer):
+    """The groups of sweep(minimize=...): who is best, how many others tie with it, and how far behind the next one is."""
     rows = []
-    for group in _object(path, "sgdsim/best/1")["groups"]:
+    for group in answer["groups"]:
         row, axes = {}, group.get("axes", {}) | group.get("best", {})
         names = short_names(tuple(axes))
         for field, value in axes.items():
-            _spread(names[field], value, row)
+            row |= _spread(names[field], value)
         row |= {key: group.get(key) for key in ("value", "next", "points", "failed")}
         row["ties"] = group.get("ties", 0)
         if row["value"] and row["next"]:
             row["behind_percent"] = 100 * (row["next"] / row["value"] - 1)
         rows.append(row)
-    return _frame(rows, ["value", "next", "points", "failed", "ties", "behind_percent"])
+    return frame_of(rows, ["value", "next", "points", "failed", "ties", "behind_percent"])
 
 
-def run_results(*paths):
-    """One row per file of `sgdsim run --out`."""
-    rows = []
-    for path in paths:
-        found = _object(path, "sgdsim/result/1")
-        rows.append({"file": str(path), "name": found.get("name")} | _summary_of(found))
-    return _frame(rows, ["file", "name", *_summary, *_metrics])
+# ---- steps
 
 
-_message_columns = ["first_layer", "last_layer", "size_B", "ready_us", "start_us", "end_us"]
+def runs(answers):
+    """A row per answer of run(), by its name."""
+    frame = pandas.concat([pandas.json_normalize(answer) for answer in answers.values()], ignore_index=True)
+    frame = frame_of(frame.rename(columns=_figure), [*_summary, *_metrics])
+    return frame.set_axis(list(answers))
 
 
-def _message_rows(messages, **about):
-    for message in messages:
-        first, last = message.get("layers", (None, None))
-        numbers = {key: value for key, value in message.items() if key != "layers"}
-        yield about | {"first_layer": first, "last_layer": last} | numbers
-
-
-def messages(path):
-    """The gradient messages of a result, or of all strategies of a plan, in the order they went."""
-    found = _object(path, "sgdsim/result/1", "sgdsim/plan/1")
-    rows = []
-    if "plans" in found:
-        for plan in found["plans"]:
-            rows += _message_rows(plan.get("groups", []), strategy=plan["strategy"])
-    else:
-        rows += _message_rows(found.get("messages", []), strategy=found.get("strategy"))
-    return _frame(rows, ["strategy", *_message_columns])
-
-
-def workers(path):
-    """The breakdown of each worker of a result; no rows where one stands for all."""
-    rows = _object(path, "sgdsim/result/1").get("per_worker", [])
-    frame = _frame(rows, [name for name in _metrics if name in (
-        "forward_us", "backward_us", "update_us", "comm_total_us", "comm_exposed_us",
-        "comm_overlapped_us", "waiting_us", "idle_us")])
+def workers(answer):
+    """The breakdown of each worker of run(); no rows where one stands for all."""
+    frame = frame_of(answer.get("per_worker", []), [name for name in _metrics[5:13]])
     frame.index.name = "worker"
     return frame
 
 
-def plans(path):
-    """One row per strategy of `sgdsim plan --format json`, best first."""
-    rows = [{key: value for key, value in plan.items() if key != "groups"}
-            | {"messages": len(plan.get("groups", []))}
-            for plan in _object(path, "sgdsim/plan/1")["plans"]]
-    return _frame(rows, ["strategy", "iteration_ps", "iteration_us", "exposed_us", "speedup",
-                         "messages", "why_not"])
-
-
-def timeline(path):
-    """The slices of `sgdsim run --timeline`: what which worker did on which lane, from when to when."""
-    found = _object_of_events(path)
+def timeline(answer):
+    """The slices of timeline(): what which worker did on which lane, from when to when."""
     names, rows = {}, []
-    for event in found:
+    for event in answer["traceEvents"]:
         if event.get("ph") == "M" and event.get("name") == "thread_name":
             names[event.get("pid"), event.get("tid")] = event.get("args", {}).get("name")
-    for event in found:
+    for event in answer["traceEvents"]:
         if event.get("ph") != "X":
             continue
         more = event.get("args", {})
@@ -278,143 +168,108 @@ def timeline(path):
                      "end_us": event["ts"] + event.get("dur", 0.0),
                      "iteration": more.get("iteration"), "first_layer": first, "last_layer": last,
                      "size_B": more.get("size_B")})
-    return _frame(rows, ["worker", "lane", "category", "name", "start_us", "duration_us", "end_us",
-                         "iteration", "first_layer", "last_layer", "size_B"])
+    return frame_of(rows, ["worker", "lane", "category", "name", "start_us", "duration_us", "end_us",
+                           "iteration", "first_layer", "last_layer", "size_B"])
 
 
-def _object_of_events(path):
-    text = _text(path)
-    try:
-        return json.loads(text)["traceEvents"]
-    except (json.JSONDecodeError, KeyError, TypeError):
-        raise Unreadable(f"{path}: expected a Chrome trace (JSON with traceEvents)") from None
+def delivery(answer):
+    """Which part of each layer had arrived in run(fidelity="packet"): a row for the important packets of a layer, and one
+    for the others."""
+    rows = [{"layer": one["layer"], "cargo": one["cargo"], "size_B": one["size_B"], "packets": packets,
+             "delivered_percent": 100 * one[key]}
+            for one in answer.get("delivery", [])
+            for packets, key in (("important", "part_of_important"), ("others", "part_of_others"))
+            if one[key] is not None]
+    return frame_of(rows, ["layer", "cargo", "size_B", "packets", "delivered_percent"])
 
 
-def validation(path):
-    """The rows of `sgdsim validate --rows --format json`: predicted and measured."""
-    rows = []
-    for suite in _object(path, "sgdsim/validation/1")["suites"]:
-        for case in suite.get("cases", []):
-            for row in case.get("rows", []):
-                low, high = row.get("quartiles_us", (None, None))
-                plain = {key: value for key, value in row.items() if key not in ("quartiles_us", "set")}
-                plain |= {"quartile_1_us": low, "quartile_3_us": high,
-                          "set": " ".join(row.get("set", []))}
-                rows.append({"suite": suite["name"], "case": case["name"]} | plain)
-    return _frame(rows, ["suite", "case", "label", "use", "algorithm", "operation", "ranks", "size_B",
-                         "measured_us", "quartile_1_us", "quartile_3_us", "predicted_us",
-                         "predicted_ps", "error_percent", "set", "reason", "wrong"])
+# ---- networks
 
 
-def validation_errors(path):
-    """The errors by suite, label and use; the label `all held` is the whole suite's."""
-    rows = []
-    for suite in _object(path, "sgdsim/validation/1")["suites"]:
-        if "held" in suite:
-            rows.append({"suite": suite["name"], "label": "all held", "use": "held"} | suite["held"])
-        rows += [{"suite": suite["name"]} | label for label in suite.get("labels", [])]
-    return _frame(rows, ["suite", "label", "use", "rows", "median_percent", "p90_percent",
-                         "max_percent", "signed_median_percent"])
+def collectives(answer):
+    """The points of collective(sweep=True); `why_not` where there is no answer."""
+    return frame_of(answer.to_pandas(), ["algorithm", "ranks", "size_B", "time_us", "algbw_GBps", "busbw_GBps", "why_not"])
 
 
-def collectives(path):
-    """The points of `sgdsim collective --sweep`, or its one answer; `why_not` where there is none."""
-    found = _object(path, "sgdsim/collective-sweep/1", "sgdsim/collective/1")
-    rows = found.get("points", [found])
-    return _frame(rows, ["algorithm", "operation", "ranks", "size_B", "time_ps", "time_us",
-                         "messages", "wire_B", "algbw_GBps", "busbw_GBps", "fidelity", "path",
-                         "why_not"])
+def jobs(answer):
+    """The jobs of jobs(), in the order of their file."""
+    return frame_of(answer.to_pandas(), ["name", "iteration_us", "alone_us", "slowdown"])
 
 
-def measured(path):
-    """The points of a measurement (sgdsim/measurement/1): a row per series and size."""
-    rows = []
-    for number, series in enumerate(_object(path, "sgdsim/measurement/1")["series"]):
-        about = {key: series.get(key) for key in ("operation", "algorithm", "type", "ranks")}
-        rows += [{"series": number} | about | {key: point.get(key) for key in ("size_B", "time_us")}
-                 for point in series.get("points", [])]
-    return _frame(rows, ["series", "operation", "algorithm", "type", "ranks", "size_B", "time_us"])
+def _over_time(answer, name, places, key, row_of):
+    """A row per place and interval, which starts at start_us."""
+    interval_us = answer.get("interval_us")
+    return [{name: f"{one['from']} to {one['to']}", "kind": one["kind"], "start_us": interval_us and place * interval_us,
+             "interval_us": interval_us} | row_of(part)
+            for one in answer.get(places, []) for place, part in enumerate(one.get(key, []))]
 
 
-def fitted(path):
-    """The segments of `sgdsim fit --format json`: a row per fit and segment."""
-    rows = []
-    for number, fit in enumerate(_object(path, "sgdsim/fit/1")["fits"]):
-        rows += [{"fit": number, "kind": fit.get("kind")} | piece for piece in fit.get("pieces", [])]
-    return _frame(rows, ["fit", "kind", "from_B", "fitted_from_B", "fitted_to_B", "rows", "alpha_us",
-                         "alpha_low_us", "alpha_high_us", "beta_ps_per_B", "beta_low_ps_per_B",
-                         "beta_high_ps_per_B", "rms_percent", "max_percent"])
+def use_over_time(answer):
+    """How much of its busiest links jobs(bins=N) or traffic(bins=N) found in use."""
+    rows = _over_time(answer, "link", "busiest", "over_time", lambda part: {"used_percent": 100 * part})
+    return frame_of(rows, ["link", "kind", "start_us", "interval_us", "used_percent"])
 
 
-def jobs(path):
-    """The jobs of `sgdsim jobs --format json`, in the order of their file."""
-    return _frame(_object(path, "sgdsim/jobs-result/1")["jobs"],
-                  ["name", "strategy", "workers", "start_us", "end_us", "iteration_us", "alone_us", "slowdown"])
+def queues_over_time(answer):
+    """What waited in the longest queues of packets, the longest queue first."""
+    rows = _over_time(answer, "queue", "queues", "over_time_B", lambda part: {"waiting_KB": part / 1000})
+    return frame_of(rows, ["queue", "kind", "start_us", "waiting_KB"])
 
 
-def use_over_time(path):
-    """How much of its busiest links `sgdsim jobs --bins` or `sgdsim traffic --bins` found in use: a row per
-    link and interval, which starts at start_us."""
-    found = _object(path, "sgdsim/jobs-result/1", "sgdsim/completion/1")
-    interval_us, rows = found.get("interval_us"), []
-    for link in found.get("busiest", []):
-        name = f"{link['from']} to {link['to']}"
-        rows += [{"link": name, "kind": link["kind"], "start_us": interval_us and place * interval_us,
-                  "interval_us": interval_us, "used_percent": 100 * part}
-                 for place, part in enumerate(link.get("over_time", []))]
-    return _frame(rows, ["link", "kind", "start_us", "interval_us", "used_percent"])
-
-
-def queues_over_time(path):
-    """What waited in the longest queues of packets, as `sgdsim jobs --bins` or `sgdsim traffic --bins` found it, the
-    longest queue first: a row per queue and interval, which starts at start_us."""
-    found = _object(path, "sgdsim/jobs-result/1", "sgdsim/completion/1")
-    interval_us, rows = found.get("interval_us"), []
-    for queue in found.get("queues", []):
-        name = f"{queue['from']} to {queue['to']}"
-        rows += [{"queue": name, "kind": queue["kind"], "start_us": interval_us and place * interval_us,
-                  "waiting_KB": waiting_B / 1000} for place, waiting_B in enumerate(queue.get("over_time_B", []))]
-    return _frame(rows, ["queue", "kind", "start_us", "waiting_KB"])
-
-
-def flows(path):
-    """The flows of `sgdsim traffic --format json` that ended, the quickest first; ended_percent: how many of all had
-    ended by then."""
-    found = _object(path, "sgdsim/completion/1").get("flows", [])
+def flows(answer):
+    """The flows of traffic() that ended, the quickest first; ended_percent: how many of all had ended by then."""
+    found = answer.get("flows", [])
     rows = [{"from": flow["from"], "to": flow["to"], "size_B": flow["size_B"],
              "took_us": (flow["end_ps"] - flow["start_ps"]) / 1e6, "delivered": flow.get("delivered")}
             for flow in found if flow["end_ps"] is not None]
     rows.sort(key=lambda row: row["took_us"])
     for place, row in enumerate(rows):
         row["ended_percent"] = 100 * (place + 1) / len(found)
-    return _frame(rows, ["from", "to", "size_B", "took_us", "delivered", "ended_percent"])
+    return frame_of(rows, ["from", "to", "size_B", "took_us", "delivered", "ended_percent"])
 
 
-def delivery(path):
-    """Which part of each layer had arrived in `sgdsim run --fidelity packet`: a row for the important packets of a
-    layer, and one for the others."""
-    rows = [{"layer": one["layer"], "cargo": one["cargo"], "size_B": one["size_B"], "packets": packets,
-             "delivered_percent": 100 * one[key]}
-            for one in _object(path, "sgdsim/result/1").get("delivery", [])
-            for packets, key in (("important", "part_of_important"), ("others", "part_of_others"))
-            if one[key] is not None]
-    return _frame(rows, ["layer", "cargo", "size_B", "packets", "delivered_percent"])
+# ---- measured cases
+
+
+def validation(answer):
+    """The rows of validate(rows=True): predicted and measured."""
+    rows = []
+    for suite in answer["suites"]:
+        for case in suite.get("cases", []):
+            for row in case.get("rows", []):
+                plain = {key: value for key, value in row.items() if key not in ("quartiles_us", "set")}
+                rows.append({"suite": suite["name"], "case": case["name"]} | plain)
+    return frame_of(rows, ["suite", "case", "label", "use", "operation", "ranks", "size_B", "measured_us",
+                           "predicted_us", "error_percent"])
+
+
+def validation_errors(answer):
+    """The errors by suite, label and use; the label `all held` is the whole suite's."""
+    rows = []
+    for suite in answer["suites"]:
+        if "held" in suite:
+            rows.append({"suite": suite["name"], "label": "all held", "use": "held"} | suite["held"])
+        rows += [{"suite": suite["name"]} | label for label in suite.get("labels", [])]
+    return frame_of(rows, ["suite", "label", "use", "rows", "median_percent", "p90_percent", "max_percent"])
 
 
 def cases_in(folder):
-    """The measured cases (sgdsim/case/1) of a folder of the repository, as words of a command."""
-    files = sorted((root / folder).glob("*.json"))
-    return shlex.join(shown(path) for path in files
-                      if json.loads(path.read_text()).get("schema") == "sgdsim/case/1")
+    """The measured cases (sgdsim/case/1) of a folder of the repository."""
+    return [str(path) for path in sorted((root / folder).glob("*.json"))
+            if json.loads(path.read_text()).get("schema") == "sgdsim/case/1"]
 
 
-def measurement_of(case, label, name):
-    """Writes the rows of a case (sgdsim/case/1) that have this label as a measurement, results/NAME."""
+def measurement_of(case, label):
+    """The rows of a case (sgdsim/case/1) that have this label, as a measurement."""
     found = json.loads((root / case).read_text())
     rows = [row for row in found["measured"] if row["label"] == label]
-    points = [{"size_B": round(quantity(row["size"])[0]), "time_us": quantity(row["time"])[0]} for row in rows]
-    measurement = {"schema": "sgdsim/measurement/1", "name": f"{found['name']}_{label}", "source": case,
-                   "series": [{"operation": "copy", "ranks": 2, "points": points}]}
-    results.mkdir(parents=True, exist_ok=True)
-    (results / name).write_text(json.dumps(measurement, indent=1) + "\n")
-    print(f"{case}: {len(points)} rows {label} > {shown(results / name)}")
+    sizes = [{"size_B": round(quantity(row["size"])[0]), "time_us": quantity(row["time"])[0]} for row in rows]
+    return {"schema": "sgdsim/measurement/1", "name": f"{found['name']}_{label}", "source": case,
+            "series": [{"operation": "copy", "ranks": 2, "points": sizes}]}
+
+
+def fitted(answer):
+    """The segments of fit(): a row per fit and segment."""
+    rows = [{"fit": number, "kind": fit.get("kind")} | piece
+            for number, fit in enumerate(answer["fits"]) for piece in fit.get("pieces", [])]
+    return frame_of(rows, ["fit", "kind", "from_B", "fitted_from_B", "fitted_to_B", "alpha_us", "beta_ps_per_B"])

@@ -18,6 +18,7 @@
 #include "study/failure.h"
 #include "study/fit/fit_answer.h"
 #include "study/goodput/goodput_words.h"
+#include "study/import/profile_question.h"
 #include "study/jobs/jobs_answer.h"
 #include "study/layout/layout_question.h"
 #include "study/learn/learn_answer.h"
@@ -72,7 +73,7 @@ struct Question {
   Answer (*answer)(const Value&, const Watch&);
 };
 
-constexpr std::array<Question, 17> questions{
+constexpr std::array<Question, 18> questions{
     {{"run", 2, described<RunWords, run_fields>, answer_run},
      {"timeline", 1, described<RunWords, run_fields>, answer_timeline},
      {"plan", 2, described<RunWords, plan_fields>, answer_plan},
@@ -87,6 +88,7 @@ constexpr std::array<Question, 17> questions{
      {"layout", 1, described<LayoutWords, layout_fields>, answer_layout},
      {"goodput", 2, described<GoodputWords, goodput_fields>, answer_goodput},
      {"fit", 2, described<FitArguments, fit_fields>, answer_fit},
+     {"import_profile", 1, described<ProfileWords, profile_question_fields>, answer_import_profile},
      {"diagnose", 2, described<DiagnoseWords, diagnose_fields>, answer_diagnose},
      {"compare", 2, described<CompareWords, compare_fields>, answer_compare},
      {"validate", 1, described<ValidateWords, validate_fields>, answer_validate}}};
@@ -164,7 +166,9 @@ AnswerText answered(const Question& question, const std::string& fields, const W
   const bool is_table = question.name == "collective" && answer.json.contains("points");
   const int indent = is_table ? 1 : question.indent;
   return {answer.code,
-          answer.json.is_null() ? "" : text_of(answer.json, indent) + "\n",
+          !answer.text.empty()    ? answer.text
+          : answer.json.is_null() ? ""
+                                  : text_of(answer.json, indent) + "\n",
           printable(answer.problem),
           text_of(answer.warnings, -1),
           "{}",

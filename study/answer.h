@@ -25,6 +25,7 @@ struct Answer {
   int code = 0;              // the verdict: what the program's exit code would be
   std::string problem = {};  // in a sentence, where the code is not 0
   std::shared_ptr<const TypedColumns> columns = {};  // where they were asked for
+  std::string text = {};  // of the JSON, where a file of it is laid out in another way
 };
 
 // {"ask": "collective", "algorithm": "ring", "ranks": 16, "bytes": "64 MiB", ...}: every question

@@ -41,13 +41,12 @@ Json json_of(const Figures& figures) {
   Json json = Json::object();
   for (const NamedFigure& figure : figures) {
     Json* at = &json;
-    std::size_t from = 0;
-    for (std::size_t dot = figure.path.find('.'); dot != std::string::npos;
-         dot = figure.path.find('.', from)) {
-      at = &(*at)[figure.path.substr(from, dot - from)];
-      from = dot + 1;
+    std::string_view path = figure.path.text();
+    for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.')) {
+      at = &(*at)[std::string(path.substr(0, dot))];
+      path.remove_prefix(dot + 1);
     }
-    (*at)[figure.path.substr(from)] = json_of(figure.value);
+    (*at)[std::string(path)] = json_of(figure.value);
   }
   return json;
 }

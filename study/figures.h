@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,8 +17,33 @@ namespace sgdsim {
 // Nothing; yes or no; whole numbers and others; texts, or lists and objects as JSON text.
 using FigureValue = std::variant<std::monostate, bool, int64_t, double, std::string>;
 
+// A hundred thousand results have figures of the same names: a text that outlives them is only
+// pointed at.
+class FigurePath {
+ public:
+  static FigurePath lasting(std::string_view text) {
+    FigurePath path;
+    path.text_ = text;
+    return path;
+  }
+  FigurePath(std::string text)
+      : own_(std::make_shared<const std::string>(std::move(text))), text_(*own_) {}
+  FigurePath(const char* text) : FigurePath(std::string(text)) {}
+
+  std::string_view text() const { return text_; }
+  friend bool operator==(const FigurePath& path, std::string_view text) {
+    return path.text_ == text;
+  }
+
+ private:
+  FigurePath() = default;
+
+  std::shared_ptr<const std::string> own_;
+  std::string_view text_;
+};
+
 struct NamedFigure {
-  std::string path;
+  FigurePath path;
   FigureValue value;
 };
 using Figures = std::vector<NamedFigure>;

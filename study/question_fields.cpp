@@ -16,10 +16,11 @@ std::string word_of(const Value& value) {
   return is_list(json) ? unpacked(json).dump() : json.dump();
 }
 
-// {"cluster.nodes": 64} is cluster.nodes=64.
-std::vector<std::string> words_of(const Value& value) {
+// {"cluster.nodes": 64} is cluster.nodes=64; where files are asked for, an object is one itself.
+std::vector<std::string> words_of(const Value& value, const Field& field) {
+  const bool are_files = field.option_words() != nullptr && field.option_words()[0] != '-';
   std::vector<std::string> words;
-  if (value.json().is_object())
+  if (value.json().is_object() && !are_files)
     for (const auto& [path, one] : value.entries()) words.push_back(path + "=" + word_of(one));
   else if (is_list(value.json()))
     value.for_each_item([&](const Value& one) { words.push_back(word_of(one)); });
@@ -42,7 +43,7 @@ void read_field(const Field& field, const Value& value) {
     if (!known.empty() && std::find(known.begin(), known.end(), *word) == known.end())
       value.fail(unknown_name(field.name(), *word, known));
   } else if (auto* words = field.target<std::vector<std::string>>()) {
-    *words = words_of(value);
+    *words = words_of(value, field);
     for (const std::string& one : *words) check_word(value, one);
   } else {
     field.read(value);

@@ -11,7 +11,7 @@
 namespace sgdsim {
 
 // Every field that is there; `object` knows all of them afterwards. A list of words is one value or
-// several; `set` of a list of settings may be an object {path: value}.
+// several; a list of settings may be an object {path: value}, a file its content.
 void read_words(Object& object, const Fields& fields);
 // As schema_of, for words.
 Json schema_of_words(const Fields& fields);

@@ -68,7 +68,37 @@ FigureValue value_at(const Column& column, int64_t row) {
   return column.numbers[at];
 }
 
-// Behind all that the column has.
+// Behind all that the column has: a value of its own type, as nearly all are; false: it is of
+// another.
+bool push_own(Column& column, const FigureValue& value) {
+  switch (column.type) {
+    case Type::whole:
+      if (const auto* one = std::get_if<int64_t>(&value)) {
+        column.wholes.push_back(*one);
+        break;
+      }
+      return false;
+    case Type::number:
+      if (const auto* one = std::get_if<double>(&value); one != nullptr && std::isfinite(*one)) {
+        column.numbers.push_back(*one);
+        break;
+      }
+      return false;
+    case Type::text:
+      if (const auto* one = std::get_if<std::string>(&value)) {
+        column.places.push_back(place_in(column, *one));
+        break;
+      }
+      return false;
+    case Type::nothing:
+    case Type::flag:
+      return false;
+  }
+  add_bit(column.is_there, column.rows++, true);
+  return true;
+}
+
+// Any value that the column's type can hold.
 void push(Column& column, const FigureValue& value) {
   const int64_t row = column.rows++;
   const bool is_there = type_of(value) != Type::nothing;
@@ -121,10 +151,11 @@ void change_type(Column& column, Type type) {
 
 }  // namespace
 
-TypedColumns::Column& TypedColumns::column_of(const std::string& path) {
+TypedColumns::Column& TypedColumns::column_of(std::string_view path) {
   if (next_ >= columns_.size() || columns_[next_].name != path) {
-    const auto [found, is_new] = by_name_.try_emplace(path, columns_.size());
-    if (is_new) {
+    auto found = by_name_.find(path);
+    if (found == by_name_.end()) {
+      found = by_name_.emplace(path, columns_.size()).first;
       columns_.emplace_back();
       columns_.back().name = path;
       while (columns_.back().rows < rows_) push(columns_.back(), {});
@@ -137,7 +168,8 @@ TypedColumns::Column& TypedColumns::column_of(const std::string& path) {
 void TypedColumns::add(const Figures& row) {
   next_ = 0;
   for (const NamedFigure& figure : row) {
-    Column& column = column_of(figure.path);
+    Column& column = column_of(figure.path.text());
+    if (push_own(column, figure.value)) continue;
     const Type type = type_with(column, figure.value);
     if (type != column.type) change_type(column, type);
     push(column, figure.value);

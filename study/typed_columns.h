@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "study/figures.h"
@@ -38,10 +40,10 @@ class TypedColumns {
   const std::vector<Column>& columns() const { return columns_; }
 
  private:
-  Column& column_of(const std::string& path);
+  Column& column_of(std::string_view path);
 
   std::vector<Column> columns_;
-  std::map<std::string, std::size_t> by_name_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
   std::size_t next_ = 0;  // rows have the same columns in the same order, nearly always
   int64_t rows_ = 0;
 };

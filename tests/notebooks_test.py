@@ -1,8 +1,8 @@
 """Runs a notebook without Jupyter and looks at its figures: is there data in them, and is it sgdsim's?
 
-    SGDSIM_PROGRAM=build/release/bin/sgdsim python3 tests/notebooks_test.py heatmap [whole|bare|...]
+    python3 tests/notebooks_test.py PROGRAM LIBRARY step [whole|bare|...]
 
-Every form must draw something or say why not. What is printed is compared with the JSON, which is
+Every form must draw something or say why not. What is printed is compared with the answers of the module, which are
 read here once more, without the notebooks' own reader.
 """
 
@@ -16,20 +16,26 @@ import sys
 import tempfile
 import unittest
 
+import built_module
+
 for _needed in ("pandas", "matplotlib"):
     if importlib.util.find_spec(_needed) is None:
         print(f"skipped: this Python has no {_needed}")
         sys.exit(77)
 root = pathlib.Path(__file__).resolve().parent.parent
+program, library = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+os.environ["SGDSIM_PROGRAM"] = str(program)
+module = built_module.importable(root, library)
 sys.path.insert(0, str(root / "notebooks"))
-sys.dont_write_bytecode = True
 import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
 import numpy  # noqa: E402
 
+import pandas  # noqa: E402
+import sgdsim  # noqa: E402
 import sgdsim_figures as figures  # noqa: E402
-import sgdsim_results as sgdsim  # noqa: E402
+import sgdsim_results as results  # noqa: E402
 
 # ---- forms of answers
 
@@ -109,64 +115,73 @@ def many_object(found, count):
     return found
 
 
-def altered(text, form, count):
-    """The same answer in another form; lines of points or one object. `count`: how many are many."""
-    try:
-        found = json.loads(text)
-        lines = [text.rstrip("\n")] if found.get("schema") == "sgdsim/point/1" else []
-    except json.JSONDecodeError:
-        found, lines = None, text.splitlines()
-    if lines:
-        records = [json.loads(line) for line in lines]
-        if form == "bare":
-            records = [bare_object(record) for record in records]
-        elif form == "every second bare":
-            records = [bare_object(record) if n % 2 else record for n, record in enumerate(records)]
-        elif form == "one":
-            records = records[:1]
-        elif form == "many":
-            records = many_of(records, count)
-        return "".join(json.dumps(record) + "\n" for record in records)
+def altered_points(lines, form, count):
+    if form == "bare":
+        return [bare_object(line) for line in lines]
+    if form == "every second bare":
+        return [bare_object(line) if n % 2 else line for n, line in enumerate(lines)]
+    return lines[:1] if form == "one" else many_of(lines, count) if form == "many" else lines
+
+
+def altered_object(found, form, count):
     if form == "many":
-        return json.dumps(many_object(found, count))
-    change = {"bare": bare_object, "one": one_object}.get(form, lambda same: same)
-    return json.dumps(change(found))
+        return many_object(found, count)
+    return {"bare": bare_object, "one": one_object}.get(form, lambda same: same)(found)
+
+
+class Points:
+    """A table of points in another form, as the module gives it to pandas."""
+
+    def __init__(self, lines):
+        self.points = lines
+
+    def to_pandas(self):
+        frame = pandas.json_normalize([{key: value for key, value in line.items() if key != "axes"} for line in self.points])
+        axes = [{field: json.dumps(value) if isinstance(value, dict) else value for field, value in line["axes"].items()}
+                for line in self.points]
+        axes = pandas.DataFrame(axes).add_prefix("axes.")
+        return pandas.concat([axes, frame], axis=1)
+
+
+def line_of(point):
+    """A point as its line has it; columns have values that are objects as JSON."""
+    axes = {field: json.loads(value) if str(value).startswith("{") else value for field, value in point["axes"].items()}
+    return {"schema": "sgdsim/point/1"} | point | {"axes": axes}
 
 
 # ---- running
 
 class Page:
-    """A notebook that was run on answers of this form: its figures and what it printed."""
+    """A notebook that was run on answers of this form: its figures, its names and what it printed."""
 
     def __init__(self, name, form, folder):
-        self.results, self.form, self.figures, self.known = pathlib.Path(folder), form, {}, set()
-        if program := os.environ.get("SGDSIM_PROGRAM"):
-            sgdsim.program = pathlib.Path(program).resolve()
-        sgdsim.results = self.results
-        self.real_answer, sgdsim.answer = sgdsim.answer, self.answer
+        self.form, self.figures, self.asked = form, {}, 0
+        results.results = pathlib.Path(folder)
+        self.real_ask, sgdsim._ask = sgdsim._ask, self.ask
         real_save, figures.save = figures.save, self.save
         figures.plt.rcParams["figure.constrained_layout.use"] = form == "whole"
         printed, sys.stdout = sys.stdout, io.StringIO()
+        self.names = {}
         try:
-            names = {}
             cells = json.loads((root / f"notebooks/{name}.ipynb").read_text())["cells"]
             for cell in cells:
                 if cell["cell_type"] == "code":
-                    exec(compile("".join(cell["source"]), f"{name}: {cell['id']}", "exec"), names)
+                    exec(compile("".join(cell["source"]), f"{name}: {cell['id']}", "exec"), self.names)
         finally:
             self.printed, sys.stdout = sys.stdout.getvalue(), printed
-            sgdsim.answer, figures.save = self.real_answer, real_save
+            sgdsim._ask, figures.save = self.real_ask, real_save
 
-    def answer(self, name, command):
-        if self.form != "whole" and "stragglers.json" in command:
-            command += " --set iterations=5"  # what matters here is the form
-        self.real_answer(name, command)
+    def ask(self, command, fields, *more, **words):
+        if self.form != "whole" and "stragglers.json" in str(fields):
+            fields = fields | {"set": {"iterations": 5}}  # what matters here is the form
+        answer = self.real_ask(command, fields, *more, **words)
         if self.form == "whole":
-            return
-        for path in sorted(set(self.results.iterdir()) - self.known):
-            count = most // 10 if self.known else most  # the first file as large as it gets
-            path.write_text(altered(path.read_text(), self.form, count))
-            self.known.add(path)
+            return answer
+        count = most // 10 if self.asked else most  # the first answer as large as it gets
+        self.asked += 1
+        if isinstance(answer, sgdsim.Table):
+            return Points(altered_points(self.lines_of(answer), self.form, count))
+        return sgdsim._decode(json.dumps(altered_object(answer, self.form, count)))
 
     def save(self, figure, name, about=""):
         if self.form == "whole":
@@ -177,11 +192,12 @@ class Page:
         self.figures[name] = figure
         figures.plt.close(figure)
 
-    def json(self, name):
-        return json.loads((self.results / name).read_text())
+    @staticmethod
+    def lines_of(table):
+        return [line_of(point) for point in table.points]
 
     def lines(self, name):
-        return [json.loads(line) for line in (self.results / name).read_text().splitlines()]
+        return self.lines_of(self.names[name])
 
 
 def numbers_of(axes):
@@ -241,6 +257,11 @@ class EveryNotebook(unittest.TestCase):
             if cell["cell_type"] == "code":
                 self.assertEqual((cell["outputs"], cell["execution_count"]), ([], None), cell["id"])
 
+    def test_is_short(self):
+        cells = json.loads((root / f"notebooks/{self.name}.ipynb").read_text())["cells"]
+        code = [line for cell in cells if cell["cell_type"] == "code" for line in cell["source"] if line.strip()]
+        self.assertLess(len(code), 60)
+
     def test_whole(self):
         page = self.page("whole")
         self.assertTrue(page.figures)
@@ -251,8 +272,8 @@ class EveryNotebook(unittest.TestCase):
                 self.assertEqual(has_data(axes), "", f"{name}: {axes.get_title(loc='left')}")
                 if axes.axison:
                     self.assertTrue(axes.get_xlabel() or axes.get_title(loc="left"), name)
-        if self.name in numbers:
-            numbers[self.name](self, page)
+        for check in numbers.get(self.name, []):
+            check(self, page)
 
     def check_form(self, form):
         page = self.page(form)
@@ -298,16 +319,16 @@ def behind_equals(test, printed, group):
     test.assertLessEqual(abs(float(printed.removesuffix(" %")) - behind), 0.5 if behind > 9.9 else 0.0501)
 
 
-def heatmap_numbers(test, page):
-    lines, groups = page.lines("heatmap.jsonl"), page.json("heatmap_best.json")["groups"]
+def winners_numbers(test, page):
+    lines, groups = page.lines("table"), page.names["best"]["groups"]
     nodes, speeds = at(lines, "cluster.nodes"), bandwidths(lines)
-    for name in ("heatmap_winners", "readme_winners"):
+    for name in ("strategies_winners", "readme_winners"):
         printed = cells(page.figures[name].axes[0])
         test.assertEqual(len(printed), len(nodes) * len(speeds))
         for group in groups:
             place = (speeds.index(group["axes"]["cluster.nic.bandwidth"]), nodes.index(group["axes"]["cluster.nodes"]))
             behind_equals(test, printed[place], group)
-    printed = cells(page.figures["heatmap_speedup"].axes[0])
+    printed = cells(page.figures["strategies_speedup"].axes[0])
     for row, count in enumerate(nodes):
         for column, speed in enumerate(speeds):
             here = [line for line in lines if line["axes"]["cluster.nodes"] == count
@@ -315,7 +336,7 @@ def heatmap_numbers(test, page):
             best = min(here, key=lambda line: line["iteration_ps"])
             test.assertEqual(printed[column, row], f"{best['metrics']['speedup']:.1f}")
     strategies = list(dict.fromkeys(line["axes"]["strategy"] for line in lines))
-    for axes, strategy in zip(page.figures["heatmap_efficiency"].axes, strategies):
+    for axes, strategy in zip(page.figures["strategies_efficiency"].axes, strategies):
         printed = cells(axes)
         for line in lines:
             if line["axes"]["strategy"] == strategy:
@@ -335,12 +356,12 @@ def curves_equal(test, axes, lines, of_line, by):
 
 
 def scaling_numbers(test, page):
-    lines = page.lines("scaling.jsonl")
-    left, right = page.figures["scaling"].axes
+    lines = page.lines("scaling")
+    left, right = page.figures["strategies_scaling"].axes
     curves_equal(test, left, lines, lambda line: (line["workers"], line["metrics"]["throughput_samples_per_s"]),
                  "strategy")
     curves_equal(test, right, lines, lambda line: (line["workers"], 100 * line["metrics"]["efficiency"]), "strategy")
-    exposed, = page.figures["scaling_exposed"].axes
+    exposed, = page.figures["strategies_exposed"].axes
     curves_equal(test, exposed, lines, lambda line: (line["workers"], line["metrics"]["comm_exposed_us"] / 1000),
                  "strategy")
 
@@ -351,9 +372,9 @@ def boxes(collection):
 
 def timeline_numbers(test, page):
     names = ["wfbp", "sync_easgd", "mg_wfbp", "optimal"]
-    for figure, by_layer in (("timeline_lanes", True), ("readme_timeline", False)):
+    for figure, by_layer in (("step_lanes", True), ("readme_timeline", False)):
         for axes, name in zip(page.figures[figure].axes, names):
-            events = [event for event in page.json(f"timeline_{name}.json")["traceEvents"] if event["ph"] == "X"]
+            events = [event for event in page.names["timelines"][name]["traceEvents"] if event["ph"] == "X"]
             drawn = {c.get_label(): boxes(c) for c in axes.collections}
             for label, category in (("forward", "forward"), ("backward", "backward"), ("message", "comm")):
                 spans = [[e["ts"] / 1000, (e["ts"] + e["dur"]) / 1000] for e in events if e["cat"] == category]
@@ -364,12 +385,12 @@ def timeline_numbers(test, page):
                     test.assertAlmostEqual(sum(b - a for a, b in drawn[label]), sum(b - a for a, b in spans), 3)
                 else:
                     numpy.testing.assert_allclose(sorted(drawn[label].tolist()), sorted(spans), rtol=1e-9)
-            result = page.json(f"timeline_{name}.result.json")
+            result = page.names["runs"][name]
             said = re.findall(r"[\d.]+", axes.get_title(loc="left").split(":")[1])
             test.assertEqual(said, [str(len(result["messages"])), f"{result['metrics']['iteration_us']['mean'] / 1000:.1f}",
                                     f"{result['metrics']['comm_exposed_us'] / 1000:.1f}"])
-    for axes, name in zip(page.figures["timeline_layers"].axes, names):
-        messages = page.json(f"timeline_{name}.result.json")["messages"]
+    for axes, name in zip(page.figures["step_layers"].axes, names):
+        messages = page.names["runs"][name]["messages"]
         drawn = [[*path.vertices.min(axis=0), *path.vertices.max(axis=0)] for path in axes.collections[0].get_paths()]
         expected = [[m["start_us"] / 1000, m["layers"][0] - 0.5, m["end_us"] / 1000, m["layers"][1] + 0.5]
                     for m in messages]
@@ -377,10 +398,9 @@ def timeline_numbers(test, page):
 
 
 def validation_numbers(test, page):
-    for figure, name in (("validation_collectives", "validation_collectives.json"),
-                         ("validation_steps", "validation_steps.json")):
+    for figure, name in (("validation_collectives", "collectives"), ("validation_steps", "steps")):
         left, right = page.figures[figure].axes
-        suites = page.json(name)["suites"]
+        suites = page.names[name]["suites"]
         table = right.tables[0].get_celld()
         row = 0
         labels = {suite["name"]: [label for label in suite["labels"] if label["use"] == "held"] for suite in suites}
@@ -398,23 +418,23 @@ def validation_numbers(test, page):
         drawn = sorted(tuple(p) for line in left.lines if line.get_linestyle() == "None" for p in line.get_xydata())
         numpy.testing.assert_allclose(drawn, expected, rtol=1e-9)
     expected = sorted((r["size_B"], r["error_percent"])
-                      for s in page.json("validation_collectives.json")["suites"] for c in s["cases"] for r in c["rows"])
+                      for s in page.names["collectives"]["suites"] for c in s["cases"] for r in c["rows"])
     axes, = page.figures["validation_by_size"].axes
     drawn = sorted(tuple(p) for line in axes.lines if line.get_linestyle() == "None" for p in line.get_xydata())
     numpy.testing.assert_allclose(drawn, expected, rtol=1e-9)
 
 
 def collectives_numbers(test, page):
-    points = [point | {"axes": point} for point in page.json("collectives_by_size.json")["points"]]
+    points = [point | {"axes": point} for point in page.names["by_size"]["points"]]
     left, right = page.figures["collectives_by_size"].axes
     curves_equal(test, left, points, lambda point: (point["size_B"], point["time_us"]), "algorithm")
     right.lines[-1].remove()  # the link
     curves_equal(test, right, points, lambda point: (point["size_B"], point["busbw_GBps"]), "algorithm")
     for axes, operation in zip(page.figures["collectives_by_ranks"].axes, ("broadcast", "reduce", "allreduce")):
-        points = page.json(f"collectives_by_ranks_{operation}.json")["points"]
+        points = page.names["by_ranks"][operation]["points"]
         curves_equal(test, axes, [point | {"axes": point} for point in points],
                      lambda point: (point["ranks"], point["algbw_GBps"]), "algorithm")
-    points = [point for point in page.json("collectives_winners.json")["points"] if "time_us" in point]
+    points = [point for point in page.names["winners"]["points"] if "time_us" in point]
     ranks, sizes = (sorted({point[key] for point in points}) for key in ("ranks", "size_B"))
     axes = page.figures["collectives_winners"].axes[0]
     names = {text.get_text(): patch.get_facecolor()
@@ -440,17 +460,17 @@ def breakdown_numbers(test, page):
             total = sum(record[key] for key in ("forward_us", "backward_us", "update_us", "comm_exposed_us")) / 1000
             test.assertAlmostEqual(right[row], total, 6)
 
-    for axes, name in zip(page.figures["breakdown_strategies"].axes, ("alike", "straggler")):
-        metrics = [line["metrics"] for line in page.lines(f"breakdown_{name}.jsonl")]
+    for axes, name in zip(page.figures["step_strategies"].axes, ("alike", "straggler")):
+        metrics = [line["metrics"] for line in page.lines(name)]
         check(axes, metrics)
         test.assertEqual([text.get_text().strip() for text in axes.texts],
                          [f"{record['iteration_us']['mean'] / 1000:.1f}" for record in metrics])
-    check(page.figures["breakdown_workers"].axes[0], page.json("breakdown_workers.json")["per_worker"])
+    check(page.figures["step_workers"].axes[0], page.names["run"]["per_worker"])
 
 
 def buckets_numbers(test, page):
-    lines, best = page.lines("buckets.jsonl"), page.json("buckets_best.json")["groups"]
-    for axes, speed in zip(page.figures["buckets"].axes, bandwidths(lines)):
+    lines, best = page.lines("buckets"), page.names["best_buckets"]["groups"]
+    for axes, speed in zip(page.figures["strategies_buckets"].axes, bandwidths(lines)):
         times = [line["metrics"]["iteration_us"]["mean"] / 1000 for line in lines
                  if line["axes"]["cluster.nic.bandwidth"] == speed]
         numpy.testing.assert_allclose(axes.lines[0].get_ydata(), times)
@@ -458,29 +478,29 @@ def buckets_numbers(test, page):
         test.assertIn(f": {group['value'] / 1000:.1f} ms", axes.texts[0].get_text())
         test.assertAlmostEqual(axes.lines[1].get_ydata()[0], group["value"] / 1000)
         test.assertAlmostEqual(axes.lines[1].get_ydata()[0], min(times))
-        reach, = (line for line in page.lines("buckets_optimal.jsonl") if line["axes"] == {
+        reach, = (line for line in page.lines("merged") if line["axes"] == {
             "cluster.nodes": 16, "cluster.nic.bandwidth": speed, "strategy": "optimal"})
         test.assertEqual(axes.lines[2].get_ydata()[0], reach["metrics"]["iteration_us"]["mean"] / 1000)
 
 
 def stragglers_numbers(test, page):
-    lines = page.lines("stragglers.jsonl")
+    lines = page.lines("jitter")
     by = lambda line: line["axes"]["workers.jitter"]["distribution"]
-    for axes, key in zip(page.figures["stragglers"].axes, ("p50", "mean", "p99")):
+    for axes, key in zip(page.figures["step_tails"].axes, ("p50", "mean", "p99")):
         curves_equal(test, axes, lines, lambda line: (line["workers"], line["metrics"]["iteration_us"][key] / 1000), by)
-    axes, = page.figures["stragglers_waiting"].axes
+    axes, = page.figures["step_waiting"].axes
     curves_equal(test, axes, lines, lambda line: (line["workers"], line["metrics"]["waiting_us"] / 1000), by)
 
 
-def crossover_numbers(test, page):
+def ways_numbers(test, page):
     ways = {}
-    for name in ("crossover_dense.json", "crossover_less.json", "crossover_later.json"):
-        for group in page.json(name)["groups"]:
+    for name in ("best", "less", "later"):
+        for group in page.names[name]["groups"]:
             place = (group["axes"]["cluster.nic.bandwidth"], group["axes"]["cluster.nodes"])
             ways.setdefault(place, []).append(group["value"])
     speeds = sorted({speed for speed, _ in ways}, key=lambda text: float(text.split()[0]))
     nodes = sorted({count for _, count in ways})
-    printed = cells(page.figures["crossover"].axes[0])
+    printed = cells(page.figures["strategies_ways"].axes[0])
     test.assertEqual(len(printed), len(speeds) * len(nodes))
     for (speed, count), values in ways.items():
         test.assertEqual(len(values), 5)  # whole gradients, three ways of sending less, one of sending later
@@ -488,8 +508,8 @@ def crossover_numbers(test, page):
         group = {"value": first, "next": second}
         ties = sum(value <= first * (1 + 1e-6) for value in values) - 1
         behind_equals(test, printed[speeds.index(speed), nodes.index(count)], group | ({"ties": ties} if ties else {}))
-    for axes, costs in zip(page.figures["crossover_density"].axes, (True, False)):
-        lines = [line for line in page.lines("crossover_density.jsonl")
+    for axes, costs in zip(page.figures["strategies_density"].axes, (True, False)):
+        lines = [line for line in page.lines("density")
                  if (line["axes"]["compression.selection"] == "v100") == costs]
         curves_equal(test, axes, lines,
                      lambda line: (line["axes"]["compression.density"], 100 * line["metrics"]["efficiency"]),
@@ -497,16 +517,16 @@ def crossover_numbers(test, page):
 
 
 def fit_numbers(test, page):
-    upper, lower = page.figures["fit"].axes[:2], page.figures["fit"].axes[2:]
+    upper, lower = page.figures["collectives_fit"].axes[:2], page.figures["collectives_fit"].axes[2:]
     cases = ["tcp_star_100mbps_4", "tcp_star_200mbps_4", "tcp_star_slow_port_4"]
-    for segments, axes, residuals in zip("12", upper, lower):
+    for answers, axes, residuals in zip(("one", "two"), upper, lower):
         hollow = [line for line in residuals.lines if line.get_marker() != "None"]
         for number, case in enumerate(cases):
             rows = json.loads((root / f"models/collective/data/{case}.json").read_text())["measured"]
             times = [row["time"].split() for row in rows if row["label"] == "oneway"]
             expected = sorted(float(number) * {"us": 1e-3, "ms": 1}[unit] for number, unit in times)
             numpy.testing.assert_allclose(axes.lines[2 * number].get_ydata(), expected)
-            fit, = page.json(f"fit_{case}_{segments}.json")["fits"]
+            fit, = page.names[answers][case]["fits"]
             fitted = hollow[2 * number].get_ydata()  # the residuals of the sizes that were fitted
             test.assertEqual(len(fitted), fit["rows"])
             test.assertAlmostEqual(max(abs(fitted)), fit["max_percent"], 6)
@@ -515,19 +535,19 @@ def fit_numbers(test, page):
 
 def sharing_numbers(test, page):
     placements, ratios = ["packed", "random", "spread"], [1, 2, 4, 8, 16]
-    for number, axes in enumerate(page.figures["sharing_slowdown"].axes[:2]):
+    for number, axes in enumerate(page.figures["network_slowdown"].axes[:2]):
         printed = cells(axes)
         test.assertEqual(len(printed), len(placements) * len(ratios))
         for (column, row), text in printed.items():
-            found = page.json(f"sharing_{placements[row]}_{ratios[column]}.json")["jobs"][number]
+            found = page.names["shared"][placements[row], ratios[column]]["jobs"][number]
             test.assertEqual(text, f"{found['iteration_us'] / found['alone_us']:.2f}")
             if placements[row] == "packed":
                 test.assertEqual(text, "1.00")
-    for axes, name, count in zip(page.figures["sharing_over_time"].axes, ("sharing_over_time", "sharing_failure"),
+    for axes, name, count in zip(page.figures["network_over_time"].axes, ("over_time", "failure"),
                                  (120, 60)):
-        found = page.json(f"{name}.json")
+        found = page.names[name]
         uplinks = {tuple(round(100 * part, 6) for part in link["over_time"])
-                   for link in found["busiest"] if name != "sharing_failure" or link["kind"] == "uplink"}
+                   for link in found["busiest"] if name != "failure" or link["kind"] == "uplink"}
         drawn = {tuple(stairs.get_data().values) for stairs in axes.patches}
         test.assertEqual(drawn, uplinks)
         for stairs in axes.patches:
@@ -537,8 +557,9 @@ def sharing_numbers(test, page):
 
 
 def packets_numbers(test, page):
-    for place, line in enumerate(page.figures["packets_tails"].axes[0].lines):
-        flows = page.json(f"packets_{place}.json")["flows"]
+    incasts = list(page.names["incasts"].values())
+    for answer, line in zip(incasts, page.figures["network_tails"].axes[0].lines):
+        flows = answer["flows"]
         took = sorted((flow["end_ps"] - flow["start_ps"]) / 1e6 for flow in flows)
         test.assertEqual(len(took), 36)
         for x, y in line.get_xydata():
@@ -546,14 +567,13 @@ def packets_numbers(test, page):
             # The median of flows that take the same.
             ended = [100 * (n + 1) / 36 for n, time in enumerate(took) if time == x]
             test.assertAlmostEqual(y, numpy.median(ended))
-    for place, line in enumerate(page.figures["packets_queues"].axes[0].lines):
-        found = page.json(f"packets_{place}.json")
+    for found, line in zip(incasts, page.figures["network_queues"].axes[0].lines):
         queue = next(queue for queue in found["queues"] if queue["to"] == "node0")  # the receiver's own link
         waiting_B, x_and_y = queue["over_time_B"], line.get_xydata()
         numpy.testing.assert_allclose(x_and_y[:, 0], numpy.arange(len(waiting_B)) * found["interval_us"] / 1000)
         numpy.testing.assert_allclose(x_and_y[:, 1], numpy.array(waiting_B) / 1000)
-    for axes, cargo in zip(page.figures["packets_layers"].axes, ("gradients", "parameters")):
-        found = page.json("packets_step.json")["delivery"]
+    for axes, cargo in zip(page.figures["network_layers"].axes, ("gradients", "parameters")):
+        found = page.names["step"]["delivery"]
         least_B = max(one["size_B"] for one in found) / 100
         found = [one for one in found if one["cargo"] == cargo and one["size_B"] >= least_B]
         by_name = {line.get_label(): line for line in axes.lines}
@@ -562,11 +582,11 @@ def packets_numbers(test, page):
             numpy.testing.assert_allclose(by_name[name].get_xydata(), expected)
 
 
-numbers = {"breakdown": breakdown_numbers, "buckets": buckets_numbers, "stragglers": stragglers_numbers,
-           "collectives": collectives_numbers, "crossover": crossover_numbers, "fit": fit_numbers,
-           "heatmap": heatmap_numbers, "packets": packets_numbers, "scaling": scaling_numbers, "sharing": sharing_numbers,
-           "timeline": timeline_numbers, "validation": validation_numbers}
+numbers = {"strategies": [winners_numbers, scaling_numbers, buckets_numbers, ways_numbers],
+           "step": [breakdown_numbers, timeline_numbers, stragglers_numbers],
+           "collectives": [collectives_numbers, fit_numbers], "network": [sharing_numbers, packets_numbers],
+           "validation": [validation_numbers]}
 
 if __name__ == "__main__":
-    EveryNotebook.name = sys.argv[1]
-    unittest.main(argv=sys.argv[:1] + [f"EveryNotebook.test_{form}" for form in sys.argv[2:]])
+    EveryNotebook.name = sys.argv[3]
+    unittest.main(argv=sys.argv[:1] + [f"EveryNotebook.test_{form}" for form in sys.argv[4:]], warnings="ignore")

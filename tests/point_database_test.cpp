@@ -11,6 +11,7 @@
 #include "sim/core/output.h"
 #include "study/sweep/point_file.h"
 #include "study/sweep/sqlite.h"
+#include "tests/report_pages.h"
 #include "tests/run_program.h"
 
 using namespace sgdsim;
@@ -192,4 +193,52 @@ TEST_CASE("databases: one writer at a time, and a full disk") {
                                   " -q --axis cluster.nodes=2..40000:1 --out " + small);
   CHECK(full.exit_code == 1);
   CHECK(full.log.find("cannot be written") != std::string::npos);
+}
+
+TEST_CASE("databases: figures and pages are those of the lines") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string lines = folder.name() + "/a.jsonl", database = folder.name() + "/a.db";
+  for (const std::string& file : {lines, database}) sweep(file);
+  const auto drawn = [&](const std::string& file) {
+    const Ran ran = call_sgdsim({"plot", file, "--x", "nodes", "--y", "iteration", "--out", "-"});
+    CHECK(ran.exit_code == 0);
+    return ran.out;
+  };
+  CHECK(drawn(lines).find("<path") != std::string::npos);
+  CHECK(drawn(database) == drawn(lines));
+  const Json expected = data_in(page_of({lines})), found = data_in(page_of({database}));
+  REQUIRE(found["tables"].size() == 1);
+  const Json& table = found["tables"][0];
+  const Json& of_lines = expected["tables"][0];
+  for (const char* same : {"rows", "failed", "of", "notes", "comparing"})
+    CHECK(table[same] == of_lines[same]);
+  REQUIRE(table["columns"].size() == of_lines["columns"].size());
+  for (const Json& column : of_lines["columns"]) {
+    const auto same =
+        std::find_if(table["columns"].begin(), table["columns"].end(), [&](const Json& one) {
+          return one["role"] == column["role"] && one["key"] == column["key"];
+        });
+    CAPTURE(column["key"].dump());
+    REQUIRE(same != table["columns"].end());
+    CHECK(column_values(table, *same) == column_values(of_lines, column));
+  }
+}
+
+TEST_CASE("databases: without a point, or of others, there is nothing to draw") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string empty = folder.name() + "/empty.db", others = folder.name() + "/others.db";
+  sweep(empty);
+  Database(empty, Database::Open::to_write).run("DELETE FROM points");
+  Database(others, Database::Open::to_write).run("CREATE TABLE points (x INTEGER)");
+  for (const std::string& file : {empty, others})
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"plot", file, "--x", "nodes", "--y", "speedup", "-o", "-"},
+          std::vector<std::string>{"report", file}}) {
+      const Ran ran = call_sgdsim(words);
+      CAPTURE(words.front());
+      CHECK(ran.exit_code == 2);
+      CHECK(ran.out == "");
+      CHECK(ran.log.find(file + (file == empty ? ": holds no point" : ": is no database")) !=
+            std::string::npos);
+    }
 }

@@ -1,9 +1,11 @@
 """The Python module against the command line.   python_test.py SOURCE PROGRAM LIBRARY"""
 
+import ctypes
 import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -16,14 +18,10 @@ import warnings
 
 source, program, library = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 os.chdir(source)
-folder = tempfile.TemporaryDirectory()
-package = pathlib.Path(folder.name) / "sgdsim"
-shutil.copytree(source / "python/sgdsim", package, ignore=shutil.ignore_patterns("__pycache__"))
-(package / "libsgdsim.so").symlink_to(library)
-sys.path.insert(0, folder.name)
-sys.dont_write_bytecode = True
-sys.path.insert(1, str(source / "tests"))
 import arrow_reader  # noqa: E402
+import built_module  # noqa: E402
+
+folder = built_module.importable(source, library)
 import sgdsim  # noqa: E402
 import sgdsim.native  # noqa: E402
 
@@ -59,6 +57,14 @@ class Module(unittest.TestCase):
         self.assertEqual(sgdsim.diagnose(slow, layers=32),
                          line("diagnose", slow, "--layers", "32", "--format", "json"))
         self.assertEqual(sgdsim.compare(slow, usual), line("compare", slow, usual, "--format", "json"))
+        profile = "tests/data/kineto.json"
+        trace = sgdsim.import_profile(profile, model="ResNet-50", batch=32)
+        self.assertEqual(trace, line("import", "kineto", profile, "--model", "ResNet-50", "--batch", "32"))
+        self.assertEqual(sgdsim.import_profile([pathlib.Path(profile)], model="ResNet-50", batch=32), trace)
+        self.assertEqual(sgdsim.import_profile("kineto.json", base="tests/data").layers, trace.layers)
+        self.assertGreater(sgdsim.run(trace, cluster="10gbe_16").metrics.iteration_us.mean, 0)
+        case = sgdsim.import_profile(profile, as_case=True)
+        self.assertEqual(sgdsim.validate(case).suites[0].cases[0].name, case.name)
 
     def test_files_may_be_objects(self):
         experiment = json.loads(pathlib.Path(K80).read_text())
@@ -149,6 +155,11 @@ class Module(unittest.TestCase):
             table = sgdsim.sweep(K80, {"cluster.nodes": [2, 3], "strategy": ["wfbp", "nothing"]})
         self.assertIn("2 of 4 points failed", str(caught[-1].message))
         self.assertEqual(table.failed, 2)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            best = sgdsim.sweep(K80, {"cluster.nodes": [2, 3], "strategy": ["wfbp", "nothing"]}, minimize="metrics.iteration_us")
+        self.assertEqual(str(caught[-1].message), "2 of 4 points failed")
+        self.assertEqual([(group.best.strategy, group.failed) for group in best.groups], [("wfbp", 1)] * 2)
         for line, point in zip(lines["points"], table.points):
             for gone in ("schema", "sweep", "of", "id"):
                 line.pop(gone)
@@ -256,6 +267,71 @@ class Module(unittest.TestCase):
             with self.assertRaises(sgdsim.InputError, msg=str(number)):
                 call()
 
+    def test_what_the_border_refuses_is_an_answer(self):
+        ring = b'"algorithm": "ring", "bytes": "1 MiB", "cluster": "10gbe_16"'
+        rows = [  # what no module would send, but a program in C may
+            ("no command", None, b"{}"), ("an empty one", b"", b"{}"), ("an unknown one", b"rnu", b"{}"),
+            ("no UTF-8 in its name", b"\xff", b"{}"), ("no fields", b"run", None), ("an empty text", b"run", b""),
+            ("no JSON", b"run", b"{"), ("a list", b"run", b"[]"), ("a number", b"run", b"3"), ("null", b"run", b"null"),
+            ("no UTF-8", b"run", b'{"experiment": "\xff"}'), ("half a surrogate", b"run", b'{"experiment": "\\ud800"}'),
+            ("a zero byte", b"run", b'{"experiment": "a\\u0000b"}'), ("a raw zero byte", b"run", b'{"experiment": "a\x00b"}'),
+            ("twice", b"run", b'{"experiment": "x", "experiment": "y"}'), ("something behind", b"run", b'{"experiment": "x"} x'),
+            ("not a number", b"collective", b'{%s, "ranks": NaN}' % ring), ("infinity", b"collective", b'{%s, "ranks": 1e999}' % ring),
+            ("half a rank", b"collective", b'{%s, "ranks": 2.5}' % ring), ("a flag", b"collective", b'{%s, "sweep": 1}' % ring),
+            ("null", b"collective", b'{%s, "ranks": null}' % ring), ("an unknown field", b"collective", b'{%s, "rnks": 4}' % ring),
+            ("a file that is not there", b"run", b'{"experiment": "nowhere.json"}'), ("a folder", b"run", b'{"experiment": "/"}'),
+            ("a device", b"run", b'{"experiment": "/dev/null"}'), ("a long name", b"run", b'{"experiment": "%s"}' % (b"x" * 10**6)),
+            ("deep", b"run", b'{"experiment": ' + b"[" * 10**5 + b"]" * 10**5 + b"}"),
+            ("deep and open", b"run", b"[" * 10**6), ("long", b"run", b'{"set": [%s]}' % b",".join([b'"a=1"'] * 10**5))]
+        for why, command, fields in rows:
+            with self.subTest(why):
+                handle, text = ctypes.c_void_p(), fields or b""
+                code = sgdsim.native._sgdsim.sgdsim_ask_watched(command, fields, len(text), sgdsim.native._nobody, None,
+                                                               ctypes.byref(handle))
+                try:
+                    self.assertEqual(code, 2)
+                    self.assertEqual(ctypes.string_at(sgdsim.native._sgdsim.sgdsim_json(handle, None)), b"")
+                    self.assertTrue(sgdsim.native._sgdsim.sgdsim_error(handle).decode())
+                    self.assertEqual(list(json.loads(sgdsim.native._sgdsim.sgdsim_error_place(handle))),
+                                     ["file", "field", "sentence"])
+                    self.assertEqual(sgdsim.native._sgdsim.sgdsim_columns(handle, ctypes.byref(sgdsim.native.Stream())), 1)
+                finally:
+                    sgdsim.native._sgdsim.sgdsim_free(handle)
+
+    def test_folders_that_are_gone_or_cannot_be_written(self):
+        code = ("import os, sys, tempfile; sys.path.insert(0, sys.argv[1]); import sgdsim; ring = dict(bytes='1 MiB', cluster='10gbe_16')\n"
+                "os.chdir('/proc'); sgdsim.collective('ring', **ring); here = tempfile.mkdtemp(); os.chdir(here); os.rmdir(here)\n"
+                "sgdsim.collective('ring', **ring); print(len(sgdsim.sweep('resnet50_v100', {'cluster.nodes': [2]}, cluster='25gbe_16')))\n"
+                "for call in (lambda: sgdsim.run('x.json'), lambda: sgdsim.run('x.json', base='.'),\n"
+                "             lambda: sgdsim.sweep('x.json', {'trace': ['y']}, base='.'), lambda: sgdsim.run('x.json', base=3)):\n"
+                "    try: call()\n"
+                "    except sgdsim.InputError as error: print(error.code)")
+        found = subprocess.run([sys.executable, "-W", "ignore", "-c", code, folder.name], capture_output=True, text=True)
+        self.assertEqual(found.stdout, "1\n" + "2\n" * 4, found.stderr)
+
+    def test_a_full_disk(self):
+        def is_full():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        pictures = set()
+        for ending in ("jsonl", "db"):
+            file = pathlib.Path(folder.name) / f"full.{ending}"
+            words = [program, "sweep", K80, "--axis", "cluster.nodes=2..3000:1", "-q", "--out", file]
+            ran = subprocess.run(words, preexec_fn=is_full, capture_output=True, text=True)
+            self.assertEqual(ran.returncode, 1, ran.stderr)
+            self.assertIn(str(file), ran.stderr)
+            done = subprocess.run([*words, "--resume"], check=True, capture_output=True, text=True)
+            self.assertNotIn("error", done.stderr)
+            drawn = subprocess.run([program, "plot", file, "--x", "nodes", "--y", "speedup", "--out", "-"],
+                                   check=True, capture_output=True, text=True).stdout
+            pictures.add(drawn)
+        self.assertEqual(len(pictures), 1)  # nothing is missing in either
+        nowhere = subprocess.run([program, "sweep", K80, "--axis", "cluster.nodes=2,3", "-q", "--out", "/proc/no.db"],
+                                 capture_output=True, text=True)
+        self.assertEqual(nowhere.returncode, 2)
+        self.assertIn("/proc/no.db: cannot be written", nowhere.stderr)
+
     def test_time_prints_itself(self):
         ring = sgdsim.collective("ring", ranks=16, bytes="64 MiB", cluster="10gbe_16")
         text = subprocess.run([program, "collective", "-a", "ring", "-p", "16", "-n", "64 MiB", "-c", "10gbe_16"],
@@ -348,6 +424,7 @@ class Module(unittest.TestCase):
 
     def test_ctrl_c_ends_a_long_answer(self):
         packets = dict(fidelity="packet", set={"cluster.nodes": 16, "iterations": 50})
+        cases = [str(file) for file in pathlib.Path("models/collective/data").glob("tcp_star_*.json")]
         rows = [
             lambda: sgdsim.collective("ring", bytes="1 GiB", cluster="10gbe_16", fidelity="packet"),
             lambda: sgdsim.sweep(K80, {"cluster.nodes": {"from": 2, "to": 10**6, "step": 1}}),
@@ -356,10 +433,22 @@ class Module(unittest.TestCase):
             lambda: sgdsim.learn(K80, iterations=100000, seeds=3, target="loss=0.0001"),
             lambda: sgdsim.goodput(step="8 s", steps=1000000, nodes=1024, failures="rsc1_a100", runs=1000000,
                                    set={"save.stall": "10 s"}),
+            lambda: sgdsim.layout("llama3.1_405b", cluster="dgx_h100_4", gpus=16384),
+            lambda: sgdsim.tune("resnet50_v100", cluster="25gbe_16",
+                                set={"cluster.nodes": 64, "fidelity": "flow", "strategy": "ddp"}),
+            lambda: sgdsim.collective("all", sweep=True, cluster="10gbe_16", set={"nodes": 1024}, ranks="2..1024",
+                                      bytes="1 KiB..1 GiB"),
+            lambda: sgdsim.validate(cases),
+            lambda: sgdsim.diagnose("tests/data/slow_host.json.gz"),
         ]
         for number, call in enumerate(rows):
-            error, seconds = self.interrupted(call)
-            self.assertLess(seconds, 1, msg=str(number))  # on a busy machine; 0.1 s on a quiet one
+            least = 1e9
+            for _ in range(5):  # a busy machine may have others go first, but not each time
+                error, seconds = self.interrupted(call)
+                least = min(least, seconds)
+                if least < 0.1:
+                    break
+            self.assertLess(least, 0.1, msg=str(number))
             if number == 1:
                 self.assertIsInstance(error, sgdsim.Interrupted)
                 self.assertFalse(error.answer.complete)

@@ -93,6 +93,9 @@ std::vector<Asked> one_of_each() {
         {"set", {{"save.stall", "10s"}}}},
        {"--step", "8 s", "--steps", "1000", "--nodes", "16", "--failures", "rsc1_a100", "--runs",
         "100", "-j", "1", "--set", "save.stall=10s"}},
+      {"import_profile",
+       {{"files", root + "tests/data/kineto.json"}, {"model", "ResNet-50"}, {"batch", 32}},
+       {"kineto", root + "tests/data/kineto.json", "--model", "ResNet-50", "--batch", "32"}},
       {"diagnose",
        {{"record", root + "tests/data/slow_host.json.gz"}, {"layers", 32}},
        {root + "tests/data/slow_host.json.gz", "--layers", "32"}},
@@ -107,9 +110,10 @@ std::vector<Asked> one_of_each() {
 }
 
 // Fields of the answer that only the library has.
-std::string printed(std::string command, std::vector<std::string> words) {
-  words.insert(words.begin(), command);
-  if (command != "sweep") words.insert(words.end(), {"--format", "json"});
+std::string printed(const std::string& command, std::vector<std::string> words) {
+  const bool imports = command == "import_profile";
+  words.insert(words.begin(), imports ? "import" : command);
+  if (command != "sweep" && !imports) words.insert(words.end(), {"--format", "json"});
   return call_sgdsim(words).out;
 }
 
@@ -153,12 +157,78 @@ TEST_CASE("questions: a fit has the file that --out would hold") {
   CHECK(answer["file"] == Document::read(out.name()).root().json());
 }
 
+TEST_CASE("questions: files may be their content") {
+  const std::string file = root + "tests/data/measurement.json";
+  const Json content = Document::read(file).root().json();
+  const auto fit_of = [](const Json& measured) {
+    const AnswerText answer =
+        ask("fit", Json({{"file", measured}, {"operation", "broadcast"}, {"ranks", 4}}).dump());
+    CHECK(answer.error == "");
+    return Json::parse(answer.json, nullptr, false)["fits"];
+  };
+  CHECK(fit_of(content) == fit_of(file));
+  CHECK(fit_of(Json::array({content})) == fit_of(file));
+  CHECK(error_of("fit", R"({"file": {"schema": "sgdsim/measurement/2"}})").find("inline") !=
+        std::string::npos);
+}
+
+TEST_CASE("questions: a profile as a case is what --case writes") {
+  const std::string profile = root + "tests/data/kineto.json";
+  const std::string cluster = root + "topologies/data/10gbe_16.json";
+  for (const bool on_cluster : {false, true}) {
+    const Temporary trace(Temporary::Kind::file);
+    std::vector<std::string> words = {"import",     "kineto",  profile,  "--out",
+                                      trace.name(), "--force", "--case", "-"};
+    Json fields = {{"files", Json::array({profile})}, {"as_case", true}};
+    if (on_cluster) {
+      words.insert(words.end(), {"--cluster", cluster});
+      fields["cluster"] = cluster;
+    }
+    const AnswerText answer = ask("import_profile", fields.dump());
+    CHECK(answer.error == "");
+    CHECK(answer.json == call_sgdsim(words).out);
+    CHECK(answer.warnings.find("sgdsim: note") == std::string::npos);
+  }
+}
+
+TEST_CASE("questions: a profile that cannot be imported is one sentence") {
+  const std::string profile = root + "tests/data/kineto.json";
+  const std::tuple<const char*, Json, const char*> rows[] = {
+      {"no file", {{"files", "nowhere.json"}}, "nowhere.json"},
+      {"no files at all", Json::object(), "files"},
+      {"a folder without profiles", {{"files", root + "tests/bad"}}, "holds no profile"},
+      {"something else", {{"files", root + "app/experiments/googlenet_k80.json"}}, "googlenet_k80"},
+      {"an empty text", {{"files", ""}}, "empty"},
+      {"an unknown field", {{"files", profile}, {"modle", "x"}}, "modle"},
+      {"no samples", {{"files", profile}, {"batch", 0}}, "batch"},
+      {"no such trace", {{"files", profile}, {"like", "resnet5"}}, "resnet50"},
+      {"two places for sizes",
+       {{"files", profile}, {"like", "resnet50_v100"}, {"parameters", "x.csv"}},
+       "give one of them"},
+      {"a cluster without a case", {{"files", profile}, {"cluster", "x.json"}}, "as_case"},
+      {"a cluster that is none",
+       {{"files", profile}, {"cluster", profile}, {"as_case", true}},
+       "kineto.json"},
+      {"no pattern", {{"files", profile}, {"communication", "("}}, "--communication"},
+      {"fewer traces than profiles",
+       {{"files", Json::array({profile, profile})}, {"execution_trace", profile}},
+       "expected one for each of the 2 profiles"},
+  };
+  for (const auto& [why, fields, words] : rows) {
+    CAPTURE(std::string(why));
+    const AnswerText answer = ask("import_profile", fields.dump());
+    CHECK(answer.code == exit_bad_input);
+    CHECK(answer.json == "");
+    CHECK(answer.error.find(words) != std::string::npos);
+  }
+}
+
 TEST_CASE("questions: what is wrong is a sentence with the code of the command line") {
   CHECK(
       error_of("rnu", "{}") ==
       "question: /ask: unknown question \"rnu\" (did you mean \"run\"?); known: run, timeline, "
       "plan, advise, learn, sweep, tune, collective, replay, traffic, jobs, layout, goodput, fit, "
-      "diagnose, compare, validate");
+      "import_profile, diagnose, compare, validate");
   for (const char* fields : {"", "[]", "{", "3", "{\"experiment\": null}", "{}",
                              R"({"experiment": "x", "experiment": "y"})", R"({"experiment": ""})",
                              R"({"experiment": "a\u0000b"})"})
@@ -198,6 +268,10 @@ TEST_CASE("questions: a watch ends what takes long") {
       ask("sweep", R"({"sweep": ")" + k80 + R"(", "axis": "cluster.nodes=2..4096:1"})",
           [] { throw Interrupted(); });
   CHECK(sweep.code == exit_interrupted);
+  const AnswerText import =
+      ask("import_profile", R"({"files": ")" + root + R"(tests/data/kineto.json"})",
+          [] { throw Interrupted(); });
+  CHECK(import.code == exit_interrupted);
 }
 
 TEST_CASE("questions: threads have the answers of one") {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "traces/unpacker.h"
@@ -27,7 +28,8 @@ std::unique_ptr<std::istream> opened(const std::string& file) {
 
 }  // namespace
 
-ByteSource::ByteSource(const std::string& file) : file_(file), stream_(&std::cin) {
+ByteSource::ByteSource(const std::string& file, std::function<void()> amid)
+    : file_(file), amid_(std::move(amid)), stream_(&std::cin) {
   if (file == "-") return;
   opened_ = opened(file);
   stream_ = opened_.get();
@@ -41,6 +43,7 @@ ByteSource::ByteSource(std::string text, std::string file)
 ByteSource::~ByteSource() = default;
 
 std::string_view ByteSource::next() {
+  if (amid_) amid_();
   if (!begun_) {
     begun_ = true;
     const std::string_view first = next_stored();

@@ -5,6 +5,7 @@
 // early or is damaged gives the bytes up to there and says so afterwards.
 #pragma once
 
+#include <functional>
 #include <istream>
 #include <memory>
 #include <string>
@@ -18,8 +19,9 @@ inline constexpr std::size_t piece_B = 1 << 18;  // read at a time
 
 class ByteSource {
  public:
-  // "-" is standard input. InputError if it cannot be read.
-  explicit ByteSource(const std::string& file);
+  // "-" is standard input. InputError if it cannot be read. `amid` is called before each piece;
+  // what it throws ends the reading.
+  explicit ByteSource(const std::string& file, std::function<void()> amid = {});
   ByteSource(std::string text, std::string file);  // of a file that was read before
   ~ByteSource();
   ByteSource(const ByteSource&) = delete;
@@ -34,6 +36,7 @@ class ByteSource {
   std::string_view next_unpacked();
 
   std::string file_;
+  std::function<void()> amid_;
   std::unique_ptr<std::istream> opened_;
   std::istream* stream_;
   std::string stored_;                // what was read last

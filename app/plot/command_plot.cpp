@@ -77,7 +77,8 @@ void add_options(CLI::App& command, PlotArguments& arguments) {
   PlotRequest& request = arguments.request;
   command
       .add_option("POINTS", request.file,
-                  "points of sgdsim sweep, another answer with a list of objects, or CSV")
+                  "points of sgdsim sweep (lines or a database), another answer with a list of "
+                  "objects, or CSV")
       ->required();
   command.add_option("--x", request.x, "column across: nodes, cluster.nic.bandwidth, ...")
       ->required();

@@ -11,6 +11,7 @@
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "study/sweep/columns.h"
+#include "study/sweep/point_database.h"
 
 namespace sgdsim {
 namespace {
@@ -160,6 +161,10 @@ bool is_one_value(const Json& value) { return !value.is_null() && !value.is_arra
 }  // namespace
 
 void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& use) {
+  if (holds_database(file)) {
+    read_filled_database(file, [&](Json&& line) { use(line); });
+    return;
+  }
   const std::string text = read_text(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw InputError(file, std::string("is empty; ") + expected_rows);

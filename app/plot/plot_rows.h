@@ -1,5 +1,5 @@
-// Rows of a file as a picture needs them: points of a sweep, a document with a list of objects, or
-// comma-separated values.
+// Rows of a file as a picture needs them: points of a sweep, as lines or in a database, a document
+// with a list of objects, or comma-separated values.
 #pragma once
 
 #include <functional>

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "study/sweep/point_database.h"
 #include "study/trace_events.h"
 
 namespace sgdsim {
@@ -90,6 +91,14 @@ class LineReader {
   LineReader(AnswerFile& answer, const SchemaShelf& shelf, const UsePoint& use_point)
       : answer_(answer), shelf_(shelf), use_point_(use_point) {}
 
+  void read_rows() {
+    line_word_ = ", row ";
+    read_filled_database(answer_.name, [&](Json&& row) {
+      ++number_;
+      take(std::move(row));
+    });
+  }
+
   // The last line can be cut off: what a killed process leaves.
   void read(std::string_view text) {
     while (!text.empty()) {
@@ -105,7 +114,7 @@ class LineReader {
   }
 
  private:
-  std::string where() const { return answer_.name + ":" + std::to_string(number_); }
+  std::string where() const { return answer_.name + line_word_ + std::to_string(number_); }
 
   bool read_line(std::string_view line, bool is_torn) {
     if (!check_text(line, where())) {
@@ -113,7 +122,11 @@ class LineReader {
       throw InputError(where(),
                        "expected a JSON object per line, got " + std::string(line.substr(0, 60)));
     }
-    Json value = Json::parse(line);
+    take(Json::parse(line));
+    return true;
+  }
+
+  void take(Json value) {
     const ShownSchema& schema = schema_of(value, where());
     if (schema.id != answer_.schema)
       throw InputError(where(), "expected " + answer_.schema + " as in the lines before, got " +
@@ -126,7 +139,6 @@ class LineReader {
       use_point_(value, answer_.name, number_);
     else
       answer_.values.push_back(std::move(value));
-    return true;
   }
 
   void check_line(const ShownSchema& schema, const Json& value) const {
@@ -138,6 +150,7 @@ class LineReader {
   AnswerFile& answer_;
   const SchemaShelf& shelf_;
   const UsePoint& use_point_;
+  const char* line_word_ = ":";
   std::set<std::string> shapes_;
   int64_t number_ = 0;
   int64_t count_ = 0;
@@ -154,6 +167,12 @@ AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf,
                             const UsePoint& use_point) {
   AnswerFile answer;
   answer.name = file;
+  if (holds_database(file)) {
+    answer.kind = AnswerFile::Kind::points;
+    answer.schema = "sgdsim/point/1";
+    LineReader(answer, shelf, use_point).read_rows();
+    return answer;
+  }
   const std::string text = read_text(file);
   const std::string_view trimmed = without_blanks(text);
   if (trimmed.empty()) throw InputError(file, std::string("is empty; ") + expected_answers);

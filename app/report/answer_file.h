@@ -1,7 +1,8 @@
 // Files that a report shows: what the program wrote with --out or --format json, each known by its
 // content and checked against its schema before anything is shown.
 //
-// A file holds one JSON object, or one per line: points of a sweep, results, or layouts along axes.
+// A file holds one JSON object, or one per line: points of a sweep, results, or layouts along axes;
+// or it is a database of points.
 #pragma once
 
 #include <functional>

@@ -46,7 +46,8 @@ void add_report_command(CLI::App& program, Streams streams) {
   ReportRequest& request = arguments->request;
   command
       ->add_option("RESULTS", request.files,
-                   "JSON that sgdsim wrote, timelines, and the experiment or sweep that was asked")
+                   "JSON or a database of points that sgdsim wrote, timelines, and the experiment "
+                   "or sweep that was asked")
       ->required();
   command->add_option("-o,--out", arguments->out, "HTML file (default: standard output)");
   add_force_option(*command, arguments->force);

@@ -24,8 +24,8 @@ from .native import version as __version__
 from .progress import shown as _shown
 
 __all__ = ["Answer", "Error", "InputError", "Interrupted", "Table", "Time", "Warning", "advise", "ask", "collective",
-           "compare", "diagnose", "fit", "goodput", "jobs", "layout", "learn", "plan", "replay", "run", "sweep",
-           "timeline", "traffic", "tune", "validate"]
+           "compare", "diagnose", "fit", "goodput", "import_profile", "jobs", "layout", "learn", "plan", "replay", "run",
+           "sweep", "timeline", "traffic", "tune", "validate"]
 
 _decode = json.JSONDecoder(object_hook=Answer).decode
 
@@ -65,12 +65,21 @@ def _from(base, value):
     return file if os.path.exists(file) else value
 
 
+def _folder(base):
+    """Absolute: the working folder of a notebook may change, or be gone."""
+    try:
+        base = os.path.abspath(base)
+    except (OSError, TypeError, ValueError) as wrong:
+        raise InputError(2, f"base: {wrong}", "", "base", str(wrong)) from None
+    if not os.path.isdir(base):
+        raise InputError(2, f"base: {base} is no folder", "", "base", f"{base} is no folder")
+    return base
+
+
 def _asked(command, fields, base):
     asked = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
     if base is not None:
-        base = os.path.abspath(base)
-        if not os.path.isdir(base):
-            raise InputError(2, f"base: {base} is no folder", "", "base", f"{base} is no folder")
+        base = _folder(base)
         asked = {name: _from(base, value) for name, value in asked.items()}
         if isinstance(asked.get("set"), dict):
             asked["set"] = {name: _from(base, value) for name, value in asked["set"].items()}
@@ -112,7 +121,7 @@ def _ended(reply, answer, level):
     return answer
 
 
-def _ask(command, fields, base=None, progress=None, as_columns=False, level=3):
+def _ask(command, fields, base=None, progress=None, as_columns=False, some_may_fail=False, level=3):
     text = _asked(command, fields, base)
     show = None
     if progress is None or progress is True:
@@ -131,9 +140,9 @@ def _ask(command, fields, base=None, progress=None, as_columns=False, level=3):
     _tell_interrupt(reply, answer)
     if reply.code == 130:
         return _ended(reply, answer, level)
-    if reply.code == 1 and as_columns and answer is not None:
-        first = next((text for text in answer.column("error") if text), "")
-        warnings.warn(f"{reply.error}; the first: {first}", Warning, stacklevel=level)
+    if reply.code == 1 and some_may_fail and answer is not None:
+        first = next((f"; the first: {text}" for text in answer.column("error") if text), "") if as_columns else ""
+        warnings.warn(reply.error + first, Warning, stacklevel=level)
         return answer
     if reply.code != 0:
         raise Error(reply.code, reply.error, answer)
@@ -176,7 +185,7 @@ def _axis(field, values, base):
         raise InputError(2, f"axes: {field}: expected a list of values or a range as a dict, got a text", "", field)
     if not isinstance(values, dict):
         values = list(values)
-        values = _from(os.path.abspath(base), values) if base is not None else values
+        values = _from(_folder(base), values) if base is not None else values
     return f"{field}={_encode(values)}"
 
 
@@ -191,7 +200,7 @@ def sweep(sweep, axes=None, *, jobs=None, minimize=None, base=None, progress=Non
     fields = {"sweep": sweep, "axis": axes, "threads": jobs, "minimize": minimize, **fields}
     if minimize is None:
         fields["as_columns"] = True
-    return _ask("sweep", fields, base, progress, as_columns=minimize is None)
+    return _ask("sweep", fields, base, progress, as_columns=minimize is None, some_may_fail=True)
 
 
 def tune(file, *, base=None, progress=None, **fields):
@@ -232,6 +241,11 @@ def goodput(question=None, *, base=None, progress=None, **fields):
 def fit(file, *, base=None, progress=None, **fields):
     """Start-up and time per byte from measured times."""
     return _ask("fit", {"file": file, **fields}, base, progress)
+
+
+def import_profile(files, *, base=None, progress=None, **fields):
+    """Profiles of PyTorch, one per rank, or their folder, as a trace; with as_case=True the recorded step as a case."""
+    return _ask("import_profile", {"files": files, **fields}, base, progress)
 
 
 def diagnose(record, *, base=None, progress=None, **fields):

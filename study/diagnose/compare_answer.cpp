@@ -168,21 +168,22 @@ Fields compare_fields(CompareWords& words) {
          comparison_fields(words);
 }
 
-AnsweredComparison answer_compare(const CompareWords& words) {
+AnsweredComparison answer_compare(const CompareWords& words, const Watch& watch) {
   AnsweredComparison answered;
   answered.prediction = read_prediction(words.experiment, words.settings);
-  answered.comparison = compare(answer_diagnose(record_of(words.record, words.steps, words.names),
-                                                diagnose::ClockRule::by_record, {}),
-                                answered.prediction);
+  answered.comparison =
+      compare(answer_diagnose(record_of(words.record, words.steps, words.names, watch),
+                              diagnose::ClockRule::by_record, {}),
+              answered.prediction);
   return answered;
 }
 
-Answer answer_compare(const Value& question, const Watch&) {
+Answer answer_compare(const Value& question, const Watch& watch) {
   CompareWords words;
   Object object(question);
   read_words(object, compare_fields(words));
   object.done();
-  const AnsweredComparison answered = answer_compare(words);
+  const AnsweredComparison answered = answer_compare(words, watch);
   return {to_json(answered.comparison, answered.prediction), answered.comparison.notes};
 }
 

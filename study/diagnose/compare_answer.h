@@ -49,7 +49,7 @@ struct AnsweredComparison {
   PredictedSteps prediction;
   Comparison comparison;
 };
-AnsweredComparison answer_compare(const CompareWords& words);
+AnsweredComparison answer_compare(const CompareWords& words, const Watch& watch = {});
 Answer answer_compare(const Value& question, const Watch& watch);
 
 std::string time_part_words(diagnose::TimePart part);

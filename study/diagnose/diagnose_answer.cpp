@@ -266,29 +266,30 @@ Fields diagnose_fields(DiagnoseWords& words) {
           {"names", words.names, "table (CSV) replica,stage,name of workers, e.g. of their hosts"}};
 }
 
-FoundRecord record_of(const std::string& file, const std::string& steps, const std::string& names) {
-  FoundRecord found =
-      read_record(file, steps.empty() ? std::vector<int64_t>() : parse_steps(steps, "--steps"));
+FoundRecord record_of(const std::string& file, const std::string& steps, const std::string& names,
+                      const Watch& watch) {
+  FoundRecord found = read_record(
+      file, steps.empty() ? std::vector<int64_t>() : parse_steps(steps, "--steps"), watch);
   if (!names.empty()) name_workers(found.record, names);
   return found;
 }
 
-DiagnoseAnswer answer_diagnose(const DiagnoseWords& words) {
+DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch) {
   const diagnose::ClockRule rule =
       named_in(Named<diagnose::ClockRule, 3>{{{"auto", diagnose::ClockRule::by_record},
                                               {"recorded", diagnose::ClockRule::recorded},
                                               {"aligned", diagnose::ClockRule::aligned}}},
                "clocks", words.clocks, "--clocks");
-  return answer_diagnose(record_of(words.record, words.steps, words.names), rule,
+  return answer_diagnose(record_of(words.record, words.steps, words.names, watch), rule,
                          {.layers = words.layers});
 }
 
-Answer answer_diagnose(const Value& question, const Watch&) {
+Answer answer_diagnose(const Value& question, const Watch& watch) {
   DiagnoseWords words;
   Object object(question);
   read_words(object, diagnose_fields(words));
   object.done();
-  const DiagnoseAnswer answer = answer_diagnose(words);
+  const DiagnoseAnswer answer = answer_diagnose(words, watch);
   return {to_json(answer), answer.notes};
 }
 

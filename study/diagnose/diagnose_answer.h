@@ -25,7 +25,8 @@ struct DiagnoseWords {
 Fields diagnose_fields(DiagnoseWords& words);
 
 // The record, with these steps and names of workers; empty: as it is.
-FoundRecord record_of(const std::string& file, const std::string& steps, const std::string& names);
+FoundRecord record_of(const std::string& file, const std::string& steps, const std::string& names,
+                      const Watch& watch = {});
 
 struct DiagnoseAnswer {
   std::string file;
@@ -36,7 +37,7 @@ struct DiagnoseAnswer {
   std::vector<std::string> notes;  // what the record lacks, and what the answer then rests on
 };
 
-DiagnoseAnswer answer_diagnose(const DiagnoseWords& words);
+DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch = {});
 DiagnoseAnswer answer_diagnose(FoundRecord found, diagnose::ClockRule rule,
                                const diagnose::DiagnoseOptions& options);
 

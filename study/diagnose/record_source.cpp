@@ -30,11 +30,12 @@ int64_t whole_in_list(const std::string& word, const std::string& where) {
 }
 
 // A file that cannot be read costs its rank, not the answer.
-StepRecord profiles_as_record(const std::string& folder, const std::vector<int64_t>& steps) {
+StepRecord profiles_as_record(const std::string& folder, const std::vector<int64_t>& steps,
+                              const Watch& watch) {
   RankProfiles ranks;
   for (const std::string& file : profiles_in(folder)) {
     try {
-      ByteSource source(file);
+      ByteSource source(file, watch.look);
       ranks.add(profiler::profile_of(profiler::read_events(source, nullptr), false));
     } catch (const InputError& error) {
       ranks.add_problem("left out: " + std::string(error.what()));
@@ -92,20 +93,21 @@ void name_workers(StepRecord& record, const std::string& file) {
   }
 }
 
-FoundRecord read_record(const std::string& file, const std::vector<int64_t>& steps) {
+FoundRecord read_record(const std::string& file, const std::vector<int64_t>& steps,
+                        const Watch& watch) {
   if (file == "-")
     throw InputError("-", "a record is read twice, so it cannot be standard input; give a file");
-  if (is_folder(file)) return {profiles_as_record(file, steps), false};
+  if (is_folder(file)) return {profiles_as_record(file, steps, watch), false};
   std::error_code problem;  // a file that is not there is named by who opens it
   if (std::filesystem::exists(file, problem) && !std::filesystem::is_regular_file(file, problem))
     throw InputError(file, "a record is read twice, so it cannot be a pipe; give a file");
   const std::string head = beginning_of(file, 1 << 18);
   if (is_pipeline_timeline(head)) {
-    ByteSource source(file);
+    ByteSource source(file, watch.look);
     return {read_pipeline_timeline(source, steps), true};
   }
   if (is_own_timeline(head)) {
-    ByteSource source(file);
+    ByteSource source(file, watch.look);
     return {read_own_timeline(source, steps), true};
   }
   if (is_kineto(head))

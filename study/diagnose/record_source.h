@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/work/step_record.h"
+#include "study/watch.h"
 
 namespace sgdsim {
 
@@ -24,8 +25,10 @@ inline const char* record_field_says() {
   return says.c_str();
 }
 
-// `steps`: the numbers that are kept; empty: all. InputError if it is no record.
-FoundRecord read_record(const std::string& file, const std::vector<int64_t>& steps);
+// `steps`: the numbers that are kept; empty: all. InputError if it is no record. `watch` looks on
+// while it is read, which may take long.
+FoundRecord read_record(const std::string& file, const std::vector<int64_t>& steps,
+                        const Watch& watch = {});
 
 // Names of workers, for answers: a line "replica,stage,name" for each.
 void name_workers(StepRecord& record, const std::string& file);

@@ -39,9 +39,11 @@ bool is_asked_for(const FitArguments& arguments, const Series& series) {
 
 std::vector<MeasuredFiles> read_files(const FitArguments& arguments) {
   std::vector<MeasuredText> texts;
-  for (const std::string& file : arguments.files)
-    texts.push_back(
-        {read_text(file), file, ranks_of(arguments.ranks, "--ranks"), arguments.operation});
+  for (const std::string& file : arguments.files) {
+    const bool is_inline = file.starts_with('{');  // as wherever a file is asked for
+    texts.push_back({is_inline ? file : read_text(file), is_inline ? "inline" : file,
+                     ranks_of(arguments.ranks, "--ranks"), arguments.operation});
+  }
   return read_measurements(std::move(texts), arguments.input);
 }
 

@@ -40,23 +40,26 @@ std::string without_reducing(const Experiment& experiment) {
   return settings.empty() ? "reduce=null" : settings;
 }
 
-std::array<std::pair<const char*, Duration>, 9> lengths_of(const Breakdown& part) {
-  return {{{"forward_us", part.forward},
-           {"backward_us", part.backward},
-           {"update_us", part.update},
-           {"compression_us", part.compression},
-           {"comm_total_us", part.communication},
-           {"comm_exposed_us", part.exposed},
-           {"comm_overlapped_us", part.overlapped},
-           {"waiting_us", part.waiting},
-           {"idle_us", part.idle}}};
+constexpr std::string_view metrics_prefix = "metrics.";
+
+std::array<std::pair<std::string_view, Duration>, 9> lengths_of(const Breakdown& part) {
+  return {{{"metrics.forward_us", part.forward},
+           {"metrics.backward_us", part.backward},
+           {"metrics.update_us", part.update},
+           {"metrics.compression_us", part.compression},
+           {"metrics.comm_total_us", part.communication},
+           {"metrics.comm_exposed_us", part.exposed},
+           {"metrics.comm_overlapped_us", part.overlapped},
+           {"metrics.waiting_us", part.waiting},
+           {"metrics.idle_us", part.idle}}};
 }
 
 }  // namespace
 
 Json breakdown_json(const Breakdown& part) {
   Json json;
-  for (const auto& [name, length] : lengths_of(part)) json[name] = length.us();
+  for (const auto& [path, length] : lengths_of(part))
+    json[std::string(path.substr(metrics_prefix.size()))] = length.us();
   return json;
 }
 
@@ -123,12 +126,16 @@ double reducing_part(const Experiment& experiment, const StepResult& result) {
 Figures summary_of(const Experiment& experiment, const StepResult& result) {
   const Metrics metrics = metrics_of(experiment, result);
   Figures figures;
-  figures.reserve(64);
-  const auto text = [&](const char* path, std::string value) {
-    figures.push_back({path, std::move(value)});
+  figures.reserve(48);
+  const auto text = [&](std::string_view path, std::string value) {
+    figures.push_back({FigurePath::lasting(path), std::move(value)});
   };
-  const auto whole = [&](const char* path, int64_t value) { figures.push_back({path, value}); };
-  const auto number = [&](const char* path, double value) { figures.push_back({path, value}); };
+  const auto whole = [&](std::string_view path, int64_t value) {
+    figures.push_back({FigurePath::lasting(path), value});
+  };
+  const auto number = [&](std::string_view path, double value) {
+    figures.push_back({FigurePath::lasting(path), value});
+  };
   whole("workers", experiment.cluster.network.workers());
   text("strategy", experiment.strategy.name);
   text("collective", experiment.collective);
@@ -144,8 +151,7 @@ Figures summary_of(const Experiment& experiment, const StepResult& result) {
   number("metrics.iteration_us.p99", metrics.p99_us);
   number("metrics.iteration_us.max", metrics.max_us);
   whole("metrics.iteration_us.n", static_cast<int64_t>(result.iterations.size()));
-  for (const auto& [name, length] : lengths_of(result.mean))
-    figures.push_back({path_of("metrics", name), length.us()});
+  for (const auto& [path, length] : lengths_of(result.mean)) number(path, length.us());
   number("metrics.overlap_ratio", metrics.overlap_ratio);
   number("metrics.throughput_samples_per_s", metrics.throughput_samples_per_s);
   number("metrics.speedup", metrics.speedup);

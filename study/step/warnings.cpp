@@ -26,6 +26,7 @@ std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
 // Exchanges whose cost has no messages, and what was played for them.
 void add_stand_ins(const Experiment& experiment, const StepResult& result,
                    std::vector<std::string>& warnings) {
+  if (!is_on_wires(experiment.fidelity)) return;  // only there are messages played for a formula
   const MessageCost cost = experiment.question().cost;
   std::map<std::string, std::size_t> played;
   for (const MessageRecord& message : result.messages) {
@@ -52,8 +53,8 @@ void add_stand_ins(const Experiment& experiment, const StepResult& result,
 // Exchanges of which only the time is known, where others' messages share wires.
 void add_priced(const Experiment& experiment, const StepResult& result,
                 std::vector<std::string>& warnings) {
-  const bool has_messages = experiment.question().cost.plays();
-  if (!is_on_wires(experiment.fidelity) || has_messages || result.messages.empty()) return;
+  if (!is_on_wires(experiment.fidelity) || result.messages.empty()) return;
+  if (experiment.question().cost.plays()) return;
   warnings.push_back(experiment.collective + " is only a time, without messages: at fidelity " +
                      std::string(name_of(experiment.fidelity)) +
                      " its exchanges take that time, whatever else is on the wires");

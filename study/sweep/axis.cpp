@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t longest_list = 1'000'000;
 constexpr double most_values = 0x1p53;
+constexpr int64_t most_figures = 10'000;  // that are made before they are asked for
 
 enum class Spacing : uint8_t { linear, log };
 constexpr Named<Spacing, 2> spacings{{{"linear", Spacing::linear}, {"log", Spacing::log}}};
@@ -104,12 +105,19 @@ Json schema_of_axes() {
 
 Axis::Axis(std::string field, const Value& values)
     : field_(std::move(field)),
+      column_(path_of("axes", field_)),
       steps_(steps_of(field_, values.where())),
       where_(values.path().empty() ? values.file() : values.where()) {
-  if (values.json().is_object()) {
+  if (values.json().is_object())
     read_range(values);
-    return;
-  }
+  else
+    read_list(values);
+  if (size_ > most_figures) return;
+  figures_.reserve(static_cast<std::size_t>(size_));
+  for (int64_t i = 0; i < size_; ++i) figures_.push_back(figure_value(value(i)));
+}
+
+void Axis::read_list(const Value& values) {
   if (!is_list(values.json()))
     values.fail("expected a list of values or a range {\"from\", \"to\", ...}, got " +
                 values.json().dump().substr(0, 60));
@@ -177,6 +185,11 @@ Json Axis::value(int64_t index) const {
   const double value =
       index + 1 == size_ ? last_ : from_.value + step_ * static_cast<double>(index);
   return from_.json(value, 12);
+}
+
+FigureValue Axis::figure(int64_t index) const {
+  if (!figures_.empty()) return figures_[static_cast<std::size_t>(index)];
+  return figure_value(value(index));
 }
 
 void Axis::check_distinct(const std::vector<const Axis*>& together) {

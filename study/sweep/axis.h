@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/json.h"
+#include "study/figures.h"
 #include "study/sweep/amount.h"
 
 namespace sgdsim {
@@ -20,9 +21,12 @@ class Axis {
 
   const std::string& field() const { return field_; }
   const std::vector<std::string>& steps() const { return steps_; }  // of the path
+  // Its name among the columns of points: axes.cluster.nic.bandwidth.
+  const std::string& column() const { return column_; }
   const std::string& where() const { return where_; }
   int64_t size() const { return size_; }
   Json value(int64_t index) const;
+  FigureValue figure(int64_t index) const;
   // InputError if a value occurs twice. Axes that move together may repeat theirs, if no
   // combination occurs twice.
   static void check_distinct(const std::vector<const Axis*>& together);
@@ -30,13 +34,16 @@ class Axis {
   bool is_ordered() const;
 
  private:
+  void read_list(const Value& values);
   void read_range(const Value& value);
 
   std::string field_;
+  std::string column_;
   std::vector<std::string> steps_;
   std::string where_;
   int64_t size_ = 0;
-  std::vector<Json> list_;  // empty: evenly spaced
+  std::vector<Json> list_;            // empty: evenly spaced
+  std::vector<FigureValue> figures_;  // of values that many points share; empty: there are too many
   Amount from_;
   double step_ = 0;  // in base units
   double last_ = 0;  // the last value, exactly as given

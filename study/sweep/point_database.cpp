@@ -33,11 +33,14 @@ std::optional<std::string> bytes_of(const std::string& id) {
   constexpr std::size_t digits = 64;
   if (!id.starts_with(id_prefix) || id.size() != id_prefix.size() + digits) return std::nullopt;
   const auto digit_of = [](char letter) {
-    return std::string_view("0123456789abcdef").find(letter);
+    return letter >= '0' && letter <= '9'   ? letter - '0'
+           : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
+                                            : 16;
   };
   std::string bytes;
+  bytes.reserve(digits / 2);
   for (std::size_t i = id_prefix.size(); i < id.size(); i += 2) {
-    const std::size_t high = digit_of(id[i]), low = digit_of(id[i + 1]);
+    const int high = digit_of(id[i]), low = digit_of(id[i + 1]);
     if (high > 15 || low > 15) return std::nullopt;
     bytes += static_cast<char>(high * 16 + low);
   }
@@ -122,6 +125,8 @@ bool is_database_name(const std::string& file) {
 
 bool holds_database(const std::string& file) {
   constexpr std::string_view magic = "SQLite format 3";
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(file, problem)) return false;  // a pipe can be read once
   std::ifstream stream(file, std::ios::binary);
   std::string begin(magic.size(), '\0');
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
@@ -138,10 +143,9 @@ DatabaseHead head_of(const Sweep& sweep) {
   constexpr int64_t most_looked_at = 100'000;
   ColumnTypes types;
   for (const Axis& axis : sweep.axes) {
-    const std::string column = path_of("axes", axis.field());
     const int64_t count = std::min(axis.size(), most_looked_at);
-    for (int64_t i = 0; i < count; ++i) types.add(column, figure_value(axis.value(i)));
-    if (count < axis.size()) types.add(column, {});
+    for (int64_t i = 0; i < count; ++i) types.add(axis.column(), axis.figure(i));
+    if (count < axis.size()) types.add(axis.column(), {});
   }
   return {{{"schema", schema},
            {"sweep", sweep.id},
@@ -161,7 +165,8 @@ class PointDatabase::Writer {
         database_(replaces ? temporary_ : target_, Database::Open::to_write),
         types_(head.types) {
     // Nobody else can have it open: then no third file is needed, and network file systems will do.
-    database_.run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA busy_timeout=0;");
+    database_.run(
+        "PRAGMA locking_mode=EXCLUSIVE; PRAGMA busy_timeout=0; PRAGMA cache_size=-16000;");
     database_.run(replaces ? "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
                            : "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;");
     database_.run("BEGIN IMMEDIATE");
@@ -170,6 +175,8 @@ class PointDatabase::Writer {
     else
       make(head);
     database_.run("COMMIT");
+    id_column_ = number_of_column("id");
+    warnings_column_ = number_of_column("warnings");
   }
   ~Writer() {
     if (!temporary_.empty()) unlink(temporary_.c_str());
@@ -234,6 +241,12 @@ class PointDatabase::Writer {
     while (warnings.step()) warnings_[warnings.text(0)] = std::get<int64_t>(warnings.value(1));
   }
 
+  // As many as there are if there is none.
+  std::size_t number_of_column(const std::string& name) const {
+    return static_cast<std::size_t>(std::find(columns_.begin(), columns_.end(), name) -
+                                    columns_.begin());
+  }
+
   int64_t number_of(const std::string& sentences) {
     const auto [found, is_new] =
         warnings_.try_emplace(sentences, static_cast<int64_t>(warnings_.size()) + 1);
@@ -248,56 +261,58 @@ class PointDatabase::Writer {
   }
 
   // The place of a column, which is made if it is new.
-  int place_of(const std::string& name, const FigureValue& value, std::size_t expected) {
-    if (expected < order_.size() && columns_[order_[expected]] == name)
-      return static_cast<int>(order_[expected]) + 1;
-    const auto found = std::find(columns_.begin(), columns_.end(), name);
-    const auto place = static_cast<std::size_t>(found - columns_.begin());
-    if (found == columns_.end()) {
-      const auto type = types_.find(name);
-      insert_.reset();
-      database_.run("ALTER TABLE points ADD COLUMN " +
-                    column_definition(name, type == types_.end() ? type_of(value) : type->second));
-      columns_.push_back(name);
-    }
-    if (expected >= order_.size()) order_.resize(expected + 1);
-    order_[expected] = place;
-    return static_cast<int>(place) + 1;
+  std::size_t place_of(const NamedFigure& figure) {
+    const std::string name(figure.path.text());
+    const std::size_t place = number_of_column(name);
+    if (place < columns_.size()) return place;
+    const auto type = types_.find(name);
+    insert_.reset();
+    database_.run(
+        "ALTER TABLE points ADD COLUMN " +
+        column_definition(name, type == types_.end() ? type_of(figure.value) : type->second));
+    columns_.push_back(name);
+    return place;
+  }
+
+  // The places of a row's columns, which are nearly always those of the row before.
+  void find_places(const Figures& row) {
+    if (places_.size() < row.size()) places_.resize(row.size(), 0);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (columns_[places_[i]] != row[i].path.text()) places_[i] = place_of(row[i]);
   }
 
   void add(const Figures& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) place_of(row[i].path, row[i].value, i);
+    find_places(row);
     if (!insert_) {
       std::string places;
       for (std::size_t i = 0; i < columns_.size(); ++i) places += i == 0 ? "?" : ", ?";
       insert_.emplace(database_.prepare("INSERT INTO points VALUES (" + places + ")"));
-      bound_.assign(columns_.size(), false);
+      bound_.assign(columns_.size(), 0);
     }
-    std::vector<bool> bound(columns_.size(), false);
+    ++row_;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const int place = place_of(row[i].path, row[i].value, i);
-      bound[static_cast<std::size_t>(place) - 1] = true;
-      bind(place, row[i]);
+      bind(places_[i], row[i].value);
+      bound_[places_[i]] = row_;
     }
-    for (std::size_t i = 0; i < bound.size(); ++i)
-      if (bound_[i] && !bound[i]) insert_->bind(static_cast<int>(i) + 1, {});
-    bound_ = std::move(bound);
+    for (std::size_t place = 0; place < bound_.size(); ++place)
+      if (bound_[place] == row_ - 1) insert_->bind(static_cast<int>(place) + 1, {});
     insert_->step();
     insert_->reset();
   }
 
-  void bind(int place, const NamedFigure& figure) {
-    const auto* text = std::get_if<std::string>(&figure.value);
-    if (text != nullptr && figure.path == "warnings") {
+  void bind(std::size_t column, const FigureValue& value) {
+    const int place = static_cast<int>(column) + 1;
+    const auto* text = std::get_if<std::string>(&value);
+    if (text != nullptr && column == warnings_column_) {
       insert_->bind(place, number_of(*text));
       return;
     }
-    if (text != nullptr && figure.path == "id")
+    if (text != nullptr && column == id_column_)
       if (const auto bytes = bytes_of(*text)) {
         insert_->bind_blob(place, *bytes);
         return;
       }
-    insert_->bind(place, figure.value);
+    insert_->bind(place, value);
   }
 
   std::string target_;
@@ -305,9 +320,11 @@ class PointDatabase::Writer {
   Database database_;
   std::map<std::string, std::string> types_;
   std::vector<std::string> columns_;
-  std::vector<std::size_t> order_;  // of the columns in the rows
+  std::size_t id_column_ = 0, warnings_column_ = 0;
+  std::vector<std::size_t> places_;  // of the columns of the row before
   std::map<std::string, int64_t> warnings_;
-  std::vector<bool> bound_;  // in the row before
+  int64_t row_ = 0;             // that is written, counted from 1
+  std::vector<int64_t> bound_;  // the last row that had a value in each column
   std::optional<Statement> insert_;
 };
 
@@ -379,13 +396,22 @@ void read_database(const std::string& file, const std::function<void(Json&& line
       else if (name.starts_with(axis_prefix))
         line["axes"][name.substr(axis_prefix.size())] = axis_value(value);
       else
-        figures.push_back({name, std::move(value)});
+        figures.push_back({FigurePath::lasting(name), std::move(value)});
     }
     line.update(json_of(figures));
     if (!list.is_null()) line["warnings"] = std::move(list);
     if (!error.is_null()) line["error"] = std::move(error);
     use(std::move(line));
   }
+}
+
+void read_filled_database(const std::string& file, const std::function<void(Json&& line)>& use) {
+  bool is_empty = true;
+  read_database(file, [&](Json&& line) {
+    is_empty = false;
+    use(std::move(line));
+  });
+  if (is_empty) throw InputError(file, "holds no point yet; sgdsim sweep --resume goes on with it");
 }
 
 Figures row_of(const Json& line) {

@@ -64,6 +64,8 @@ class PointDatabase {
 
 // Every point as its line (sgdsim/point/1), in order. A column without a value is left out.
 void read_database(const std::string& file, const std::function<void(Json&& line)>& use);
+// The same for what is to be shown: InputError if there is no point.
+void read_filled_database(const std::string& file, const std::function<void(Json&& line)>& use);
 DatabaseHead read_head(const std::string& file);
 
 // The row of a line.

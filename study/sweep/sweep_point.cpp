@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "study/step/digest.h"
 #include "study/step/override.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
@@ -148,15 +149,11 @@ const Experiment& PointReader::read(const Choice& choice) {
 
 std::string PointReader::id() const {
   if (last_ == nullptr) return "";
-  std::string text;
-  for (const auto& [field, value] : last_->canonical) {
-    text += text.empty() ? "{\"" : ",\"";
-    text += field;
-    text += "\":";
-    text += value;
-  }
-  text += '}';
-  return id_of_text(text);
+  std::vector<std::string_view> parts;  // not put together: the trace alone has 20 KB
+  for (const auto& [field, value] : last_->canonical)
+    parts.insert(parts.end(), {parts.empty() ? "{\"" : ",\"", field, "\":", value});
+  parts.emplace_back(parts.empty() ? "{}" : "}");
+  return "sha256:" + sha256_of(parts);
 }
 
 std::vector<std::string> warnings_in(const Json& line) {
@@ -204,16 +201,16 @@ Json line_of(const Sweep& sweep, PlayedPoint point) {
 Figures row_of(const Sweep& sweep, PlayedPoint point) {
   Figures row;
   row.reserve(point.figures.size() + sweep.axes.size() + 4);
-  row.push_back({"point", point.number});
-  if (!point.id.empty()) row.push_back({"id", std::move(point.id)});
+  const auto add = [&](std::string_view path, FigureValue value) {
+    row.push_back({FigurePath::lasting(path), std::move(value)});
+  };
+  add("point", point.number);
+  if (!point.id.empty()) add("id", std::move(point.id));
   for (std::size_t a = 0; a < sweep.axes.size(); ++a)
-    row.push_back({path_of("axes", sweep.axes[a].field()),
-                   figure_value(sweep.axes[a].value(point.choice[a]))});
+    add(sweep.axes[a].column(), sweep.axes[a].figure(point.choice[a]));
   std::move(point.figures.begin(), point.figures.end(), std::back_inserter(row));
-  row.push_back(
-      {"warnings", point.warnings.empty() ? FigureValue() : figure_value(Json(point.warnings))});
-  row.push_back(
-      {"error", point.error.empty() ? FigureValue() : FigureValue(std::move(point.error))});
+  add("warnings", point.warnings.empty() ? FigureValue() : figure_value(Json(point.warnings)));
+  add("error", point.error.empty() ? FigureValue() : FigureValue(std::move(point.error)));
   return row;
 }
 

@@ -69,7 +69,8 @@ PlayedPoint play_point(const Sweep& sweep, const Point& point, PointReader& read
                        Stopper* stopper = nullptr);
 // Its line (sgdsim/point/1). A point that is none has the field `error`.
 Json line_of(const Sweep& sweep, PlayedPoint point);
-// Its row: point, id if it has one, axes.FIELD, the figures, warnings (a JSON list) and error.
+// Its row: point, id if it has one, axes.FIELD, the figures, warnings (a JSON list) and error. The
+// sweep must outlive it.
 Figures row_of(const Sweep& sweep, PlayedPoint point);
 Json simulate_point(const Sweep& sweep, const Point& point, PointReader& reader);
 

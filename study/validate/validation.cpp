@@ -113,10 +113,12 @@ ErrorSummary summary_of(const std::vector<RowResult>& rows) {
           .signed_median = quantile(with_sign, 0.5)};
 }
 
-std::vector<SuiteResult> validate(std::span<const CaseFile> files) {
+std::vector<SuiteResult> validate(std::span<const CaseFile> files, const Watch& watch) {
   std::vector<SuiteResult> suites;
-  for (const CaseFile& file : files)
+  for (const CaseFile& file : files) {
+    watch();
     suite_for(file, suites).cases.push_back({&file, judge(predict_all(file))});
+  }
   for (SuiteResult& suite : suites) finish(suite);
   return suites;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "study/validate/case_file.h"
+#include "study/watch.h"
 
 namespace sgdsim {
 
@@ -61,7 +62,7 @@ struct SuiteResult {
 
 // In the order in which suites occur. InputError if a row cannot be predicted, a case is given
 // twice, or cases of one suite disagree about the tolerance. The result points into `files`.
-std::vector<SuiteResult> validate(std::span<const CaseFile> files);
+std::vector<SuiteResult> validate(std::span<const CaseFile> files, const Watch& watch = {});
 
 bool within_tolerance(const std::vector<SuiteResult>& suites);
 

@@ -163,10 +163,13 @@ Fields validate_fields(ValidateWords& words) {
           {"rows", words.rows, "print every row too, worst first"}};
 }
 
-ValidationAnswer answer_validation(const ValidateWords& words) {
+ValidationAnswer answer_validation(const ValidateWords& words, const Watch& watch) {
   ValidationAnswer answer;
-  for (const std::string& file : words.files) answer.files.push_back(read_case_file(file));
-  answer.suites = validate(answer.files);
+  for (const std::string& file : words.files) {
+    watch();
+    answer.files.push_back(read_case_file(file));
+  }
+  answer.suites = validate(answer.files, watch);
   return answer;
 }
 
@@ -185,12 +188,12 @@ void print(std::ostream& out, const ValidationAnswer& answer, bool with_rows) {
   }
 }
 
-Answer answer_validate(const Value& question, const Watch&) {
+Answer answer_validate(const Value& question, const Watch& watch) {
   ValidateWords words;
   Object object(question);
   read_words(object, validate_fields(words));
   object.done();
-  const ValidationAnswer answered = answer_validation(words);
+  const ValidationAnswer answered = answer_validation(words, watch);
   Answer answer{to_json(answered, words.rows)};
   if (answered.is_within()) return answer;
   answer.code = exit_beyond_tolerance;

@@ -23,7 +23,7 @@ struct ValidationAnswer {
   std::vector<SuiteResult> suites;
   bool is_within() const { return within_tolerance(suites); }
 };
-ValidationAnswer answer_validation(const ValidateWords& words);
+ValidationAnswer answer_validation(const ValidateWords& words, const Watch& watch = {});
 // sgdsim/validation/1.
 Json to_json(const ValidationAnswer& answer, bool with_rows);
 void print(std::ostream& out, const ValidationAnswer& answer, bool with_rows);

@@ -61,7 +61,9 @@ void add_block(Words& hash, const unsigned char* bytes) {
 
 }  // namespace
 
-std::string sha256_of(const std::string& text) {
+std::string sha256_of(std::span<const std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
   Words hash = beginning;
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   std::size_t done = 0;
