@@ -43,7 +43,7 @@ struct Arguments {
   double density = 0.001;
   std::string cache = "warm";
   double error_percent = 2;
-  std::size_t least = 10;
+  std::size_t least = 30;
   std::size_t most = 200;
   std::string time_limit;
   std::string patience = "60 s";
@@ -207,7 +207,7 @@ void add_options(CLI::App& program, Arguments& arguments) {
       .add_option("--error", arguments.error_percent,
                   "repeat until the median is known to this many percent (default: 2)")
       ->check(range(0.01, 100));
-  program.add_option("--least", arguments.least, "minimum number of repetitions (default: 10)")
+  program.add_option("--least", arguments.least, "minimum number of repetitions (default: 30)")
       ->check(CLI::Range(1, 1000000).description(""));
   program.add_option("--most", arguments.most, "maximum number of repetitions (default: 200)")
       ->check(CLI::Range(1, 1000000).description(""));
@@ -257,11 +257,17 @@ std::unique_ptr<Backend> backend_of(const Arguments& arguments, Processes* proce
   throw InputError("--backend", unknown_name("backend", arguments.backend, {"cuda", "host"}));
 }
 
-// What was named must run; of the rest it is said why it is missing.
-std::vector<std::string> leave_out_what_cannot_run(const Backend& backend,
-                                                   const Arguments& arguments,
-                                                   std::vector<Task>& tasks, std::ostream& log) {
+struct LeftOut {
   std::vector<std::string> reasons;
+  std::size_t without_room = 0;  // tasks; what cannot run here at all counts as not asked for
+  Json asked;
+};
+
+// What was named must run; of the rest it is said why it is missing.
+LeftOut leave_out_what_cannot_run(const Backend& backend, const Arguments& arguments,
+                                  std::vector<Task>& tasks, std::ostream& log) {
+  LeftOut left_out;
+  std::vector<std::string>& reasons = left_out.reasons;
   const std::vector<std::string> named = words_of(arguments.algorithms);
   std::erase_if(tasks, [&](const Task& task) {
     const std::string why_not = backend.why_not(task.plan);
@@ -271,22 +277,26 @@ std::vector<std::string> leave_out_what_cannot_run(const Backend& backend,
     if (!why_not.empty()) reasons.push_back("left out: " + text_of(task) + ": " + why_not);
     return !why_not.empty();
   });
+  left_out.asked = asked_of(tasks);
   const std::vector<std::string> no_room = leave_out_what_has_no_room(backend, tasks);
+  left_out.without_room = no_room.size();
   for (const std::string& reason : no_room) log << "sgdsim-calibrate: " << reason << '\n';
   reasons.insert(reasons.end(), no_room.begin(), no_room.end());
   const auto is_overhead = [](const Task& task) { return task.operation == "overhead"; };
   // Without what was asked for, the overheads beside it are not worth a run.
   const bool is_empty = std::all_of(tasks.begin(), tasks.end(), is_overhead);
   if (is_empty && !reasons.empty()) throw InputError("", reasons.front());
-  return reasons;
+  return left_out;
 }
 
-std::string verdict_on(const std::vector<Task>& tasks, const Outcome& outcome) {
+std::string verdict_on(const std::vector<Task>& tasks, const Outcome& outcome,
+                       std::size_t left_out) {
   const auto right = std::count_if(outcome.points.begin(), outcome.points.end(),
                                    [](const Measured& point) { return point.verified; });
   std::string text =
       std::to_string(right) + " of " + std::to_string(tasks.size()) + " results are right";
   if (!outcome.is_complete) text += "; not all were checked";
+  if (left_out > 0) text += "; " + std::to_string(left_out) + " were left out";
   return text;
 }
 
@@ -325,8 +335,7 @@ int measure_all(const Arguments& arguments, Session& session, std::ostream& out,
   session.backend = backend_of(arguments, processes);
   Backend* const backend = session.backend.get();
   const Machine machine = backend->machine();
-  const std::vector<std::string> left_out =
-      leave_out_what_cannot_run(*backend, arguments, tasks, log);
+  const LeftOut left_out = leave_out_what_cannot_run(*backend, arguments, tasks, log);
   const Signals signals;
   std::optional<Result> result;
   if (!options.verify_only && is_first) result.emplace(arguments.out, arguments.force, out);
@@ -338,11 +347,11 @@ int measure_all(const Arguments& arguments, Session& session, std::ostream& out,
     processes->tell({exit_failure, outcome.failure});
   say_what_went_wrong(arguments, tasks, outcome, log);
   if (arguments.verify_only) {
-    log << "sgdsim-calibrate: " << verdict_on(tasks, outcome) << '\n';
+    log << "sgdsim-calibrate: " << verdict_on(tasks, outcome, left_out.without_room) << '\n';
   } else if (is_first) {
     const std::string name = arguments.name.empty() ? machine.backend : arguments.name;
-    const Json record =
-        record_of(*backend, machine, tasks, outcome, {name, now(), options.cold, left_out});
+    const Json record = record_of(*backend, machine, tasks, outcome,
+                                  {name, now(), options.cold, left_out.asked, left_out.reasons});
     const auto replace = Json::error_handler_t::replace;  // a device may have any name
     if (!result->write(record.dump(1, ' ', false, replace) + "\n", log)) return exit_failure;
     if (!arguments.quiet)

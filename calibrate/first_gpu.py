@@ -1,22 +1,29 @@
 #!/usr/bin/env python3
-"""The first session on a new GPU: four parts of at most ten minutes each.
+"""The first session on a new GPU: four parts, each of use alone, in less than half an hour.
 
-Every part says what it must show and what it has shown: PASS, or LOOK AT with the figure. All logs
-and measurements go into one folder, and into one archive to keep. No setting of the GPU is changed.
+Every part says what it must show and what it has shown: PASS, or LOOK AT with the figure. What is
+missing never passes. No setting of the GPU is changed.
 
     first_gpu.py [PART...] [--peak GB/S] [--out FOLDER]
 
 1 results:     what machine it is; every collective and part, of every type, among 2 to 8 ranks
-2 parts:      what starting and launching cost; copies and sums against the memory's rate
+2 parts:       what starting and launching cost; copies and sums against the memory's rate
 3 collectives: against memory traffic; odd numbers of ranks; the fit and what it predicts
-4 layers:     layer traces of training steps, where PyTorch is installed
+4 layers:      layer traces of training steps, where PyTorch is installed
 
-Exit code 0: all passed; 1: a wrong result, or a command that failed; 5: something to look at.
-A trial on a machine without a GPU: --backend host --small.
+Nothing that was measured is lost: after every step the summary and the archive of its part
+(part1.tar.gz, ...) are written anew beside the old ones and renamed, and only then is the step told.
+SIGINT, SIGTERM and SIGHUP end the step under way, which writes what it has, and then the session.
+
+Exit code 0: all passed; 1: a wrong result, or a command that failed; 5: something to look at; 130:
+interrupted. A trial on a machine without a GPU: --backend host --small.
 """
 import argparse
+import ctypes
 import datetime
+import io
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -24,121 +31,56 @@ import sys
 import tarfile
 import time
 
-PART_LIMIT_S = 580
-GRACE_S = 20  # between SIGINT, after which a measurement is written, and SIGKILL
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import verdicts  # noqa: E402
 
-# GB/s by the data sheets, by a part of the device's name; the first that fits.
-PEAKS = {"B200": 8000, "H200": 4800, "H100 PCIe": 2000, "H100 NVL": 3900, "H100": 3350,
-         "A100-SXM4-40GB": 1555, "A100-PCIE-40GB": 1555, "A100": 2039, "L40S": 864, "L4": 300,
-         "A10": 600, "V100": 900, "T4": 320, "RTX 4090": 1008, "RTX 3090": 936}
-
-
-# ---- verdicts: of measurements alone, so that they can be tested
-
-
-def series_of(record, **wanted):
-    return [series for series in record["series"]
-            if all(series.get(key, "") == value for key, value in wanted.items())]
-
-
-def moved_rate(point):
-    """GB/s that a point reads and writes in memory; 0 where that is not known."""
-    return point.get("moved_B", 0) / point["time_us"] / 1e3
+# Steps: seconds after which one is ended, and those that it should take on one H100, by estimate.
+# Limits of a part stay below ten minutes, and all of them below half an hour.
+STEPS = {"1": {"nvidia_smi": (15, 3), "compiler": (10, 1), "first_results": (40, 10),
+               "all_results": (260, 120), "odd_results": (110, 45)},
+         "2": {"overhead": (60, 35), "memory": (160, 110)},
+         "3": {"collectives": (250, 170), "fit": (30, 2), "large": (110, 75), "odd": (80, 50)},
+         "4": {"pytorch": (40, 15), "layers_resnet50": (100, 40), "plain_resnet50": (60, 25),
+               "layers_gpt2": (100, 45), "layers_bert-base": (100, 45), "attention": (60, 25)}}
+GRACE_S = 20  # of a limit, between SIGINT, after which a measurement is written, and SIGKILL
+GRACE_ONCE_INTERRUPTED_S = 5
+PYTHON = sys.executable or os.readlink("/proc/self/exe")  # an empty environment hides it
 
 
-def name_of(series):
-    words = [series["operation"], series.get("algorithm", ""), series["type"],
-             f"{series['ranks']} ranks"]
-    return " ".join(word for word in words if word)
+class Interrupted(BaseException):
+    pass
 
 
-def peak_of(device, given):
-    if given:
-        return given
-    return next((peak for name, peak in PEAKS.items() if name in device), 0)
+def interrupt(_number, _frame):
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise Interrupted
 
 
-def within(name, value, least, most, unit=""):
-    """A verdict: whether it passed, and the line that says so."""
-    passed = least <= value <= most
-    return passed, f"{name}: {value:.3g}{unit}, expected {least:g} to {most:g}{unit}"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def overhead_verdicts(record):
-    lines = []
-    for series in series_of(record, operation="overhead"):
-        time_us = series["points"][0]["time_us"]
-        kind = series.get("algorithm", "") or f"an empty run of {series['ranks']} ranks"
-        most = {"launch": 3, "handover": 6}.get(series.get("algorithm", ""), 20)
-        lines.append(within(f"overhead, {kind}", time_us, 0.3, most, " us"))
-    return lines or [(False, "overhead: nothing was measured")]
+def end_with_parent():
+    """In a command: it ends if this program is killed, so that the GPU is not kept busy."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
 
 
-def memory_verdicts(record, peak):
-    if not peak:
-        device = record.get("device", "")
-        return [(False, f"memory: no rate is known for \"{device}\"; --peak gives it")]
-    lines = []
-    for series in series_of(record, operation="fold") + series_of(
-            record, operation="copy", algorithm="within a rank"):
-        part = 100 * moved_rate(series["points"][-1]) / peak
-        lines.append(within(f"memory, {name_of(series)}, part of {peak} GB/s", part, 85, 105, " %"))
-    return lines or [(False, "memory: nothing was measured")]
+def write_anew(file, content):
+    """Either the old content or the new one is there, whenever this program is killed."""
+    new = file.with_name(f".{file.name}.new")
+    with open(new, "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(new, file)
 
 
-def traffic_verdicts(record):
-    """Large messages of ring, be and lp against their memory traffic at the rate of a copy."""
-    copies = [series["points"][-1] for series in series_of(record, operation="copy",
-                                                           algorithm="within a rank")]
-    if not copies:
-        return [(False, "memory traffic: no copy within a rank was measured")]
-    rate = max(moved_rate(point) for point in copies)
-    lines = []
-    for series in series_of(record, operation="allreduce"):
-        if series.get("algorithm") not in ("ring", "be", "lp") or "virtual" not in series.get(
-                "placement", ""):
-            continue
-        times = rate / moved_rate(series["points"][-1])
-        lines.append(within(f"{name_of(series)}, times its memory traffic", times, 0.9, 1.15))
-    return lines or [(False, "memory traffic: no virtual ranks on one GPU; there is nothing to set "
-                             "against it")]
-
-
-def odd_verdicts(record):
-    """Odd numbers of ranks cut messages off 16 bytes, and must move memory as fast as even ones."""
-    lines = []
-    for kind in sorted({series["type"] for series in record["series"]}):
-        rings = series_of(record, operation="allreduce", algorithm="ring", type=kind)
-        rates = {series["ranks"]: moved_rate(series["points"][-1]) for series in rings}
-        even = [rate for ranks, rate in rates.items() if ranks % 2 == 0]
-        for ranks, rate in rates.items():
-            if ranks % 2 == 1 and even:
-                lines.append(within(f"ring of {ranks} {kind}, part of the rate of even ranks",
-                                    100 * rate * len(even) / sum(even), 90, 110, " %"))
-    return lines or [(False, "odd ranks: nothing was measured")]
-
-
-def fit_verdicts(answer):
-    if "held_out" not in answer:
-        return [(False, "fit: nothing was held out")]
-    median = answer["held_out"]["median_percent"]
-    return [within("fit, median error of held-out sizes", median, 0, 5, " %")]
-
-
-def layer_verdicts(trace, plain_ms):
-    """Forward and backward of all layers against a plain loop."""
-    layers = trace["layers"]
-    total_ms = sum(milliseconds(layer[key]) for layer in layers for key in ("forward", "backward"))
-    total_ms += milliseconds(trace.get("update", "0 s"))
-    return [within("layers, part of a plain step", 100 * total_ms / plain_ms, 97, 103, " %")]
-
-
-def milliseconds(text):
-    number, unit = text.split()
-    return float(number) * {"ps": 1e-9, "ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}[unit]
-
-
-# ---- running
+def last_line(file):
+    text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
 
 
 class Session:
@@ -147,181 +89,229 @@ class Session:
         self.out = pathlib.Path(arguments.out)
         self.out.mkdir(parents=True, exist_ok=True)
         self.lines = []
+        self.told = 0  # lines that have been printed
         self.failed = False
-        self.part_end = 0
+        self.part = ""
+        self.process = None
+
+    @property
+    def folder(self):
+        return self.out / f"part{self.part}"
+
+    def begin(self, part, title):
+        self.part = part
+        self.folder.mkdir(exist_ok=True)
+        self.say(f"\n== Part {part}, {title}")
 
     def say(self, line):
-        print(line, flush=True)
         self.lines.append(line)
 
-    def note(self, verdicts):
-        for passed, line in verdicts:
+    def note(self, found):
+        for passed, line in found:
             self.say(f"{'PASS   ' if passed else 'LOOK AT'} {line}")
 
     def fail(self, line):
         self.failed = True
         self.say(f"FAILED  {line}")
 
-    def run(self, name, limit_s, words):
-        """Runs a command within the limits; its output goes to a file. Its exit code."""
-        left_s = self.part_end - time.monotonic()
-        if left_s < 5:
-            self.say(f"LOOK AT {name}: left out, the part's ten minutes are over")
-            return None
+    def save(self):
+        """What was said and measured so far goes to its files; then it is printed."""
+        summary = ("\n".join(self.lines) + "\n").encode()
+        write_anew(self.out / "summary.txt", summary)
+        if self.part:
+            packed = io.BytesIO()
+            with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as tar:
+                tar.add(self.folder, arcname=self.folder.name)
+                entry = tarfile.TarInfo("summary.txt")
+                entry.size = len(summary)
+                entry.mtime = int(time.time())
+                tar.addfile(entry, io.BytesIO(summary))
+            write_anew(self.out / f"part{self.part}.tar.gz", packed.getvalue())
+        for line in self.lines[self.told:]:
+            print(line, flush=True)
+        self.told = len(self.lines)
+
+    def end_process(self, grace_s):
+        """SIGINT, upon which a measurement is written; then SIGKILL."""
+        self.process.send_signal(signal.SIGINT)
+        try:
+            return self.process.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def run(self, name, words, out=None):
+        """Runs a step's command within its limit: what it prints goes to a file, its log to
+        another. Its exit code; nothing if it could not be started."""
+        limit_s = STEPS[self.part][name][0] * self.arguments.scale
+        grace_s = min(GRACE_S, limit_s / 4)
         began = time.monotonic()
-        with open(self.out / f"{name}.txt", "w", encoding="utf-8") as log:
-            log.write(" ".join(words) + "\n")
+        with open(self.folder / (out or f"{name}.txt"), "wb") as printed, \
+                open(self.folder / f"{name}.log", "wb") as log:
+            log.write((" ".join(words) + "\n").encode())
             log.flush()
+            self.process = None
             try:
-                process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
+                self.process = subprocess.Popen(words, stdout=printed, stderr=log,
+                                                stdin=subprocess.DEVNULL, start_new_session=True,
+                                                preexec_fn=end_with_parent)
+                code = self.process.wait(limit_s - grace_s)
             except OSError as error:
                 self.say(f"LOOK AT {name}: {error}")
                 return None
-            try:
-                code = process.wait(min(limit_s, left_s))
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)
-                try:
-                    code = process.wait(GRACE_S)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    code = process.wait()
+                code = self.end_process(grace_s)
+            except Interrupted:
+                if self.process is not None:
+                    self.end_process(GRACE_ONCE_INTERRUPTED_S)
+                self.say(f"LOOK AT {name}: interrupted after {time.monotonic() - began:.0f} s")
+                raise
         self.say(f"        {name}: exit code {code} after {time.monotonic() - began:.0f} s")
         return code
 
-    def calibrate(self, name, limit_s, words):
-        """Runs sgdsim-calibrate; what it measured, or None."""
-        file = self.out / f"{name}.json"
-        verifies = "--verify-only" in words
-        words = [f"{self.arguments.bin}/sgdsim-calibrate", "--backend", self.arguments.backend,
-                 *words, *([] if verifies else ["--out", str(file), "--force"])]
-        code = self.run(name, limit_s, words)
-        if code not in (0, 130):
-            if code is not None:
-                self.fail(f"{name}: {last_line(self.out / (name + '.txt'))}")
+    def log(self, name):
+        return last_line(self.folder / f"{name}.log")
+
+    def read(self, name):
+        """An answer in JSON, or nothing where it is none."""
+        try:
+            return json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            self.fail(f"{name}: no answer can be read: {error}")
             return None
-        if verifies:
-            self.note([(code == 0, f"{name}: {last_line(self.out / (name + '.txt'))}")])
-            return None
-        return json.loads(file.read_text(encoding="utf-8"))
+
+    def check_results(self, name, words):
+        code = self.run(name, [self.program("sgdsim-calibrate"), "--backend",
+                               self.arguments.backend, *words, "--verify-only"])
+        if code is not None:
+            found = verdicts.of_results(name, code, self.log(name))
+            self.note(found) if code in (0, 3, 130) else self.fail(found[0][1])
+        self.save()
+
+    def measure(self, name, words, judge=lambda record: []):
+        """Measures; judge(record) gives the verdicts on its figures. The record, or nothing."""
+        file = self.folder / f"{name}.json"
+        file.unlink(missing_ok=True)  # of a session before
+        code = self.run(name, [self.program("sgdsim-calibrate"), "--backend",
+                               self.arguments.backend, *words, "-q", "--out", str(file), "--force"])
+        record = None
+        if code is not None:
+            if code not in (0, 130):
+                self.fail(f"{name}: {self.log(name)}")
+            record = self.read(name) if file.exists() or code == 0 else None
+            if record is not None:
+                self.note(verdicts.of_record(name, record, judge))
+        self.save()
+        return record
+
+    def program(self, name):
+        return str(pathlib.Path(self.arguments.bin) / name)
+
+    def script(self, name):
+        return [PYTHON, "-B", str(pathlib.Path(__file__).with_name(name))]
+
+    def size(self, large, small):
+        return small if self.arguments.small else large
 
 
-def last_line(file):
-    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+TYPES = ["float32", "float16", "bfloat16"]
+RANKS = [2, 4, 8]
 
 
-def size(session, large, small):
-    return small if session.arguments.small else large
+def text_of(numbers):
+    return ",".join(str(number) for number in numbers)
 
 
 def part_results(session):
-    for name, words in (("nvidia_smi", ["nvidia-smi", "-q", "-d", "CLOCK,ECC,PERFORMANCE,MEMORY"]),
-                        ("compiler", ["nvcc", "--version"])):
-        if session.arguments.backend == "cuda":
-            session.run(name, 30, words)
+    if session.arguments.backend == "cuda":
+        for name, words in (("nvidia_smi", ["nvidia-smi", "-q"]), ("compiler", ["nvcc", "--version"])):
+            session.run(name, words)
+            session.save()
     everything = "collectives,gtopk,copy,fold,top_k,compress,overhead"
-    types = "float32,float16,bfloat16"
-    session.calibrate("first_results", 60,
-                      ["--ranks", "2,8", "--probe", everything, "--from", "4 B", "--to",
-                       size(session, "64 KiB", "4 KiB"), "--verify-only"])
-    session.calibrate("all_results", 300,
-                      ["--ranks", "2,3,4,5,6,7,8", "--type", types, "--from", "4 B", "--to",
-                       size(session, "4 MiB", "4 KiB"), "--block", "4KiB,64KiB", "--verify-only"])
-    session.calibrate("odd_results", 120,
-                      ["--ranks", "3,5,8", "--type", types, "--from", "1001 B", "--to",
-                       size(session, "130 KiB", "9 KiB"), "--per-doubling", "3", "--overlap",
-                       "--probe", everything, "--verify-only"])
+    session.check_results("first_results", ["--ranks", "2,8", "--probe", everything, "--from", "4 B",
+                                            "--to", session.size("64 KiB", "1 KiB")])
+    session.check_results("all_results", ["--ranks", session.size("2,3,4,5,6,7,8", "2,3,5"),
+                                          "--type", ",".join(TYPES), "--from", "4 B", "--to",
+                                          session.size("4 MiB", "1 KiB"), "--block",
+                                          "4KiB,64KiB"])
+    session.check_results("odd_results", ["--ranks", session.size("3,5,8", "3"), "--type",
+                                          ",".join(TYPES), "--from", "1001 B", "--to",
+                                          session.size("130 KiB", "3 KiB"), "--per-doubling",
+                                          session.size("3", "1"), "--overlap", "--probe",
+                                          everything])
 
 
 def part_parts(session):
-    record = session.calibrate("overhead", 90, ["--probe", "overhead", "--ranks", "2,4,8",
-                                                "--least", "50", "--time-limit",
-                                                size(session, "30 s", "2 s"), "-q"])
-    if record:
-        session.note(overhead_verdicts(record))
-    record = session.calibrate("memory", 240,
-                               ["--ranks", "2", "--probe", "copy,fold", "--type",
-                                "float32,float16,bfloat16", "--from", "1 MiB", "--to",
-                                size(session, "1 GiB", "2 MiB"), "--time-limit",
-                                size(session, "120 s", "4 s"), "-q"])
-    if record:
-        session.note(memory_verdicts(record, peak_of(record.get("device", ""),
-                                                     session.arguments.peak)))
+    session.measure("overhead", ["--probe", "overhead", "--ranks", text_of(RANKS), "--least", "50",
+                                 "--time-limit", session.size("30 s", "2 s")],
+                    lambda record: verdicts.overhead(record, RANKS))
+    session.measure("memory", ["--ranks", "2", "--probe", "copy,fold", "--type", ",".join(TYPES),
+                               "--from", "1 MiB", "--to", session.size("1 GiB", "2 MiB"),
+                               "--time-limit", session.size("100 s", "4 s")],
+                    lambda record: verdicts.memory(
+                        record, verdicts.peak_of(record.get("device", ""), session.arguments.peak),
+                        TYPES))
 
 
 def part_collectives(session):
-    record = session.calibrate("collectives", 240,
-                               ["--ranks", "2,4,8", "--probe", "collectives,copy", "--from",
-                                "1 KiB", "--to", size(session, "128 MiB", "64 KiB"), "--block",
-                                "1MiB,16MiB", "--time-limit", size(session, "150 s", "8 s"), "-q"])
+    record = session.measure("collectives",
+                             ["--ranks", text_of(RANKS), "--probe", "collectives,copy", "--from",
+                              "1 KiB", "--to", session.size("128 MiB", "16 KiB"), "--block",
+                              "1MiB,16MiB", "--time-limit", session.size("160 s", "8 s")])
     if record:
-        answer = session.out / "fit.txt"
-        code = session.run("fit", 60, [f"{session.arguments.bin}/sgdsim", "fit",
-                                       str(session.out / "collectives.json"), "--format", "json"])
-        text = answer.read_text(encoding="utf-8")
-        if code == 0:
-            session.note(fit_verdicts(json.loads(text[text.index("\n{") + 1:])))
-        elif code is not None:
-            session.fail(f"fit: {last_line(answer)}")
-    large = size(session, "512 MiB", "1 MiB")
-    record = session.calibrate("large", 120,
-                               ["--ranks", "2,4,8", "--probe", "collectives,copy", "-a",
-                                "ring,be,lp", "--op", "allreduce", "--from", large, "--to", large,
-                                "--block", "16MiB", "--overlap", "--time-limit",
-                                size(session, "60 s", "4 s"), "-q"])
-    if record:
-        session.note(traffic_verdicts(record))
-    record = session.calibrate("odd", 90,
-                               ["--ranks", "2,3,4,5", "-a", "ring", "--op", "allreduce", "--type",
-                                "float32,float16", "--from", large, "--to", large, "--time-limit",
-                                size(session, "40 s", "4 s"), "-q"])
-    if record:
-        session.note(odd_verdicts(record))
-
-
-PLAIN_LOOP = """
-import time, torch, torchvision
-device = "cuda" if torch.cuda.is_available() else "cpu"
-model = torchvision.models.resnet50().to(device).train()
-data = torch.randn(64, 3, 224, 224, device=device)
-target = torch.randint(0, 1000, (64,), device=device)
-optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-def step():
-    torch.nn.functional.cross_entropy(model(data), target).backward()
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-for _ in range(5): step()
-torch.cuda.synchronize()
-start = time.time()
-for _ in range(20): step()
-torch.cuda.synchronize()
-print((time.time() - start) / 20 * 1e3)
-"""
+        code = session.run("fit", [session.program("sgdsim"), "fit",
+                                   str(session.folder / "collectives.json"), "--format", "json"],
+                           "fit.json")
+        answer = session.read("fit") if code == 0 else None
+        if answer is not None:
+            session.note(verdicts.of_record("fit, its record", record,
+                                            lambda record: verdicts.fit(answer, record)))
+        elif code:
+            session.fail(f"fit: {session.log('fit')}")
+        session.save()
+    large = session.size("512 MiB", "1 MiB")
+    session.measure("large", ["--ranks", text_of(RANKS), "--probe", "collectives,copy", "-a",
+                              "ring,be,lp", "--op", "allreduce", "--from", large, "--to", large,
+                              "--block", "16MiB", "--overlap", "--time-limit",
+                              session.size("70 s", "4 s")],
+                    lambda record: verdicts.traffic(record, RANKS))
+    session.measure("odd", ["--ranks", "2,3,4,5", "-a", "ring", "--op", "allreduce", "--type",
+                            "float32,float16", "--from", large, "--to", large, "--time-limit",
+                            session.size("45 s", "4 s")],
+                    lambda record: verdicts.odd(record, [2, 3, 4, 5], ["float32", "float16"]))
 
 
 def part_layers(session):
-    if session.run("pytorch", 60, [sys.executable, "-c",
-                                   "import torch; assert torch.cuda.is_available()"]) != 0:
+    code = session.run("pytorch", [PYTHON, "-c",
+                                   "import torch; assert torch.cuda.is_available()"])
+    if code != 0:
         session.say("LOOK AT layers: left out, there is no PyTorch that sees a GPU")
+    session.save()
+    if code != 0:
         return
-    script = str(pathlib.Path(__file__).with_name("trace_layers.py"))
     for name, words in (("resnet50", ["--batch", "64"]),
                         ("gpt2", ["--batch", "8", "--sequence", "1024"]),
                         ("bert-base", ["--batch", "32"])):
-        file = session.out / f"layers_{name}.json"
-        code = session.run(f"layers_{name}", 150, [sys.executable, script, name, *words, "--steps",
-                                                   "10", "--out", str(file)])
-        session.note([(code == 0, f"layers of {name}: "
-                                  f"{last_line(session.out / f'layers_{name}.txt')}")])
-    script = str(pathlib.Path(__file__).with_name("time_attention.py"))
-    code = session.run("attention", 60, [sys.executable, script, "--out",
-                                         str(session.out / "attention.json")])
-    session.note([(code == 0, f"attention: {last_line(session.out / 'attention.txt')}")])
-    if (session.out / "layers_resnet50.json").exists():
-        if session.run("plain_loop", 100, [sys.executable, "-c", PLAIN_LOOP]) == 0:
-            trace = json.loads((session.out / "layers_resnet50.json").read_text(encoding="utf-8"))
-            session.note(layer_verdicts(trace, float(last_line(session.out / "plain_loop.txt"))))
+        step = f"layers_{name}"
+        file = session.folder / f"{step}.json"
+        file.unlink(missing_ok=True)
+        words = [*session.script("trace_layers.py"), name, *words, "--steps", "10"]
+        code = session.run(step, [*words, "--out", str(file)])
+        session.note([(code == 0, f"layers of {name}: {session.log(step)}")])
+        session.save()
+        if name == "resnet50" and code == 0:
+            plain_code = session.run("plain_resnet50", [*words, "--plain"], "plain_resnet50.json")
+            trace = session.read(step)
+            plain = session.read("plain_resnet50") if plain_code == 0 else None
+            if trace is not None and plain is not None:
+                session.note(verdicts.layers(trace, plain))
+            else:
+                session.note([verdicts.missing("layers, a plain step")])
+            session.save()
+    code = session.run("attention", [*session.script("time_attention.py"), "--out",
+                                     str(session.folder / "attention.json")])
+    session.note([(code == 0, f"attention: {session.log('attention')}")])
+    session.save()
 
 
 PARTS = {"1": ("environment and results: every result must be right", part_results),
@@ -332,41 +322,73 @@ PARTS = {"1": ("environment and results: every result must be right", part_resul
          "4": ("layers: traces of training steps, within 3 % of a plain loop", part_layers)}
 
 
-def archive(out):
-    file = out.with_suffix(".tar.gz")
-    with tarfile.open(file, "w:gz") as tar:
-        tar.add(out, arcname=out.name)
-    return file
+def play(session, part):
+    """What breaks a part ends neither what it has measured nor the parts after it."""
+    title, run = PARTS[part]
+    session.begin(part, title)
+    try:
+        run(session)
+    except Exception as error:  # pylint: disable=broad-except
+        session.fail(f"part {part} ended by {type(error).__name__}: {error}")
+    finally:
+        session.save()
 
 
-def main(words):
+def table_of_steps():
+    """What docs/calibrate.md shows."""
+    lines = ["| part | step | limit s | expected s |", "|---|---|---|---|"]
+    for part, steps in STEPS.items():
+        lines += [f"| {part} | {name} | {limit} | {expected} |"
+                  for name, (limit, expected) in steps.items()]
+    sums = [sum(step[i] for steps in STEPS.values() for step in steps.values()) for i in (0, 1)]
+    return "\n".join([*lines, f"| all | | {sums[0]} | {sums[1]} |"])
+
+
+def parse_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", help="1, 2, 3 or 4 (default: all)")
     parser.add_argument("--bin", default="build/release/bin", help="folder of the programs")
-    parser.add_argument("--out", help="folder for logs and measurements")
+    parser.add_argument("--out", help="folder for logs, measurements and one archive for each part")
     parser.add_argument("--backend", default="cuda", choices=["cuda", "host"])
     parser.add_argument("--peak", type=float, default=0, help="GB/s of the GPU's memory")
     parser.add_argument("--small", action="store_true", help="small sizes, for a trial")
+    parser.add_argument("--scale", type=float, default=1, help="factor of all limits (default: 1)")
+    parser.add_argument("--steps", action="store_true", help="print the steps and their limits, and end")
     arguments = parser.parse_args(words)
     for part in arguments.parts:
         if part not in PARTS:
             parser.error(f"unknown part \"{part}\"; known: {', '.join(PARTS)}")
+    if not arguments.scale > 0:
+        parser.error(f"--scale: expected a factor above 0, got {arguments.scale:g}")
     if not arguments.out:
         now = datetime.datetime.now(datetime.timezone.utc)
         arguments.out = f"results/first_gpu_{now:%Y%m%d_%H%M%S}"
+    return arguments
+
+
+def main(words):
+    arguments = parse_arguments(words)
+    if arguments.steps:
+        print(table_of_steps())
+        return 0
+    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
     session = Session(arguments)
-    for part in arguments.parts or PARTS:
-        title, play = PARTS[part]
-        session.say(f"\n== Part {part}, {title}")
-        session.part_end = time.monotonic() + PART_LIMIT_S
-        play(session)
+    interrupted = False
+    try:
+        for part in arguments.parts or PARTS:
+            play(session, part)
+    except Interrupted:
+        interrupted = True
+        session.say("LOOK AT the session: it was interrupted")
     doubts = [line for line in session.lines if line.startswith(("LOOK AT", "FAILED"))]
     session.say("\n== Summary")
     for line in doubts or ["PASS    everything"]:
         session.say(line)
-    (session.out / "summary.txt").write_text("\n".join(session.lines) + "\n", encoding="utf-8")
-    print(f"Keep {archive(session.out)}: it holds all logs and measurements.")
-    return 1 if session.failed else 5 if doubts else 0
+    session.say(f"Keep {session.out}/: summary.txt, and one archive for each part.")
+    session.save()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    return 130 if interrupted else 1 if session.failed else 5 if doubts else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/core/quantity.h"
 
@@ -16,21 +17,29 @@ using Clock = std::chrono::steady_clock;
 constexpr int warm_ups = 2;
 constexpr int samples_a_visit = 5;
 constexpr double resolutions_a_sample = 50;  // then a step of the clock is 2 % at most
-constexpr double most_rounds = 50;
-// Queueing so many steps takes a second at most: a gate that was not open within five seconds
-// tells of something else.
-constexpr std::size_t steps_queued_in_time = 100'000;
+constexpr int most_rounds = 50;
+// So many tasks that no gate has waited for, and none that it has, are no matter of one task.
+constexpr int misses_that_tell = 3;
+
+// Whether runs begin at the gate. Launches beyond the length of a queue wait until the gate opens,
+// which it then does not.
+struct Gates {
+  int most_rounds = calibrate::most_rounds;  // as many launches fit into the queue
+  bool has_waited = false;                   // for any run
+  int misses = 0;                            // tasks
+};
 
 class Group {
  public:
   Group(Backend& backend, const std::vector<Task>& tasks, std::size_t from, std::size_t end,
-        const MeasureOptions& options, const Watcher& watcher, Outcome& outcome)
+        const MeasureOptions& options, const Watcher& watcher, Gates& gates, Outcome& outcome)
       : backend_(backend),
         tasks_(tasks),
         from_(from),
         end_(end),
         options_(options),
         watcher_(watcher),
+        gates_(gates),
         outcome_(outcome) {}
 
   void prepare() {
@@ -64,7 +73,7 @@ class Group {
       for (std::size_t i = from_; i < end_; ++i) {
         Measured& point = outcome_.points[i];
         if (!point.verified || point.cannot_be_timed) continue;
-        if (options_.rule.is_enough(point.samples_us)) continue;
+        if (options_.rule.is_enough(point.samples_us.size(), point.medians_us())) continue;
         if (is_over(first ? end_of_all : deadline)) return;
         visit(tasks_[i], point);
         any_left = true;
@@ -109,13 +118,35 @@ class Group {
     doing_ = "timing " + text_of(task);
     backend_.load(task.plan, task.type);
     if (backend_.is_slowed_by_numbers()) fill(task);
+    bool is_first = true;
     for (int i = 0; i < warm_ups + samples_a_visit; ++i) {
-      if (backend_.any(watcher_.is_interrupted())) return;
+      if (backend_.any(watcher_.is_interrupted())) break;
       if (options_.cold && i >= warm_ups) backend_.flush_caches();
-      const double us = backend_.run_us(std::max(point.rounds, 1));
+      const double us = run_us(point);
       if (std::isnan(us)) return miss(task, point);
+      is_first = is_first || point.visits.empty();
       if (i + 1 == warm_ups && point.rounds == 0) point.rounds = rounds_for(us);
-      if (i >= warm_ups) point.samples_us.push_back(us / task.repeats);
+      if (i < warm_ups) continue;
+      if (std::exchange(is_first, false)) point.visits.push_back(0);
+      point.samples_us.push_back(us / task.repeats);
+      ++point.visits.back();
+    }
+  }
+
+  // Of one run. Where the launches of several do not begin together, half as many are tried, of
+  // this task and of all after it; samples of more rounds are then those of something else.
+  double run_us(Measured& point) {
+    const int at_first = std::max(point.rounds, 1);
+    for (int rounds = at_first;; rounds /= 2) {
+      const double us = backend_.run_us(rounds);
+      if (std::isnan(us) && rounds > 1 && !backend_.any(watcher_.is_interrupted())) continue;
+      if (std::isnan(us)) return us;
+      gates_.has_waited = true;
+      if (rounds < at_first) {
+        gates_.most_rounds = std::min(gates_.most_rounds, rounds);
+        point = {.samples_us = {}, .verified = true, .rounds = rounds};
+      }
+      return us;
     }
   }
 
@@ -123,21 +154,22 @@ class Group {
   int rounds_for(double us) const {
     const double least_us = resolutions_a_sample * backend_.resolution_us();
     if (options_.cold || us >= least_us) return 1;
-    return static_cast<int>(std::min(std::ceil(least_us / std::max(us, 1e-9)), most_rounds));
+    const double rounds = std::ceil(least_us / std::max(us, 1e-9));
+    return static_cast<int>(std::min(rounds, static_cast<double>(gates_.most_rounds)));
   }
 
   // Streams that do not begin together give no time, and every try takes as long as the gate waits.
   void miss(const Task& task, Measured& point) {
-    if (task.plan.steps.size() <= steps_queued_in_time)
+    point = {.samples_us = {}, .verified = true, .cannot_be_timed = true};
+    outcome_.is_complete = false;
+    outcome_.notes.push_back("not timed: " + text_of(task) + ": the GPU did not wait until its " +
+                             std::to_string(task.plan.steps.size()) +
+                             " steps were queued, as where they are more than the queue takes");
+    if (++gates_.misses >= misses_that_tell && !gates_.has_waited)
       throw std::runtime_error(
-          "the GPU did not wait for the start of a run: launches block, as under "
+          "the GPU did not wait for the start of any run: launches block, as under "
           "CUDA_LAUNCH_BLOCKING, a profiler or a sanitizer. Without them times can be measured; "
           "with --verify-only results are checked under them, too");
-    point.cannot_be_timed = true;
-    outcome_.is_complete = false;
-    outcome_.notes.push_back("not timed: " + text_of(task) + ": queueing its " +
-                             std::to_string(task.plan.steps.size()) +
-                             " steps takes longer than the GPU waits for the start");
   }
 
   Backend& backend_;
@@ -146,6 +178,7 @@ class Group {
   std::size_t end_;
   const MeasureOptions& options_;
   const Watcher& watcher_;
+  Gates& gates_;
   Outcome& outcome_;
   std::string doing_;
 };
@@ -234,6 +267,7 @@ std::string text_of(const Task& task) {
 Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureOptions& options,
                 const Watcher& watcher) {
   Outcome outcome;
+  Gates gates;
   outcome.points.resize(tasks.size());
   backend.set_interrupt(watcher.is_interrupted);
   const Clock::time_point start = Clock::now();
@@ -241,7 +275,7 @@ Outcome measure(Backend& backend, const std::vector<Task>& tasks, const MeasureO
   for (std::size_t from = 0; from < tasks.size();) {
     std::size_t end = from;
     while (end < tasks.size() && tasks[end].plan.ranks == tasks[from].plan.ranks) ++end;
-    Group group(backend, tasks, from, end, options, watcher, outcome);
+    Group group(backend, tasks, from, end, options, watcher, gates, outcome);
     try {
       group.prepare();
       const double share = static_cast<double>(end) / static_cast<double>(tasks.size());

@@ -1,8 +1,9 @@
 // Measuring a list of tasks on a backend: check each result, then repeat until medians are sure.
 //
 // Repetitions go round over all tasks a few at a time, so that a disturbance of some seconds meets
-// a few repetitions of many sizes instead of all of one. A task whose result is wrong is not timed.
-// Whatever goes wrong, what was measured before it stays.
+// a few repetitions of many sizes instead of all of one. A task whose result is wrong is not timed,
+// and one that cannot be timed does not end the others. Whatever goes wrong, what was measured
+// before it stays.
 #pragma once
 
 #include <functional>
@@ -57,6 +58,10 @@ struct Measured {
   bool is_wrong = false;
   bool cannot_be_timed = false;
   int rounds = 0;  // each sample is the mean of this many runs; 0: not known yet
+  std::vector<std::size_t> visits = {};  // how many of the samples each visit took
+
+  std::vector<double> medians_us() const { return medians_of_visits(samples_us, visits); }
+  double time_us() const { return median(medians_us()); }
 };
 
 struct Outcome {

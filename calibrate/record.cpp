@@ -8,18 +8,24 @@
 namespace sgdsim::calibrate {
 namespace {
 
-Json series_of(const Backend& backend, const Task& task) {
+// What tells it from other series.
+Json kind_of(const Task& task) {
   Json series = {{"operation", task.operation}};
   if (!task.algorithm.empty()) series["algorithm"] = task.algorithm;
   series["type"] = std::string(name_of(task.type));
   series["ranks"] = task.plan.ranks;
   if (task.block_B) series["block_B"] = *task.block_B;
+  if (!task.note.empty()) series["note"] = task.note;
+  return series;
+}
+
+Json series_of(const Backend& backend, const Task& task) {
+  Json series = kind_of(task);
   series["placement"] = backend.placement(task.plan.ranks);
   if (const int processes = backend.processes(task.plan.ranks); processes > 0) {
     series["processes"] = processes;
     series["nodes"] = backend.nodes(task.plan.ranks);
   }
-  if (!task.note.empty()) series["note"] = task.note;
   series["points"] = Json::array();
   return series;
 }
@@ -28,12 +34,17 @@ Json point_of(const Task& task, const Measured& measured) {
   // Clocks have a nanosecond and no more.
   const double digits = task.repeats > 1 || measured.rounds > 1 ? 1e6 : 1e3;
   const auto rounded_us = [digits](double us) { return std::round(us * digits) / digits; };
-  Json point = {{"size_B", task.bytes}, {"time_us", rounded_us(median(measured.samples_us))}};
+  Json point = {{"size_B", task.bytes}, {"time_us", rounded_us(measured.time_us())}};
   for (const double sample : measured.samples_us) point["samples_us"].push_back(rounded_us(sample));
   for (const std::size_t outlier : outliers(measured.samples_us))
     point["outliers"].push_back(outlier);
-  const double error = relative_error(measured.samples_us);
-  if (std::isfinite(error)) point["relative_error"] = std::round(error * 1e4) / 1e4;
+  const std::vector<double> medians_us = measured.medians_us();
+  point["visits"] = measured.visits;
+  if (const auto interval = interval_of(medians_us)) {
+    point["interval_us"] = {rounded_us(interval->low), rounded_us(interval->high)};
+    point["relative_error"] = std::round(relative_error(medians_us) * 1e4) / 1e4;
+    point["spread"] = std::round(spread(medians_us) * 1e4) / 1e4;
+  }
   if (const auto moved_B = task.plan.moved_B()) point["moved_B"] = *moved_B;
   if (measured.rounds > 1) point["rounds"] = measured.rounds;
   point["verified"] = measured.verified;
@@ -41,6 +52,18 @@ Json point_of(const Task& task, const Measured& measured) {
 }
 
 }  // namespace
+
+Json asked_of(const std::vector<Task>& tasks) {
+  Json asked = Json::array();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (i == 0 || !is_same_series(tasks[i], tasks[i - 1])) {
+      asked.push_back(kind_of(tasks[i]));
+      asked.back()["sizes_B"] = Json::array();
+    }
+    asked.back()["sizes_B"].push_back(tasks[i].bytes);
+  }
+  return asked;
+}
 
 Json record_of(const Backend& backend, const Machine& machine, const std::vector<Task>& tasks,
                const Outcome& outcome, const Provenance& provenance) {
@@ -64,6 +87,7 @@ Json record_of(const Backend& backend, const Machine& machine, const std::vector
                {"clocks", machine.clocks},
                {"complete", outcome.is_complete},
                {"notes", notes},
+               {"asked", provenance.asked},
                {"series", Json::array()}};
   const Task* before = nullptr;
   for (std::size_t i = 0; i < tasks.size(); ++i) {

@@ -13,8 +13,12 @@ struct Provenance {
   std::string name;
   std::string date;
   bool cold = false;
+  Json asked = {};                         // of asked_of
   std::vector<std::string> left_out = {};  // and why
 };
+
+// The series and sizes of all that was asked for, by which a reader knows what is missing.
+Json asked_of(const std::vector<Task>& tasks);
 
 // Series in the order of the tasks; points without a sample are left out.
 // `machine` as it was before the measurement: a GPU that failed does not say.

@@ -29,14 +29,13 @@ double copy_rate(const std::vector<Task>& tasks, const Outcome& outcome) {
     if (!is_copy_within_a_rank(tasks[i]) || outcome.points[i].samples_us.empty()) continue;
     if (tasks[i].bytes <= largest_B) continue;
     largest_B = tasks[i].bytes;
-    rate = static_cast<double>(tasks[i].plan.moved_B().value_or(0)) /
-           median(outcome.points[i].samples_us);
+    rate = static_cast<double>(tasks[i].plan.moved_B().value_or(0)) / outcome.points[i].time_us();
   }
   return rate;
 }
 
 std::string line_of(const Task& task, const Measured& measured, double memory_rate) {
-  const double time_us = median(measured.samples_us);
+  const double time_us = measured.time_us();
   std::string line = padded(number(time_us) + " us", 16);
   const double rate = static_cast<double>(task.bytes) / time_us / 1e3;
   const std::string speed = task.plan.flop() > 0

@@ -5,6 +5,7 @@
     python3 calibrate/trace_layers.py bert-base --batch 32 --sequence 128 --out bert.json
 
     python3 calibrate/trace_layers.py my_models:small --batch 16 --out small.json
+    python3 calibrate/trace_layers.py resnet50 --batch 64 --plain
 
 Models: those of torchvision by name; bert-base and gpt2 of transformers. Random weights and data:
 times do not depend on them. MODULE:FUNCTION is a model of your own: the function is called with the
@@ -19,6 +20,9 @@ of backward, with the loss); its backward time goes from the ready time of the l
 own. So the times of all layers add up to the passes, the pauses of a GPU that waits for its CPU stay
 where they are, and the backward of a layer without parameters counts for the layer before it. Each
 moment is the median over steps.
+
+--plain runs the same steps, of the same model in the same precision, without a hook, and prints
+what a whole step takes: what the recorded layers must add up to.
 
 When it is wrong: a parameter that two layers share counts for the first of them, and is ready when
 the last has added its part. Layers whose backward overlaps (branches) get the time between their
@@ -218,7 +222,7 @@ def after_accumulation(parameter, hook):
     return accumulation
 
 
-Step = collections.namedtuple("Step", "calls call_ms backward_start_ms ready_ms update_ms")
+Step = collections.namedtuple("Step", "calls call_ms backward_start_ms ready_ms update_ms step_ms")
 
 
 class Recorder:
@@ -260,7 +264,7 @@ class Recorder:
         ms = lambda moment: self.clock.ms_between(start, moment)
         return Step([layer for layer, _ in self.calls], [ms(moment) for _, moment in self.calls],
                     ms(backward_start), [moment and ms(moment) for moment in self.ready],
-                    self.clock.ms_between(backward_end, end))
+                    self.clock.ms_between(backward_end, end), ms(end))
 
 
 def layers_of_steps(layers, steps):
@@ -396,22 +400,35 @@ def prepare(torch, arguments, device):
                        f"{first_line(error)}") from error
 
 
-def record(torch, arguments):
-    device = device_of(torch, arguments.device)
-    model, forward, layers, without_gradient = prepare(torch, arguments, device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-    recorder = Recorder(layers, Clock(torch, device))
-
-    def update():
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-    update()
+def recorded_steps(arguments, recorder, forward, update):
+    """Those after the warm-up."""
     steps = []
     for number in range(arguments.warm_up + arguments.steps):
         step = recorder.step(forward, lambda loss: loss.backward(), update)
         if number >= arguments.warm_up:
             steps.append(step)
         print(f"trace_layers.py: step {number + 1}", file=sys.stderr)
+    return steps
+
+
+def plain_of(about, steps):
+    """The answer of --plain."""
+    steps_ms = [step.step_ms for step in steps]
+    return {**about, "step_ms": statistics.median(steps_ms), "steps_ms": steps_ms}
+
+
+def record(torch, arguments):
+    """The text of a trace, or of what plain steps take."""
+    device = device_of(torch, arguments.device)
+    model, forward, layers, without_gradient = prepare(torch, arguments, device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+    recorder = Recorder([] if arguments.plain else layers, Clock(torch, device))
+
+    def update():
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    update()
+    steps = recorded_steps(arguments, recorder, forward, update)
     about = {"name": arguments.name or arguments.model, "model": arguments.model,
              "framework": f"PyTorch {torch.__version__}",
              "device": (torch.cuda.get_device_name(device) if device.type == "cuda"
@@ -423,9 +440,11 @@ def record(torch, arguments):
         about["notes"].append("channels last")
     if without_gradient:
         about["notes"].append(f"{without_gradient} parameters get no gradient and are left out")
-    return trace_of(about, layers_of_steps(layers, steps),
-                    statistics.median(step.update_ms for step in steps), len(steps),
-                    PRECISIONS[arguments.precision])
+    if arguments.plain:
+        return json.dumps(plain_of(about, steps), indent=2) + "\n"
+    return text_of(trace_of(about, layers_of_steps(layers, steps),
+                            statistics.median(step.update_ms for step in steps), len(steps),
+                            PRECISIONS[arguments.precision]))
 
 
 def parse_arguments():
@@ -440,6 +459,8 @@ def parse_arguments():
                         help="float32 (default); tf32; bfloat16: automatic mixed precision; "
                              "pure-bfloat16: parameters and gradients, too")
     parser.add_argument("--channels-last", action="store_true", help="memory layout of images")
+    parser.add_argument("--plain", action="store_true",
+                        help="what whole steps take without hooks, as JSON, instead of a trace")
     parser.add_argument("--name", help="of the trace; default the model's")
     parser.add_argument("--out", default="-", help="the trace file; default standard output")
     arguments = parser.parse_args()
@@ -476,7 +497,7 @@ def main():
             import torch
         except ImportError as error:
             raise BadInput("PyTorch is not installed") from error
-        write(text_of(record(torch, arguments)), arguments.out)
+        write(record(torch, arguments), arguments.out)
     except BadInput as error:
         print(f"trace_layers.py: {error}", file=sys.stderr)
         return 2

@@ -1,7 +1,8 @@
 # sgdsim_room(NAME FILES pattern... LINKS target... [PROGRAM name])
 #
 # The library sgdsim_NAME from the files that match now or later. With PROGRAM, the room's main.cpp
-# stays out of the library and becomes that program, in bin/ of the build tree.
+# stays out of the library and becomes that program, in bin/ of the build tree. Programs start where the
+# C++ library is older or another one: they bring it along.
 function(sgdsim_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM" "FILES;LINKS")
   list(TRANSFORM arg_FILES PREPEND ${PROJECT_SOURCE_DIR}/)
@@ -33,6 +34,9 @@ function(sgdsim_room room)
     target_link_libraries(${arg_PROGRAM} PRIVATE ${library})
     set_target_properties(${arg_PROGRAM} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                     ${PROJECT_BINARY_DIR}/bin)
+    if(NOT SGDSIM_SANITIZE)
+      target_link_options(${arg_PROGRAM} PRIVATE -static-libstdc++ -static-libgcc)
+    endif()
   endif()
 endfunction()
 

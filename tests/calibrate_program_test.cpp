@@ -38,6 +38,13 @@ TEST_CASE("calibrate: what it writes fits its schema, is read, and is fitted") {
   CHECK(faults_of_value(embedded_shelf(), "sgdsim/measurement/1", json) ==
         std::vector<std::string>{});
   CHECK(json["complete"] == true);
+  CHECK(json["asked"].size() == json["series"].size());
+  for (std::size_t i = 0; i < json["asked"].size(); ++i) {
+    std::vector<Json> sizes;
+    for (const Json& point : json["series"][i]["points"]) sizes.push_back(point["size_B"]);
+    CHECK(json["asked"][i]["operation"] == json["series"][i]["operation"]);
+    CHECK(json["asked"][i]["sizes_B"] == Json(sizes));
+  }
   const Measurement measurement = read_measurement({ran.out, "m.json", {}, ""});
   // Ring 3, lp 2 x 3, copy 3, fold, overhead 3.
   CHECK(measurement.series.size() == 16);
@@ -47,6 +54,45 @@ TEST_CASE("calibrate: what it writes fits its schema, is read, and is fitted") {
   CHECK(fit.exit_code == 0);
   CHECK(faults_of_value(embedded_shelf(), "sgdsim/fit/1", Json::parse(fit.out)) ==
         std::vector<std::string>{});
+}
+
+// A record whose time was over says what it lacks by what was asked for.
+TEST_CASE("calibrate: what was asked for stands in the record, measured or not") {
+  const Answered ran = calibrated({"--backend", "host", "--ranks", "2,3", "-a", "ring", "--from",
+                                   "4 KiB", "--to", "8 KiB", "--time-limit", "0 s", "-q"});
+  const Json json = Json::parse(ran.out);
+  CHECK(json["complete"] == false);
+  CHECK(json["series"].empty());
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/measurement/1", json) ==
+        std::vector<std::string>{});
+  // An empty kernel, then an empty run and three operations for each number of ranks.
+  REQUIRE(json["asked"].size() == 1 + 2 * (1 + 3));
+  CHECK(json["asked"][2]["algorithm"] == "ring");
+  CHECK(json["asked"][2]["sizes_B"] == Json({4096, 8192}));
+}
+
+// What visits say of a time is read, and a time that is known badly weighs less: by the inverse
+// square beyond 2 %. Without its last row the line is 1 us and 1 ns/B.
+TEST_CASE("calibrate: a fit weighs rows by how well their times are known") {
+  const auto alpha_us = [](double error) {
+    Json points = Json::array();
+    for (const int kib : {1, 2, 4, 8})
+      points.push_back({{"size_B", kib * 1000}, {"time_us", 1 + kib}, {"relative_error", 0.01}});
+    points.push_back({{"size_B", 3000}, {"time_us", 8}, {"relative_error", error}});
+    points.back()["visits"] = {5, 5, 5, 5, 5, 4};
+    points.back()["interval_us"] = {7, 9};
+    points.back()["spread"] = 0.1;
+    const Json series = {{"operation", "broadcast"}, {"ranks", 2}, {"points", points}};
+    const Json record = {{"schema", "sgdsim/measurement/1"}, {"series", {series}}};
+    CHECK(faults_of_value(embedded_shelf(), "sgdsim/measurement/1", record).empty());
+    const Temporary file(Temporary::Kind::file, record.dump());
+    const Ran ran = run_sgdsim({"fit", file.name(), "--segments", "1", "--format", "json"});
+    REQUIRE(ran.exit_code == 0);
+    return Json::parse(ran.out)["fits"][0]["pieces"][0]["alpha_us"].get<double>();
+  };
+  CHECK(alpha_us(0.02) == alpha_us(0.001));
+  CHECK(alpha_us(0.2) != doctest::Approx(alpha_us(0.02)).epsilon(0.01));
+  CHECK(alpha_us(20) == doctest::Approx(1).epsilon(1e-3));
 }
 
 // What GPUs and several processes add to a record: the schema and the reader agree about it.

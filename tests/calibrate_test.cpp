@@ -1,58 +1,12 @@
-// Statistics on invented samples, numbers of 16 bits, and measuring with the threads of this
-// machine.
+// Numbers of 16 bits, and measuring with the threads of this machine.
 #include <cmath>
 #include <doctest/doctest.h>
 
-#include "calibrate/statistics.h"
 #include "calibrate/summary.h"
 #include "calibrate/tasks/tasks.h"
-#include "sim/core/random.h"
 
 namespace sgdsim::calibrate {
 namespace {
-
-// ---- statistics
-
-TEST_CASE("calibrate: median, its error, outliers") {
-  CHECK(median({3, 1, 2}) == 2);
-  CHECK(median({4, 1, 2, 3}) == 2.5);
-  CHECK(std::isnan(median({})));
-  CHECK(std::isinf(relative_error({1, 2, 3, 4, 5})));
-  // Of six values the smallest and the largest enclose the median: P = 1 - 2/64.
-  CHECK(relative_error({8, 9, 10, 10, 11, 12}) == doctest::Approx(2. / 10));
-  // Of ten values the second smallest and the second largest: P = 1 - 2 * 11/1024.
-  CHECK(relative_error({1, 8, 9, 10, 10, 10, 10, 11, 12, 99}) == doctest::Approx(2. / 10));
-  CHECK(relative_error(std::vector<double>(20, 5.)) == 0);
-  const std::vector<double> samples = {10, 11, 9, 10, 12, 8, 10, 100, 10.5, 9.5};
-  CHECK(outliers(samples) == std::vector<std::size_t>{7});
-  CHECK(outliers({5, 5, 5, 5, 9}).empty());  // no spread, no scale
-}
-
-TEST_CASE("calibrate: the interval of the median holds it 19 times in 20") {
-  Random random(1);
-  int inside = 0;
-  for (int trial = 0; trial < 4000; ++trial) {
-    std::vector<double> values;
-    for (int i = 0; i < 25; ++i)
-      values.push_back(random.exponential(1) + 9.306852819440055);  // median 10
-    const double half = relative_error(values) * median(values);
-    // The interval is not centred; its half width around the median is what is reported.
-    inside += std::abs(median(values) - 10) <= 1.5 * half ? 1 : 0;
-  }
-  CHECK(inside >= 3700);
-}
-
-TEST_CASE("calibrate: when to stop") {
-  const StoppingRule rule{0.05, 10, 20};
-  CHECK_FALSE(rule.is_enough({}));
-  CHECK_FALSE(rule.is_enough(std::vector<double>(9, 1.)));
-  CHECK(rule.is_enough(std::vector<double>(10, 1.)));
-  std::vector<double> wide;
-  for (int i = 0; i < 19; ++i) wide.push_back(i + 1);
-  CHECK_FALSE(rule.is_enough(wide));
-  wide.push_back(20);
-  CHECK(rule.is_enough(wide));
-}
 
 // ---- numbers
 
@@ -126,6 +80,23 @@ TEST_CASE("calibrate: a wrong result is not timed") {
   CHECK(outcome.points[1].samples_us[0] > 0);
 }
 
+// Five samples a visit; that another one comes in between is what makes visits independent.
+TEST_CASE("calibrate: a time is that of visits, and says how they differ") {
+  const std::vector<Task> tasks = {copy_task(Way::between_ranks, 1000, Type::float32),
+                                   copy_task(Way::between_ranks, 2000, Type::float32)};
+  MeasureOptions options;
+  options.rule = {1, 30, 30};
+  const Outcome outcome =
+      measure(*host_backend(), tasks, options, {[] { return false; }, [](const std::string&) {}});
+  const Measured& point = outcome.points[0];
+  CHECK(point.visits == std::vector<std::size_t>(6, 5));
+  CHECK(point.time_us() == median(point.medians_us()));
+  const auto interval = interval_of(point.medians_us());
+  REQUIRE(interval);
+  CHECK(interval->low <= point.time_us());
+  CHECK(interval->high >= point.time_us());
+}
+
 TEST_CASE("calibrate: an interruption keeps what was measured") {
   std::vector<Task> tasks;
   for (int i = 1; i <= 50; ++i)
@@ -152,7 +123,8 @@ TEST_CASE("calibrate: the summary sets times against memory traffic") {
       collective_task({.algorithm = "ring", .operation = "allreduce", .ranks = 2, .bytes = bytes},
                       Type::float32)};
   Outcome outcome;
-  outcome.points = {{{70}, true}, {{100}, true}, {{700}, true}};
+  for (const double us : {70., 100., 700.})
+    outcome.points.push_back({.samples_us = {us}, .verified = true, .visits = {1}});
   const auto of = [&](int memories) {
     return summary_of(tasks, outcome, [memories](int ranks) { return ranks == 1 ? 1 : memories; });
   };

@@ -46,6 +46,32 @@ class Pure(unittest.TestCase):
         self.assertEqual([l["ready"] for l in layers], ["8000 us", "8000 us"])
         self.assertEqual([l["backward"] for l in layers], ["0 us", "5000 us"])
 
+    # A step is one loop, with hooks or without: forward from 1 to 4, backward to 9, update to 11.
+    def test_plain_steps(self):
+        class Ticks:
+            def __init__(self):
+                self.moments = iter([1, 4, 9, 11] * 3)
+
+            def now(self):
+                return next(self.moments)
+
+            def ms_between(self, start, end):
+                return end - start
+
+            def finish(self):
+                pass
+
+        class Loss:
+            def backward(self):
+                pass
+        asked = argparse.Namespace(warm_up=1, steps=2)
+        steps = trace_layers.recorded_steps(asked, trace_layers.Recorder([], Ticks()), Loss,
+                                            lambda: None)
+        self.assertEqual([step.step_ms for step in steps], [10, 10])
+        self.assertEqual(steps[0].update_ms, 2)
+        plain = trace_layers.plain_of({"notes": ["precision tf32"]}, steps)
+        self.assertEqual(plain, {"notes": ["precision tf32"], "step_ms": 10, "steps_ms": [10, 10]})
+
     def test_text_is_json(self):
         layers = trace_layers.layers_of(["a", "b"], [[1], [1]], [1.0, 2.0], [8.0, 6.0], 3.0)
         trace = trace_layers.trace_of({"name": "two", "batch": 4}, layers, 0.5, 3)
@@ -294,6 +320,9 @@ class WithTorch(unittest.TestCase):
             self.assertEqual(trace["bytes_per_parameter"], gradient_B)
             self.assertEqual(trace["notes"], [f"precision {precision}"])
             self.assertEqual(trace["batch"], 3)
+            plain = self.own(self.MODEL, "--precision", precision, "--plain")
+            self.assertEqual(plain["notes"], trace["notes"])
+            self.assertEqual(len(plain["steps_ms"]), 2)
 
     def test_own_models_that_cannot_be_recorded(self):
         for text, sentence in (("", "the module mine has no make"),

@@ -124,16 +124,18 @@ FitPiece fit_piece(const std::vector<FitRow>& rows, std::size_t from, std::size_
   piece.beta_ps.value = solution.values[1];
   piece.gamma_ps.value = solution.values[2];
   double squares = 0;
+  double weighted = 0;
   for (std::size_t i = from; i < end; ++i) {
     const double error = piece.predict_ps(rows[i]) / rows[i].time_ps - 1;
     squares += error * error;
+    weighted += rows[i].weight * error * error;
     piece.max = std::max(piece.max, std::abs(error));
   }
   piece.rms = std::sqrt(squares / static_cast<double>(piece.rows));
   const auto used =
       static_cast<std::size_t>(std::count(solution.used.begin(), solution.used.end(), true));
   const std::size_t freedom = piece.rows > used ? piece.rows - used : 0;
-  const double error_variance = freedom > 0 ? squares / static_cast<double>(freedom) : 0;
+  const double error_variance = freedom > 0 ? weighted / static_cast<double>(freedom) : 0;
   const auto variance = variances(sums, solution);
   const auto slopes = slopes_by_start(sums, solution);
   const auto with_interval = [&](std::size_t i) {
@@ -255,6 +257,11 @@ Cutting best_cutting(const std::vector<FitRow>& rows, const std::vector<SizeGrou
 }
 
 }  // namespace
+
+double weight_of_row(double error) {
+  constexpr double full = 0.02;
+  return error <= full ? 1 : full * full / (error * error);
+}
 
 FitRow curve_row(double size_B, double time_ps) {
   return {.size_B = size_B, .alphas = 1, .bytes = size_B, .folded = 0, .time_ps = time_ps};

@@ -1,13 +1,15 @@
 // Line constants from measured times: relative least squares, in one to four pieces.
 //
-//   minimise   sum over rows of ((alphas alpha + bytes beta + folded gamma - t) / t)^2
+//   minimise   sum over rows of weight ((alphas alpha + bytes beta + folded gamma - t) / t)^2
 //   subject to alpha, beta, gamma >= 0
 //
-// Errors are relative because a fit must serve 4 bytes and 4 GiB alike. Where pieces end is found
-// exactly, by dynamic programming over all ways to cut the sizes into runs of at least two. How
-// many pieces there are is asked for, or the number with the least Bayesian information criterion.
-// Between the last size of a piece and the first of the next, the next one rules from where it is
-// the cheaper one: programs change their protocol where that pays.
+// Errors are relative because a fit must serve 4 bytes and 4 GiB alike. A row whose time is known
+// to 2 % or better, or of which that is not stated, weighs 1: lines are no righter than that. One
+// that is known worse weighs less, by the inverse square. Where pieces end is found exactly, by
+// dynamic programming over all ways to cut the sizes into runs of at least two. How many pieces
+// there are is asked for, or the number with the least Bayesian information criterion. Between the
+// last size of a piece and the first of the next, the next one rules from where it is the cheaper
+// one: programs change their protocol where that pays.
 //
 // The start of a run is one value for all pieces. Rows in which it goes with alpha (one message
 // each, or one number of ranks) cannot tell the two apart; then alpha holds both. Rows of several
@@ -37,7 +39,10 @@ struct FitRow {
   double starts = 0;    // how often the start of a run is paid
   double known_ps = 0;  // part of the time that is known already
   double time_ps = 0;
+  double weight = 1;
 };
+// `error`: half the 95 % interval of its time, over the time; 0: not stated.
+double weight_of_row(double error);
 FitRow curve_row(double size_B, double time_ps);
 
 // With its 95 % confidence interval, where rows are enough to tell.

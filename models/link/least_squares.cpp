@@ -89,9 +89,11 @@ std::optional<Solution> solve(const Sums& sums, const Choice& choice) {
 }  // namespace
 
 void Sums::add(const FitRow& row) {
-  const Vector column{row.alphas / row.time_ps, row.bytes / row.time_ps, row.folded / row.time_ps};
-  const double unexplained = 1 - row.known_ps / row.time_ps;
-  const double start = row.starts / row.time_ps;
+  const double root = std::sqrt(row.weight);
+  const Vector column{root * row.alphas / row.time_ps, root * row.bytes / row.time_ps,
+                      root * row.folded / row.time_ps};
+  const double unexplained = root * (1 - row.known_ps / row.time_ps);
+  const double start = root * row.starts / row.time_ps;
   ++rows;
   squares += unexplained * unexplained;
   start_square += start * start;

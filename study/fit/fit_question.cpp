@@ -23,9 +23,11 @@ namespace {
 
 FitInput curve_of(const Series& series) {
   FitInput input{series, "", {}, {}};
-  for (const MeasuredPoint& point : series.points)
+  for (const MeasuredPoint& point : series.points) {
     input.rows.push_back(
         curve_row(static_cast<double>(point.size.count()), static_cast<double>(point.time.ps())));
+    input.rows.back().weight = weight_of_row(point.error);
+  }
   return input;
 }
 
@@ -43,7 +45,9 @@ FitRow link_row_of(const FitArguments& arguments, const LinkGuess& about, std::s
   const MeasuredPoint& point = series.points[i];
   if (is_fitted_on_cluster(arguments, input.algorithm)) {
     input.has_slopes = true;
-    return row_on_cluster(arguments, input, i, about);
+    FitRow row = row_on_cluster(arguments, input, i, about);
+    row.weight = weight_of_row(point.error);
+    return row;
   }
   std::optional<Bytes> block;
   if (algorithm.takes_block && series.block) block = std::min(*series.block, point.size);
@@ -56,6 +60,7 @@ FitRow link_row_of(const FitArguments& arguments, const LinkGuess& about, std::s
     row.known_ps = row.folded * about.gamma_ps;
     row.folded = 0;
   }
+  row.weight = weight_of_row(point.error);
   if (row.known_ps >= row.time_ps)
     throw InputError("--gamma", "folding alone would take longer than the " + to_text(point.time) +
                                     " measured for " + to_text(point.size));
@@ -122,7 +127,8 @@ std::vector<FitRow> empty_runs_of(const FitArguments& arguments,
     rows.push_back({.alphas = 0,
                     .starts = 1,
                     .known_ps = kernel_ps < time_ps ? kernel_ps : 0,
-                    .time_ps = time_ps});
+                    .time_ps = time_ps,
+                    .weight = weight_of_row(series.points.front().error)});
   }
   return rows;
 }

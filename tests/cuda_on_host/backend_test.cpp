@@ -158,6 +158,42 @@ TEST_CASE("cuda on host: short runs are repeated between two looks at the clock"
   CHECK(measure(*backend, tasks, options, undisturbed).points[0].rounds == 1);
 }
 
+// A run of one kernel a stream is a graph of some ten nodes, and is repeated a few times. The last
+// task's graph alone is more than the queue takes.
+TEST_CASE("cuda on host: launches beyond the length of the queue") {
+  struct Row {
+    std::size_t depth;
+    bool first_is_timed;
+    bool last_is_timed;
+  };
+  std::vector<Task> tasks = {start_task(2), start_task(2)};
+  for (int i = 1; i < 300; ++i) tasks[1].plan.steps.push_back(tasks[1].plan.steps.front());
+  MeasureOptions options;
+  options.rule = {1, 6, 6};
+  const Watcher undisturbed{[] { return false; }, [](const std::string&) {}};
+  int free_rounds = 0;
+  for (const Row& row : {Row{10'000, true, true}, Row{100, true, false}, Row{16, true, false},
+                         Row{2, false, false}}) {
+    CAPTURE(row.depth);
+    cuda_on_host::restart(2);
+    const auto backend = cuda_backend({});
+    cuda_on_host::set_queue_depth(row.depth);
+    const Outcome outcome = measure(*backend, tasks, options, undisturbed);
+    CHECK(outcome.failure.empty());
+    CHECK(outcome.points[0].samples_us.empty() != row.first_is_timed);
+    CHECK(outcome.points[1].samples_us.empty() != row.last_is_timed);
+    CHECK(outcome.is_complete == row.last_is_timed);
+    CHECK(outcome.notes.size() == (row.first_is_timed ? 0U : 1U) + (row.last_is_timed ? 0U : 1U));
+    if (free_rounds == 0) free_rounds = outcome.points[0].rounds;
+    if (row.depth < 100) CHECK(outcome.points[0].rounds < free_rounds);
+    for (const Measured& point : outcome.points) {
+      std::size_t samples = 0;
+      for (const std::size_t visit : point.visits) samples += visit;
+      CHECK(samples == point.samples_us.size());
+    }
+  }
+}
+
 TEST_CASE("cuda on host: GPUs that are not there are a clear sentence") {
   const auto sentence_of = [](const std::vector<int>& devices) -> std::string {
     try {

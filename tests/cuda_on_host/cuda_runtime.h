@@ -159,6 +159,9 @@ void fail_call(int number, cudaError_t error, bool is_sticky);
 void at_call(int number, std::function<void()> what);
 // Launches wait for what they launch, as under CUDA_LAUNCH_BLOCKING.
 void block_launches();
+// How many launches may wait; the next one makes the host wait until one of them is done. Each node
+// of a graph counts.
+void set_queue_depth(std::size_t launches);
 // After so many pieces of work the GPUs do nothing any more.
 void hang_after(int works);
 int works();

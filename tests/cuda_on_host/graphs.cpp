@@ -86,6 +86,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
       std::vector<WorkPointer> after = {stream->last};
       for (const std::size_t before : node.after) after.push_back(works[before]);
       works.push_back(add_work(node.play, node.lane, after));
+      launch(works.back());
     }
     all.insert(all.end(), works.begin(), works.end());
     exec->last = stream->last = add_work(nullptr, stream->lane, all);

@@ -52,6 +52,7 @@ void at_call(int number, std::function<void()> what) {
   machine.interruption = std::move(what);
 }
 void block_launches() { machine.launches_block = true; }
+void set_queue_depth(std::size_t launches) { machine.queue_depth = launches; }
 void hang_after(int works) { machine.hangs_after = works; }
 int works() { return machine.works; }
 bool has_hung() { return machine.has_hung; }
@@ -145,6 +146,18 @@ void queue(cudaStream_t stream, Play play, const WorkPointer& also_after) {
   } else {
     stream->last = add_work(std::move(play), stream->lane, {stream->last, also_after});
   }
+}
+
+void launch(const WorkPointer& work) {
+  if (machine.queue_depth == std::numeric_limits<std::size_t>::max()) return;
+  const auto is_full = [] {
+    std::erase_if(machine.launched, [](const WorkPointer& one) { return one->is_done; });
+    return machine.launched.size() >= machine.queue_depth;
+  };
+  machine.is_queue_full = true;
+  play_while(is_full);
+  machine.is_queue_full = false;
+  machine.launched.push_back(work);
 }
 
 void end_capture(Capture& capture) {

@@ -112,6 +112,9 @@ struct Machine {
   cudaError_t fails_with = cudaSuccess;
   bool fails_for_ever = false;
   bool launches_block = false;
+  std::size_t queue_depth = std::numeric_limits<std::size_t>::max();
+  std::vector<WorkPointer> launched;  // what the queue holds
+  bool is_queue_full = false;         // and the host waits for it
   int works = 0;
   int hangs_after = std::numeric_limits<int>::max();
   bool has_hung = false;
@@ -147,6 +150,8 @@ void keep(Handle handle) {
 cudaStream_t stream_of(cudaStream_t stream);
 void queue(cudaStream_t stream, Play play, const WorkPointer& also_after = nullptr);
 void end_capture(Capture& capture);
+// Takes launched work to the queue; where it is full, the host waits, and nobody opens a gate.
+void launch(const WorkPointer& work);
 
 template <class Handle>
 void destroy(Handle handle) {

@@ -26,6 +26,7 @@ cudaError_t sgdsim::cuda_on_host::issue(cudaStream_t handle, const void* kernel,
     for (const volatile void* pointer : pointers) demand_reachable(pointer, stream->device);
     load(stream->device, kernel);
     queue(stream, std::move(work));
+    if (!stream->capture) launch(stream->last);
     if (machine.launches_block && !stream->capture) finish(stream->last);
   });
 }
@@ -53,10 +54,12 @@ cudaError_t sgdsim::cuda_on_host::issue_grid(const cudaLaunchConfig_t& config, c
   });
 }
 
-// A look takes a microsecond; where launches block, so much that whoever waits gives up first.
+// A look takes a microsecond; where the host waits for what it launched, so much that whoever waits
+// for the host gives up first.
 uint64_t stand_in_ns() {
   if (++machine.looks_at_clock > most_looks_at_clock) throw Fault{cudaErrorLaunchTimeout};
-  return static_cast<uint64_t>(machine.looks_at_clock) * (machine.launches_block ? 100'000 : 1000);
+  const bool host_waits = machine.launches_block || machine.is_queue_full;
+  return static_cast<uint64_t>(machine.looks_at_clock) * (host_waits ? 100'000 : 1000);
 }
 
 // ---- errors and devices

@@ -33,14 +33,19 @@ void settle(Series& series, std::vector<std::string>& notes) {
   std::vector<MeasuredPoint> answer;
   for (std::size_t from = 0; from < points.size();) {
     std::vector<double> times_ps;
+    double error = 0;
     const auto is_like_first = [&](const MeasuredPoint& point) {
       return point.size == points[from].size && point.flop == points[from].flop;
     };
-    for (std::size_t i = from; i < points.size() && is_like_first(points[i]); ++i)
+    for (std::size_t i = from; i < points.size() && is_like_first(points[i]); ++i) {
       times_ps.push_back(static_cast<double>(points[i].time.ps()));
+      error = std::max(error, points[i].error);
+    }
     std::sort(times_ps.begin(), times_ps.end());
-    answer.push_back(
-        {points[from].size, Duration::nearest_ps(median_of(times_ps)), points[from].flop});
+    answer.push_back({.size = points[from].size,
+                      .time = Duration::nearest_ps(median_of(times_ps)),
+                      .flop = points[from].flop,
+                      .error = error});
     if (times_ps.back() > wide_spread * times_ps.front())
       notes.push_back(series.operation + " of " + to_text(points[from].size) + " among " +
                       std::to_string(series.ranks) + ": " + std::to_string(times_ps.size()) +

@@ -23,8 +23,9 @@ inline constexpr double longest_us = 3.6e9;  // an hour
 
 struct MeasuredPoint {
   Bytes size;
-  Duration time;    // of one operation, above 0
-  double flop = 0;  // of attention
+  Duration time;     // of one operation, above 0
+  double flop = 0;   // of attention
+  double error = 0;  // half the 95 % interval of the time, over the time; 0: not stated
 };
 
 struct Series {

@@ -32,7 +32,9 @@ MeasuredPoint read_point(const Value& value) {
   check_numbers(fields, "samples_us");
   if (const auto outliers = fields.find("outliers"))
     for (const Value& item : outliers->items()) item.whole(0, 1'000'000'000);
-  if (const auto error = fields.find("relative_error")) error->number(0, 1e9);
+  if (const auto error = fields.find("relative_error")) point.error = error->number(0, 1e9);
+  for (const char* name : {"visits", "interval_us"}) check_numbers(fields, name);
+  if (const auto spread = fields.find("spread")) spread->number(0, 1e9);
   if (const auto moved = fields.find("moved_B")) moved->whole(0, int64_t{1} << 62);
   if (const auto rounds = fields.find("rounds")) rounds->whole(1, 1'000'000'000);
   if (const auto verified = fields.find("verified")) verified->flag();
@@ -48,6 +50,17 @@ void check_attention(const Value& value, const Series& series) {
     value.fail("expected attention with the algorithm \"forward\" or \"backward\"");
   for (const MeasuredPoint& point : series.points)
     if (point.flop <= 0) value.fail("expected \"flop\" in every point of attention");
+}
+
+// What is missing of it, only whoever asked knows what to make of.
+void check_asked(const Value& value) {
+  Object fields(value);
+  fields.at("operation").text();
+  for (const char* name : {"algorithm", "type", "note"}) text_or_nothing(fields, name);
+  fields.at("ranks").whole(1, most_measured_ranks);
+  if (const auto block = fields.find("block_B")) block->whole(1, INT64_MAX);
+  for (const Value& size : fields.at("sizes_B").items()) size.whole(0, int64_t{1} << 62);
+  fields.done();
 }
 
 Series read_series(const Value& value) {
@@ -88,6 +101,7 @@ Json to_json(const Series& series) {
   for (const MeasuredPoint& point : series.points) {
     json["points"].push_back({{"size_B", point.size.count()}, {"time_us", point.time.us()}});
     if (point.flop > 0) json["points"].back()["flop"] = point.flop;
+    if (point.error > 0) json["points"].back()["relative_error"] = point.error;
   }
   return json;
 }
@@ -131,6 +145,8 @@ Measurement sgdsim_json(const MeasuredText& text) {
           "the measurement ended before every median had reached the requested confidence");
   if (const auto notes = fields.find("notes"))
     for (const Value& item : notes->items()) item.text();
+  if (const auto asked = fields.find("asked"))
+    for (const Value& item : asked->items()) check_asked(item);
   for (const Value& item : fields.at("series").items())
     measurement.series.push_back(read_series(item));
   fields.done();

@@ -1,0 +1,33 @@
+# What sgdsim-calibrate is made of: core and its own room, with CUDA and MPI where they are. With
+# SGDSIM_ONLY=calibrate nothing else is built, on a machine that has little installed.
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+include(cmake/cuda.cmake)
+include(cmake/mpi.cmake)
+include(cmake/options.cmake)
+include(cmake/room.cmake)
+include(cmake/generated.cmake)
+
+sgdsim_room(core FILES sim/core/*.cpp LINKS Threads::Threads nlohmann_json::nlohmann_json)
+sgdsim_room(calibrate FILES calibrate/*.cpp calibrate/*/*.cpp LINKS sgdsim_core CLI11::CLI11 PROGRAM sgdsim-calibrate)
+if(SGDSIM_HAS_CUDA)
+  file(GLOB kernels CONFIGURE_DEPENDS calibrate/cuda/*.cu)
+  target_sources(sgdsim_calibrate PRIVATE ${kernels})
+  target_link_libraries(sgdsim_calibrate PRIVATE CUDA::cudart_static)
+  target_compile_definitions(sgdsim_calibrate PRIVATE SGDSIM_HAS_CUDA)
+endif()
+if(SGDSIM_HAS_MPI)
+  target_link_libraries(sgdsim_calibrate PRIVATE MPI::MPI_CXX)
+  target_compile_definitions(sgdsim_calibrate PRIVATE SGDSIM_HAS_MPI)
+endif()
+sgdsim_precompile(core <nlohmann/json.hpp> ${standard_headers})
+sgdsim_precompile(calibrate LIKE core) # what it does takes time: optimised as core
+sgdsim_units(core)
+sgdsim_units(calibrate)
+# A test's program has a file in place of this one: a linker that meets that does not open this.
+set_source_files_properties(calibrate/processes/mpi.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set_source_files_properties(calibrate/command.cpp PROPERTIES COMPILE_OPTIONS -O1)
+endif()
+sgdsim_generate_version(calibrate)
