@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "study/advise/change.h"
+#include "study/advise/training.h"
 #include "study/step/recorded.h"
 
 namespace sgdsim {
@@ -16,10 +17,20 @@ struct AdviceQuestion {
   std::string file;  // an experiment or a trace
   std::string cluster;
   std::vector<std::string> settings;
-  std::vector<Change> own;  // to be tried, too
+  std::vector<Change> own;                // to be tried, too
+  std::optional<TrainingWords> training;  // whose step it is
   Stopper* stopper = nullptr;
   // Told, before it begins, how many changes will be played and how long the step took to play.
   std::function<void(std::size_t changes, double seconds)> tell;
+};
+
+// Of the training, with a line's change.
+struct AdvisedEnd {
+  TrainingEnd end;
+  double saved_days = 0;
+  // Where the line has an interval: if the change gained as much as these.
+  std::optional<std::pair<double, double>> saved_interval = {};
+  std::string command;
 };
 
 struct AdviceLine {
@@ -32,6 +43,8 @@ struct AdviceLine {
   std::optional<std::pair<double, double>> interval;
   std::string measured;  // what the interval rests on, or why there is none
   std::vector<std::string> warnings;
+  int workers = 1;
+  std::optional<AdvisedEnd> training = {};
 };
 
 struct Advice {
@@ -40,8 +53,9 @@ struct Advice {
   std::string why_no_gains;            // nothing is concluded, and there are no lines
   Experiment experiment;
   StepResult now;
-  std::string busiest;            // link of the step as it is; empty: nobody looked
-  std::vector<AdviceLine> lines;  // best first
+  std::optional<AdvisedEnd> training;  // as it is
+  std::string busiest;                 // link of the step as it is; empty: nobody looked
+  std::vector<AdviceLine> lines;       // best first: the most samples a second, or the earliest end
   std::vector<std::pair<std::string, std::string>> left_out;  // what, and why
   int tried = 0;
 };

@@ -21,6 +21,7 @@ struct AdviseWords {
   std::string fit;
   std::vector<std::string> settings;
   std::vector<std::string> own;
+  TrainingWords training;
 };
 
 Fields advise_fields(AdviseWords& words);
