@@ -55,7 +55,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_collective_command(program, streams);
   add_replay_command(program, streams, exit_code);
   add_traffic_command(program, streams, exit_code);
-  add_goodput_command(program, streams);
+  add_goodput_command(program, streams, exit_code);
   add_diagnose_command(program, streams);
   add_compare_command(program, streams, exit_code);
   add_jobs_command(program, streams);

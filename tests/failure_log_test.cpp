@@ -229,6 +229,9 @@ TEST_CASE("sgdsim fit: a log of failures") {
         std::vector<std::string>{});
   const FailureSource source = read_failures(written.root());
   CHECK(source.name == "ours");
+  REQUIRE(source.lemons);
+  CHECK(source.lemons->of_units == doctest::Approx(3. / 256));
+  CHECK(source.lemons->of_failures == doctest::Approx(json["lemons_of_failures"].get<double>()));
   double per_day = 0;
   for (const FailureCause& cause : source.causes) per_day += cause.per_day;
   CHECK(per_day == doctest::Approx(json["all"]["per_day"].get<double>()).epsilon(1e-9));
@@ -253,6 +256,14 @@ TEST_CASE("sgdsim fit: a log of failures") {
   const Ran other = run_sgdsim({"fit", "tests/data/nccl_tests.log", "--units", "4"});
   CHECK(other.exit_code == 2);
   CHECK(other.log.find("--units: is for a log of failures") != std::string::npos);
+}
+
+TEST_CASE("sgdsim fit: a log of failures from standard input is told from measured times") {
+  const Ran ran =
+      run_sgdsim({"fit", "-"}, {SGDSIM_SOURCE_DIR "/app/goodput_questions/node_failures.csv", ""});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log.find("this is a log of failures, which must be a file: `sgdsim fit FILE`") !=
+        std::string::npos);
 }
 
 // A pipe can be read once: nothing looks at its beginning first.

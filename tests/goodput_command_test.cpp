@@ -108,6 +108,68 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("goodput command: progress and intervals") {
+  // Nothing fails: after half of the time half of the work is done, but for the stall of a save.
+  Json calm = small_question();
+  calm["rate_factor"] = 0;
+  const GoodputAnswer without = answer_to(calm);
+  CHECK(without.intervals.empty());
+  for (const goodput::Progress& one : without.progress) {
+    CHECK(one.low == one.high);
+    const double stalled_s = std::floor(one.at_s / (20 * 60 + 30)) * 30;
+    CHECK(std::abs(one.middle * 86'400 - (one.at_s - stalled_s)) <= 30 + 1e-6);
+  }
+  // One that is known to fail at 30 min, when a save at 20.5 min is durable, and is back at 40 min:
+  // 9.5 min of work are lost.
+  Json known = small_question();
+  known["failures"]["causes"][0] =
+      Json::parse(R"({"name": "a", "unit": "job", "law": {"recorded": ["30 min"]}})");
+  const GoodputAnswer once = answer_to(known);
+  const goodput::Plan plan = read_goodput_question(Value(known, "q", "")).plan;
+  struct Row {
+    double minute;
+    double done;  // minutes of work
+  };
+  const std::vector<Row> rows = {{0, 0}, {10, 10}, {20.5, 20}, {29, 28.5}, {35, 20}, {45, 25}};
+  std::vector<double> moments_s;
+  for (const Row& row : rows) moments_s.push_back(row.minute * 60);
+  const auto progress = goodput::progress_at(plan, moments_s, {3, 1, 2, {}});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    INFO(rows[i].minute);
+    CHECK(progress[i].middle == doctest::Approx(rows[i].done / 1'440));
+  }
+  CHECK(once.progress.front().middle == 0);
+  CHECK(once.progress.back().low == 1);
+  // Each interval has the days of a question of its own, and the best one none below it.
+  const Json base = small_question();
+  const GoodputAnswer answer = answer_to(base);
+  REQUIRE(answer.intervals.size() > 10);
+  double least = 1e300;
+  double best = 0;
+  for (const IntervalEnd& one : answer.intervals) {
+    Json other = base;
+    other["save"]["every_steps"] = one.steps;
+    CHECK(closed_form_s(read_goodput_question(Value(other, "q", "")).plan) == one.wall_s);
+    least = std::min(least, one.wall_s);
+    if (one.steps == answer.interval->best_steps) best = one.wall_s;
+  }
+  CHECK(best == doctest::Approx(least).epsilon(2e-3));  // the last interval of a run is shorter
+}
+
+TEST_CASE("goodput command: a best interval that runs do not confirm is said") {
+  // Corruption is noticed after two hours, and the 20 saves that are kept must reach back as far:
+  // a save every five minutes throws everything away, one every ten does not.
+  const Json answer = asked({"app/goodput_questions/memory_copies.json", "--runs", "400"});
+  REQUIRE(answer["warnings"].size() == 1);
+  CHECK(answer["warnings"][0].get<std::string>().find("the best interval is that of a formula") ==
+        0);
+  CHECK(answer["interval"]["best_s"].get<double>() < 6 * 60);
+  const auto earliest =
+      std::min_element(answer["intervals"].begin(), answer["intervals"].end(),
+                       [](const Json& a, const Json& b) { return a["days"] < b["days"]; });
+  CHECK((*earliest)["interval_s"].get<double>() > 6 * 60);
+}
+
 TEST_CASE("goodput command: options and --set are fields, and threads change nothing") {
   const std::vector<std::string> words = {
       "--step",     "8s",        "--steps", "20000",  "--nodes", "256",

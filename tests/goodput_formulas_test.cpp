@@ -231,7 +231,7 @@ TEST_CASE("goodput: slow nodes, two levels of saves, shrinking, lemons, and 405B
   CHECK(is_near(shrunk_throughput(1, 60, 16, 185.585), 0.974405, 1e-6));
   CHECK(is_near(shrunk_throughput(1, 60, 128, 185.585), 0.992086, 1e-6));
   CHECK(is_near(lemon_factor(0.012, 0.13), 12.303, 1e-3));
-  CHECK(is_near(mttf_min(16'384, 6.5 * 0.87 / 0.988) / hour, 2.0474, 1e-4));
+  CHECK(is_near(mttf_min(16'384, 6.5 * rate_without_lemons(0.012, 0.13)) / hour, 2.0474, 1e-4));
   const double days = 3.8e25 / (16'384 * 989e12 * 0.41) / 86'400;
   CHECK(is_near(days, 66.202, 1e-3));
   CHECK(is_near(days / 0.9, 73.558, 1e-3));

@@ -1,4 +1,4 @@
-// `sgdsim report` of what `sgdsim layout` and `replay` draw and list.
+// `sgdsim report` of what `sgdsim layout`, `replay` and `goodput` draw and list.
 #include <cmath>
 #include <doctest/doctest.h>
 
@@ -81,6 +81,40 @@ TEST_CASE("report: layouts along axes, a row for each point") {
   const Ran refused = run_sgdsim({"report", file.name()});
   CHECK(refused.exit_code == 2);
   CHECK(refused.log.find("does not fit `sgdsim schema`") != std::string::npos);
+}
+
+TEST_CASE("report: a training, and trainings along axes") {
+  const std::vector<std::string> words = {
+      "goodput", "app/goodput_questions/llama3_405b.json", "--runs", "20", "--format", "json"};
+  const Ran ran = call_sgdsim(words);
+  const Temporary file(Temporary::Kind::file, ran.out);
+  const Json shown = data_in(page_of({file.name()}));
+  REQUIRE(shown["documents"].size() == 1);
+  CHECK(shown["documents"][0]["schema"] == "sgdsim/goodput/1");
+  CHECK(unpacked_data(shown["documents"][0]["value"]) == Json::parse(ran.out));
+
+  std::vector<std::string> along = words;
+  along.insert(along.end(), {"--axis", "nodes=512,2048", "--axis", "rate_factor=1,1e6"});
+  const Ran points = call_sgdsim(along);
+  const Temporary lines(Temporary::Kind::file, points.out);
+  const Json data = data_in(page_of({lines.name()}));
+  REQUIRE(data["tables"].size() == 1);
+  const Json& table = data["tables"][0];
+  CHECK(table["kind"] == "goodputs");
+  CHECK(table["rows"] == 4);
+  CHECK(table["failed"] == 2);  // a million times as many failures
+  const Json first = Json::parse(points.out.substr(0, points.out.find('\n')));
+  bool found = false;
+  for (const Json& column : table["columns"])
+    if (column["key"] == "wall.mean_days") {
+      found = true;
+      CHECK(column_values(table, column)[0] == first["answer"]["wall"]["mean_days"]);
+    }
+  CHECK(found);
+  Json broken = first;
+  broken["answer"]["wall"] = 7;
+  const Temporary wrong(Temporary::Kind::file, broken.dump() + "\n");
+  CHECK(call_sgdsim({"report", wrong.name()}).exit_code == 2);
 }
 
 }  // namespace sgdsim

@@ -1,17 +1,16 @@
 // `sgdsim layout`: the fastest parallel layout that fits, or what a given one costs.
 #include <memory>
-#include <set>
 
 #include "app/commands.h"
 #include "app/field_options.h"
 #include "app/interrupt.h"
 #include "app/layout/gpu_picture.h"
 #include "app/layout/pipeline_picture.h"
+#include "app/points.h"
 #include "app/usage.h"
 #include "sim/core/error.h"
 #include "study/layout/layout_question.h"
 #include "study/layout/layout_sweep.h"
-#include "study/table.h"
 #include "study/trace_events.h"
 #include "study/write_text.h"
 
@@ -41,26 +40,11 @@ void check_pictures(const LayoutCommand& arguments) {
     throw InputError("--gantt", "is for people; it does not go with --format json");
 }
 
-int print_points(const LayoutCommand& arguments, Streams streams, Stopper& stopper) {
+int print_all(const LayoutCommand& arguments, Streams streams, Stopper& stopper) {
   const LayoutSweep sweep(arguments.words);
-  Table table(sweep.titles());
-  std::set<std::string> warned;  // each once
-  int64_t failed = 0;
-  for (int64_t number = 0; number < sweep.points(); ++number) {
-    const LayoutPoint point = sweep.answer(number, stopper);
-    failed += point.is_failed() ? 1 : 0;
-    for (const std::string& warning : point.warnings)
-      if (warned.insert(warning).second)
-        streams.log << "sgdsim: warning: " << printable(warning) << '\n';
-    if (arguments.format == "json")
-      streams.out << point.json.dump() << '\n';
-    else
-      table.add(point.cells);
-  }
-  if (arguments.format != "json") table.print(streams.out, sweep.axes());
-  if (failed == 0) return 0;
-  streams.log << "sgdsim: " << failed << " of " << sweep.points() << " points failed\n";
-  return exit_point_failed;
+  return print_points({sweep.titles(), sweep.axes(), sweep.points(),
+                       [&](int64_t number) { return sweep.answer(number, stopper); }},
+                      arguments.format, "", streams);
 }
 
 void print_one(const LayoutCommand& arguments, Streams streams, Stopper& stopper) {
@@ -89,7 +73,7 @@ int answer(const LayoutCommand& arguments, Streams streams) {
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
   Interrupt interrupt;
   Stopper stopper([&] { interrupt.throw_if_asked(); }, limits_of(arguments.words.limits));
-  if (!arguments.words.axes.empty()) return print_points(arguments, streams, stopper);
+  if (!arguments.words.axes.empty()) return print_all(arguments, streams, stopper);
   try {
     print_one(arguments, streams, stopper);
   } catch (const StuckStep& stuck) {

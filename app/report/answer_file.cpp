@@ -13,14 +13,16 @@ namespace sgdsim {
 namespace {
 
 constexpr char expected_answers[] =
-    "expected what sgdsim run, sweep, plan, tune, collective, fit, validate, advise, layout or "
-    "learn writes as JSON, a timeline, or the experiment or sweep that was asked";
+    "expected what sgdsim run, sweep, plan, tune, collective, fit, validate, advise, layout, "
+    "goodput and learn write as JSON, a timeline, or the experiment or sweep that was asked";
 
 constexpr char layouts_schema[] = "sgdsim/layouts/1";
+constexpr char goodput_schema[] = "sgdsim/goodput/1";
 
 struct ShownSchema {
   const char* id;
   AnswerFile::Kind kind;
+  const char* answer = "";  // of a point along axes
 };
 
 constexpr auto shown_schemas = std::to_array<ShownSchema>({
@@ -34,7 +36,9 @@ constexpr auto shown_schemas = std::to_array<ShownSchema>({
     {"sgdsim/advice/1", AnswerFile::Kind::document},
     {layouts_schema, AnswerFile::Kind::document},
     {"sgdsim/learn/1", AnswerFile::Kind::document},
-    {"sgdsim/layout-point/1", AnswerFile::Kind::layout_points},
+    {"sgdsim/layout-point/1", AnswerFile::Kind::axis_points, layouts_schema},
+    {goodput_schema, AnswerFile::Kind::document},
+    {"sgdsim/goodput-point/1", AnswerFile::Kind::axis_points, goodput_schema},
     {"sgdsim/collective/1", AnswerFile::Kind::document},
     {"sgdsim/collective-sweep/1", AnswerFile::Kind::document},
     {"sgdsim/experiment/1", AnswerFile::Kind::asked},
@@ -143,8 +147,8 @@ class LineReader {
 
   void check_line(const ShownSchema& schema, const Json& value) const {
     check_fits(shelf_, schema.id, value, where());
-    if (schema.kind == AnswerFile::Kind::layout_points && value.contains("answer"))
-      check_fits(shelf_, layouts_schema, value["answer"], where());
+    if (schema.kind == AnswerFile::Kind::axis_points && value.contains("answer"))
+      check_fits(shelf_, schema.answer, value["answer"], where());
   }
 
   AnswerFile& answer_;
@@ -194,11 +198,11 @@ AnswerFile read_answer_file(const std::string& file, const SchemaShelf& shelf,
   answer.kind = schema.kind;
   const bool may_be_lines = schema.kind == AnswerFile::Kind::points ||
                             schema.kind == AnswerFile::Kind::results ||
-                            schema.kind == AnswerFile::Kind::layout_points;
+                            schema.kind == AnswerFile::Kind::axis_points;
   if (is_lines && !may_be_lines)
     throw InputError(file + ":2", "expected nothing after the object of line 1");
   if (is_lines || schema.kind == AnswerFile::Kind::points ||
-      schema.kind == AnswerFile::Kind::layout_points) {
+      schema.kind == AnswerFile::Kind::axis_points) {
     LineReader(answer, shelf, use_point).read(text);
     return answer;
   }

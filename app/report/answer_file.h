@@ -1,7 +1,7 @@
 // Files that a report shows: what the program wrote with --out or --format json, each known by its
 // content and checked against its schema before anything is shown.
 //
-// A file holds one JSON object, or one per line: points of a sweep, results, or layouts along axes;
+// A file holds one JSON object, or one per line: points of a sweep, results, or answers along axes;
 // or it is a database of points.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace sgdsim {
 
 struct AnswerFile {
   // asked: an experiment or a sweep, by which commands can be named.
-  enum class Kind { points, results, layout_points, document, timeline, asked };
+  enum class Kind { points, results, axis_points, document, timeline, asked };
 
   std::string name;
   Kind kind = Kind::document;

@@ -89,6 +89,27 @@ std::vector<std::string> differing_fields(const std::vector<std::map<std::string
   return found;
 }
 
+// Points along axes: `shown` is what of an answer is a row, or nothing.
+template <class Shown>
+AnswerRows axis_rows(const std::vector<Json>& lines, const char* what, const Shown& shown) {
+  AnswerRows rows;
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    const Json& line = lines[row];
+    for (const auto& [field, value] : line["axes"].items())
+      rows.columns.set(Role::axis, field, row, value);
+    const Json* answer = line.contains("answer") ? shown(line["answer"]) : nullptr;
+    rows.failed += answer == nullptr ? 1 : 0;
+    set_members(rows.columns, row, answer == nullptr ? line : *answer, "",
+                {"schema", "axes", "answer", "name", "question"});
+    if (answer != nullptr && line["answer"].contains("warnings") &&
+        !line["answer"]["warnings"].empty())
+      rows.columns.set(Role::note, "warnings", row, joined(line["answer"]["warnings"]));
+  }
+  if (rows.failed > 0)
+    rows.notes.push_back(std::to_string(rows.failed) + " points have no " + what);
+  return rows;
+}
+
 }  // namespace
 
 void PointTables::add(const Json& point, const std::string& file, int64_t line) {
@@ -161,20 +182,13 @@ AnswerRows result_rows(const std::vector<Json>& results, const std::vector<std::
 }
 
 AnswerRows layout_rows(const std::vector<Json>& lines) {
-  AnswerRows rows;
-  for (std::size_t row = 0; row < lines.size(); ++row) {
-    const Json& line = lines[row];
-    for (const auto& [field, value] : line["axes"].items())
-      rows.columns.set(Role::axis, field, row, value);
-    const bool has_layout = line.contains("answer") && !line["answer"]["layouts"].empty();
-    rows.failed += has_layout ? 0 : 1;
-    set_members(rows.columns, row, has_layout ? line["answer"]["layouts"].front() : line, "",
-                {"schema", "axes", "answer"});
-    if (has_layout && line["answer"].contains("warnings"))
-      rows.columns.set(Role::note, "warnings", row, joined(line["answer"]["warnings"]));
-  }
-  if (rows.failed > 0) rows.notes.push_back(std::to_string(rows.failed) + " points have no layout");
-  return rows;
+  return axis_rows(lines, "layout", [](const Json& answer) -> const Json* {
+    return answer["layouts"].empty() ? nullptr : &answer["layouts"].front();
+  });
+}
+
+AnswerRows goodput_rows(const std::vector<Json>& lines) {
+  return axis_rows(lines, "answer", [](const Json& answer) { return &answer; });
 }
 
 AnswerRows collective_rows(const Json& points) {

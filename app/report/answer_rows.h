@@ -42,6 +42,9 @@ AnswerRows result_rows(const std::vector<Json>& results, const std::vector<std::
 // Lines of `sgdsim layout --axis`: of each point the fastest layout.
 AnswerRows layout_rows(const std::vector<Json>& lines);
 
+// Lines of `sgdsim goodput --axis`: of each point its answer's figures.
+AnswerRows goodput_rows(const std::vector<Json>& lines);
+
 // The points of a collective-sweep.
 AnswerRows collective_rows(const Json& points);
 

@@ -102,8 +102,11 @@ std::vector<ReportTable> tables_of(const ReportRequest& request, PointTables& po
       if (answer.kind == AnswerKind::results) tables.back().rows.files.push_back(answer.name);
   }
   for (const AnswerFile& answer : answers) {
-    if (answer.kind != AnswerKind::layout_points) continue;
-    tables.push_back({"layouts", layout_rows(answer.values), {}});
+    if (answer.kind != AnswerKind::axis_points) continue;
+    if (answer.schema == "sgdsim/goodput-point/1")
+      tables.push_back({"goodputs", goodput_rows(answer.values), {}});
+    else
+      tables.push_back({"layouts", layout_rows(answer.values), {}});
     tables.back().rows.files.push_back(answer.name);
   }
   for (const AnswerFile& answer : answers) {

@@ -284,8 +284,12 @@ SlowPart slow_part(int64_t nodes, double rate, double mean_length, double factor
   return {any, 1 + (factor - 1) * any};
 }
 
+double rate_without_lemons(double part_of_nodes, double part_of_failures) {
+  return (1 - part_of_failures) / (1 - part_of_nodes);
+}
+
 double lemon_factor(double part_of_nodes, double part_of_failures) {
-  return part_of_failures / part_of_nodes / ((1 - part_of_failures) / (1 - part_of_nodes));
+  return part_of_failures / part_of_nodes / rate_without_lemons(part_of_nodes, part_of_failures);
 }
 
 }  // namespace sgdsim::goodput

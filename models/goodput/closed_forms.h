@@ -113,5 +113,7 @@ struct SlowPart {
 SlowPart slow_part(int64_t nodes, double rate, double mean_length, double factor);
 // How much more often those few nodes fail that have this part of all failures.
 double lemon_factor(double part_of_nodes, double part_of_failures);
+// The rate of all failures, of what it was, with others in their place.
+double rate_without_lemons(double part_of_nodes, double part_of_failures);
 
 }  // namespace sgdsim::goodput

@@ -149,6 +149,26 @@ Runs play_runs(const Plan& plan, const RunsAsked& asked) {
   return runs;
 }
 
+std::vector<Progress> progress_at(const Plan& plan, const std::vector<double>& moments_s,
+                                  const RunsAsked& asked) {
+  assert(asked.count > 0);
+  const double work_s = static_cast<double>(plan.steps) * plan.step_s;
+  return in_order<Progress>(
+      static_cast<int64_t>(moments_s.size()), asked, [&](int64_t moment) -> Progress {
+        const double at_s = moments_s[static_cast<std::size_t>(moment)];
+        std::vector<double> parts;
+        for (int64_t run = 0; run < asked.count; ++run)
+          parts.push_back(
+              to_s(play(plan, asked.seed, static_cast<uint64_t>(run), at_s).account[0]) / work_s);
+        std::sort(parts.begin(), parts.end());
+        const auto at = [&](double part) {
+          const double rank = std::ceil(part * static_cast<double>(parts.size()));
+          return parts[static_cast<std::size_t>(std::max(1., rank)) - 1];
+        };
+        return {at_s, at(0.05), at(0.5), at(0.95)};
+      });
+}
+
 bool can_stratify(const Plan& plan) {
   return rate_of_stops(plan) > 0 && !plan.shrink &&
          std::all_of(plan.causes.begin(), plan.causes.end(), [](const Cause& cause) {

@@ -41,6 +41,16 @@ struct Runs {
 
 Runs play_runs(const Plan& plan, const RunsAsked& asked);
 
+// How far the runs are at a moment, of all work: what rolls back is not kept.
+struct Progress {
+  double at_s = 0;
+  double low = 0;  // 5 % of the runs are not as far
+  double middle = 0;
+  double high = 0;  // and 5 % are farther
+};
+std::vector<Progress> progress_at(const Plan& plan, const std::vector<double>& moments_s,
+                                  const RunsAsked& asked);
+
 struct Chance {
   double probability = 0;
   double standard_error = 0;

@@ -39,6 +39,9 @@ class Adviser {
       throw InputError(advice_.experiment.file, error.what());
     }
     now_ = rate_of(advice_.experiment, advice_.now);
+    if (question.training)
+      training_.emplace(*question.training, advice_.experiment.cluster,
+                        Duration::ps(metrics_of(advice_.experiment, advice_.now).mean_ps));
     compare_with_record();
     seconds_ = begun.seconds();
   }
@@ -59,8 +62,11 @@ class Adviser {
         advice_.left_out.emplace_back(change.name, why_not);
     }
     add_best_of_two();
-    std::stable_sort(advice_.lines.begin(), advice_.lines.end(),
-                     [](const AdviceLine& a, const AdviceLine& b) { return a.factor > b.factor; });
+    if (training_) add_training();
+    std::stable_sort(
+        advice_.lines.begin(), advice_.lines.end(), [](const AdviceLine& a, const AdviceLine& b) {
+          return a.training ? a.training->end.days < b.training->end.days : a.factor > b.factor;
+        });
     look_at_wires();
     if (question_.learns) add_learning();
     return std::move(advice_);
@@ -108,6 +114,7 @@ class Adviser {
     line.exposed_us = advice_.now.mean.exposed.us();
     line.warnings = warnings_of(advice_.experiment, advice_.now);
     line.interval = {1, 1};
+    line.workers = advice_.experiment.cluster.network.workers();
     advice_.lines.push_back(std::move(line));
   }
 
@@ -127,6 +134,7 @@ class Adviser {
       line.exposed_us = result.mean.exposed.us();
       line.factor = rate_of(experiment, result) / now_;
       line.warnings = warnings_of(experiment, result);
+      line.workers = experiment.cluster.network.workers();
       set_interval(line);
       return line;
     } catch (const InputError& error) {
@@ -200,6 +208,7 @@ class Adviser {
     std::vector<AdviceLine*> lines;
     std::vector<Experiment> changed;
     for (AdviceLine& line : advice_.lines) {
+      if (line.change.is_of_training) continue;
       Experiment experiment = read_experiment(with_settings(advice_.base, line.change.settings));
       if (!alters_rules(experiment)) continue;
       lines.push_back(&line);
@@ -221,6 +230,51 @@ class Adviser {
     take_rules(experiment, after);
     return before.log.width != after.log.width || before.log.every != after.log.every ||
            experiment.compression != advice_.experiment.compression;
+  }
+
+  // Ends of the training with every line, and lines for what changes nothing about the step.
+  void add_training() {
+    const AdviceLine now = advice_.lines.front();
+    advice_.training = end_with(now);
+    ChangeList list = training_->changes();
+    advice_.left_out.insert(advice_.left_out.end(), list.left_out.begin(), list.left_out.end());
+    for (Change& change : list.changes) {
+      ++advice_.tried;
+      AdviceLine line = now;
+      line.change = std::move(change);
+      line.interval.reset();
+      line.measured =
+          "no measured trainings differ in " + std::string(name_of(line.change.kinds.front()));
+      advice_.lines.push_back(std::move(line));
+    }
+    std::vector<AdviceLine> ending;
+    for (AdviceLine& line : advice_.lines) {
+      look(question_.stopper);
+      try {
+        line.training = end_with(line);
+        ending.push_back(std::move(line));
+      } catch (const InputError& error) {
+        advice_.left_out.emplace_back(line.change.name, error.what());
+      }
+    }
+    advice_.lines = std::move(ending);
+  }
+  AdvisedEnd end_with(const AdviceLine& line) const {
+    const std::vector<std::string> settings =
+        line.change.is_of_training ? line.change.settings : std::vector<std::string>{};
+    // If the step were so many times as fast.
+    const auto end = [&](double faster) {
+      const auto ps = static_cast<double>(line.iteration_ps) / faster;
+      return training_->end(Duration::nearest_ps(ps), line.workers, settings);
+    };
+    AdvisedEnd with{end(1), 0, {}, ""};
+    const double now_days = advice_.training ? advice_.training->end.days : with.end.days;
+    with.saved_days = now_days - with.end.days;
+    if (line.interval)
+      with.saved_interval = {now_days - end(line.interval->first / line.factor).days,
+                             now_days - end(line.interval->second / line.factor).days};
+    with.command = training_->command(Duration::ps(line.iteration_ps), line.workers, settings);
+    return with;
   }
 
   // Which link is used most, where the messages can be put on the wires.
@@ -245,6 +299,7 @@ class Adviser {
   const AdviceQuestion& question_;
   Advice advice_;
   double now_ = 0;
+  std::optional<AdvisedTraining> training_;
   double seconds_ = 0;  // of our time, for the step as it is
   bool is_on_recorded_curve_ = false;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "study/advise/change.h"
+#include "study/advise/training.h"
 #include "study/learn/learning_band.h"
 #include "study/step/recorded.h"
 
@@ -17,11 +18,21 @@ struct AdviceQuestion {
   std::string file;  // an experiment or a trace
   std::string cluster;
   std::vector<std::string> settings;
-  std::vector<Change> own;  // to be tried, too
-  bool learns = false;      // what alters learning is learned by small models
+  std::vector<Change> own;                // to be tried, too
+  bool learns = false;                    // what alters learning is learned by small models
+  std::optional<TrainingWords> training;  // whose step it is
   Stopper* stopper = nullptr;
   // Told, before it begins, how many changes will be played and how long the step took to play.
   std::function<void(std::size_t changes, double seconds)> tell;
+};
+
+// Of the training, with a line's change.
+struct AdvisedEnd {
+  TrainingEnd end;
+  double saved_days = 0;
+  // Where the line has an interval: if the change gained as much as these.
+  std::optional<std::pair<double, double>> saved_interval = {};
+  std::string command;
 };
 
 struct AdviceLine {
@@ -34,6 +45,8 @@ struct AdviceLine {
   std::optional<std::pair<double, double>> interval;
   std::string measured;  // what the interval rests on, or why there is none
   std::vector<std::string> warnings;
+  int workers = 1;
+  std::optional<AdvisedEnd> training = {};
   std::optional<LearningBand> learning;
 
   // Of a training to the same loss, over those of the step as it is; infinite: not reached.
@@ -47,8 +60,9 @@ struct Advice {
   std::string why_no_gains;            // nothing is concluded, and there are no lines
   Experiment experiment;
   StepResult now;
-  std::string busiest;            // link of the step as it is; empty: nobody looked
-  std::vector<AdviceLine> lines;  // best first
+  std::optional<AdvisedEnd> training;  // as it is
+  std::string busiest;                 // link of the step as it is; empty: nobody looked
+  std::vector<AdviceLine> lines;       // best first: the most samples a second, or the earliest end
   std::vector<std::pair<std::string, std::string>> left_out;  // what, and why
   int tried = 0;
 };

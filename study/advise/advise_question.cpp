@@ -2,10 +2,12 @@
 #include "study/advise/advise_question.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/core/error.h"
 #include "study/fit/fit_files.h"
+#include "study/goodput/spans.h"
 #include "study/shell_word.h"
 #include "study/step/reason.h"
 #include "study/step/result_json.h"
@@ -16,7 +18,9 @@ namespace sgdsim {
 namespace {
 
 // The command that gives a line's figure.
-std::string command_of(const AdviceQuestion& question, const Change& change) {
+std::string command_of(const AdviceQuestion& question, const Change& change,
+                       const std::optional<AdvisedEnd>& training = {}) {
+  if (change.is_of_training) return training->command;
   std::vector<std::string> settings = question.settings;
   settings.insert(settings.end(), change.settings.begin(), change.settings.end());
   return shell_command("run", question.file, question.cluster, settings);
@@ -51,6 +55,12 @@ AdviceQuestion question_of(const AdviseWords& words) {
   question.settings.insert(question.settings.end(), words.settings.begin(), words.settings.end());
   question.learns = words.learn;
   for (const std::string& text : words.own) question.own.push_back(change_in(text));
+  const TrainingWords& training = words.training;
+  if (!training.goodput.empty()) question.training = training;
+  for (const auto& [option, word] :
+       {std::pair("--steps", &training.steps), std::pair("--tokens", &training.tokens)})
+    if (!word->empty() && !question.training)
+      throw InputError(option, "has no effect without --goodput");
   return question;
 }
 
@@ -66,6 +76,18 @@ bool any_change_of(const Change& change, bool (*is)(ChangeKind)) {
 }
 
 double gain_in_percent(double factor) { return 100 * (factor - 1); }
+
+// The training as it is, or with a line's change.
+void add_training(Json& json, const std::optional<AdvisedEnd>& training, bool is_now) {
+  if (!training) return;
+  json["end"] = to_json(training->end);
+  json["end"]["command"] = training->command;
+  if (is_now) return;
+  json["days_saved"] = training->saved_days;
+  if (training->saved_interval)
+    json["days_saved_interval"] =
+        Json::array({training->saved_interval->first, training->saved_interval->second});
+}
 
 Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
   Json kinds = Json::array();
@@ -92,7 +114,8 @@ Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
   json["needs_hardware"] = any_change_of(line.change, needs_hardware);
   if (!line.change.how.empty()) json["how"] = line.change.how;
   if (const auto all = assumed(line); !all.empty()) json["assumed"] = all;
-  json["command"] = command_of(question, line.change);
+  add_training(json, line.training, false);
+  json["command"] = command_of(question, line.change, line.training);
   return json;
 }
 
@@ -128,6 +151,9 @@ bool is_free(const AdviceLine& line) {
          !any_change_of(line.change, needs_hardware);
 }
 
+// Of a whole training: how it saves, restarts and is repaired, with what there is.
+bool is_of_operation(const AdviceLine& line) { return is_free(line) && line.change.is_of_training; }
+
 // Changes of one sort: what settings do, what alters learning, what has to be bought.
 struct Section {
   const char* title;
@@ -135,7 +161,9 @@ struct Section {
   const char* note;  // below its table
 };
 constexpr Section sections[] = {
-    {"settings", is_free, ""},
+    {"operation", is_of_operation, ""},
+    {"settings", [](const AdviceLine& line) { return is_free(line) && !is_of_operation(line); },
+     ""},
     {"alters learning",
      [](const AdviceLine& line) { return any_change_of(line.change, alters_learning); },
      "These may need more iterations to the same loss, which can cost more than they gain: "
@@ -189,6 +217,43 @@ void print_section(std::ostream& out, const Advice& advice, const Section& secti
   out << section.note << '\n';
 }
 
+// "12.3 days", "-3.41 h"; a tenth of a second is nothing.
+std::string saved_text(double days) {
+  const double seconds = std::abs(days) * seconds_of_day;
+  return seconds < 0.1 ? "0" : (days < 0 ? "-" : "") + span_text(seconds);
+}
+
+// Changes of all sorts, the earliest end first; of each sort so many.
+void print_ranked(std::ostream& out, const Advice& advice, std::size_t most) {
+  Table table({"the whole training", "sort", "iteration", "ends after", "saves",
+               "measured ones would save"});
+  std::array<std::size_t, std::size(sections)> counts{};
+  std::size_t hidden = 0;
+  for (const AdviceLine& line : advice.lines) {
+    const auto* section = std::find_if(std::begin(sections), std::end(sections),
+                                       [&](const Section& one) { return one.has(line); });
+    if (++counts[static_cast<std::size_t>(section - std::begin(sections))] > most) {
+      ++hidden;
+      continue;
+    }
+    const AdvisedEnd& training = *line.training;
+    const bool is_base = line.change.kinds.empty();
+    std::string measured = is_base ? "-" : "never measured";
+    if (!is_base && training.saved_interval)
+      measured = saved_text(training.saved_interval->first) + " to " +
+                 saved_text(training.saved_interval->second);
+    table.add({line.change.name, is_base ? "-" : section->title,
+               short_duration(static_cast<double>(line.iteration_ps) * 1e-6, 5),
+               span_text(training.end.days * seconds_of_day, 4), saved_text(training.saved_days),
+               measured});
+  }
+  table.print(out);
+  if (hidden > 0) out << "and " << hidden << " more; --lines shows them\n";
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] > 0) out << sections[i].note;
+  out << '\n';
+}
+
 // One line for each reason.
 void print_left_out(std::ostream& out, const Advice& advice) {
   std::vector<std::pair<std::string, std::string>> reasons;  // why, and what
@@ -208,7 +273,7 @@ void print_setting(std::ostream& out, const AdviceQuestion& question, const Advi
                    std::vector<std::string>& told) {
   out << line.change.name;
   if (!line.change.how.empty()) out << " (" << line.change.how << ")";
-  out << ":\n  " << command_of(question, line.change) << '\n';
+  out << ":\n  " << command_of(question, line.change, line.training) << '\n';
   std::vector<std::string> reasons;
   for (const std::string& one : assumed(line)) reasons.push_back("assumed: " + one);
   if (!line.measured.empty()) reasons.push_back("measured: " + line.measured);
@@ -219,10 +284,20 @@ void print_setting(std::ostream& out, const AdviceQuestion& question, const Advi
   }
 }
 
+void print_best_operation(std::ostream& out, const AdviceQuestion& question, const Advice& advice) {
+  const auto best = std::find_if(advice.lines.begin(), advice.lines.end(), is_of_operation);
+  if (best == advice.lines.end() || saved_text(best->training->saved_days) == "0") return;
+  std::vector<std::string> told;
+  out << "\nOf saves, restarts and repairs, most is saved ("
+      << saved_text(best->training->saved_days) << " of "
+      << span_text(advice.training->end.days * seconds_of_day) << ") by ";
+  print_setting(out, question, *best, told);
+}
+
 // The best setting; where its gain is within the error of such changes, the best one that is not.
 void print_verdict(std::ostream& out, const AdviceQuestion& question, const Advice& advice) {
   const auto can_be_set = [](const AdviceLine& line) {
-    return is_free(line) && !line.change.is_bound;
+    return is_free(line) && !is_of_operation(line) && !line.change.is_bound;
   };
   const auto best = std::find_if(advice.lines.begin(), advice.lines.end(), can_be_set);
   if (best->change.kinds.empty() || is_tie(best->factor, 1)) {
@@ -265,7 +340,14 @@ Fields advise_fields(AdviseWords& words) {
              {"try", words.own,
               "a change of your own: settings, parted by a semicolon and a blank"},
              {"learn", words.learn,
-              "let small models say how many more iterations changes need that alter learning"}} +
+              "let small models say how many more iterations changes need that alter learning"},
+             {"goodput", words.training.goodput,
+              "a question of `sgdsim goodput` without step and nodes, a file or JSON itself: gains "
+              "in days of the whole training, with changes of saves, restarts and repairs"},
+             {"steps", words.training.steps, "with --goodput: how many, as 500000"},
+             {"tokens", words.training.tokens,
+              "with --goodput: tokens to train on, as 15T, where the question has "
+              "`tokens_per_step`"}} +
          wire_fields(words.wires);
 }
 
@@ -305,6 +387,7 @@ Json advice_json(const AdviceQuestion& question, const Advice& advice) {
     json["now"]["reason"] = reason_text(advice.now, advice.experiment.trace);
   }
   if (!advice.busiest.empty()) json["now"]["busiest"] = advice.busiest;
+  add_training(json["now"], advice.training, true);
   if (advice.truth) json["recorded"] = recorded_json(*advice.truth);
   for (const AdviceLine& line : advice.lines) json["lines"].push_back(line_json(question, line));
   for (const auto& [what, why] : advice.left_out)
@@ -329,9 +412,18 @@ void print(std::ostream& out, const AdviceQuestion& question, const Advice& advi
         << " are communication that nothing hides\n";
   if (!advice.now.critical.empty()) out << reason_text(advice.now, advice.experiment.trace) << '\n';
   if (!advice.busiest.empty()) out << "the busiest link is " << advice.busiest << '\n';
-  out << '\n';
-  for (const Section& section : sections) print_section(out, advice, section, most);
+  if (advice.training) {
+    const TrainingEnd& end = advice.training->end;
+    out << "the training ends after " << span_text(end.days * seconds_of_day, 4) << ", "
+        << part_text(end.productive) << " of which are productive, with saves every "
+        << span_text(end.interval_s) << " of work\n\n";
+    print_ranked(out, advice, most);
+  } else {
+    out << '\n';
+    for (const Section& section : sections) print_section(out, advice, section, most);
+  }
   print_left_out(out, advice);
+  if (advice.training) print_best_operation(out, question, advice);
   print_verdict(out, question, advice);
 }
 

@@ -22,6 +22,7 @@ struct AdviseWords {
   std::vector<std::string> settings;
   std::vector<std::string> own;
   bool learn = false;
+  TrainingWords training;
 };
 
 Fields advise_fields(AdviseWords& words);

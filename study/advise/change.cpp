@@ -346,8 +346,20 @@ std::string_view name_of(ChangeKind kind) {
       return "nodes";
     case ChangeKind::compute:
       return "compute";
+    case ChangeKind::storage:
+      return "storage";
+    case ChangeKind::reliability:
+      return "reliability";
+    case ChangeKind::spares:
+      return "spares";
     case ChangeKind::own:
       return "own";
+    case ChangeKind::saving:
+      return "saving";
+    case ChangeKind::restarting:
+      return "restarting";
+    case ChangeKind::repairing:
+      return "repairing";
   }
   return "";
 }

@@ -19,7 +19,13 @@ enum class ChangeKind : uint8_t {
   latency,
   nodes,
   compute,
-  own  // somebody asked for it
+  storage,      // of a whole training: faster saves,
+  reliability,  // rarer failures,
+  spares,       // more nodes that wait,
+  own,          // somebody asked for it
+  saving,       // of a whole training: how the state is saved,
+  restarting,   // how soon work goes on after a failure,
+  repairing     // which nodes come back, and when
 };
 std::string_view name_of(ChangeKind kind);
 // Whether the training may need more or other iterations to the same accuracy.
@@ -28,7 +34,7 @@ inline bool alters_learning(ChangeKind kind) {
 }
 // Whether somebody has to buy something.
 inline bool needs_hardware(ChangeKind kind) {
-  return kind >= ChangeKind::bandwidth && kind <= ChangeKind::compute;
+  return kind >= ChangeKind::bandwidth && kind <= ChangeKind::spares;
 }
 
 struct Change {
@@ -39,6 +45,7 @@ struct Change {
   std::string assumes;                // beyond what the models say of themselves
   std::string strategy = {};          // by which gradients are sent with it
   std::string algorithm = {};         // that it changes to
+  bool is_of_training = false;        // settings are those of `sgdsim goodput`
   bool is_bound = false;              // what nobody can set, and nothing that can be set exceeds
 };
 

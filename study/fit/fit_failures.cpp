@@ -237,8 +237,11 @@ Json file_of(const FailureFit& fit) {
                {"description", std::to_string(fit.all.failures) + " failures by " + record.format +
                                    ", " + rounded(days, 6) + " days of a " + record.unit + "."},
                {"source", "fitted to " + record.file},
-               {"observed", {{"units", units}, {"days", days / units}}},
-               {"causes", Json::array()}};
+               {"observed", {{"units", units}, {"days", days / units}}}};
+  if (!record.units.empty())
+    json["lemons"] = {{"of_units", fit.lemons.share_of_units},
+                      {"of_failures", fit.lemons.share_of_failures}};
+  json["causes"] = Json::array();
   for (const CauseFit& cause : fit.causes) {
     Json one = {{"name", cause.name}, {"unit", record.unit}, {"events", cause.failures}};
     if (has_own_law(fit, cause)) one["law"] = {{"weibull", cause.law->shape}};

@@ -127,6 +127,19 @@ FailureCause read_cause(const Value& value, double observed_unit_days,
   return cause;
 }
 
+LemonShare read_lemons(const Value& value) {
+  constexpr double most_of_units = 1 - 1e-9;  // somebody has to be the others
+  Object fields(value);
+  LemonShare share;
+  share.of_units = fields.at("of_units").number(0, most_of_units);
+  const Value failures = fields.at("of_failures");
+  share.of_failures = failures.number(0, 1);
+  if (share.of_failures < share.of_units)
+    failures.fail("expected at least `of_units`: such units fail more often than others");
+  fields.done();
+  return share;
+}
+
 int64_t units_of(const FailureCause& cause, const FailingMachine& machine,
                  const std::string& where) {
   switch (cause.unit) {
@@ -172,6 +185,7 @@ FailureSource read_failures(const Value& value, const DegradedFactor& factor) {
         counted.at("units").number(1e-9, 1e12) * counted.at("days").number(1e-9, 1e9);
     counted.done();
   }
+  if (const auto lemons = fields.find("lemons")) source.lemons = read_lemons(*lemons);
   const Value causes = fields.at("causes");
   if (causes.size() == 0 || causes.size() > most_causes)
     causes.fail("expected 1 to 1000 causes, got " + std::to_string(causes.size()));
@@ -185,19 +199,24 @@ FailureSource read_failures(const Value& value, const DegradedFactor& factor) {
   return source;
 }
 
-FailureSource load_failures(const Value& value, const DegradedFactor& factor) {
-  if (!value.json().is_string()) return read_failures(value, factor);
-  const std::string word = value.text();
+Document failures_document(const Value& name) {
+  const std::string word = name.text();
   std::vector<std::string> known;
   for (const ShippedFile& file : shipped_failures()) {
     known.emplace_back(file.name);
-    if (file.name == word) return read_failures(Document::parse(file.text, word).root());
+    if (file.name == word) return Document::parse(file.text, word);
   }
-  const std::string path = beside(value.file(), word);
+  const std::string path = beside(name.file(), word);
   std::error_code problem;
   if (word.find_first_of("./") == std::string::npos && !std::filesystem::exists(path, problem))
-    value.fail(unknown_name("source of failures", word, known) + "; a file of yours ends in .json");
-  return read_failures(Document::read(path).root(), factor);
+    name.fail(unknown_name("source of failures", word, known) + "; a file of yours ends in .json");
+  return Document::read(path);
+}
+
+FailureSource load_failures(const Value& value, const DegradedFactor& factor) {
+  if (!value.json().is_string()) return read_failures(value, factor);
+  const Document document = failures_document(value);
+  return read_failures(document.root(), factor);
 }
 
 std::vector<goodput::Cause> causes_on(const FailureSource& source, const FailingMachine& machine,

@@ -37,11 +37,18 @@ struct FailureCause {
   bool memory_survives = true;
 };
 
+// Units that fail too often to be like the others: their part of all units, and of all failures.
+struct LemonShare {
+  double of_units = 0;
+  double of_failures = 0;
+};
+
 struct FailureSource {
   std::string name;
   std::string description;
   int64_t gpus_per_node = 8;
   double observed_unit_days = 0;  // 0: not said
+  std::optional<LemonShare> lemons = {};
   std::vector<FailureCause> causes;
 };
 
@@ -64,7 +71,9 @@ struct FailureDefaults {
 using DegradedFactor = std::function<double(const Value& degraded)>;
 
 FailureSource read_failures(const Value& value, const DegradedFactor& factor = {});
-// The name of one that ships, a file, or the source itself.
+// The text behind the name of one that ships, or the name of a file.
+Document failures_document(const Value& name);
+// A name of these, or the source itself.
 FailureSource load_failures(const Value& value, const DegradedFactor& factor = {});
 // InputError names the field `where` if a cause counts units of which the machine says nothing.
 std::vector<goodput::Cause> causes_on(const FailureSource& source, const FailingMachine& machine,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "sim/core/error.h"
 #include "study/goodput/spans.h"
@@ -21,6 +22,12 @@ constexpr int64_t most_runs = 1'000'000;
 constexpr double most_played_events = 5e8;
 constexpr int64_t least_late_runs = 100;  // fewer are too few to be counted
 constexpr double lever_change = 1.1;
+constexpr int64_t progress_runs = 100;
+constexpr double worth_a_word = 1.02;
+constexpr int moments_on_the_way = 40;
+constexpr int moments_at_the_end = 24;
+constexpr double on_the_way = 0.97;  // of the end of the quickest runs: from there on more closely
+constexpr int intervals_on_each_side = 8;  // of the best one, a factor of 1.41 apart
 
 struct Asker {
   int threads;
@@ -55,6 +62,61 @@ std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan) {
   advice.flat_from_s = std::clamp(from, std::min(least, advice.best_s), advice.best_s);
   advice.flat_to_s = std::clamp(to, advice.best_s, std::max(most, advice.best_s));
   return advice;
+}
+
+double expected_s(const goodput::Plan& plan, uint64_t seed, const Asker& asker) {
+  return has_closed_form(plan) ? closed_form_s(plan)
+                               : goodput::to_s(asker.play(plan, asker.compared / 4 + 1, seed).wall);
+}
+
+// Of the interval that was asked and those around the best one, as far as runs with them end.
+std::vector<IntervalEnd> try_intervals(const GoodputQuestion& question, const IntervalAdvice& best,
+                                       const Asker& asker) {
+  std::set<int64_t> tried = {question.plan.interval};
+  for (int i = -intervals_on_each_side; i <= intervals_on_each_side; ++i) {
+    const double steps = static_cast<double>(best.best_steps) * std::pow(2, i / 2.);
+    tried.insert(static_cast<int64_t>(
+        std::clamp(std::round(steps), 1., static_cast<double>(question.plan.steps))));
+  }
+  std::vector<IntervalEnd> ends;
+  for (const int64_t steps : tried) {
+    goodput::Plan plan = question.plan;
+    plan.interval = steps;
+    if (can_save_and_end(plan)) ends.push_back({steps, expected_s(plan, question.seed, asker)});
+  }
+  return ends;
+}
+
+std::vector<goodput::Progress> follow_progress(const GoodputQuestion& question,
+                                               const goodput::Runs& runs, const Asker& asker) {
+  const double near_s = on_the_way * runs.quantile(0.05).value_s;
+  const double longest_s = goodput::to_s(runs.walls.back());
+  std::vector<double> moments_s;
+  for (int i = 0; i < moments_on_the_way; ++i) moments_s.push_back(near_s * i / moments_on_the_way);
+  for (int i = 0; i < moments_at_the_end; ++i)
+    moments_s.push_back(near_s + (longest_s - near_s) * i / moments_at_the_end);
+  moments_s.push_back(longest_s);
+  return goodput::progress_at(
+      question.plan, moments_s,
+      {std::min(progress_runs, asker.compared), question.seed, asker.threads, asker.look});
+}
+
+// Where no formula holds, runs may say something else than the best interval by formula.
+void warn_of_interval(const GoodputQuestion& question, GoodputAnswer& answer) {
+  if (has_closed_form(question.plan) || answer.intervals.empty()) return;
+  const auto earliest = std::min_element(
+      answer.intervals.begin(), answer.intervals.end(),
+      [](const IntervalEnd& a, const IntervalEnd& b) { return a.wall_s < b.wall_s; });
+  for (const IntervalEnd& one : answer.intervals) {
+    const double longer = one.wall_s / earliest->wall_s;
+    if (one.steps != answer.interval->best_steps || longer < worth_a_word) continue;
+    const auto interval_s = static_cast<double>(earliest->steps) * question.plan.step_s;
+    answer.warnings.push_back(
+        "the best interval is that of a formula, which does not know all that happens here: with "
+        "it the runs take " +
+        rounded(100 * (longer - 1), 2) + " % longer than with a save every " +
+        span_text(interval_s) + "; say --interval '" + rounded(interval_s, 4) + " s'");
+  }
 }
 
 struct LeverField {
@@ -189,10 +251,7 @@ SourceAnswer with_source(GoodputQuestion question, const FailureSource& source,
     answer.wall_s = std::numeric_limits<double>::infinity();
     return answer;
   }
-  answer.wall_s =
-      has_closed_form(question.plan)
-          ? closed_form_s(question.plan)
-          : goodput::to_s(asker.play(question.plan, asker.compared / 4 + 1, question.seed).wall);
+  answer.wall_s = expected_s(question.plan, question.seed, asker);
   answer.productive = question.work_s() / answer.wall_s;
   return answer;
 }
@@ -220,26 +279,6 @@ DeadlineAnswer meet_deadline(const GoodputQuestion& question, const goodput::Run
   const goodput::Chance chance = goodput::chance_later_than(
       question.plan, *question.until_s, {stratum_runs, question.seed, asker.threads, asker.look});
   return {*question.until_s, chance.probability, chance.standard_error, true};
-}
-
-// Nodes that fail and are repaired, each by itself.
-std::optional<SparesAnswer> count_spares(const GoodputQuestion& question) {
-  double per_node_s = 0;
-  double down = 0;  // nodes times repair
-  for (const goodput::Cause& cause : question.plan.causes) {
-    if (cause.effect != goodput::Effect::stop || !cause.needs_node) continue;
-    const double rate = cause.rate() * static_cast<double>(cause.nodes) /
-                        static_cast<double>(question.machine.nodes);
-    per_node_s += rate;
-    down += rate * cause.repair_s;
-  }
-  if (per_node_s <= 0 || down <= 0) return std::nullopt;
-  SparesAnswer answer;
-  const double part = goodput::part_down(per_node_s, down / per_node_s);
-  answer.mean_down = part * static_cast<double>(question.machine.nodes);
-  answer.risk = question.risk;
-  answer.spares = goodput::spares_for(question.machine.nodes, part, question.risk);
-  return answer;
 }
 
 CostAnswer cost_of(const GoodputQuestion& question, const goodput::Runs& runs) {
@@ -282,6 +321,26 @@ FormulaAnswer by_name(const GoodputQuestion& question) {
 
 }  // namespace
 
+// Nodes that fail and are repaired, each by itself.
+std::optional<SparesAnswer> spares_for(const GoodputQuestion& question) {
+  double per_node_s = 0;
+  double down = 0;  // nodes times repair
+  for (const goodput::Cause& cause : question.plan.causes) {
+    if (cause.effect != goodput::Effect::stop || !cause.needs_node) continue;
+    const double rate = cause.rate() * static_cast<double>(cause.nodes) /
+                        static_cast<double>(question.machine.nodes);
+    per_node_s += rate;
+    down += rate * cause.repair_s;
+  }
+  if (per_node_s <= 0 || down <= 0) return std::nullopt;
+  SparesAnswer answer;
+  const double part = goodput::part_down(per_node_s, down / per_node_s);
+  answer.mean_down = part * static_cast<double>(question.machine.nodes);
+  answer.risk = question.risk;
+  answer.spares = goodput::spares_for(question.machine.nodes, part, question.risk);
+  return answer;
+}
+
 GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
                              const std::function<void()>& look) {
   Asker asker{threads, look};
@@ -297,8 +356,11 @@ GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
   asker.compared = std::clamp(affordable / 20, tried_runs, compared_runs);
   answer.runs = asker.play(question.plan, std::min(affordable, question.runs), question.seed);
   answer.interval = advise_interval(question.plan);
+  if (answer.interval) answer.intervals = try_intervals(question, *answer.interval, asker);
+  warn_of_interval(question, answer);
+  answer.progress = follow_progress(question, answer.runs, asker);
   if (question.until_s) answer.deadline = meet_deadline(question, answer.runs, asker);
-  answer.spares = count_spares(question);
+  answer.spares = spares_for(question);
   answer.levers = pull_all(question, asker);
   answer.sources = with_all_sources(question, asker);
   answer.cost = cost_of(question, answer.runs);

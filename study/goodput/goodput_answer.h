@@ -19,6 +19,12 @@ struct IntervalAdvice {
   double flat_to_s = 0;
 };
 
+// When the training ends with so many steps between saves.
+struct IntervalEnd {
+  int64_t steps = 1;
+  double wall_s = 0;
+};
+
 struct DeadlineAnswer {
   double until_s = 0;
   double late = 0;
@@ -67,6 +73,8 @@ struct GoodputAnswer {
   double mean_to_stop_s = 0;
   double per_node_day = 0;
   std::optional<IntervalAdvice> interval = {};
+  std::vector<IntervalEnd> intervals;            // around the best one
+  std::vector<goodput::Progress> progress = {};  // from the start to the longest run's end
   std::optional<DeadlineAnswer> deadline = {};
   std::optional<SparesAnswer> spares = {};
   std::vector<Lever> levers;  // the strongest first
@@ -75,6 +83,9 @@ struct GoodputAnswer {
   std::optional<FormulaAnswer> formula = {};
   std::vector<std::string> warnings = {};
 };
+
+// Nothing where no node has to be repaired.
+std::optional<SparesAnswer> spares_for(const GoodputQuestion& question);
 
 GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
                              const std::function<void()>& look);

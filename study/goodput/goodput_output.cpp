@@ -121,6 +121,21 @@ void add_cost(Json& json, const CostAnswer& cost) {
   if (cost.kg) json["carbon_kg"] = *cost.kg;
 }
 
+void add_curves(Json& json, const GoodputQuestion& question, const GoodputAnswer& answer) {
+  json["intervals"] = Json::array();
+  for (const IntervalEnd& one : answer.intervals)
+    json["intervals"].push_back(
+        {{"steps", one.steps},
+         {"interval_s", static_cast<double>(one.steps) * question.plan.step_s},
+         {"days", one.wall_s / seconds_of_day}});
+  json["progress"] = Json::array();
+  for (const goodput::Progress& one : answer.progress)
+    json["progress"].push_back({{"days", one.at_s / seconds_of_day},
+                                {"p5", one.low},
+                                {"p50", one.middle},
+                                {"p95", one.high}});
+}
+
 // "53.5 days (53.2 to 53.9 in 9 of 10 runs)"
 std::string end_text(const goodput::Runs& runs) {
   return span_text(goodput::to_s(runs.wall)) + " expected; 5 % of runs end before " +
@@ -224,6 +239,7 @@ Json to_json(const GoodputQuestion& question, const GoodputAnswer& answer) {
     }
     json["sources"].push_back(one);
   }
+  add_curves(json, question, answer);
   json["assumed"] = question.assumed;
   json["warnings"] = answer.warnings;
   return json;

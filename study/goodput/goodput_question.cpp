@@ -223,36 +223,48 @@ void read_failures_of(Object& fields, StepSource& step, GoodputQuestion& questio
 
 // ---- the plan as a whole
 
+double between_saves_s(const goodput::Plan& plan) {
+  return static_cast<double>(plan.interval) * plan.step_s + plan.stall_s;
+}
+double between_stores_s(const goodput::Plan& plan) {
+  return static_cast<double>(plan.store_every) * between_saves_s(plan) + plan.store_stall_s;
+}
+bool is_durable_in_time(const goodput::Plan& plan) {
+  return plan.steps <= plan.interval || plan.durable_s <= between_saves_s(plan);
+}
+bool is_stored_in_time(const goodput::Plan& plan) {
+  return plan.store_every == 0 || plan.store_durable_s <= between_stores_s(plan);
+}
+
 void check_saves(const Value& value, const goodput::Plan& plan) {
-  const double between = static_cast<double>(plan.interval) * plan.step_s + plan.stall_s;
-  if (plan.steps > plan.interval && plan.durable_s > between)
+  if (!is_durable_in_time(plan))
     value.child("save").fail("a save is durable after " + span_text(plan.durable_s) +
-                             ", and the next one comes after " + span_text(between) +
+                             ", and the next one comes after " + span_text(between_saves_s(plan)) +
                              ": let `interval` be at least " +
                              std::to_string(static_cast<int64_t>(
                                  std::ceil((plan.durable_s - plan.stall_s) / plan.step_s))) +
                              " steps");
-  const double stores = static_cast<double>(plan.store_every) * between + plan.store_stall_s;
-  if (plan.store_every > 0 && plan.store_durable_s > stores)
+  if (!is_stored_in_time(plan))
     value.child("save").fail("a save is in the store after " + span_text(plan.store_durable_s) +
-                             ", and the next one goes there after " + span_text(stores) +
-                             ": let `store.every` be larger");
+                             ", and the next one goes there after " +
+                             span_text(between_stores_s(plan)) + ": let `store.every` be larger");
 }
 
 // What must go well in one piece, and how often something fails meanwhile.
-void check_that_it_ends(const Value& value, const goodput::Plan& plan) {
+double wall_per_work_of(const goodput::Plan& plan) {
   const double mean = mean_to_stop_s(plan);
-  const double longest = static_cast<double>(plan.interval) * plan.step_s;
-  const goodput::Downtimes down = downtimes_of(plan);
-  double wall = goodput::wall_per_work(longest, {plan.stall_s, plan.durable_s}, down, mean);
-  if (plan.shrink) {  // only the stall of all must end
-    const double stall = plan.shrink->stall_s;
-    wall = mean > 0 ? std::exp(stall / mean) : most_wall_per_work * 2;
-  }
+  if (plan.shrink)  // only the stall of all must end
+    return mean > 0 ? std::exp(plan.shrink->stall_s / mean) : most_wall_per_work * 2;
+  return goodput::wall_per_work(static_cast<double>(plan.interval) * plan.step_s,
+                                {plan.stall_s, plan.durable_s}, downtimes_of(plan), mean);
+}
+
+void check_that_it_ends(const Value& value, const goodput::Plan& plan) {
+  const double wall = wall_per_work_of(plan);
   if (wall <= most_wall_per_work) return;
-  value.fail("the run never ends: something stops it every " + span_text(mean) +
-             ", a restart takes " + span_text(down.mean(1e30)) + ", and " +
-             span_text(longest + plan.stall_s + plan.durable_s) +
+  value.fail("the run never ends: something stops it every " + span_text(mean_to_stop_s(plan)) +
+             ", a restart takes " + span_text(downtimes_of(plan).mean(1e30)) + ", and " +
+             span_text(between_saves_s(plan) + plan.durable_s) +
              " must go well until a save is durable; that would take " +
              (wall < 1e15 ? rounded(wall, 3) : std::string("more than 10^15")) +
              " times the time of the work");
@@ -307,6 +319,11 @@ int64_t best_interval_steps(const goodput::Plan& plan) {
       std::clamp(std::floor(best), std::max(1., least), std::max(1., std::max(least, steps)));
   const double chosen = wall(below) <= wall(below + 1) ? below : below + 1;
   return static_cast<int64_t>(std::min(chosen, steps));
+}
+
+bool can_save_and_end(const goodput::Plan& plan) {
+  return is_durable_in_time(plan) && is_stored_in_time(plan) &&
+         wall_per_work_of(plan) <= most_wall_per_work;
 }
 
 void choose_interval(GoodputQuestion& question) {

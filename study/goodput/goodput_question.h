@@ -57,6 +57,9 @@ bool has_closed_form(const goodput::Plan& plan);
 double closed_form_s(const goodput::Plan& plan);
 // The best number of whole steps between saves: that of the exact formula.
 int64_t best_interval_steps(const goodput::Plan& plan);
+// Is each save durable before the next, and does it end in sensible time? The same that a question
+// is refused for.
+bool can_save_and_end(const goodput::Plan& plan);
 // Sets it where the question leaves it open.
 void choose_interval(GoodputQuestion& question);
 

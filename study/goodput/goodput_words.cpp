@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "study/goodput/goodput_answer.h"
 #include "study/goodput/goodput_output.h"
+#include "study/goodput/goodput_sweep.h"
 #include "study/step/override.h"
 
 namespace sgdsim {
@@ -41,24 +42,6 @@ std::string written_option(const std::string& field) {
   return option;
 }
 
-// Paths in words count from here, and those in the file from its folder.
-Json merged(const GoodputWords& words, std::string& file) {
-  Json json = Json::object();
-  if (!words.file.empty()) {
-    json = Document::read(words.file).root().json();
-    file = words.file;
-  }
-  for (const WordOfField& one : words_of_fields) {
-    const std::string& text = words.*one.word;
-    const std::string option = written_option(one.field);
-    if (!text.empty())
-      set_field(json, sgdsim::steps_of(one.field, option),
-                one.is_text ? Json(text) : value_in(text, option), option);
-  }
-  apply_settings(json, words.settings);
-  return json;
-}
-
 }  // namespace
 
 Fields goodput_fields(GoodputWords& words) {
@@ -77,16 +60,36 @@ Fields goodput_fields(GoodputWords& words) {
       {"seed", words.seed, "seed of what is drawn (default: 1)"},
       {"interval", words.interval, "time between saves, or best (default)"},
       {"set", words.settings, "change a field of the question: save.stall=30s"},
+      {"axis", words.axes,
+       "values of a field, each of which is asked: nodes=256..4096, save.stall=1s,10s,1min"},
       Field("threads", words.threads, "number of threads (default: all cores)")
           .from(1, most_threads)
           .option("-j,--threads")};
 }
 
-GoodputQuestion goodput_question(const GoodputWords& words) {
-  std::string file = "options";
-  const Json json = merged(words, file);
+// Paths in words count from here, and those in the file from its folder.
+Json goodput_json(const GoodputWords& words, std::string& file) {
+  Json json = Json::object();
+  if (!words.file.empty()) {
+    json = Document::read(words.file).root().json();
+    file = words.file;
+  }
+  for (const WordOfField& one : words_of_fields) {
+    const std::string& text = words.*one.word;
+    const std::string option = written_option(one.field);
+    if (!text.empty())
+      set_field(json, sgdsim::steps_of(one.field, option),
+                one.is_text ? Json(text) : value_in(text, option), option);
+  }
+  apply_settings(json, words.settings);
   if (!json.is_object())
     throw InputError(file, "expected a JSON object, as {\"step\": \"8 s\", ...}");
+  return json;
+}
+
+GoodputQuestion goodput_question(const GoodputWords& words) {
+  std::string file = "options";
+  const Json json = goodput_json(words, file);
   return read_goodput_question(Value(json, file, ""));
 }
 
@@ -100,6 +103,11 @@ Answer answer_goodput(const Value& asked, const Watch& watch) {
   Object object(asked);
   read_words(object, goodput_fields(words));
   object.done();
+  if (!words.axes.empty()) {
+    const GoodputSweep sweep(words);
+    return answer_points(sweep.points(),
+                         [&](int64_t number) { return sweep.answer(number, watch); });
+  }
   const GoodputQuestion question = goodput_question(words);
   const GoodputAnswer answer = answer_goodput(question, threads_of(words), watch);
   return {to_json(question, answer), answer.warnings};

@@ -26,13 +26,17 @@ struct GoodputWords {
   std::string seed;
   std::string interval;
   std::vector<std::string> settings;
+  std::vector<std::string> axes;
   int threads = 0;  // 0: all cores
 };
 
 Fields goodput_fields(GoodputWords& words);
+// The question that the words are, not yet read; `file` is where it stands, if it does.
+Json goodput_json(const GoodputWords& words, std::string& file);
 GoodputQuestion goodput_question(const GoodputWords& words);
 int threads_of(const GoodputWords& words);
 
+// sgdsim/goodput/1, or with `axis` a list of sgdsim/goodput-point/1.
 Answer answer_goodput(const Value& question, const Watch& watch);
 
 }  // namespace sgdsim

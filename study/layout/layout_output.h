@@ -10,7 +10,6 @@
 #include "models/training/played_step.h"
 #include "models/training/step_on_wires.h"
 #include "study/layout/layout_rates.h"
-#include "study/layout/training_end.h"
 #include "study/traffic/traffic_file.h"
 #include "topologies/cluster_file.h"
 

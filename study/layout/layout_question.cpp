@@ -55,6 +55,22 @@ void check_given(const LayoutWords& words, const Layout& layout) {
     throw InputError("--program", "is about a search; it has no effect with --layout");
 }
 
+FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& question) {
+  if (question.tokens == 0) throw InputError("--goodput", "needs --tokens, the work, as 15T");
+  const std::string who = "the layout";
+  const StepSize size = question.step_size();
+  const int64_t of_node =
+      std::clamp<int64_t>(question.cluster.cluster.workers_per_node, 1, size.gpus);
+  FailingTraining training(words.goodput, {{"step", {}, who},
+                                           {"steps", {}, who},
+                                           {"tokens", std::to_string(size.tokens), who},
+                                           {"tokens_per_step", std::to_string(size.of_step()), who},
+                                           {"nodes", (size.gpus + of_node - 1) / of_node, who},
+                                           {"gpus_per_node", of_node, who}});
+  training.question(Duration::s(1));  // whatever the layout: is it one at all?
+  return training;
+}
+
 LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
                            const ForeignLayout* given) {
   const int64_t gpus = given != nullptr ? given->layout.gpus() : words.gpus;
@@ -85,11 +101,7 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
   for (const std::string& algorithm : words.algorithms)
     question.algorithms.add(algorithm, "--algorithm");
   if (!words.tokens.empty()) question.tokens = parse_tokens(words.tokens, "--tokens");
-  if (!words.goodput.empty()) {
-    if (question.tokens == 0) throw InputError("--goodput", "needs --tokens, the work, as 15T");
-    question.training.emplace(words.goodput, question.step_size(),
-                              question.cluster.cluster.workers_per_node);
-  }
+  if (!words.goodput.empty()) question.training.emplace(training_of(words, question));
   return question;
 }
 
@@ -171,26 +183,6 @@ ForeignLayout given_layout(const LayoutWords& words, const Transformer& model) {
 }
 
 // A sweep of layouts as a list.
-Answer answer_axes(const LayoutWords& words, Stopper& stopper) {
-  Answer answer{Json::array()};
-  const LayoutSweep sweep(words);
-  int64_t failed = 0;
-  for (int64_t point = 0; point < sweep.points(); ++point) {
-    LayoutPoint one = sweep.answer(point, stopper);
-    failed += one.is_failed() ? 1 : 0;
-    answer.json.push_back(std::move(one.json));
-    for (const std::string& warning : one.warnings)
-      if (std::find(answer.warnings.begin(), answer.warnings.end(), warning) ==
-          answer.warnings.end())
-        answer.warnings.push_back(warning);
-  }
-  if (failed == 0) return answer;
-  answer.code = exit_point_failed;
-  answer.problem =
-      std::to_string(failed) + " of " + std::to_string(sweep.points()) + " points failed";
-  return answer;
-}
-
 }  // namespace
 
 Fields layout_fields(LayoutWords& words) {
@@ -284,7 +276,11 @@ Answer answer_layout(const Value& asked, const Watch& watch) {
   read_words(object, layout_fields(words));
   object.done();
   Stopper stopper(watch, limits_of(words.limits));
-  if (!words.axes.empty()) return answer_axes(words, stopper);
+  if (!words.axes.empty()) {
+    const LayoutSweep sweep(words);
+    return answer_points(sweep.points(),
+                         [&](int64_t number) { return sweep.answer(number, stopper); });
+  }
   try {
     const auto [question, answer] = answer_layouts(words, false, stopper);
     return {to_json(question, answer), warnings_of(question, answer)};

@@ -77,11 +77,7 @@ void add_rates(Json& json, const LayoutRates& rates) {
   json["tflops_per_gpu"] = rates.flops / 1e12;
   if (rates.days) json["days"] = *rates.days;
   if (rates.gpu_hours) json["gpu_hours"] = *rates.gpu_hours;
-  if (!rates.end) return;
-  json["end"] = {{"days", rates.end->days},
-                 {"productive", rates.end->productive},
-                 {"interval_s", rates.end->interval_s}};
-  if (rates.end->cost) json["end"]["cost"] = *rates.end->cost;
+  if (rates.end) json["end"] = to_json(*rates.end);
 }
 
 }  // namespace sgdsim

@@ -6,20 +6,13 @@
 
 #include "sim/core/json.h"
 #include "sim/core/units.h"
+#include "study/goodput/training_end.h"
 
 namespace sgdsim {
 
 // "15T", "1.4 T", "300B", "2000000": whole tokens, from 1 to a million T.
 int64_t parse_tokens(const std::string& text, const std::string& where);
 std::string tokens_text(int64_t tokens);  // "15T", "4.194M"
-
-// Of a training on a machine that fails.
-struct TrainingEnd {
-  double days = 0;
-  double productive = 0;  // part of them
-  double interval_s = 0;  // of work, between saves
-  std::optional<double> cost = {};
-};
 
 struct LayoutRates {
   double tokens_per_s = 0;  // of a GPU

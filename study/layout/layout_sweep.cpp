@@ -8,7 +8,6 @@
 #include "sim/core/error.h"
 #include "study/layout/layout_files.h"
 #include "study/step/override.h"
-#include "study/sweep/sweep_file.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -40,10 +39,6 @@ constexpr std::array<WholeField, 3> whole_fields{{
 constexpr std::string_view of_cluster = "cluster.";
 constexpr std::string_view of_algorithms = "algorithm";
 
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 void set_field(LayoutWords& words, const std::string& field, const Json& value) {
   const std::string where = "--axis " + field;
   if (field == of_algorithms) {
@@ -60,7 +55,7 @@ void set_field(LayoutWords& words, const std::string& field, const Json& value) 
       words.*one.member = Value(value, where, "").whole(1, one.most);
       return;
     }
-  words.settings.push_back(field.substr(of_cluster.size()) + "=" + text_of(value));
+  words.settings.push_back(field.substr(of_cluster.size()) + "=" + text_of_value(value));
 }
 
 void check_field(const std::string& field) {
@@ -71,26 +66,6 @@ void check_field(const std::string& field) {
   if (std::find(known.begin(), known.end(), field) != known.end()) return;
   known.emplace_back("cluster.FIELD");
   throw InputError("--axis " + field.substr(0, 80), unknown_name("field", field, known));
-}
-
-int64_t points_of(const std::vector<Axis>& axes) {
-  int64_t points = 1;
-  for (const Axis& axis : axes)
-    if (__builtin_mul_overflow(points, axis.size(), &points) || points > most_layout_points)
-      throw InputError("--axis", "there are more than " + std::to_string(most_layout_points) +
-                                     " points, the most that are tried");
-  return points;
-}
-
-// The values of a point, by field; the last axis is the fastest.
-Json values_at(const std::vector<Axis>& axes, int64_t point) {
-  Json values = Json::object();
-  for (const Axis& axis : axes) values[axis.field()] = nullptr;
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    values[axis->field()] = axis->value(point % axis->size());
-    point /= axis->size();
-  }
-  return values;
 }
 
 void add_cells(std::vector<std::string>& cells, const AnsweredLayouts& answered) {
@@ -106,18 +81,14 @@ void add_cells(std::vector<std::string>& cells, const AnsweredLayouts& answered)
 
 }  // namespace
 
-LayoutSweep::LayoutSweep(const LayoutWords& words) : words_(words) {
-  add_axes(axes_, words.axes);
-  for (const Axis& axis : axes_) {
-    check_field(axis.field());
-    Axis::check_distinct({&axis});
-  }
-  points_ = points_of(axes_);
+LayoutSweep::LayoutSweep(const LayoutWords& words)
+    : words_(words), points_(words.axes, most_layout_points) {
+  for (const Axis& axis : points_.axes()) check_field(axis.field());
 }
 
 std::vector<std::string> LayoutSweep::titles() const {
   std::vector<std::string> titles;
-  for (const Axis& axis : axes_) titles.push_back(axis.field());
+  for (const Axis& axis : points_.axes()) titles.push_back(axis.field());
   titles.insert(titles.end(),
                 {"fastest layout", "step", "tokens/s/GPU", "MFU", "memory", "largest part"});
   if (!words_.tokens.empty()) titles.push_back(words_.tokens + " tokens");
@@ -125,29 +96,18 @@ std::vector<std::string> LayoutSweep::titles() const {
   return titles;
 }
 
-LayoutPoint LayoutSweep::answer(int64_t number, Stopper& stopper) const {
+AnsweredPoint LayoutSweep::answer(int64_t number, Stopper& stopper) const {
   stopper.look();
-  const Json values = values_at(axes_, number);
-  LayoutPoint point{{{"schema", "sgdsim/layout-point/1"}, {"axes", values}}, {}, {}};
-  for (const Axis& axis : axes_) point.cells.push_back(text_of(values[axis.field()]));
-  const auto fail = [&](const std::string& why) {
-    point.json["error"] = why;
-    point.cells.push_back(printable(why));
-    point.cells.resize(titles().size());
-  };
-  try {
-    LayoutWords one = words_;
-    for (const Axis& axis : axes_) set_field(one, axis.field(), values[axis.field()]);
-    const AnsweredLayouts answered = answer_layouts(one, false, stopper);
-    point.json["answer"] = to_json(answered.question, answered.answer);
-    point.warnings = warnings_of(answered.question, answered.answer);
-    add_cells(point.cells, answered);
-  } catch (const InputError& error) {
-    fail(error.what());
-  } catch (const LimitReached& limit) {
-    fail(limit.what());
-  }
-  return point;
+  return points_.answered("sgdsim/layout-point/1", number, titles().size(),
+                          [&](const Json& values, AnsweredPoint& point) {
+                            LayoutWords one = words_;
+                            for (const auto& [field, value] : values.items())
+                              set_field(one, field, value);
+                            const AnsweredLayouts answered = answer_layouts(one, false, stopper);
+                            point.json["answer"] = to_json(answered.question, answered.answer);
+                            point.warnings = warnings_of(answered.question, answered.answer);
+                            add_cells(point.cells, answered);
+                          });
 }
 
 }  // namespace sgdsim

@@ -16,6 +16,9 @@ const answers = {
   best: ["sweep", "app/sweeps/nodes_bandwidth.json", "--minimize", "metrics.iteration_us"],
   tune: ["tune", experiment, "--axis", "strategy=wfbp,optimal", "--axis", "cluster.nodes=2..8"],
   advice: ["advise", "traces/data/googlenet_k80.json", "-c", "topologies/data/10gbe_16.json"],
+  training: ["goodput", "app/goodput_questions/llama3_405b.json", "--runs", "400", "--until", "75 days"],
+  played_training: ["goodput", "app/goodput_questions/memory_copies.json", "--runs", "200"],
+  advice_in_days: ["advise", "resnet50_v100", "-c", "25gbe_16", "--steps", "2000000", "--goodput", '{"failures": "llama3_h100", "save": {"stall": "1 min"}}'],
   layouts: ["layout", "llama3.1_8b", "--gpus", "8", "-c", "topologies/data/dgx_h100_4.json"],
   validation: ["validate", "models/strategy/data/pytorch_ddp_dgx1.json", "--rows"],
 };

@@ -10,6 +10,7 @@
 #include "sim/core/json.h"
 #include "sim/core/nearest_rank.h"
 #include "sim/core/quantity.h"
+#include "traces/failures/failure_log.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
 
@@ -65,6 +66,10 @@ const MeasurementFormat& format_of(const MeasuredText& text, std::string_view fo
   }
   if (!format.empty())
     throw InputError("--input", unknown_name("format", std::string(format), known));
+  if (is_failure_log(text.text))
+    throw InputError(text.file,
+                     "this is a log of failures, which must be a file: `sgdsim fit FILE` reads it, "
+                     "from standard input and pipes only measured times");
   std::string names;
   for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
   throw InputError(text.file, "no measured times found; known formats: " + names);

@@ -42,6 +42,14 @@ export function short_duration(us, digits = 3) {
   return rounded(us / 1e6, digits) + " s";
 }
 
+// As span_text() of study/goodput/spans.h.
+export function short_span(seconds, digits = 3) {
+  if (seconds < 60) return short_duration(seconds * 1e6, digits);
+  if (seconds < 3600) return rounded(seconds / 60, digits) + " min";
+  if (seconds < 86400) return rounded(seconds / 3600, digits) + " h";
+  return rounded(seconds / 86400, digits) + " days";
+}
+
 // A sum or difference of times, without what adding doubles leaves behind: whole picoseconds.
 export const to_ps = (us) => Math.round(us * 1e6) / 1e6;
 
@@ -59,7 +67,7 @@ export function short_size(size_B) {
 const units = [
   ["_GB_per_s", "GB/s"], ["_samples_per_s", "samples/s"], ["_ps_per_B", "ps/B"], ["_GBps", "GB/s"],
   ["_GiB", "GiB"], ["_percent", "%"], ["_us", "us"], ["_ps", "ps"], ["_ns", "ns"], ["_ms", "ms"],
-  ["_B", "B"], ["_s", "s"],
+  ["_B", "B"], ["_s", "s"], ["_h", "h"], ["_days", "days"],
 ];
 export function unit_of(key) {
   const field = String(key).split(".").filter((step) => !/^(mean|p50|p95|p99|max|n)$/.test(step)).at(-1) ?? "";

@@ -6,9 +6,11 @@ import { bars_svg, light_of, save_buttons } from "../common/save.js";
 import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
 import { fit_sections } from "./fit.js";
+import { goodput_sections } from "./goodput.js";
 import { json_tree, save_button } from "./json_view.js";
 import { learn_sections } from "./learn.js";
 import { setting_of } from "./readout.js";
+import { section, tiles, warning_list } from "./sections.js";
 import { timeline_of_messages, timeline_part } from "./timeline.js";
 import { validation_sections } from "./validation.js";
 
@@ -18,32 +20,10 @@ export function document_sections(document, asked, timelines) {
     "sgdsim/result/1": result_sections, "sgdsim/plan/1": plan_sections, "sgdsim/best/1": best_sections,
     "sgdsim/tune/1": tune_sections, "sgdsim/validation/1": validation_sections, "sgdsim/fit/1": fit_sections,
     "sgdsim/advice/1": advice_sections, "sgdsim/layouts/1": layouts_sections, "sgdsim/collective/1": collective_sections,
-    "sgdsim/learn/1": learn_sections, "sgdsim/collective-sweep/1": () => [],
+    "sgdsim/learn/1": learn_sections, "sgdsim/collective-sweep/1": () => [], "sgdsim/goodput/1": goodput_sections,
   }[document.schema];
   return make(document, asked, timelines);
 }
-
-// Where several answers stand on a page, each part says whose it is.
-const section = (document, name, title, ...content) =>
-  element("section", { class: "card", id: `${document.id}-${name}` },
-    element("h2", {}, title, document.several && name !== "overview" && element("span", { class: "muted of" }, ` ${clipped(document.value.name ?? document.file, 60)}`)), ...content);
-
-// Figures in a row of tiles; every tile has all digits as its title.
-export function tiles(list) {
-  return element("dl", { class: "tiles" }, list.filter((tile) => tile.value !== undefined && tile.value !== null).map(({ name, value, key, note }) =>
-    element("div", { class: "tile" }, element("dt", {}, name),
-      element("dd", { class: "number", title: exact_figure(value, key), "data-key": key, "data-exact": String(value) }, figure_and_unit(short_figure(value, key))),
-      note && element("dd", { class: "small muted" }, note))));
-}
-
-function figure_and_unit(text) {
-  const [number, ...unit] = text.split(" ");
-  return [number, unit.length > 0 && element("span", { class: "unit" }, ` ${unit.join(" ")}`)];
-}
-
-export const warning_list = (warnings) => (warnings?.length
-  ? element("div", { role: "note", "aria-label": "Warnings" }, warnings.slice(0, 50).map((text) => element("p", { class: "notice warning" }, clipped(text, 1000))), warnings.length > 50 && element("p", { class: "muted" }, `${warnings.length - 50} more`))
-  : null);
 
 const experiment_word = (asked) => shell_word(asked.find((one) => one.schema !== "sgdsim/sweep/1")?.file ?? "EXPERIMENT");
 
@@ -186,32 +166,37 @@ const advice_groups = [
 function advice_sections(document) {
   const advice = document.value;
   const { now } = advice;
-  const ends = (line) => [line.gain_percent, ...(line.interval_percent ?? [])].map(Math.abs);
-  const widest = advice.lines.flatMap(ends).reduce((a, b) => Math.max(a, b), 1);
+  const gain = now.end ? gain_in_days : gain_in_percent;
+  const ends = (line) => [gain.value(line), ...(gain.interval(line) ?? [])].map(Math.abs);
+  const widest = advice.lines.flatMap(ends).reduce((a, b) => Math.max(a, b), 0) || 1;
   const groups = advice_groups.map((group) => ({ ...group, lines: advice.lines.filter(group.has) })).filter((group) => group.lines.length > 0);
   return [section(document, "advice", "What could be changed",
-    tiles([{ name: "iteration now", value: now.iteration_us, key: "iteration_us" }, { name: "exposed now", value: now.exposed_us, key: "exposed_us" }, { name: "workers", value: now.workers, key: "workers" }, { name: "changes tried", value: advice.tried, key: "tried" }]),
+    tiles([{ name: "iteration now", value: now.iteration_us, key: "iteration_us" }, { name: "exposed now", value: now.exposed_us, key: "exposed_us" }, { name: "workers", value: now.workers, key: "workers" }, { name: "changes tried", value: advice.tried, key: "tried" }, { name: "training ends after", value: now.end?.days, key: "end_days" }, { name: "productive", value: now.end?.productive, key: "productive" }]),
     element("p", { class: "muted" }, clipped(`${now.strategy} over ${now.collective}, fidelity ${now.fidelity}`, 300)),
     now.reason && element("p", {}, clipped(now.reason, 600)), command_block(now.command),
-    element("p", { class: "small muted" }, "Bars: more samples a second. Lines across them: where nine of ten measured gains would be."),
-    groups.map((group) => element("div", { class: "part" }, element("h3", {}, group.name), element("ol", { class: "advice" }, group.lines.map((line) => advice_line(line, widest))))),
+    element("p", { class: "small muted" }, `Bars: ${gain.words}. Lines across them: where nine of ten measured gains would be.`),
+    groups.map((group) => element("div", { class: "part" }, element("h3", {}, group.name), element("ol", { class: "advice" }, group.lines.map((line) => advice_line(line, widest, gain))))),
     save_buttons("advice", {
-      svg: () => bars_svg({ title: "More samples a second, %", parts: groups.map((group, at) => ({ name: group.name, colour: light_of(`var(--series-${[3, 5, 6][at]})`) })), rows: groups.flatMap((group) => group.lines.map((line) => ({ label: line.change, values: groups.map((one) => (one === group ? line.gain_percent : 0)), whisker: line.interval_percent, text: signed_percent(line.gain_percent) }))) }),
-      rows: () => [["kind", "change", "gain, %", "from, %", "to, %", "iteration, us", "command"], ...groups.flatMap((group) => group.lines.map((line) => [group.name, line.change, line.gain_percent, line.interval_percent?.[0], line.interval_percent?.[1], line.iteration_us, line.command]))],
+      svg: () => bars_svg({ title: gain.title, parts: groups.map((group, at) => ({ name: group.name, colour: light_of(`var(--series-${[3, 5, 6][at]})`) })), rows: groups.flatMap((group) => group.lines.map((line) => ({ label: line.change, values: groups.map((one) => (one === group ? gain.value(line) : 0)), whisker: gain.interval(line), text: signed(gain.value(line), gain.key) }))) }),
+      rows: () => [["kind", "change", "gain, %", "from, %", "to, %", "iteration, us", "days saved", "command"], ...groups.flatMap((group) => group.lines.map((line) => [group.name, line.change, line.gain_percent, line.interval_percent?.[0], line.interval_percent?.[1], line.iteration_us, line.days_saved, line.command]))],
     }),
     advice.left_out?.length > 0 && element("details", {}, element("summary", {}, `${advice.left_out.length} changes were not tried`), element("ul", {}, advice.left_out.map((one) => element("li", {}, clipped(`${one.change}: ${one.why}`, 600))))))];
 }
 
-const signed_percent = (value) => `${value > 0 ? "+" : ""}${short_figure(value, "gain_percent")}`;
+const signed = (value, key) => `${value > 0 ? "+" : ""}${short_figure(value, key)}`;
 
-function advice_line(line, widest) {
-  const width = (percent) => `${Math.max(0, 100 * percent / widest)}%`;
-  const [from, to] = (line.interval_percent ?? []).map((percent) => Math.max(0, percent));
+// With a whole training asked, what counts is when that ends.
+const gain_in_percent = { value: (line) => line.gain_percent, interval: (line) => line.interval_percent, key: "gain_percent", title: "More samples a second, %", words: "more samples a second" };
+const gain_in_days = { value: (line) => line.days_saved, interval: (line) => line.days_saved_interval, key: "saved_days", title: "Days saved of the training", words: "days saved of the whole training" };
+
+function advice_line(line, widest, gain) {
+  const width = (value) => `${Math.max(0, 100 * value / widest)}%`;
+  const [from, to] = (gain.interval(line) ?? []).map((value) => Math.max(0, value));
   return element("li", {},
     element("div", { class: "bar-row" }, element("strong", { class: "bar-label" }, clipped(line.change, 200)),
-      element("div", { class: "bar-track", "aria-hidden": "true" }, element("span", { class: "bar-part", style: { width: width(line.gain_percent), background: "var(--update)" } }),
+      element("div", { class: "bar-track", "aria-hidden": "true" }, element("span", { class: "bar-part", style: { width: width(gain.value(line)), background: "var(--update)" } }),
         to > 0 && element("span", { class: "whisker", style: { left: width(from), width: width(to - from) } })),
-      element("span", { class: "bar-value number", title: exact_figure(line.gain_percent, "gain_percent") }, signed_percent(line.gain_percent))),
+      element("span", { class: "bar-value number", title: exact_figure(gain.value(line), gain.key) }, signed(gain.value(line), gain.key))),
     element("details", {}, element("summary", {}, `iteration ${short_figure(line.iteration_us, "iteration_us")}${line.is_bound ? "; a bound, which nobody can set" : ""}${line.alters_learning ? "; may alter learning" : ""}${line.needs_hardware ? "; needs hardware" : ""}`),
       line.interval_percent && element("p", {}, `Nine of ten measured gains would be between ${line.interval_percent.map((value) => short_figure(value, "x_percent")).join(" and ")}.`),
       line.measured && element("p", { class: "small muted" }, clipped(line.measured, 600)), line.how && element("p", {}, clipped(line.how, 600)),

@@ -2,12 +2,13 @@
 import { clipped, element, table } from "../common/dom.js";
 import { rounded } from "../common/figures.js";
 import { learning_curves, methods_table, over_seeds, said_of } from "../common/learning.js";
+import { section } from "./sections.js";
 
 export function learn_sections(document) {
   const answer = document.value;
   const goal = answer.target.accuracy === undefined ? `loss ${rounded(answer.target.loss)}` : `accuracy ${rounded(answer.target.accuracy)}`;
   const task = typeof answer.task === "string" ? answer.task : answer.task.name;
-  const part = (name, title, ...content) => element("section", { class: "card", id: `${document.id}-${name}` }, element("h2", {}, title), ...content);
+  const part = (name, title, ...content) => section(document, name, title, ...content);
   return [
     part("overview", clipped(answer.name || "Time to accuracy", 120),
       element("p", { class: "muted" }, clipped(`${task} (${answer.weights} weights) to ${goal}${answer.target_was_asked_for ? "" : ", which dense reaches in half of the iterations"}; ${answer.workers} workers with ${answer.samples} samples each, ${answer.seeds.length} ${answer.seeds.length === 1 ? "seed" : "seeds"}, ${answer.iterations} iterations`, 400)),

@@ -1,0 +1,77 @@
+// The question is completed and asked; nothing is computed here.
+#include "study/goodput/training_end.h"
+
+#include "models/goodput/runs.h"
+#include "sim/core/error.h"
+#include "study/goodput/spans.h"
+#include "study/shell_word.h"
+#include "study/step/override.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t usual_runs = 400;
+
+TrainingEnd end_of(const GoodputQuestion& question) {
+  const double wall_s =
+      has_closed_form(question.plan)
+          ? closed_form_s(question.plan)
+          : goodput::to_s(
+                goodput::play_runs(question.plan, {question.runs, question.seed, 1, {}}).wall);
+  TrainingEnd end{wall_s / seconds_of_day, question.work_s() / wall_s, question.interval_s(), {}};
+  if (question.gpu_hour)
+    end.cost = *question.gpu_hour * static_cast<double>(question.gpus()) * wall_s / seconds_of_hour;
+  return end;
+}
+
+}  // namespace
+
+Json to_json(const TrainingEnd& end) {
+  Json json = {{"days", end.days}, {"productive", end.productive}, {"interval_s", end.interval_s}};
+  if (end.cost) json["cost"] = *end.cost;
+  return json;
+}
+
+FailingTraining::FailingTraining(std::string file_or_json, const std::vector<Known>& known)
+    : asked_(std::move(file_or_json)) {
+  const Document document = Document::read(asked_);
+  const Value root = document.root();
+  json_ = root.json();
+  file_ = root.file();
+  if (!json_.is_object()) root.fail("expected a question of `sgdsim goodput`, an object");
+  for (const Known& one : known) {
+    if (json_.contains(one.field))
+      root.child(one.field).fail("leave it out: " + one.who + " says it");
+    if (!one.value.is_null()) settings_.push_back(std::string(one.field) + "=" + one.value.dump());
+  }
+  if (!json_.contains("runs")) settings_.push_back("runs=" + std::to_string(usual_runs));
+  apply_settings(json_, settings_);
+}
+
+std::vector<std::string> FailingTraining::with_step(
+    Duration step, const std::vector<std::string>& settings) const {
+  std::vector<std::string> all = {"step=" + std::to_string(step.ps()) + " ps"};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return all;
+}
+
+GoodputQuestion FailingTraining::question(Duration step,
+                                          const std::vector<std::string>& settings) const {
+  Json json = json_;
+  apply_settings(json, with_step(step, settings));
+  return read_goodput_question(Value(json, file_, ""));
+}
+
+TrainingEnd FailingTraining::end(Duration step, const std::vector<std::string>& settings) const {
+  return end_of(question(step, settings));
+}
+
+std::string FailingTraining::command(Duration step,
+                                     const std::vector<std::string>& settings) const {
+  std::vector<std::string> all = settings_;
+  const std::vector<std::string> more = with_step(step, settings);
+  all.insert(all.end(), more.begin(), more.end());
+  return shell_command("goodput", asked_, "", all);
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,53 @@
+// When a training ends on a machine that fails, where somebody else than the question of `sgdsim
+// goodput` knows the step, the work and the nodes: a layout, or an experiment.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/json.h"
+#include "sim/core/units.h"
+#include "study/goodput/goodput_question.h"
+
+namespace sgdsim {
+
+struct TrainingEnd {
+  double days = 0;
+  double productive = 0;  // part of them
+  double interval_s = 0;  // of work, between saves
+  std::optional<double> cost = {};
+};
+Json to_json(const TrainingEnd& end);
+
+class FailingTraining {
+ public:
+  // A field that somebody else knows, so that the question must not say it.
+  struct Known {
+    const char* field;
+    Json value;       // null: known, and not a field of the whole question
+    std::string who;  // "the layout"
+  };
+
+  // A file, or JSON itself. InputError where it says what others know.
+  FailingTraining(std::string file_or_json, const std::vector<Known>& known);
+  // With a step of this time and further fields, as of `--set`.
+  GoodputQuestion question(Duration step, const std::vector<std::string>& settings = {}) const;
+  // By formula where one holds, else the mean of some hundred runs.
+  TrainingEnd end(Duration step, const std::vector<std::string>& settings = {}) const;
+  // The command that asks the same.
+  std::string command(Duration step, const std::vector<std::string>& settings = {}) const;
+
+  const Json& json() const { return json_; }  // but the step
+  const std::string& file() const { return file_; }
+
+ private:
+  std::vector<std::string> with_step(Duration step, const std::vector<std::string>& settings) const;
+
+  std::string asked_;
+  Json json_;
+  std::string file_;
+  std::vector<std::string> settings_;  // that make the question whole
+};
+
+}  // namespace sgdsim
