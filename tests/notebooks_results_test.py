@@ -190,7 +190,7 @@ class Index(unittest.TestCase):
             index.write(folder)
             page = (pathlib.Path(folder) / "index.html").read_text()
         notebooks = sorted((root / "notebooks").glob("*.ipynb"))
-        self.assertEqual(len(notebooks), 6)  # five questions, and papers
+        self.assertEqual(len(notebooks), 8)  # seven questions, and papers
         kept = (root / "docs/figures/README.md").read_text()
         for path in notebooks:
             self.assertIn(f'href="{path.stem}.html"', page)

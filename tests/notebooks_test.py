@@ -582,10 +582,26 @@ def packets_numbers(test, page):
             numpy.testing.assert_allclose(by_name[name].get_xydata(), expected)
 
 
+def learned_numbers(test, page):
+    answer = page.names["lessons"]["base"]
+    bars = [[bar.get_width() for bar in container] for container in page.figures["learn_target"].axes[0].containers]
+    needed = [method.iterations_to_target.median for method in answer.methods]
+    for at, count in enumerate(needed):
+        if count is not None:
+            test.assertAlmostEqual(bars[0][at], count / needed[0])
+    test.assertEqual(len(bars[0]), len(answer.methods))
+
+
+def goodput_numbers(test, page):
+    points = page.figures["goodput_progress"].axes[0].lines[0].get_xydata()
+    test.assertEqual(len(points), len(page.names["training"].progress))
+    test.assertAlmostEqual(points[-1][1], 100 * page.names["training"].progress[-1].p50)
+
+
 numbers = {"strategies": [winners_numbers, scaling_numbers, buckets_numbers, ways_numbers],
            "step": [breakdown_numbers, timeline_numbers, stragglers_numbers],
            "collectives": [collectives_numbers, fit_numbers], "network": [sharing_numbers, packets_numbers],
-           "validation": [validation_numbers]}
+           "validation": [validation_numbers], "learn": [learned_numbers], "goodput": [goodput_numbers]}
 
 if __name__ == "__main__":
     EveryNotebook.name = sys.argv[3]
