@@ -178,9 +178,10 @@ class Group {
     return static_cast<int>(std::min(rounds, static_cast<double>(gates_.most_rounds)));
   }
 
-  // Streams that do not begin together give no time, and every try takes as long as the gate waits.
+  // Streams that do not begin together give no time, and every try takes as long as the gate waits:
+  // the task is not visited again. What was measured before stays.
   void miss(const Task& task, Measured& point) {
-    point = {.samples_us = {}, .verified = true, .cannot_be_timed = true};
+    point.cannot_be_timed = true;
     outcome_.is_complete = false;
     outcome_.notes.push_back("not timed: " + text_of(task) + ": the GPU did not wait until its " +
                              std::to_string(task.plan.steps.size()) +
