@@ -48,10 +48,12 @@ Json point_of(const Task& task, const Measured& measured, double highest_clock_M
     point["relative_error"] = std::round(relative_error(medians_us) * 1e4) / 1e4;
     point["spread"] = std::round(spread(medians_us) * 1e4) / 1e4;
   }
-  for (const double clock_MHz : measured.clocks_MHz)
-    point["clocks_MHz"].push_back(std::round(clock_MHz));
-  for (std::size_t i = 0; i < measured.clocks_MHz.size(); ++i)
+  // Of all samples, or they are of none that a reader could name.
+  const bool has_clocks = measured.clocks_MHz.size() == measured.samples_us.size();
+  for (std::size_t i = 0; has_clocks && i < measured.clocks_MHz.size(); ++i) {
+    point["clocks_MHz"].push_back(std::round(measured.clocks_MHz[i]));
     if (measured.clocks_MHz[i] < slow_clock * highest_clock_MHz) point["slow"].push_back(i);
+  }
   if (const auto moved_B = task.plan.moved_B()) point["moved_B"] = *moved_B;
   if (measured.rounds > 1) point["rounds"] = measured.rounds;
   point["verified"] = measured.verified;
