@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrate/element.h"
 #include "calibrate/plan/plan.h"
+#include "calibrate/stretch.h"
 
 namespace sgdsim::calibrate {
 
@@ -25,6 +27,22 @@ struct Machine {
 };
 
 Machine machine_of_host();
+
+// What the driver says of a GPU at some moment. What it does not say is empty.
+struct DeviceState {
+  std::string device = {};  // its name and place
+  std::string driver = {};
+  std::optional<double> temperature_C = {};
+  std::optional<double> power_W = {};
+  std::optional<double> power_limit_W = {};
+  std::optional<double> clock_MHz = {};  // of the multiprocessors
+  std::optional<double> memory_clock_MHz = {};
+  std::optional<bool> ecc = {};
+  std::optional<int64_t> ecc_errors = {};  // uncorrected, since the driver was loaded
+  std::optional<bool> mig = {};
+  std::optional<int64_t> processes = {};    // that compute on it, this one among them
+  std::vector<std::string> slowed_by = {};  // why its clock is lower than it might be
+};
 
 class Backend {
  public:
@@ -43,8 +61,6 @@ class Backend {
   // How many memories the ranks' buffers lie in, each of which a copy keeps busy; 0 where it does
   // not, as the memory of a CPU with several cores.
   virtual int memories(int ranks) const = 0;
-  // Whether numbers change how long arithmetic takes, as denormal ones do on a CPU.
-  virtual bool is_slowed_by_numbers() const = 0;
   // Why this plan cannot be played here; empty if it can.
   virtual std::string why_not(const Plan& plan) const = 0;
   // Why there is no memory for such room at so many ranks; empty if there is.
@@ -52,8 +68,11 @@ class Backend {
 
   // Room for plans of so many ranks.
   virtual void prepare(int ranks, const Room& room) = 0;
-  virtual void write(int rank, const std::vector<std::byte>& data) = 0;
+  virtual void write(int rank, const Stretch& stretch) = 0;
   virtual std::vector<std::byte> read(int rank, int64_t bytes) = 0;
+  // The first byte of the stretch that is something else, counted from the start of the data, or
+  // -1.
+  virtual int64_t first_difference(int rank, const Stretch& stretch) = 0;
   // Takes the plan that the next runs play.
   virtual void load(const Plan& plan, Type type) = 0;
   // Plays it once, for its results; streams begin when they can.
@@ -64,6 +83,14 @@ class Backend {
   virtual double run_us(int rounds) = 0;
   // Of that clock, where it is coarse.
   virtual double resolution_us() const { return 0; }
+  // Keeps the GPU busy until its clock rate stands still, as after a pause. The rate in MHz; 0
+  // where it is not known.
+  virtual double warm_up() { return 0; }
+  // The mean clock rate during the last run that was timed, and the highest that the device has.
+  virtual double clock_MHz() const { return 0; }
+  virtual double highest_clock_MHz() const { return 0; }
+  // How the devices are; none where nobody can say.
+  virtual std::vector<DeviceState> states() { return {}; }
   // Touches enough memory that nothing of the data is left in a cache.
   virtual void flush_caches() = 0;
   // Several processes measure together: which ranks of a plan this one has, and what all of them

@@ -335,6 +335,7 @@ int measure_all(const Arguments& arguments, Session& session, std::ostream& out,
   session.backend = backend_of(arguments, processes);
   Backend* const backend = session.backend.get();
   const Machine machine = backend->machine();
+  const std::vector<DeviceState> before = backend->states();
   const LeftOut left_out = leave_out_what_cannot_run(*backend, arguments, tasks, log);
   const Signals signals;
   std::optional<Result> result;
@@ -350,8 +351,12 @@ int measure_all(const Arguments& arguments, Session& session, std::ostream& out,
     log << "sgdsim-calibrate: " << verdict_on(tasks, outcome, left_out.without_room) << '\n';
   } else if (is_first) {
     const std::string name = arguments.name.empty() ? machine.backend : arguments.name;
-    const Json record = record_of(*backend, machine, tasks, outcome,
-                                  {name, now(), options.cold, left_out.asked, left_out.reasons});
+    // A GPU that has failed might not answer, and not end the call.
+    const std::vector<DeviceState> after =
+        outcome.failure.empty() ? backend->states() : std::vector<DeviceState>();
+    const Json record =
+        record_of(*backend, machine, tasks, outcome,
+                  {name, now(), options.cold, left_out.asked, before, after, left_out.reasons});
     const auto replace = Json::error_handler_t::replace;  // a device may have any name
     if (!result->write(record.dump(1, ' ', false, replace) + "\n", log)) return exit_failure;
     if (!arguments.quiet)

@@ -40,7 +40,6 @@ class HostBackend : public Backend {
   }
 
   int memories(int) const override { return 0; }
-  bool is_slowed_by_numbers() const override { return true; }
 
   std::string why_not(const Plan& plan) const override {
     return plan.has_calls() ? "NCCL runs on GPUs only" : "";
@@ -56,8 +55,11 @@ class HostBackend : public Backend {
     start_threads(count * static_cast<std::size_t>(room.lanes));
   }
 
-  void write(int rank, const std::vector<std::byte>& data) override {
-    std::copy(data.begin(), data.end(), at({rank, Buffer::data, 0}));
+  void write(int rank, const Stretch& stretch) override {
+    calibrate::write(stretch, at({rank, Buffer::data, 0}));
+  }
+  int64_t first_difference(int rank, const Stretch& stretch) override {
+    return calibrate::first_difference(stretch, at({rank, Buffer::data, 0}));
   }
 
   std::vector<std::byte> read(int rank, int64_t bytes) override {

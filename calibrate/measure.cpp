@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "calibrate/tasks/pattern.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim::calibrate {
@@ -20,6 +21,8 @@ constexpr double resolutions_a_sample = 50;  // then a step of the clock is 2 % 
 constexpr int most_rounds = 50;
 // So many tasks that no gate has waited for, and none that it has, are no matter of one task.
 constexpr int misses_that_tell = 3;
+// In which a GPU does not lower its clock rate.
+constexpr std::chrono::milliseconds longest_pause{20};
 
 // Whether runs begin at the gate. Launches beyond the length of a queue wait until the gate opens,
 // which it then does not.
@@ -56,7 +59,7 @@ class Group {
       const Task& task = tasks_[i];
       doing_ = "verifying " + text_of(task);
       backend_.load(task.plan, task.type);
-      fill(task);
+      write(task, task.before);
       backend_.play();
       const bool is_right = check(task);
       outcome_.points[i].verified = is_right;
@@ -90,20 +93,19 @@ class Group {
     return is_over;
   }
 
-  void fill(const Task& task) {
-    std::vector<std::byte> data;
-    for (int rank = 0; rank < task.plan.ranks; ++rank) {
-      if (!backend_.has(rank, task.plan.ranks)) continue;
-      task.fill(rank, data);
-      backend_.write(rank, data);
-    }
+  // content(rank), of every rank that is here.
+  template <class F>
+  void write(const Task& task, const F& content) {
+    for (int rank = 0; rank < task.plan.ranks; ++rank)
+      if (backend_.has(rank, task.plan.ranks))
+        for (const Stretch& stretch : content(rank)) backend_.write(rank, stretch);
   }
 
   bool check(const Task& task) {
     std::vector<std::string> lines;
     for (int rank = 0; rank < task.plan.ranks; ++rank) {
       if (!backend_.has(rank, task.plan.ranks)) continue;
-      const int64_t wrong = task.first_wrong(rank, backend_.read(rank, task.plan.room.data_B));
+      const int64_t wrong = first_wrong(task, rank);
       if (wrong >= 0)
         lines.push_back(text_of(task) + ": element " + std::to_string(wrong) + " of rank " +
                         std::to_string(rank) + " is wrong");
@@ -113,11 +115,26 @@ class Group {
     return lines.empty();
   }
 
+  int64_t first_wrong(const Task& task, int rank) {
+    if (task.first_broken)
+      return task.first_broken(rank, backend_.read(rank, task.plan.room.data_B));
+    for (const Stretch& stretch : task.after(rank))
+      if (const int64_t wrong_B = backend_.first_difference(rank, stretch); wrong_B >= 0)
+        return wrong_B / size_of(task.type);
+    return -1;
+  }
+
   void visit(const Task& task, Measured& point) {
     watcher_.progress(text_of(task));
     doing_ = "timing " + text_of(task);
     backend_.load(task.plan, task.type);
-    if (backend_.is_slowed_by_numbers()) fill(task);
+    // Anew, because sums of sums end as infinities, which draw less power and which a CPU adds
+    // slowly.
+    write(task, [&](int rank) {
+      return task.plan.room.data_B > 0 ? Stretches{noise(task.type, rank, task.plan.room.data_B)}
+                                       : Stretches{};
+    });
+    if (Clock::now() - idle_since_ > longest_pause) backend_.warm_up();
     bool is_first = true;
     for (int i = 0; i < warm_ups + samples_a_visit; ++i) {
       if (backend_.any(watcher_.is_interrupted())) break;
@@ -129,8 +146,11 @@ class Group {
       if (i < warm_ups) continue;
       if (std::exchange(is_first, false)) point.visits.push_back(0);
       point.samples_us.push_back(us / task.repeats);
+      if (const double clock_MHz = backend_.clock_MHz(); clock_MHz > 0)
+        point.clocks_MHz.push_back(clock_MHz);
       ++point.visits.back();
     }
+    idle_since_ = Clock::now();
   }
 
   // Of one run. Where the launches of several do not begin together, half as many are tried, of
@@ -158,9 +178,10 @@ class Group {
     return static_cast<int>(std::min(rounds, static_cast<double>(gates_.most_rounds)));
   }
 
-  // Streams that do not begin together give no time, and every try takes as long as the gate waits.
+  // Streams that do not begin together give no time, and every try takes as long as the gate waits:
+  // the task is not visited again. What was measured before stays.
   void miss(const Task& task, Measured& point) {
-    point = {.samples_us = {}, .verified = true, .cannot_be_timed = true};
+    point.cannot_be_timed = true;
     outcome_.is_complete = false;
     outcome_.notes.push_back("not timed: " + text_of(task) + ": the GPU did not wait until its " +
                              std::to_string(task.plan.steps.size()) +
@@ -181,6 +202,7 @@ class Group {
   Gates& gates_;
   Outcome& outcome_;
   std::string doing_;
+  Clock::time_point idle_since_;  // long ago, as nothing has been timed yet
 };
 
 Clock::time_point after(Clock::time_point start, double seconds) {
@@ -205,6 +227,19 @@ std::string series_text(const Task& task) {
 }
 
 }  // namespace
+
+void Task::fill(int rank, std::vector<std::byte>& data) const {
+  data.resize(static_cast<std::size_t>(plan.room.data_B));
+  for (const Stretch& stretch : before(rank)) write(stretch, data.data());
+}
+
+int64_t Task::first_wrong(int rank, const std::vector<std::byte>& data) const {
+  if (first_broken) return first_broken(rank, data);
+  for (const Stretch& stretch : after(rank))
+    if (const int64_t wrong_B = first_difference(stretch, data.data()); wrong_B >= 0)
+      return wrong_B / size_of(type);
+  return -1;
+}
 
 std::vector<std::string> missing_of(const std::vector<Task>& tasks, const Outcome& outcome,
                                     bool verify_only) {

@@ -26,9 +26,15 @@ struct Task {
   std::optional<int64_t> block_B = {};
   int repeats = 1;  // how often the plan does what is measured
   Plan plan = {};
-  std::function<void(int rank, std::vector<std::byte>& data)> fill = {};
-  // The first element that is wrong after the operation, or -1.
-  std::function<int64_t(int rank, const std::vector<std::byte>& data)> first_wrong = {};
+  // What a rank's data is before the operation, and what the operation promises of it.
+  std::function<Stretches(int rank)> before = {};
+  std::function<Stretches(int rank)> after = {};
+  // Where a promise is not of numbers that repeat: the first element that breaks it, or -1.
+  std::function<int64_t(int rank, const std::vector<std::byte>& data)> first_broken = {};
+
+  // The same in the memory of this machine.
+  void fill(int rank, std::vector<std::byte>& data) const;
+  int64_t first_wrong(int rank, const std::vector<std::byte>& data) const;
 };
 // Whether two points belong to one curve.
 bool is_same_series(const Task& a, const Task& b);
@@ -59,6 +65,7 @@ struct Measured {
   bool cannot_be_timed = false;
   int rounds = 0;  // each sample is the mean of this many runs; 0: not known yet
   std::vector<std::size_t> visits = {};  // how many of the samples each visit took
+  std::vector<double> clocks_MHz = {};   // during each sample, where that is known
 
   std::vector<double> medians_us() const { return medians_of_visits(samples_us, visits); }
   double time_us() const { return median(medians_us()); }

@@ -8,6 +8,9 @@
 namespace sgdsim::calibrate {
 namespace {
 
+// A sample at less than this part of the highest clock rate is marked.
+constexpr double slow_clock = 0.75;
+
 // What tells it from other series.
 Json kind_of(const Task& task) {
   Json series = {{"operation", task.operation}};
@@ -30,7 +33,7 @@ Json series_of(const Backend& backend, const Task& task) {
   return series;
 }
 
-Json point_of(const Task& task, const Measured& measured) {
+Json point_of(const Task& task, const Measured& measured, double highest_clock_MHz) {
   // Clocks have a nanosecond and no more.
   const double digits = task.repeats > 1 || measured.rounds > 1 ? 1e6 : 1e3;
   const auto rounded_us = [digits](double us) { return std::round(us * digits) / digits; };
@@ -45,10 +48,34 @@ Json point_of(const Task& task, const Measured& measured) {
     point["relative_error"] = std::round(relative_error(medians_us) * 1e4) / 1e4;
     point["spread"] = std::round(spread(medians_us) * 1e4) / 1e4;
   }
+  // Of all samples, or they are of none that a reader could name.
+  const bool has_clocks = measured.clocks_MHz.size() == measured.samples_us.size();
+  for (std::size_t i = 0; has_clocks && i < measured.clocks_MHz.size(); ++i) {
+    point["clocks_MHz"].push_back(std::round(measured.clocks_MHz[i]));
+    if (measured.clocks_MHz[i] < slow_clock * highest_clock_MHz) point["slow"].push_back(i);
+  }
   if (const auto moved_B = task.plan.moved_B()) point["moved_B"] = *moved_B;
   if (measured.rounds > 1) point["rounds"] = measured.rounds;
   point["verified"] = measured.verified;
   return point;
+}
+
+Json json_of(const DeviceState& state, const char* when) {
+  Json json = {{"when", when}, {"device", state.device}, {"driver", state.driver}};
+  const auto add = [&json](const char* name, const auto& value) {
+    if (value) json[name] = *value;
+  };
+  add("temperature_C", state.temperature_C);
+  add("power_W", state.power_W);
+  add("power_limit_W", state.power_limit_W);
+  add("clock_MHz", state.clock_MHz);
+  add("memory_clock_MHz", state.memory_clock_MHz);
+  add("ecc", state.ecc);
+  add("ecc_errors", state.ecc_errors);
+  add("mig", state.mig);
+  add("processes", state.processes);
+  json["slowed_by"] = state.slowed_by;
+  return json;
 }
 
 }  // namespace
@@ -89,13 +116,19 @@ Json record_of(const Backend& backend, const Machine& machine, const std::vector
                {"notes", notes},
                {"asked", provenance.asked},
                {"series", Json::array()}};
+  const double highest_clock_MHz = backend.highest_clock_MHz();
+  if (highest_clock_MHz > 0) json["highest_clock_MHz"] = highest_clock_MHz;
+  for (const DeviceState& state : provenance.before)
+    json["states"].push_back(json_of(state, "before"));
+  for (const DeviceState& state : provenance.after)
+    json["states"].push_back(json_of(state, "after"));
   const Task* before = nullptr;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (outcome.points[i].samples_us.empty()) continue;
     Json& all = json["series"];
     if (before == nullptr || !is_same_series(tasks[i], *before))
       all.push_back(series_of(backend, tasks[i]));
-    all.back()["points"].push_back(point_of(tasks[i], outcome.points[i]));
+    all.back()["points"].push_back(point_of(tasks[i], outcome.points[i], highest_clock_MHz));
     before = &tasks[i];
   }
   return json;

@@ -10,10 +10,12 @@
 namespace sgdsim::calibrate {
 
 struct Provenance {
-  std::string name;
-  std::string date;
+  std::string name = {};
+  std::string date = {};
   bool cold = false;
-  Json asked = {};                         // of asked_of
+  Json asked = {};  // of asked_of
+  std::vector<DeviceState> before = {};
+  std::vector<DeviceState> after = {};
   std::vector<std::string> left_out = {};  // and why
 };
 

@@ -87,6 +87,15 @@ def check_not_distributed(model):
             raise BadInput(f"its parameter {name} is divided among processes; give the whole model")
 
 
+def check_not_compiled(model):
+    """Compiled kernels span layers, and are one call without hooks inside."""
+    for name, module in model.named_modules():
+        if any(kind.__name__ == "OptimizedModule" for kind in type(module).__mro__):
+            place = f"its part {name}" if name else "it"
+            raise BadInput(f"{place} is compiled by torch.compile, whose kernels span layers; give the "
+                           "model before it is compiled")
+
+
 def own_model_name(text):
     """Module and function of MODULE:FUNCTION; nothing for the name of a known model."""
     module, colon, function = text.partition(":")
@@ -97,6 +106,11 @@ def own_model_name(text):
         raise BadInput(f"expected MODULE:FUNCTION, as my_models:small, got {text}")
     return module, function
 
+
+# What --optimizer makes, of PyTorch and parameters.
+OPTIMIZERS = {"sgd": lambda torch, all_: torch.optim.SGD(all_, lr=1e-3, momentum=0.9),
+              "adam": lambda torch, all_: torch.optim.Adam(all_, lr=1e-4),
+              "adamw": lambda torch, all_: torch.optim.AdamW(all_, lr=1e-4)}
 
 # What --precision is, and the bytes of a gradient under it.
 PRECISIONS = {"float32": 4, "tf32": 4, "bfloat16": 4, "pure-bfloat16": 2}
@@ -393,6 +407,7 @@ def prepare(torch, arguments, device):
     try:
         model, forward = make_model(torch, arguments, device)
         check_not_distributed(model)
+        check_not_compiled(model)
         forward = in_precision(torch, arguments.precision, device, model, forward)
         return model, forward, *find_layers(model, lambda: forward().backward())
     except (RuntimeError, ValueError) as error:  # too large for the memory, too small a batch
@@ -421,7 +436,7 @@ def record(torch, arguments):
     """The text of a trace, or of what plain steps take."""
     device = device_of(torch, arguments.device)
     model, forward, layers, without_gradient = prepare(torch, arguments, device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+    optimizer = OPTIMIZERS[arguments.optimizer](torch, model.parameters())
     recorder = Recorder([] if arguments.plain else layers, Clock(torch, device))
 
     def update():
@@ -436,6 +451,8 @@ def record(torch, arguments):
              "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
              "batch": arguments.batch}
     about["notes"] = [f"precision {arguments.precision}"]
+    if arguments.optimizer != "sgd":
+        about["notes"].append(f"optimizer {arguments.optimizer}")
     if arguments.channels_last:
         about["notes"].append("channels last")
     if without_gradient:
@@ -458,6 +475,8 @@ def parse_arguments():
     parser.add_argument("--precision", choices=sorted(PRECISIONS), default="float32",
                         help="float32 (default); tf32; bfloat16: automatic mixed precision; "
                              "pure-bfloat16: parameters and gradients, too")
+    parser.add_argument("--optimizer", choices=sorted(OPTIMIZERS), default="sgd",
+                        help="sgd (default; with momentum), adam or adamw: what the update takes")
     parser.add_argument("--channels-last", action="store_true", help="memory layout of images")
     parser.add_argument("--plain", action="store_true",
                         help="what whole steps take without hooks, as JSON, instead of a trace")

@@ -11,6 +11,10 @@ PEAKS = {"B200": 8000, "H200": 4800, "H100 PCIe": 2000, "H100 NVL": 3900, "H100"
          "A100-SXM4-40GB": 1555, "A100-PCIE-40GB": 1555, "A100": 2039, "L40S": 864, "L4": 300,
          "A10": 600, "V100": 900, "T4": 320, "RTX 4090": 1008, "RTX 3090": 936}
 
+# Of what slows a clock down: what is not the load's own doing.
+HARMFUL = {"hardware slowdown", "temperature, by hardware", "power brake",
+           "clocks set by an application"}
+
 # What tells one series from another.
 KEYS = ("operation", "algorithm", "type", "ranks", "block_B", "note")
 
@@ -82,14 +86,41 @@ def of_record(name, record, judge=lambda record: []):
     gaps = gaps_of(record)
     if not gaps:
         return [(True, f"{name}, complete: all sizes of {len(record['asked'])} series"),
-                *judge(record)]
+                *judge(record), *gpu(name, record)]
     more = f", and {len(gaps) - 3} more" if len(gaps) > 3 else ""
     lines = [(False, f"{name}, complete: {'; '.join(gaps[:3])}{more}")]
     try:
-        lines += [(False, line + "; the record is not complete") for _, line in judge(record)]
+        lines += [(False, line + "; the record is not complete") for _, line in [*judge(record), *gpu(name, record)]]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass  # what is missing was needed for the figures
     return lines
+
+
+def gpu(name, record):
+    """Whether the clock rate was known and high enough, and nobody and nothing else disturbed."""
+    if record.get("backend") != "cuda":
+        return []
+    points = [point for series in record["series"] if series.get("algorithm") != "nccl"
+              for point in series["points"]]
+    samples = sum(len(point["samples_us"]) for point in points)
+    if sum(len(point.get("clocks_MHz", [])) for point in points) < samples:
+        lines = [missing(f"{name}, the clock rate of every sample")]
+    else:
+        slow = sum(len(point.get("slow", [])) for point in points)
+        lines = [within(f"{name}, samples at less than 75 % of the clock rate", 100 * slow / samples,
+                        0, 10, " %")]
+    states = record.get("states", [])
+    if not states:
+        return [*lines, missing(f"{name}, what the driver says of the GPU")]
+    doubts = set()
+    for state in states:
+        doubts |= set(state.get("slowed_by", [])) & HARMFUL
+        if state.get("processes", 0) > 1:
+            doubts.add(f"{state['processes']} processes compute on it")
+        if state.get("ecc_errors", 0) > 0:
+            doubts.add(f"{state['ecc_errors']} errors of memory")
+    said = "; ".join(sorted(doubts)) or "nothing slows the GPU down, and nobody else is there"
+    return [*lines, (not doubts, f"{name}, state: {said}")]
 
 
 def of_results(name, code, last_line):

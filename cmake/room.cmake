@@ -2,7 +2,8 @@
 #
 # The library sgdsim_NAME from the files that match now or later. With PROGRAM, the room's main.cpp
 # stays out of the library and becomes that program, in bin/ of the build tree. Programs start where the
-# C++ library is older or another one: they bring it along.
+# C++ library is older or another one: they bring along what they use of it, and with it no symbol of a
+# newer C library that they do not need.
 function(sgdsim_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM" "FILES;LINKS")
   list(TRANSFORM arg_FILES PREPEND ${PROJECT_SOURCE_DIR}/)
@@ -35,7 +36,7 @@ function(sgdsim_room room)
     set_target_properties(${arg_PROGRAM} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                                     ${PROJECT_BINARY_DIR}/bin)
     if(NOT SGDSIM_SANITIZE)
-      target_link_options(${arg_PROGRAM} PRIVATE -static-libstdc++ -static-libgcc)
+      target_link_options(${arg_PROGRAM} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
     endif()
   endif()
 endfunction()

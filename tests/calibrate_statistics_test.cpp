@@ -2,6 +2,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <functional>
+#include <string>
 
 #include "calibrate/statistics.h"
 #include "sim/core/random.h"
@@ -63,7 +64,7 @@ TEST_CASE("calibrate: when to stop") {
 
 // What a machine does: visit(random) gives the five samples of a visit.
 struct Manner {
-  const char* name;
+  std::string name;
   std::function<Values(Random&)> visit;
 };
 

@@ -134,6 +134,30 @@ def lose_something(record, number):
     ways[number % len(ways)]()
 
 
+class Gpu(unittest.TestCase):
+    def record(self, slow=0, **state):
+        record = whole({"backend": "cuda", "series": [series("copy", 1000, 2e9)]})
+        record["series"][0]["points"][0].update(samples_us=[1] * 20, clocks_MHz=[1700] * 20,
+                                                slow=list(range(slow)))
+        record["states"] = [{"when": "before", "processes": 1, "slowed_by": ["power limit"]},
+                            {"when": "after", "processes": 1, "ecc_errors": 0, **state}]
+        return record
+
+    def test_clock_and_state(self):
+        for record, expected in ((self.record(), [True, True]), (self.record(slow=2), [True, True]),
+                                 (self.record(slow=3), [False, True]),
+                                 (self.record(processes=2), [True, False]),
+                                 (self.record(ecc_errors=1), [True, False]),
+                                 (self.record(slowed_by=["power brake"]), [True, False])):
+            self.assertEqual(passed(verdicts.of_record("copies", record)), [True, *expected])
+        record = self.record()
+        del record["states"]
+        record["series"][0]["points"][0]["clocks_MHz"].pop()
+        self.assertEqual(passed(verdicts.of_record("copies", record)), [True, False, False])
+        record["backend"] = "host"
+        self.assertEqual(passed(verdicts.of_record("copies", record)), [True])
+
+
 class Gaps(unittest.TestCase):
     def record(self):
         many = [series("copy", 1000, 2e9, algorithm="within a rank"),

@@ -50,6 +50,22 @@ TEST_CASE("fit: a line comes back, in any order of the rows and any number of pi
 }
 
 // With beta held at zero the cost is least at a = sum(1/t) / sum(1/t^2).
+// A time known to 4 % weighs (2 % / 4 %)^2 = 1/4: there four times, it counts as one that weighs 1.
+TEST_CASE("fit: rows weigh by how well their times are known") {
+  CHECK(weight_of_row(0) == 1);
+  CHECK(weight_of_row(0.02) == 1);
+  CHECK(weight_of_row(0.04) == doctest::Approx(0.25));
+  CHECK(weight_of_row(1e9) > 0);
+  const Rows rows = shaken(line(10e6, 80, doubling(1024, 1 << 20)), 0.1, 3);
+  Rows quarters = rows;
+  quarters[4].weight = weight_of_row(0.04);
+  for (int i = 0; i < 3; ++i) quarters.push_back(quarters[4]);
+  const FitPiece whole = fit_pieces(rows, 1).pieces[0];
+  const FitPiece same = fit_pieces(quarters, 1).pieces[0];
+  CHECK(same.alpha_ps.value == doctest::Approx(whole.alpha_ps.value));
+  CHECK(same.beta_ps.value == doctest::Approx(whole.beta_ps.value));
+}
+
 TEST_CASE("fit: nothing below zero comes out") {
   const Rows falling = {curve_row(4, 30), curve_row(8, 20), curve_row(16, 10)};
   const Fit flat = fit_pieces(falling, 1);

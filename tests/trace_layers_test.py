@@ -108,6 +108,24 @@ class Distributed(unittest.TestCase):
         self.assertIn("its parameter weight is divided",
                       self.refusal(Fake(parameters=[("weight", divided())])))
 
+    def test_compiled_models_are_refused(self):
+        trace_layers.check_not_compiled(Fake())
+        compiled = type("OptimizedModule", (Fake,), {})
+        for model, place in ((compiled(), "it is compiled"),
+                             (Fake(modules=[("body", compiled())]), "its part body is compiled")):
+            with self.assertRaises(trace_layers.BadInput) as refused:
+                trace_layers.check_not_compiled(model)
+            self.assertIn(place, str(refused.exception))
+
+    def test_optimizers(self):
+        class Optim:
+            def __getattr__(self, name):
+                return lambda parameters, **settings: (name, parameters, sorted(settings))
+        torch = argparse.Namespace(optim=Optim())
+        made = {name: make(torch, [1]) for name, make in trace_layers.OPTIMIZERS.items()}
+        self.assertEqual(made, {"sgd": ("SGD", [1], ["lr", "momentum"]), "adam": ("Adam", [1], ["lr"]),
+                                "adamw": ("AdamW", [1], ["lr"])})
+
     def test_names_of_own_models(self):
         self.assertIsNone(trace_layers.own_model_name("resnet50"))
         self.assertEqual(trace_layers.own_model_name("a.b:c"), ("a.b", "c"))

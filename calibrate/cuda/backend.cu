@@ -12,14 +12,17 @@
 // When it is wrong: on shared GPUs, time per byte is that of device memory, not of a link, and
 // ranks take memory bandwidth from each other, which the models of links do not know.
 #include <algorithm>
-#include <cstring>
 #include <cuda_runtime.h>
 #include <limits>
+#include <memory>
 
 #include "calibrate/backend.h"
+#include "calibrate/cuda/clocks.cuh"
+#include "calibrate/cuda/content.cuh"
 #include "calibrate/cuda/devices.cuh"
 #include "calibrate/cuda/kernels.cuh"
 #include "calibrate/cuda/nccl.cuh"
+#include "calibrate/cuda/nvml.cuh"
 #include "calibrate/cuda/products.cuh"
 #include "calibrate/cuda/sparse.cuh"
 #include "calibrate/cuda/values.cuh"
@@ -45,6 +48,7 @@ class CudaBackend : public Backend {
     start_ = make_event(devices_.front(), cudaEventDefault);
     stop_ = make_event(devices_.front(), cudaEventDefault);
     gate_ = make_host_memory(2 * sizeof(int));
+    clocks_ = std::make_unique<Clocks>(devices_.front(), patience_);
   }
 
   Machine machine() const override {
@@ -64,8 +68,6 @@ class CudaBackend : public Backend {
   int memories(int ranks) const override {
     return std::min(ranks, static_cast<int>(devices_.size()));
   }
-
-  bool is_slowed_by_numbers() const override { return false; }
 
   std::string why_not(const Plan& plan) const override {
     if (plan.flop() > 0 && !why_no_products().empty()) return why_no_products();
@@ -118,21 +120,14 @@ class CudaBackend : public Backend {
     }
   }
 
-  // By way of pinned memory: other memory makes the host wait in a call that has no end to it.
-  void write(int rank, const std::vector<std::byte>& data) override {
-    in_pieces(rank, data.size(), [&](std::byte* there, std::size_t at, std::size_t bytes) {
-      std::memcpy(piece_.get(), data.data() + at, bytes);
-      copy_piece(there, piece_.get(), bytes);
-    });
+  void write(int rank, const Stretch& stretch) override {
+    content_.write(device_of(rank), at({rank, Buffer::data, 0}), stretch);
   }
-
   std::vector<std::byte> read(int rank, int64_t bytes) override {
-    std::vector<std::byte> data(static_cast<std::size_t>(bytes));
-    in_pieces(rank, data.size(), [&](std::byte* there, std::size_t at, std::size_t piece_B) {
-      copy_piece(piece_.get(), there, piece_B);
-      std::memcpy(data.data() + at, piece_.get(), piece_B);
-    });
-    return data;
+    return content_.read(device_of(rank), at({rank, Buffer::data, 0}), bytes);
+  }
+  int64_t first_difference(int rank, const Stretch& stretch) override {
+    return content_.first_difference(device_of(rank), at({rank, Buffer::data, 0}), stretch);
   }
 
   void load(const Plan& plan, Type type) override {
@@ -174,6 +169,7 @@ class CudaBackend : public Backend {
 
   double run_us(int rounds) override {
     const OnDevice there(devices_.front());
+    clock_MHz_ = 0;
     if (is_idle()) return 0;
     if (graph_.get() == nullptr) {
       call_library(calls_in_batch);
@@ -183,17 +179,25 @@ class CudaBackend : public Backend {
     gate[0] = 0;
     gate[1] = 0;
     launch_gate(gate, main_.get());
+    clocks_->look_before(main_.get());
     SGDSIM_CUDA_CHECK(cudaEventRecord(start_.get(), main_.get()));
     for (int round = 0; round < rounds; ++round)
       SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
     SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
+    clocks_->look_after(main_.get());
     gate[0] = 1;
-    wait_for_event(stop_.get(), patience_, "the streams of a plan");
+    wait_for_stream(main_.get(), patience_, "the streams of a plan");
+    clock_MHz_ = clocks_->mean_MHz();
     return gate[1] != 0 ? std::numeric_limits<double>::quiet_NaN() : elapsed_us() / rounds;
   }
 
   // Of cudaEventElapsedTime, by its manual. NCCL is called in batches anyway.
   double resolution_us() const override { return graph_.get() == nullptr ? 0 : 0.5; }
+
+  double warm_up() override { return clocks_->warm_up(main_.get()); }
+  double clock_MHz() const override { return clock_MHz_; }
+  double highest_clock_MHz() const override { return clocks_->highest_MHz(); }
+  std::vector<DeviceState> states() override { return states_of(devices_); }
 
   // Writes twice the cache of every GPU.
   void flush_caches() override {
@@ -231,22 +235,6 @@ class CudaBackend : public Backend {
   }
 
   static constexpr int calls_in_batch = 20;
-  static constexpr std::size_t most_in_piece_B = std::size_t{8} << 20;
-
-  // take(where in the rank's data, the same from its start, how many bytes)
-  template <class F>
-  void in_pieces(int rank, std::size_t bytes, const F& take) {
-    const OnDevice there(device_of(rank));
-    if (piece_.get() == nullptr) piece_ = make_host_memory(most_in_piece_B);
-    std::byte* const data = at({rank, Buffer::data, 0});
-    for (std::size_t at = 0; at < bytes; at += most_in_piece_B)
-      take(data + at, at, std::min(most_in_piece_B, bytes - at));
-  }
-
-  void copy_piece(void* to, const void* from, std::size_t bytes) {
-    SGDSIM_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, nullptr));
-    wait_for_stream(nullptr, patience_, "a copy between the host and a GPU");
-  }
 
   double elapsed_us() const {
     float ms = 0;
@@ -416,7 +404,9 @@ class CudaBackend : public Backend {
   Event stop_;
   Event forked_;
   HostMemory gate_;
-  HostMemory piece_;
+  Content content_{patience_};
+  std::unique_ptr<Clocks> clocks_;  // of the first GPU
+  double clock_MHz_ = 0;            // of the last run
   std::vector<Memory> data_;
   std::vector<Memory> scratch_;
   std::vector<HostMemory> host_;

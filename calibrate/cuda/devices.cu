@@ -13,19 +13,18 @@ namespace {
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
-
-// "0000:3b:00.0", whatever the number under which a process sees it.
-std::string bus_of(int device) {
-  std::array<char, 32> name{};
-  SGDSIM_CUDA_CHECK(cudaDeviceGetPCIBusId(name.data(), static_cast<int>(name.size()), device));
-  return name.data();
-}
 }  // namespace
 
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   SGDSIM_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
   return value;
+}
+
+std::string bus_of(int device) {
+  std::array<char, 32> name{};
+  SGDSIM_CUDA_CHECK(cudaDeviceGetPCIBusId(name.data(), static_cast<int>(name.size()), device));
+  return name.data();
 }
 
 std::vector<int> usable_devices(const std::vector<int>& wanted) {

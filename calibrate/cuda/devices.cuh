@@ -16,6 +16,8 @@ std::vector<int> usable_devices(const std::vector<int>& wanted);
 
 int attribute(cudaDeviceAttr which, int device);
 int64_t free_memory_B(int device);
+// "0000:3b:00.0", whatever the number under which a process sees it.
+std::string bus_of(int device);
 
 // Of several processes on one node, to which CUDA shows the same GPUs, each takes its share; where
 // there are more processes than GPUs, they share them.

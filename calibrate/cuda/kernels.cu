@@ -4,6 +4,7 @@
 // and rounded once, as on the host.
 #include <algorithm>
 
+#include "calibrate/cuda/clocks.cuh"
 #include "calibrate/cuda/kernels.cuh"
 #include "calibrate/cuda/types.cuh"
 #include "calibrate/cuda/values.cuh"
@@ -43,17 +44,7 @@ __global__ void sum_packs(T* to, const T* from, const T* with, int64_t head, int
 
 __global__ void nothing() {}
 
-// The GPU's clock rate may change while it waits, this does not.
-__device__ uint64_t global_ns() {
-#ifdef __CUDACC__
-  uint64_t ns = 0;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-  return ns;
-#else
-  return stand_in_ns();
-#endif
-}
-
+// By the GPU's timer: its clock rate may change while it waits.
 __global__ void wait_for_opening(volatile int* gate) {
   const uint64_t start = global_ns();
   while (gate[0] == 0) {

@@ -23,7 +23,6 @@ class HostProcess : public Backend {
   Machine machine() const override { return machine_of_host(); }
   std::string placement(int ranks) const override { return std::to_string(ranks) + " ranks"; }
   int memories(int) const override { return 0; }
-  bool is_slowed_by_numbers() const override { return true; }
 
   std::string why_not(const Plan& plan) const override {
     if (plan.has_calls()) return "NCCL runs on GPUs only";
@@ -46,8 +45,11 @@ class HostProcess : public Backend {
     }
   }
 
-  void write(int rank, const std::vector<std::byte>& data) override {
-    std::copy(data.begin(), data.end(), at({rank, Buffer::data, 0}));
+  void write(int rank, const Stretch& stretch) override {
+    calibrate::write(stretch, at({rank, Buffer::data, 0}));
+  }
+  int64_t first_difference(int rank, const Stretch& stretch) override {
+    return calibrate::first_difference(stretch, at({rank, Buffer::data, 0}));
   }
   std::vector<std::byte> read(int rank, int64_t bytes) override {
     const std::byte* data = at({rank, Buffer::data, 0});

@@ -45,7 +45,6 @@ class InStep : public Backend {
   }
 
   int memories(int ranks) const override { return own_->memories(ranks) * processes(ranks); }
-  bool is_slowed_by_numbers() const override { return own_->is_slowed_by_numbers(); }
   std::string why_not(const Plan& plan) const override { return first_of(own_->why_not(plan)); }
   std::string why_no_room(int ranks, const Room& room) const override {
     return first_of(own_->why_no_room(ranks, room));
@@ -54,11 +53,18 @@ class InStep : public Backend {
   double resolution_us() const override { return own_->resolution_us(); }
 
   void prepare(int ranks, const Room& room) override { own_->prepare(ranks, room); }
-  void write(int rank, const std::vector<std::byte>& data) override { own_->write(rank, data); }
+  void write(int rank, const Stretch& stretch) override { own_->write(rank, stretch); }
+  int64_t first_difference(int rank, const Stretch& stretch) override {
+    return own_->first_difference(rank, stretch);
+  }
   std::vector<std::byte> read(int rank, int64_t bytes) override { return own_->read(rank, bytes); }
   void load(const Plan& plan, Type type) override {
     with_news([&] { own_->load(plan, type); });
   }
+  double warm_up() override { return own_->warm_up(); }
+  double clock_MHz() const override { return own_->clock_MHz(); }
+  double highest_clock_MHz() const override { return own_->highest_clock_MHz(); }
+  std::vector<DeviceState> states() override { return own_->states(); }
   void flush_caches() override { own_->flush_caches(); }
   void set_interrupt(const std::function<bool()>& is_interrupted) override {
     processes_.set_interrupt(is_interrupted);

@@ -23,19 +23,17 @@ Task pair_task(int ranks, int from, int to, bool both_ways, int64_t bytes, Type 
             .bytes = bytes,
             .plan = writer.take()};
   task.plan.room.data_B = aligned_B(bytes) + bytes;
-  const auto numbers_of = [bytes, type](int rank) {
-    return Repeating(type, bytes / size_of(type), [rank](int64_t i) { return pattern(rank, i); });
+  const auto numbers_of = [bytes, type](int rank, int64_t at_B) {
+    return repeating(
+        type, bytes / size_of(type), [rank](int64_t i) { return pattern(rank, i); }, at_B, 0,
+        bytes);
   };
-  task.fill = [=](int rank, std::vector<std::byte>& data) {
-    data.assign(static_cast<std::size_t>(aligned_B(bytes) + bytes), std::byte{0xff});
-    numbers_of(rank).write(data.data(), 0, bytes);
+  task.before = [=](int rank) {
+    return Stretches{numbers_of(rank, 0), {.at_B = bytes, .bytes = aligned_B(bytes)}};
   };
-  task.first_wrong = [=](int rank, const std::vector<std::byte>& data) {
+  task.after = [=](int rank) {
     const bool receives = rank == to || (both_ways && rank == from);
-    if (!receives) return int64_t{-1};
-    const int64_t wrong_B = numbers_of(rank == to ? from : to)
-                                .first_difference(data.data() + aligned_B(bytes), 0, bytes);
-    return wrong_B < 0 ? wrong_B : wrong_B / size_of(type);
+    return receives ? Stretches{numbers_of(rank == to ? from : to, aligned_B(bytes))} : Stretches{};
   };
   return task;
 }

@@ -13,11 +13,9 @@ constexpr std::string_view within_a_rank = "within a rank";
 // Enough for the start of a run to vanish among them.
 constexpr int repeats = 100;
 
-void fill_with_pattern(Type type, int64_t bytes, std::vector<std::byte>& data) {
-  data.resize(static_cast<std::size_t>(bytes));
-  Repeating(type, bytes / size_of(type), [](int64_t i) {
-    return pattern(0, i);
-  }).write(data.data(), 0, bytes);
+Stretch pattern_at(Type type, int64_t at_B, int64_t bytes) {
+  return repeating(
+      type, bytes / size_of(type), [](int64_t i) { return pattern(0, i); }, at_B, 0, bytes);
 }
 
 Plan plan_within(int64_t bytes) {
@@ -51,11 +49,12 @@ Plan plan_through_host(int64_t bytes) {
 
 // A task without data.
 Task overhead_task(const std::string& algorithm, Plan plan) {
+  const auto nothing = [](int) { return Stretches{}; };
   return {.operation = "overhead",
           .algorithm = algorithm,
           .plan = std::move(plan),
-          .fill = [](int, std::vector<std::byte>&) {},
-          .first_wrong = [](int, const std::vector<std::byte>&) { return int64_t{-1}; }};
+          .before = nothing,
+          .after = nothing};
 }
 
 }  // namespace
@@ -77,15 +76,9 @@ Task copy_task(Way way, int64_t bytes, Type type) {
   if (way == Way::within_a_rank) {
     task.algorithm = within_a_rank;
     task.plan = plan_within(bytes);
-    task.fill = [bytes, type](int, std::vector<std::byte>& data) {
-      fill_with_pattern(type, bytes, data);
-    };
-    task.first_wrong = [bytes, type](int, const std::vector<std::byte>& data) {
-      std::vector<std::byte> expected;
-      fill_with_pattern(type, bytes, expected);
-      const auto* const copy = data.data() + aligned_B(bytes);
-      const auto wrong = std::mismatch(expected.begin(), expected.end(), copy).first;
-      return wrong == expected.end() ? int64_t{-1} : (wrong - expected.begin()) / size_of(type);
+    task.before = [bytes, type](int) { return Stretches{pattern_at(type, 0, bytes)}; };
+    task.after = [bytes, type](int) {
+      return Stretches{pattern_at(type, aligned_B(bytes), bytes)};
     };
   }
   return task;
@@ -103,15 +96,14 @@ Task fold_task(int64_t bytes, Type type) {
   writer.sum(0, first, first, {0, Buffer::data, second_B}, bytes);
   Task task{.operation = "fold", .type = type, .bytes = bytes, .plan = writer.take()};
   task.plan.room.data_B = second_B + bytes;
-  task.fill = [bytes, second_B, type](int, std::vector<std::byte>& data) {
-    fill_with_pattern(type, second_B + bytes, data);
+  task.before = [bytes, second_B, type](int) {
+    return Stretches{pattern_at(type, 0, second_B + bytes)};
   };
-  task.first_wrong = [bytes, second_B, type](int, const std::vector<std::byte>& data) {
+  task.after = [bytes, second_B, type](int) {
     const int64_t second = second_B / size_of(type);
-    const int64_t wrong_B = Repeating(type, bytes / size_of(type), [second](int64_t i) {
-                              return pattern(0, i) + pattern(0, i + second);
-                            }).first_difference(data.data(), 0, bytes);
-    return wrong_B < 0 ? wrong_B : wrong_B / size_of(type);
+    return Stretches{repeating(
+        type, bytes / size_of(type),
+        [second](int64_t i) { return pattern(0, i) + pattern(0, i + second); }, 0, 0, bytes)};
   };
   return task;
 }

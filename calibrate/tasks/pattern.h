@@ -9,10 +9,10 @@
 
 #include <cstddef>
 #include <functional>
-#include <vector>
 
 #include "calibrate/element.h"
 #include "calibrate/plan/collectives.h"
+#include "calibrate/stretch.h"
 
 namespace sgdsim::calibrate {
 
@@ -22,28 +22,20 @@ inline constexpr int64_t pattern_period = 9973;
 // 0 to 4.
 float pattern(int rank, int64_t element);
 
-// Numbers that repeat with the pattern's period, as they lie in memory.
-class Repeating {
- public:
-  // The value of each of the first elements; `count` is how many are needed at all.
-  Repeating(Type type, int64_t count, const std::function<float(int64_t element)>& value);
-  // What stands from `at_B` of the message to `at_B + bytes`.
-  void write(std::byte* to, int64_t at_B, int64_t bytes) const;
-  // The first byte of these that is something else, counted from the start of the message, or -1.
-  int64_t first_difference(const std::byte* in, int64_t at_B, int64_t bytes) const;
+// Numbers that repeat with the pattern's period: the value of each of the first elements, of
+// `count` that are needed at all. As they stand from `at_B` on, which is `from_B` of the numbers.
+Stretch repeating(Type type, int64_t count, const std::function<float(int64_t element)>& value,
+                  int64_t at_B, int64_t from_B, int64_t bytes);
 
- private:
-  std::vector<std::byte> period_;
-};
+// Numbers of random sign and mantissa, for measuring: how much power a GPU draws, and so its clock
+// rate, depends on the bits. They are small, so that sums of sums of many ranks stay finite.
+Stretch noise(Type type, int rank, int64_t bytes);
 
 // Of a rank's data: the message, and for all-to-all what arrives.
 int64_t room_B(const Collective& collective);
 
-// What a rank's data is before the operation.
-void fill(const Collective& collective, Type type, int rank, std::vector<std::byte>& data);
-
-// The first element that is wrong after it, or -1.
-int64_t first_wrong(const Collective& collective, Type type, int rank,
-                    const std::vector<std::byte>& data);
+// What a rank's data is before the operation, and what the operation promises of it.
+Stretches content_before(const Collective& collective, Type type, int rank);
+Stretches content_after(const Collective& collective, Type type, int rank);
 
 }  // namespace sgdsim::calibrate

@@ -34,16 +34,17 @@ Task product_task(int64_t rows, Type type) {
   Task task{.operation = "product", .type = type, .bytes = 3 * matrix_B, .plan = writer.take()};
   task.note = "of square matrices, all three in the size";
   task.plan.room.data_B = 2 * next_B + matrix_B;
-  task.fill = [=](int, std::vector<std::byte>& data) {
-    data.assign(static_cast<std::size_t>(2 * next_B + matrix_B), std::byte{0xff});
+  task.before = [=](int) {
+    std::vector<std::byte> data(static_cast<std::size_t>(2 * next_B + matrix_B), std::byte{0xff});
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < rows; ++j) {
         std::byte* const place = data.data() + (i * rows + j) * element_B;
         store(type, place, row_sign(i) * shared_sign(j));
         store(type, place + next_B, shared_sign(i) * column_sign(j));
       }
+    return Stretches{{.at_B = 0, .bytes = 2 * next_B + matrix_B, .period = std::move(data)}};
   };
-  task.first_wrong = [=](int, const std::vector<std::byte>& data) -> int64_t {
+  task.first_broken = [=](int, const std::vector<std::byte>& data) -> int64_t {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < rows; ++j) {
         const float is = load(type, data.data() + 2 * next_B + (i * rows + j) * element_B);

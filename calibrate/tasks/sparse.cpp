@@ -25,6 +25,14 @@ float sparse_value(int rank, int64_t i) {
 
 std::size_t magnitude(float value) { return static_cast<std::size_t>(std::abs(value)); }
 
+// Those of a rank's data of `type`, as numbers of the type `as`.
+Stretch sparse_values(Type type, Type as, int rank, int64_t data_B, int64_t at_B) {
+  const int64_t elements = data_B / size_of(type);
+  return repeating(
+      as, elements, [rank](int64_t i) { return sparse_value(rank, i); }, at_B, 0,
+      elements * size_of(as));
+}
+
 using Sparse = std::map<uint32_t, float>;
 
 // The `count` largest of a rank's entries; of equal ones the first.
@@ -84,12 +92,9 @@ Task sparse_task(const std::string& operation, Type type, int64_t data_B, int64_
                  Plan plan) {
   Task task{.operation = operation, .type = type, .bytes = data_B, .plan = std::move(plan)};
   task.plan.room.data_B = aligned_B(data_B) + result_B;
-  task.fill = [type, data_B, size_B = task.plan.room.data_B](int rank,
-                                                             std::vector<std::byte>& data) {
-    data.assign(static_cast<std::size_t>(size_B), std::byte{0xff});
-    Repeating(type, data_B / size_of(type), [rank](int64_t i) {
-      return sparse_value(rank, i);
-    }).write(data.data(), 0, data_B);
+  task.before = [type, data_B, size_B = task.plan.room.data_B](int rank) {
+    return Stretches{sparse_values(type, type, rank, data_B, 0),
+                     {.at_B = data_B, .bytes = size_B - data_B}};
   };
   return task;
 }
@@ -117,7 +122,7 @@ Task gtopk_task(int ranks, Type type, int64_t data_B, int64_t count) {
   task.plan.room.sorted = std::max(data_B / size_of(type), 2 * count);
   // The same for every rank, hence found once.
   const auto expected = std::make_shared<Sparse>();
-  task.first_wrong = [=](int, const std::vector<std::byte>& data) {
+  task.first_broken = [=](int, const std::vector<std::byte>& data) {
     if (expected->empty()) *expected = merged_by_tree(ranks, type, data_B / size_of(type), count);
     return first_wrong_pair(type, data.data() + aligned_B(data_B), count, *expected);
   };
@@ -129,7 +134,7 @@ Task top_k_task(Type type, int64_t data_B, int64_t count) {
   writer.select(0, {0, Buffer::data, aligned_B(data_B)}, {0, Buffer::data, 0}, data_B, count);
   Task task = sparse_task("top_k", type, data_B, count * pair_B(type), writer.take());
   task.plan.room.sorted = data_B / size_of(type);
-  task.first_wrong = [=](int rank, const std::vector<std::byte>& data) {
+  task.first_broken = [=](int rank, const std::vector<std::byte>& data) {
     return first_wrong_pair(type, data.data() + aligned_B(data_B), count,
                             selected(rank, data_B / size_of(type), count));
   };
@@ -143,14 +148,14 @@ Task compress_task(Type type, int64_t bytes, int bits) {
                 {0, Buffer::data, 0}, bytes);
   Task task = sparse_task("compress", type, bytes, 4 + elements * bits / 8, writer.take());
   task.algorithm = "to " + std::to_string(bits) + " bits";
-  task.first_wrong = [=](int rank, const std::vector<std::byte>& data) {
-    const std::byte* result = data.data() + aligned_B(bytes);
-    if (bits == 8) return first_wrong_byte(type, result, rank, elements);
-    const int64_t wrong_B = Repeating(Type::float16, elements, [rank](int64_t i) {
-                              return sparse_value(rank, i);
-                            }).first_difference(result, 0, 2 * elements);
-    return wrong_B < 0 ? wrong_B : wrong_B / 2;
-  };
+  if (bits == 16)
+    task.after = [=](int rank) {
+      return Stretches{sparse_values(type, Type::float16, rank, bytes, aligned_B(bytes))};
+    };
+  else
+    task.first_broken = [=](int rank, const std::vector<std::byte>& data) {
+      return first_wrong_byte(type, data.data() + aligned_B(bytes), rank, elements);
+    };
   return task;
 }
 

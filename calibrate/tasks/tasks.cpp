@@ -117,12 +117,8 @@ Task collective_task(const Collective& collective, Type type) {
     task.note = collective.overlaps ? "sums in a stream of their own" : "copies and sums in turns";
   }
   if (collective.algorithm == "nccl") task.note = "each sample is the mean of calls in a row";
-  task.fill = [collective, type](int rank, std::vector<std::byte>& data) {
-    fill(collective, type, rank, data);
-  };
-  task.first_wrong = [collective, type](int rank, const std::vector<std::byte>& data) {
-    return first_wrong(collective, type, rank, data);
-  };
+  task.before = [collective, type](int rank) { return content_before(collective, type, rank); };
+  task.after = [collective, type](int rank) { return content_after(collective, type, rank); };
   return task;
 }
 

@@ -16,11 +16,8 @@ bool is_right(Backend& backend, const Task& task, uint64_t order) {
   cuda_on_host::set_order(order);
   backend.prepare(plan.ranks, plan.room);
   backend.load(plan, task.type);
-  std::vector<std::byte> data;
-  for (int rank = 0; rank < plan.ranks; ++rank) {
-    task.fill(rank, data);
-    backend.write(rank, data);
-  }
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    for (const Stretch& stretch : task.before(rank)) backend.write(rank, stretch);
   backend.play();
   for (int rank = 0; rank < plan.ranks; ++rank)
     if (task.first_wrong(rank, backend.read(rank, plan.room.data_B)) >= 0) return false;

@@ -59,7 +59,12 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToDevice,
   cudaMemcpyDefault
 };
-enum cudaDeviceAttr { cudaDevAttrClockRate, cudaDevAttrMemoryClockRate, cudaDevAttrL2CacheSize };
+enum cudaDeviceAttr {
+  cudaDevAttrClockRate,
+  cudaDevAttrMemoryClockRate,
+  cudaDevAttrL2CacheSize,
+  cudaDevAttrMultiProcessorCount
+};
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal };
 constexpr unsigned cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDefault = 0;
@@ -157,6 +162,8 @@ int calls();
 void fail_call(int number, cudaError_t error, bool is_sticky);
 // Before the call of this number.
 void at_call(int number, std::function<void()> what);
+// The rate of the processors at a moment, counted from the restart; 1000 MHz if nobody says.
+void set_clock(std::function<double(double us)> MHz);
 // Launches wait for what they launch, as under CUDA_LAUNCH_BLOCKING.
 void block_launches();
 // How many launches may wait; the next one makes the host wait until one of them is done. Each node
@@ -205,6 +212,7 @@ inline constinit thread_local dim3 gridDim;
 using std::max;
 using std::min;
 
+uint64_t stand_in_cycles();
 // A kernel that looks at the clock again and again waits for something that does not come.
 uint64_t stand_in_ns();
 
@@ -217,6 +225,12 @@ template <class T>
 T atomicMax(T* at, std::type_identity_t<T> value) {
   const T before = *at;
   *at = std::max(before, value);
+  return before;
+}
+template <class T>
+T atomicMin(T* at, std::type_identity_t<T> value) {
+  const T before = *at;
+  *at = std::min(before, value);
   return before;
 }
 template <class T>

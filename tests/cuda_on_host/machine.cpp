@@ -51,6 +51,7 @@ void at_call(int number, std::function<void()> what) {
   machine.interrupted_at = number;
   machine.interruption = std::move(what);
 }
+void set_clock(std::function<double(double us)> MHz) { machine.clock_MHz = std::move(MHz); }
 void block_launches() { machine.launches_block = true; }
 void set_queue_depth(std::size_t launches) { machine.queue_depth = launches; }
 void hang_after(int works) { machine.hangs_after = works; }
@@ -94,12 +95,19 @@ WorkPointer add_work(Play play, int lane, const std::vector<WorkPointer>& after)
   return work;
 }
 
+void pass(int64_t ns) {
+  machine.cycles +=
+      machine.clock_MHz(1e-3 * static_cast<double>(machine.ns)) * 1e-3 * static_cast<double>(ns);
+  machine.ns += ns;
+}
+
 // After a fault nothing is played any more, but everything ends.
 bool play_one() {
   if (machine.works >= machine.hangs_after) return false;
   ++machine.works;
   const WorkPointer work = take_ready();
   ++machine.time;
+  pass(1000);
   machine.looks_at_clock = 0;
   try {
     if (machine.fault == cudaSuccess && work->play) work->play();

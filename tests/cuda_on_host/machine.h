@@ -104,6 +104,9 @@ struct Machine {
   int lanes = 0;
   int64_t time = 0;
   int looks_at_clock = 0;
+  int64_t ns = 0;  // of the timer of all GPUs, which looks at it let pass, too
+  double cycles = 0;
+  std::function<double(double us)> clock_MHz = [](double) { return 1000.; };
   // What a test asked for.
   int calls = 0;
   int fails_at = 0;
@@ -128,6 +131,8 @@ void demand_alive(const void* handle);
 void demand_no_capture();
 
 WorkPointer add_work(Play play, int lane, const std::vector<WorkPointer>& after);
+// Lets time pass.
+void pass(int64_t ns);
 // False if a GPU hangs.
 bool play_one();
 void play_while(const std::function<bool()>& is_wanted);

@@ -59,8 +59,11 @@ cudaError_t sgdsim::cuda_on_host::issue_grid(const cudaLaunchConfig_t& config, c
 uint64_t stand_in_ns() {
   if (++machine.looks_at_clock > most_looks_at_clock) throw Fault{cudaErrorLaunchTimeout};
   const bool host_waits = machine.launches_block || machine.is_queue_full;
-  return static_cast<uint64_t>(machine.looks_at_clock) * (host_waits ? 100'000 : 1000);
+  pass(host_waits ? 100'000 : 1000);
+  return static_cast<uint64_t>(machine.ns);
 }
+
+uint64_t stand_in_cycles() { return static_cast<uint64_t>(machine.cycles); }
 
 // ---- errors and devices
 
@@ -116,7 +119,9 @@ cudaError_t cudaDeviceGetPCIBusId(char* name, int length, int device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
   return answer([&] {
     demand_device(device);
-    *value = which == cudaDevAttrL2CacheSize ? 4096 : 1'000'000;
+    *value = which == cudaDevAttrL2CacheSize           ? 4096
+             : which == cudaDevAttrMultiProcessorCount ? 3
+                                                       : 1'000'000;
   });
 }
 

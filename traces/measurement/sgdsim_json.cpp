@@ -30,10 +30,11 @@ MeasuredPoint read_point(const Value& value) {
   if (!length) time.fail("expected a time above 0");
   point.time = *length;
   check_numbers(fields, "samples_us");
-  if (const auto outliers = fields.find("outliers"))
-    for (const Value& item : outliers->items()) item.whole(0, 1'000'000'000);
+  for (const char* name : {"outliers", "slow"})
+    if (const auto places = fields.find(name))
+      for (const Value& item : places->items()) item.whole(0, 1'000'000'000);
   if (const auto error = fields.find("relative_error")) point.error = error->number(0, 1e9);
-  for (const char* name : {"visits", "interval_us"}) check_numbers(fields, name);
+  for (const char* name : {"visits", "interval_us", "clocks_MHz"}) check_numbers(fields, name);
   if (const auto spread = fields.find("spread")) spread->number(0, 1e9);
   if (const auto moved = fields.find("moved_B")) moved->whole(0, int64_t{1} << 62);
   if (const auto rounds = fields.find("rounds")) rounds->whole(1, 1'000'000'000);
@@ -60,6 +61,19 @@ void check_asked(const Value& value) {
   fields.at("ranks").whole(1, most_measured_ranks);
   if (const auto block = fields.find("block_B")) block->whole(1, INT64_MAX);
   for (const Value& size : fields.at("sizes_B").items()) size.whole(0, int64_t{1} << 62);
+  fields.done();
+}
+
+void check_state(const Value& value) {
+  Object fields(value);
+  for (const char* name : {"when", "device", "driver"}) text_or_nothing(fields, name);
+  for (const char* name : {"temperature_C", "power_W", "power_limit_W", "clock_MHz",
+                           "memory_clock_MHz", "ecc_errors", "processes"})
+    if (const auto number = fields.find(name)) number->number(-1e18, 1e18);
+  for (const char* name : {"ecc", "mig"})
+    if (const auto flag = fields.find(name)) flag->flag();
+  if (const auto reasons = fields.find("slowed_by"))
+    for (const Value& reason : reasons->items()) reason.text();
   fields.done();
 }
 
@@ -145,6 +159,9 @@ Measurement sgdsim_json(const MeasuredText& text) {
           "the measurement ended before every median had reached the requested confidence");
   if (const auto notes = fields.find("notes"))
     for (const Value& item : notes->items()) item.text();
+  if (const auto clock = fields.find("highest_clock_MHz")) clock->number(0, 1e9);
+  if (const auto states = fields.find("states"))
+    for (const Value& item : states->items()) check_state(item);
   if (const auto asked = fields.find("asked"))
     for (const Value& item : asked->items()) check_asked(item);
   for (const Value& item : fields.at("series").items())
