@@ -76,6 +76,30 @@ class Module(unittest.TestCase):
         self.assertEqual(sgdsim.collective("ring", bytes="1 MiB", cluster=cluster).time_ps,
                          sgdsim.collective("ring", bytes="1 MiB", cluster="10gbe_16").time_ps)
 
+    def test_files_of_every_question_may_be_objects(self):
+        def content(file):
+            return json.loads(pathlib.Path(file).read_text())
+
+        experiment = content(K80) | {"trace": "googlenet_k80", "cluster": "mgwfbp_paper_10gbe"}
+        case = "models/collective/data/tcp_star_100mbps_2.json"
+        incast, model = "app/flows/incast_36.json", "models/training/data/models/llama3.1_8b.json"
+        two = content("app/job_files/two_jobs.json")
+        for job in two["jobs"]:
+            job["experiment"] = experiment
+        rows = [
+            lambda: (sgdsim.plan(K80).plans[0], sgdsim.plan(experiment).plans[0]),
+            lambda: (sgdsim.tune(K80, axis="strategy=wfbp,naive").best, sgdsim.tune(experiment, axis="strategy=wfbp,naive").best),
+            lambda: (sgdsim.sweep(K80, {"cluster.nodes": [2, 4]}).points, sgdsim.sweep(experiment, {"cluster.nodes": [2, 4]}).points),
+            lambda: (sgdsim.traffic(incast, cluster="leaf_spine_144").flows, sgdsim.traffic(content(incast), cluster="leaf_spine_144").flows),
+            lambda: (sgdsim.jobs("app/job_files/two_jobs.json").jobs, sgdsim.jobs(two).jobs),
+            lambda: (sgdsim.layout(model, cluster="dgx_h100_4", gpus=8).layouts,
+                     sgdsim.layout(content(model), cluster="dgx_h100_4", gpus=8).layouts),
+            lambda: (sgdsim.validate(case).suites[0].held, sgdsim.validate(content(case)).suites[0].held),
+        ]
+        for number, row in enumerate(rows):
+            of_file, of_object = row()
+            self.assertEqual(of_file, of_object, number)
+
     def test_sweeps_have_points(self):
         answer = sgdsim.sweep(K80, {"cluster.nodes": range(2, 5), "strategy": ["wfbp", "naive"]})
         self.assertEqual([(p.axes["cluster.nodes"], p.axes.strategy) for p in answer.points],
