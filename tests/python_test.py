@@ -87,7 +87,7 @@ class Module(unittest.TestCase):
         for job in two["jobs"]:
             job["experiment"] = experiment
         rows = [
-            lambda: (sgdsim.plan(K80).plans[0], sgdsim.plan(experiment).plans[0]),
+            lambda: (sgdsim.plan(K80).plans[0].iteration_ps, sgdsim.plan(experiment).plans[0].iteration_ps),
             lambda: (sgdsim.tune(K80, axis="strategy=wfbp,naive").best, sgdsim.tune(experiment, axis="strategy=wfbp,naive").best),
             lambda: (sgdsim.sweep(K80, {"cluster.nodes": [2, 4]}).points, sgdsim.sweep(experiment, {"cluster.nodes": [2, 4]}).points),
             lambda: (sgdsim.traffic(incast, cluster="leaf_spine_144").flows, sgdsim.traffic(content(incast), cluster="leaf_spine_144").flows),
@@ -188,6 +188,21 @@ class Module(unittest.TestCase):
             for gone in ("schema", "sweep", "of", "id"):
                 line.pop(gone)
             self.assertEqual(line, point)
+
+    def test_axes_of_ranges_are_those_of_lines(self):
+        axes = {"cluster.nic.bandwidth": {"from": "1 Gbps", "to": "100 Gbps", "count": 4, "spacing": "log"},
+                "cluster.nodes": {"from": 2, "to": 10, "step": 4},
+                "seed": {"from": 1, "to": 20001, "step": 10000}}  # figures of long axes are made one by one
+        long = {"seed": {"from": 1, "to": 10**6, "step": 1}, "cluster.nodes": [2]}
+        table = sgdsim.sweep(K80, axes)
+        lines = sgdsim.ask("sweep", sweep=K80, axis=[f"{field}={json.dumps(values)}" for field, values in axes.items()])
+        self.assertEqual([point.axes for point in table.points], [line.axes for line in lines.points])
+        self.assertEqual(len(table), 4 * 3 * 3)
+        done = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            some = sgdsim.sweep(K80, long, progress=lambda now, total: done.append(now) or now < 50)
+        self.assertEqual(list(some["seed"]), list(range(1, len(some) + 1)))
 
     def test_numbers_are_not_copied(self):
         if numpy is None:
@@ -514,4 +529,4 @@ class Module(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], warnings="ignore")
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], warnings="ignore")
