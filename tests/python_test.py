@@ -82,7 +82,7 @@ class Module(unittest.TestCase):
 
         experiment = content(K80) | {"trace": "googlenet_k80", "cluster": "mgwfbp_paper_10gbe"}
         case = "models/collective/data/tcp_star_100mbps_2.json"
-        incast, model = "app/flows/incast_36.json", "models/training/data/models/llama3.1_8b.json"
+        flows, model = "app/flows/closed_spine.json", "models/training/data/models/llama3.1_8b.json"
         two = content("app/job_files/two_jobs.json")
         for job in two["jobs"]:
             job["experiment"] = experiment
@@ -90,7 +90,7 @@ class Module(unittest.TestCase):
             lambda: (sgdsim.plan(K80).plans[0].iteration_ps, sgdsim.plan(experiment).plans[0].iteration_ps),
             lambda: (sgdsim.tune(K80, axis="strategy=wfbp,naive").best, sgdsim.tune(experiment, axis="strategy=wfbp,naive").best),
             lambda: (sgdsim.sweep(K80, {"cluster.nodes": [2, 4]}).points, sgdsim.sweep(experiment, {"cluster.nodes": [2, 4]}).points),
-            lambda: (sgdsim.traffic(incast, cluster="leaf_spine_144").flows, sgdsim.traffic(content(incast), cluster="leaf_spine_144").flows),
+            lambda: (sgdsim.traffic(flows, cluster="leaf_spine_144").flows, sgdsim.traffic(content(flows), cluster="leaf_spine_144").flows),
             lambda: (sgdsim.jobs("app/job_files/two_jobs.json").jobs, sgdsim.jobs(two).jobs),
             lambda: (sgdsim.layout(model, cluster="dgx_h100_4", gpus=8).layouts,
                      sgdsim.layout(content(model), cluster="dgx_h100_4", gpus=8).layouts),
