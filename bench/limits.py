@@ -34,6 +34,7 @@ LIMITS = {
     ("step_bench", "jitter/recursive_doubling_1024x160"): 2.2,
     ("step_bench", "jitter/ring_256x160"): 2,
     ("sweep_bench", "point"): 0.025,
+    ("sweep_bench", "column_row"): 0.013,
     ("layout_bench", "layout_search"): 53,
     ("layout_bench", "layout_play"): 0.08,
     ("layout_bench", "layout_jitter"): 2.7,

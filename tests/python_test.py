@@ -76,6 +76,30 @@ class Module(unittest.TestCase):
         self.assertEqual(sgdsim.collective("ring", bytes="1 MiB", cluster=cluster).time_ps,
                          sgdsim.collective("ring", bytes="1 MiB", cluster="10gbe_16").time_ps)
 
+    def test_files_of_every_question_may_be_objects(self):
+        def content(file):
+            return json.loads(pathlib.Path(file).read_text())
+
+        experiment = content(K80) | {"trace": "googlenet_k80", "cluster": "mgwfbp_paper_10gbe"}
+        case = "models/collective/data/tcp_star_100mbps_2.json"
+        flows, model = "app/flows/closed_spine.json", "models/training/data/models/llama3.1_8b.json"
+        two = content("app/job_files/two_jobs.json")
+        for job in two["jobs"]:
+            job["experiment"] = experiment
+        rows = [
+            lambda: (sgdsim.plan(K80).plans[0].iteration_ps, sgdsim.plan(experiment).plans[0].iteration_ps),
+            lambda: (sgdsim.tune(K80, axis="strategy=wfbp,naive").best, sgdsim.tune(experiment, axis="strategy=wfbp,naive").best),
+            lambda: (sgdsim.sweep(K80, {"cluster.nodes": [2, 4]}).points, sgdsim.sweep(experiment, {"cluster.nodes": [2, 4]}).points),
+            lambda: (sgdsim.traffic(flows, cluster="leaf_spine_144").flows, sgdsim.traffic(content(flows), cluster="leaf_spine_144").flows),
+            lambda: (sgdsim.jobs("app/job_files/two_jobs.json").jobs, sgdsim.jobs(two).jobs),
+            lambda: (sgdsim.layout(model, cluster="dgx_h100_4", gpus=8).layouts,
+                     sgdsim.layout(content(model), cluster="dgx_h100_4", gpus=8).layouts),
+            lambda: (sgdsim.validate(case).suites[0].held, sgdsim.validate(content(case)).suites[0].held),
+        ]
+        for number, row in enumerate(rows):
+            of_file, of_object = row()
+            self.assertEqual(of_file, of_object, number)
+
     def test_sweeps_have_points(self):
         answer = sgdsim.sweep(K80, {"cluster.nodes": range(2, 5), "strategy": ["wfbp", "naive"]})
         self.assertEqual([(p.axes["cluster.nodes"], p.axes.strategy) for p in answer.points],
@@ -164,6 +188,21 @@ class Module(unittest.TestCase):
             for gone in ("schema", "sweep", "of", "id"):
                 line.pop(gone)
             self.assertEqual(line, point)
+
+    def test_axes_of_ranges_are_those_of_lines(self):
+        axes = {"cluster.nic.bandwidth": {"from": "1 Gbps", "to": "100 Gbps", "count": 4, "spacing": "log"},
+                "cluster.nodes": {"from": 2, "to": 10, "step": 4},
+                "seed": {"from": 1, "to": 20001, "step": 10000}}  # figures of long axes are made one by one
+        long = {"seed": {"from": 1, "to": 10**6, "step": 1}, "cluster.nodes": [2]}
+        table = sgdsim.sweep(K80, axes)
+        lines = sgdsim.ask("sweep", sweep=K80, axis=[f"{field}={json.dumps(values)}" for field, values in axes.items()])
+        self.assertEqual([point.axes for point in table.points], [line.axes for line in lines.points])
+        self.assertEqual(len(table), 4 * 3 * 3)
+        done = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            some = sgdsim.sweep(K80, long, progress=lambda now, total: done.append(now) or now < 50)
+        self.assertEqual(list(some["seed"]), list(range(1, len(some) + 1)))
 
     def test_numbers_are_not_copied(self):
         if numpy is None:
@@ -490,4 +529,4 @@ class Module(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], warnings="ignore")
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], warnings="ignore")

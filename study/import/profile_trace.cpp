@@ -42,6 +42,7 @@ bool is_folder(const std::string& file) {
 
 // An execution trace is answered by the reader of profiles, which says what is missing.
 bool is_profile(const std::string& file) {
+  if (file.starts_with('{')) return false;  // what stands in place of a file is one of ours
   if (is_folder(file)) return !profiles_in(file).empty();
   const std::string head = beginning_of(file, 1 << 20);
   return is_kineto(head) || profiler::is_execution_trace(head);

@@ -423,8 +423,9 @@ JobsFile read_whole(const Json& json, const std::string& file,
 
 }  // namespace
 
-JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings) {
-  Json json = Document::read(file).root().json();
+JobsFile read_jobs(const std::string& given, const std::vector<std::string>& settings) {
+  Json json = Document::read(given).root().json();
+  const std::string file = given.starts_with('{') ? "inline" : given;
   const auto files = apply_to_parts(json, file, settings);
   try {
     return read_whole(json, file, files);

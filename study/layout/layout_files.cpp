@@ -63,17 +63,19 @@ bool is_there(const std::string& file) {
 }
 
 bool is_path(const std::string& name) {
-  return name == "-" || name.find('/') != std::string::npos || name.ends_with(".json") ||
-         is_there(name);
+  return name == "-" || name.starts_with('{') || name.find('/') != std::string::npos ||
+         name.ends_with(".json") || is_there(name);
 }
 
 // config.json of Hugging Face may be what Python writes; a file of ours is JSON.
 Json read_file(const std::string& name) {
-  const std::string text = read_text(name);
-  Json json = foreign_json(text, name);
+  const bool is_inline = name.starts_with('{');
+  const std::string text = is_inline ? name : read_text(name);
+  const std::string where = is_inline ? "inline" : name;
+  Json json = foreign_json(text, where);
   return json.is_object() && json.contains("model_type") && !json.contains("schema")
              ? json
-             : Document::parse(text, name).root().json();
+             : Document::parse(text, where).root().json();
 }
 
 Json load(const std::string& kind, const std::string& name, std::span<const ShippedFile> files) {

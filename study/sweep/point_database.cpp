@@ -276,9 +276,17 @@ class PointDatabase::Writer {
 
   // The places of a row's columns, which are nearly always those of the row before.
   void find_places(const Figures& row) {
-    if (places_.size() < row.size()) places_.resize(row.size(), 0);
-    for (std::size_t i = 0; i < row.size(); ++i)
-      if (columns_[places_[i]] != row[i].path.text()) places_[i] = place_of(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const FigurePath& path = row[i].path;
+      const std::string_view text = path.text();
+      if (i == paths_.size()) {
+        paths_.push_back(path);
+        places_.push_back(place_of(row[i]));
+      } else if (paths_[i].text().data() != text.data() || paths_[i].text().size() != text.size()) {
+        if (columns_[places_[i]] != text) places_[i] = place_of(row[i]);
+        paths_[i] = path;  // and with it its text, which no other can then take the place of
+      }
+    }
   }
 
   void add(const Figures& row) {
@@ -321,7 +329,8 @@ class PointDatabase::Writer {
   std::map<std::string, std::string> types_;
   std::vector<std::string> columns_;
   std::size_t id_column_ = 0, warnings_column_ = 0;
-  std::vector<std::size_t> places_;  // of the columns of the row before
+  std::vector<FigurePath> paths_;  // of the row before
+  std::vector<std::size_t> places_;
   std::map<std::string, int64_t> warnings_;
   int64_t row_ = 0;             // that is written, counted from 1
   std::vector<int64_t> bound_;  // the last row that had a value in each column

@@ -17,6 +17,20 @@ constexpr std::size_t most_states = 32;  // traces that are kept ready
 constexpr int64_t values_checked = 200;  // of one axis
 constexpr int64_t points_checked = 500;  // before an axis is refused
 
+// A JSON list. Sentences of plain letters, as nearly all are, stand in quotes as they are.
+std::string list_text(const std::vector<std::string>& sentences) {
+  std::string text = "[";
+  for (const std::string& sentence : sentences) {
+    if (text.size() > 1) text += ',';
+    const bool is_plain = std::all_of(sentence.begin(), sentence.end(), [](char letter) {
+      return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
+    });
+    text += is_plain ? '"' + sentence + '"'
+                     : Json(sentence).dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  return text + ']';
+}
+
 // Whether an axis changes how much network cards can carry.
 bool changes_cards(const Sweep& sweep) {
   return std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const Axis& axis) {
@@ -95,6 +109,7 @@ void PointReader::put_in_place(State& state, const Part& part, const Choice& cho
       there != state.choices.end() && there->second == chosen)
     return;
   state.choices.erase(part.field);
+  state.canonical.erase(part.field);
   Json& json = state.resolved.json;
   if (sweep_->base.json.contains(part.field))
     json[part.field] = sweep_->base.json[part.field];
@@ -110,10 +125,6 @@ void PointReader::put_in_place(State& state, const Part& part, const Choice& cho
     else
       set(state, axis, value);
   }
-  if (json.contains(part.field))
-    state.canonical[part.field] = canonical(json[part.field]);
-  else
-    state.canonical.erase(part.field);
   state.choices[part.field] = std::move(chosen);
   Unchanged& unchanged = state.unchanged;
   unchanged.trace = unchanged.trace && part.field != "trace";
@@ -147,8 +158,10 @@ const Experiment& PointReader::read(const Choice& choice) {
   return state.experiment;
 }
 
-std::string PointReader::id() const {
+std::string PointReader::id() {
   if (last_ == nullptr) return "";
+  for (const auto& [field, value] : last_->resolved.json.items())
+    if (!last_->canonical.contains(field)) last_->canonical[field] = canonical(value);
   std::vector<std::string_view> parts;  // not put together: the trace alone has 20 KB
   for (const auto& [field, value] : last_->canonical)
     parts.insert(parts.end(), {parts.empty() ? "{\"" : ",\"", field, "\":", value});
@@ -209,7 +222,7 @@ Figures row_of(const Sweep& sweep, PlayedPoint point) {
   for (std::size_t a = 0; a < sweep.axes.size(); ++a)
     add(sweep.axes[a].column(), sweep.axes[a].figure(point.choice[a]));
   std::move(point.figures.begin(), point.figures.end(), std::back_inserter(row));
-  add("warnings", point.warnings.empty() ? FigureValue() : figure_value(Json(point.warnings)));
+  add("warnings", point.warnings.empty() ? FigureValue() : FigureValue(list_text(point.warnings)));
   add("error", point.error.empty() ? FigureValue() : FigureValue(std::move(point.error)));
   return row;
 }

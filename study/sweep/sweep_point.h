@@ -23,7 +23,7 @@ class PointReader {
   // Throws InputError if this point is none.
   const Experiment& read(const Choice& choice);
   // Of the point that was read last, valid or not: the same as that of `sgdsim run` on its inputs.
-  std::string id() const;
+  std::string id();
 
  private:
   // The axes that change one field of the experiment: "cluster" for all of cluster.nodes,
@@ -35,7 +35,7 @@ class PointReader {
   // An experiment as it stands, for one value of the trace.
   struct State {
     ResolvedExperiment resolved;
-    std::map<std::string, std::string> canonical;  // of every field of the experiment
+    std::map<std::string, std::string> canonical;  // of fields, made when an id is asked for
     std::map<std::string, Choice> choices;         // that are in place, by part
     Experiment experiment;
     Unchanged unchanged;  // since the experiment was read
@@ -50,7 +50,7 @@ class PointReader {
   std::vector<Part> parts_;
   std::map<std::string, std::string> base_canonical_;
   std::map<Choice, State> states_;
-  const State* last_ = nullptr;
+  State* last_ = nullptr;
 };
 
 // The warnings of a line; empty if it has none.

@@ -137,10 +137,13 @@ TrafficFile traffic_in(const std::string& text, const std::string& where, const 
 
 TrafficFile read_traffic(const std::string& file, const Cluster& cluster, const Resources& wires,
                          std::optional<uint64_t> seed) {
-  TrafficFile traffic = traffic_in(read_text(file), file, cluster, wires, seed);
-  if (traffic.flows.empty()) throw InputError(file + ": /", "the field \"flows\" is missing");
+  const bool is_inline = file.starts_with('{');
+  const std::string where = is_inline ? "inline" : file;
+  TrafficFile traffic = traffic_in(is_inline ? file : read_text(file), where, cluster, wires, seed);
+  if (traffic.flows.empty()) throw InputError(where + ": /", "the field \"flows\" is missing");
   if (traffic.name.empty())
-    traffic.name = file == "-" ? "traffic" : std::filesystem::path(file).stem().string();
+    traffic.name =
+        file == "-" || is_inline ? "traffic" : std::filesystem::path(file).stem().string();
   return traffic;
 }
 
