@@ -94,6 +94,22 @@ test("a slider is followed by a painted map within 100 ms", { skip }, async () =
   clean(page);
 });
 
+test("the end of the training is the command's, after every move of its sliders", { skip }, async () => {
+  const page = await open_page(file);
+  await settled(page);
+  for (const [slider, presses] of [["failures", 6], ["interval", 3], ["stall", -2], ["restart", 2], ["steps", 4], ["nodes", 3]]) {
+    await moved(page, slider, presses);
+    const shown = await page.locator("[aria-labelledby=training-title] pre.command").textContent();
+    const answer = JSON.parse(run_shown(shown, "goodput"));
+    assert.equal(await page.locator("#training-days").getAttribute("data-days"), String(answer.wall.closed_form_days));
+  }
+  await page.fill("input[aria-label='Failures of a node and day, as text']", "many");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  assert.match(await page.locator("[aria-labelledby=training-title] [role=alert]").textContent(), /per_day/);
+  clean(page);
+});
+
 test("packets: one experiment, no map; what a newer question makes useless is ended", { skip }, async () => {
   const page = await open_page(file);
   const nodes = async (count) => { await page.fill("input[aria-label='Nodes, as text']", String(count)); await page.keyboard.press("Enter"); };
