@@ -16,7 +16,7 @@ after(close_browser);
 
 const clean = (page) => assert.deepEqual(page.problems, []);
 const iteration_ps = (page) => page.locator("#iteration").getAttribute("data-ps");
-const command = (page) => page.locator("pre.command").first().textContent();
+const command = (page) => page.locator("[aria-labelledby=reproduce-title] pre.command").textContent();
 
 const native = (shown) => JSON.parse(run_shown(shown, "run"));
 
