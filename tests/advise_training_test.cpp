@@ -79,8 +79,8 @@ TEST_CASE("advise --goodput: a line's days are those of sgdsim goodput with its 
   played["spares"] = 0;
   played["planned"] = {{"every", "2 h"}, {"lasts", "10 min"}};
   played["failures"] = Json::parse(R"({"causes": [
-    {"name": "node", "unit": "node", "per_day": 0.5, "restart": "new_node"},
-    {"name": "slow", "unit": "node", "per_day": 3, "effect": "slow", "factor": 2, "lasts": "20 min"}
+    {"name": "node", "unit": "node", "per_day": 0.05, "restart": "new_node"},
+    {"name": "slow", "unit": "node", "per_day": 1, "effect": "slow", "factor": 2, "lasts": "20 min"}
   ]})");
   for (const Json& question : {synchronous(), played}) {
     const Json advice = advice_on(question);

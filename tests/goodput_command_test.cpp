@@ -235,6 +235,17 @@ TEST_CASE("goodput command: refusals name file and field, and say what to type")
       // Where it never ends, with the numbers that say so: 100 nodes, each failing 100 times a day.
       {with("/failures/causes/0/per_day", 100), {"never ends", "8.64 s", "10.0 min", "20.5 min"}},
       {with("/restart/in_place", "1 year"), {"never ends"}},
+      // So often that chances are beyond what a number can say.
+      {with("/failures/causes/0/per_day", 1e8), {"never ends"}},
+      // A node a day fails for 30 days, so that 23 of 100 are away, and there are two spares.
+      {[] {
+         Json json = with("/spares", 2);
+         json["failures"]["causes"][0]["restart"] = "new_node";
+         json["steps"] = 1'000'000;
+         json["repair"] = "30 days";
+         return json;
+       }(),
+       {"never ends", "23.1 nodes are being repaired", "2 spares"}},
       // 0.5 of productive time is the end of RSC's range: (1 - (720 + 10) / 1440) / 1.025 is 0.48.
       {[] {
          Json json = with("/formula", "rsc");

@@ -109,6 +109,7 @@ TEST_CASE("goodput sweep: every field of the schema can be an axis") {
       {"repair", "2 h"},
       {"formula", "young,daly"},
       {"runs", "2,3"},
+      {"spares", "16"},
       {"shrink", ""},  // with a policy only: below
       {"steps", ""}};  // in place of tokens: below
   for (const auto& [field, description] : schema["properties"].items()) {

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -593,9 +594,25 @@ def learned_numbers(test, page):
 
 
 def goodput_numbers(test, page):
-    points = page.figures["goodput_progress"].axes[0].lines[0].get_xydata()
-    test.assertEqual(len(points), len(page.names["training"].progress))
-    test.assertAlmostEqual(points[-1][1], 100 * page.names["training"].progress[-1].p50)
+    def line(*words):
+        ran = subprocess.run([sys.argv[1], "goodput", "app/goodput_questions/llama3_405b.json", *words, "--format", "json"],
+                             cwd=root, capture_output=True, text=True, check=True)
+        return json.loads(ran.stdout)
+
+    whole = line("--runs", "2000")
+    left, right = page.figures["goodput_progress"].axes
+    numpy.testing.assert_allclose(left.lines[0].get_xydata(),
+                                  [(one["days"], 100 * one["p50"]) for one in whole["progress"]])
+    test.assertEqual([patch.get_width() for patch in right.patches], [one["mean_days"] for one in whole["sources"]])
+    axes, = page.figures["goodput_interval"].axes
+    for curve, stall in zip(axes.lines, ("0.59 s", "10 s", "1 min")):
+        ends = line("--runs", "20", "--set", f"save.stall={stall}")["intervals"]
+        numpy.testing.assert_allclose(curve.get_xydata(), [(one["interval_s"] / 60, one["days"]) for one in ends])
+    axes, = page.figures["goodput_spares"].axes
+    for curve in axes.lines:  # more spares are never worse
+        test.assertTrue((numpy.diff(curve.get_ydata()) > -1).all())
+    test.assertEqual([text.get_text() for text in page.figures["goodput_levers"].axes[0].get_yticklabels()],
+                     [one["field"] for one in reversed(whole["levers"]) if one["field"] != "step"])
 
 
 numbers = {"strategies": [winners_numbers, scaling_numbers, buckets_numbers, ways_numbers],

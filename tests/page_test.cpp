@@ -76,6 +76,44 @@ TEST_CASE("page: a plan and a timeline are what the commands beside them write")
   }
 }
 
+TEST_CASE("page: the end of a training is that of the command beside it") {
+  const InFolder here(repository.string());
+  const Json goodput =
+      Json::parse(R"({"steps": 1000000, "save": {"stall": "30 s", "interval": "best"},
+    "failures": {"causes": [{"name": "node", "unit": "node", "per_day": 0.0038}]},
+    "restart": {"in_place": "10 min"}})");
+  const auto ask_end = [&](const Json& input, const Json& question) {
+    return ask({{"ask", "training"},
+                {"input", input},
+                {"step_ps", 250'000'000'000},
+                {"goodput", question}});
+  };
+  for (const Json& input : {inputs[0], inputs[4]}) {
+    const Json answer = ask_end(input, goodput);
+    CAPTURE(answer.dump());
+    REQUIRE_FALSE(answer.contains("error"));
+    const Ran ran = run_shell_line(answer["command"].get<std::string>() + " --format json");
+    REQUIRE(ran.exit_code == 0);
+    const Json native = Json::parse(ran.out);
+    CHECK(answer["end"]["days"] == native["wall"]["closed_form_days"]);
+    CHECK(answer["end"]["interval_s"] == native["question"]["interval_s"]);
+    CHECK(answer["interval"] == native["interval"]);
+    CHECK(answer["intervals"] == native["intervals"]);
+    CHECK(native["question"]["step_s"] == 0.25);
+    // As often as one expects within that time.
+    CHECK(answer["failures"].get<double>() ==
+          doctest::Approx(answer["end"]["days"].get<double>() * 24 /
+                          native["mean_to_failure_h"].get<double>()));
+  }
+  Json wrong = goodput;
+  wrong["failures"]["causes"][0]["per_day"] = "many";
+  CHECK(ask_end(inputs[0], wrong)["error"].get<std::string>().find("per_day") != std::string::npos);
+  Json played = goodput;
+  played["spares"] = 2;
+  CHECK(ask_end(inputs[0], played)["error"].get<std::string>().find("no formula holds") !=
+        std::string::npos);
+}
+
 TEST_CASE("page: a saved experiment gives the same result from its own file") {
   const InFolder here(repository.string());
   for (const Json& input : inputs) {

@@ -66,7 +66,8 @@ void add_goodput_command(CLI::App& program, Streams streams, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  sgdsim goodput app/goodput_questions/llama3_405b.json --until '60 days'\n"
-      "  sgdsim goodput app/goodput_questions/llama3_405b.json --axis nodes=512..2048 --runs 1000\n"
+      "  sgdsim goodput app/goodput_questions/llama3_405b.json --runs 1000 \\\n"
+      "    --axis nodes=512..2048\n"
       "  sgdsim goodput --step 8s --steps 100000 --nodes 256 --failures rsc1_a100 \\\n"
       "    --set save.stall=10s --set save.durable=1min");
   command->callback([arguments, streams, &exit_code] { exit_code = ask(*arguments, streams); });

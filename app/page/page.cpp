@@ -9,6 +9,7 @@
 #include "app/page/page_files.h"
 #include "app/page/page_grid.h"
 #include "app/page/page_input.h"
+#include "app/page/page_training.h"
 #include "models/collective/registry.h"
 #include "models/compression/registry.h"
 #include "models/strategy/registry.h"
@@ -110,6 +111,12 @@ Json learn(Object& fields) {
   return {{"learned", learned}, {"command", command_of(input, options + " --format json")}};
 }
 
+Json training(Object& fields) {
+  const PageInput input = read_page_input(fields.at("input"));
+  const Duration step = Duration::ps(fields.at("step_ps").whole(1, INT64_MAX));
+  return training_of_page(input, step, fields.at("goodput").json());
+}
+
 Json save(Object& fields) {
   return {{"text", saved_experiment(read_page_input(fields.at("input")))}};
 }
@@ -119,12 +126,13 @@ struct PageQuestion {
   Json (*answer)(Object& fields) = nullptr;
 };
 
-constexpr std::array<PageQuestion, 7> page_questions{{{"catalogue", catalogue},
+constexpr std::array<PageQuestion, 8> page_questions{{{"catalogue", catalogue},
                                                       {"run", run},
                                                       {"timeline", timeline},
                                                       {"plan", plan},
                                                       {"grid", grid},
                                                       {"learn", learn},
+                                                      {"training", training},
                                                       {"save", save}}};
 
 Json answer_to(const std::string& question) {

@@ -92,13 +92,16 @@ double best_interval(double save, double mean_to_failure) {
 // A restart begins again where a failure hits it, of whatever kind that one is: with p_k and R_k
 // the parts and times, M + mean = M / sum(p_k exp(-R_k / M)).
 double Downtimes::mean(double mean_to_failure) const {
+  if (parts_and_times.empty()) return 0;
   double sum = 0;
-  double ends = 0;  // chances that a restart ends, less one
+  double ends = 0;   // chance that a restart ends
+  double fails = 0;  // the rest, which may be tiny
   for (const auto& [part, time] : parts_and_times) {
     sum += part * time;
-    ends += part * std::expm1(-time / mean_to_failure);
+    ends += part * std::exp(-time / mean_to_failure);
+    fails -= part * std::expm1(-time / mean_to_failure);
   }
-  return can_fail ? mean_to_failure * -ends / (1 + ends) : sum;
+  return can_fail ? mean_to_failure * fails / ends : sum;
 }
 
 double wall_per_work(double interval, const SaveTimes& save, const Downtimes& down,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/goodput/closed_forms.h"
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "study/goodput/goodput_answer.h"
 #include "study/step/override.h"
@@ -110,7 +111,8 @@ class TrainingLister {
   }
 
   void add_rate(const std::string& name, Kind kind, double factor, const std::string& assumes) {
-    add(name, kind, {"rate_factor=" + Json(now_.defaults.rate_factor * factor).dump()}, "",
+    add(name, kind,
+        {"rate_factor=" + number_text(with_digits(now_.defaults.rate_factor * factor, 9))}, "",
         assumes);
   }
   void add_failures() {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "sim/core/error.h"
 #include "study/goodput/spans.h"
@@ -14,7 +13,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr double flat_factor = 1.01;
 constexpr int64_t compared_runs = 400;
 constexpr int64_t stratum_runs = 100;
 constexpr int64_t tried_runs = 4;
@@ -27,7 +25,6 @@ constexpr double worth_a_word = 1.02;
 constexpr int moments_on_the_way = 40;
 constexpr int moments_at_the_end = 24;
 constexpr double on_the_way = 0.97;  // of the end of the quickest runs: from there on more closely
-constexpr int intervals_on_each_side = 8;  // of the best one, a factor of 1.41 apart
 
 struct Asker {
   int threads;
@@ -39,8 +36,6 @@ struct Asker {
   }
 };
 
-bool stops(const goodput::Plan& plan) { return mean_to_stop_s(plan) < goodput::never_s; }
-
 // Fewer, where all of them would take minutes. A few are played to see.
 int64_t affordable_runs(const GoodputQuestion& question, const Asker& asker) {
   const double events = asker.play(question.plan, tried_runs, question.seed).events + 1;
@@ -48,42 +43,15 @@ int64_t affordable_runs(const GoodputQuestion& question, const Asker& asker) {
   return static_cast<int64_t>(std::min(most, static_cast<double>(most_runs)));
 }
 
-std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan) {
-  if (!stops(plan) || plan.shrink) return std::nullopt;
-  IntervalAdvice advice;
-  advice.best_steps = best_interval_steps(plan);
-  advice.best_s = static_cast<double>(advice.best_steps) * plan.step_s;
-  const auto [from, to] =
-      goodput::flat_region(advice.best_s, flat_factor, {plan.stall_s, plan.durable_s},
-                           downtimes_of(plan), mean_to_stop_s(plan));
-  // Of whole steps, and not before the last save is durable.
-  const double least = std::max(plan.step_s, plan.durable_s - plan.stall_s);
-  const double most = static_cast<double>(plan.steps) * plan.step_s;
-  advice.flat_from_s = std::clamp(from, std::min(least, advice.best_s), advice.best_s);
-  advice.flat_to_s = std::clamp(to, advice.best_s, std::max(most, advice.best_s));
-  return advice;
-}
-
 double expected_s(const goodput::Plan& plan, uint64_t seed, const Asker& asker) {
   return has_closed_form(plan) ? closed_form_s(plan)
                                : goodput::to_s(asker.play(plan, asker.compared / 4 + 1, seed).wall);
 }
 
-// Of the interval that was asked and those around the best one, as far as runs with them end.
-std::vector<IntervalEnd> try_intervals(const GoodputQuestion& question, const IntervalAdvice& best,
-                                       const Asker& asker) {
-  std::set<int64_t> tried = {question.plan.interval};
-  for (int i = -intervals_on_each_side; i <= intervals_on_each_side; ++i) {
-    const double steps = static_cast<double>(best.best_steps) * std::pow(2, i / 2.);
-    tried.insert(static_cast<int64_t>(
-        std::clamp(std::round(steps), 1., static_cast<double>(question.plan.steps))));
-  }
+std::vector<IntervalEnd> try_intervals(const GoodputQuestion& question, const Asker& asker) {
   std::vector<IntervalEnd> ends;
-  for (const int64_t steps : tried) {
-    goodput::Plan plan = question.plan;
-    plan.interval = steps;
-    if (can_save_and_end(plan)) ends.push_back({steps, expected_s(plan, question.seed, asker)});
-  }
+  for (const goodput::Plan& plan : plans_with_intervals(question.plan))
+    ends.push_back({plan.interval, expected_s(plan, question.seed, asker)});
   return ends;
 }
 
@@ -243,11 +211,7 @@ SourceAnswer with_source(GoodputQuestion question, const FailureSource& source,
   SourceAnswer answer{source.name, stops_per_node_day(question.plan.causes, question.machine.nodes),
                       0, 0};
   choose_interval(question);
-  const double mean = mean_to_stop_s(question.plan);
-  const double wall = goodput::wall_per_work(question.interval_s(),
-                                             {question.plan.stall_s, question.plan.durable_s},
-                                             downtimes_of(question.plan), mean);
-  if (!question.plan.shrink && !(wall < 1000)) {
+  if (!can_save_and_end(question.plan)) {
     answer.wall_s = std::numeric_limits<double>::infinity();
     return answer;
   }
@@ -321,24 +285,12 @@ FormulaAnswer by_name(const GoodputQuestion& question) {
 
 }  // namespace
 
-// Nodes that fail and are repaired, each by itself.
 std::optional<SparesAnswer> spares_for(const GoodputQuestion& question) {
-  double per_node_s = 0;
-  double down = 0;  // nodes times repair
-  for (const goodput::Cause& cause : question.plan.causes) {
-    if (cause.effect != goodput::Effect::stop || !cause.needs_node) continue;
-    const double rate = cause.rate() * static_cast<double>(cause.nodes) /
-                        static_cast<double>(question.machine.nodes);
-    per_node_s += rate;
-    down += rate * cause.repair_s;
-  }
-  if (per_node_s <= 0 || down <= 0) return std::nullopt;
-  SparesAnswer answer;
-  const double part = goodput::part_down(per_node_s, down / per_node_s);
-  answer.mean_down = part * static_cast<double>(question.machine.nodes);
-  answer.risk = question.risk;
-  answer.spares = goodput::spares_for(question.machine.nodes, part, question.risk);
-  return answer;
+  const NodesDown down = nodes_down_of(question.plan);
+  if (down.part <= 0) return std::nullopt;
+  return SparesAnswer{down.mean,
+                      goodput::spares_for(question.machine.nodes, down.part, question.risk),
+                      question.risk};
 }
 
 GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
@@ -356,7 +308,7 @@ GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
   asker.compared = std::clamp(affordable / 20, tried_runs, compared_runs);
   answer.runs = asker.play(question.plan, std::min(affordable, question.runs), question.seed);
   answer.interval = advise_interval(question.plan);
-  if (answer.interval) answer.intervals = try_intervals(question, *answer.interval, asker);
+  if (answer.interval) answer.intervals = try_intervals(question, asker);
   warn_of_interval(question, answer);
   answer.progress = follow_progress(question, answer.runs, asker);
   if (question.until_s) answer.deadline = meet_deadline(question, answer.runs, asker);

@@ -9,21 +9,9 @@
 
 #include "models/goodput/runs.h"
 #include "study/goodput/goodput_question.h"
+#include "study/goodput/intervals.h"
 
 namespace sgdsim {
-
-struct IntervalAdvice {
-  int64_t best_steps = 1;
-  double best_s = 0;
-  double flat_from_s = 0;  // where the time is within 1 % of the best
-  double flat_to_s = 0;
-};
-
-// When the training ends with so many steps between saves.
-struct IntervalEnd {
-  int64_t steps = 1;
-  double wall_s = 0;
-};
 
 struct DeadlineAnswer {
   double until_s = 0;

@@ -93,11 +93,7 @@ Json question_json(const GoodputQuestion& question) {
 }
 
 void add_advice(Json& json, const GoodputAnswer& answer) {
-  if (answer.interval)
-    json["interval"] = {{"best_steps", answer.interval->best_steps},
-                        {"best_s", answer.interval->best_s},
-                        {"flat_from_s", answer.interval->flat_from_s},
-                        {"flat_to_s", answer.interval->flat_to_s}};
+  if (answer.interval) json["interval"] = to_json(*answer.interval);
   if (answer.deadline)
     json["until"] = {{"days", answer.deadline->until_s / seconds_of_day},
                      {"done", 1 - answer.deadline->late},
@@ -122,12 +118,7 @@ void add_cost(Json& json, const CostAnswer& cost) {
 }
 
 void add_curves(Json& json, const GoodputQuestion& question, const GoodputAnswer& answer) {
-  json["intervals"] = Json::array();
-  for (const IntervalEnd& one : answer.intervals)
-    json["intervals"].push_back(
-        {{"steps", one.steps},
-         {"interval_s", static_cast<double>(one.steps) * question.plan.step_s},
-         {"days", one.wall_s / seconds_of_day}});
+  json["intervals"] = to_json(answer.intervals, question.plan.step_s);
   json["progress"] = Json::array();
   for (const goodput::Progress& one : answer.progress)
     json["progress"].push_back({{"days", one.at_s / seconds_of_day},

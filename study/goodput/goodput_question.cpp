@@ -250,6 +250,12 @@ void check_saves(const Value& value, const goodput::Plan& plan) {
                              span_text(between_stores_s(plan)) + ": let `store.every` be larger");
 }
 
+// A rate of 0 is one that never strikes, of however many units.
+bool stops_at_random(const goodput::Cause& cause) {
+  return cause.effect == goodput::Effect::stop && cause.at_s.empty() &&
+         cause.mean_s < goodput::never_s;
+}
+
 // What must go well in one piece, and how often something fails meanwhile.
 double wall_per_work_of(const goodput::Plan& plan) {
   const double mean = mean_to_stop_s(plan);
@@ -259,7 +265,15 @@ double wall_per_work_of(const goodput::Plan& plan) {
                                 {plan.stall_s, plan.durable_s}, downtimes_of(plan), mean);
 }
 
+void check_that_nodes_come_back(const Value& value, const goodput::Plan& plan) {
+  if (!waits_for_ever(plan)) return;
+  value.fail("the run never ends: " + rounded(nodes_down_of(plan).mean, 3) +
+             " nodes are being repaired on average, and there are " + std::to_string(*plan.spares) +
+             " spares: give more of them, or a shorter `repair`");
+}
+
 void check_that_it_ends(const Value& value, const goodput::Plan& plan) {
+  check_that_nodes_come_back(value, plan);
   const double wall = wall_per_work_of(plan);
   if (wall <= most_wall_per_work) return;
   value.fail("the run never ends: something stops it every " + span_text(mean_to_stop_s(plan)) +
@@ -275,8 +289,35 @@ void check_that_it_ends(const Value& value, const goodput::Plan& plan) {
 double mean_to_stop_s(const goodput::Plan& plan) {
   double rate = 0;
   for (const goodput::Cause& cause : plan.causes)
-    if (cause.effect == goodput::Effect::stop && cause.at_s.empty()) rate += cause.rate();
+    if (stops_at_random(cause)) rate += cause.rate();
   return rate > 0 ? std::min(1 / rate, goodput::never_s) : goodput::never_s;
+}
+
+NodesDown nodes_down_of(const goodput::Plan& plan) {
+  double per_node_s = 0;
+  double down = 0;  // nodes times repair
+  for (const goodput::Cause& cause : plan.causes) {
+    if (!stops_at_random(cause) || !cause.needs_node) continue;
+    const double rate =
+        cause.rate() * static_cast<double>(cause.nodes) / static_cast<double>(plan.nodes);
+    per_node_s += rate;
+    down += rate * cause.repair_s;
+  }
+  if (per_node_s <= 0) return {};
+  const double repair_s = down / per_node_s;
+  const double part = goodput::part_down(per_node_s, repair_s);
+  return {part, part * static_cast<double>(plan.nodes), repair_s};
+}
+
+// What is so in the long run holds for work of several repairs.
+bool waits_for_ever(const goodput::Plan& plan) {
+  constexpr double repairs_of_long_work = 3;
+  if (!plan.spares || plan.shrink) return false;
+  const NodesDown down = nodes_down_of(plan);
+  if (static_cast<double>(plan.steps) * plan.step_s < repairs_of_long_work * down.repair_s)
+    return false;
+  const double runs = 1 - goodput::binomial_above(plan.nodes, down.part, *plan.spares);
+  return runs < 1 / most_wall_per_work;
 }
 
 goodput::Downtimes downtimes_of(const goodput::Plan& plan) {
@@ -284,7 +325,7 @@ goodput::Downtimes downtimes_of(const goodput::Plan& plan) {
   down.can_fail = plan.can_fail;
   const double mean = mean_to_stop_s(plan);
   for (const goodput::Cause& cause : plan.causes)
-    if (cause.effect == goodput::Effect::stop && cause.at_s.empty())
+    if (stops_at_random(cause))
       down.parts_and_times.emplace_back(
           cause.rate() * mean,
           cause.detect_s + (cause.needs_node ? plan.node_restart_s : plan.restart_s));
@@ -322,7 +363,7 @@ int64_t best_interval_steps(const goodput::Plan& plan) {
 }
 
 bool can_save_and_end(const goodput::Plan& plan) {
-  return is_durable_in_time(plan) && is_stored_in_time(plan) &&
+  return is_durable_in_time(plan) && is_stored_in_time(plan) && !waits_for_ever(plan) &&
          wall_per_work_of(plan) <= most_wall_per_work;
 }
 

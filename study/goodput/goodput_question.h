@@ -50,6 +50,15 @@ GoodputQuestion read_goodput_question(const Value& value);
 
 // The mean time between failures that stop the job; longest where there are none.
 double mean_to_stop_s(const goodput::Plan& plan);
+// Nodes that fail and are repaired, each by itself, in the long run.
+struct NodesDown {
+  double part = 0;      // of all nodes
+  double mean = 0;      // nodes
+  double repair_s = 0;  // the mean
+};
+NodesDown nodes_down_of(const goodput::Plan& plan);
+// Whether there are so few spares that it hardly ever runs.
+bool waits_for_ever(const goodput::Plan& plan);
 // Ways in which it goes down, where nodes need not be waited for.
 goodput::Downtimes downtimes_of(const goodput::Plan& plan);
 // Does the formula hold exactly for this plan?

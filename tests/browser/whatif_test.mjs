@@ -16,7 +16,7 @@ after(close_browser);
 
 const clean = (page) => assert.deepEqual(page.problems, []);
 const iteration_ps = (page) => page.locator("#iteration").getAttribute("data-ps");
-const command = (page) => page.locator("pre.command").first().textContent();
+const command = (page) => page.locator("[aria-labelledby=reproduce-title] pre.command").textContent();
 
 const native = (shown) => JSON.parse(run_shown(shown, "run"));
 
@@ -91,6 +91,22 @@ test("a slider is followed by a painted map within 100 ms", { skip }, async () =
   const least = sorted()[0];
   console.log(`    from key to painted map: ${times.map((time) => time.toFixed(0)).join(", ")} ms; without the first 8 the least ${least.toFixed(0)}, the median ${sorted()[sorted().length >> 1].toFixed(0)}`);
   assert.ok(least < most_ms, String(times));
+  clean(page);
+});
+
+test("the end of the training is the command's, after every move of its sliders", { skip }, async () => {
+  const page = await open_page(file);
+  await settled(page);
+  for (const [slider, presses] of [["failures", 6], ["interval", 3], ["stall", -2], ["restart", 2], ["steps", 4], ["nodes", 3]]) {
+    await moved(page, slider, presses);
+    const shown = await page.locator("[aria-labelledby=training-title] pre.command").textContent();
+    const answer = JSON.parse(run_shown(shown, "goodput"));
+    assert.equal(await page.locator("#training-days").getAttribute("data-days"), String(answer.wall.closed_form_days));
+  }
+  await page.fill("input[aria-label='Failures of a node and day, as text']", "many");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  assert.match(await page.locator("[aria-labelledby=training-title] [role=alert]").textContent(), /per_day/);
   clean(page);
 });
 

@@ -17,6 +17,9 @@ function ladder(first, last) {
 
 const plain = (value) => String(Number(value.toPrecision(6)));
 const rate_text = (value) => (value < 1e9 ? `${plain(value / 1e6)} Mbps` : `${plain(value / 1e9)} Gbps`);
+const span_text = (value) => (value < 60 ? `${plain(value)} s` : value < 3600 ? `${plain(value / 60)} min` : `${plain(value / 3600)} h`);
+const spans = [1, 2, 5, 10, 20, 30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400];
+const span_slider = (title, usual) => ({ title, steps: spans, text: span_text, number: (text) => quantity_of(text)?.value, of: () => usual, unset: "usual" });
 const time_text = (value) => (value < 1e-3 ? `${plain(value * 1e6)} us` : `${plain(value * 1e3)} ms`);
 
 // Where a slider can stand, the text of a place, the number in a text, and what the files have.
@@ -41,6 +44,15 @@ export const sliders = {
   density: { title: "Density", steps: ladder(0.0001, 1), text: plain, number: Number, of: () => undefined },
 };
 
+// Of the whole training: what of it is said, and what is usual. Failures are those of Llama 3 405B.
+export const training_sliders = {
+  steps: { title: "Steps", steps: ladder(100, 1e8), text: plain, number: Number, of: () => "1000000", unset: "usual" },
+  failures: { title: "Failures of a node and day", steps: ladder(1e-5, 1), text: plain, number: Number, of: () => "0.0038", unset: "as Llama 3" },
+  stall: span_slider("A save stops it for", "30 s"),
+  interval: { ...span_slider("Work between saves", "best"), unset: "the best" },
+  restart: span_slider("From a failure to work", "10 min"),
+};
+
 // The place on a slider that is nearest to a value, by ratio.
 export function nearest_step(steps, value) {
   if (!(value > 0)) return Math.floor(steps.length / 2);
@@ -50,8 +62,7 @@ export function nearest_step(steps, value) {
   return best;
 }
 
-export function slider(name, on_change) {
-  const kind = sliders[name];
+export function slider(name, on_change, kind = sliders[name]) {
   const id = `slider-${name}`;
   const range = element("input", { type: "range", min: 0, max: kind.steps.length - 1, step: 1, id, "aria-label": kind.title });
   const text = element("input", { type: "text", "aria-label": `${kind.title}, as text`, spellcheck: "false", autocomplete: "off", maxlength: 60 });
@@ -72,7 +83,7 @@ export function slider(name, on_change) {
       range.value = nearest_step(kind.steps, kind.number(now));
       range.setAttribute("aria-valuetext", now || "as the program has it");
       range.disabled = text.disabled = Boolean(why_off);
-      note.textContent = why_off || (value === "" ? "as in the files" : "");
+      note.textContent = why_off || (value === "" ? kind.unset ?? "as in the files" : "");
       reset.hidden = value === "" || Boolean(why_off);
       node.toggleAttribute("data-off", Boolean(why_off));
     },

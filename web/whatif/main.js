@@ -1,7 +1,7 @@
 // The page: state in, questions to the simulator, answers into views.
 import { clipped, element, replace_children } from "../common/dom.js";
 import { theme_switch } from "../common/theme.js";
-import { drop_zone, grouped_choice, nearest_step, slider, sliders } from "./controls.js";
+import { drop_zone, grouped_choice, nearest_step, slider, sliders, training_sliders } from "./controls.js";
 import { curves_view } from "./curves.js";
 import { newest, start_engine } from "./engine.js";
 import { lessons_view } from "./lessons.js";
@@ -11,6 +11,7 @@ import { reproduce_view } from "./reproduce.js";
 import { problem, result_view } from "./result.js";
 import { fragment_of, input_of, largest_link_B, shipped, state_from } from "./state.js";
 import { iteration_view } from "./timeline.js";
+import { training_question, training_view } from "./training.js";
 
 // The strategies of the map and the curves: those of app/sweeps/nodes_bandwidth.json.
 const compared = ["wfbp", "sync_easgd", "mg_wfbp", "optimal", "ddp", "horovod", "bytescheduler", "p3"];
@@ -58,6 +59,7 @@ async function page_of(engine, catalogue, from_link) {
     fidelity: grouped_choice("Fidelity", (value) => change("fidelity", value)),
   };
   const moved = Object.fromEntries(Object.keys(sliders).map((name) => [name, slider(name, change)]));
+  const of_training = Object.fromEntries(Object.entries(training_sliders).map(([name, kind]) => [name, slider(name, change, kind)]));
   const more = element("textarea", { id: "more", rows: 2, spellcheck: "false", maxlength: 4000, placeholder: "cluster.nic.efficiency=0.9", on: { change: () => change("more", more.value) } });
 
   const result = result_view();
@@ -66,6 +68,7 @@ async function page_of(engine, catalogue, from_link) {
   const curves = curves_view(compared);
   const lessons = lessons_view(() => ask_lessons({ ask: "learn", input: input_of(state, imports), methods: taught }));
   const plan = plan_view((name) => change("strategy", name));
+  const training = training_view(of_training, (text) => change("interval", text));
   const reproduce = reproduce_view({
     save: () => engine.insist({ ask: "save", input: input_of(state, imports) }),
     files: () => [...dropped],
@@ -73,13 +76,23 @@ async function page_of(engine, catalogue, from_link) {
   });
 
   const of_files = () => version;
-  const ask_run = newest(engine, (answer) => { result.show(answer); document.documentElement.dataset.ready = "true"; if (answer.command) reproduce.show(answer.command.replace(" --format json", "")); }, result.busy, of_files);
+  const ask_run = newest(engine, (answer) => { result.show(answer); ask_end(answer.result?.iteration_ps ?? 0); document.documentElement.dataset.ready = "true"; if (answer.command) reproduce.show(answer.command.replace(" --format json", "")); }, result.busy, of_files);
   const ask_timeline = newest(engine, (answer) => { timeline = answer.timeline ?? null; lanes.show(answer); }, lanes.busy, of_files);
   let axes = null;
   const ask_map = newest(engine, (answer, milliseconds) => { map.show(axes, answer, milliseconds); mark(); }, map.busy, of_files);
   const ask_curves = newest(engine, (answer) => curves.show(curve_nodes, answer), curves.busy, of_files);
   const ask_lessons = newest(engine, (answer) => lessons.show(answer), lessons.busy, of_files);
   const ask_plan = newest(engine, (answer) => plan.show(answer, state.strategy), plan.busy, of_files);
+
+  // Of the step as it was simulated last.
+  const ask_training = newest(engine, training.show, training.busy, of_files);
+  let step_ps = 0;
+  let of_step = "";  // the question that it answers
+  function ask_end(iteration_ps) {
+    step_ps = iteration_ps;
+    if (step_ps > 0) ask_training({ ask: "training", input: input_of(state, imports), step_ps, goodput: training_question(state) });
+    else nothing(ask_training, training, "There is no step whose training could end.");
+  }
 
   const cluster_json = () => {
     const all = [...catalogue.clusters, ...own.clusters];
@@ -124,6 +137,7 @@ async function page_of(engine, catalogue, from_link) {
     moved.latency.show(state.latency, cluster, no_nic);
     moved.speed.show(state.speed, cluster, "");
     moved.density.show(state.density, cluster, state.compression ? "" : "needs a compression");
+    for (const [name, one] of Object.entries(of_training)) one.show(state[name], cluster, "");
     if (document.activeElement !== more) more.value = state.more;
   }
 
@@ -167,6 +181,9 @@ async function page_of(engine, catalogue, from_link) {
     engine.make_room();
     const input = input_of(state, imports);
     ask_run({ ask: "run", input });
+    const question = JSON.stringify([version, input]);
+    if (question === of_step && step_ps > 0) ask_end(step_ps);  // nothing else comes of the same question
+    of_step = question;
     if (is_of_packets(input.settings)) {
       axes = null;
       for (const [ask, view] of [[ask_map, map], [ask_curves, curves], [ask_plan, plan]]) nothing(ask, view, too_slow);
@@ -262,7 +279,7 @@ async function page_of(engine, catalogue, from_link) {
     element("header", { class: "top" },
       element("div", {}, element("h1", {}, "What if?"), element("p", { class: "small muted" }, `sgdsim ${catalogue.version} (${catalogue.commit}), in this page; nothing leaves it`)), element("div", { class: "no-print" }, theme_switch())),
     element("div", { class: "columns" }, controls,
-      element("main", { class: "answers", id: "answers", tabindex: -1 }, result.node, lanes.node, map.node, curves.node, plan.node, lessons.node, reproduce.node)),
+      element("main", { class: "answers", id: "answers", tabindex: -1 }, result.node, lanes.node, map.node, curves.node, plan.node, training.node, lessons.node, reproduce.node)),
   ];
 }
 

@@ -20,7 +20,7 @@ export function result_view() {
 
 export const problem = (sentence) => element("p", { class: "notice bad", role: "alert" }, clipped(sentence, 1600));
 
-function fact(name, value, title) {
+export function fact(name, value, title) {
   return element("div", { class: "fact" }, element("span", { class: "value", title }, value), element("span", { class: "name" }, name));
 }
 

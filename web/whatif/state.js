@@ -18,6 +18,11 @@ const defaults = {
   speed: "",
   fidelity: "closed_form",
   more: "",
+  steps: "",
+  failures: "",
+  stall: "",
+  interval: "",
+  restart: "",
 };
 
 export const first_state = () => ({ ...defaults });

@@ -1,0 +1,19 @@
+// The step of a training, in a browser: the page has simulated it, and says how long it takes.
+#include "study/goodput/step_source.h"
+
+#include "study/goodput/spans.h"
+
+namespace sgdsim {
+
+StepSource StepSource::read(Object& fields) {
+  StepSource source;
+  source.step_s_ = span_of(fields.at("step"));
+  if (source.step_s_ < 1e-9) fields.value().fail("expected a step of at least 1 ns");
+  return source;
+}
+
+double StepSource::factor_of(const Value& degraded) {
+  degraded.fail("the step is a number: give `factor`");
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,65 @@
+// The exact formula's best interval, and steps of a factor around it.
+#include "study/goodput/intervals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "study/goodput/spans.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double flat_factor = 1.01;
+constexpr int intervals_on_each_side = 8;  // of the best one, a factor of 1.41 apart
+
+}  // namespace
+
+std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan) {
+  if (mean_to_stop_s(plan) >= goodput::never_s || plan.shrink) return std::nullopt;
+  IntervalAdvice advice;
+  advice.best_steps = best_interval_steps(plan);
+  advice.best_s = static_cast<double>(advice.best_steps) * plan.step_s;
+  const auto [from, to] =
+      goodput::flat_region(advice.best_s, flat_factor, {plan.stall_s, plan.durable_s},
+                           downtimes_of(plan), mean_to_stop_s(plan));
+  // Of whole steps, and not before the last save is durable.
+  const double least = std::max(plan.step_s, plan.durable_s - plan.stall_s);
+  const double most = static_cast<double>(plan.steps) * plan.step_s;
+  advice.flat_from_s = std::clamp(from, std::min(least, advice.best_s), advice.best_s);
+  advice.flat_to_s = std::clamp(to, advice.best_s, std::max(most, advice.best_s));
+  return advice;
+}
+
+std::vector<goodput::Plan> plans_with_intervals(const goodput::Plan& plan) {
+  std::set<int64_t> tried = {plan.interval};
+  const auto best = static_cast<double>(best_interval_steps(plan));
+  for (int i = -intervals_on_each_side; i <= intervals_on_each_side; ++i)
+    tried.insert(static_cast<int64_t>(
+        std::clamp(std::round(best * std::pow(2, i / 2.)), 1., static_cast<double>(plan.steps))));
+  std::vector<goodput::Plan> plans;
+  for (const int64_t steps : tried) {
+    goodput::Plan with = plan;
+    with.interval = steps;
+    if (can_save_and_end(with)) plans.push_back(std::move(with));
+  }
+  return plans;
+}
+
+Json to_json(const IntervalAdvice& advice) {
+  return {{"best_steps", advice.best_steps},
+          {"best_s", advice.best_s},
+          {"flat_from_s", advice.flat_from_s},
+          {"flat_to_s", advice.flat_to_s}};
+}
+
+Json to_json(const std::vector<IntervalEnd>& ends, double step_s) {
+  Json json = Json::array();
+  for (const IntervalEnd& one : ends)
+    json.push_back({{"steps", one.steps},
+                    {"interval_s", static_cast<double>(one.steps) * step_s},
+                    {"days", one.wall_s / seconds_of_day}});
+  return json;
+}
+
+}  // namespace sgdsim
