@@ -25,7 +25,7 @@ function log_marks(least, most, space) {
 }
 
 // `x`: {label, values, marks, is_log, text}; `marks`: at these values only, if given.
-// `y`: {label, is_log, text}.
+// `y`: {label, is_log, text, from_least}; `from_least`: the scale begins at the least value, not at 0.
 // `series`: [{name, values, index, hidden, points}]; `index` decides colour and dash.
 // `on_point(series, x index)` when a point is under the pointer or chosen by keys; `on_pick` on click.
 export function curve_plot({ x, y, series, height = 360, label, on_point, on_pick, points_only = false, bands = [], hooks = {} }) {
@@ -40,7 +40,7 @@ export function curve_plot({ x, y, series, height = 360, label, on_point, on_pic
     focus: { alpha: 1 },
     scales: {
       x: { time: false, distr: x.is_log ? 3 : 1, range: padded_range(x.is_log, 0.02) },
-      y: { distr: y.is_log ? 3 : 1, range: y.is_log ? padded_range(true, 0.06) : from_zero },
+      y: { distr: y.is_log ? 3 : 1, range: y.is_log || y.from_least ? padded_range(y.is_log, 0.06) : from_zero },
     },
     axes: [axis(x, 0), axis(y, 1)],
     series: [{}, ...series.map((one) => ({

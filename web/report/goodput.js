@@ -2,7 +2,7 @@
 // would make of it.
 import { clipped, element, table } from "../common/dom.js";
 import { rounded, short_figure, short_span } from "../common/figures.js";
-import { curve_plot, linear_marks } from "../common/plot.js";
+import { curve_plot } from "../common/plot.js";
 import { curves_svg, save_buttons } from "../common/save.js";
 import { colour } from "../common/theme.js";
 import { stacked_bars } from "./bars.js";
@@ -57,22 +57,21 @@ function progress_section(document, answer) {
 }
 
 const percent = (part) => `${rounded(100 * part, 3)} %`;
-const lines = [["5 % are not as far", "p5"], ["half are not as far", "p50"], ["95 % are not as far", "p95"]];
+// The middle is drawn last: the band between the others would hide it.
+const lines = [["5 % are not as far", "p5"], ["95 % are not as far", "p95"], ["half are not as far", "p50"]];
 const progress_x = { label: "days since the start", text: (value) => rounded(value, 3) };
 const progress_y = { label: "work that is done and kept", text: percent };
 
 function progress_plot(points, name, height, status) {
   const days = points.map((point) => point.days);
-  const is_end = points[0].p5 > 0;  // logarithmic there, so that the scale need not begin at 0
   return curve_plot({
     label: `${name}: part of the work that is done, over days; arrow keys walk along the lines`, height,
-    x: { ...progress_x, values: days }, y: { ...progress_y, is_log: is_end, marks: is_end ? marks_of(points) : undefined },
+    x: { ...progress_x, values: days }, y: { ...progress_y, from_least: true },
     series: lines.map(([line, key]) => ({ name: line, index: 0, values: points.map((point) => point[key]) })),
-    bands: [{ series: [3, 1], fill: () => colour("--accent-soft") }],
+    bands: [{ series: [2, 1], fill: () => colour("--accent-soft") }],
     on_point: (one, at) => { status.textContent = `After ${short_figure(days[at], "wall_days")} ${one.name} as ${percent(one.values[at])}`; },
   }).node;
 }
-const marks_of = (points) => linear_marks(points[0].p5, 1, 6);
 
 function account_section(document, answer) {
   const values = Object.fromEntries(answer.account.map(({ part, h }) => [`${part}_h`, h]));
