@@ -12,7 +12,7 @@
 namespace sgdsim::goodput_sweep {
 namespace {
 
-const std::string llama = "app/goodput_questions/llama3_405b.json";
+const std::string llama = SGDSIM_SOURCE_DIR "/app/goodput_questions/llama3_405b.json";
 
 Ran with(std::vector<std::string> more) {
   more.insert(more.begin(), {"goodput", llama, "--runs", "20"});

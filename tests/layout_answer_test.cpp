@@ -214,6 +214,32 @@ TEST_CASE("sgdsim layout: when the training ends with failures") {
   CHECK(end["cost"].get<double>() ==
         doctest::Approx(2.5 * 32 * 24 * end["days"].get<double>()).epsilon(1e-12));
   CHECK(end["interval_s"].get<double>() >= step_s);
+  // Where replicas that fail are left out, they are the layout's, and the soonest end comes first.
+  Json shrinking = Json::parse(ways);
+  shrinking["policy"] = "shrink";
+  shrinking["repair"] = "7 days";
+  shrinking["rate_factor"] = 200;
+  shrinking["runs"] = 50;
+  const std::vector<std::string> search = {"llama3.1_8b", "-c", box,         "--tokens",      "20B",
+                                           "--lines",     "12", "--goodput", shrinking.dump()};
+  const Json ranked = answer_to(search)["layouts"];
+  REQUIRE(ranked.size() == 12);
+  double before = 0;
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const double days = ranked[i]["end"]["days"];
+    CHECK(days >= before);
+    before = days;
+  }
+  const auto best = ranked[0]["layout"].get<std::string>();
+  const std::size_t at = best.find("dp");
+  REQUIRE(at != std::string::npos);
+  const int replicas = std::stoi(best.substr(at + 2));
+  Json own = shrinking;
+  own["shrink"] = {{"replicas", replicas}};
+  std::vector<std::string> given = search;
+  given.back() = own.dump();
+  for (const Json& layout : answer_to(given)["layouts"])
+    if (layout["layout"] == ranked[0]["layout"]) CHECK(layout["end"] == ranked[0]["end"]);
   // A column of every layout of a search, and of a sweep.
   const Ran found =
       run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--tokens", "100B", "--goodput", ways});

@@ -249,9 +249,10 @@ TEST_CASE("learn: curves that experiments read are the ratios of iterations") {
   CHECK(curves["density"] == density);
   // An experiment reads it, as a path and in place.
   for (const std::string& given : {file, curves.dump()}) {
-    const Ran run = call_sgdsim({"run", experiment, "--set", "cluster.nodes=4", "--set",
-                                 "synchronization={\"name\": \"pipe_sgd\", \"width\": 4}", "--set",
-                                 "convergence=" + given, "--format", "json"});
+    const Ran run =
+        call_sgdsim({"run", experiment, "--set", "cluster.nodes=4", "--set", "strategy=sync_easgd",
+                     "--set", "synchronization={\"name\": \"pipe_sgd\", \"width\": 4}", "--set",
+                     "convergence=" + given, "--format", "json"});
     INFO(run.log);
     REQUIRE(run.exit_code == 0);
     CHECK(Json::parse(run.out)["convergence"]["iterations"].get<double>() ==

@@ -51,6 +51,20 @@ void rank(std::vector<LayoutLine>& lines, int64_t most) {
   keep_first(lines, most);
 }
 
+// The soonest ends first, and so many of them.
+template <class T, class FoundOf>
+void rank_by_end(const LayoutQuestion& question, std::vector<T>& list, FoundOf found_of) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (question.play.stopper != nullptr) question.play.stopper->look();
+    order.emplace_back(end_of(question, found_of(list[i])).days, i);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<T> ranked;
+  for (const auto& one : order) ranked.push_back(std::move(list[one.second]));
+  list = std::move(ranked);
+}
+
 // Those that were found by their passes, once more.
 void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAnswer& answer) {
   answer.by_passes = answer.played;
@@ -202,14 +216,27 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
                            found.why_left_out);
   note_formulas(question, answer);
   GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
+  const auto same = [](const FoundLayout& one) -> const FoundLayout& { return one; };
   if (question.plays()) {
     play_found(question, groups, found.fitting, lines, answer);
+    if (has_own_replicas(question))
+      rank_by_end(question, answer.best,
+                  [](const LayoutLine& line) -> const FoundLayout& { return line.found; });
   } else {
+    if (has_own_replicas(question)) {
+      found.fitting = to_play(found.fitting, lines);
+      rank_by_end(question, found.fitting, same);
+    }
     if (lines) keep_first(found.fitting, *lines);
     const std::vector<FoundLayout> kept = lines ? found.fitting : families_in(found.fitting);
     for (const FoundLayout& one : kept)
       answer.best.push_back(line_of(question, groups, one.layout, Fidelity::closed_form, false));
   }
+  if (has_own_replicas(question))
+    answer.notes.push_back(
+        "the soonest end comes first: replicas that fail are left out, which costs layouts with "
+        "few "
+        "of them more");
   if (lines || question.space.program != TrainingProgram::any || is_on_wires(question.fidelity))
     return answer;
   for (const TrainingProgram program : {TrainingProgram::megatron, TrainingProgram::torchtitan})

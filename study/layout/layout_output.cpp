@@ -246,10 +246,25 @@ void print_ranks(std::ostream& out, const PlayedStep& played) {
 
 }  // namespace
 
+bool has_own_replicas(const LayoutQuestion& question) {
+  if (!question.training) return false;
+  const Json& asked = question.training->json();
+  return asked.value("policy", Json()) == "shrink" &&
+         !asked.value("shrink", Json::object()).contains("replicas");
+}
+
+// A single replica cannot go on without itself.
+TrainingEnd end_of(const LayoutQuestion& question, const FoundLayout& layout) {
+  if (!has_own_replicas(question)) return question.training->end(layout.time);
+  const int64_t replicas = layout.layout.replicas;
+  if (replicas < 2) return question.training->end(layout.time, {"policy=restart", "shrink=null"});
+  return question.training->end(layout.time, {"shrink.replicas=" + std::to_string(replicas)});
+}
+
 LayoutRates rates_of(const LayoutQuestion& question, const FoundLayout& layout) {
   LayoutRates rates = rates_of(question.step_size(), layout.time, layout.mfu,
                                question.gpu.peak(question.precision));
-  if (question.training) rates.end = question.training->end(layout.time);
+  if (question.training) rates.end = end_of(question, layout);
   return rates;
 }
 
