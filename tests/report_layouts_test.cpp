@@ -86,7 +86,7 @@ TEST_CASE("report: layouts along axes, a row for each point") {
 TEST_CASE("report: a training, and trainings along axes") {
   const std::vector<std::string> words = {
       "goodput", "app/goodput_questions/llama3_405b.json", "--runs", "20", "--format", "json"};
-  const Ran ran = call_sgdsim(words);
+  const Ran ran = run_sgdsim(words);
   const Temporary file(Temporary::Kind::file, ran.out);
   const Json shown = data_in(page_of({file.name()}));
   REQUIRE(shown["documents"].size() == 1);
@@ -95,7 +95,7 @@ TEST_CASE("report: a training, and trainings along axes") {
 
   std::vector<std::string> along = words;
   along.insert(along.end(), {"--axis", "nodes=512,2048", "--axis", "rate_factor=1,1e6"});
-  const Ran points = call_sgdsim(along);
+  const Ran points = run_sgdsim(along);
   const Temporary lines(Temporary::Kind::file, points.out);
   const Json data = data_in(page_of({lines.name()}));
   REQUIRE(data["tables"].size() == 1);
@@ -114,7 +114,7 @@ TEST_CASE("report: a training, and trainings along axes") {
   Json broken = first;
   broken["answer"]["wall"] = 7;
   const Temporary wrong(Temporary::Kind::file, broken.dump() + "\n");
-  CHECK(call_sgdsim({"report", wrong.name()}).exit_code == 2);
+  CHECK(run_sgdsim({"report", wrong.name()}).exit_code == 2);
 }
 
 }  // namespace sgdsim
