@@ -65,10 +65,10 @@ TEST_CASE("goodput sweep: every point is the answer to its question alone, on an
     CHECK(table.out.find(word) != std::string::npos);
   CHECK(table.out.find("cost") == std::string::npos);  // nobody named a price
   CHECK(with(words).exit_code == 0);                   // its own file is replaced, and no other one
-  words.back() = "README.md";
+  words.back() = SGDSIM_SOURCE_DIR "/README.md";
   CHECK(with(words).exit_code == 2);
   const Answer asked = answer({{"ask", "goodput"},
-                               {"question", SGDSIM_SOURCE_DIR "/" + llama},
+                               {"question", llama},
                                {"runs", 20},
                                {"axis", {"nodes=512..2048", "save.stall=1s,1min"}}});
   CHECK(asked.json == Json(lines));
