@@ -6,13 +6,13 @@
 // are within 2 ulp of the true value.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 namespace sgdsim::learning {
 
+// __builtin_bit_cast is std::bit_cast, which the C++ library of the page has not.
 inline double exp_of(double x) {
   if (!(x >= -708)) return x < -708 ? 0 : x;  // NaN stays NaN
   if (x > 709) return std::numeric_limits<double>::infinity();
@@ -26,7 +26,7 @@ inline double exp_of(double x) {
   for (const double coefficient : inverse_factorials) sum = sum * r + coefficient;
   const double power = 1 + (r + r * r * sum);
   const auto exponent = static_cast<uint64_t>(static_cast<int64_t>(k) + 1023);
-  return power * std::bit_cast<double>(exponent << 52);
+  return power * __builtin_bit_cast(double, exponent << 52);
 }
 
 inline double log_of(double x) {
@@ -37,9 +37,9 @@ inline double log_of(double x) {
     x *= 0x1p54;
     k = -54;
   }
-  const auto bits = std::bit_cast<uint64_t>(x);
+  const auto bits = __builtin_bit_cast(uint64_t, x);
   k += static_cast<double>(static_cast<int64_t>(bits >> 52) - 1023);
-  double m = std::bit_cast<double>((bits & 0xfffffffffffffULL) | 0x3ff0000000000000ULL);
+  double m = __builtin_bit_cast(double, (bits & 0xfffffffffffffULL) | 0x3ff0000000000000ULL);
   if (m > 1.4142135623730951) {
     m *= 0.5;
     k += 1;
@@ -68,7 +68,7 @@ class Draws {
   uint64_t bits() { return mixed(state_ += 0x9e3779b97f4a7c15ULL); }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
   // 0 .. bound - 1; the bias is below bound / 2^32.
-  uint64_t below(uint32_t bound) { return ((bits() >> 32) * bound) >> 32; }
+  uint32_t below(uint32_t bound) { return static_cast<uint32_t>(((bits() >> 32) * bound) >> 32); }
   // Marsaglia's polar method, which gives two.
   double normal() {
     if (has_second_) {

@@ -2,7 +2,6 @@
 #include "models/learning/exchange.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 
@@ -31,8 +30,8 @@ void add_all(const std::vector<std::vector<Real>>& all, std::vector<Real>& sum) 
 template <class Real>
 void truncate(std::vector<Real>& values) {
   for (Real& value : values) {
-    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-    value = static_cast<Real>(std::bit_cast<float>(bits & 0xffff0000U));
+    const auto bits = __builtin_bit_cast(uint32_t, static_cast<float>(value));
+    value = static_cast<Real>(__builtin_bit_cast(float, bits & 0xffff0000U));
   }
 }
 

@@ -3,7 +3,6 @@
 #include "models/learning/selection.h"
 
 #include <algorithm>
-#include <bit>
 #include <type_traits>
 
 namespace sgdsim::learning {
@@ -13,7 +12,7 @@ namespace {
 template <class Real>
 auto magnitude_bits(Real value) {
   using Bits = std::conditional_t<sizeof(Real) == 4, uint32_t, uint64_t>;
-  return static_cast<Bits>(std::bit_cast<Bits>(value) << 1U) >> 1U;
+  return static_cast<Bits>(__builtin_bit_cast(Bits, value) << 1U) >> 1U;
 }
 
 }  // namespace

@@ -182,7 +182,10 @@ Lever pull(const GoodputQuestion& question, const LeverField& field, const Asker
   const double short_s = goodput::to_s(short_runs.wall);
   lever.elasticity = std::log(long_s / short_s) / log_change;
   // Not std::hypot, whose symbol is glibc 2.35's; of long doubles the root has the same digits.
-  const auto square = [](long double part) { return part * part; };
+  const auto square = [](double part) {
+    const auto wide = static_cast<long double>(part);
+    return wide * wide;
+  };
   const long double squares = square(long_runs.standard_error_s() / long_s) +
                               square(short_runs.standard_error_s() / short_s);
   lever.error = static_cast<double>(std::sqrt(squares)) / log_change;
