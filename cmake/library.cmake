@@ -8,7 +8,10 @@ set(symbols ${PROJECT_SOURCE_DIR}/library/symbols.map)
 set_target_properties(sgdsim_library PROPERTIES OUTPUT_NAME sgdsim EXPORT_NAME sgdsim SOVERSION 1 VERSION ${PROJECT_VERSION}
                       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib CXX_VISIBILITY_PRESET hidden LINK_DEPENDS ${symbols})
 target_link_libraries(sgdsim_library PRIVATE sgdsim_study)
-target_link_options(sgdsim_library PRIVATE -Wl,--version-script=${symbols} -Wl,--no-undefined)
+target_link_options(sgdsim_library PRIVATE -Wl,--version-script=${symbols})
+if(NOT SGDSIM_SANITIZE) # whose functions only programs bring
+  target_link_options(sgdsim_library PRIVATE -Wl,--no-undefined)
+endif()
 target_include_directories(sgdsim_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 install(TARGETS sgdsim sgdsim-calibrate)

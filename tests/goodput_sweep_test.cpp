@@ -119,7 +119,8 @@ TEST_CASE("goodput sweep: every field of the schema can be an axis") {
     const bool is_text = description.value("type", Json()) == "string";
     const Ran ran =
         with({"--axis", field + "=" + (is_text && found == values.end() ? "\"x\"" : value)});
-    INFO(field);
+    const std::string name = field;
+    CAPTURE(name);
     INFO(ran.log);
     CHECK(ran.exit_code == 0);
   }

@@ -215,7 +215,8 @@ TEST_CASE("questions: a profile that cannot be imported is one sentence") {
        "expected one for each of the 2 profiles"},
   };
   for (const auto& [why, fields, words] : rows) {
-    CAPTURE(std::string(why));
+    const std::string name = why;
+    CAPTURE(name);
     const AnswerText answer = ask("import_profile", fields.dump());
     CHECK(answer.code == exit_bad_input);
     CHECK(answer.json == "");
