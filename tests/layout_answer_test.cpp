@@ -217,11 +217,13 @@ TEST_CASE("sgdsim layout: when the training ends with failures") {
   // Where replicas that fail are left out, they are the layout's, and the soonest end comes first.
   Json shrinking = Json::parse(ways);
   shrinking["policy"] = "shrink";
+  shrinking["save"]["interval"] = "30 min";
+  shrinking["shrink"] = {{"stall", "1 min"}};
   shrinking["repair"] = "7 days";
   shrinking["rate_factor"] = 200;
   shrinking["runs"] = 50;
-  const std::vector<std::string> search = {"llama3.1_8b", "-c", box,         "--tokens",      "20B",
-                                           "--lines",     "12", "--goodput", shrinking.dump()};
+  const std::vector<std::string> search = {"llama3.1_8b", "--tokens",  "20B",           "--lines",
+                                           "12",          "--goodput", shrinking.dump()};
   const Json ranked = answer_to(search)["layouts"];
   REQUIRE(ranked.size() == 12);
   double before = 0;
@@ -235,7 +237,7 @@ TEST_CASE("sgdsim layout: when the training ends with failures") {
   REQUIRE(at != std::string::npos);
   const int replicas = std::stoi(best.substr(at + 2));
   Json own = shrinking;
-  own["shrink"] = {{"replicas", replicas}};
+  own["shrink"]["replicas"] = replicas;
   std::vector<std::string> given = search;
   given.back() = own.dump();
   for (const Json& layout : answer_to(given)["layouts"])

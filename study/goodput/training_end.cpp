@@ -55,6 +55,11 @@ std::vector<std::string> FailingTraining::with_step(
   return all;
 }
 
+bool FailingTraining::needs_replicas() const {
+  return json_.value("policy", Json()) == "shrink" &&
+         !json_.value("shrink", Json::object()).contains("replicas");
+}
+
 GoodputQuestion FailingTraining::question(Duration step,
                                           const std::vector<std::string>& settings) const {
   Json json = json_;

@@ -38,6 +38,8 @@ class FailingTraining {
   // The command that asks the same.
   std::string command(Duration step, const std::vector<std::string>& settings = {}) const;
 
+  // Whether a replica that fails is left out, and the question does not say of how many.
+  bool needs_replicas() const;
   const Json& json() const { return json_; }  // but the step
   const std::string& file() const { return file_; }
 

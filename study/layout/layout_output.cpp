@@ -247,10 +247,7 @@ void print_ranks(std::ostream& out, const PlayedStep& played) {
 }  // namespace
 
 bool has_own_replicas(const LayoutQuestion& question) {
-  if (!question.training) return false;
-  const Json& asked = question.training->json();
-  return asked.value("policy", Json()) == "shrink" &&
-         !asked.value("shrink", Json::object()).contains("replicas");
+  return question.training && question.training->needs_replicas();
 }
 
 // A single replica cannot go on without itself.

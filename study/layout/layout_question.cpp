@@ -67,7 +67,10 @@ FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& ques
                                            {"tokens_per_step", std::to_string(size.of_step()), who},
                                            {"nodes", (size.gpus + of_node - 1) / of_node, who},
                                            {"gpus_per_node", of_node, who}});
-  training.question(Duration::s(1));  // whatever the layout: is it one at all?
+  // Whatever the layout: is it one at all?
+  std::vector<std::string> settings;
+  if (training.needs_replicas()) settings.emplace_back("shrink.replicas=2");
+  training.question(Duration::s(1), settings);
   return training;
 }
 
