@@ -6,6 +6,7 @@
 #include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "study/learn/learning_band.h"
+#include "study/learn/lessons.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -284,6 +285,28 @@ TEST_CASE("learn: curves that experiments read are the ratios of iterations") {
     CHECK(refused.log.find(row.says) != std::string::npos);
     CHECK_FALSE(std::filesystem::exists(other));
   }
+}
+
+// What is learned depends on rules and numbers, not on names and times.
+TEST_CASE("learn: which changes alter learning") {
+  const auto rules = [](const std::vector<std::string>& settings) {
+    LearnMethod method;
+    take_rules(read_experiment(resolve_experiment(
+                   SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json", settings, "")),
+               method);
+    method.log_hash = hash_of(method.log);
+    return method;
+  };
+  const std::string sparse = R"(compression={"name": "topk", "density": 0.01})";
+  const std::string local = R"(synchronization={"name": "local_sgd", "steps": 4})";
+  const LearnMethod dense = rules({"strategy=ddp"});
+  CHECK(learn_alike(dense, rules({"strategy=wfbp", "cluster.nic.bandwidth=1 Gbps"})));
+  CHECK(!learn_alike(dense, rules({sparse})));
+  CHECK(!learn_alike(rules({sparse}), rules({sparse, "compression.density=0.001"})));
+  CHECK(!learn_alike(rules({sparse}), rules({sparse, "compression.feedback=false"})));
+  CHECK(!learn_alike(dense, rules({"strategy=sync_easgd", local})));
+  CHECK(!learn_alike(rules({"strategy=sync_easgd", local}),
+                     rules({"strategy=sync_easgd", local, "synchronization.outer_rate=0.7"})));
 }
 
 // Where everything is sent, to the last bit, a change needs the iterations that it needed before.

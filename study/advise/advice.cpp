@@ -8,7 +8,7 @@
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "study/advise/measured_errors.h"
-#include "study/learn/learn_question.h"
+#include "study/learn/lessons.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
 #include "study/stop_watch.h"
@@ -207,10 +207,15 @@ class Adviser {
   void add_learning() {
     std::vector<AdviceLine*> lines;
     std::vector<Experiment> changed;
+    if (is_in_order(advice_.experiment)) return leave_unlearned("what small models say");
     for (AdviceLine& line : advice_.lines) {
       if (line.change.is_of_training) continue;
       Experiment experiment = read_experiment(with_settings(advice_.base, line.change.settings));
-      if (!alters_rules(experiment)) continue;
+      if (is_in_order(experiment)) {
+        leave_unlearned("what small models say of " + line.change.name);
+        continue;
+      }
+      if (learn_alike(rules_of(experiment), rules_of(advice_.experiment))) continue;
       lines.push_back(&line);
       changed.push_back(std::move(experiment));
     }
@@ -221,15 +226,19 @@ class Adviser {
     });
     for (std::size_t i = 0; i < bands.size(); ++i) lines[i]->learning = bands[i];
   }
-  // What is learned in the order of pushes is not known without simulating thousands of them.
-  bool alters_rules(const Experiment& experiment) const {
-    if (asynchronous_rule(experiment.question()) != nullptr) return false;
-    LearnMethod before;
-    LearnMethod after;
-    take_rules(advice_.experiment, before);
-    take_rules(experiment, after);
-    return before.log.width != after.log.width || before.log.every != after.log.every ||
-           experiment.compression != advice_.experiment.compression;
+  static bool is_in_order(const Experiment& experiment) {
+    return asynchronous_rule(experiment.question()) != nullptr;
+  }
+  void leave_unlearned(std::string what) {
+    advice_.left_out.emplace_back(std::move(what),
+                                  "the order of its pushes has to be simulated for each lesson; "
+                                  "`sgdsim learn` does that");
+  }
+  static LearnMethod rules_of(const Experiment& experiment) {
+    LearnMethod method;
+    take_rules(experiment, method);
+    method.log_hash = hash_of(method.log);
+    return method;
   }
 
   // Ends of the training with every line, and lines for what changes nothing about the step.

@@ -216,7 +216,6 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
                            found.why_left_out);
   note_formulas(question, answer);
   GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
-  const auto same = [](const FoundLayout& one) -> const FoundLayout& { return one; };
   if (question.plays()) {
     play_found(question, groups, found.fitting, lines, answer);
     if (has_own_replicas(question))
@@ -225,7 +224,8 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
   } else {
     if (has_own_replicas(question)) {
       found.fitting = to_play(found.fitting, lines);
-      rank_by_end(question, found.fitting, same);
+      rank_by_end(question, found.fitting,
+                  [](const FoundLayout& one) -> const FoundLayout& { return one; });
     }
     if (lines) keep_first(found.fitting, *lines);
     const std::vector<FoundLayout> kept = lines ? found.fitting : families_in(found.fitting);

@@ -240,6 +240,10 @@ OverSeeds over_seeds(std::vector<double> values) {
   return all;
 }
 
+bool learn_alike(const LearnMethod& a, const LearnMethod& b) {
+  return key_of(a, 1, 1) == key_of(b, 1, 1);
+}
+
 Learned learn_all(const LearnQuestion& question, const std::function<void()>& watch,
                   LessonMemory* memory) {
   return Learner(question, watch, memory).learned();

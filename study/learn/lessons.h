@@ -45,6 +45,9 @@ struct Learned {
   std::vector<LearnedMethod> methods;
 };
 
+// Whether both learn the same, with the same rates and seeds.
+bool learn_alike(const LearnMethod& a, const LearnMethod& b);
+
 // Lessons of earlier questions, by what they depend on.
 using LessonMemory = std::map<std::string, learning::Lesson>;
 

@@ -64,6 +64,12 @@ NoiseWindow window_of(const LearnQuestion& question,
   return window;
 }
 
+// Iterations with `factor` times the samples, over those now: S(B) = S_min (1 + noise / B).
+double iterations_with(double factor, double noise_scale, double samples) {
+  if (!std::isfinite(noise_scale)) return 1 / factor;
+  return (1 + noise_scale / (factor * samples)) / (1 + noise_scale / samples);
+}
+
 std::string samples_text(const OverSeeds& samples) {
   const auto text = [](double value) {
     return std::isfinite(value) ? rounded(value, 3) : std::string("beyond");
@@ -103,11 +109,6 @@ NoiseScale noise_scale_of(const LearnQuestion& question, const Learned& learned)
         window_of(question, lessons, i * points / windows, (i + 1) * points / windows));
   noise.whole = window_of(question, lessons, 0, points);
   return noise;
-}
-
-double iterations_with(double factor, double noise_scale, double samples) {
-  if (!std::isfinite(noise_scale)) return 1 / factor;
-  return (1 + noise_scale / (factor * samples)) / (1 + noise_scale / samples);
 }
 
 void print_noise(std::ostream& out, const LearnQuestion& question, const NoiseScale& noise) {

@@ -31,9 +31,6 @@ struct NoiseScale {
 // Of dense training.
 NoiseScale noise_scale_of(const LearnQuestion& question, const Learned& learned);
 
-// Iterations with `factor` times the samples, over those now: S(B) = S_min (1 + noise / B).
-double iterations_with(double factor, double noise_scale, double samples);
-
 void print_noise(std::ostream& out, const LearnQuestion& question, const NoiseScale& noise);
 Json noise_json(const NoiseScale& noise);
 
