@@ -41,8 +41,9 @@ void add_bit(std::vector<uint8_t>& bits, int64_t row, bool value) {
 
 int32_t place_in(Column& column, const std::string& text) {
   constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int32_t>::max());
-  // Runs of one text are common: the place of the row before first.
-  if (!column.places.empty()) {
+  // Runs of one text are common: the place of the row before first. Without any text yet, the rows
+  // before have none.
+  if (!column.place_of.empty() && !column.places.empty()) {
     const int32_t last = column.places.back();
     const auto at = static_cast<std::size_t>(last);
     const auto begin = static_cast<std::size_t>(column.ends[at]);

@@ -103,6 +103,21 @@ TEST_CASE("advise --goodput: a line's days are those of sgdsim goodput with its 
   }
 }
 
+// Copies that take a minute to the host and next to no time from there are the synchronous saves.
+TEST_CASE("advise --goodput: saves by copy are those of the same times") {
+  Json copied = synchronous();
+  copied["save"] = {{"copy", {{"bytes", "60 GB"}, {"to_host", "1 GB/s"}, {"write", "999 TB/s"}}}};
+  const Json advice = advice_on(copied);
+  const Json same = advice_on(synchronous());
+  REQUIRE(advice["lines"].size() == same["lines"].size());
+  for (const Json& line : same["lines"]) {
+    const std::string change = line["change"];
+    CHECK(days_of(advice, change) == doctest::Approx(days_of(same, change)).epsilon(1e-6));
+    const Json* own = line_of(advice, change);
+    CHECK(days_by_command((*own)["end"]) == doctest::Approx(days_of(advice, change)));
+  }
+}
+
 TEST_CASE("advise --goodput: one list, the earliest end first, and a gain is what formulas say") {
   const Json advice = advice_on(synchronous());
   double before = 0;

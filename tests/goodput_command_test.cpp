@@ -35,6 +35,17 @@ Json without(const std::string& field) {
   return json;
 }
 
+// 100 GB a GPU at 50 GB/s to the host, and from there at 1 GB/s.
+Json copied(const std::string& pointer, const Json& value, bool with_stall = false) {
+  Json json = small_question();
+  json["save"] = {{"every_steps", 20},
+                  {"copy", {{"bytes", "100 GB"}, {"to_host", "50 GB/s"}, {"write", "1 GB/s"}}}};
+  if (with_stall) json["save"]["stall"] = "1 s";
+  json["save"]["copy"][Json::json_pointer(pointer)] = value;
+  if (value.is_null()) json["save"]["copy"].erase(pointer.substr(1));
+  return json;
+}
+
 GoodputAnswer answer_to(const Json& json) {
   return answer_goodput(read_goodput_question(Value(json, "q.json", "")), 2, [] {});
 }
@@ -189,6 +200,46 @@ TEST_CASE("goodput command: options and --set are fields, and threads change not
   CHECK(tokens["question"]["steps"] == 937'500);
 }
 
+TEST_CASE("goodput command: saves take what they copy") {
+  struct Row {
+    const char* why;
+    Json copy;
+    double stall_s;
+    double durable_s;
+  };
+  const std::vector<Row> rows = {
+      {"to the host, then on",
+       {{"bytes", "100 GB"}, {"to_host", "50 GB/s"}, {"write", "1 GB/s"}},
+       2,
+       100},
+      {"with room on the GPU both are beside the work",
+       {{"bytes", "100 GB"},
+        {"to_host", "50 GB/s"},
+        {"write", "1 GB/s"},
+        {"on_gpu", "1 TB/s"},
+        {"free", "100 GB"}},
+       0.1,
+       102},
+      {"a byte too little",
+       {{"bytes", "100 GB"},
+        {"to_host", "50 GB/s"},
+        {"write", "1 GB/s"},
+        {"on_gpu", "1 TB/s"},
+        {"free", "99999999999 B"}},
+       2,
+       100},
+      {"nothing to save", {{"bytes", "0 B"}, {"to_host", "50 GB/s"}, {"write", "1 GB/s"}}, 0, 0},
+  };
+  for (const Row& row : rows) {
+    INFO(row.why);
+    Json json = small_question();
+    json["save"] = {{"every_steps", 20}, {"copy", row.copy}};
+    const GoodputQuestion question = read_goodput_question(Value(json, "q.json", ""));
+    CHECK(question.plan.stall_s == doctest::Approx(row.stall_s));
+    CHECK(question.plan.durable_s == doctest::Approx(row.durable_s));
+  }
+}
+
 TEST_CASE("goodput command: refusals name file and field, and say what to type") {
   struct Row {
     Json json;
@@ -226,6 +277,19 @@ TEST_CASE("goodput command: refusals name file and field, and say what to type")
       {with("/save/durable", "25 min"), {"/save", "25.0 min", "at least 25 steps"}},
       {with("/save/interval", "5 min"), {"not both"}},
       {with("/save/copies", 2), {"store"}},
+      {with("/save", Json::object()), {"/save", "needs `stall`", "`copy`"}},
+      {copied("/bytes", "1 GB", true), {"/save/copy", "leave out `stall`"}},
+      {copied("/bytes", nullptr), {"/save/copy", "needs `bytes`"}},
+      {copied("/bytes", "12"), {"/save/copy/bytes", "unit"}},
+      {copied("/bytes", "-1 GB"), {"/save/copy/bytes"}},
+      {copied("/to_host", "0 GB/s"), {"/save/copy/to_host"}},
+      {copied("/to_host", nullptr), {"/save/copy", "to_host"}},
+      {copied("/write", nullptr), {"/save/copy", "write"}},
+      {copied("/write", "nan GB/s"), {"/save/copy/write"}},
+      {copied("/on_gpu", "1 TB/s"), {"/save/copy/on_gpu", "needs `free`"}},
+      {copied("/free", "1 GB"), {"/save/copy/free", "say `on_gpu`"}},
+      {copied("/write", "1 B/s"), {"/save", "durable after"}},
+      {copied("/writ", "1 GB/s"), {"/save/copy", "writ", "did you mean \"write\""}},
       {with("/policy", "shrink"), {"/policy", "replicas"}},
       {with("/shrink", {{"replicas", 4}, {"stall", "1 s"}}), {"policy"}},
       {with("/planned", {{"every", "1 h"}, {"lasts", "1 h"}}),

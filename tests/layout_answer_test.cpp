@@ -185,6 +185,55 @@ TEST_CASE("layout answer: names whatever their case and dashes") {
     CHECK_THROWS_WITH_AS(load_gpu(name), doctest::Contains("unknown GPU"), InputError);
 }
 
+// 8,030,261,248 parameters of 14 bytes on 8 GPUs are 14,052,957,184 bytes of each. With 80 GB there
+// is room for them beside zero3's part, not beside the whole state.
+TEST_CASE("sgdsim layout: saves are the layout's own, on the GPU where it has room") {
+  Json question = Json::parse(R"({"failures": "llama3_h100", "rate_factor": 100,
+    "save": {"copy": {"to_host": "1 GB/s", "write": "0.5 GB/s", "on_gpu": "1 TB/s"}},
+    "restart": {"in_place": "5 min"}})");
+  const auto end_with = [&](const std::string& layout, const Json& goodput,
+                            const char* memory = "80 GB") {
+    const Json answer = answer_to({"llama3.1_8b", "--layout", layout, "--tokens", "20B", "--memory",
+                                   memory, "--goodput", goodput.dump()});
+    return answer["layouts"][0]["end"];
+  };
+  const std::string sharded = "dp8 zero3 ga2 recompute=full";
+  CHECK(end_with(sharded, question)["stall_s"].get<double>() ==
+        doctest::Approx(0.014052957184).epsilon(1e-9));
+  CHECK(end_with(sharded, question, "40 GB")["stall_s"].get<double>() ==
+        doctest::Approx(14.052957184).epsilon(1e-9));
+  // The same in seconds.
+  Json in_seconds = question;
+  in_seconds["save"] = {{"stall", "14.052957184 s"}, {"durable", "28.105914368 s"}};
+  CHECK(end_with(sharded, in_seconds, "40 GB") == end_with(sharded, question, "40 GB"));
+  in_seconds["save"] = {{"stall", "0.014052957184 s"}, {"durable", "42.158871552 s"}};
+  CHECK(end_with(sharded, in_seconds)["days"].get<double>() ==
+        doctest::Approx(end_with(sharded, question)["days"].get<double>()).epsilon(1e-12));
+  // Bytes and free memory that the question gives are everybody's.
+  Json given = question;
+  given["save"]["copy"]["bytes"] = "100 GB";
+  given["save"]["copy"]["free"] = "100 GB";
+  CHECK(end_with(sharded, given)["stall_s"].get<double>() == doctest::Approx(0.1));
+  // The soonest end comes first, with copies to the host that take minutes: one with room.
+  question["save"]["copy"]["to_host"] = "0.05 GB/s";
+  question["save"]["copy"]["write"] = "0.05 GB/s";
+  const Json found = answer_to({"llama3.1_8b", "--gpus", "8", "--tokens", "20B", "--lines", "100",
+                                "--goodput", question.dump()});
+  double before = 0;
+  bool has_slower_step_first = false;
+  double step_us = 0;
+  for (const Json& line : found["layouts"]) {
+    const double days = line["end"]["days"];
+    CHECK(days >= before);
+    before = days;
+    has_slower_step_first = has_slower_step_first || line["step_us"].get<double>() < step_us;
+    step_us = line["step_us"];
+  }
+  CHECK(has_slower_step_first);
+  CHECK(found["layouts"][0]["end"]["stall_s"].get<double>() < 1);
+  CHECK(found["warnings"].dump().find("room for a copy") != std::string::npos);
+}
+
 // As `sgdsim goodput` says of the same step, which has a formula here: Llama 3's failures on four
 // nodes.
 TEST_CASE("sgdsim layout: when the training ends with failures") {

@@ -115,6 +115,10 @@ TEST_CASE("plan: how far strategies move around the constants of a network") {
     CHECK(
         run_sgdsim({"plan", "app/experiments/googlenet_k80.json", std::string("--around=") + part})
             .exit_code == 2);
+  // What is asked is read before anything is played, or even looked for.
+  const Ran early = run_sgdsim({"plan", "app/experiments/none.json", "--around=1e999"});
+  CHECK(early.exit_code == 2);
+  CHECK(early.log.find("--around: expected a part") != std::string::npos);
 }
 
 Ran sweep_of(const std::string& axes, const std::string& columns) {

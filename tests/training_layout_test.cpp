@@ -284,4 +284,36 @@ TEST_CASE("layouts: what would save memory is computed") {
 }
 
 }  // namespace
+// Whoever holds what: all ranks together write every parameter once, in 2 + 4 + 4 + 4 bytes.
+TEST_CASE("layouts: a save has every parameter once") {
+  struct Row {
+    const char* model;
+    const char* layout;
+  };
+  const std::vector<Row> rows = {
+      {"llama3.1_8b", "dp8"},
+      {"llama3.1_8b", "dp8 zero1"},
+      {"llama3.1_8b", "dp8 zero3"},
+      {"llama3.1_8b", "cp2 dp4 zero2"},
+      {"llama3.1_8b", "dp8 zero3 hsdp2"},
+      {"llama3.1_8b", "pp4 dp2 ga8"},
+      {"llama3.1_8b", "pp4 vp2 dp2 ga8 zero1"},
+      {"llama3.1_8b", "pp4 dp2 ga8 schedule=dualpipe"},
+      {"mixtral_8x7b", "dp8 ep8 zero1"},
+      {"mixtral_8x7b", "pp4 dp4 ep2 ga8 zero1"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.model);
+    INFO(row.layout);
+    const Transformer model = load_model(row.model);
+    const Layout layout = parse_layout(row.layout, "");
+    REQUIRE(misfit_of(model, layout, 8192).empty());
+    double all_B = 0;
+    for (int64_t stage = 0; stage < layout.pipeline; ++stage)
+      all_B += saved_B(model, layout, stage) * static_cast<double>(layout.gpus()) /
+               static_cast<double>(layout.pipeline);
+    CHECK(all_B == doctest::Approx(14 * static_cast<double>(parameters_of(model).total)));
+  }
+}
+
 }  // namespace sgdsim

@@ -20,7 +20,8 @@ namespace sgdsim::goodput {
 // Picoseconds beyond 64 bits, which end after 106 days. Trainings may take longer.
 __extension__ typedef __int128 LongPs;
 inline constexpr double never_s = 1e24;  // about 3e16 years
-LongPs to_ps(double seconds);            // the nearest; at most `never_s`
+inline constexpr int64_t most_steps = 1'000'000'000'000;
+LongPs to_ps(double seconds);  // the nearest; at most `never_s`
 double to_s(LongPs time);
 
 // Every moment of a run belongs to one of these.

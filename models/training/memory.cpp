@@ -241,6 +241,16 @@ StateBytes state_bytes(const Layout& layout, int64_t shards) {
   return bytes;
 }
 
+double saved_B(const Transformer& model, const Layout& layout, int64_t stage) {
+  const RankParameters held = rank_parameters(model, layout, stage);
+  const StateBytes bytes;
+  const double stages = layout.schedule == PipelineSchedule::dualpipe ? 2 : 1;  // have it as well
+  const double writers = real(layout.context * layout.replicas) * stages;
+  const double of_experts = writers * real(layout.tensor) / real(layout.expert);
+  return (bytes.weights + bytes.optimizer) *
+         (held.outside_experts() / writers + held.experts / of_experts);
+}
+
 double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
                            LayerKind kind) {
   const bool keeps_scores = layout.keeps_scores && layout.recompute != Recompute::selective;

@@ -52,6 +52,10 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
 // The stage that needs most; of equal ones the first.
 StageMemory largest_memory(const Transformer& model, const Layout& layout, int64_t sequence);
 
+// What a rank of this stage writes when the training is saved: weights and what Adam keeps, each
+// once, because ranks that hold the same write a part each.
+double saved_B(const Transformer& model, const Layout& layout, int64_t stage);
+
 // Activations of one layer and micro-batch that stay until its backward pass, unless it is computed
 // again.
 double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,

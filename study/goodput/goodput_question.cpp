@@ -6,6 +6,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/named.h"
+#include "study/goodput/saves.h"
 #include "study/goodput/spans.h"
 #include "study/goodput/step_source.h"
 #include "study/layout/layout_rates.h"
@@ -15,7 +16,6 @@ namespace sgdsim {
 namespace {
 
 constexpr char question_schema[] = "sgdsim/goodput-question/1";
-constexpr int64_t most_steps = 1'000'000'000'000;
 constexpr int64_t most_nodes = 10'000'000;
 constexpr double longest_work_s = 1e11;  // 3,000 years
 constexpr double most_wall_per_work = 1000;
@@ -30,61 +30,15 @@ int64_t steps_of(Object& fields) {
   const auto per_step = fields.find("tokens_per_step");
   if (steps && (tokens || per_step))
     steps->fail("give `steps`, or `tokens` and `tokens_per_step`, not both");
-  if (steps) return steps->whole(1, most_steps);
+  if (steps) return steps->whole(1, goodput::most_steps);
   if (!tokens || !per_step)
     fields.value().fail(
         "needs `steps`, as 500000, or `tokens` and `tokens_per_step`, as \"15T\" and \"16M\"");
   const int64_t all = parse_tokens(tokens->text(), tokens->where());
   const int64_t each = parse_tokens(per_step->text(), per_step->where());
   const int64_t count = (all - 1) / each + 1;
-  if (count > most_steps) tokens->fail("more than 10^12 steps");
+  if (count > goodput::most_steps) tokens->fail("more than 10^12 steps");
   return count;
-}
-
-// Near saves in memory, and every so many of them in the store.
-void read_store(Object& save, goodput::Plan& plan) {
-  const auto store = save.find("store");
-  const auto copies = save.find("copies");
-  if (!store) {
-    if (copies)
-      copies->fail(
-          "is for saves in memory: say `store`, as {\"every\": 10, \"stall\": \"10 s\", "
-          "\"durable\": \"5 min\"}");
-    return;
-  }
-  Object fields(*store);
-  plan.store_every = fields.at("every").whole(1, most_steps);
-  plan.store_stall_s = span_of(fields.at("stall"));
-  if (const auto durable = fields.find("durable")) plan.store_durable_s = span_of(*durable);
-  if (const auto restart = fields.find("restart")) plan.store_restart_s = span_of(*restart);
-  fields.done();
-  plan.copy_group = 2;
-  if (copies) plan.copy_group = copies->whole(1, 1000);
-}
-
-void read_save(Object& fields, GoodputQuestion& question) {
-  goodput::Plan& plan = question.plan;
-  const auto value = fields.find("save");
-  if (!value)
-    fields.value().fail(
-        "needs `save`, as {\"stall\": \"10 s\", \"durable\": \"1 min\"}: for how long a save stops "
-        "the job, and how "
-        "long it takes then until it is safe");
-  Object save(*value);
-  plan.stall_s = span_of(save.at("stall"));
-  if (const auto durable = save.find("durable")) plan.durable_s = span_of(*durable);
-  if (const auto keep = save.find("keep")) plan.keep = keep->whole(1, most_steps);
-  read_store(save, plan);
-  const auto interval = save.find("interval");
-  const auto every = save.find("every_steps");
-  if (interval && every) every->fail("give `interval` or `every_steps`, not both");
-  question.wants_best_interval = !every && (!interval || interval->text() == "best");
-  if (every) plan.interval = std::min(plan.steps, every->whole(1, most_steps));
-  // A save is at the end of a step: the interval in whole steps, and not a shorter one.
-  if (interval && !question.wants_best_interval)
-    plan.interval = static_cast<int64_t>(std::clamp(
-        std::ceil(span_of(*interval) / plan.step_s - 1e-9), 1., static_cast<double>(plan.steps)));
-  save.done();
 }
 
 void read_restart(Object& fields, GoodputQuestion& question) {

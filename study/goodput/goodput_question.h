@@ -25,6 +25,7 @@ struct GoodputQuestion {
   std::string name;
   goodput::Plan plan;
   bool wants_best_interval = false;
+  bool saves_by_copy = false;  // their times follow from bytes and rates
   FailingMachine machine;
   FailureSource source;
   FailureDefaults defaults;

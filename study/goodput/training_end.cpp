@@ -18,7 +18,11 @@ TrainingEnd end_of(const GoodputQuestion& question) {
           ? closed_form_s(question.plan)
           : goodput::to_s(
                 goodput::play_runs(question.plan, {question.runs, question.seed, 1, {}}).wall);
-  TrainingEnd end{wall_s / seconds_of_day, question.work_s() / wall_s, question.interval_s(), {}};
+  TrainingEnd end{wall_s / seconds_of_day,
+                  question.work_s() / wall_s,
+                  question.interval_s(),
+                  question.plan.stall_s,
+                  {}};
   if (question.gpu_hour)
     end.cost = *question.gpu_hour * static_cast<double>(question.gpus()) * wall_s / seconds_of_hour;
   return end;
@@ -27,7 +31,10 @@ TrainingEnd end_of(const GoodputQuestion& question) {
 }  // namespace
 
 Json to_json(const TrainingEnd& end) {
-  Json json = {{"days", end.days}, {"productive", end.productive}, {"interval_s", end.interval_s}};
+  Json json = {{"days", end.days},
+               {"productive", end.productive},
+               {"interval_s", end.interval_s},
+               {"stall_s", end.stall_s}};
   if (end.cost) json["cost"] = *end.cost;
   return json;
 }
@@ -58,6 +65,20 @@ std::vector<std::string> FailingTraining::with_step(
 bool FailingTraining::needs_replicas() const {
   return json_.value("policy", Json()) == "shrink" &&
          !json_.value("shrink", Json::object()).contains("replicas");
+}
+
+Json FailingTraining::copied() const {
+  const Json save = json_.value("save", Json());
+  return save.is_object() ? save.value("copy", Json()) : Json();
+}
+
+bool FailingTraining::needs_bytes() const {
+  const Json copy = copied();
+  return copy.is_object() && !copy.contains("bytes");
+}
+
+bool FailingTraining::keeps_copies_on_gpus() const {
+  return needs_bytes() && copied().contains("on_gpu") && !copied().contains("free");
 }
 
 GoodputQuestion FailingTraining::question(Duration step,

@@ -16,6 +16,7 @@ struct TrainingEnd {
   double days = 0;
   double productive = 0;  // part of them
   double interval_s = 0;  // of work, between saves
+  double stall_s = 0;     // of each save
   std::optional<double> cost = {};
 };
 Json to_json(const TrainingEnd& end);
@@ -40,10 +41,16 @@ class FailingTraining {
 
   // Whether a replica that fails is left out, and the question does not say of how many.
   bool needs_replicas() const;
+  // Whether saves take what they have to copy, and the question does not say how much that is.
+  bool needs_bytes() const;
+  // Where there is room; how much, the question does not say either.
+  bool keeps_copies_on_gpus() const;
   const Json& json() const { return json_; }  // but the step
   const std::string& file() const { return file_; }
 
  private:
+  // Saves that are copied; null where the question says how long that takes.
+  Json copied() const;
   std::vector<std::string> with_step(Duration step, const std::vector<std::string>& settings) const;
 
   std::string asked_;

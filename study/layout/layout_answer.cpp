@@ -7,6 +7,7 @@
 #include "models/training/memory.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "study/layout/layout_end.h"
 #include "study/layout/layout_files.h"
 
 namespace sgdsim {
@@ -218,11 +219,11 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
   GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
   if (question.plays()) {
     play_found(question, groups, found.fitting, lines, answer);
-    if (has_own_replicas(question))
+    if (have_own_ends(question))
       rank_by_end(question, answer.best,
                   [](const LayoutLine& line) -> const FoundLayout& { return line.found; });
   } else {
-    if (has_own_replicas(question)) {
+    if (have_own_ends(question)) {
       found.fitting = to_play(found.fitting, lines);
       rank_by_end(question, found.fitting,
                   [](const FoundLayout& one) -> const FoundLayout& { return one; });
@@ -232,11 +233,7 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
     for (const FoundLayout& one : kept)
       answer.best.push_back(line_of(question, groups, one.layout, Fidelity::closed_form, false));
   }
-  if (has_own_replicas(question))
-    answer.notes.push_back(
-        "the soonest end comes first: replicas that fail are left out, which costs layouts with "
-        "few "
-        "of them more");
+  if (const std::string why = order_of_ends(question); !why.empty()) answer.notes.push_back(why);
   if (lines || question.space.program != TrainingProgram::any || is_on_wires(question.fidelity))
     return answer;
   for (const TrainingProgram program : {TrainingProgram::megatron, TrainingProgram::torchtitan})

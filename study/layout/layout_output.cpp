@@ -6,6 +6,7 @@
 #include "models/training/memory.h"
 #include "sim/core/quantity.h"
 #include "study/goodput/spans.h"
+#include "study/layout/layout_end.h"
 #include "study/layout/layout_files.h"
 #include "study/layout/step_residuals.h"
 #include "study/table.h"
@@ -110,6 +111,7 @@ std::string of_interval(const std::string& low, const std::string& high) {
 std::string end_text(const TrainingEnd& end) {
   std::string text = days_text(end.days) + ", " + part_text(end.productive) +
                      " of it productive, saved every " + span_text(end.interval_s) + " of work";
+  if (end.stall_s > 0) text += ", each time " + span_text(end.stall_s);
   return end.cost ? text + ", " + rounded(*end.cost, 4) + " to pay" : text;
 }
 
@@ -245,18 +247,6 @@ void print_ranks(std::ostream& out, const PlayedStep& played) {
 }
 
 }  // namespace
-
-bool has_own_replicas(const LayoutQuestion& question) {
-  return question.training && question.training->needs_replicas();
-}
-
-// A single replica cannot go on without itself.
-TrainingEnd end_of(const LayoutQuestion& question, const FoundLayout& layout) {
-  if (!has_own_replicas(question)) return question.training->end(layout.time);
-  const int64_t replicas = layout.layout.replicas;
-  if (replicas < 2) return question.training->end(layout.time, {"policy=restart", "shrink=null"});
-  return question.training->end(layout.time, {"shrink.replicas=" + std::to_string(replicas)});
-}
 
 LayoutRates rates_of(const LayoutQuestion& question, const FoundLayout& layout) {
   LayoutRates rates = rates_of(question.step_size(), layout.time, layout.mfu,

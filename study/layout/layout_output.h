@@ -42,12 +42,6 @@ struct LayoutQuestion {
   StepSize step_size() const { return {space.gpus, space.batch, space.sequence, tokens}; }
 };
 
-// Whether layouts end in another order than that of their steps: where a failed replica is left out
-// and the question does not say how many there are, they are the layout's.
-bool has_own_replicas(const LayoutQuestion& question);
-// With `question.training`.
-TrainingEnd end_of(const LayoutQuestion& question, const FoundLayout& layout);
-
 struct LayoutLine {
   FoundLayout found;
   HybridStep step;

@@ -70,6 +70,8 @@ FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& ques
   // Whatever the layout: is it one at all?
   std::vector<std::string> settings;
   if (training.needs_replicas()) settings.emplace_back("shrink.replicas=2");
+  if (training.needs_bytes()) settings.emplace_back("save.copy.bytes=1 B");
+  if (training.keeps_copies_on_gpus()) settings.emplace_back("save.copy.free=1 B");
   training.question(Duration::s(1), settings);
   return training;
 }

@@ -76,7 +76,9 @@ ResolvedExperiment asked(const RunWords& words) {
 class Planner {
  public:
   Planner(const RunWords& words, std::vector<Method> methods, Stopper* stopper)
-      : words_(words), methods_(std::move(methods)), stopper_(stopper) {}
+      : words_(words), methods_(std::move(methods)), stopper_(stopper) {
+    if (!words.around.empty()) around_ = part_around(words.around, "--around");
+  }
 
   void add(const std::string& with) {
     RunWords changed = words_;
@@ -101,8 +103,7 @@ class Planner {
   void take(const ResolvedExperiment& resolved, const std::vector<std::string>& settings,
             const Answer& answer) {
     std::vector<StrategyPlan> more = answer(resolved);
-    if (!words_.around.empty())
-      move_constants(resolved, part_around(words_.around, "--around"), more, answer);
+    if (around_) move_constants(resolved, *around_, more, answer);
     name_commands(more, words_.experiment, words_.cluster, settings);
     std::move(more.begin(), more.end(), std::back_inserter(plans_));
   }
@@ -110,6 +111,7 @@ class Planner {
   const RunWords& words_;
   std::vector<Method> methods_;
   Stopper* stopper_;
+  std::optional<double> around_;
   std::vector<StrategyPlan> plans_;
 };
 
@@ -194,8 +196,8 @@ PlanAnswer answer_plan(const RunWords& words, const Watch& watch) {
   std::vector<Method> methods;
   for (const std::string& text : words.methods) methods.push_back(method_in(text));
   if (!methods.empty()) check_distinct(methods, "--method");
-  PlanAnswer answer{{}, apart_of(words, methods), truth_in(resolved_of(words), words.cluster)};
-  answer.plans = plans_of(words, methods, watch);
+  PlanAnswer answer{plans_of(words, methods, watch), apart_of(words, methods), {}};
+  answer.truth = truth_in(resolved_of(words), words.cluster);
   sort_plans(answer.plans, answer.apart);
   if (const std::string& why_not = answer.plans.front().why_not; !why_not.empty())
     throw InputError(words.experiment, why_not);
