@@ -339,10 +339,10 @@ class Ends(unittest.TestCase):
 
     # What runs gets SIGINT, for SIGTERM too, and writes what it has; the session says that it ended early.
     def test_signals_end_the_step_and_the_session(self):
-        waits = MEASURES.replace("[ -n", "trap ':' INT; echo > \"$0.runs\"; sleep 100\n[ -n", 1)
+        waits = MEASURES.replace("[ -n", "trap 'ended=1' INT; echo > \"$0.runs\"; while [ -z \"$ended\" ]; do sleep 0.05; done\n[ -n", 1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with self.subTest(number=number), tempfile.TemporaryDirectory() as folder:
-                process = self.start(folder, waits.replace("sleep 100", "sleep 100 & wait"))
+                process = self.start(folder, waits)
                 while not os.path.exists(f"{folder}/sgdsim-calibrate.runs"):
                     time.sleep(0.01)
                 process.send_signal(number)

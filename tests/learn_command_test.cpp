@@ -309,6 +309,7 @@ TEST_CASE("learn: which changes alter learning") {
                      rules({"strategy=sync_easgd", local, "synchronization.outer_rate=0.7"})));
 }
 
+#ifndef SGDSIM_SANITIZED  // a hundred lessons
 // Where everything is sent, to the last bit, a change needs the iterations that it needed before.
 TEST_CASE("learn: the band of what changes nothing is one") {
   const auto experiment = [](const std::string& setting) {
@@ -328,6 +329,7 @@ TEST_CASE("learn: the band of what changes nothing is one") {
   CHECK(bands[1].most > 1.2);
   CHECK(learning_bands(experiment("strategy=ddp"), {}, {}).empty());
 }
+#endif
 
 TEST_CASE("learn: a picture and a file") {
   const Temporary folder(Temporary::Kind::folder);

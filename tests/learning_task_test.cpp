@@ -9,6 +9,7 @@
 #include "models/learning/kernels.h"
 #include "models/learning/registry.h"
 #include "sim/core/error.h"
+#include "tests/rounds.h"
 
 namespace sgdsim::learning {
 namespace {
@@ -131,7 +132,7 @@ TEST_CASE("learning: gradients of every tensor of every task agree with finite d
     for (const Tensor& tensor : task.tensors) {
       INFO(kind.name << ", " << tensor.name);
       double largest = 0;
-      for (int i = 0; i < 10; ++i) {
+      for (int i = 0; i < rounds(10); ++i) {
         const std::size_t at = tensor.offset + draws.below(static_cast<uint32_t>(tensor.size()));
         // So small that hardly any ReLU turns on the way; rounding adds 1e-16 / 1e-6.
         const double step = 1e-6;

@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/random.h"
 #include "study/layout/layout_files.h"
+#include "tests/rounds.h"
 #include "tests/run_program.h"
 #include "tests/training_cases.h"
 
@@ -64,7 +65,7 @@ TEST_CASE("played steps: no part of a layout at random is below zero") {
       R"({})", R"({"jitter": {"distribution": "lognormal", "sigma": 0.3}})",
       R"({"slow": [{"worker": 0, "factor": 0.5}]})"};
   int checked = 0;
-  while (checked < 400) {
+  while (checked < rounds(400)) {
     Layout layout;
     const auto power = [&](int most) {
       return int64_t{1} << random.below(static_cast<uint64_t>(most));

@@ -76,6 +76,12 @@ class Module(unittest.TestCase):
 
         experiment = content(K80) | {"trace": "googlenet_k80", "cluster": "mgwfbp_paper_10gbe"}
         case = "models/collective/data/tcp_star_100mbps_2.json"
+        training = "app/goodput_questions/llama3_405b.json"
+
+        def training_of(file):
+            known = ("schema", "step", "nodes", "gpus_per_node")
+            return {name: value for name, value in content(file).items() if name not in known}
+
         flows, model = "app/flows/closed_spine.json", "models/training/data/models/llama3.1_8b.json"
         two = content("app/job_files/two_jobs.json")
         for job in two["jobs"]:
@@ -89,10 +95,20 @@ class Module(unittest.TestCase):
             lambda: (sgdsim.layout(model, cluster="dgx_h100_4", gpus=8).layouts,
                      sgdsim.layout(content(model), cluster="dgx_h100_4", gpus=8).layouts),
             lambda: (sgdsim.validate(case).suites[0].held, sgdsim.validate(content(case)).suites[0].held),
+            lambda: (sgdsim.goodput(training).wall, sgdsim.goodput(content(training)).wall),
+            lambda: (sgdsim.advise(K80, goodput=training_of(training)).now.end.days, sgdsim.advise(K80, goodput=json.dumps(training_of(training))).now.end.days),
         ]
         for number, row in enumerate(rows):
             of_file, of_object = row()
             self.assertEqual(of_file, of_object, number)
+
+    def test_values_may_be_lists(self):
+        lists = sgdsim.collective("ring", ranks=[2, 4], bytes=["1 MiB", "2 MiB"], cluster="10gbe_16", sweep=True)
+        texts = sgdsim.collective("ring", ranks="2,4", bytes="1 MiB,2 MiB", cluster="10gbe_16", sweep=True)
+        self.assertEqual(lists, texts)
+        for ranks in ([], [[2]], [2.5], {"a": 1}):
+            with self.assertRaises(sgdsim.InputError):
+                sgdsim.collective("ring", ranks=ranks, bytes="1 MiB", cluster="10gbe_16", sweep=True)
 
     def test_sweeps_have_points(self):
         answer = sgdsim.sweep(K80, {"cluster.nodes": range(2, 5), "strategy": ["wfbp", "naive"]})

@@ -5,6 +5,7 @@
 
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
+#include "sim/core/json.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -21,12 +22,23 @@ int64_t parse_count(const std::string& text, const std::string& where) {
   return count;
 }
 
+// What stands between commas; or the entries of a JSON list, as programs give it.
+std::vector<std::string> parts_of(const std::string& text, const std::string& where) {
+  if (!text.starts_with('[')) return split_list(text);
+  const Document list = Document::parse(text, where);
+  std::vector<std::string> parts;
+  for (const Value& one : list.root().items())
+    parts.push_back(one.json().is_string() ? one.text() : one.json().dump());
+  if (parts.empty()) throw InputError(where, "expected a list of values, got an empty one");
+  return parts;
+}
+
 // `parse` reads one value in the base unit.
 template <class Parse>
 std::vector<int64_t> parse_list(const std::string& text, const std::string& where,
                                 const Parse& parse) {
   std::vector<int64_t> values;
-  for (const std::string& part : split_list(text)) {
+  for (const std::string& part : parts_of(text, where)) {
     const std::size_t dots = part.find("..");
     if (dots == std::string::npos) {
       values.push_back(parse(part));

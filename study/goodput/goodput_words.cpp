@@ -71,8 +71,9 @@ Fields goodput_fields(GoodputWords& words) {
 Json goodput_json(const GoodputWords& words, std::string& file) {
   Json json = Json::object();
   if (!words.file.empty()) {
-    json = Document::read(words.file).root().json();
-    file = words.file;
+    const Document document = Document::read(words.file);
+    json = document.root().json();
+    file = document.root().file();  // "inline" of JSON itself
   }
   for (const WordOfField& one : words_of_fields) {
     const std::string& text = words.*one.word;
