@@ -121,31 +121,48 @@ static void mistakes(void) {
   CHECK(sgdsim_columns(NULL, &stream) == 1);
 }
 
-static void* ask_one(void* seed) {
-  char fields[200];
-  snprintf(fields, sizeof fields,
-           "{\"experiment\": \"resnet50_v100\", \"cluster\": \"25gbe_16\", \"set\": {\"seed\": %d, "
-           "\"cluster.nodes\": 4}}",
-           *(int*)seed);
-  return text_of("run", fields);
+/* Of all sorts, some with threads of their own. */
+static const char* const questions[][2] = {
+    {"run", "{\"experiment\": \"resnet50_v100\", \"cluster\": \"25gbe_16\", \"set\": {\"seed\": 3}}"},
+    {"plan", "{\"experiment\": \"app/experiments/googlenet_k80.json\"}"},
+    {"sweep",
+     "{\"sweep\": \"app/experiments/googlenet_k80.json\", \"axis\": [\"cluster.nodes=2..8\"], "
+     "\"threads\": 3}"},
+    {"collective",
+     "{\"algorithm\": \"ring\", \"bytes\": \"1 MiB\", \"cluster\": \"10gbe_16\", "
+     "\"fidelity\": \"packet\"}"},
+    {"layout", "{\"model\": \"llama3.1_8b\", \"cluster\": \"dgx_h100_4\", \"gpus\": 8}"},
+    {"goodput",
+     "{\"question\": \"app/goodput_questions/llama3_405b.json\", \"runs\": 40, \"threads\": 3}"},
+    {"learn",
+     "{\"experiment\": \"app/experiments/bert_base_10gbe.json\", \"iterations\": 20, "
+     "\"seeds\": 2, \"jobs\": 2, \"set\": {\"cluster.nodes\": 4}}"},
+    {"advise", "{\"file\": \"resnet50_v100\", \"cluster\": \"25gbe_16\"}"},
+    {"jobs", "{\"jobs\": \"app/job_files/two_jobs.json\"}"},
+    {"validate", "{\"case\": \"models/collective/data/tcp_star_100mbps_2.json\"}"},
+};
+enum { kinds = sizeof questions / sizeof *questions };
+
+static void* ask_one(void* question) {
+  const char* const* one = question;
+  return text_of(one[0], one[1]);
 }
 
 static void threads(void) {
   enum { count = 64 };
   pthread_t started[count];
-  int seeds[count];
-  for (int i = 0; i < count; ++i) {
-    seeds[i] = i % 8;
-    CHECK(pthread_create(&started[i], NULL, ask_one, &seeds[i]) == 0);
-  }
+  char* alone[kinds];
+  for (int i = 0; i < count; ++i)
+    CHECK(pthread_create(&started[i], NULL, ask_one, (void*)questions[i % kinds]) == 0);
   for (int i = 0; i < count; ++i) {
     void* found = NULL;
     pthread_join(started[i], &found);
-    char* alone = ask_one(&seeds[i]);
-    CHECK(strcmp(found, alone) == 0);
+    if (i < kinds) alone[i] = ask_one((void*)questions[i]);
+    CHECK(strlen(alone[i % kinds]) > 1000);
+    CHECK(strcmp(found, alone[i % kinds]) == 0);
     free(found);
-    free(alone);
   }
+  for (int i = 0; i < kinds; ++i) free(alone[i]);
 }
 
 int main(void) {
