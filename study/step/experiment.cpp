@@ -415,6 +415,25 @@ std::string id_of_text(const std::string& canonical_text) {
   return "sha256:" + sha256_of(canonical_text);
 }
 
-std::string id_of(const Json& inputs) { return id_of_text(canonical(inputs)); }
+std::string text_in_id(const Json& field) {
+  constexpr std::size_t longest = 1024;
+  const std::string text = canonical(field);
+  return text.size() <= longest ? text : '"' + id_of_text(text) + '"';
+}
+
+std::string id_of_fields(const std::map<std::string, std::string>& texts) {
+  std::vector<std::string_view> parts;
+  for (const auto& [field, text] : texts)
+    parts.insert(parts.end(), {parts.empty() ? "{\"" : ",\"", field, "\":", text});
+  parts.emplace_back(parts.empty() ? "{}" : "}");
+  return "sha256:" + sha256_of(parts);
+}
+
+std::string id_of(const Json& inputs) {
+  if (!inputs.is_object()) return id_of_text(canonical(inputs));
+  std::map<std::string, std::string> texts;
+  for (const auto& [field, value] : inputs.items()) texts[field] = text_in_id(value);
+  return id_of_fields(texts);
+}
 
 }  // namespace sgdsim

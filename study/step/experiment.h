@@ -5,6 +5,7 @@
 // are put in place before `--set` changes any field, so that cluster.nodes=128 works either way.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,8 +97,12 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
 
 // Keys sorted, no blanks.
 std::string canonical(const Json& json);
-// "sha256:" and the hash of the inputs in canonical form.
+// "sha256:" and the hash of the inputs in canonical form, in which a long field, such as a trace,
+// is its own hash: points that share one need not digest it again.
 std::string id_of(const Json& inputs);
 std::string id_of_text(const std::string& canonical_text);
+// What stands for a field there, and the id of all of them.
+std::string text_in_id(const Json& field);
+std::string id_of_fields(const std::map<std::string, std::string>& texts);
 
 }  // namespace sgdsim

@@ -158,7 +158,7 @@ std::string id_of_sweep(const Sweep& sweep, const Json& axes, const Json& zip, c
   // Their order counts, and canonical JSON would sort them.
   for (const auto& [field, values] : axes.items()) all["axes"].push_back({field, values});
   for (const auto& [path, content] : sweep.files) all["files"][path] = content.json;
-  return id_of(all).substr(7, 16);
+  return id_of_text(canonical(all)).substr(7, 16);
 }
 
 ResolvedExperiment resolve_base(const Value& base) {

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "sim/core/error.h"
-#include "study/step/digest.h"
 #include "study/step/override.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
@@ -76,7 +75,7 @@ PointReader::PointReader(const Sweep& sweep) : sweep_(&sweep) {
     });
   if (sweep.base.json.is_object())
     for (const auto& [field, value] : sweep.base.json.items())
-      base_canonical_[field] = canonical(value);
+      base_texts_[field] = text_in_id(value);
 }
 
 // What the method of this label says of one part.
@@ -109,7 +108,7 @@ void PointReader::put_in_place(State& state, const Part& part, const Choice& cho
       there != state.choices.end() && there->second == chosen)
     return;
   state.choices.erase(part.field);
-  state.canonical.erase(part.field);
+  state.texts.erase(part.field);
   Json& json = state.resolved.json;
   if (sweep_->base.json.contains(part.field))
     json[part.field] = sweep_->base.json[part.field];
@@ -143,7 +142,7 @@ PointReader::State& PointReader::state_of(const Choice& choice) {
   State& state = place->second;
   if (!is_new) return state;
   state.resolved = sweep_->base;
-  state.canonical = base_canonical_;
+  state.texts = base_texts_;
   return state;
 }
 
@@ -161,12 +160,8 @@ const Experiment& PointReader::read(const Choice& choice) {
 std::string PointReader::id() {
   if (last_ == nullptr) return "";
   for (const auto& [field, value] : last_->resolved.json.items())
-    if (!last_->canonical.contains(field)) last_->canonical[field] = canonical(value);
-  std::vector<std::string_view> parts;  // not put together: the trace alone has 20 KB
-  for (const auto& [field, value] : last_->canonical)
-    parts.insert(parts.end(), {parts.empty() ? "{\"" : ",\"", field, "\":", value});
-  parts.emplace_back(parts.empty() ? "{}" : "}");
-  return "sha256:" + sha256_of(parts);
+    if (!last_->texts.contains(field)) last_->texts[field] = text_in_id(value);
+  return id_of_fields(last_->texts);
 }
 
 std::vector<std::string> warnings_in(const Json& line) {

@@ -35,8 +35,8 @@ class PointReader {
   // An experiment as it stands, for one value of the trace.
   struct State {
     ResolvedExperiment resolved;
-    std::map<std::string, std::string> canonical;  // of fields, made when an id is asked for
-    std::map<std::string, Choice> choices;         // that are in place, by part
+    std::map<std::string, std::string> texts;  // of fields, made when an id is asked for
+    std::map<std::string, Choice> choices;     // that are in place, by part
     Experiment experiment;
     Unchanged unchanged;  // since the experiment was read
   };
@@ -48,7 +48,7 @@ class PointReader {
 
   const Sweep* sweep_;
   std::vector<Part> parts_;
-  std::map<std::string, std::string> base_canonical_;
+  std::map<std::string, std::string> base_texts_;
   std::map<Choice, State> states_;
   State* last_ = nullptr;
 };
