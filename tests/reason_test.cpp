@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/random.h"
 #include "study/step/experiment.h"
+#include "tests/rounds.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -71,7 +72,7 @@ TEST_CASE("reason: the parts add up to the iterations that they span") {
                                            {{"name", "pipe_sgd"}, {"width", 5}},
                                            {{"name", "local_sgd"}, {"steps", 3}},
                                            "pipe_sgd"};
-  for (int round = 0; round < 6; ++round)
+  for (int round = 0; round < rounds(6); ++round)
     for (const StrategyKind& strategy : strategies())
       for (const char* compression : {"none", "topk", "truncate16"})
         for (const Json& synchronization : synchronizations_of)
@@ -110,7 +111,7 @@ TEST_CASE("reason: the parts add up to the iterations that they span") {
               }
               CHECK(sum_of(result) * 15 == result.total() * result.critical_iterations);
             }
-  CHECK(played > 500);
+  CHECK(played > rounds(500));
   CHECK(unsettled < 10);
 }
 
@@ -160,7 +161,7 @@ TEST_CASE("reason: with several messages in flight there is a reason, and its pa
   Random random(47);
   const Json link = {{"latency", "10 us"}, {"bandwidth", "25 Gbit/s"}};
   int checked = 0;
-  for (int round = 0; round < 10; ++round)
+  for (int round = 0; round < rounds(10); ++round)
     for (const Json& strategy : std::vector<Json>{
              "p3",
              "bytescheduler",
@@ -196,7 +197,7 @@ TEST_CASE("reason: with several messages in flight there is a reason, and its pa
           const Duration off = sum_of(result) * 4 - result.total() * result.critical_iterations;
           CHECK(std::abs(off.ps()) <= 4 * 6 * 1000);
         }
-  CHECK(checked > 150);
+  CHECK(checked > rounds(150));
 }
 
 // Four pieces of layer b over two channels, 2 x 3/4 x 10 MB at 25 Gbit/s in all, which is more than
