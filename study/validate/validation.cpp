@@ -22,9 +22,10 @@ double quantile(const std::vector<double>& sorted, double part) {
   return sorted[below] + (sorted[below + 1] - sorted[below]) * (at - static_cast<double>(below));
 }
 
-std::vector<RowResult> predict_all(const CaseFile& file) {
+std::vector<RowResult> predict_all(const CaseFile& file, const Watch& watch) {
   std::vector<RowResult> results;
   for (const CaseRow& row : file.rows) {
+    watch();
     const Prediction predicted = row.predict();
     const double error_percent = 100 * (predicted.time / row.measured - 1);
     results.push_back({&file, &row, predicted.time, error_percent, predicted.wrong});
@@ -116,8 +117,7 @@ ErrorSummary summary_of(const std::vector<RowResult>& rows) {
 std::vector<SuiteResult> validate(std::span<const CaseFile> files, const Watch& watch) {
   std::vector<SuiteResult> suites;
   for (const CaseFile& file : files) {
-    watch();
-    suite_for(file, suites).cases.push_back({&file, judge(predict_all(file))});
+    suite_for(file, suites).cases.push_back({&file, judge(predict_all(file, watch))});
   }
   for (SuiteResult& suite : suites) finish(suite);
   return suites;
