@@ -230,6 +230,19 @@ TEST_CASE("sgdsim layout: saves are the layout's own, on the GPU where it has ro
     step_us = line["step_us"];
   }
   CHECK(has_slower_step_first);
+  // Few lines are the soonest ends, not the fastest steps in another order; played ones, too.
+  for (const char* fidelity : {"closed_form", "message"}) {
+    const auto searched = [&](const char* lines) {
+      return answer_to({"llama3.1_8b", "--gpus", "8", "--tokens", "20B", "--lines", lines,
+                        "--fidelity", fidelity, "--goodput", question.dump()});
+    };
+    const Json many = searched("60");
+    const Json few = searched("2");
+    CAPTURE(fidelity);
+    REQUIRE(few["layouts"].size() == 2);
+    CHECK(few["layouts"][0]["end"] == many["layouts"][0]["end"]);
+    CHECK(few["layouts"][1]["end"] == many["layouts"][1]["end"]);
+  }
   CHECK(found["layouts"][0]["end"]["stall_s"].get<double>() < 1);
   CHECK(found["warnings"].dump().find("room for a copy") != std::string::npos);
 }

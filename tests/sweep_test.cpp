@@ -7,6 +7,7 @@
 
 #include "app/schema_check.h"
 #include "sim/core/json.h"
+#include "study/step/experiment.h"
 #include "tests/json_lines.h"
 #include "tests/run_program.h"
 
@@ -22,6 +23,16 @@ std::string spec(const std::string& fields) {
 
 void write(const std::string& file, const std::string& text) {
   std::ofstream(file, std::ios::binary) << text;
+}
+
+// As sha256sum has it: keys sorted, and a field beyond 1,024 bytes as its own hash.
+TEST_CASE("sweep: what an id is made of") {
+  CHECK(id_of(Json::parse(R"({"b": {"d": 3, "c": 2}, "a": 1})")) ==
+        "sha256:932875ab5b23eb47bb2711f951d85ba23eef4b50c3e2eb6b5f3f9b9ac1217c6b");
+  CHECK(id_of({{"b", std::string(1100, 'x')}, {"a", 1}}) ==
+        "sha256:fc1bf8f8b2de004fec54558c00186996038cd9dea6d980265bab76a5c9c3a442");
+  CHECK(id_of(Json::object()) ==
+        "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a");
 }
 
 TEST_CASE("sweep: axes, ranges, zip and where give these points in this order") {

@@ -283,7 +283,6 @@ TEST_CASE("layouts: what would save memory is computed") {
                   InputError);
 }
 
-}  // namespace
 // Whoever holds what: all ranks together write every parameter once, in 2 + 4 + 4 + 4 bytes.
 TEST_CASE("layouts: a save has every parameter once") {
   struct Row {
@@ -316,4 +315,5 @@ TEST_CASE("layouts: a save has every parameter once") {
   }
 }
 
+}  // namespace
 }  // namespace sgdsim

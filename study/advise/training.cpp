@@ -68,10 +68,21 @@ class TrainingLister {
   // Times that are 0 already are left.
   void add_half(const std::string& name, Kind kind,
                 const std::vector<std::pair<std::string, double>>& times,
-                const std::string& how = "", std::vector<std::string> settings = {}) {
+                const std::string& how = "") {
+    std::vector<std::string> settings = halves_of(times);
+    if (!settings.empty()) add(name, kind, std::move(settings), how);
+  }
+  static std::vector<std::string> halves_of(
+      const std::vector<std::pair<std::string, double>>& times) {
+    std::vector<std::string> settings;
     for (const auto& [field, seconds] : times)
       if (seconds > 0) settings.push_back(field + "=" + seconds_text(seconds / 2));
-    if (!settings.empty()) add(name, kind, std::move(settings), how);
+    return settings;
+  }
+  // Times of saves in place of those that copies take.
+  std::vector<std::string> without_copies(std::vector<std::string> settings) const {
+    if (now_.saves_by_copy && plan_.stall_s > 0) settings.emplace_back("save.copy=null");
+    return settings;
   }
 
   void add_saving() {
@@ -79,23 +90,14 @@ class TrainingLister {
       add("saves at the best interval", Kind::saving,
           {"save.every_steps=null", "save.interval=best"});
     add_background();
-    std::vector<std::pair<std::string, double>> times;
-    if (!now_.saves_by_copy)
-      times = {{"save.stall", plan_.stall_s}, {"save.durable", plan_.durable_s}};
+    std::vector<std::pair<std::string, double>> times = {{"save.stall", plan_.stall_s},
+                                                         {"save.durable", plan_.durable_s}};
     if (plan_.store_every > 0) {
       times.emplace_back("save.store.stall", plan_.store_stall_s);
       times.emplace_back("save.store.durable", plan_.store_durable_s);
     }
-    std::vector<std::string> settings;
-    if (now_.saves_by_copy) settings = times_of_save(plan_.stall_s / 2, plan_.durable_s / 2);
-    add_half("saves twice as fast", Kind::storage, times, "", std::move(settings));
-  }
-  // Times in place of those that copies take.
-  std::vector<std::string> times_of_save(double stall_s, double durable_s) const {
-    std::vector<std::string> settings = {"save.stall=" + seconds_text(stall_s),
-                                         "save.durable=" + seconds_text(durable_s)};
-    if (now_.saves_by_copy) settings.emplace_back("save.copy=null");
-    return settings;
+    std::vector<std::string> settings = without_copies(halves_of(times));
+    if (!settings.empty()) add("saves twice as fast", Kind::storage, std::move(settings));
   }
   void add_background() {
     const char* name = "saves in the background";
@@ -103,7 +105,9 @@ class TrainingLister {
       return leave_out(name, plan_.stall_s > 0 ? "they are: most of a save is after its stall"
                                                : "saves do not stop the training");
     const double rest = plan_.stall_s * (1 - left_of_stall);
-    add(name, Kind::saving, times_of_save(plan_.stall_s - rest, plan_.durable_s + rest),
+    add(name, Kind::saving,
+        without_copies({"save.stall=" + seconds_text(plan_.stall_s - rest),
+                        "save.durable=" + seconds_text(plan_.durable_s + rest)}),
         "torch.distributed.checkpoint.async_save in place of save",
         "6.3 s of 148.8 s of a save still stop the training, as PyTorch measured with 7B "
         "parameters; the rest is written while it goes on");

@@ -177,33 +177,6 @@ void read_failures_of(Object& fields, StepSource& step, GoodputQuestion& questio
 
 // ---- the plan as a whole
 
-double between_saves_s(const goodput::Plan& plan) {
-  return static_cast<double>(plan.interval) * plan.step_s + plan.stall_s;
-}
-double between_stores_s(const goodput::Plan& plan) {
-  return static_cast<double>(plan.store_every) * between_saves_s(plan) + plan.store_stall_s;
-}
-bool is_durable_in_time(const goodput::Plan& plan) {
-  return plan.steps <= plan.interval || plan.durable_s <= between_saves_s(plan);
-}
-bool is_stored_in_time(const goodput::Plan& plan) {
-  return plan.store_every == 0 || plan.store_durable_s <= between_stores_s(plan);
-}
-
-void check_saves(const Value& value, const goodput::Plan& plan) {
-  if (!is_durable_in_time(plan))
-    value.child("save").fail("a save is durable after " + span_text(plan.durable_s) +
-                             ", and the next one comes after " + span_text(between_saves_s(plan)) +
-                             ": let `interval` be at least " +
-                             std::to_string(static_cast<int64_t>(
-                                 std::ceil((plan.durable_s - plan.stall_s) / plan.step_s))) +
-                             " steps");
-  if (!is_stored_in_time(plan))
-    value.child("save").fail("a save is in the store after " + span_text(plan.store_durable_s) +
-                             ", and the next one goes there after " +
-                             span_text(between_stores_s(plan)) + ": let `store.every` be larger");
-}
-
 // A rate of 0 is one that never strikes, of however many units.
 bool stops_at_random(const goodput::Cause& cause) {
   return cause.effect == goodput::Effect::stop && cause.at_s.empty() &&
@@ -317,7 +290,7 @@ int64_t best_interval_steps(const goodput::Plan& plan) {
 }
 
 bool can_save_and_end(const goodput::Plan& plan) {
-  return is_durable_in_time(plan) && is_stored_in_time(plan) && !waits_for_ever(plan) &&
+  return are_safe_in_time(plan) && !waits_for_ever(plan) &&
          wall_per_work_of(plan) <= most_wall_per_work;
 }
 

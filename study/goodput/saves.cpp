@@ -71,7 +71,39 @@ void read_times(Object& save, GoodputQuestion& question) {
   if (durable) plan.durable_s = span_of(*durable);
 }
 
+double between_stores_s(const goodput::Plan& plan) {
+  return static_cast<double>(plan.store_every) * between_saves_s(plan) + plan.store_stall_s;
+}
+bool is_durable_in_time(const goodput::Plan& plan) {
+  return plan.steps <= plan.interval || plan.durable_s <= between_saves_s(plan);
+}
+bool is_stored_in_time(const goodput::Plan& plan) {
+  return plan.store_every == 0 || plan.store_durable_s <= between_stores_s(plan);
+}
+
 }  // namespace
+
+double between_saves_s(const goodput::Plan& plan) {
+  return static_cast<double>(plan.interval) * plan.step_s + plan.stall_s;
+}
+
+bool are_safe_in_time(const goodput::Plan& plan) {
+  return is_durable_in_time(plan) && is_stored_in_time(plan);
+}
+
+void check_saves(const Value& value, const goodput::Plan& plan) {
+  if (!is_durable_in_time(plan))
+    value.child("save").fail("a save is durable after " + span_text(plan.durable_s) +
+                             ", and the next one comes after " + span_text(between_saves_s(plan)) +
+                             ": let `interval` be at least " +
+                             std::to_string(static_cast<int64_t>(
+                                 std::ceil((plan.durable_s - plan.stall_s) / plan.step_s))) +
+                             " steps");
+  if (!is_stored_in_time(plan))
+    value.child("save").fail("a save is in the store after " + span_text(plan.store_durable_s) +
+                             ", and the next one goes there after " +
+                             span_text(between_stores_s(plan)) + ": let `store.every` be larger");
+}
 
 void read_save(Object& fields, GoodputQuestion& question) {
   goodput::Plan& plan = question.plan;

@@ -66,6 +66,8 @@ void rank_by_end(const LayoutQuestion& question, std::vector<T>& list, FoundOf f
   list = std::move(ranked);
 }
 
+const FoundLayout& found_in(const LayoutLine& line) { return line.found; }
+
 // Those that were found by their passes, once more.
 void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAnswer& answer) {
   answer.by_passes = answer.played;
@@ -170,11 +172,16 @@ void play_found(const LayoutQuestion& question, GroupTimes& groups,
   for (const FoundLayout& one : to_play(fitting, lines))
     answer.best.push_back(line_of(question, groups, one.layout, Fidelity::message, false));
   answer.played = static_cast<int64_t>(answer.best.size());
-  rank(answer.best, lines.value_or(answer.played));
-  if (!lines)
+  rank(answer.best, answer.played);
+  if (have_own_ends(question)) rank_by_end(question, answer.best, found_in);
+  if (lines)
+    keep_first(answer.best, *lines);
+  else
     answer.best =
         best_of_families(answer.best, [](const LayoutLine& line) { return line.found.layout; });
-  if (is_on_wires(question.fidelity)) play_on_wires(question, groups, answer);
+  if (!is_on_wires(question.fidelity)) return;
+  play_on_wires(question, groups, answer);
+  if (have_own_ends(question)) rank_by_end(question, answer.best, found_in);
 }
 
 // What is said of the formulas of chosen algorithms, each once.
@@ -217,14 +224,14 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
                            found.why_left_out);
   note_formulas(question, answer);
   GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
+  int64_t compared = 0;
   if (question.plays()) {
     play_found(question, groups, found.fitting, lines, answer);
-    if (have_own_ends(question))
-      rank_by_end(question, answer.best,
-                  [](const LayoutLine& line) -> const FoundLayout& { return line.found; });
+    compared = std::max(answer.played, answer.by_passes);
   } else {
     if (have_own_ends(question)) {
       found.fitting = to_play(found.fitting, lines);
+      compared = static_cast<int64_t>(found.fitting.size());
       rank_by_end(question, found.fitting,
                   [](const FoundLayout& one) -> const FoundLayout& { return one; });
     }
@@ -233,7 +240,8 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
     for (const FoundLayout& one : kept)
       answer.best.push_back(line_of(question, groups, one.layout, Fidelity::closed_form, false));
   }
-  if (const std::string why = order_of_ends(question); !why.empty()) answer.notes.push_back(why);
+  if (const std::string why = order_of_ends(question, compared); !why.empty())
+    answer.notes.push_back(why);
   if (lines || question.space.program != TrainingProgram::any || is_on_wires(question.fidelity))
     return answer;
   for (const TrainingProgram program : {TrainingProgram::megatron, TrainingProgram::torchtitan})

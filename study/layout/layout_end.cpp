@@ -49,9 +49,10 @@ TrainingEnd end_of(const LayoutQuestion& question, const FoundLayout& found) {
   return question.training->end(found.time, settings);
 }
 
-std::string order_of_ends(const LayoutQuestion& question) {
+std::string order_of_ends(const LayoutQuestion& question, int64_t compared) {
   if (!have_own_ends(question)) return "";
-  std::string why = "the soonest end comes first: ";
+  std::string why = "the soonest end comes first, of the " + std::to_string(compared) +
+                    " layouts that were compared: ";
   if (question.training->needs_replicas())
     why += "replicas that fail are left out, which costs layouts with few of them more";
   if (!question.training->needs_bytes()) return why;

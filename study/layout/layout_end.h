@@ -12,7 +12,7 @@ namespace sgdsim {
 bool have_own_ends(const LayoutQuestion& question);
 // With `question.training`.
 TrainingEnd end_of(const LayoutQuestion& question, const FoundLayout& layout);
-// Why the soonest end comes first; "" where it need not be said.
-std::string order_of_ends(const LayoutQuestion& question);
+// Why the soonest end comes first, and of how many layouts; "" where it need not be said.
+std::string order_of_ends(const LayoutQuestion& question, int64_t compared);
 
 }  // namespace sgdsim

@@ -116,9 +116,8 @@ ErrorSummary summary_of(const std::vector<RowResult>& rows) {
 
 std::vector<SuiteResult> validate(std::span<const CaseFile> files, const Watch& watch) {
   std::vector<SuiteResult> suites;
-  for (const CaseFile& file : files) {
+  for (const CaseFile& file : files)
     suite_for(file, suites).cases.push_back({&file, judge(predict_all(file, watch))});
-  }
   for (SuiteResult& suite : suites) finish(suite);
   return suites;
 }
