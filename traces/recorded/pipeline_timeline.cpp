@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "sim/core/error.h"
 #include "traces/kineto/event_fields.h"
@@ -13,6 +15,7 @@
 namespace sgdsim {
 namespace {
 
+using namespace std::string_view_literals;
 using profiler::JsonStream;
 using profiler::nanoseconds;
 using profiler::whole_number;
@@ -32,6 +35,20 @@ struct Event {
   std::string sequence;
   std::string thread_name;  // of metadata
 };
+
+struct Member {
+  std::string_view key;
+  std::string Event::*field;
+};
+constexpr Member event_members[] = {{"name", &Event::name},   {"ph", &Event::phase},
+                                    {"pid", &Event::process}, {"tid", &Event::thread},
+                                    {"ts", &Event::start},    {"dur", &Event::length}};
+// Of "args".
+constexpr Member argument_members[] = {{"step", &Event::step},
+                                       {"model_chunk", &Event::chunk},
+                                       {"mb_id", &Event::micro_batch},
+                                       {"seq_id", &Event::sequence},
+                                       {"name", &Event::thread_name}};
 
 class Reader {
  public:
@@ -72,6 +89,7 @@ class Reader {
     }
   }
   void read_event(Event& event);
+  void read_member(Event& event, std::span<const Member> members);  // that key_ names
   void take(const Event& event);
   void take_operation(const Event& event, Recorded kind);
   uint32_t thread_of(const Event& event);
@@ -100,46 +118,25 @@ class Reader {
 };
 
 void Reader::read_event(Event& event) {
-  for (std::string Event::*field :
-       {&Event::phase, &Event::name, &Event::process, &Event::thread, &Event::start, &Event::length,
-        &Event::step, &Event::chunk, &Event::micro_batch, &Event::sequence, &Event::thread_name})
-    (event.*field).clear();
+  for (const auto& [key, field] : event_members) (event.*field).clear();
+  for (const auto& [key, field] : argument_members) (event.*field).clear();
   ++events_;
   if (stream_.peek() != '{') fail("expected an object");
   stream_.enter('{');
   while (stream_.next_member(key_)) {
-    if (key_ == "name")
-      stream_.read_word(event.name);
-    else if (key_ == "ph")
-      stream_.read_word(event.phase);
-    else if (key_ == "pid")
-      stream_.read_word(event.process);
-    else if (key_ == "tid")
-      stream_.read_word(event.thread);
-    else if (key_ == "ts")
-      stream_.read_word(event.start);
-    else if (key_ == "dur")
-      stream_.read_word(event.length);
-    else if (key_ != "args" || stream_.peek() != '{')
-      stream_.skip();
-    else {
+    if (key_ == "args"sv && stream_.peek() == '{') {
       stream_.enter('{');
-      while (stream_.next_member(key_)) {
-        if (key_ == "step")
-          stream_.read_word(event.step);
-        else if (key_ == "model_chunk")
-          stream_.read_word(event.chunk);
-        else if (key_ == "mb_id")
-          stream_.read_word(event.micro_batch);
-        else if (key_ == "seq_id")
-          stream_.read_word(event.sequence);
-        else if (key_ == "name")
-          stream_.read_word(event.thread_name);
-        else
-          stream_.skip();
-      }
+      while (stream_.next_member(key_)) read_member(event, argument_members);
+    } else {
+      read_member(event, event_members);
     }
   }
+}
+
+void Reader::read_member(Event& event, std::span<const Member> members) {
+  for (const auto& [key, field] : members)
+    if (key == key_) return stream_.read_word(event.*field);
+  stream_.skip();
 }
 
 uint32_t Reader::thread_of(const Event& event) {
