@@ -14,7 +14,8 @@ namespace {
 
 constexpr char expected_answers[] =
     "expected what sgdsim run, sweep, plan, tune, collective, fit, validate, advise, layout, "
-    "goodput and learn write as JSON, a timeline, or the experiment or sweep that was asked";
+    "goodput, learn, diagnose and compare write as JSON, a timeline, or the experiment or sweep "
+    "that was asked";
 
 constexpr char layouts_schema[] = "sgdsim/layouts/1";
 constexpr char goodput_schema[] = "sgdsim/goodput/1";
@@ -36,6 +37,8 @@ constexpr auto shown_schemas = std::to_array<ShownSchema>({
     {"sgdsim/advice/1", AnswerFile::Kind::document},
     {layouts_schema, AnswerFile::Kind::document},
     {"sgdsim/learn/1", AnswerFile::Kind::document},
+    {"sgdsim/diagnosis/1", AnswerFile::Kind::document},
+    {"sgdsim/comparison/1", AnswerFile::Kind::document},
     {"sgdsim/layout-point/1", AnswerFile::Kind::axis_points, layouts_schema},
     {goodput_schema, AnswerFile::Kind::document},
     {"sgdsim/goodput-point/1", AnswerFile::Kind::axis_points, goodput_schema},

@@ -240,6 +240,34 @@ test("every other kind of answer has its part", { skip }, async () => {
   clean(page);
 });
 
+test("recorded steps: who is slow, what a repair saves, and where the difference to a prediction is", { skip }, async () => {
+  const record = "tests/data/slow_host.json.gz";
+  const names = ["--names", "tests/data/slow_host_names.csv"];
+  writeFileSync(file_in("diagnosis.json"), sgdsim(["diagnose", record, ...names, "--layers", "32", "--format", "json"]));
+  writeFileSync(file_in("comparison.json"), sgdsim(["compare", record, "tests/data/usual_host.json.gz", ...names, "--format", "json"]));
+  sgdsim(["report", file_in("diagnosis.json"), file_in("comparison.json"), "--out", file_in("diagnosis.html")]);
+  const page = await open_page(file_in("diagnosis.html"));
+  const diagnosis = JSON.parse(readFileSync(file_in("diagnosis.json"), "utf8"));
+  const shown = await page.$$eval("#answer-0-overview [data-exact]", (tiles) => tiles.map((tile) => Number(tile.dataset.exact)));
+  for (const value of [diagnosis.step_s * 1e6, diagnosis.slowdown, 100 * diagnosis.waste, diagnosis.layer_less.step_s * 1e6]) assert.ok(shown.includes(value), String(value));
+  // Right and up by two: replica 1 and stage 2, whose host is slow.
+  await page.focus("#answer-0-map .plot");
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp"]) await page.keyboard.press(key);
+  const told = await page.textContent("#answer-0-map .readout-line");
+  assert.equal(told, `stage 2 of replica 1 (gpu-node-16): slowdown ${diagnosis.by_worker[0].slowdown}`);
+  const cells = (part) => page.$$eval(`${part} tbody tr`, (rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  assert.deepEqual((await cells("#answer-0-repairs")).map(([part, saved]) => [part, saved]), diagnosis.parts.map((part) => [part.meaning, String(part.saved_s)]));
+  assert.equal((await cells("#answer-0-parts")).length, diagnosis.by_stage.length + diagnosis.by_replica.length + diagnosis.by_operation.length);
+  await page.focus("#answer-0-steps .plot");
+  await page.keyboard.press("Home");
+  assert.match(await page.textContent("#answer-0-steps .readout-line"), /^Step 120, as recorded: 339\.8 ms$/);
+  const comparison = JSON.parse(readFileSync(file_in("comparison.json"), "utf8"));
+  assert.ok((await page.textContent("#answer-1-overview")).includes(comparison.slowest_part.meaning));
+  assert.ok((await cells("#answer-1-overview")).some(([part, factor]) => part === "backward" && factor === String(comparison.explanations[0].factor)));
+  await screenshot(page, "diagnosis");
+  clean(page);
+});
+
 test("hostile names are shown, not run", { skip }, async () => {
   const hostile = `</script><script>window.hit=1</script><img src=x onerror=window.hit=2>"'&amp;\u{1F4A5}`;
   const long = "x".repeat(10_000);

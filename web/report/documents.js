@@ -5,6 +5,7 @@ import { iteration_parts } from "../common/parts.js";
 import { bars_svg, light_of, save_buttons } from "../common/save.js";
 import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
+import { comparison_sections, diagnosis_sections } from "./diagnosis.js";
 import { fit_sections } from "./fit.js";
 import { goodput_sections } from "./goodput.js";
 import { json_tree, save_button } from "./json_view.js";
@@ -21,6 +22,7 @@ export function document_sections(document, asked, timelines) {
     "sgdsim/tune/1": tune_sections, "sgdsim/validation/1": validation_sections, "sgdsim/fit/1": fit_sections,
     "sgdsim/advice/1": advice_sections, "sgdsim/layouts/1": layouts_sections, "sgdsim/collective/1": collective_sections,
     "sgdsim/learn/1": learn_sections, "sgdsim/collective-sweep/1": () => [], "sgdsim/goodput/1": goodput_sections,
+    "sgdsim/diagnosis/1": diagnosis_sections, "sgdsim/comparison/1": comparison_sections,
   }[document.schema];
   return make(document, asked, timelines);
 }
