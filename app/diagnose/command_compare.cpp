@@ -40,7 +40,7 @@ void compare_once(CompareWords words, const CompareArguments& arguments, Streams
 bool follow_file(Follower& follower, const CompareArguments& arguments, const std::string& file,
                  Streams streams) {
   try {
-    return follower.add(record_of(file, "", arguments.words.names));
+    return follower.add(read_record(file, arguments.words.of));
   } catch (const InputError& error) {
     streams.log << "sgdsim: " << printable(error.what()) << "; this file is passed over\n";
     return false;

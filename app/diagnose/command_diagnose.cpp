@@ -21,7 +21,7 @@ struct DiagnoseArguments {
 };
 
 void diagnose_record(const DiagnoseArguments& arguments, Streams streams) {
-  OutputGuard guard({arguments.words.record, arguments.words.names}, arguments.force);
+  OutputGuard guard({arguments.words.record, arguments.words.of.names}, arguments.force);
   guard.claim("--svg", arguments.svg, {.schema = {}, .beginning = picture_beginning});
   if (arguments.svg == "-" && arguments.format == "json")
     throw InputError("--svg", "standard output already takes the JSON; give it a file");

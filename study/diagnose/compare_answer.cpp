@@ -23,16 +23,6 @@ using diagnose::TimePart;
 constexpr int most_workers = 64;     // of a prediction that are looked at
 constexpr int most_iterations = 20;  // likewise
 
-// A record, or nothing if the file is none.
-bool is_record(const std::string& file) {
-  try {
-    read_record(file, {});
-    return true;
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
 StepRecord simulated_record(const std::string& file, const std::vector<std::string>& settings) {
   const Experiment experiment = read_experiment(resolve_experiment(file, settings));
   const int workers = std::min(experiment.cluster.network.workers(), most_workers);
@@ -109,9 +99,9 @@ std::string time_part_words(TimePart part) {
 PredictedSteps read_prediction(const std::string& file, const std::vector<std::string>& settings) {
   PredictedSteps prediction;
   prediction.file = file;
-  const bool is_recorded = settings.empty() && is_record(file);
+  const bool is_recorded = settings.empty() && looks_like_record(file);
   FoundRecord found =
-      is_recorded ? read_record(file, {}) : FoundRecord{simulated_record(file, settings), true};
+      is_recorded ? read_record(file) : FoundRecord{simulated_record(file, settings), true};
   prediction.work = diagnose::clocked_work(std::move(found.record), diagnose::ClockRule::by_record,
                                            found.clocks_agree)
                         .work;
@@ -156,9 +146,8 @@ Comparison compare(DiagnoseAnswer measured, const PredictedSteps& prediction) {
 }
 
 Fields comparison_fields(CompareWords& words) {
-  return {{"steps", words.steps, "steps to use, as 12,20-23 (default: all)"},
-          {"names", words.names, "table (CSV) replica,stage,name of workers, e.g. of their hosts"},
-          {"set", words.settings, "change a field of the experiment: cluster.nodes=8"}};
+  return record_fields(words.of) +
+         Fields{{"set", words.settings, "change a field of the experiment: cluster.nodes=8"}};
 }
 
 Fields compare_fields(CompareWords& words) {
@@ -171,10 +160,9 @@ Fields compare_fields(CompareWords& words) {
 AnsweredComparison answer_compare(const CompareWords& words, const Watch& watch) {
   AnsweredComparison answered;
   answered.prediction = read_prediction(words.experiment, words.settings);
-  answered.comparison =
-      compare(answer_diagnose(record_of(words.record, words.steps, words.names, watch),
-                              diagnose::ClockRule::by_record, {}),
-              answered.prediction);
+  answered.comparison = compare(answer_diagnose(read_record(words.record, words.of, watch),
+                                                diagnose::ClockRule::by_record, {}),
+                                answered.prediction);
   return answered;
 }
 

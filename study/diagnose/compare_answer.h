@@ -37,8 +37,7 @@ void check_alike(const diagnose::StepWork& measured, const PredictedSteps& predi
 struct CompareWords {
   std::string record;
   std::string experiment;  // or another record
-  std::string steps;
-  std::string names;
+  RecordWords of;          // of the record
   std::vector<std::string> settings;
 };
 // Without the files, which a command line has in an order of its own.

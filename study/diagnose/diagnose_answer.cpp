@@ -255,23 +255,15 @@ Json to_json(const DiagnoseAnswer& answer) {
 
 Fields diagnose_fields(DiagnoseWords& words) {
   constexpr int64_t most_layers = 1'000'000;
-  return {Field("record", words.record, record_field_says()).needed().option("RECORD"),
-          {"steps", words.steps, "steps to use, as 12,20-23 (default: all)"},
-          Field("layers", words.layers, "layers of the model, for a last stage with one layer less")
-              .from(1, most_layers),
-          Field("clocks", words.clocks,
-                "clocks of workers: recorded, aligned, or auto (default): aligned where they "
-                "disagree")
-              .one_of({"auto", "recorded", "aligned"}),
-          {"names", words.names, "table (CSV) replica,stage,name of workers, e.g. of their hosts"}};
-}
-
-FoundRecord record_of(const std::string& file, const std::string& steps, const std::string& names,
-                      const Watch& watch) {
-  FoundRecord found = read_record(
-      file, steps.empty() ? std::vector<int64_t>() : parse_steps(steps, "--steps"), watch);
-  if (!names.empty()) name_workers(found.record, names);
-  return found;
+  return Fields{Field("record", words.record, record_field_says()).needed().option("RECORD")} +
+         record_fields(words.of) +
+         Fields{Field("layers", words.layers,
+                      "layers of the model, for a last stage with one layer less")
+                    .from(1, most_layers),
+                Field("clocks", words.clocks,
+                      "clocks of workers: recorded, aligned, or auto (default): aligned where they "
+                      "disagree")
+                    .one_of({"auto", "recorded", "aligned"})};
 }
 
 DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch) {
@@ -280,7 +272,7 @@ DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch) {
                                               {"recorded", diagnose::ClockRule::recorded},
                                               {"aligned", diagnose::ClockRule::aligned}}},
                "clocks", words.clocks, "--clocks");
-  return answer_diagnose(record_of(words.record, words.steps, words.names, watch), rule,
+  return answer_diagnose(read_record(words.record, words.of, watch), rule,
                          {.layers = words.layers});
 }
 

@@ -17,16 +17,11 @@ inline constexpr char diagnosis_schema[] = "sgdsim/diagnosis/1";
 
 struct DiagnoseWords {
   std::string record;
-  std::string steps;
+  RecordWords of;
   std::string clocks = "auto";
-  std::string names;
   int layers = 0;
 };
 Fields diagnose_fields(DiagnoseWords& words);
-
-// The record, with these steps and names of workers; empty: as it is.
-FoundRecord record_of(const std::string& file, const std::string& steps, const std::string& names,
-                      const Watch& watch = {});
 
 struct DiagnoseAnswer {
   std::string file;

@@ -8,13 +8,13 @@
 #include <sstream>
 
 #include "sim/core/error.h"
-#include "sim/core/json.h"
 #include "sim/core/number_list.h"
+#include "study/diagnose/record_folder.h"
 #include "study/import/profile_trace.h"
 #include "traces/byte_source.h"
+#include "traces/measurement/registry.h"
 #include "traces/recorded/own_timeline.h"
 #include "traces/recorded/pipeline_timeline.h"
-#include "traces/recorded/profiles.h"
 #include "traces/registry.h"
 
 namespace sgdsim {
@@ -29,19 +29,33 @@ int64_t whole_in_list(const std::string& word, const std::string& where) {
   return value;
 }
 
-// A file that cannot be read costs its rank, not the answer.
-StepRecord profiles_as_record(const std::string& folder, const std::vector<int64_t>& steps,
-                              const Watch& watch) {
-  RankProfiles ranks;
-  for (const std::string& file : profiles_in(folder)) {
-    try {
-      ByteSource source(file, watch.look);
-      ranks.add(profiler::profile_of(profiler::read_events(source, nullptr), false));
-    } catch (const InputError& error) {
-      ranks.add_problem("left out: " + std::string(error.what()));
-    }
+constexpr std::size_t head_B = 1 << 18;
+constexpr int64_t most_layout_stages = 1 << 20;
+constexpr int64_t most_exchanges = 1'000'000;
+
+FoundRecord record_in(const std::string& file, const RecordWords& words,
+                      const std::vector<int64_t>& steps, const Watch& watch) {
+  if (file == "-")
+    throw InputError("-", "a record is read twice, so it cannot be standard input; give a file");
+  if (is_folder(file)) return {read_record_folder(file, words, steps, watch), false};
+  std::error_code problem;  // a file that is not there is named by who opens it
+  if (std::filesystem::exists(file, problem) && !std::filesystem::is_regular_file(file, problem))
+    throw InputError(file, "a record is read twice, so it cannot be a pipe; give a file");
+  const std::string head = beginning_of(file, head_B);
+  check_no_layout(words, file);
+  if (is_pipeline_timeline(head)) {
+    ByteSource source(file, watch.look);
+    return {read_pipeline_timeline(source, steps), true};
   }
-  return ranks.record(folder, steps);
+  if (is_own_timeline(head)) {
+    ByteSource source(file, watch.look);
+    return {read_own_timeline(source, steps), true};
+  }
+  if (is_kineto(head))
+    throw InputError(file, "is the profile of one rank; expected the folder with those of all");
+  if (is_nccl_inspector(head))
+    throw InputError(file, "is the log of one process; expected the folder with those of all");
+  throw InputError(file, "is no record of training steps; expected " + std::string(record_formats));
 }
 
 }  // namespace
@@ -93,26 +107,43 @@ void name_workers(StepRecord& record, const std::string& file) {
   }
 }
 
-FoundRecord read_record(const std::string& file, const std::vector<int64_t>& steps,
-                        const Watch& watch) {
-  if (file == "-")
-    throw InputError("-", "a record is read twice, so it cannot be standard input; give a file");
-  if (is_folder(file)) return {profiles_as_record(file, steps, watch), false};
-  std::error_code problem;  // a file that is not there is named by who opens it
-  if (std::filesystem::exists(file, problem) && !std::filesystem::is_regular_file(file, problem))
-    throw InputError(file, "a record is read twice, so it cannot be a pipe; give a file");
-  const std::string head = beginning_of(file, 1 << 18);
-  if (is_pipeline_timeline(head)) {
-    ByteSource source(file, watch.look);
-    return {read_pipeline_timeline(source, steps), true};
-  }
-  if (is_own_timeline(head)) {
-    ByteSource source(file, watch.look);
-    return {read_own_timeline(source, steps), true};
-  }
-  if (is_kineto(head))
-    throw InputError(file, "is the profile of one rank; expected the folder with those of all");
-  throw InputError(file, "is no record of training steps; expected " + std::string(record_formats));
+Fields record_fields(RecordWords& words) {
+  return {{"steps", words.steps, "steps to use, as 12,20-23 (default: all)"},
+          {"layout", words.layout,
+           "of logs of NCCL's Inspector and Chakra: how the job is divided, as \"tp8 pp4 dp16\" "
+           "(default: all ranks are replicas)"},
+          Field("stage", words.stage, "of a layout with stages: the one to look at")
+              .from(0, most_layout_stages)
+              .otherwise("none"),
+          Field("exchanges", words.exchanges,
+                "of such logs: exchanges of a step (default: as they repeat)")
+              .from(1, most_exchanges),
+          {"names", words.names, "table (CSV) replica,stage,name of workers, e.g. of their hosts"}};
+}
+
+void check_no_layout(const RecordWords& words, const std::string& file) {
+  const char* const given = !words.layout.empty()  ? "--layout"
+                            : words.stage >= 0     ? "--stage"
+                            : words.exchanges != 0 ? "--exchanges"
+                                                   : nullptr;
+  if (given != nullptr)
+    throw InputError(given, "has no effect on " + file + ", which says itself how its steps are");
+}
+
+bool looks_like_record(const std::string& file) {
+  std::error_code problem;
+  if (is_folder(file)) return true;
+  if (!std::filesystem::is_regular_file(file, problem)) return false;
+  const std::string head = beginning_of(file, head_B);
+  return is_pipeline_timeline(head) || is_own_timeline(head);
+}
+
+FoundRecord read_record(const std::string& file, const RecordWords& words, const Watch& watch) {
+  const std::vector<int64_t> steps =
+      words.steps.empty() ? std::vector<int64_t>() : parse_steps(words.steps, "--steps");
+  FoundRecord found = record_in(file, words, steps, watch);
+  if (!words.names.empty()) name_workers(found.record, words.names);
+  return found;
 }
 
 }  // namespace sgdsim

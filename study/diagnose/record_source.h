@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/fields.h"
 #include "sim/work/step_record.h"
 #include "study/watch.h"
 
@@ -17,7 +18,7 @@ struct FoundRecord {
 // Which kinds of records are read, for messages.
 inline constexpr char record_formats[] =
     "a timeline of StragglerAnalysis, a timeline of sgdsim (run or layout --timeline), or a folder "
-    "with a profile of PyTorch for each rank";
+    "with a profile of PyTorch, a log of NCCL's Inspector or a trace of Chakra for each rank";
 
 // The same of a field that takes one.
 inline const char* record_field_says() {
@@ -25,10 +26,23 @@ inline const char* record_field_says() {
   return says.c_str();
 }
 
-// `steps`: the numbers that are kept; empty: all. InputError if it is no record. `watch` looks on
-// while it is read, which may take long.
-FoundRecord read_record(const std::string& file, const std::vector<int64_t>& steps,
+// What is said of a record beside its name.
+struct RecordWords {
+  std::string steps;
+  std::string layout;
+  std::string names;
+  int stage = -1;
+  int exchanges = 0;
+};
+Fields record_fields(RecordWords& words);
+
+// InputError if it is no record. `watch` looks on while it is read, which may take long.
+FoundRecord read_record(const std::string& file, const RecordWords& words = {},
                         const Watch& watch = {});
+// By its beginning alone.
+bool looks_like_record(const std::string& file);
+// InputError if the words say how a job is divided, which this record says itself.
+void check_no_layout(const RecordWords& words, const std::string& file);
 
 // Names of workers, for answers: a line "replica,stage,name" for each.
 void name_workers(StepRecord& record, const std::string& file);

@@ -236,7 +236,7 @@ void RankProfiles::add_step(StepRecord& record, int32_t replica, int32_t index, 
 StepRecord RankProfiles::record(const std::string& folder, const std::vector<int64_t>& steps) {
   StepRecord record;
   record.file = folder;
-  record.format = "profiles of PyTorch";
+  record.format = format_;
   record.overlaps = record.chunks_differ = true;
   settle_ranks();
   leave_out_strangers();
@@ -247,7 +247,7 @@ StepRecord RankProfiles::record(const std::string& folder, const std::vector<int
     return text;
   };
   if (ranks_.size() < 2 || record.steps.empty())
-    throw InputError(folder, (ranks_.size() < 2 ? "has fewer than two profiles of one job's ranks"
+    throw InputError(folder, (ranks_.size() < 2 ? "has fewer than two files of one job's ranks"
                                                 : "has no step that all ranks have") +
                                  reasons());
   std::sort(ranks_.begin(), ranks_.end(),

@@ -17,6 +17,9 @@ namespace sgdsim {
 
 class RankProfiles {
  public:
+  // `format`: what the files are, for people.
+  explicit RankProfiles(std::string format = "profiles of PyTorch") : format_(std::move(format)) {}
+
   // One after another, so that nothing but steps is kept of a file.
   void add(const profiler::RankProfile& profile);
   // A file that could not be read, with the sentence that says why.
@@ -60,6 +63,7 @@ class RankProfiles {
   template <class Unfit>
   void leave_out(const Unfit& unfit);
 
+  std::string format_;
   std::vector<Rank> ranks_;
   std::vector<std::string> notes_;
 };
