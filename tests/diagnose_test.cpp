@@ -22,6 +22,7 @@
 #include "sim/core/json.h"
 #include "study/diagnose/diagnose_answer.h"
 #include "study/diagnose/record_source.h"
+#include "study/diagnose/what_if.h"
 #include "tests/pipeline_job.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
@@ -52,7 +53,7 @@ StepRecord read_text_as_record(const std::string& text, const std::vector<int64_
 }
 
 Diagnosis diagnosed(const StepRecord& record, int layers = 0) {
-  return diagnose::diagnose(work_of(record), {.layers = layers});
+  return diagnose::diagnose(work_of(record), {.layers = layers, .what_ifs = {}});
 }
 
 bool is_near(double value, double expected) {
@@ -248,6 +249,31 @@ TEST_CASE("diagnose: steps that are not whole are left out, with a sentence") {
   // Nothing of a worker in any step.
   std::erase_if(record.operations, [](const RecordedOperation& one) { return one.stage == 1; });
   CHECK(holds(refusal_of([&] { work_of(record); }), "nothing was recorded of stage 1"));
+}
+
+// PipelineJob's default: 4 stages, 8 micro-batches, passes of 10 and 20 ms, sends of 1 ms.
+TEST_CASE("diagnose: a step with other times") {
+  const PipelineJob job;
+  const diagnose::StepWork work = diagnose::work_of(job.record());
+  const auto step_of = [&](const std::string& words) {
+    const diagnose::DiagnoseOptions options{.layers = 0, .what_ifs = what_ifs_of({words})};
+    return diagnose::diagnose(work, options).what_ifs.at(0).step_s;
+  };
+  PipelineJob quick = job;
+  quick.pass = [](int, int, int, int, bool is_backward) {
+    return is_backward ? 10'000'000 : 5'000'000;
+  };
+  quick.optimizer_ns = job.optimizer_ns / 2;
+  CHECK(step_of("computing=0.5") == doctest::Approx(quick.step_s()).epsilon(1e-12));
+  PipelineJob slow = job;
+  slow.send = [](int, int, int, int, bool) { return 3'000'000; };
+  slow.reduce = [](int, int) { return 4'000'000; };
+  CHECK(step_of("sends=3,replicas=0.5") == doctest::Approx(slow.step_s()).epsilon(1e-12));
+  CHECK(step_of("sends=1") == doctest::Approx(job.step_s()).epsilon(1e-12));
+  for (const char* const wrong :
+       {"", "sends", "sends=", "sends=-1", "sends=nan", "sends=101", "sends=1x", "waiting=0",
+        "computing=0.5,forward=1", "sends=1,,sends=2"})
+    CHECK(holds(refusal_of([&] { what_ifs_of({wrong}); }), "--what-if"));
 }
 
 TEST_CASE("diagnose: what is no record is refused") {

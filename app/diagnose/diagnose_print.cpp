@@ -2,6 +2,7 @@
 #include "app/diagnose/diagnose_print.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include "study/table.h"
@@ -64,6 +65,20 @@ void print_parts(std::ostream& out, const DiagnoseAnswer& answer) {
   table.print(out);
 }
 
+void print_what_ifs(std::ostream& out, const DiagnoseAnswer& answer) {
+  const Diagnosis& of = answer.diagnosis;
+  if (of.what_ifs.empty()) return;
+  out << "\nThe step with other times (factors of the recorded ones):\n";
+  Table table({"change", "step", "saves", "of the step"});
+  for (const diagnose::WhatIfStep& one : of.what_ifs) {
+    const double saved_s = of.played_s - one.step_s;
+    table.add({one.words, short_duration(one.step_s * 1e6, 4),
+               (saved_s < 0 ? "-" : "") + short_duration(std::abs(saved_s) * 1e6),
+               part_text(saved_s / of.played_s, 3)});
+  }
+  table.print(out);
+}
+
 void print_slowdowns(std::ostream& out, const DiagnoseAnswer& answer) {
   const Diagnosis& of = answer.diagnosis;
   out << "\nSlowdown with only this part as it was recorded, all others balanced:\n";
@@ -105,6 +120,7 @@ HeatMap heat_map_of(const DiagnoseAnswer& answer) {
 
 void print(std::ostream& out, const DiagnoseAnswer& answer, const Terminal& terminal) {
   print_step(out, answer);
+  print_what_ifs(out, answer);
   print_parts(out, answer);
   print_slowdowns(out, answer);
   print_workers(out, answer, terminal);

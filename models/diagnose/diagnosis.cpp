@@ -142,6 +142,15 @@ void move_a_layer(const StepWork& work, int layers, Diagnosis& answer) {
   answer.receiving_stage = least;
 }
 
+double changed_s(const StepWork& work, const WhatIf& what_if) {
+  std::vector<Duration> lengths = work.recorded;
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    lengths[i] =
+        Duration::nearest_ps(static_cast<double>(lengths[i].ps()) *
+                             what_if.factors[static_cast<std::size_t>(work.nodes[i].kind)]);
+  return played_s(work, lengths);
+}
+
 }  // namespace
 
 std::vector<Duration> ideal_lengths(const StepWork& work) {
@@ -168,6 +177,8 @@ Diagnosis diagnose(const StepWork& work, const DiagnoseOptions& options) {
   Asker(work, answer).ask();
   answer.parts = parts_of(work, answer.played_s);
   move_a_layer(work, options.layers, answer);
+  for (const WhatIf& one : options.what_ifs)
+    answer.what_ifs.push_back({one.words, changed_s(work, one)});
   return answer;
 }
 

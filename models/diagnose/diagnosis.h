@@ -5,6 +5,7 @@
 // less work than the mean has an S below 1.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,20 @@ struct WorkerSlowdown {
   double slowdown = 1;  // the least of its replica's and its stage's
 };
 
+// Operations of some kinds that take other times.
+struct WhatIf {
+  std::string words;                           // as it was asked
+  std::array<double, recorded_kinds> factors;  // by kind: of the recorded time
+};
+
+struct WhatIfStep {
+  std::string words;
+  double step_s = 0;  // T then
+};
+
 struct DiagnoseOptions {
   int layers = 0;  // of the model; 0: not said
+  std::vector<WhatIf> what_ifs;
 };
 
 struct Diagnosis {
@@ -45,6 +58,7 @@ struct Diagnosis {
   std::vector<Part> parts;               // what repairing one would save, the most first
   std::optional<double> fewer_layers_s;  // T with a layer of the last stage on the least busy one
   int receiving_stage = 0;
+  std::vector<WhatIfStep> what_ifs;  // as they were asked
 
   double slowdown() const { return ideal_s > 0 ? played_s / ideal_s : 1; }
   double waste() const { return played_s > 0 ? 1 - ideal_s / played_s : 0; }

@@ -8,6 +8,21 @@
 namespace sgdsim::diagnose {
 namespace {
 
+std::size_t at(TimePart part) { return static_cast<std::size_t>(part); }
+
+using Link = std::pair<int, int>;
+std::map<Link, std::size_t> links_of(const StepWork& work) {
+  std::map<Link, std::size_t> links;
+  for (const Node& node : work.nodes)
+    if (node.peer >= 0)
+      links[{std::min(node.worker, node.peer), std::max(node.worker, node.peer)}] = 0;
+  std::size_t next = static_cast<std::size_t>(work.workers() + work.stages);
+  for (auto& [link, number] : links) number = next++;
+  return links;
+}
+
+}  // namespace
+
 TimePart time_part_of(Recorded kind) {
   switch (kind) {
     case Recorded::forward:
@@ -36,21 +51,6 @@ TimePart time_part_of(Recorded kind) {
   }
   return TimePart::forward;
 }
-
-std::size_t at(TimePart part) { return static_cast<std::size_t>(part); }
-
-using Link = std::pair<int, int>;
-std::map<Link, std::size_t> links_of(const StepWork& work) {
-  std::map<Link, std::size_t> links;
-  for (const Node& node : work.nodes)
-    if (node.peer >= 0)
-      links[{std::min(node.worker, node.peer), std::max(node.worker, node.peer)}] = 0;
-  std::size_t next = static_cast<std::size_t>(work.workers() + work.stages);
-  for (auto& [link, number] : links) number = next++;
-  return links;
-}
-
-}  // namespace
 
 std::vector<Part> causes_of(const StepWork& work) {
   std::vector<Part> causes;

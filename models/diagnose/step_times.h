@@ -29,6 +29,8 @@ inline constexpr std::array<std::string_view, time_part_count> time_part_names =
     "forward",  "backward",  "optimizer", "collection", "sends",
     "replicas", "embedding", "clipping",  "waiting",    "launch"};
 
+TimePart time_part_of(Recorded kind);
+
 // Seconds of a worker in a step, on average over workers.
 using PartTimes = std::array<double, time_part_count>;
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "sim/core/named.h"
+#include "study/diagnose/what_if.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -246,6 +247,9 @@ Json to_json(const DiagnoseAnswer& answer) {
   json["by_worker"] = Json::array();
   for (const diagnose::WorkerSlowdown& one : of.workers)
     json["by_worker"].push_back(worker_json(answer, one));
+  for (const diagnose::WhatIfStep& one : of.what_ifs)
+    json["what_if"].push_back(
+        {{"change", one.words}, {"step_s", one.step_s}, {"saved_s", of.played_s - one.step_s}});
   json["parts"] = Json::array();
   for (const Part& part : of.parts) json["parts"].push_back(part_json(answer, part));
   json["field"] = field_json();
@@ -263,7 +267,8 @@ Fields diagnose_fields(DiagnoseWords& words) {
                 Field("clocks", words.clocks,
                       "clocks of workers: recorded, aligned, or auto (default): aligned where they "
                       "disagree")
-                    .one_of({"auto", "recorded", "aligned"})};
+                    .one_of({"auto", "recorded", "aligned"}),
+                {"what_if", words.what_ifs, what_if_says}};
 }
 
 DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch) {
@@ -273,7 +278,7 @@ DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch) {
                                               {"aligned", diagnose::ClockRule::aligned}}},
                "clocks", words.clocks, "--clocks");
   return answer_diagnose(read_record(words.record, words.of, watch), rule,
-                         {.layers = words.layers});
+                         {.layers = words.layers, .what_ifs = what_ifs_of(words.what_ifs)});
 }
 
 Answer answer_diagnose(const Value& question, const Watch& watch) {

@@ -20,6 +20,7 @@ struct DiagnoseWords {
   RecordWords of;
   std::string clocks = "auto";
   int layers = 0;
+  std::vector<std::string> what_ifs;
 };
 Fields diagnose_fields(DiagnoseWords& words);
 

@@ -67,10 +67,13 @@ std::vector<ExchangeLog> logs_of(const std::vector<std::string>& files,
   return logs;
 }
 
+// The first few.
 std::string joined(const std::vector<std::string>& notes) {
+  constexpr std::size_t most = 3;
   std::string text;
-  for (const std::string& note : notes) text += "; " + note;
-  return text;
+  for (std::size_t i = 0; i < std::min(most, notes.size()); ++i) text += "; " + notes[i];
+  return notes.size() > most ? text + "; and " + std::to_string(notes.size() - most) + " more"
+                             : text;
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ function overview(document, answer) {
       { name: "with a layer less on the last stage", value: answer.layer_less && answer.layer_less.step_s * 1e6, key: "step_us", note: answer.layer_less && `and one more on stage ${answer.layer_less.to_stage}` },
     ]),
     element("p", { class: "small muted" }, `Of ${clipped(field.source, 200)} ${field.points.map((point) => `${percent(point.jobs_below)} are below ${rounded(point.slowdown, 3)}`).join(", ")}; this one would be among the ${place ? `slowest ${percent(1 - place.jobs_below)}` : `fastest ${percent(field.points[0].jobs_below)}`}.`),
+    answer.what_if && table("The step with other times", [{ title: "change" }, { title: "step, s", figure: true }, { title: "saves, s", figure: true }],
+      answer.what_if.map((one) => [clipped(one.change, 120), String(one.step_s), String(one.saved_s)])),
     warning_list(answer.notes));
 }
 

@@ -1,0 +1,19 @@
+// "sends=0.5,computing=0.9": parts of a recorded step that take other times.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/diagnose/diagnosis.h"
+
+namespace sgdsim {
+
+inline constexpr char what_if_says[] =
+    "the step if parts of it took so many times as long, as sends=0.5,computing=0.9; parts: "
+    "forward, backward, optimizer, collection, sends, replicas, embedding, clipping; computing and "
+    "exchanges are several of them";
+
+// InputError naming --what-if.
+std::vector<diagnose::WhatIf> what_ifs_of(const std::vector<std::string>& words);
+
+}  // namespace sgdsim
