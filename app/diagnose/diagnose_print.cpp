@@ -32,11 +32,15 @@ void print_step(std::ostream& out, const DiagnoseAnswer& answer) {
   out << "step          " << short_duration(of.played_s * 1e6, 4) << " on average; recorded were "
       << short_duration(of.measured_s * 1e6, 4) << ", with delays between operations\n";
   out << "balanced      " << short_duration(of.ideal_s * 1e6, 4) << ", so the slowdown S is "
-      << rounded(of.slowdown(), 4) << " and " << part_text(of.waste()) << " is waste\n";
+      << rounded(of.slowdown(), 4);
+  if (of.is_slowed())
+    out << " and " << part_text(of.waste()) << " is waste\n";
+  else
+    out << ": nothing is lost\n";
   out << "field         " << field_text(of.slowdown()) << '\n';
-  if (of.last_stage)
+  if (of.last_stage && of.is_slowed())
     out << "last stage    explains " << part_text(*of.last_stage) << " of the slowdown (M_S)\n";
-  if (of.slow_workers) {
+  if (of.slow_workers && of.is_slowed()) {
     std::string names;
     for (std::size_t i = 0; i < std::min<std::size_t>(of.slowest.size(), 3); ++i)
       names += (names.empty() ? "" : ", ") + worker_text(answer, of.slowest[i]);

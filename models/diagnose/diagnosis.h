@@ -61,6 +61,8 @@ struct Diagnosis {
   std::vector<WhatIfStep> what_ifs;  // as they were asked
 
   double slowdown() const { return ideal_s > 0 ? played_s / ideal_s : 1; }
+  // By as much as a thousandth; else parts of the difference mean nothing to people.
+  bool is_slowed() const { return slowdown() >= 1.001; }
   double waste() const { return played_s > 0 ? 1 - ideal_s / played_s : 0; }
   double launch() const { return played_s > 0 ? measured_s / played_s : 1; }
 };

@@ -21,6 +21,8 @@ export function diagnosis_sections(document) {
 
 function overview(document, answer) {
   const { field } = answer;
+  // Of less than a thousandth, parts mean nothing.
+  const explained = (part) => (part === undefined || answer.slowdown < 1.001 ? undefined : 100 * part);
   const place = field.points.filter((point) => answer.slowdown >= point.slowdown).at(-1);
   return section(document, "overview", clipped(`What slows ${answer.record}`, 120),
     element("p", { class: "muted" }, clipped(`${counted(answer.steps.length, "step")} of ${counted(answer.stages, "stage")} and ${counted(answer.replicas, "replica")}, ${answer.operations} operations (${answer.format})`, 300)),
@@ -29,8 +31,8 @@ function overview(document, answer) {
       { name: "balanced", value: answer.balanced_s * 1e6, key: "balanced_us" },
       { name: "slowdown S", value: answer.slowdown, key: "slowdown" },
       { name: "waste", value: 100 * answer.waste, key: "waste_percent" },
-      { name: "explained by the last stage", value: answer.last_stage === undefined ? undefined : 100 * answer.last_stage, key: "last_stage_percent" },
-      { name: "explained by slow workers", value: answer.slow_workers === undefined ? undefined : 100 * answer.slow_workers, key: "slow_workers_percent", note: "the slowest 3 %" },
+      { name: "explained by the last stage", value: explained(answer.last_stage), key: "last_stage_percent" },
+      { name: "explained by slow workers", value: explained(answer.slow_workers), key: "slow_workers_percent", note: "the slowest 3 %" },
       { name: "with a layer less on the last stage", value: answer.layer_less && answer.layer_less.step_s * 1e6, key: "step_us", note: answer.layer_less && `and one more on stage ${answer.layer_less.to_stage}` },
     ]),
     element("p", { class: "small muted" }, `Of ${clipped(field.source, 200)} ${field.points.map((point) => `${percent(point.jobs_below)} are below ${rounded(point.slowdown, 3)}`).join(", ")}; this one would be among the ${place ? `slowest ${percent(1 - place.jobs_below)}` : `fastest ${percent(field.points[0].jobs_below)}`}.`),
