@@ -270,10 +270,43 @@ TEST_CASE("diagnose: a step with other times") {
   slow.reduce = [](int, int) { return 4'000'000; };
   CHECK(step_of("sends=3,replicas=0.5") == doctest::Approx(slow.step_s()).epsilon(1e-12));
   CHECK(step_of("sends=1") == doctest::Approx(job.step_s()).epsilon(1e-12));
-  for (const char* const wrong :
-       {"", "sends", "sends=", "sends=-1", "sends=nan", "sends=101", "sends=1x", "waiting=0",
-        "computing=0.5,forward=1", "sends=1,,sends=2"})
+  // Other numbers of replicas, alike or not; a ring among n moves (n - 1) / n of each byte.
+  for (const int replicas : {1, 2, 3, 7}) {
+    CAPTURE(replicas);
+    PipelineJob other = job;
+    other.replicas = replicas;
+    other.reduce = [replicas](int, int) { return 16'000'000 * (replicas - 1) / replicas; };
+    CHECK(step_of("dp=" + std::to_string(replicas)) ==
+          doctest::Approx(other.step_s()).epsilon(1e-8));
+  }
+  for (const char* const wrong : {"dp=0", "dp=x", "dp=2,dp=3", "dp", "dp=99999999", "", "sends",
+                                  "sends=", "sends=-1", "sends=nan", "sends=101", "sends=1x",
+                                  "waiting=0", "computing=0.5,forward=1", "sends=1,,sends=2"})
     CHECK(holds(refusal_of([&] { what_ifs_of({wrong}); }), "--what-if"));
+  CHECK(holds(refusal_of([&] { check_what_ifs(what_ifs_of({"dp=1000000"}), work); }), "--steps"));
+  const diagnose::StepWork alone = diagnose::work_of(drawn_job().record());
+  CHECK(holds(refusal_of([&] { check_what_ifs(what_ifs_of({"dp=2"}), alone); }), "one replica"));
+}
+
+// Replicas 0 and 2 are quick, replica 1 takes twice as long: two are as slow as three, one is not.
+TEST_CASE("diagnose: fewer and more replicas keep who was slow") {
+  PipelineJob job;
+  job.replicas = 3;
+  job.reduce = [](int, int) { return 0; };
+  job.pass = [](int, int replica, int, int, bool is_backward) {
+    return (is_backward ? 20'000'000 : 10'000'000) * (replica == 1 ? 2 : 1);
+  };
+  PipelineJob quick = job;
+  quick.pass = PipelineJob().pass;
+  const diagnose::StepWork work = diagnose::work_of(job.record());
+  const auto step_of = [&](int replicas) {
+    const diagnose::StepWork other = diagnose::with_replicas(work, replicas);
+    CHECK(other.workers() == 4 * replicas);
+    return diagnose::played_s(other, other.recorded);
+  };
+  CHECK(step_of(1) == doctest::Approx(quick.step_s()).epsilon(1e-12));
+  for (const int replicas : {2, 3, 4, 8})
+    CHECK(step_of(replicas) == doctest::Approx(job.step_s()).epsilon(1e-12));
 }
 
 TEST_CASE("diagnose: what is no record is refused") {

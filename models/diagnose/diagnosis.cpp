@@ -142,13 +142,18 @@ void move_a_layer(const StepWork& work, int layers, Diagnosis& answer) {
   answer.receiving_stage = least;
 }
 
-double changed_s(const StepWork& work, const WhatIf& what_if) {
+double scaled_s(const StepWork& work, const WhatIf& what_if) {
   std::vector<Duration> lengths = work.recorded;
   for (std::size_t i = 0; i < lengths.size(); ++i)
     lengths[i] =
         Duration::nearest_ps(static_cast<double>(lengths[i].ps()) *
                              what_if.factors[static_cast<std::size_t>(work.nodes[i].kind)]);
   return played_s(work, lengths);
+}
+
+double changed_s(const StepWork& work, const WhatIf& what_if) {
+  return what_if.replicas == 0 ? scaled_s(work, what_if)
+                               : scaled_s(with_replicas(work, what_if.replicas), what_if);
 }
 
 }  // namespace

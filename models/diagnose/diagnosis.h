@@ -25,10 +25,11 @@ struct WorkerSlowdown {
   double slowdown = 1;  // the least of its replica's and its stage's
 };
 
-// Operations of some kinds that take other times.
+// Operations of some kinds that take other times, or another number of replicas.
 struct WhatIf {
   std::string words;                           // as it was asked
   std::array<double, recorded_kinds> factors;  // by kind: of the recorded time
+  int replicas = 0;                            // 0: as recorded
 };
 
 struct WhatIfStep {

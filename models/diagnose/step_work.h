@@ -61,6 +61,11 @@ struct StepWork {
 // InputError if no step can be used.
 StepWork work_of(const StepRecord& record);
 
+// The same steps of a job with another number of replicas: the first ones, or all of them over and
+// over. What replicas exchange takes the part of the recorded time that a ring among so many would;
+// at least two were recorded, or there are no more.
+StepWork with_replicas(const StepWork& work, int replicas);
+
 // How long each step takes if the nodes take these lengths.
 std::vector<Duration> play(const StepWork& work, std::span<const Duration> lengths);
 // Their mean, in seconds.

@@ -127,6 +127,7 @@ DiagnoseAnswer answer_diagnose(FoundRecord found, diagnose::ClockRule rule,
                            " exchanges ended more than 10 ms before their group began; they count "
                            "as no transfer (--clocks aligned?)");
   add_notes(answer.notes, lacks_of(answer.work, options.layers));
+  check_what_ifs(options.what_ifs, answer.work);
   answer.diagnosis = diagnose::diagnose(answer.work, options);
   return answer;
 }

@@ -8,6 +8,7 @@
 #include "sim/core/error.h"
 #include "sim/core/named.h"
 #include "sim/core/number_list.h"
+#include "traces/recorded/pipeline_timeline.h"
 
 namespace sgdsim {
 namespace {
@@ -44,6 +45,7 @@ const NamedParts& parts_called(const std::string& name) {
     if (one.name == name) return one;
     names.push_back(one.name);
   }
+  names.emplace_back("dp");
   throw InputError(where, unknown_name("part of a step", name, names));
 }
 
@@ -57,12 +59,28 @@ double factor_in(const std::string& text) {
   return factor;
 }
 
+int replicas_in(const std::string& text) {
+  int replicas = 0;
+  const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), replicas);
+  if (problem != std::errc{} || rest != text.data() + text.size() || replicas < 1 ||
+      replicas > most_recorded_workers)
+    throw InputError(where, "dp must be a number of replicas from 1 to " +
+                                std::to_string(most_recorded_workers) + ", and is \"" +
+                                text.substr(0, 60) + "\"");
+  return replicas;
+}
+
 diagnose::WhatIf what_if_of(const std::string& text) {
   diagnose::WhatIf result{text, {}};
   result.factors.fill(1);
   std::set<TimePart> seen;
   for (const std::string& word : split_list(text)) {
     const std::size_t equals = word.find('=');
+    if (word.substr(0, equals) == "dp") {
+      if (result.replicas > 0) throw InputError(where, "dp occurs twice");
+      result.replicas = replicas_in(equals == word.npos ? "" : word.substr(equals + 1));
+      continue;
+    }
     const NamedParts& named = parts_called(word.substr(0, equals));
     const double factor = factor_in(equals == word.npos ? "" : word.substr(equals + 1));
     for (const TimePart part : named.parts) {
@@ -88,6 +106,19 @@ std::vector<diagnose::WhatIf> what_ifs_of(const std::vector<std::string>& words)
   std::vector<diagnose::WhatIf> result;
   for (const std::string& text : words) result.push_back(what_if_of(text));
   return result;
+}
+
+void check_what_ifs(const std::vector<diagnose::WhatIf>& what_ifs, const diagnose::StepWork& work) {
+  for (const diagnose::WhatIf& one : what_ifs) {
+    if (one.replicas > 1 && work.replicas == 1)
+      throw InputError(where, "the record has one replica, so that nobody knows what " +
+                                  std::to_string(one.replicas) + " of them exchange");
+    const double operations = static_cast<double>(work.nodes.size()) * one.replicas / work.replicas;
+    if (operations > static_cast<double>(most_recorded_operations))
+      throw InputError(where, "dp=" + std::to_string(one.replicas) + " would be more than " +
+                                  std::to_string(most_recorded_operations) +
+                                  " operations; choose fewer steps with --steps");
+  }
 }
 
 }  // namespace sgdsim
