@@ -169,9 +169,11 @@ TEST_CASE("diagnose logs: tensor groups, and one stage of several") {
 
 TEST_CASE("diagnose logs: buckets that are all alike need the number of a step") {
   const Temporary folder(Temporary::Kind::folder);
-  for (int rank = 0; rank < 4; ++rank)
-    write(folder, "rank" + std::to_string(rank) + ".log",
-          LoggedProcess{.rank = rank, .second_B = 1000}.text());
+  for (int rank = 0; rank < 4; ++rank) {
+    std::string text = LoggedProcess{.rank = rank, .second_B = 1000}.text();
+    if (rank == 3) text.erase(0, text.find('\n') + 1);  // its log begins within a step
+    write(folder, "rank" + std::to_string(rank) + ".log", text);
+  }
   check_slow_rank(answer_of_logs(folder, repeating(2)), 0.025);
   CHECK(has_note(answer_of_logs(folder), "say --exchanges N"));
   CHECK(holds(refusal_of([&] { answer_of_logs(folder, repeating(7)); }), "do not repeat after 7"));

@@ -195,6 +195,9 @@ bool repeats_after(const std::vector<Key>& keys, std::size_t period) {
 struct Pattern {
   std::vector<Key> keys;
   bool is_whole_log = false;  // the log is one step
+  // Where one begins: the number of its first exchange (-1: not said), and its place in the log.
+  int64_t number = -1;
+  std::size_t place = 0;
 };
 
 // A step begins after the longest pause, on average over the log.
@@ -226,6 +229,8 @@ Pattern pattern_of(const Process& process, int64_t wanted, const std::string& fo
     if (pauses[place] * counts[begin] > pauses[begin] * counts[place]) begin = place;
   Pattern pattern;
   for (std::size_t i = 0; i < period; ++i) pattern.keys.push_back(keys[begin + i]);
+  pattern.place = run.from + begin;
+  pattern.number = process.exchanges[pattern.place].number;
   return pattern;
 }
 
@@ -251,7 +256,8 @@ class Stepper {
       const bool has_before = at > 0 && continued[at];
       if (has_before || (at == 0 && process.first_ns >= 0)) {
         Step step;
-        step.number = all[at].number < 0 ? next : all[at].number / count_;
+        step.number =
+            all[at].number < 0 ? next : (all[at].number - pattern_.number % count_) / count_;
         step.at = at;
         step.start_ns = has_before ? end_before(all, at) : process.first_ns;
         step.end_ns = end_before(all, at + length);
@@ -268,7 +274,13 @@ class Stepper {
   bool fits(const Exchanges& all, const std::vector<bool>& continued, std::size_t at) const {
     for (std::size_t i = 0; i < pattern_.keys.size(); ++i)
       if (key_of(all[at + i]) != pattern_.keys[i] || (i > 0 && !continued[at + i])) return false;
-    return true;
+    return is_in_step(all[at].number, at);
+  }
+  // Where keys repeat within a step, they alone would fit at several places.
+  bool is_in_step(int64_t number, std::size_t at) const {
+    return number >= 0 && pattern_.number >= 0
+               ? (number - pattern_.number) % count_ == 0
+               : at % pattern_.keys.size() == pattern_.place % pattern_.keys.size();
   }
   // Of the pattern's length before it; starts are in order, ends need not be.
   int64_t end_before(const Exchanges& all, std::size_t at) const {
