@@ -4,6 +4,7 @@
 #include <array>
 
 #include "models/training/gpu.h"
+#include "study/goodput/failures_file.h"
 #include "study/jobs/jobs_file.h"
 #include "study/step/collective_field.h"
 #include "study/step/experiment.h"
@@ -34,6 +35,9 @@ std::span<const FileSchema> file_schemas() {
        "Trace, cluster and strategy, and how to simulate them. Paths are relative to the file; "
        "quantities carry their units.",
        schema_of_experiments},
+      {"failures", "What fails how often",
+       "A source of failures for `sgdsim goodput`: rates by cause. See docs/goodput.md.",
+       schema_of_failures},
       {"gpu", "A GPU, for the closed form of a training step",
        "Peaks, memory, and what part of the peak matrix products of a size reach. See "
        "docs/layouts.md.",

@@ -27,8 +27,12 @@ Field Field::called(const char* noun) && {
   return std::move(*this);
 }
 
-Field Field::filled(const char* entry) && {
-  entry_ = entry;
+Field Field::filled(const char* entry) && { return std::move(*this).entries(1, INT64_MAX, entry); }
+
+Field Field::entries(int64_t least, int64_t most, const char* noun) && {
+  least_entries_ = least;
+  most_entries_ = most;
+  entry_ = noun;
   return std::move(*this);
 }
 
@@ -65,6 +69,16 @@ Field Field::or_not() && {
 void Field::read(const Value& value) const {
   form_->read(*this, value, target_);
   if (check_ != nullptr) check_(value);
+}
+
+void Field::check_entries(const Value& list, std::size_t count) const {
+  const auto entries = static_cast<int64_t>(count);
+  if (entries >= least_entries_ && entries <= most_entries_) return;
+  if (most_entries_ == INT64_MAX) list.fail("expected at least one " + std::string(entry_));
+  const std::string least =
+      least_entries_ < most_entries_ ? std::to_string(least_entries_) + " to " : "";
+  list.fail("expected " + least + std::to_string(most_entries_) + " " + entry_ + ", got " +
+            std::to_string(count));
 }
 
 Json Field::schema() const {

@@ -77,7 +77,8 @@ class Field {
   Field constant(const char* text) &&;              // a text that is always this one
   Field called(const char* noun) &&;                // in errors, if not as the field
   Field filled(const char* entry) &&;               // of a list: "expected at least one `entry`"
-  Field or_one() &&;                                // a list: one value stands for a list of it
+  Field entries(int64_t least, int64_t most, const char* noun) &&;  // "expected 1 to 9 `noun`"
+  Field or_one() &&;  // a list: one value stands for a list of it
   // What holds if it is not given, where the struct does not tell.
   Field otherwise(const char* words) &&;
   Field also(void (*check)(const Value&)) &&;  // after it was read
@@ -90,7 +91,9 @@ class Field {
   const char* name() const { return name_; }
   const char* says() const { return says_; }
   const char* noun() const { return noun_ != nullptr ? noun_ : name_; }
-  const char* entry() const { return entry_; }          // or null
+  int64_t least_entries() const { return least_entries_; }
+  int64_t most_entries() const { return most_entries_; }
+  void check_entries(const Value& list, std::size_t count) const;
   const char* constant() const { return constant_; }    // or null
   const char* option_words() const { return option_; }  // or null
   const std::vector<std::string>& names() const { return names_; }
@@ -130,6 +133,8 @@ class Field {
   int64_t most_ = INT64_MAX;
   double least_number_ = std::numeric_limits<double>::lowest();
   double most_number_ = std::numeric_limits<double>::max();
+  int64_t least_entries_ = 0;
+  int64_t most_entries_ = INT64_MAX;
   bool has_limits_ = false;
   bool takes_one_ = false;
   bool is_needed_ = false;
@@ -368,12 +373,11 @@ struct FormOf<std::vector<T>> {
       value.for_each_item(
           [&](const Value& item) { FormOf<T>::read(field, item, to.emplace_back()); });
     }
-    if (to.empty() && field.entry() != nullptr)
-      value.fail("expected at least one " + std::string(field.entry()));
+    field.check_entries(value, to.size());
   }
   static Json schema(const Field& field, const std::vector<T>&) {
     Json item = FormOf<T>::schema(field, T{});
-    Json list = list_schema(item, field.entry() != nullptr ? 1 : 0);
+    Json list = list_schema(item, field.least_entries(), field.most_entries());
     return field.takes_one() ? any_of({std::move(item), std::move(list)}) : list;
   }
   static Json write(const Field& field, const std::vector<T>& from) {
