@@ -46,7 +46,7 @@ Fields fields_of(const ToldRun& told) {
   const StepRun& run = told.run;
   std::optional<StepSummary> steps;
   if (!run.steps.empty()) steps = summary_of(run);
-  const auto time = [&](Duration StepSummary::*of) {
+  const auto length = [&](Duration StepSummary::*of) {
     return steps ? std::optional(((*steps).*of).us()) : std::nullopt;
   };
   const auto number = [&](std::optional<double> StepSummary::*of) {
@@ -64,11 +64,11 @@ Fields fields_of(const ToldRun& told) {
           .at_least(1),
       Field("max_sequence_length", run.sequence_length, "tokens of a sample").at_least(1),
       {"steps", run.steps.size(), "how many steps were timed"},
-      Field("step_median_us", time(&StepSummary::median), "the median of the steps").at_least(0),
-      Field("step_p95_us", time(&StepSummary::p95),
+      Field("step_median_us", length(&StepSummary::median), "the median of the steps").at_least(0),
+      Field("step_p95_us", length(&StepSummary::p95),
             "the least time that 95 % of the steps do not exceed")
           .at_least(0),
-      Field("step_mean_us", time(&StepSummary::mean), "the mean of the steps").at_least(0),
+      Field("step_mean_us", length(&StepSummary::mean), "the mean of the steps").at_least(0),
       Field(
           "step_autocorrelation", number(&StepSummary::autocorrelation),
           "between neighbouring steps (lag 1): near 1 if slow steps follow slow ones; left out if "
