@@ -27,6 +27,15 @@
 #include "traces/steps/registry.h"
 
 namespace sgdsim {
+
+Fields fields_of(const OptionText& option) {
+  return {Field("name", option.name, "the field").filled("letter"),
+          Field("meaning", option.says, "what it says").filled("letter"),
+          Field("values", option.values, "what it can be, if that is few or limited").if_any(),
+          Field("default", option.usual, "what holds if it is not given").if_any(),
+          Field("needed", option.is_needed, "whether it must be given").if_any()};
+}
+
 namespace {
 
 struct Entry {
@@ -34,6 +43,14 @@ struct Entry {
   std::string meaning;
   std::vector<OptionText> options = {};
 };
+
+Fields fields_of(const Entry& entry) {
+  return {Field("name", entry.name, "what to write").filled("letter"),
+          Field("meaning", entry.meaning, "what it means, in a line").filled("letter"),
+          Field("options", entry.options, "fields that it can have besides its name")
+              .filled("option")
+              .if_any()};
+}
 
 // Of a registry of parts.
 std::vector<Entry> part_entries(const std::vector<PartText>& parts) {
@@ -151,32 +168,36 @@ std::vector<Entry> schema_entries() {
 }
 
 struct ListedKind {
-  std::string name;
+  const char* name;
   std::vector<Entry> (*entries)();
+  const char* says;
 };
 
 const std::vector<ListedKind>& kinds() {
   static const std::vector<ListedKind> table = {
-      {"algorithms", algorithm_entries},
-      {"operations", operation_entries},
-      {"options", option_entries},
-      {"shapes", shape_entries},
-      {"trace_formats", trace_format_entries},
-      {"measurement_formats", measurement_format_entries},
-      {"steps_formats", steps_format_entries},
-      {"strategies", strategy_entries},
-      {"compressions", compression_entries},
-      {"synchronizations", synchronization_entries},
-      {"tasks", task_entries},
-      {"traffic", traffic_entries},
-      {"transports", transport_entries},
-      {"clusters", cluster_entries},
-      {"traces", trace_entries},
-      {"models", model_entries},
-      {"gpus", gpu_entries},
-      {"failures", failure_entries},
-      {"fidelities", fidelity_entries},
-      {"schemas", schema_entries},
+      {"algorithms", algorithm_entries, "values of --algorithm"},
+      {"operations", operation_entries, "values of --op"},
+      {"options", option_entries, "keys of --option, with their values"},
+      {"shapes", shape_entries, "values of the field shape of a cluster file"},
+      {"trace_formats", trace_format_entries, "arguments of `sgdsim import` that read traces"},
+      {"measurement_formats", measurement_format_entries,
+       "values of --input of `sgdsim fit`, and what `sgdsim import` makes measurement files of"},
+      {"steps_formats", steps_format_entries, "logs of steps that `sgdsim import` sums up"},
+      {"strategies", strategy_entries, "values of the field strategy of an experiment"},
+      {"compressions", compression_entries, "values of the field compression of an experiment"},
+      {"synchronizations", synchronization_entries,
+       "values of the field synchronization of an experiment"},
+      {"tasks", task_entries, "what `sgdsim learn` trains"},
+      {"traffic", traffic_entries, "generators of traffic"},
+      {"transports", transport_entries, "values of the field transport"},
+      {"clusters", cluster_entries, "clusters that ship, for --cluster and the field cluster"},
+      {"traces", trace_entries,
+       "traces that ship, for whatever takes an experiment, and the field trace"},
+      {"models", model_entries, "models that ship, for `sgdsim model show` and `sgdsim layout`"},
+      {"gpus", gpu_entries, "GPUs that ship, for `sgdsim layout --gpu`"},
+      {"failures", failure_entries, "sources of failures that ship, for `sgdsim goodput`"},
+      {"fidelities", fidelity_entries, "values of --fidelity"},
+      {"schemas", schema_entries, "arguments of `sgdsim schema`"},
   };
   return table;
 }
@@ -225,35 +246,42 @@ void print_entries(const std::vector<Entry>& entries, std::ostream& out) {
   }
 }
 
-Json to_json(const Entry& entry) {
-  Json json = {{"name", entry.name}, {"meaning", entry.meaning}};
-  for (const OptionText& option : entry.options) {
-    Json one = {{"name", option.name}, {"meaning", option.says}};
-    if (!option.values.empty()) one["values"] = option.values;
-    if (!option.usual.empty()) one["default"] = option.usual;
-    if (option.is_needed) one["needed"] = true;
-    json["options"].push_back(std::move(one));
+Json schema_of_two_members() { return {{"minProperties", 2}}; }
+
+// `kind`: of this one only.
+Fields list_fields(const std::string& kind) {
+  Fields fields = Fields{answer_kind("sgdsim/list/1")}.also(schema_of_two_members);
+  for (const ListedKind& one : kinds()) {
+    const bool is_asked = kind.empty() || kind == one.name;
+    fields = std::move(fields) +
+             Fields{Field(one.name, is_asked ? one.entries() : std::vector<Entry>{}, one.says)
+                        .filled("name")
+                        .if_any()};
   }
-  return json;
+  return fields;
 }
 
 void list(const std::string& kind, const std::string& format, std::ostream& out) {
   std::vector<std::string> known;
-  for (const ListedKind& one : kinds()) known.push_back(one.name);
-  Json json = {{"schema", "sgdsim/list/1"}};
-  bool found = false;
+  for (const ListedKind& one : kinds()) known.emplace_back(one.name);
+  if (!kind.empty() && std::find(known.begin(), known.end(), kind) == known.end())
+    throw InputError("list", unknown_name("kind", kind, known));
+  if (format == "json") {
+    out << written(list_fields(kind)).dump(2) << '\n';
+    return;
+  }
+  bool is_first = true;
   for (const ListedKind& one : kinds()) {
     if (!kind.empty() && kind != one.name) continue;
-    if (format == "table" && kind.empty()) out << (found ? "\n" : "") << one.name << '\n';
-    found = true;
-    for (const Entry& entry : one.entries()) json[one.name].push_back(to_json(entry));
-    if (format == "table") print_entries(one.entries(), out);
+    if (kind.empty()) out << (is_first ? "" : "\n") << one.name << '\n';
+    is_first = false;
+    print_entries(one.entries(), out);
   }
-  if (!found) throw InputError("list", unknown_name("kind", kind, known));
-  if (format == "json") out << json.dump(2) << '\n';
 }
 
 }  // namespace
+
+Json schema_of_lists() { return record_schema(list_fields("none")); }
 
 void add_list_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand("list", "List every name you can use.");

@@ -35,6 +35,7 @@ void add_traffic_command(CLI::App& program, Streams streams, int& exit_code);
 void add_diagnose_command(CLI::App& program, Streams streams);
 void add_compare_command(CLI::App& program, Streams streams, int& exit_code);
 void add_jobs_command(CLI::App& program, Streams streams);
+Json schema_of_lists();  // sgdsim/list/1
 void add_list_command(CLI::App& program, Streams streams);
 void add_schema_command(CLI::App& program, Streams streams);
 void add_report_command(CLI::App& program, Streams streams);

@@ -1,6 +1,6 @@
 // All JSON schemas of files and answers, so that `sgdsim schema NAME` needs no file beside it.
 //
-// Those of files whose fields are described follow from the descriptions (study/file_schemas.h);
+// Those whose fields are described follow from the descriptions (study/file_schemas.h);
 // those of app/schemas/ are carried inside the program: the build writes the table of them.
 #pragma once
 

@@ -4,17 +4,51 @@
 #include <array>
 
 #include "models/training/gpu.h"
+#include "models/training/layout.h"
+#include "models/training/transformer_file.h"
+#include "study/collective/collective_file.h"
+#include "study/collective/collective_report.h"
+#include "study/diagnose/compare_answer.h"
+#include "study/diagnose/diagnose_answer.h"
+#include "study/fit/fit_failures.h"
+#include "study/goodput/failures_file.h"
+#include "study/jobs/jobs_answer.h"
 #include "study/jobs/jobs_file.h"
+#include "study/replay/replay_answer.h"
 #include "study/step/collective_field.h"
 #include "study/step/experiment.h"
+#include "study/step/plan.h"
+#include "study/sweep/axis_points.h"
+#include "study/sweep/best.h"
 #include "study/sweep/sweep_file.h"
+#include "study/sweep/sweep_question.h"
+#include "study/traffic/traffic_answer.h"
 #include "study/traffic/traffic_file.h"
+#include "study/validate/validation_answer.h"
 #include "topologies/cluster_file.h"
+#include "traces/trace_file.h"
 
 namespace sgdsim {
 
+namespace {
+
+Json schema_of_goodput_points() {
+  return schema_of_points("sgdsim/goodput-point/1",
+                          "what the point gives alone: a value of sgdsim/goodput/1");
+}
+Json schema_of_layout_points() {
+  return schema_of_points("sgdsim/layout-point/1",
+                          "what the point gives alone: a value of sgdsim/layouts/1");
+}
+
+}  // namespace
+
 std::span<const FileSchema> file_schemas() {
   static constexpr auto table = std::to_array<FileSchema>({
+      {"best", "The best point of every group of a sweep",
+       "What `sgdsim sweep --minimize` prints: groups of points that differ in the chosen axes "
+       "only.",
+       schema_of_best},
       {"cluster", "A cluster: nodes, links and how they are wired",
        "Every link object describes one link and one direction. A message over a route pays the "
        "sum of the latencies and the largest time per byte of its links. This schema knows fields, "
@@ -25,28 +59,80 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim fit --out` writes for a curve. The \"collective\" of an experiment may be the "
        "path of such a file.",
        schema_of_measured_curves},
+      {"collective-question", "Questions about collectives",
+       "What `sgdsim collective FILE` answers: every algorithm with every size and number of "
+       "ranks. The fields are the options of the command, and options of the command line win.",
+       schema_of_collective_questions},
+      {"collective-sweep", "One collective over many sizes, ranks and algorithms",
+       "What `sgdsim collective --sweep --format json` prints. A validator needs the schema of a "
+       "point beside this one: `sgdsim schema collective`.",
+       schema_of_collective_sweeps},
+      {"comparison", "Recorded steps beside predicted ones",
+       "What `sgdsim compare --format json` prints. See docs/diagnose.md.", schema_of_comparisons},
+      {"completion", "When plain flows are done", "What `sgdsim traffic --format json` prints.",
+       schema_of_completions},
       {"convergence", "How many iterations a training needs",
        "Factors on the iterations of dense training, by what an experiment costs in quality. What "
        "`sgdsim learn --convergence` writes; the \"convergence\" of an experiment may be the path "
        "of such a file.",
        schema_of_convergences},
+      {"diagnosis", "What slows recorded training steps",
+       "What `sgdsim diagnose --format json` prints. See docs/diagnose.md.", schema_of_diagnoses},
       {"experiment", "An experiment: what to simulate, on what, and how",
        "Trace, cluster and strategy, and how to simulate them. Paths are relative to the file; "
        "quantities carry their units.",
        schema_of_experiments},
+      {"failure-fit", "Rates of failures, fitted to a log",
+       "What `sgdsim fit --format json` prints of a log of failures. Units are part of the keys.",
+       schema_of_failure_fits},
+      {"failures", "What fails how often",
+       "A source of failures for `sgdsim goodput`: rates by cause. See docs/goodput.md.",
+       schema_of_failures},
+      {"goodput-point", "One point of a sweep over questions about a training",
+       "A line of `sgdsim goodput --axis ... --format json`, and of its --out. See "
+       "docs/goodput.md.",
+       schema_of_goodput_points},
       {"gpu", "A GPU, for the closed form of a training step",
        "Peaks, memory, and what part of the peak matrix products of a size reach. See "
        "docs/layouts.md.",
        schema_of_gpus},
       {"jobs", "Training jobs, and traffic of others, on one cluster",
        "What `sgdsim jobs` simulates. See docs/traffic.md.", schema_of_jobs},
+      {"jobs-result", "Training jobs that share a cluster",
+       "What `sgdsim jobs --format json` prints.", schema_of_jobs_results},
+      {"layout", "How a training step is laid out over GPUs",
+       "What --layout takes as a file, in place of the short text. See docs/layouts.md.",
+       schema_of_layouts},
+      {"layout-point", "One point of a sweep over layouts",
+       "A line of `sgdsim layout --axis ... --format json`. See docs/layouts.md.",
+       schema_of_layout_points},
+      {"model", "The dimensions of a transformer",
+       "What `sgdsim model show` and `sgdsim layout` read: the sizes of its matrices, from which "
+       "parameters, FLOP, memory and times follow. See docs/layouts.md.",
+       schema_of_models},
+      {"plan", "Every strategy on one experiment, best first",
+       "The answer of `sgdsim plan --format json`.", schema_of_plans},
+      {"replay", "When every rank of a schedule has ended",
+       "What `sgdsim replay --format json` prints.", schema_of_replayed},
       {"sweep", "A sweep: an experiment and the values that its fields take",
        "The points are the product of the axes; the last axis is the fastest.", schema_of_sweeps},
+      {"trace", "A trace: the layers of one training iteration, their gradients and times",
+       "One iteration of one worker. This schema knows fields, types and units; that tensors add "
+       "up to parameters, that ready times run backwards, and that forward is given once is "
+       "checked by the reader.",
+       schema_of_traces},
       {"traffic", "Plain flows",
        "What `sgdsim traffic` simulates, which needs flows, and what layouts and schedules meet "
        "meanwhile: who sends how much to whom, and when, and what happens to links meanwhile. See "
        "docs/traffic.md.",
        schema_of_traffic_files},
+      {"tune", "The best values of an experiment's fields",
+       "What `sgdsim tune --format json` prints.", schema_of_tuned},
+      {"validation", "Predicted against measured",
+       "What `sgdsim validate --format json` prints. An error is predicted / measured - 1 in "
+       "percent; medians and percentiles are of absolute errors, with linear interpolation between "
+       "the two nearest rows.",
+       schema_of_validations},
   });
   return table;
 }

@@ -28,32 +28,45 @@ Spread spread_of_us(const std::vector<Duration>& times) {
   return spread_of(std::move(values));
 }
 
-Json to_json(const Spread& spread) {
-  return {{"mean", spread.mean},
-          {"p50", spread.p50},
-          {"p99", spread.p99},
-          {"p999", spread.p999},
-          {"max", spread.max}};
+Fields fields_of(const Spread& spread) {
+  return {Field("mean", spread.mean, "the mean").at_least(0),
+          Field("p50", spread.p50, "the median, nearest rank").at_least(0),
+          Field("p99", spread.p99, "99th percentile, nearest rank").at_least(0),
+          Field("p999", spread.p999, "99.9th percentile, nearest rank").at_least(0),
+          Field("max", spread.max, "the largest").at_least(0)};
 }
 
+namespace {
+
+struct ToldCounts {
+  PacketCounts counts = {};
+  int64_t in_network = 0;
+};
+Fields fields_of(const ToldCounts& told) {
+  const PacketCounts& counts = told.counts;
+  return {{"sent", counts.sent, "packets of data that were sent, every time counted"},
+          {"sent_again", counts.sent_again, "of those, packets that had been sent before"},
+          {"answers", counts.answers, "short packets: acknowledgements, pulls, questions"},
+          {"delivered", counts.delivered,
+           "packets of data that a receiver got for the first time, whole"},
+          {"arrived", counts.ended, "packets of all kinds that came to a worker"},
+          {"in_network", told.in_network, "still on their way at the end"},
+          {"dropped", counts.dropped, "lost because a queue was full"},
+          {"selected", counts.selected, "lost above a threshold because they were not important"},
+          {"pushed_out", counts.pushed_out, "lost to make room for more urgent ones"},
+          {"lost", counts.lost, "lost on links"},
+          {"unrouted", counts.unrouted, "lost because there was no way"},
+          {"trimmed", counts.trimmed, "cut down to headers"},
+          {"returned", counts.returned, "headers sent back for lack of room"},
+          {"marked", counts.marked, "marked by switches"},
+          {"timeouts", counts.timeouts, "timers of senders that rang"},
+          {"pauses", counts.pauses, "times that a port told its neighbour to wait"}};
+}
+
+}  // namespace
+
 Json counts_json(const PacketReport& report) {
-  const PacketCounts& counts = report.counts;
-  return {{"sent", counts.sent},
-          {"sent_again", counts.sent_again},
-          {"answers", counts.answers},
-          {"delivered", counts.delivered},
-          {"arrived", counts.ended},
-          {"in_network", report.in_network},
-          {"dropped", counts.dropped},
-          {"selected", counts.selected},
-          {"pushed_out", counts.pushed_out},
-          {"lost", counts.lost},
-          {"unrouted", counts.unrouted},
-          {"trimmed", counts.trimmed},
-          {"returned", counts.returned},
-          {"marked", counts.marked},
-          {"timeouts", counts.timeouts},
-          {"pauses", counts.pauses}};
+  return to_json_by_fields(ToldCounts{report.counts, report.in_network});
 }
 
 NamedQueues longest_queues(const PacketReport& report, const Resources& wires, std::size_t most) {
@@ -66,15 +79,53 @@ NamedQueues longest_queues(const PacketReport& report, const Resources& wires, s
   return named;
 }
 
+namespace {
+
+struct ToldQueue {
+  ResourceName name = {};
+  QueueUse use = {};
+  std::vector<double> over_time_B = {};
+};
+Fields fields_of(const ToldQueue& told) {
+  return {
+      {"kind", told.name.kind, "kind of the link that it waits for"},
+      {"from", told.name.from, "the vertex where it waits"},
+      {"to", told.name.to, "where the link leads"},
+      {"most_B", told.use.most_B, "bytes at its longest"},
+      Field("mean_B", told.use.mean_B, "bytes over all the time").at_least(0),
+      Field("over_time_B", told.over_time_B,
+            "with --bins: the bytes that wait in each interval, on average; none after the last "
+            "that is given")
+          .at_least(0)
+          .if_any()};
+}
+
+std::vector<ToldQueue> told_queues(const NamedQueues& queues, const UseOverTime& over_time) {
+  std::vector<ToldQueue> told;
+  for (std::size_t i = 0; i < queues.size(); ++i)
+    told.push_back(
+        {queues[i].first, queues[i].second, whole_line(over_time.waiting_B, i, over_time)});
+  return told;
+}
+
+}  // namespace
+
 Json queues_json(const NamedQueues& queues) {
   Json json = Json::array();
-  for (const auto& [name, queue] : queues)
-    json.push_back({{"kind", name.kind},
-                    {"from", name.from},
-                    {"to", name.to},
-                    {"most_B", queue.most_B},
-                    {"mean_B", queue.mean_B}});
+  for (const ToldQueue& one : told_queues(queues, {})) json.push_back(to_json_by_fields(one));
   return json;
+}
+
+Fields packet_fields(const PacketReport* report, const NamedQueues& queues,
+                     const UseOverTime& over_time) {
+  std::optional<ToldCounts> counts;
+  std::optional<std::vector<ToldQueue>> told;
+  if (report != nullptr) {
+    counts = {report->counts, report->in_network};
+    told = told_queues(queues, over_time);
+  }
+  return {{"packets", std::move(counts), "fidelity packet: what became of packets"},
+          {"queues", std::move(told), "fidelity packet: the longest queues"}};
 }
 
 Json delivery_json(const PacketReport& report, std::size_t layers) {

@@ -5,8 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "sim/net/packet_report.h"
+#include "study/wire_use.h"
 
 namespace sgdsim {
 
@@ -20,12 +21,15 @@ struct Spread {
 // All zero if there are no values.
 Spread spread_of(std::vector<double> values);
 Spread spread_of_us(const std::vector<Duration>& times);
-Json to_json(const Spread& spread);
+Fields fields_of(const Spread& spread);
 
 Json counts_json(const PacketReport& report);
 using NamedQueues = std::vector<std::pair<ResourceName, QueueUse>>;
 // So many of the longest ones.
 NamedQueues longest_queues(const PacketReport& report, const Resources& wires, std::size_t most);
+// `packets` and `queues`; no report: none of them.
+Fields packet_fields(const PacketReport* report, const NamedQueues& queues,
+                     const UseOverTime& over_time);
 Json queues_json(const NamedQueues& queues);
 // By layer of so many, front first.
 Json delivery_json(const PacketReport& report, std::size_t layers);

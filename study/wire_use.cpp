@@ -7,35 +7,59 @@
 
 namespace sgdsim {
 
-void add_use(Json& json, const WireUse& use) {
-  json["kinds"] = Json::array();
-  for (const KindUse& kind : use.kinds)
-    json["kinds"].push_back({{"kind", kind.kind},
-                             {"ways", kind.ways},
-                             {"utilisation_mean", kind.mean},
-                             {"utilisation_max", kind.most}});
-  json["busiest"] = Json::array();
-  for (const LinkUse& link : use.busiest)
-    json["busiest"].push_back({{"kind", link.name.kind},
-                               {"from", link.name.from},
-                               {"to", link.name.to},
-                               {"carried_B", link.carried_B},
-                               {"utilisation", link.utilisation}});
+Fields fields_of(const KindUse& use) {
+  return {
+      {"kind", use.kind, "kind of link, as the cluster names it"},
+      Field("ways", use.ways, "how many there are, each direction one").at_least(1),
+      Field("utilisation_mean", use.mean, "the part of what they could have carried").at_least(0),
+      Field("utilisation_max", use.most, "that of the busiest one").at_least(0)};
 }
 
-void add_over_time(Json& json, const UseOverTime& use) {
-  if (use.parts.empty()) return;
-  json["interval_us"] = use.interval.us();
-  // Lines end with the last interval in which there was anything.
-  const auto whole = [&](std::vector<double> line) {
-    line.resize(static_cast<std::size_t>(use.intervals));
-    return line;
-  };
-  for (std::size_t i = 0; i < use.parts.size(); ++i)
-    json["busiest"][i]["over_time"] = whole(use.parts[i]);
-  for (std::size_t i = 0; i < use.waiting_B.size(); ++i)
-    json["queues"][i]["over_time_B"] = whole(use.waiting_B[i]);
+namespace {
+
+struct ToldLink {
+  LinkUse use = {};
+  std::vector<double> over_time = {};
+};
+Fields fields_of(const ToldLink& told) {
+  const LinkUse& use = told.use;
+  return {
+      {"kind", use.name.kind, "kind of link"},
+      {"from", use.name.from, "the vertex that sends"},
+      {"to", use.name.to, "the vertex that receives"},
+      Field("carried_B", use.carried_B, "bytes in this direction").at_least(0),
+      Field("utilisation", use.utilisation, "the part of what it could have carried").at_least(0),
+      Field("over_time", told.over_time, "with --bins: the part that was in use in each interval")
+          .at_least(0)
+          .if_any()};
 }
+
+}  // namespace
+
+// Lines end with the last interval in which there was anything.
+std::vector<double> whole_line(const std::vector<std::vector<double>>& lines, std::size_t number,
+                               const UseOverTime& use) {
+  if (number >= lines.size()) return {};
+  std::vector<double> line = lines[number];
+  line.resize(static_cast<std::size_t>(use.intervals));
+  return line;
+}
+
+Fields use_fields(const WireUse& use, const UseOverTime& over_time) {
+  std::vector<ToldLink> busiest;
+  for (std::size_t i = 0; i < use.busiest.size(); ++i)
+    busiest.push_back({use.busiest[i], whole_line(over_time.parts, i, over_time)});
+  return {{"kinds", use.kinds, "how busy the links of each kind were, both directions counted"},
+          {"busiest", std::move(busiest), "the busiest links, most used first"}};
+}
+
+Field interval_field(const UseOverTime& use) {
+  return Field("interval_us", use.parts.empty() ? std::nullopt : std::optional(use.interval.us()),
+               "with --bins: the length of an interval")
+      .at_least(0);
+}
+
+void add_use(Json& json, const WireUse& use) { json.update(written(use_fields(use))); }
 
 int64_t bins_named(const std::string& bins, int64_t links, const std::string& format) {
   constexpr int64_t most_bins = 100'000;
@@ -67,6 +91,12 @@ void print_use(std::ostream& out, const WireUse& use) {
     busiest.add({link.name.kind, link.name.from, link.name.to, short_size(link.carried_B),
                  percent(link.utilisation)});
   busiest.print(out, 3);
+}
+
+Field routing_taken_field(const std::string& routing) {
+  return Field("routing", routing, "which of several shortest routes messages took")
+      .one_of({"by_destination", "hashed", "split"})
+      .if_any();
 }
 
 Field routing_field(std::string& routing) {

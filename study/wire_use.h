@@ -11,17 +11,20 @@
 
 namespace sgdsim {
 
-// Adds `kinds` and `busiest`.
-void add_use(Json& json, const WireUse& use);
-// And how much of the busiest ones was in use in each interval. Where packets wait, `queues` must
-// be there.
+// How much of the busiest ones was in use in each interval.
 struct UseOverTime {
   Duration interval;
   int64_t intervals = 0;
   std::vector<std::vector<double>> parts;      // of each link; empty: nobody asked
   std::vector<std::vector<double>> waiting_B;  // in each of the longest queues of packets
 };
-void add_over_time(Json& json, const UseOverTime& use);
+// `kinds` and `busiest`, what the latter carried over time included.
+Fields use_fields(const WireUse& use, const UseOverTime& over_time = {});
+// The whole line of one of them; empty: nobody asked.
+std::vector<double> whole_line(const std::vector<std::vector<double>>& lines, std::size_t number,
+                               const UseOverTime& use);
+Field interval_field(const UseOverTime& use);
+void add_use(Json& json, const WireUse& use);
 // --bins, of so many links; 0: none.
 int64_t bins_named(const std::string& bins, int64_t links, const std::string& format);
 void print_use(std::ostream& out, const WireUse& use);
@@ -29,5 +32,6 @@ void print_use(std::ostream& out, const WireUse& use);
 std::string link_text(const LinkUse& link);
 
 Field routing_field(std::string& routing);
+Field routing_taken_field(const std::string& routing);  // of an answer
 
 }  // namespace sgdsim

@@ -152,7 +152,7 @@ TEST_CASE("collective: a broken file of questions is refused by name") {
   };
   const std::string head = R"({"schema": "sgdsim/collective-question/1", )";
   CHECK(answer_to("{}").find("schema") != std::string::npos);
-  CHECK(answer_to(R"({"schema": "sgdsim/sweep/1", "bytes": "1 MB"})").find("expected sgdsim") !=
+  CHECK(answer_to(R"({"schema": "sgdsim/sweep/1", "bytes": "1 MB"})").find("expected \"sgdsim") !=
         std::string::npos);
   CHECK(answer_to(head + R"("ranks": 4})").find("--bytes is required") != std::string::npos);
   CHECK(answer_to(head + R"("bytes": [], "ranks": 4})").find("at least one entry") !=

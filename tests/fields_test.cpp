@@ -41,6 +41,8 @@ struct Everything {
   std::optional<Bytes> maybe;
   std::vector<double> list;
   std::vector<double> filled{1};
+  std::vector<int> marks{1};
+  std::string word = "a";
   std::vector<Inner> records;
   Inner inner;
   std::optional<double> left;
@@ -61,11 +63,36 @@ Fields fields_of(Everything& o) {
                 {"maybe", o.maybe, "a size that need not be there"},
                 Field("list", o.list, "numbers").from(-1, 1).or_one(),
                 Field("filled", o.filled, "numbers").filled("number"),
+                Field("marks", o.marks, "one or two").entries(1, 2, "marks"),
+                Field("word", o.word, "a text that is not empty").filled("letter"),
                 {"records", o.records, "a list of records"},
                 {"inner", o.inner, "a record"},
                 Field("left", o.left, "left").from(0, 1),
                 Field("right", o.right, "right").from(0, 1)}
       .at_most_one({"left", "right"}, "left or right, not both");
+}
+
+// As answers are described.
+struct Told {
+  int number = 0;
+  std::string text;
+  std::vector<Inner> records;
+  std::optional<double> share;
+  std::optional<double> end;
+  bool is_late = false;
+  std::vector<int> pair;
+};
+
+Fields fields_of(const Told& told) {
+  return {answer_kind("test/told/1"),
+          Field("twice", 2 * told.number, "what follows").at_least(-4),
+          {"text", told.text, "a text"},
+          Field("note", told.text, "a text that need not be there").if_any(),
+          {"records", told.records, "a list of records"},
+          {"share", told.share, "a number that need not be there"},
+          Field("end", told.end, "a number that is null where it is not there").or_null(),
+          Field("is_late", told.is_late, "only told if so").if_any(),
+          Field("pair", told.pair, "two numbers, or nothing").entries(2, 2, "numbers").if_any()};
 }
 
 bool fits(const Json& schema, const Json& value) {
@@ -133,6 +160,8 @@ TEST_CASE("fields: reader and schema take the same") {
       {R"({"list": [2]})", "f: /list/0: expected a number from -1 to 1, got 2"},
       {R"({"list": "a"})", "f: /list: expected a number, got a string"},
       {R"({"filled": []})", "f: /filled: expected at least one number"},
+      {R"({"marks": [1, 2, 3]})", "f: /marks: expected 1 to 2 marks, got 3"},
+      {R"({"word": ""})", "f: /word: expected some text, got an empty string"},
       {R"({"records": [{"part": 2}]})", "f: /records/0/part: expected a number from 0 to 1"},
       {R"({"records": [{"prat": 1}]})", "f: /records/0: unknown field \"prat\""},
       {R"({"records": {}})", "f: /records: expected an array, got an object"},
@@ -249,4 +278,47 @@ TEST_CASE("fields: every option of every part is in the schema and in the list")
   const std::string table = call_sgdsim({"list", "strategies"}).out;
   CHECK(table.find("first_bucket: bytes at which the first bucket is closed") != std::string::npos);
   CHECK(table.find("default: 1 MiB") != std::string::npos);
+}
+
+TEST_CASE("fields: of an answer all is written but what need not be there") {
+  const Json schema = schema_of_record<Told>();
+  const std::vector<std::pair<Told, const char*>> rows = {
+      {{}, R"({"schema": "test/told/1", "twice": 0, "text": "", "records": [], "end": null})"},
+      {{.number = -2,
+        .text = "a",
+        .records = {{}},
+        .share = 0,
+        .end = 1,
+        .is_late = true,
+        .pair = {1, 2}},
+       R"({"schema": "test/told/1", "twice": -4, "text": "a", "note": "a",
+           "records": [{"part": 0.5}], "share": 0.0, "end": 1.0, "is_late": true, "pair": [1, 2]})"}};
+  for (const auto& [told, text] : rows) {
+    const Json json = to_json_by_fields(told);
+    CHECK(json == Json::parse(text));
+    CHECK(fits(schema, json));
+    for (const auto& one : json.items()) {
+      const std::string& name = one.key();
+      INFO(name);
+      Json less = json;
+      less.erase(name);
+      const Json& needed = schema["required"];
+      CHECK(fits(schema, less) == (std::find(needed.begin(), needed.end(), name) == needed.end()));
+    }
+  }
+  CHECK(schema["required"] == Json({"schema", "twice", "text", "records", "end"}));
+  const Json whole = to_json_by_fields(rows[1].first);
+  const std::vector<std::pair<const char*, Json>> bad = {{"schema", "test/told/2"},
+                                                         {"twice", -5},
+                                                         {"text", nullptr},
+                                                         {"share", nullptr},
+                                                         {"is_late", false},
+                                                         {"pair", Json::array({1})},
+                                                         {"more", 1}};
+  for (const auto& one : bad) {
+    INFO(one.first);
+    Json changed = whole;
+    changed[one.first] = one.second;
+    CHECK(!fits(schema, changed));
+  }
 }

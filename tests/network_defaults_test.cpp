@@ -151,7 +151,7 @@ TEST_CASE("network: the fastest all-reduce and broadcast by defaults are those o
     for (const CaseResult& one : suite.cases)
       for (const RowResult& row : one.judged.rows) {
         if (row.row->use != RowUse::held || row.row->label == "bcast_mst_buf") continue;
-        const auto operation = row.row->inputs["operation"].get<std::string>();
+        const auto operation = row.row->inputs.operation;
         if (operation != "allreduce" && operation != "broadcast") continue;
         if (row.row->label == "pingpong") continue;
         Best& best = points[one.file->name + operation + std::to_string(row.row->size.count())];

@@ -189,7 +189,7 @@ TEST_CASE("tcp: real runs that share hosts are predicted, class by class") {
                               percent_text(label.errors.median), percent_text(label.errors.p90),
                               percent_text(label.errors.max)};
     for (const RowResult& row : suite.judged.rows)
-      if (!row.row->inputs.contains("line")) runs[row.row->label].push_back(row);
+      if (!row.row->inputs.line) runs[row.row->label].push_back(row);
   }
   for (const Bar& bar : bars) {
     CAPTURE(bar.label);

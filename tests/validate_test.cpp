@@ -198,9 +198,8 @@ std::vector<std::string> cells(std::vector<std::string> first, const ErrorSummar
 std::map<std::string, std::string> plays_of(const Judged& judged) {
   std::map<std::string, std::string> plays;
   for (const RowResult& result : judged.rows) {
-    const Json& inputs = result.row->inputs;
-    plays[result.row->label] = "`" + inputs["algorithm"].get<std::string>() + "` " +
-                               inputs["operation"].get<std::string>();
+    const RowInputs& inputs = result.row->inputs;
+    plays[result.row->label] = "`" + inputs.algorithm + "` " + inputs.operation;
   }
   return plays;
 }

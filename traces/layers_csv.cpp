@@ -21,25 +21,25 @@
 namespace sgdsim {
 namespace {
 
-enum class Field { index, name, params, bytes, tensors, forward, backward, compress, ready };
+enum class Meaning { index, name, params, bytes, tensors, forward, backward, compress, ready };
 
 struct Name {
   std::string_view text;
-  Field field = Field::name;
+  Meaning field = Meaning::name;
 };
-constexpr std::array<Name, 13> known_names{{{"index", Field::index},
-                                            {"name", Field::name},
-                                            {"layer", Field::name},
-                                            {"params", Field::params},
-                                            {"parameters", Field::params},
-                                            {"bytes", Field::bytes},
-                                            {"tensors", Field::tensors},
-                                            {"fwd", Field::forward},
-                                            {"forward", Field::forward},
-                                            {"bwd", Field::backward},
-                                            {"backward", Field::backward},
-                                            {"compress", Field::compress},
-                                            {"ready", Field::ready}}};
+constexpr std::array<Name, 13> known_names{{{"index", Meaning::index},
+                                            {"name", Meaning::name},
+                                            {"layer", Meaning::name},
+                                            {"params", Meaning::params},
+                                            {"parameters", Meaning::params},
+                                            {"bytes", Meaning::bytes},
+                                            {"tensors", Meaning::tensors},
+                                            {"fwd", Meaning::forward},
+                                            {"forward", Meaning::forward},
+                                            {"bwd", Meaning::backward},
+                                            {"backward", Meaning::backward},
+                                            {"compress", Meaning::compress},
+                                            {"ready", Meaning::ready}}};
 
 struct Unit {
   std::string_view ending;
@@ -58,16 +58,16 @@ struct Column {
 };
 
 struct Header {
-  std::map<Field, Column> columns;
+  std::map<Meaning, Column> columns;
   std::size_t count = 0;
   char separator = ',';
-  const Column* find(Field field) const {
+  const Column* find(Meaning field) const {
     const auto found = columns.find(field);
     return found == columns.end() ? nullptr : &found->second;
   }
 };
 
-bool is_time(Field field) { return field >= Field::forward; }
+bool is_time(Meaning field) { return field >= Meaning::forward; }
 
 std::string in_lower_case(std::string text) {
   for (char& letter : text)
@@ -106,8 +106,8 @@ Header read_header(const LogLine& line) {
   for (const std::string& title : titles)
     if (titles.size() > 1 || !title.empty()) add_column(header, title, line);
   for (const auto& [field, name] :
-       {std::pair(Field::name, "name"), std::pair(Field::params, "params"),
-        std::pair(Field::backward, "bwd_us")})
+       {std::pair(Meaning::name, "name"), std::pair(Meaning::params, "params"),
+        std::pair(Meaning::backward, "bwd_us")})
     if (header.find(field) == nullptr)
       throw InputError(line.where,
                        "expected a header with the columns name, params and bwd_us; \"" +
@@ -128,16 +128,16 @@ struct Cells {
   std::string where;
 
   const std::string& text(const Column& column) const { return texts[column.place]; }
-  bool has(Field field) const {
+  bool has(Meaning field) const {
     const Column* const column = header->find(field);
     return column != nullptr && !text(*column).empty();
   }
-  int64_t whole(Field field, int64_t least, int64_t most) const {
+  int64_t whole(Meaning field, int64_t least, int64_t most) const {
     const Column& column = *header->find(field);
     return whole_in(text(column), column.title, least, most, where);
   }
   // A column without a unit may have one in its cells; a plain number is microseconds then.
-  Duration time(Field field) const {
+  Duration time(Meaning field) const {
     const Column& column = *header->find(field);
     const std::string& cell = text(column);
     const bool has_unit = !column.states_unit && !cell.empty() && cell.back() == 's';
@@ -148,7 +148,7 @@ struct Cells {
 
 // Parameters per tensor with blanks between them; an empty cell is one tensor.
 std::vector<int64_t> read_tensors(const Cells& cells, int64_t parameters) {
-  const Column* const column = cells.header->find(Field::tensors);
+  const Column* const column = cells.header->find(Meaning::tensors);
   if (column == nullptr) return {};
   std::vector<std::string_view> words;
   split_words(cells.text(*column), words);
@@ -168,17 +168,17 @@ std::vector<int64_t> read_tensors(const Cells& cells, int64_t parameters) {
 Row read_row(const Cells& cells) {
   Row row;
   row.where = cells.where;
-  row.layer.name = cells.text(*cells.header->find(Field::name));
-  row.layer.parameters = cells.whole(Field::params, 0, most_parameters);
-  row.layer.gradient = cells.header->find(Field::bytes) != nullptr
-                           ? Bytes(cells.whole(Field::bytes, 0, 16 * most_parameters))
+  row.layer.name = cells.text(*cells.header->find(Meaning::name));
+  row.layer.parameters = cells.whole(Meaning::params, 0, most_parameters);
+  row.layer.gradient = cells.header->find(Meaning::bytes) != nullptr
+                           ? Bytes(cells.whole(Meaning::bytes, 0, 16 * most_parameters))
                            : Bytes(usual_bytes_per_parameter * row.layer.parameters);
   row.layer.tensors = read_tensors(cells, row.layer.parameters);
-  row.has_forward = cells.has(Field::forward);
-  if (row.has_forward) row.layer.forward = cells.time(Field::forward);
-  row.layer.backward = cells.time(Field::backward);
-  if (cells.header->find(Field::compress) != nullptr) cells.time(Field::compress);
-  if (cells.header->find(Field::ready) != nullptr) row.layer.ready = cells.time(Field::ready);
+  row.has_forward = cells.has(Meaning::forward);
+  if (row.has_forward) row.layer.forward = cells.time(Meaning::forward);
+  row.layer.backward = cells.time(Meaning::backward);
+  if (cells.header->find(Meaning::compress) != nullptr) cells.time(Meaning::compress);
+  if (cells.header->find(Meaning::ready) != nullptr) row.layer.ready = cells.time(Meaning::ready);
   return row;
 }
 
@@ -192,13 +192,13 @@ std::vector<Row> read_rows(const std::vector<LogLine>& lines, const Header& head
     Cells cells{&header, cells_of(lines[i], header.separator), lines[i].where};
     if (header.separator != ',')
       for (std::size_t place = 0; place < cells.texts.size(); ++place)
-        if (place != header.find(Field::name)->place)
+        if (place != header.find(Meaning::name)->place)
           cells.texts[place] = with_decimal_point(std::move(cells.texts[place]));
     if (cells.texts.size() != header.count)
       throw InputError(cells.where, "expected " + std::to_string(header.count) + " fields, got " +
                                         std::to_string(cells.texts.size()));
-    const int64_t index = header.find(Field::index) != nullptr
-                              ? cells.whole(Field::index, 1, static_cast<int64_t>(rows.size()))
+    const int64_t index = header.find(Meaning::index) != nullptr
+                              ? cells.whole(Meaning::index, 1, static_cast<int64_t>(rows.size()))
                               : next++;
     Row& row = rows[static_cast<std::size_t>(index - 1)];
     if (!row.where.empty())
@@ -212,7 +212,7 @@ std::vector<Row> read_rows(const std::vector<LogLine>& lines, const Header& head
 bool have_forward(const std::vector<Row>& rows, const Header& header) {
   for (const Row& row : rows)
     if (row.has_forward != rows.front().has_forward)
-      throw InputError(row.where, header.find(Field::forward)->title + " is " +
+      throw InputError(row.where, header.find(Meaning::forward)->title + " is " +
                                       (row.has_forward ? "given" : "empty") +
                                       " here and not in the first layer; all have it or none");
   return !rows.empty() && rows.front().has_forward;
@@ -228,7 +228,7 @@ std::vector<LogLine> table_of(const LogText& log) {
 }
 
 void add_notes(const Header& header, Trace& trace) {
-  if (header.find(Field::compress) != nullptr)
+  if (header.find(Meaning::compress) != nullptr)
     trace.notes.push_back("compress_us was left out: the time to compress belongs to the strategy");
   for (const auto& [field, column] : header.columns)
     if (is_time(field) && !column.states_unit)
@@ -274,7 +274,7 @@ Trace layers_csv(const LogText& given) {
   if (has_forward && log.forward)
     throw InputError(log.file, "the table has forward times; a total is one too many");
   Trace trace = trace_from(log, "layers-csv");
-  trace.has_ready = header.find(Field::ready) != nullptr;
+  trace.has_ready = header.find(Meaning::ready) != nullptr;
   add_notes(header, trace);
   for (const Row& row : rows) trace.layers.push_back(row.layer);
   if (has_forward)

@@ -1,6 +1,6 @@
 // Traces as files of schema sgdsim/trace/1, or as the same object inside an experiment.
 //
-// The fields are described in docs/trace-format.md and app/schemas/trace.json. The reader checks
+// The fields are described in docs/trace-format.md, and by `sgdsim schema trace`. The reader checks
 // everything; what it does not know is whether the figures are true, which is what `source` is for.
 #pragma once
 
@@ -13,6 +13,7 @@ namespace sgdsim {
 
 inline constexpr char trace_schema[] = "sgdsim/trace/1";
 
+Json schema_of_traces();
 Trace read_trace(const Value& value);
 Trace read_trace_file(const std::string& file);
 

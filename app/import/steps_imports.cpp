@@ -6,7 +6,7 @@
 
 #include "app/usage.h"
 #include "sim/core/error.h"
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "study/table.h"
 #include "study/write_text.h"
 #include "traces/steps/registry.h"
@@ -16,32 +16,83 @@ namespace {
 
 constexpr const char* steps_schema = "sgdsim/steps/1";
 
-Json to_json(const StepRun& run, std::string_view format) {
-  Json json = {{"file", run.file}, {"format", format}};
-  if (!run.benchmark.empty()) json["benchmark"] = run.benchmark;
-  if (run.global_batch) json["global_batch_size"] = *run.global_batch;
-  if (run.accumulation) json["gradient_accumulation_steps"] = *run.accumulation;
-  if (run.sequence_length) json["max_sequence_length"] = *run.sequence_length;
-  json["steps"] = run.steps.size();
-  if (!run.steps.empty()) {
-    const StepSummary summary = summary_of(run);
-    json["step_median_us"] = summary.median.us();
-    json["step_p95_us"] = summary.p95.us();
-    json["step_mean_us"] = summary.mean.us();
-    if (summary.autocorrelation) json["step_autocorrelation"] = *summary.autocorrelation;
-    if (summary.samples_per_s) json["samples_per_s"] = *summary.samples_per_s;
-  }
-  if (run.stated_samples_per_s) json["stated_samples_per_s"] = *run.stated_samples_per_s;
-  if (run.run) json["run_us"] = run.run->us();
-  for (const TensorExchange& one : run.exchanges) {
-    json["exchanges"].push_back({{"name", one.name},
-                                 {"count", one.count},
-                                 {"wait_us", one.wait.us()},
-                                 {"transfer_us", one.transfer.us()}});
-    if (one.size) json["exchanges"].back()["size_B"] = one.size->count();
-  }
-  json["notes"] = run.notes;
-  return json;
+std::optional<double> in_us(const std::optional<Duration>& time) {
+  return time ? std::optional(time->us()) : std::nullopt;
+}
+std::optional<int64_t> in_B(const std::optional<Bytes>& size) {
+  return size ? std::optional(size->count()) : std::nullopt;
+}
+
+// Of a tensor.
+struct ToldExchange {
+  TensorExchange of = {};
+};
+Fields fields_of(const ToldExchange& told) {
+  return {{"name", told.of.name, "the tensor"},
+          Field("count", told.of.count, "how often it was exchanged").at_least(1),
+          Field("wait_us", told.of.wait.us(), "from the first rank that had it to the last")
+              .at_least(0),
+          Field("transfer_us", told.of.transfer.us(),
+                "time of the all-reduce in which it went, maybe with other tensors in one buffer")
+              .at_least(0),
+          {"size_B", in_B(told.of.size), "bytes of the tensor, where the timeline tells them"}};
+}
+
+struct ToldRun {
+  std::string format = {};
+  StepRun run = {};
+};
+Fields fields_of(const ToldRun& told) {
+  const StepRun& run = told.run;
+  std::optional<StepSummary> steps;
+  if (!run.steps.empty()) steps = summary_of(run);
+  const auto length = [&](Duration StepSummary::*of) {
+    return steps ? std::optional(((*steps).*of).us()) : std::nullopt;
+  };
+  const auto number = [&](std::optional<double> StepSummary::*of) {
+    return steps ? (*steps).*of : std::nullopt;
+  };
+  std::vector<ToldExchange> exchanges;
+  for (const TensorExchange& one : run.exchanges) exchanges.push_back({one});
+  return {
+      {"file", run.file, "the log"},
+      {"format", told.format, "how it was read"},
+      Field("benchmark", run.benchmark, "as the log names it").if_any(),
+      Field("global_batch_size", run.global_batch, "samples of a step, over all workers")
+          .at_least(1),
+      Field("gradient_accumulation_steps", run.accumulation, "batches of a worker in one step")
+          .at_least(1),
+      Field("max_sequence_length", run.sequence_length, "tokens of a sample").at_least(1),
+      {"steps", run.steps.size(), "how many steps were timed"},
+      Field("step_median_us", length(&StepSummary::median), "the median of the steps").at_least(0),
+      Field("step_p95_us", length(&StepSummary::p95),
+            "the least time that 95 % of the steps do not exceed")
+          .at_least(0),
+      Field("step_mean_us", length(&StepSummary::mean), "the mean of the steps").at_least(0),
+      Field(
+          "step_autocorrelation", number(&StepSummary::autocorrelation),
+          "between neighbouring steps (lag 1): near 1 if slow steps follow slow ones; left out if "
+          "all steps take the same time")
+          .from(-1, 1),
+      Field("samples_per_s", number(&StepSummary::samples_per_s),
+            "global batch size over the mean of the steps")
+          .at_least(0),
+      Field("stated_samples_per_s", run.stated_samples_per_s,
+            "the median of the throughputs that the log states, in its own unit (mostly samples "
+            "per second)")
+          .at_least(0),
+      Field("run_us", in_us(run.run), "from the start of the run to its stop").at_least(0),
+      Field("exchanges", std::move(exchanges),
+            "of a timeline: the all-reduces of each tensor, medians over the steps")
+          .if_any(),
+      {"notes", run.notes, "what a reader of the numbers must know"}};
+}
+
+struct ToldSteps {
+  std::vector<ToldRun> runs = {};
+};
+Fields fields_of(const ToldSteps& told) {
+  return {answer_kind(steps_schema), Field("runs", told.runs, "one per file").filled("run")};
 }
 
 std::string text_or_dash(bool is_known, const std::string& text) { return is_known ? text : "-"; }
@@ -81,6 +132,8 @@ void print_runs(const std::vector<StepRun>& runs, std::ostream& out) {
 
 }  // namespace
 
+Json schema_of_steps() { return schema_of_record<ToldSteps>(); }
+
 void import_steps(const StepsFormat& format, const StepsImport& arguments, Streams streams) {
   OutputGuard(arguments.files, arguments.force)
       .claim("--out", arguments.out, {.schema = steps_schema, .beginning = {}});
@@ -90,9 +143,10 @@ void import_steps(const StepsFormat& format, const StepsImport& arguments, Strea
     for (const std::string& note : runs.back().notes)
       streams.log << "sgdsim: note: " << printable(file) << ": " << note << '\n';
   }
-  Json json = {{"schema", steps_schema}, {"runs", Json::array()}};
-  for (const StepRun& run : runs) json["runs"].push_back(to_json(run, format.name));
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  ToldSteps told;
+  for (const StepRun& run : runs) told.runs.push_back({std::string(format.name), run});
+  const std::string text =
+      to_json_by_fields(told).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   if (!arguments.out.empty()) write_text(text, arguments.out, streams.out);
   if (arguments.out == "-") return;
   if (arguments.format == "json")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/commands.h"
+#include "sim/core/json.h"
 
 namespace sgdsim {
 
@@ -14,6 +15,7 @@ struct StepsImport {
   bool force = false;
 };
 
+Json schema_of_steps();  // sgdsim/steps/1
 void import_steps(const StepsFormat& format, const StepsImport& arguments, Streams streams);
 
 void add_steps_imports(CLI::App& import, Streams streams);

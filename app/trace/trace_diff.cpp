@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "study/table.h"
 
@@ -74,20 +75,57 @@ class Comparer {
   TraceDifference difference_;
 };
 
-Json totals_of(const Trace& trace) {
-  return {{"name", trace.name},
-          {"layers", trace.layers.size()},
-          {"parameters", trace.parameters()},
-          {"gradient_B", trace.gradient().count()},
-          {"forward_us", trace.forward().us()},
-          {"backward_us", trace.backward().us()},
-          {"update_us", trace.update.us()}};
+// Of a trace.
+struct Totals {
+  const Trace* trace = nullptr;
+};
+Fields fields_of(const Totals& totals) {
+  static const Trace none;
+  const Trace& trace = totals.trace != nullptr ? *totals.trace : none;
+  return {{"name", trace.name, "name of the trace"},
+          Field("layers", trace.layers.size(), "how many layers").at_least(1),
+          {"parameters", trace.parameters(), "parameters of all layers"},
+          {"gradient_B", trace.gradient().count(), "gradients of all layers"},
+          Field("forward_us", trace.forward().us(), "forward pass of all layers").at_least(0),
+          Field("backward_us", trace.backward().us(), "backward pass of all layers").at_least(0),
+          Field("update_us", trace.update.us(), "the optimizer's step").at_least(0)};
 }
 
+bool is_in_one(const LayerDifference& one) { return one.what.starts_with("only"); }
+
 std::string text_of(const LayerDifference& one, double value) {
-  if (one.what.starts_with("only")) return "-";
+  if (is_in_one(one)) return "-";
   if (one.what == "parameters") return rounded(value, 12);
   return one.what == "gradient" ? short_size(value) : short_duration(value, 5);
+}
+
+std::optional<double> in_both(const LayerDifference& one, double value) {
+  return is_in_one(one) ? std::nullopt : std::optional(value);
+}
+
+}  // namespace
+
+Fields fields_of(const LayerDifference& one) {
+  return {{"name", one.name, "name of the layer"},
+          Field("what", one.what, "what differs")
+              .one_of({"only in the first", "only in the second", "parameters", "gradient",
+                       "forward", "backward", "ready"}),
+          {"first", in_both(one, one.first), "parameters, bytes or us"},
+          {"second", in_both(one, one.second), "parameters, bytes or us"}};
+}
+
+namespace {
+
+Fields answer_fields(const TraceDifference& difference, const Totals& first, const Totals& second) {
+  return {answer_kind("sgdsim/trace-diff/1"),
+          {"first", first, "totals of the first trace"},
+          {"second", second, "totals of the second trace"},
+          Field("most_percent", difference.most_percent,
+                "the largest difference between two times of a layer, of the larger one; 100 where "
+                "layers or sizes differ")
+              .from(0, 100),
+          {"layers", difference.layers,
+           "every difference; layers are paired by name, those of the same name in order"}};
 }
 
 }  // namespace
@@ -97,27 +135,15 @@ TraceDifference difference_of(const Trace& first, const Trace& second) {
 }
 
 Json to_json(const TraceDifference& difference, const Trace& first, const Trace& second) {
-  Json json = {{"schema", "sgdsim/trace-diff/1"},
-               {"first", totals_of(first)},
-               {"second", totals_of(second)},
-               {"most_percent", difference.most_percent},
-               {"layers", Json::array()}};
-  for (const LayerDifference& one : difference.layers) {
-    Json layer = {{"name", one.name}, {"what", one.what}};
-    if (!one.what.starts_with("only")) {
-      layer["first"] = one.first;
-      layer["second"] = one.second;
-    }
-    json["layers"].push_back(std::move(layer));
-  }
-  return json;
+  return written(answer_fields(difference, {&first}, {&second}));
 }
+Json schema_of_trace_differences() { return record_schema(answer_fields({}, {}, {})); }
 
 void print(std::ostream& out, const TraceDifference& difference, const Trace& first,
            const Trace& second) {
   Table totals({"", "first", "second"});
-  const Json one = totals_of(first);
-  const Json other = totals_of(second);
+  const Json one = to_json_by_fields(Totals{&first});
+  const Json other = to_json_by_fields(Totals{&second});
   for (const auto& [title, value] : one.items()) {
     const std::string& name = title;
     const auto text = [&](const Json& cell) {

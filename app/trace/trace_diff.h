@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "sim/work/trace.h"
 
 namespace sgdsim {
@@ -18,6 +18,8 @@ struct LayerDifference {
   double second = 0;
 };
 
+Fields fields_of(const LayerDifference& difference);
+
 struct TraceDifference {
   std::vector<LayerDifference> layers;
   double most_percent = 0;  // of times, by the larger one; 100 where layers or sizes differ
@@ -27,7 +29,9 @@ struct TraceDifference {
 // Layers are paired by their names, those of the same name in order.
 TraceDifference difference_of(const Trace& first, const Trace& second);
 
+// sgdsim/trace-diff/1.
 Json to_json(const TraceDifference& difference, const Trace& first, const Trace& second);
+Json schema_of_trace_differences();
 void print(std::ostream& out, const TraceDifference& difference, const Trace& first,
            const Trace& second);
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "app/usage.h"
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "study/shipped_inputs.h"
 #include "study/table.h"
 #include "traces/trace_file.h"
@@ -63,43 +63,71 @@ void print_trace(const Trace& trace, std::ostream& out) {
   if (trace.update > Duration{}) out << "update " << duration_text(trace.update) << '\n';
 }
 
-Json to_answer(const Trace& trace) {
+struct ShownLayer {
+  Layer layer = {};
+  Duration ready = {};
+};
+Fields fields_of(const ShownLayer& shown) {
+  const Layer& layer = shown.layer;
+  return {{"name", layer.name, "as in the trace"},
+          {"parameters", layer.parameters, "as in the trace"},
+          {"gradient_B", layer.gradient.count(), "size of the gradient"},
+          Field("forward_us", layer.forward.us(), "time of the forward pass").at_least(0),
+          Field("backward_us", layer.backward.us(), "time of the backward pass").at_least(0),
+          Field("ready_us", shown.ready.us(),
+                "when the gradient is ready, from the start of the iteration")
+              .at_least(0),
+          {"tensors", layer.tensors, "parameters per tensor; empty if the layer is one tensor"}};
+}
+
+std::vector<ShownLayer> shown_layers(const Trace& trace) {
   const std::vector<Duration> ready = ready_times(trace);
-  Json json = {{"schema", "sgdsim/trace-show/1"},
-               {"name", trace.name},
-               {"model", trace.model},
-               {"framework", trace.framework},
-               {"device", trace.device},
-               {"date", trace.date},
-               {"source", trace.source},
-               {"derived", trace.derived},
-               {"layer_count", trace.layers.size()},
-               {"tensor_count", tensor_count(trace)},
-               {"parameters", trace.parameters()},
-               {"gradient_B", trace.gradient().count()},
-               {"load_us", trace.load.us()},
-               {"forward_us", trace.forward().us()},
-               {"backward_us", trace.backward().us()},
-               {"update_us", trace.update.us()},
-               {"last_ready_us", last(ready).us()},
-               {"has_ready", trace.has_ready},
-               {"notes", trace.notes},
-               {"layers", Json::array()}};
-  if (trace.batch != 0) json["batch"] = trace.batch;
-  for (std::size_t i = 0; i < trace.layers.size(); ++i) {
-    const Layer& layer = trace.layers[i];
-    json["layers"].push_back({{"name", layer.name},
-                              {"parameters", layer.parameters},
-                              {"gradient_B", layer.gradient.count()},
-                              {"forward_us", layer.forward.us()},
-                              {"backward_us", layer.backward.us()},
-                              {"ready_us", ready[i].us()},
-                              {"tensors", layer.tensors}});
-  }
-  return json;
+  std::vector<ShownLayer> layers;
+  for (std::size_t i = 0; i < trace.layers.size(); ++i)
+    layers.push_back({trace.layers[i], ready[i]});
+  return layers;
+}
+
+struct ShownTrace {
+  const Trace& trace;
+  std::vector<ShownLayer> layers = {{}};
+};
+Fields fields_of(const ShownTrace& shown) {
+  const Trace& trace = shown.trace;
+  return {answer_kind("sgdsim/trace-show/1"),
+          {"name", trace.name, "as in the trace"},
+          {"model", trace.model, "as in the trace; empty if not stated"},
+          {"framework", trace.framework, "as in the trace; empty if not stated"},
+          {"device", trace.device, "as in the trace; empty if not stated"},
+          {"date", trace.date, "as in the trace; empty if not stated"},
+          {"source", trace.source, "as in the trace; empty if not stated"},
+          {"derived", trace.derived, "as in the trace"},
+          Field("layer_count", trace.layers.size(), "how many layers").at_least(1),
+          {"tensor_count", tensor_count(trace), "how many tensors that have parameters"},
+          {"parameters", trace.parameters(), "parameters of all layers"},
+          {"gradient_B", trace.gradient().count(), "gradients of all layers"},
+          Field("load_us", trace.load.us(), "as in the trace").at_least(0),
+          Field("forward_us", trace.forward().us(), "forward pass of all layers").at_least(0),
+          Field("backward_us", trace.backward().us(), "backward pass of all layers").at_least(0),
+          Field("update_us", trace.update.us(), "as in the trace").at_least(0),
+          Field("last_ready_us", shown.layers.front().ready.us(),
+                "when the gradient of the first layer is ready, from the start of the iteration")
+              .at_least(0),
+          {"has_ready", trace.has_ready,
+           "whether ready times were measured; else they are sums of the times of the layers"},
+          {"notes", trace.notes, "as in the trace, and what reading it added"},
+          Field("layers", shown.layers, "the layers, in forward order").filled("layer"),
+          Field("batch", trace.batch == 0 ? std::nullopt : std::optional(trace.batch),
+                "as in the trace; left out if not stated")
+              .at_least(1)};
 }
 
 }  // namespace
+
+Json schema_of_shown_traces() {
+  const Trace none;
+  return record_schema(fields_of(ShownTrace{none}));
+}
 
 void add_trace_show(CLI::App& parent, Streams streams) {
   CLI::App* show = parent.add_subcommand(
@@ -113,7 +141,7 @@ void add_trace_show(CLI::App& parent, Streams streams) {
   show->callback([file, format, streams] {
     const Trace trace = read_trace(trace_document(*file).root());
     if (*format == "json")
-      streams.out << to_answer(trace).dump(2) << '\n';
+      streams.out << to_json_by_fields(ShownTrace{trace, shown_layers(trace)}).dump(2) << '\n';
     else
       print_trace(trace, streams.out);
   });

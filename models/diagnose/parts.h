@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/diagnose/step_work.h"
+#include "sim/core/named.h"
 
 namespace sgdsim::diagnose {
 
@@ -23,6 +24,16 @@ enum class PartKind : uint8_t {
   embedding,  // exchange of a replica's first and last stage
   clipping    // everybody's
 };
+inline constexpr Named<PartKind, 9> part_kinds{{{"worker", PartKind::worker},
+                                                {"stage", PartKind::stage},
+                                                {"sequences", PartKind::sequences},
+                                                {"pauses", PartKind::pauses},
+                                                {"link", PartKind::link},
+                                                {"card", PartKind::card},
+                                                {"replicas", PartKind::replicas},
+                                                {"embedding", PartKind::embedding},
+                                                {"clipping", PartKind::clipping}}};
+inline const auto& names_of(PartKind) { return part_kinds; }
 
 struct Part {
   PartKind kind = PartKind::worker;

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/named.h"
+
 namespace sgdsim::goodput {
 
 // Picoseconds beyond 64 bits, which end after 106 days. Trainings may take longer.
@@ -41,6 +43,9 @@ inline constexpr std::array<std::string_view, part_count> part_names = {
 using Account = std::array<LongPs, part_count>;
 
 enum class Effect : uint8_t { stop, slow, corrupt };
+inline constexpr Named<Effect, 3> effects{
+    {{"stop", Effect::stop}, {"slow", Effect::slow}, {"corrupt", Effect::corrupt}}};
+inline const auto& names_of(Effect) { return effects; }
 
 struct Cause {
   std::string name;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "sim/core/error.h"
+#include "sim/core/fields.h"
 #include "sim/core/product.h"
 
 namespace sgdsim {
@@ -239,43 +240,80 @@ std::string to_text(const Layout& layout) {
   return text;
 }
 
+namespace {
+
+struct LayoutFile {
+  std::string schema = {}, name = {}, description = {};
+  Layout layout = {};
+  std::string recompute = recompute_text(layout);
+};
+
+Json schema_of_recompute() {
+  return {{"type", "string"},
+          {"pattern", "^(none|selective|full|operations|(block|uniform):[1-9][0-9]*)$"}};
+}
+
+Field choice(const char* name, bool& to, const Named<bool, 2>& names, const char* says) {
+  return Field(name, to, says)
+      .one_of({std::string(name_in(names, false)), std::string(name_in(names, true))});
+}
+
+Fields fields_of(LayoutFile& file) {
+  Layout& o = file.layout;
+  Fields fields = {
+      Field("schema", file.schema, "kind and version of this file").constant(layout_schema),
+      {"name", file.name, "for people"},
+      {"description", file.description, "what it is for"}};
+  for (const Size& size : sizes)
+    fields =
+        std::move(fields) + Fields{Field(size.name, o.*size.member, size.word).from(1, size.most)};
+  return std::move(fields) +
+         Fields{
+             Field("zero", o.zero, "stage of ZeRO").from(0, 3),
+             {"sp", o.sequence_parallel, "sequence parallelism"},
+             Field("recompute", file.recompute,
+                   "what the backward pass computes again; block:N is N layers of each chunk, "
+                   "uniform:N all layers in units of N, operations every second product of each "
+                   "layer and all that is element-wise")
+                 .like(schema_of_recompute),
+             {"schedule", o.schedule, "order of passes; 1f1b is interleaved with vp above 1"},
+             {"context", o.context_by, "how context-parallel ranks come by keys and values"},
+             choice("reshard", o.keeps_weights, reshard_names,
+                    "with zero3, whether weights are dropped between a forward pass and its "
+                    "backward pass"),
+             choice("attention", o.keeps_scores, attentions, "flash keeps no scores"),
+             choice("ends", o.ends_are_layers, ends_names,
+                    "layers: embedding and loss count as a layer each"),
+             choice("gradients", o.half_gradients, gradient_names,
+                    "how gradients are kept and exchanged"),
+             choice("overlap", o.overlaps, overlap_names,
+                    "off: replicas exchange before the first pass and after the last one"),
+             choice("sends", o.splits_sends, send_names,
+                    "split: without sp, too, each tensor-parallel rank sends its part to the next "
+                    "stage, where they gather it"),
+             choice("accumulate", o.adds_apart, accumulate_names,
+                    "apart: kernels of their own add the gradients of each micro-batch to those "
+                    "that are kept"),
+             {"kernels", o.kernels,
+              "eager: each element-wise operation is a kernel of its own; compiled: those of the "
+              "loss and of rotations are"}};
+}
+
+}  // namespace
+
+Json schema_of_layouts() { return schema_of_record<LayoutFile>(); }
+
 Layout read_layout(const Value& value) {
   if (value.json().is_string()) return parse_layout(value.text(), value.where());
-  Object fields(value);
-  if (const auto schema = fields.find("schema"); schema && schema->text() != layout_schema)
-    schema->fail("expected \"" + std::string(layout_schema) + "\", got \"" + schema->text() + "\"");
-  for (const char* name : {"name", "description"})
-    if (const auto text = fields.find(name)) text->text();
-  Layout layout;
-  for (const Size& size : sizes)
-    if (const auto field = fields.find(size.name)) layout.*size.member = field->whole(1, size.most);
-  if (const auto zero = fields.find("zero")) layout.zero = static_cast<int>(zero->whole(0, 3));
-  if (const auto sp = fields.find("sp")) layout.sequence_parallel = sp->flag();
-  for (const char* name : choice_names)
-    if (const auto field = fields.find(name))
-      set_choice(layout, name, field->text(), field->where());
-  fields.done();
-  check_sizes(layout, value.where());
-  return layout;
+  auto file = read_record<LayoutFile>(value);
+  if (value.json().contains("recompute"))
+    set_recompute(file.layout, file.recompute, value.child("recompute").where());
+  check_sizes(file.layout, value.where());
+  return file.layout;
 }
 
 Json to_json(const Layout& layout) {
-  Json json = {{"schema", layout_schema}};
-  for (const Size& size : sizes) json[size.name] = layout.*size.member;
-  json["zero"] = layout.zero;
-  json["sp"] = layout.sequence_parallel;
-  json["recompute"] = recompute_text(layout);
-  json["schedule"] = name_in(pipeline_schedules, layout.schedule);
-  json["context"] = name_in(context_names, layout.context_by);
-  json["reshard"] = name_in(reshard_names, layout.keeps_weights);
-  json["attention"] = name_in(attentions, layout.keeps_scores);
-  json["ends"] = name_in(ends_names, layout.ends_are_layers);
-  json["gradients"] = name_in(gradient_names, layout.half_gradients);
-  json["overlap"] = name_in(overlap_names, layout.overlaps);
-  json["sends"] = name_in(send_names, layout.splits_sends);
-  json["accumulate"] = name_in(accumulate_names, layout.adds_apart);
-  json["kernels"] = name_in(kernel_names, layout.kernels);
-  return json;
+  return to_json_by_fields(LayoutFile{.layout = layout, .recompute = recompute_text(layout)});
 }
 
 ChunkLayers chunk_layers(const Transformer& model, const Layout& layout, int64_t position) {

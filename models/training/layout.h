@@ -43,6 +43,10 @@ enum class Kernels : uint8_t { fused, compiled, eager };
 inline constexpr Named<Kernels, 3> kernel_names{
     {{"fused", Kernels::fused}, {"compiled", Kernels::compiled}, {"eager", Kernels::eager}}};
 
+inline const auto& names_of(PipelineSchedule) { return pipeline_schedules; }
+inline const auto& names_of(ContextBy) { return context_names; }
+inline const auto& names_of(Kernels) { return kernel_names; }
+
 struct Layout {
   int64_t tensor = 1;
   int64_t pipeline = 1;
@@ -105,6 +109,7 @@ std::string recompute_text(const Layout& layout);  // "full", "block:4"
 
 Layout read_layout(const Value& value);
 Json to_json(const Layout& layout);
+Json schema_of_layouts();
 
 // What one stage of the pipeline holds.
 struct StageLayers {

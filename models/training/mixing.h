@@ -30,6 +30,9 @@ enum class Mlp : uint8_t { dense, experts, none };
 inline constexpr Named<Mlp, 3> mlps{
     {{"dense", Mlp::dense}, {"experts", Mlp::experts}, {"none", Mlp::none}}};
 
+inline const auto& names_of(Mixing) { return mixings; }
+inline const auto& names_of(Mlp) { return mlps; }
+
 struct LayerKind {
   Mixing mixing = Mixing::full;
   Mlp mlp = Mlp::dense;
@@ -81,6 +84,7 @@ inline constexpr Named<LinearKind, 4> linear_kinds{{{"delta", LinearKind::delta}
                                                     {"mamba2", LinearKind::mamba2},
                                                     {"mamba", LinearKind::mamba},
                                                     {"lightning", LinearKind::lightning}}};
+inline const auto& names_of(LinearKind) { return linear_kinds; }
 struct LinearMixing {
   LinearKind kind = LinearKind::delta;
   int64_t key_heads = 1;  // of Mamba-2: groups

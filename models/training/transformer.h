@@ -36,6 +36,10 @@ enum class QueryKeyNorm : uint8_t { none, head, all };
 inline constexpr Named<QueryKeyNorm, 3> query_key_norms{
     {{"none", QueryKeyNorm::none}, {"head", QueryKeyNorm::head}, {"all", QueryKeyNorm::all}}};
 
+inline const auto& names_of(AttentionBias) { return attention_biases; }
+inline const auto& names_of(Norm) { return norms; }
+inline const auto& names_of(QueryKeyNorm) { return query_key_norms; }
+
 struct Experts {
   int64_t count = 0;
   int64_t per_token = 0;

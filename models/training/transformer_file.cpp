@@ -1,206 +1,250 @@
 // Fields of sgdsim/model/1, read and written.
 #include "models/training/transformer_file.h"
 
+#include "sim/core/fields.h"
+
 namespace sgdsim {
+
+Fields fields_of(LatentAttention& o) {
+  return {
+      Field("query_rank", o.query_rank,
+            "width of the vector that queries pass through; 0 or not given: none")
+          .from(0, most_width),
+      Field("kv_rank", o.kv_rank, "width of the vector that keys and values pass through")
+          .needed()
+          .from(1, most_width),
+      Field("plain_size", o.plain_size, "part of a head's query and key without rotation")
+          .needed()
+          .from(1, most_heads),
+      Field("rotary_size", o.rotary_size,
+            "part of a head's query and key with rotation; one key for all heads")
+          .needed()
+          .from(0, most_heads),
+      Field("value_size", o.value_size, "width of a head's value").needed().from(1, most_heads)};
+}
+
+Fields fields_of(Indexer& o) {
+  return {Field("heads", o.heads, "heads of the indexer").needed().from(1, most_heads),
+          Field("head_size", o.size, "width of a head, and of its one key")
+              .needed()
+              .from(1, most_heads),
+          Field("top", o.top, "positions that are attended to").needed().from(1, most_sequence)};
+}
+
+Fields fields_of(Window& o) {
+  return {
+      Field("size", o.size, "positions, the own one included").needed().from(1, most_sequence),
+      Field("in_blocks", o.in_blocks,
+            "of the block of this size in which the position lies, not the last ones; false if not "
+            "given"),
+      Field("heads", o.heads, "heads of these layers; 0 or not given: as in the others")
+          .from(0, most_heads),
+      Field("kv_heads", o.kv_heads, "heads of keys and values; 0 or not given: as in the others")
+          .from(0, most_heads),
+      Field("head_size", o.head_size, "width of a head; 0 or not given: as in the others")
+          .from(0, most_heads)};
+}
+
+Fields fields_of(LinearMixing& o) {
+  return {
+      Field("kind", o.kind, "the gated delta rule, Mamba-2, Mamba, or lightning attention")
+          .needed(),
+      Field("key_heads", o.key_heads, "heads of keys; groups of Mamba-2; 1 if not given")
+          .from(1, most_heads),
+      Field("key_size", o.key_size, "width of a key; states of Mamba and Mamba-2")
+          .needed()
+          .from(1, most_heads),
+      Field("value_heads", o.value_heads, "heads of values").needed().from(1, most_width),
+      Field("value_size", o.value_size, "width of a value").needed().from(1, most_heads),
+      Field("kernel", o.kernel, "positions of the convolution; 0 or not given: none").from(0, 1024),
+      Field("chunk", o.chunk, "positions that are computed at once; 64 if not given")
+          .from(1, most_sequence),
+      Field("rank", o.rank, "Mamba: width of the vector that makes time steps").from(0, most_width),
+      Field("kernel_bias", o.kernel_bias, "the convolution has biases; false if not given"),
+      Field("bias", o.bias, "the matrices have biases; false if not given"),
+      Field("norms_parts", o.norms_parts,
+            "Mamba: with norms of what makes time steps and states; false if not given")};
+}
+
+Fields fields_of(Experts& o) {
+  return {
+      Field("count", o.count, "experts of a layer").needed().from(1, most_experts),
+      Field("per_token", o.per_token, "experts that a token visits").needed().from(1, most_experts),
+      Field("width", o.width, "width of an expert's MLP").needed().from(1, most_width),
+      Field("shared", o.shared, "experts that every token visits; 0 if not given")
+          .from(0, most_experts),
+      Field("shared_width", o.shared_width,
+            "width of each of these; 0 or not given: that of the others")
+          .from(0, most_width),
+      Field("shared_gate", o.shared_gate, "each token has a factor for them; false if not given"),
+      Field("first_dense", o.first_dense,
+            "so many layers at the start have no experts; 0 if not given")
+          .from(0, most_model_layers),
+      Field("router_bias", o.router_bias,
+            "the router has a bias for each expert; false if not given"),
+      Field("bias", o.bias, "the matrices of the experts have biases; false if not given")};
+}
+
+Fields fields_of(Patches& o) {
+  return {Field("side", o.side, "pixels of a side").needed().from(1, 1024),
+          Field("channels", o.channels, "values of a pixel").needed().from(1, 1024)};
+}
+
 namespace {
 
 constexpr int64_t usual_sequence = 4096;
-constexpr int64_t most_kernel = 1024;
-constexpr std::size_t most_pattern = 10'000;
+constexpr int64_t most_pattern = 10'000;
 
-std::string text_or(Object& fields, const std::string& name, const std::string& otherwise) {
-  const auto value = fields.find(name);
-  return value ? value->text() : otherwise;
-}
-bool flag_or(Object& fields, const std::string& name, bool otherwise) {
-  const auto value = fields.find(name);
-  return value ? value->flag() : otherwise;
-}
-int64_t whole_or(Object& fields, const std::string& name, int64_t otherwise, int64_t least,
-                 int64_t most) {
-  const auto value = fields.find(name);
-  return value ? value->whole(least, most) : otherwise;
+struct MlpFields {
+  int64_t width = 0;
+  bool gated = true;
+  bool bias = false;
+};
+Fields fields_of(MlpFields& o) {
+  return {Field("width", o.width, "width between the matrices; 0 where no layer has a dense MLP")
+              .needed()
+              .from(0, most_width),
+          Field("gated", o.gated, "three matrices; true if not given"),
+          Field("bias", o.bias, "with biases; false if not given")};
 }
 
-void read_mlp(const Value& value, Transformer& model) {
-  Object fields(value);
-  model.mlp_width = fields.at("width").whole(0, most_width);
-  model.gated = flag_or(fields, "gated", true);
-  model.mlp_bias = flag_or(fields, "bias", false);
-  fields.done();
+struct PatternFields {
+  std::vector<Mixing> attention;
+  std::vector<Mlp> mlp;
+};
+Fields fields_of(PatternFields& o) {
+  constexpr const char* kinds = "kinds of layers, which repeat";
+  return {Field("attention", o.attention, "how each layer mixes positions; full if not given")
+              .entries(1, most_pattern, kinds)
+              .if_any(),
+          Field("mlp", o.mlp,
+                "what follows; experts where there are some, but for the first dense layers, if "
+                "not given")
+              .entries(1, most_pattern, kinds)
+              .if_any()};
 }
 
-LatentAttention read_latent(const Value& value) {
-  Object fields(value);
-  LatentAttention latent;
-  latent.query_rank = whole_or(fields, "query_rank", 0, 0, most_width);
-  latent.kv_rank = fields.at("kv_rank").whole(1, most_width);
-  latent.plain_size = fields.at("plain_size").whole(1, most_heads);
-  latent.rotary_size = fields.at("rotary_size").whole(0, most_heads);
-  latent.value_size = fields.at("value_size").whole(1, most_heads);
-  fields.done();
-  return latent;
-}
+Json schema_of_layer_norms() { return {{"enum", {1, 2, 4}}}; }
 
-Window read_window(const Value& value) {
-  Object fields(value);
-  Window window;
-  window.size = fields.at("size").whole(1, most_sequence);
-  window.in_blocks = flag_or(fields, "in_blocks", false);
-  window.heads = whole_or(fields, "heads", 0, 0, most_heads);
-  window.kv_heads = whole_or(fields, "kv_heads", 0, 0, most_heads);
-  window.head_size = whole_or(fields, "head_size", 0, 0, most_heads);
-  fields.done();
-  return window;
-}
+struct ModelFields {
+  std::string schema;
+  Transformer model;
+  std::optional<int64_t> kv_heads, head_size;
+  MlpFields mlp;
+  std::optional<PatternFields> pattern;
+};
 
-Indexer read_indexer(const Value& value) {
-  Object fields(value);
-  Indexer indexer;
-  indexer.heads = fields.at("heads").whole(1, most_heads);
-  indexer.size = fields.at("head_size").whole(1, most_heads);
-  indexer.top = fields.at("top").whole(1, most_sequence);
-  fields.done();
-  return indexer;
-}
-
-LinearMixing read_linear(const Value& value) {
-  Object fields(value);
-  LinearMixing linear;
-  const Value kind = fields.at("kind");
-  linear.kind = named_in(linear_kinds, "kind", kind.text(), kind.where());
-  linear.key_heads = whole_or(fields, "key_heads", 1, 1, most_heads);
-  linear.key_size = fields.at("key_size").whole(1, most_heads);
-  linear.value_heads = fields.at("value_heads").whole(1, most_width);
-  linear.value_size = fields.at("value_size").whole(1, most_heads);
-  linear.kernel = whole_or(fields, "kernel", 0, 0, most_kernel);
-  linear.chunk = whole_or(fields, "chunk", linear.chunk, 1, most_sequence);
-  linear.rank = whole_or(fields, "rank", 0, 0, most_width);
-  linear.kernel_bias = flag_or(fields, "kernel_bias", false);
-  linear.bias = flag_or(fields, "bias", false);
-  linear.norms_parts = flag_or(fields, "norms_parts", false);
-  fields.done();
-  return linear;
-}
-
-template <class All, class Kind>
-void read_pattern_of(Object& fields, const All& all, const std::string& name,
-                     std::vector<Kind>& pattern) {
-  const auto list = fields.find(name);
-  if (!list) return;
-  if (list->size() == 0 || list->size() > most_pattern)
-    list->fail("expected 1 to " + std::to_string(most_pattern) +
-               " kinds of layers, which repeat; got " + std::to_string(list->size()));
-  for (const Value& kind : list->items())
-    pattern.push_back(named_in(all, name, kind.text(), kind.where()));
-}
-
-void read_pattern(const Value& value, Transformer& model) {
-  Object fields(value);
-  read_pattern_of(fields, mixings, "attention", model.mixing_pattern);
-  read_pattern_of(fields, mlps, "mlp", model.mlp_pattern);
-  fields.done();
-}
-
-Experts read_experts(const Value& value) {
-  Object fields(value);
-  Experts experts;
-  experts.count = fields.at("count").whole(1, most_experts);
-  experts.per_token = fields.at("per_token").whole(1, most_experts);
-  experts.width = fields.at("width").whole(1, most_width);
-  experts.shared = whole_or(fields, "shared", 0, 0, most_experts);
-  experts.shared_width = whole_or(fields, "shared_width", 0, 0, most_width);
-  experts.shared_gate = flag_or(fields, "shared_gate", false);
-  experts.first_dense = whole_or(fields, "first_dense", 0, 0, most_model_layers);
-  experts.router_bias = flag_or(fields, "router_bias", false);
-  experts.bias = flag_or(fields, "bias", false);
-  fields.done();
-  return experts;
-}
-
-Patches read_patches(const Value& value) {
-  Object fields(value);
-  Patches patches;
-  patches.side = fields.at("side").whole(1, 1024);
-  patches.channels = fields.at("channels").whole(1, 1024);
-  fields.done();
-  return patches;
+Fields fields_of(ModelFields& o) {
+  Transformer& model = o.model;
+  return {
+      Field("schema", o.schema, "kind and version of this file").needed().constant(model_schema),
+      {"name", model.name, "for people"},
+      {"description", model.description, "what it is"},
+      {"source", model.source, "where the dimensions come from"},
+      Field("hidden", model.hidden, "width of the hidden state").needed().from(1, most_width),
+      Field("layers", model.layers, "number of layers").needed().from(1, most_model_layers),
+      Field("heads", model.heads, "heads of attention; 0 where no layer attends")
+          .needed()
+          .from(0, most_heads),
+      Field("kv_heads", o.kv_heads, "heads of keys and values; as many as heads if not given")
+          .from(0, most_heads),
+      Field("head_size", o.head_size, "width of a head; hidden / heads if not given")
+          .from(1, most_heads),
+      Field("latent", model.latent, "multi-latent attention, in place of head_size"),
+      Field("indexer", model.indexer,
+            "sparse attention: an indexer scores all earlier positions, and layers of full "
+            "attention attend to the best"),
+      Field("window", model.window, "layers of the kind window attend to so many positions"),
+      Field("linear", model.linear,
+            "layers of the kind linear keep a state of fixed size in place of all keys and values"),
+      Field("pattern", o.pattern, "kinds of layers; each list repeats over the layers"),
+      Field("mlp", o.mlp, "the two or three matrices after attention, in layers without experts")
+          .needed(),
+      Field("vocabulary", model.vocabulary, "tokens that are told apart, or classes of images")
+          .needed()
+          .from(1, most_vocabulary),
+      Field("tied", model.tied, "the last matrix is the embedding; false if not given"),
+      Field("positions", model.positions, "learned positions; 0 if not given")
+          .from(0, most_sequence),
+      Field("norm", model.norm,
+            "rms and scale have a weight for each number, layer also a bias, bare neither; rms if "
+            "not given"),
+      Field("layer_norms", model.layer_norms,
+            "norms of a layer: 2, 4 where there is one behind attention and MLP, too, or 1 with "
+            "parallel; 2 if not given")
+          .from(1, 4)
+          .like(schema_of_layer_norms),
+      Field("embedding_norm", model.embedding_norm,
+            "A norm behind the embedding; false if not given"),
+      Field("query_key_norm", model.query_key_norm,
+            "norms of queries and keys: none, of each head, or of all heads together; none if not "
+            "given"),
+      Field("parallel", model.parallel, "attention and MLP are side by side; false if not given"),
+      Field("output_gate", model.output_gate,
+            "one more matrix makes a factor for what attention hands on; false if not given"),
+      Field("sinks", model.sinks,
+            "each head has a score that belongs to no position; false if not given"),
+      Field("head_bias", model.head_bias, "the last matrix has a bias; false if not given"),
+      Field("attention_bias", model.attention_bias,
+            "which projections have biases; none if not given"),
+      Field("dropout", model.dropout,
+            "masks of dropout are kept for the backward pass; false if not given"),
+      Field("causal", model.causal, "A position attends only to earlier ones; true if not given"),
+      Field("experts", model.experts,
+            "A mixture of experts, in the layers that the pattern says, or in all but the first "
+            "dense ones"),
+      Field("patches", model.patches, "the input are images, cut into square patches"),
+      Field("longest", model.longest,
+            "longest sequence that its positions are made for; 0 or not given: not known")
+          .from(0, most_sequence),
+      Field("sequence", model.sequence,
+            "tokens of a sequence that it is trained on; 4096 if not given")
+          .from(1, most_sequence)};
 }
 
 // The size of a head, if it is not given, is what makes all heads as wide as the hidden state.
-void read_heads(Object& fields, Transformer& model) {
-  const Value heads = fields.at("heads");
-  model.heads = heads.whole(0, most_heads);
-  model.kv_heads = whole_or(fields, "kv_heads", model.heads, model.heads == 0 ? 0 : 1, most_heads);
-  const auto latent = fields.find("latent");
-  if (latent) model.latent = read_latent(*latent);
-  if (const auto size = fields.find("head_size")) {
-    if (latent)
-      size->fail("with \"latent\" the sizes of a head stand there; leave \"head_size\" out");
-    if (model.heads == 0) size->fail("there are no heads; leave \"head_size\" out");
-    model.head_size = size->whole(1, most_heads);
-    return;
-  }
-  if (latent) {
+void set_heads(const ModelFields& given, const Value& value, Transformer& model) {
+  model.kv_heads = given.kv_heads.value_or(model.heads);
+  if (model.heads > 0 && model.kv_heads == 0) value.child("kv_heads").whole(1, most_heads);
+  if (given.head_size) {
+    const Value size = value.child("head_size");
+    if (model.latent)
+      size.fail("with \"latent\" the sizes of a head stand there; leave \"head_size\" out");
+    if (model.heads == 0) size.fail("there are no heads; leave \"head_size\" out");
+    model.head_size = *given.head_size;
+  } else if (model.latent) {
     model.head_size = model.latent->plain_size + model.latent->rotary_size;
-    return;
+  } else if (model.heads > 0) {
+    if (model.hidden % model.heads != 0)
+      value.child("heads").fail("the hidden size " + std::to_string(model.hidden) +
+                                " does not divide by " + std::to_string(model.heads) +
+                                " heads; give \"head_size\" if a head has another size");
+    model.head_size = model.hidden / model.heads;
   }
-  if (model.heads == 0) return;
-  if (model.hidden % model.heads != 0)
-    heads.fail("the hidden size " + std::to_string(model.hidden) + " does not divide by " +
-               std::to_string(model.heads) +
-               " heads; give \"head_size\" if a head has another size");
-  model.head_size = model.hidden / model.heads;
-}
-
-void read_kinds(Object& fields, Transformer& model) {
-  if (const auto norm = fields.find("norm"))
-    model.norm = named_in(norms, "norm", norm->text(), norm->where());
-  if (const auto norm = fields.find("query_key_norm"))
-    model.query_key_norm = named_in(query_key_norms, "query_key_norm", norm->text(), norm->where());
-  if (const auto bias = fields.find("attention_bias"))
-    model.attention_bias =
-        named_in(attention_biases, "attention_bias", bias->text(), bias->where());
-  model.layer_norms = whole_or(fields, "layer_norms", model.layer_norms, 1, 4);
-  model.embedding_norm = flag_or(fields, "embedding_norm", false);
-  model.parallel = flag_or(fields, "parallel", false);
-  model.output_gate = flag_or(fields, "output_gate", false);
-  model.sinks = flag_or(fields, "sinks", false);
-  model.head_bias = flag_or(fields, "head_bias", false);
-  model.tied = flag_or(fields, "tied", false);
-  model.dropout = flag_or(fields, "dropout", false);
-  model.causal = flag_or(fields, "causal", true);
 }
 
 }  // namespace
 
+Json schema_of_models() { return schema_of_record<ModelFields>(); }
+
 Transformer read_model_fields(const Value& value) {
-  Object fields(value);
-  const Value schema = fields.at("schema");
-  if (schema.text() != model_schema)
-    schema.fail("expected \"" + std::string(model_schema) + "\", got \"" + schema.text() + "\"");
-  Transformer model;
-  model.name = text_or(fields, "name", "model");
-  model.description = text_or(fields, "description", "");
-  model.source = text_or(fields, "source", "");
-  model.hidden = fields.at("hidden").whole(1, most_width);
-  model.layers = fields.at("layers").whole(1, most_model_layers);
-  read_heads(fields, model);
-  read_mlp(fields.at("mlp"), model);
-  model.vocabulary = fields.at("vocabulary").whole(1, most_vocabulary);
-  model.positions = whole_or(fields, "positions", 0, 0, most_sequence);
-  read_kinds(fields, model);
-  if (const auto indexer = fields.find("indexer")) model.indexer = read_indexer(*indexer);
-  if (const auto window = fields.find("window")) model.window = read_window(*window);
-  if (const auto linear = fields.find("linear")) model.linear = read_linear(*linear);
-  if (const auto pattern = fields.find("pattern")) read_pattern(*pattern, model);
-  if (const auto experts = fields.find("experts")) model.experts = read_experts(*experts);
-  if (const auto patches = fields.find("patches")) model.patches = read_patches(*patches);
+  ModelFields given;
+  given.model.name = "model";
+  given.model.sequence = usual_sequence;
+  Object object(value);
+  read_fields(object, fields_of(given));
+  object.done();
+  Transformer model = std::move(given.model);
+  set_heads(given, value, model);
+  model.mlp_width = given.mlp.width;
+  model.gated = given.mlp.gated;
+  model.mlp_bias = given.mlp.bias;
+  if (given.pattern) {
+    model.mixing_pattern = given.pattern->attention;
+    model.mlp_pattern = given.pattern->mlp;
+  }
   if (model.patches && model.tied)
-    fields.value().fail("a model of patches has no embedding to tie its classes to");
-  model.longest = whole_or(fields, "longest", 0, 0, most_sequence);
-  model.sequence = whole_or(fields, "sequence", usual_sequence, 1, most_sequence);
-  fields.done();
+    value.fail("a model of patches has no embedding to tie its classes to");
   check_transformer(model, value.where());
   return model;
 }
@@ -214,92 +258,17 @@ Transformer read_transformer(const Value& value) {
              "\", or config.json of Hugging Face with \"model_type\"; the file has neither");
 }
 
-namespace {
-
-template <class All, class Kind>
-Json names_of(const All& all, const std::vector<Kind>& pattern) {
-  Json names = Json::array();
-  for (const Kind kind : pattern) names.push_back(name_in(all, kind));
-  return names;
-}
-
-// What only some models have.
-void write_mixing(const Transformer& model, Json& json) {
-  if (const auto& latent = model.latent)
-    json["latent"] = {{"query_rank", latent->query_rank},
-                      {"kv_rank", latent->kv_rank},
-                      {"plain_size", latent->plain_size},
-                      {"rotary_size", latent->rotary_size},
-                      {"value_size", latent->value_size}};
-  if (const auto& indexer = model.indexer)
-    json["indexer"] = {
-        {"heads", indexer->heads}, {"head_size", indexer->size}, {"top", indexer->top}};
-  if (const auto& window = model.window)
-    json["window"] = {{"size", window->size},
-                      {"in_blocks", window->in_blocks},
-                      {"heads", window->heads},
-                      {"kv_heads", window->kv_heads},
-                      {"head_size", window->head_size}};
-  if (const auto& linear = model.linear)
-    json["linear"] = {{"kind", name_in(linear_kinds, linear->kind)},
-                      {"key_heads", linear->key_heads},
-                      {"key_size", linear->key_size},
-                      {"value_heads", linear->value_heads},
-                      {"value_size", linear->value_size},
-                      {"kernel", linear->kernel},
-                      {"chunk", linear->chunk},
-                      {"rank", linear->rank},
-                      {"kernel_bias", linear->kernel_bias},
-                      {"bias", linear->bias},
-                      {"norms_parts", linear->norms_parts}};
-  Json pattern = Json::object();
-  if (!model.mixing_pattern.empty()) pattern["attention"] = names_of(mixings, model.mixing_pattern);
-  if (!model.mlp_pattern.empty()) pattern["mlp"] = names_of(mlps, model.mlp_pattern);
-  if (!pattern.empty()) json["pattern"] = std::move(pattern);
-}
-
-}  // namespace
-
 Json to_json(const Transformer& model) {
-  Json json = {{"schema", model_schema}, {"name", model.name}};
-  if (!model.description.empty()) json["description"] = model.description;
-  if (!model.source.empty()) json["source"] = model.source;
-  json["hidden"] = model.hidden;
-  json["layers"] = model.layers;
-  json["heads"] = model.heads;
-  json["kv_heads"] = model.kv_heads;
-  if (!model.latent && model.heads > 0) json["head_size"] = model.head_size;
-  write_mixing(model, json);
-  json["mlp"] = {{"width", model.mlp_width}, {"gated", model.gated}, {"bias", model.mlp_bias}};
-  json["vocabulary"] = model.vocabulary;
-  json["tied"] = model.tied;
-  json["positions"] = model.positions;
-  json["norm"] = name_in(norms, model.norm);
-  json["layer_norms"] = model.layer_norms;
-  json["embedding_norm"] = model.embedding_norm;
-  json["query_key_norm"] = name_in(query_key_norms, model.query_key_norm);
-  json["parallel"] = model.parallel;
-  json["output_gate"] = model.output_gate;
-  json["sinks"] = model.sinks;
-  json["head_bias"] = model.head_bias;
-  json["attention_bias"] = name_in(attention_biases, model.attention_bias);
-  json["dropout"] = model.dropout;
-  json["causal"] = model.causal;
-  if (const auto& experts = model.experts)
-    json["experts"] = {{"count", experts->count},
-                       {"per_token", experts->per_token},
-                       {"width", experts->width},
-                       {"shared", experts->shared},
-                       {"shared_width", experts->shared_width},
-                       {"shared_gate", experts->shared_gate},
-                       {"first_dense", experts->first_dense},
-                       {"router_bias", experts->router_bias},
-                       {"bias", experts->bias}};
-  if (const auto& patches = model.patches)
-    json["patches"] = {{"side", patches->side}, {"channels", patches->channels}};
-  json["longest"] = model.longest;
-  json["sequence"] = model.sequence;
-  return json;
+  ModelFields file{.schema = {},
+                   .model = model,
+                   .kv_heads = model.kv_heads,
+                   .head_size = {},
+                   .mlp = {model.mlp_width, model.gated, model.mlp_bias},
+                   .pattern = {}};
+  if (!model.latent && model.heads > 0) file.head_size = model.head_size;
+  if (!model.mixing_pattern.empty() || !model.mlp_pattern.empty())
+    file.pattern = {model.mixing_pattern, model.mlp_pattern};
+  return to_json_by_fields(file);
 }
 
 }  // namespace sgdsim

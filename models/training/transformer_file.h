@@ -25,6 +25,7 @@ const std::vector<std::string>& hugging_face_families();
 
 // As a file of schema sgdsim/model/1.
 Json to_json(const Transformer& model);
+Json schema_of_models();
 
 // Largest values of the dimensions, so that products fit.
 inline constexpr int64_t most_width = 10'000'000;

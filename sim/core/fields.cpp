@@ -12,6 +12,24 @@ Field Field::needed() && {
   return std::move(*this);
 }
 
+Field Field::if_any() && {
+  is_needed_ = false;
+  if_any_ = true;
+  return std::move(*this);
+}
+
+Field Field::or_null() && {
+  is_needed_ = or_null_ = true;
+  return std::move(*this);
+}
+
+Field Field::at_least(double least) && {
+  has_limits_ = true;
+  least_ = static_cast<int64_t>(least);
+  least_number_ = least;
+  return std::move(*this);
+}
+
 Field Field::one_of(std::vector<std::string> names) && {
   names_ = std::move(names);
   return std::move(*this);
@@ -27,8 +45,12 @@ Field Field::called(const char* noun) && {
   return std::move(*this);
 }
 
-Field Field::filled(const char* entry) && {
-  entry_ = entry;
+Field Field::filled(const char* entry) && { return std::move(*this).entries(1, INT64_MAX, entry); }
+
+Field Field::entries(int64_t least, int64_t most, const char* noun) && {
+  least_entries_ = least;
+  most_entries_ = most;
+  entry_ = noun;
   return std::move(*this);
 }
 
@@ -67,13 +89,32 @@ void Field::read(const Value& value) const {
   if (check_ != nullptr) check_(value);
 }
 
+void Field::check_entries(const Value& list, std::size_t count) const {
+  const auto entries = static_cast<int64_t>(count);
+  if (entries >= least_entries_ && entries <= most_entries_) return;
+  if (most_entries_ == INT64_MAX) list.fail("expected at least one " + std::string(entry_));
+  const std::string least =
+      least_entries_ < most_entries_ ? std::to_string(least_entries_) + " to " : "";
+  list.fail("expected " + least + std::to_string(most_entries_) + " " + entry_ + ", got " +
+            std::to_string(count));
+}
+
 Json Field::schema() const {
   Json json = {{"description", says_}};
   json.update(schema_ != nullptr ? schema_() : form_->schema(*this, target_));
+  if (if_any_ && json.value("type", "") == "boolean")
+    json = {{"description", says_}, {"const", true}};
+  if (or_null_) json["type"] = Json::array({json["type"], "null"});
   return json;
 }
 
-Json Field::write() const { return form_->write(*this, target_); }
+Json Field::write() const {
+  if (constant_ != nullptr) return constant_;
+  Json json = form_->write(*this, target_);
+  const bool is_empty = (target<std::string>() != nullptr && json == "") ||
+                        (if_any_ && (json.empty() || json == false));
+  return is_empty && !is_needed_ ? Json() : json;
+}
 
 std::string Field::usual() const {
   if (otherwise_ != nullptr) return otherwise_;
@@ -111,6 +152,10 @@ Fields head_fields(FileHead& head, const char* kind) {
           {"name", head.name, "name in results"},
           {"description", head.description, "what it shows"},
           {"source", head.source, "where its figures come from"}};
+}
+
+Field answer_kind(const char* kind) {
+  return Field("schema", std::string(kind), "kind and version of this object").constant(kind);
 }
 
 void read_fields(Object& object, const Fields& fields) {
@@ -163,7 +208,8 @@ Json record_schema(const Fields& fields) {
 Json written(const Fields& fields) {
   Json json = Json::object();
   for (const Field& field : fields)
-    if (Json value = field.write(); !value.is_null()) json[field.name()] = std::move(value);
+    if (Json value = field.write(); !value.is_null() || field.is_written_if_null())
+      json[field.name()] = std::move(value);
   return json;
 }
 
@@ -180,6 +226,7 @@ Json list_schema(Json items, int64_t least, int64_t most) {
 Json text_schema() { return {{"type", "string"}}; }
 Json one_of_schema(std::vector<std::string> names) { return {{"enum", std::move(names)}}; }
 Json reference(const std::string& to) { return {{"$ref", to}}; }
+Json any_object_schema() { return {{"type", "object"}, {"additionalProperties", true}}; }
 
 // ---- forms
 
@@ -220,7 +267,8 @@ Json number_schema(const Field& field) {
   Json json = {{"type", "number"}};
   if (field.has_limits()) {
     json["minimum"] = field.least_number();
-    json["maximum"] = field.most_number();
+    if (field.most_number() < std::numeric_limits<double>::max())
+      json["maximum"] = field.most_number();
   }
   return json;
 }
@@ -232,15 +280,16 @@ void FormOf<std::string>::read(const Field& field, const Value& value, std::stri
   const auto& known = field.names();
   if (!known.empty() && std::find(known.begin(), known.end(), to) == known.end())
     value.fail(unknown_name(field.noun(), to, known));
+  if (to.empty() && field.least_entries() > 0)
+    value.fail("expected some text, got an empty string");
 }
 
 Json FormOf<std::string>::schema(const Field& field, const std::string&) {
   if (field.constant() != nullptr) return {{"const", field.constant()}};
-  return field.names().empty() ? text_schema() : one_of_schema(field.names());
-}
-
-Json FormOf<std::string>::write(const Field&, const std::string& from) {
-  return from.empty() ? Json() : Json(from);
+  if (!field.names().empty()) return one_of_schema(field.names());
+  Json json = text_schema();
+  if (field.least_entries() > 0) json["minLength"] = field.least_entries();
+  return json;
 }
 
 template <>

@@ -16,12 +16,18 @@
 // a list of these, and a struct that has `fields_of` itself. A type with a form of its own (a name
 // or an object) has `read_value(const Value&, T&)` and `Json schema_of_value(const T&)`. A Value
 // stays as it is, to be read later, and `like` says what it must be.
+//
+// Answers are only written: fields_of(const T&) describes what is there and what follows from it,
+// all of which is always written, but for optionals and what is there `if_any`.
+//
+//   Fields fields_of(const Trace& t) { return {{"forward_us", t.forward().us(), "of all"}}; }
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -34,7 +40,6 @@
 namespace sgdsim {
 
 class Field;
-class Fields;
 
 // What there is to know of the type of a field.
 struct FieldForm {
@@ -45,39 +50,55 @@ struct FieldForm {
 template <class T>
 struct FormOf;
 template <class T>
-inline constexpr FieldForm form_of{[](const Field& field, const Value& value, void* target) {
-                                     FormOf<T>::read(field, value, *static_cast<T*>(target));
-                                   },
-                                   [](const Field& field, const void* target) {
-                                     return FormOf<T>::schema(field,
-                                                              *static_cast<const T*>(target));
-                                   },
-                                   [](const Field& field, const void* target) {
-                                     return FormOf<T>::write(field, *static_cast<const T*>(target));
-                                   }};
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr FieldForm form_of{
+    [](const Field& f, const Value& value, void* to) {
+      FormOf<T>::read(f, value, *static_cast<T*>(to));
+    },
+    [](const Field& f, const void* at) { return FormOf<T>::schema(f, *static_cast<const T*>(at)); },
+    [](const Field& f, const void* at) { return FormOf<T>::write(f, *static_cast<const T*>(at)); }};
 
 class Field {
  public:
   template <class T>
-  Field(const char* name, T& target, const char* says)
+  requires(!std::is_const_v<T>) Field(const char* name, T& target, const char* says)
       : name_(name), says_(says), target_(&target), form_(&form_of<T>) {}
+  // Of an answer: a member, which must outlive the description.
+  template <class T>
+  Field(const char* name, const T& source, const char* says)
+      : Field(name, const_cast<T&>(source), says) {  // which writing does not change
+    is_needed_ = !is_optional<T>;
+  }
+  // Of an answer: what follows from members.
+  template <class T>
+  requires(!std::is_lvalue_reference_v<T>) Field(const char* name, T&& value, const char* says)
+      : name_(name), says_(says), form_(&form_of<T>), is_needed_(!is_optional<T>) {
+    auto kept = std::make_shared<T>(std::move(value));
+    target_ = kept.get();
+    kept_ = std::move(kept);
+  }
 
   Field needed() &&;
+  Field if_any() &&;   // written unless it is empty, or false
+  Field or_null() &&;  // written as null where nothing is there
   // Of numbers, and of those in lists.
   template <class Least, class Most>
   Field from(Least least, Most most) && {
-    has_limits_ = true;
-    least_ = static_cast<int64_t>(least);
     most_ = static_cast<int64_t>(most);
-    least_number_ = static_cast<double>(least);
     most_number_ = static_cast<double>(most);
-    return std::move(*this);
+    return std::move(*this).at_least(static_cast<double>(least));
   }
+  Field at_least(double least) &&;
   Field one_of(std::vector<std::string> names) &&;  // texts; of a flag no and yes
   Field constant(const char* text) &&;              // a text that is always this one
   Field called(const char* noun) &&;                // in errors, if not as the field
-  Field filled(const char* entry) &&;               // of a list: "expected at least one `entry`"
-  Field or_one() &&;                                // a list: one value stands for a list of it
+  // Of a list: "expected at least one `entry`"; of a text: not an empty one.
+  Field filled(const char* entry) &&;
+  Field entries(int64_t least, int64_t most, const char* noun) &&;  // "expected 1 to 9 `noun`"
+  Field or_one() &&;  // a list: one value stands for a list of it
   // What holds if it is not given, where the struct does not tell.
   Field otherwise(const char* words) &&;
   Field also(void (*check)(const Value&)) &&;  // after it was read
@@ -90,7 +111,9 @@ class Field {
   const char* name() const { return name_; }
   const char* says() const { return says_; }
   const char* noun() const { return noun_ != nullptr ? noun_ : name_; }
-  const char* entry() const { return entry_; }          // or null
+  int64_t least_entries() const { return least_entries_; }
+  int64_t most_entries() const { return most_entries_; }
+  void check_entries(const Value& list, std::size_t count) const;
   const char* constant() const { return constant_; }    // or null
   const char* option_words() const { return option_; }  // or null
   const std::vector<std::string>& names() const { return names_; }
@@ -101,6 +124,7 @@ class Field {
   double most_number() const { return most_number_; }
   bool takes_one() const { return takes_one_; }
   bool is_needed() const { return is_needed_; }
+  bool is_written_if_null() const { return or_null_; }
   bool has_no() const { return has_no_; }
   // What it fills, if that is a T; else null.
   template <class T>
@@ -116,7 +140,8 @@ class Field {
  private:
   const char* name_;
   const char* says_;
-  void* target_;
+  void* target_ = nullptr;
+  std::shared_ptr<const void> kept_;  // the target, where nobody else has it
   const FieldForm* form_;
   const char* noun_ = nullptr;
   const char* entry_ = nullptr;
@@ -130,9 +155,13 @@ class Field {
   int64_t most_ = INT64_MAX;
   double least_number_ = std::numeric_limits<double>::lowest();
   double most_number_ = std::numeric_limits<double>::max();
+  int64_t least_entries_ = 0;
+  int64_t most_entries_ = INT64_MAX;
   bool has_limits_ = false;
   bool takes_one_ = false;
   bool is_needed_ = false;
+  bool if_any_ = false;
+  bool or_null_ = false;
   bool has_no_ = false;
 };
 
@@ -185,6 +214,7 @@ struct FileHead {
 };
 // `kind`: "sgdsim/cluster/1".
 Fields head_fields(FileHead& head, const char* kind);
+Field answer_kind(const char* kind);  // what answers begin with
 
 // ---- structs that are described
 
@@ -238,6 +268,7 @@ Json list_schema(Json items, int64_t least = 0, int64_t most = INT64_MAX);
 Json text_schema();
 Json one_of_schema(std::vector<std::string> names);
 Json reference(const std::string& to);
+Json any_object_schema();
 
 // ---- forms
 
@@ -275,7 +306,7 @@ template <>
 struct FormOf<std::string> {
   static void read(const Field& field, const Value& value, std::string& to);
   static Json schema(const Field& field, const std::string& usual);
-  static Json write(const Field& field, const std::string& from);
+  static Json write(const Field&, const std::string& from) { return from; }
 };
 
 template <class T>
@@ -317,19 +348,14 @@ struct FormOf<T> {
         to = one;
         return;
       }
-    value.fail(unknown_name(field.noun(), name, known(to)));
+    value.fail(unknown_name(field.noun(), name, names_in(names_of(to))));
   }
-  static Json schema(const Field&, const T& usual) { return one_of_schema(known(usual)); }
+  static Json schema(const Field&, const T& usual) {
+    return one_of_schema(names_in(names_of(usual)));
+  }
   static Json write(const Field&, const T& from) {
     const std::string_view name = name_in(names_of(from), from);
     return name.empty() ? Json() : Json(name);
-  }
-
- private:
-  static std::vector<std::string> known(const T& one) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : names_of(one)) names.emplace_back(name);
-    return names;
   }
 };
 
@@ -368,12 +394,11 @@ struct FormOf<std::vector<T>> {
       value.for_each_item(
           [&](const Value& item) { FormOf<T>::read(field, item, to.emplace_back()); });
     }
-    if (to.empty() && field.entry() != nullptr)
-      value.fail("expected at least one " + std::string(field.entry()));
+    field.check_entries(value, to.size());
   }
   static Json schema(const Field& field, const std::vector<T>&) {
     Json item = FormOf<T>::schema(field, T{});
-    Json list = list_schema(item, field.entry() != nullptr ? 1 : 0);
+    Json list = list_schema(item, field.least_entries(), field.most_entries());
     return field.takes_one() ? any_of({std::move(item), std::move(list)}) : list;
   }
   static Json write(const Field& field, const std::vector<T>& from) {

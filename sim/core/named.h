@@ -22,16 +22,20 @@ std::string_view name_in(const Named<Value, count>& all, Value value) {
   return "";
 }
 
+template <typename Value, std::size_t count>
+std::vector<std::string> names_in(const Named<Value, count>& all) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : all) names.emplace_back(name);
+  return names;
+}
+
 // InputError if there is none; `kind`: what the values are, for people.
 template <typename Value, std::size_t count>
 Value named_in(const Named<Value, count>& all, const std::string& kind, const std::string& name,
                const std::string& where) {
-  std::vector<std::string> known;
-  for (const auto& [text, value] : all) {
+  for (const auto& [text, value] : all)
     if (text == name) return value;
-    known.emplace_back(text);
-  }
-  throw InputError(where, unknown_name(kind, name, known));
+  throw InputError(where, unknown_name(kind, name, names_in(all)));
 }
 
 }  // namespace sgdsim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ bool is_step_time(const std::string& column);
 struct Apart {
   double error = 0;  // nine of ten measured ratios were within a factor of 1 + error; 0: unknown
   std::string of;    // what was measured, or why nothing is known
+  std::optional<double> percent() const {
+    return error > 0 ? std::optional(100 * error) : std::nullopt;
+  }
   // Results of an iteration, in any unit of time. Without a measured error a millionth counts.
   bool is_as_good(double value, double best) const;
 };

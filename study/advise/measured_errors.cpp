@@ -28,14 +28,12 @@ bool has_pairs(const CaseFile& file, ChangeKind kind) {
 // What two rows of a pair have in common.
 std::string common_of(const CaseFile& file, const CaseRow& row, ChangeKind kind) {
   std::string common = kind == ChangeKind::bandwidth ? file.suite : file.file;
-  if (kind == ChangeKind::algorithm) {
-    for (const char* field : {"operation", "ranks", "size_B"})
-      common += '\n' + row.inputs.value(field, Json()).dump();
-    return common;
-  }
-  const Json settings = row.inputs.value("set", Json::array());
-  for (const Json& setting : settings) {
-    const std::string text = setting.get<std::string>();
+  const RowInputs& inputs = row.inputs;
+  if (kind == ChangeKind::algorithm)
+    return common + '\n' + inputs.operation + '\n' + std::to_string(inputs.ranks.value_or(0)) +
+           '\n' + std::to_string(inputs.size_B.value_or(0));
+  if (!inputs.set) return common;
+  for (const std::string& text : *inputs.set) {
     const bool is_strategy = kind == ChangeKind::strategy || kind == ChangeKind::buckets;
     const bool differs = is_strategy ? text.starts_with("strategy") || text.starts_with("workers")
                                      : kind == ChangeKind::nodes && text.starts_with("cluster.");
@@ -46,7 +44,7 @@ std::string common_of(const CaseFile& file, const CaseRow& row, ChangeKind kind)
 
 bool counts(const CaseRow& row, ChangeKind kind) {
   if (row.use != RowUse::held) return false;
-  return kind != ChangeKind::algorithm || row.inputs.value("operation", "") == "allreduce";
+  return kind != ChangeKind::algorithm || row.inputs.operation == "allreduce";
 }
 
 }  // namespace

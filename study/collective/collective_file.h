@@ -8,6 +8,7 @@
 
 namespace sgdsim {
 
+Json schema_of_collective_questions();
 // `given`: fields that were said beside it, which win over the file's.
 void read_collective_file(const std::string& file, const std::set<std::string>& given,
                           CollectiveArguments& arguments);

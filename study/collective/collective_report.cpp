@@ -1,9 +1,10 @@
-// What is printed about a collective. The keys are those of app/schemas/collective.json.
+// What is printed about a collective.
 #include "study/collective/collective_report.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/fields.h"
 #include "sim/core/quantity.h"
 #include "study/collective/nccl_answer.h"
 #include "study/collective/ranges.h"
@@ -92,6 +93,16 @@ std::string command_of(const CollectivePoint& point, const CollectiveArguments& 
   return command;
 }
 
+Json schema_of_point_list() { return list_schema(reference("../collective/1"), 1); }
+
+Fields sweep_fields(const Json& points) {
+  return {answer_kind("sgdsim/collective-sweep/1"),
+          Field("points", points,
+                "one point per algorithm, size and number of ranks; algorithms change fastest, "
+                "then sizes, then ranks; at least one has an answer")
+              .like(schema_of_point_list)};
+}
+
 std::string size_text(Bytes size) { return short_size(static_cast<double>(size.count())); }
 
 }  // namespace
@@ -116,11 +127,12 @@ Json to_json(const CollectivePoint& point, const CollectiveArguments& arguments)
 }
 
 Json to_json(const std::vector<CollectivePoint>& points, const CollectiveArguments& arguments) {
-  Json json = {{"schema", "sgdsim/collective-sweep/1"}, {"points", Json::array()}};
+  Json list = Json::array();
   for (const CollectivePoint& point : points)
-    json["points"].push_back(to_json(point, arguments_for(arguments, point.algorithm)));
-  return json;
+    list.push_back(to_json(point, arguments_for(arguments, point.algorithm)));
+  return written(sweep_fields(list));
 }
+Json schema_of_collective_sweeps() { return record_schema(sweep_fields(Json::array())); }
 
 void print_point(std::ostream& out, const CollectivePoint& point) {
   const CollectiveAnswer& answer = *point.answer;

@@ -13,6 +13,7 @@ namespace sgdsim {
 Json to_json(const CollectivePoint& point, const CollectiveArguments& arguments);
 // Schema sgdsim/collective-sweep/1.
 Json to_json(const std::vector<CollectivePoint>& points, const CollectiveArguments& arguments);
+Json schema_of_collective_sweeps();
 
 void print_point(std::ostream& out, const CollectivePoint& point);
 

@@ -34,14 +34,79 @@ StepRecord simulated_record(const std::string& file, const std::vector<std::stri
   return read_own_timeline(source, {});
 }
 
-double seconds_of(const Comparison& comparison, std::size_t part) { return comparison.times[part]; }
-
 // How much of the difference goes if the record's worst part did as its likes do.
 double explained_by_part(const Comparison& comparison, const PredictedSteps& prediction) {
   const double difference_s = comparison.measured_s - prediction.step_s;
   if (comparison.measured.diagnosis.parts.empty() || difference_s == 0) return 0;
   const double left_s = difference_s - comparison.measured.diagnosis.parts.front().saved_s;
   return 1 - std::abs(left_s) / std::abs(difference_s);
+}
+
+// ---- what is told
+
+Field time_part_field(const std::string& part) {
+  return Field("part", part, "which part").one_of({time_part_names.begin(), time_part_names.end()});
+}
+
+struct ToldTimes {
+  std::string part = {};
+  double measured_s = 0;
+  double predicted_s = 0;
+};
+Fields fields_of(const ToldTimes& o) {
+  return {time_part_field(o.part),
+          {"measured_s", o.measured_s, "in the record"},
+          {"predicted_s", o.predicted_s, "in the prediction"}};
+}
+
+// One change.
+struct ToldExplanation {
+  std::string part = {};
+  double factor = 0;
+  double explained = 0;
+};
+Fields fields_of(const ToldExplanation& o) {
+  return {time_part_field(o.part),
+          {"factor", o.factor, "measured over predicted"},
+          {"explained", o.explained, "part of the difference that goes; below 0: it grows"}};
+}
+
+struct SlowestPart {
+  std::string meaning = {};
+  double saved_s = 0;
+  double explained = 0;
+};
+Fields fields_of(const SlowestPart& o) {
+  return {{"meaning", o.meaning, "in words"},
+          {"saved_s", o.saved_s, "what a step would save"},
+          {"explained", o.explained, "part of the difference that goes"}};
+}
+
+Fields told_fields(const Comparison& comparison, const PredictedSteps& prediction) {
+  std::vector<ToldTimes> parts;
+  for (std::size_t i = 0; i < time_part_count; ++i)
+    parts.push_back({std::string(time_part_names[i]), comparison.times[i], prediction.times[i]});
+  std::vector<ToldExplanation> explanations;
+  for (const Explanation& one : comparison.explanations)
+    explanations.push_back({std::string(time_part_names[static_cast<std::size_t>(one.part)]),
+                            one.factor, one.explained});
+  std::optional<SlowestPart> slowest;
+  if (const auto& slow = comparison.measured.diagnosis.parts; !slow.empty())
+    slowest = {part_words(comparison.measured, slow.front()), slow.front().saved_s,
+               explained_by_part(comparison, prediction)};
+  return {
+      answer_kind(comparison_schema),
+      {"record", comparison.measured.file, "what was measured"},
+      {"prediction", prediction.file, "the experiment or record beside it"},
+      {"measured_s", comparison.measured_s, "mean of the steps, of the worker that took longest"},
+      {"predicted_s", prediction.step_s, "a step of the prediction"},
+      {"residual", std::log(comparison.measured_s / prediction.step_s), "ln(measured / predicted)"},
+      {"parts", std::move(parts), "where a worker's step goes, on average over workers"},
+      {"explanations", std::move(explanations),
+       "what is left of the difference if one part of the prediction takes what was measured, "
+       "the best first"},
+      {"slowest_part", std::move(slowest), "the part of the record whose repair saves most"},
+      {"notes", comparison.notes, "what the record lacks, and what was left out"}};
 }
 
 std::string factor_words(const Explanation& one) {
@@ -176,31 +241,9 @@ Answer answer_compare(const Value& question, const Watch& watch) {
 }
 
 Json to_json(const Comparison& comparison, const PredictedSteps& prediction) {
-  Json json = {{"schema", comparison_schema},
-               {"record", comparison.measured.file},
-               {"prediction", prediction.file},
-               {"measured_s", comparison.measured_s},
-               {"predicted_s", prediction.step_s},
-               {"residual", std::log(comparison.measured_s / prediction.step_s)}};
-  json["parts"] = Json::array();
-  for (std::size_t i = 0; i < time_part_count; ++i)
-    json["parts"].push_back({{"part", time_part_names[i]},
-                             {"measured_s", seconds_of(comparison, i)},
-                             {"predicted_s", prediction.times[i]}});
-  json["explanations"] = Json::array();
-  for (const Explanation& one : comparison.explanations)
-    json["explanations"].push_back({{"part", time_part_names[static_cast<std::size_t>(one.part)]},
-                                    {"factor", one.factor},
-                                    {"explained", one.explained}});
-  if (!comparison.measured.diagnosis.parts.empty()) {
-    const diagnose::Part& part = comparison.measured.diagnosis.parts.front();
-    json["slowest_part"] = {{"meaning", part_words(comparison.measured, part)},
-                            {"saved_s", part.saved_s},
-                            {"explained", explained_by_part(comparison, prediction)}};
-  }
-  json["notes"] = comparison.notes;
-  return json;
+  return written(told_fields(comparison, prediction));
 }
+Json schema_of_comparisons() { return record_schema(told_fields({}, {})); }
 
 void print(std::ostream& out, const Comparison& comparison, const PredictedSteps& prediction) {
   const double difference = comparison.measured_s / prediction.step_s - 1;

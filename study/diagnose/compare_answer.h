@@ -52,7 +52,9 @@ AnsweredComparison answer_compare(const CompareWords& words, const Watch& watch 
 Answer answer_compare(const Value& question, const Watch& watch);
 
 std::string time_part_words(diagnose::TimePart part);
+// sgdsim/comparison/1.
 Json to_json(const Comparison& comparison, const PredictedSteps& prediction);
+Json schema_of_comparisons();
 void print(std::ostream& out, const Comparison& comparison, const PredictedSteps& prediction);
 // As Prometheus reads it.
 void print_prometheus(std::ostream& out, const Comparison& comparison,

@@ -19,83 +19,152 @@ using diagnose::StepWork;
 
 // 3,079 jobs on at least 128 GPUs from January to May 2024 (arXiv 2505.05713, sections 4 and 5).
 struct FieldPoint {
-  double share;     // of jobs that are below ...
-  double slowdown;  // ... this
+  double share = 0;     // of jobs that are below ...
+  double slowdown = 0;  // ... this
 };
 constexpr std::array<FieldPoint, 3> field = {
     {{0.575, 1.1}, {0.9, 1 / (1 - 0.213)}, {0.99, 1 / (1 - 0.45)}}};
 constexpr char field_source[] = "3,079 jobs on at least 128 GPUs (arXiv 2505.05713)";
 
-const char* name_of(PartKind kind) {
-  switch (kind) {
-    case PartKind::worker:
-      return "worker";
-    case PartKind::stage:
-      return "stage";
-    case PartKind::sequences:
-      return "sequences";
-    case PartKind::pauses:
-      return "pauses";
-    case PartKind::link:
-      return "link";
-    case PartKind::card:
-      return "card";
-    case PartKind::replicas:
-      return "replicas";
-    case PartKind::embedding:
-      return "embedding";
-    case PartKind::clipping:
-      return "clipping";
-  }
-  return "";
+// ---- what is told
+
+Field slowdown_field(const double& slowdown) {
+  return {"slowdown", slowdown, "time over that of balanced steps"};
 }
 
-Json slowdowns_json(const std::vector<PartSlowdown>& parts, const char* key, bool is_number) {
-  Json json = Json::array();
+struct ToldStep {
+  int64_t step = 0;
+  double step_s = 0;
+  double recorded_s = 0;
+};
+Fields fields_of(const ToldStep& o) {
+  return {{"step", o.step, "its number"},
+          {"step_s", o.step_s, "T of this step"},
+          {"recorded_s", o.recorded_s, "as recorded"}};
+}
+
+struct StageSlowdown {
+  double slowdown = 0;
+  int stage = 0;
+};
+Fields fields_of(const StageSlowdown& o) {
+  return {slowdown_field(o.slowdown), {"stage", o.stage, "its number"}};
+}
+
+struct ReplicaSlowdown {
+  double slowdown = 0;
+  int replica = 0;
+};
+Fields fields_of(const ReplicaSlowdown& o) {
+  return {slowdown_field(o.slowdown), {"replica", o.replica, "its number"}};
+}
+
+struct KindSlowdown {
+  double slowdown = 0;
+  std::string operation = {};
+};
+Fields fields_of(const KindSlowdown& o) {
+  return {slowdown_field(o.slowdown), {"operation", o.operation, "its name"}};
+}
+
+template <class Told>
+std::vector<Told> told_slowdowns(const std::vector<PartSlowdown>& parts) {
+  std::vector<Told> told;
   for (const PartSlowdown& part : parts) {
-    Json one = {{"slowdown", part.slowdown}};
-    if (is_number)
-      one[key] = std::stoi(part.name);
+    if constexpr (std::is_same_v<Told, KindSlowdown>)
+      told.push_back({part.slowdown, part.name});
     else
-      one[key] = part.name;
-    json.push_back(one);
+      told.push_back({part.slowdown, std::stoi(part.name)});
   }
-  return json;
+  return told;
 }
 
-Json part_json(const DiagnoseAnswer& answer, const Part& part) {
+std::optional<std::string> name_of(const DiagnoseAnswer& answer, int worker) {
+  if (worker < 0 || answer.worker_names.empty()) return {};
+  return answer.worker_names[static_cast<std::size_t>(worker)];
+}
+
+struct ToldWorker {
+  int stage = 0;
+  int replica = 0;
+  double slowdown = 0;
+  std::optional<std::string> name = {};
+};
+Fields fields_of(const ToldWorker& o) {
+  return {{"stage", o.stage, "its stage"},
+          {"replica", o.replica, "its replica"},
+          {"slowdown", o.slowdown, "the lesser S of its stage and its replica"},
+          {"name", o.name, "what the record calls it"}};
+}
+
+struct ToldPart {
+  Part part = {};
+  std::string meaning = {};
+  double saved = 0;
+  std::optional<int> stage = {}, replica = {}, to_stage = {};
+  std::optional<std::string> name = {};
+};
+Fields fields_of(const ToldPart& o) {
+  return {{"part", o.part.kind, "its kind"},
+          {"meaning", o.meaning, "in words"},
+          {"saved_s", o.part.saved_s, "what a step would save"},
+          {"saved", o.saved, "the same as a part of T"},
+          {"slow", o.part.share,
+           "part of its operations that took over 1.2 times as long as after the repair"},
+          {"stage", o.stage, "which stage"},
+          {"replica", o.replica, "which replica"},
+          {"name", o.name, "what the record calls the worker"},
+          {"to_stage", o.to_stage, "of a link: the stage at its other end"}};
+}
+
+ToldPart told_part(const DiagnoseAnswer& answer, const Part& part) {
   const StepWork& work = answer.work;
-  Json json = {{"part", name_of(part.kind)},
-               {"meaning", part_words(answer, part)},
-               {"saved_s", part.saved_s},
-               {"saved", part.saved_s / answer.diagnosis.played_s},
-               {"slow", part.share}};
+  ToldPart told{.part = part,
+                .meaning = part_words(answer, part),
+                .saved = part.saved_s / answer.diagnosis.played_s,
+                .name = name_of(answer, part.worker)};
   if (part.worker >= 0) {
-    json["stage"] = work.stage_of(part.worker);
-    json["replica"] = work.replica_of(part.worker);
-    if (!answer.worker_names.empty())
-      json["name"] = answer.worker_names[static_cast<std::size_t>(part.worker)];
+    told.stage = work.stage_of(part.worker);
+    told.replica = work.replica_of(part.worker);
   }
-  if (part.peer >= 0) json["to_stage"] = work.stage_of(part.peer);
-  if (part.stage >= 0) json["stage"] = part.stage;
-  if (part.replica >= 0) json["replica"] = part.replica;
-  return json;
+  if (part.peer >= 0) told.to_stage = work.stage_of(part.peer);
+  if (part.stage >= 0) told.stage = part.stage;
+  if (part.replica >= 0) told.replica = part.replica;
+  return told;
 }
 
-Json worker_json(const DiagnoseAnswer& answer, const diagnose::WorkerSlowdown& one) {
-  Json json = {{"stage", answer.work.stage_of(one.worker)},
-               {"replica", answer.work.replica_of(one.worker)},
-               {"slowdown", one.slowdown}};
-  if (!answer.worker_names.empty())
-    json["name"] = answer.worker_names[static_cast<std::size_t>(one.worker)];
-  return json;
+// Of the last stage.
+struct LayerLess {
+  double step_s = 0;
+  int to_stage = 0;
+};
+Fields fields_of(const LayerLess& o) {
+  return {{"step_s", o.step_s, "T then"},
+          {"to_stage", o.to_stage, "the stage with the least to compute"}};
 }
 
-Json field_json() {
-  Json points = Json::array();
-  for (const FieldPoint& point : field)
-    points.push_back({{"jobs_below", point.share}, {"slowdown", point.slowdown}});
-  return {{"source", field_source}, {"points", points}};
+struct ToldWhatIf {
+  std::string change = {};
+  double step_s = 0;
+  double saved_s = 0;
+};
+Fields fields_of(const ToldWhatIf& o) {
+  return {{"change", o.change, "parts, and how many times as long they take"},
+          {"step_s", o.step_s, "T then"},
+          {"saved_s", o.saved_s, "what a step takes less; below 0: more"}};
+}
+
+Fields fields_of(const FieldPoint& o) {
+  return {{"jobs_below", o.share, "part of jobs"}, slowdown_field(o.slowdown)};
+}
+
+struct FieldOfJobs {
+  std::string source = field_source;
+  std::vector<FieldPoint> points{field.begin(), field.end()};
+};
+Fields fields_of(const FieldOfJobs& o) {
+  return {{"source", o.source, "who counted"},
+          {"points", o.points, "a part of jobs is below a slowdown"}};
 }
 
 void add_notes(std::vector<std::string>& notes, const std::vector<std::string>& more) {
@@ -219,44 +288,57 @@ std::string part_words(const DiagnoseAnswer& answer, const Part& part) {
   return "";
 }
 
-Json to_json(const DiagnoseAnswer& answer) {
+Fields fields_of(const DiagnoseAnswer& answer) {
   const Diagnosis& of = answer.diagnosis;
-  Json json = {{"schema", diagnosis_schema},
-               {"record", answer.file},
-               {"format", answer.format},
-               {"stages", answer.work.stages},
-               {"replicas", answer.work.replicas},
-               {"operations", answer.work.nodes.size()},
-               {"recorded_s", of.measured_s},
-               {"step_s", of.played_s},
-               {"balanced_s", of.ideal_s},
-               {"slowdown", of.slowdown()},
-               {"waste", of.waste()},
-               {"launch_slowdown", of.launch()}};
-  json["steps"] = Json::array();
+  const StepWork& work = answer.work;
+  std::vector<ToldStep> steps;
   for (std::size_t i = 0; i < of.steps_s.size(); ++i)
-    json["steps"].push_back({{"step", answer.work.steps[i]},
-                             {"step_s", of.steps_s[i]},
-                             {"recorded_s", answer.work.measured[i].s()}});
-  if (of.last_stage) json["last_stage"] = *of.last_stage;
-  if (of.slow_workers) json["slow_workers"] = *of.slow_workers;
-  if (of.fewer_layers_s)
-    json["layer_less"] = {{"step_s", *of.fewer_layers_s}, {"to_stage", of.receiving_stage}};
-  json["by_stage"] = slowdowns_json(of.stages, "stage", true);
-  json["by_replica"] = slowdowns_json(of.replicas, "replica", true);
-  json["by_operation"] = slowdowns_json(of.kinds, "operation", false);
-  json["by_worker"] = Json::array();
+    steps.push_back({work.steps[i], of.steps_s[i], work.measured[i].s()});
+  std::vector<ToldWorker> workers;
   for (const diagnose::WorkerSlowdown& one : of.workers)
-    json["by_worker"].push_back(worker_json(answer, one));
+    workers.push_back({work.stage_of(one.worker), work.replica_of(one.worker), one.slowdown,
+                       name_of(answer, one.worker)});
+  std::vector<ToldPart> parts;
+  for (const Part& part : of.parts) parts.push_back(told_part(answer, part));
+  std::vector<ToldWhatIf> what_ifs;
   for (const diagnose::WhatIfStep& one : of.what_ifs)
-    json["what_if"].push_back(
-        {{"change", one.words}, {"step_s", one.step_s}, {"saved_s", of.played_s - one.step_s}});
-  json["parts"] = Json::array();
-  for (const Part& part : of.parts) json["parts"].push_back(part_json(answer, part));
-  json["field"] = field_json();
-  json["notes"] = answer.notes;
-  return json;
+    what_ifs.push_back({one.words, one.step_s, of.played_s - one.step_s});
+  std::optional<LayerLess> layer_less;
+  if (of.fewer_layers_s) layer_less = {*of.fewer_layers_s, of.receiving_stage};
+  return {
+      answer_kind(diagnosis_schema),
+      {"record", answer.file, "the file or folder"},
+      {"format", answer.format, "what kind of record it is"},
+      {"stages", work.stages, "stages of the pipeline"},
+      {"replicas", work.replicas, "data-parallel ranks"},
+      {"operations", work.nodes.size(), "operations of the steps that were used"},
+      {"recorded_s", of.measured_s,
+       "mean of the steps as recorded, from the first start to the last end"},
+      {"step_s", of.played_s, "mean of the steps without delays between operations: T"},
+      {"balanced_s", of.ideal_s,
+       "mean of the steps if all operations of a kind took alike: T_ideal"},
+      {"slowdown", of.slowdown(), "S = T / T_ideal"},
+      {"waste", of.waste(), "1 - 1/S"},
+      {"launch_slowdown", of.launch(), "recorded time over T: the error of leaving delays out"},
+      {"steps", std::move(steps), "each step that was used"},
+      {"last_stage", of.last_stage,
+       "M_S: part of T - T_ideal that goes if the last stage is ideal; it may exceed 1"},
+      {"slow_workers", of.slow_workers, "M_W: the same for the slowest 3 % of workers"},
+      {"layer_less", std::move(layer_less), "a layer of the last stage on another stage"},
+      {"by_stage", told_slowdowns<StageSlowdown>(of.stages), "S with only this stage as recorded"},
+      {"by_replica", told_slowdowns<ReplicaSlowdown>(of.replicas),
+       "S with only this data-parallel rank as recorded"},
+      {"by_operation", told_slowdowns<KindSlowdown>(of.kinds),
+       "S with only this kind of operation as recorded"},
+      {"by_worker", std::move(workers), "the slowest first"},
+      {"parts", std::move(parts),
+       "what a step would save if one part did as its likes do, the most first"},
+      {"field", FieldOfJobs(), "what other jobs lose"},
+      {"notes", answer.notes, "what the record lacks, and what was left out"}};
 }
+
+Json to_json(const DiagnoseAnswer& answer) { return to_json_by_fields(answer); }
+Json schema_of_diagnoses() { return schema_of_record<DiagnoseAnswer>(); }
 
 Fields diagnose_fields(DiagnoseWords& words) {
   constexpr int64_t most_layers = 1'000'000;

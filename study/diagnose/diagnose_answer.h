@@ -48,7 +48,9 @@ std::string part_words(const DiagnoseAnswer& answer, const diagnose::Part& part)
 // Where a step with this slowdown stands among those of the field.
 std::string field_text(double slowdown);
 
+// sgdsim/diagnosis/1.
 Json to_json(const DiagnoseAnswer& answer);
+Json schema_of_diagnoses();
 
 Answer answer_diagnose(const Value& question, const Watch& watch);
 

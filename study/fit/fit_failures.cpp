@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/core/error.h"
+#include "sim/core/fields.h"
 #include "study/collective/ranges.h"
 #include "study/goodput/failures_file.h"
 #include "study/goodput/spans.h"
@@ -76,36 +77,59 @@ bool has_own_law(const FailureFit& fit, const CauseFit& cause) {
          cause.law->shape >= least_shape && cause.law->shape <= most_shape;
 }
 
-Json to_json(const goodput::WeibullFit& law) {
-  Json json = {{"shape", law.shape}, {"scale_days", law.scale_s / seconds_of_day}};
-  if (law.interval.low > 0) json["shape_low"] = law.interval.low;
-  if (law.interval.high > 0) json["shape_high"] = law.interval.high;
-  json["exponential_p"] = law.exponential_p;
-  return json;
+std::optional<double> if_above_0(double value) {
+  return value > 0 ? std::optional(value) : std::nullopt;
 }
 
-Json to_json(const CauseFit& cause) {
-  Json json = {{"name", cause.name},
-               {"failures", cause.failures},
-               {"per_day", cause.per_day},
-               {"per_day_low", cause.per_day_interval.low},
-               {"per_day_high", cause.per_day_interval.high}};
-  if (cause.law) json["weibull"] = to_json(*cause.law);
-  if (cause.down_mean_s) {
-    json["down_mean_s"] = *cause.down_mean_s;
-    json["down_median_s"] = *cause.down_median_s;
-  }
-  return json;
+// A law of ages.
+struct ToldLaw {
+  goodput::WeibullFit law = {};
+};
+Fields fields_of(const ToldLaw& told) {
+  const goodput::WeibullFit& law = told.law;
+  return {
+      Field("shape", law.shape, "below 1: the younger, the more failures").at_least(0),
+      Field("scale_days", law.scale_s / seconds_of_day, "by which 63 % have failed").at_least(0),
+      Field("shape_low", if_above_0(law.interval.low),
+            "95 %, by likelihood; left out where it can be as low as any")
+          .at_least(0),
+      Field("shape_high", if_above_0(law.interval.high), "likewise").at_least(0),
+      Field("exponential_p", law.exponential_p,
+            "chance of such a shape where failures keep no memory")
+          .from(0, 1)};
 }
 
-Json lemons_json(const FailureFit& fit) {
-  Json json = Json::array();
+// Of a unit.
+struct ToldLemon {
+  std::string unit = {};
+  int64_t failures = 0;
+  double expected = 0;
+};
+Fields fields_of(const ToldLemon& lemon) {
+  return {{"unit", lemon.unit, "its name"},
+          Field("failures", lemon.failures, "failures of this unit").at_least(2),
+          Field("expected", lemon.expected, "if it were as the others").at_least(0)};
+}
+
+struct ToldBursts {
+  goodput::Bursts bursts = {};
+};
+Fields fields_of(const ToldBursts& told) {
+  return {
+      Field("parts", told.bursts.parts, "equal parts of the log in which failures were counted")
+          .at_least(4),
+      Field("variance_over_mean", told.bursts.ratio, "of these counts: 1 at random, more in bursts")
+          .at_least(0),
+      Field("p", told.bursts.p, "chance of so much at random").from(0, 1)};
+}
+
+std::vector<ToldLemon> told_lemons(const FailureFit& fit) {
+  std::vector<ToldLemon> told;
   for (const goodput::Lemon& lemon : fit.lemons.worst) {
     const FailureRecord::Unit& unit = fit.record.units[lemon.unit];
-    json.push_back(
-        {{"unit", unit.name}, {"failures", unit.failures}, {"expected", lemon.expected}});
+    told.push_back({unit.name, unit.failures, lemon.expected});
   }
-  return json;
+  return told;
 }
 
 // "0.0038 (0.0034 to 0.0042)".
@@ -201,32 +225,57 @@ FailureFit fit_failures(const FitArguments& arguments) {
   return fit;
 }
 
-Json to_json(const FailureFit& fit) {
-  const FailureRecord& record = fit.record;
-  Json json = {{"schema", "sgdsim/failure-fit/1"},
-               {"name", fit.name},
-               {"file", record.file},
-               {"format", record.format},
-               {"unit", record.unit},
-               {"runs", record.runs},
-               {"days", record.length_s / seconds_of_day},
-               {"unit_days", record.seen_unit_s / seconds_of_day}};
-  if (record.unit_count > 0) json["units"] = record.unit_count;
-  json["all"] = to_json(fit.all);
-  json["causes"] = Json::array();
-  for (const CauseFit& cause : fit.causes) json["causes"].push_back(to_json(cause));
-  json["lemons"] = lemons_json(fit);
-  if (!fit.lemons.worst.empty()) {
-    json["lemons_of_units"] = fit.lemons.share_of_units;
-    json["lemons_of_failures"] = fit.lemons.share_of_failures;
-    json["per_day_of_others"] = fit.lemons.rate_of_others_s * seconds_of_day;
-  }
-  if (fit.bursts.parts > 0)
-    json["bursts"] = {
-        {"parts", fit.bursts.parts}, {"variance_over_mean", fit.bursts.ratio}, {"p", fit.bursts.p}};
-  json["warnings"] = record.notes;
-  return json;
+Fields fields_of(const CauseFit& cause) {
+  return {{"name", cause.name, "as the log has it"},
+          {"failures", cause.failures, "failures that were counted"},
+          Field("per_day", cause.per_day, "failures of one unit").at_least(0),
+          Field("per_day_low", cause.per_day_interval.low, "exact interval of 95 %").at_least(0),
+          Field("per_day_high", cause.per_day_interval.high, "its other end").at_least(0),
+          {"weibull", cause.law ? std::optional(ToldLaw{*cause.law}) : std::nullopt,
+           "the law of ages; left out with fewer than five failures"},
+          Field("down_mean_s", cause.down_mean_s, "until the unit was back").at_least(0),
+          Field("down_median_s", cause.down_median_s, "likewise").at_least(0)};
 }
+
+Fields fields_of(const FailureFit& fit) {
+  const FailureRecord& record = fit.record;
+  const goodput::Lemons& lemons = fit.lemons;
+  const auto if_lemons = [&](double value) {
+    return lemons.worst.empty() ? std::nullopt : std::optional(value);
+  };
+  return {
+      answer_kind("sgdsim/failure-fit/1"),
+      {"name", fit.name, "name of --name, or the file"},
+      {"file", record.file, "the log"},
+      {"format", record.format, "what kind of log it is"},
+      Field("unit", record.unit, "whose rates these are").one_of(names_in(failure_units)),
+      {"runs", record.runs, "what shapes are of: the age of a node, a job or an attempt"},
+      Field("days", record.length_s / seconds_of_day, "length of the log").at_least(0),
+      Field("unit_days", record.seen_unit_s / seconds_of_day,
+            "of all units together, without the time in which they were down")
+          .at_least(0),
+      Field("units", if_above_0(record.unit_count), "all units, also those that never failed")
+          .at_least(0),
+      {"all", fit.all, "failures of any cause"},
+      {"causes", fit.causes, "the most frequent first"},
+      {"lemons", told_lemons(fit),
+       "units that fail so often that a log of like units would have one such in a hundred times"},
+      Field("lemons_of_units", if_lemons(lemons.share_of_units),
+            "part of the units that lemons are")
+          .from(0, 1),
+      Field("lemons_of_failures", if_lemons(lemons.share_of_failures),
+            "part of the failures that they have")
+          .from(0, 1),
+      Field("per_day_of_others", if_lemons(lemons.rate_of_others_s * seconds_of_day),
+            "failures of a unit that is no lemon")
+          .at_least(0),
+      {"bursts", fit.bursts.parts > 0 ? std::optional(ToldBursts{fit.bursts}) : std::nullopt,
+       "whether failures come together; left out where they are too few to tell"},
+      {"warnings", record.notes, "what was left out, and what the answer rests on"}};
+}
+
+Json to_json(const FailureFit& fit) { return to_json_by_fields(fit); }
+Json schema_of_failure_fits() { return schema_of_record<FailureFit>(); }
 
 Json file_of(const FailureFit& fit) {
   const FailureRecord& record = fit.record;

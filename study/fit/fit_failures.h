@@ -37,6 +37,7 @@ bool is_of_failures(const FitArguments& arguments);
 FailureFit fit_failures(const FitArguments& arguments);
 // sgdsim/failure-fit/1.
 Json to_json(const FailureFit& fit);
+Json schema_of_failure_fits();
 // sgdsim/failures/1.
 Json file_of(const FailureFit& fit);
 void print(std::ostream& out, const FailureFit& fit);

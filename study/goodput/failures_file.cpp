@@ -10,134 +10,187 @@
 #include "sim/core/named.h"
 #include "study/beside.h"
 #include "study/goodput/spans.h"
+#include "study/goodput/step_source.h"
 
 namespace sgdsim {
 namespace {
 
-constexpr char failures_schema[] = "sgdsim/failures/1";
-constexpr double most_per_day = 1e9;
 constexpr std::size_t most_causes = 1000;
 constexpr std::size_t most_recorded = 1'000'000;
 
-constexpr Named<FailureUnit, 5> failure_units{{{"gpu", FailureUnit::gpu},
-                                               {"node", FailureUnit::node},
-                                               {"link", FailureUnit::link},
-                                               {"leaf", FailureUnit::leaf},
-                                               {"job", FailureUnit::job}}};
-constexpr Named<goodput::Effect, 3> effects{{{"stop", goodput::Effect::stop},
-                                             {"slow", goodput::Effect::slow},
-                                             {"corrupt", goodput::Effect::corrupt}}};
+// exponential where it has neither.
+struct FailureLaw {
+  std::optional<double> weibull;
+  std::vector<Span> recorded;
+};
 
-void check_schema(Object& fields) {
-  const auto schema = fields.find("schema");
-  if (schema && schema->text() != failures_schema)
-    schema->fail("expected \"" + std::string(failures_schema) + "\", got \"" + schema->text() +
-                 "\"");
+Fields fields_of_law(FailureLaw& o) {
+  return Fields{
+      Field("weibull", o.weibull,
+            "a shape that begins again at each failure of a unit; below 1 failures cluster")
+          .from(0.1, 20),
+      Field("recorded", o.recorded, "times since the start, in order")
+          .entries(1, most_recorded, "times since the start")
+          .also([](const Value& times) {
+            double before = 0;
+            times.for_each_item([&](const Value& time) {
+              if (span_of(time) < before) times.fail("times must grow");
+              before = span_of(time);
+            });
+          })}
+      .exactly_one({"weibull", "recorded"}, "expected either `weibull` or `recorded`");
 }
 
-void read_law(Object& fields, FailureCause& cause) {
-  const auto law = fields.find("law");
-  if (!law) return;
-  if (law->json().is_string()) {
-    if (law->text() != "exponential")
-      law->fail(
-          "expected \"exponential\", {\"weibull\": SHAPE} or {\"recorded\": [TIMES]}, got \"" +
-          law->text() + "\"");
-    return;
+void read_value(const Value& value, FailureLaw& law) {
+  if (!value.json().is_string()) {
+    Object fields(value);
+    read_fields(fields, fields_of_law(law));
+    fields.done();
+  } else if (value.text() != "exponential") {
+    value.fail("expected \"exponential\", {\"weibull\": SHAPE} or {\"recorded\": [TIMES]}, got \"" +
+               value.text() + "\"");
   }
-  Object kind(*law);
-  if (const auto shape = kind.find("weibull")) {
-    cause.shape = shape->number(0.1, 20);
-  } else {
-    const Value times = kind.at("recorded");
-    if (times.size() == 0 || times.size() > most_recorded)
-      times.fail("expected 1 to 1000000 times since the start, got " +
-                 std::to_string(times.size()));
-    for (const Value& time : times.items()) cause.at_s.push_back(span_of(time));
-    if (!std::is_sorted(cause.at_s.begin(), cause.at_s.end())) times.fail("times must grow");
-  }
-  kind.done();
 }
 
-void read_rate(Object& fields, double observed_unit_days, FailureCause& cause) {
-  const auto per_day = fields.find("per_day");
-  const auto events = fields.find("events");
-  if (!cause.at_s.empty()) {
-    if (per_day || events)
-      fields.value().fail("has recorded times; leave `per_day` and `events` out");
-    return;
-  }
-  if (per_day && events) events->fail("give `events` or `per_day`, not both");
-  if (!per_day && !events)
-    fields.value().fail("needs `per_day` of one unit, as 0.004, or `events` that were counted");
-  if (per_day) {
-    cause.per_day = per_day->number(0, most_per_day);
-    return;
-  }
-  cause.events = events->whole(0, 1'000'000'000);
-  if (observed_unit_days <= 0)
-    events->fail("needs `observed` beside `causes`, as {\"units\": 2048, \"days\": 54}");
-  cause.per_day = static_cast<double>(cause.events) / observed_unit_days;
+Json schema_of_value(FailureLaw law) {
+  return any_of({one_of_schema({"exponential"}), record_schema(fields_of_law(law))});
 }
 
-void read_effect(Object& fields, const DegradedFactor& factor_of, FailureCause& cause) {
-  if (const auto effect = fields.find("effect"))
-    cause.effect = named_in(effects, "effect", effect->text(), effect->where());
-  const auto factor = fields.find("factor");
-  const auto degraded = fields.find("degraded");
-  const auto lasts = fields.find("lasts");
-  const auto varies = fields.find("lasts_varies");
+struct CauseFields {
+  std::string name;
+  FailureUnit unit = FailureUnit::node;
+  std::optional<double> per_day;
+  std::optional<int64_t> events;
+  FailureLaw law;
+  goodput::Effect effect = goodput::Effect::stop;
+  std::optional<double> factor;
+  std::optional<Value> degraded;
+  std::optional<Span> lasts;
+  std::optional<bool> lasts_varies;
+  std::optional<Span> detect;
+  std::optional<Span> repair;
+  bool needs_node = false;
+  bool memory_survives = true;
+};
+
+Fields fields_of(CauseFields& o) {
+  return Fields{
+      Field("name", o.name,
+            "what fails; what is drawn for it depends on its name, and not on other causes")
+          .needed(),
+      Field("unit", o.unit, "what its rate counts").needed(),
+      Field("per_day", o.per_day, "how often one unit fails in a day").from(0, 1e9),
+      Field("events", o.events,
+            "in place of `per_day`: how often it was seen, among the units and days of `observed`")
+          .from(0, 1'000'000'000),
+      Field("law", o.law, "when units fail: a law, or a record").otherwise("exponential"),
+      {"effect", o.effect,
+       "stop: the job stops; slow: steps take longer for a while; corrupt: everything since is "
+       "wrong, and nobody knows until it is detected"},
+      Field("factor", o.factor, "slow: how many times as long a step takes").from(1, 1e6),
+      Field("degraded", o.degraded,
+            "slow, in place of `factor`: what is slow or gone; the step is simulated with it")
+          .like(schema_of_record<Degraded>),
+      {"lasts", o.lasts, "slow: for how long, on average"},
+      Field("lasts_varies", o.lasts_varies, "slow: whether that is exponential, or always the same")
+          .otherwise("true"),
+      Field("detect", o.detect, "time until it is noticed").otherwise("that of the question"),
+      Field("repair", o.repair, "time until the unit is back").otherwise("that of the question"),
+      Field("restart", o.needs_node, "where the job starts again")
+          .one_of({"in_place", "new_node"})
+          .called("way to restart"),
+      {"memory_copy_survives", o.memory_survives,
+       "whether copies of the state in other nodes' memory outlive it"}};
+}
+
+struct Observed {
+  double units = 0;
+  double days = 0;
+};
+Fields fields_of(Observed& o) {
+  return {Field("units", o.units, "how many units").needed().from(1e-9, 1e12),
+          Field("days", o.days, "for how many days").needed().from(1e-9, 1e9)};
+}
+
+struct FailuresFields {
+  FileHead head;
+  int64_t gpus_per_node = 8;
+  std::optional<Observed> observed;
+  std::optional<LemonShare> lemons;
+  std::vector<CauseFields> causes;
+};
+Fields fields_of(FailuresFields& o) {
+  return head_fields(o.head, failures_schema) +
+         Fields{
+             Field("gpus_per_node", o.gpus_per_node, "GPUs of a node of the machine that was seen")
+                 .from(1, 1'000'000),
+             {"observed", o.observed,
+              "among how many units, and for how long, `events` were counted"},
+             {"lemons", o.lemons,
+              "units that fail too often to be like the others; not given where nobody counted by "
+              "unit"},
+             Field("causes", o.causes, "what fails; names differ")
+                 .needed()
+                 .entries(1, most_causes, "causes")};
+}
+
+double rate_of(const CauseFields& cause, const std::optional<Observed>& observed,
+               const Value& value) {
+  if (!cause.law.recorded.empty()) {
+    if (cause.per_day || cause.events)
+      value.fail("has recorded times; leave `per_day` and `events` out");
+    return 0;
+  }
+  if (cause.per_day && cause.events)
+    value.child("events").fail("give `events` or `per_day`, not both");
+  if (cause.per_day) return *cause.per_day;
+  if (!cause.events)
+    value.fail("needs `per_day` of one unit, as 0.004, or `events` that were counted");
+  if (!observed)
+    value.child("events").fail(
+        "needs `observed` beside `causes`, as {\"units\": 2048, \"days\": 54}");
+  return static_cast<double>(*cause.events) / (observed->units * observed->days);
+}
+
+double factor_of(const CauseFields& cause, const DegradedFactor& factor, const Value& value) {
   if (cause.effect != goodput::Effect::slow) {
-    for (const auto* field : {&factor, &degraded, &lasts, &varies})
-      if (*field) (*field)->fail("is for \"effect\": \"slow\"");
-    return;
+    for (const char* name : {"factor", "degraded", "lasts", "lasts_varies"})
+      if (value.json().contains(name)) value.child(name).fail("is for \"effect\": \"slow\"");
+    return 1;
   }
-  if (factor.has_value() == degraded.has_value())
-    fields.value().fail(
+  if (cause.factor.has_value() == cause.degraded.has_value())
+    value.fail(
         "needs `factor`, of a step's time, as 1.5, or `degraded`, as \"slow_gpu=0.5\", and not "
         "both");
-  if (factor) cause.factor = factor->number(1, 1e6);
-  if (degraded) {
-    if (!factor_of) degraded->fail("needs a question whose step is simulated");
-    cause.factor = std::max(1., factor_of(*degraded));
-    cause.is_simulated = true;
-  }
-  cause.lasts_s = span_of(fields.at("lasts"));
-  if (varies) cause.lasts_varies = varies->flag();
+  if (!cause.lasts) value.fail("needs `lasts`, for how long, as \"30 min\"");
+  if (cause.factor) return *cause.factor;
+  if (!factor) cause.degraded->fail("needs a question whose step is simulated");
+  return std::max(1., factor(*cause.degraded));
 }
 
-FailureCause read_cause(const Value& value, double observed_unit_days,
-                        const DegradedFactor& factor) {
-  Object fields(value);
+std::optional<double> seconds_of(const std::optional<Span>& span) {
+  return span ? std::optional(span->s) : std::nullopt;
+}
+
+FailureCause cause_of(const CauseFields& given, const std::optional<Observed>& observed,
+                      const DegradedFactor& factor, const Value& value) {
   FailureCause cause;
-  cause.name = fields.at("name").text();
-  const Value unit = fields.at("unit");
-  cause.unit = failure_unit_named(unit.text(), unit.where());
-  read_law(fields, cause);
-  read_rate(fields, observed_unit_days, cause);
-  read_effect(fields, factor, cause);
-  if (const auto detect = fields.find("detect")) cause.detect_s = span_of(*detect);
-  if (const auto repair = fields.find("repair")) cause.repair_s = span_of(*repair);
-  if (const auto restart = fields.find("restart"))
-    cause.needs_node = named_in(Named<bool, 2>{{{"in_place", false}, {"new_node", true}}},
-                                "way to restart", restart->text(), restart->where());
-  if (const auto survives = fields.find("memory_copy_survives"))
-    cause.memory_survives = survives->flag();
-  fields.done();
+  cause.name = given.name;
+  cause.unit = given.unit;
+  cause.shape = given.law.weibull.value_or(1);
+  for (const Span& at : given.law.recorded) cause.at_s.push_back(at.s);
+  cause.per_day = rate_of(given, observed, value);
+  cause.events = given.events.value_or(0);
+  cause.effect = given.effect;
+  cause.factor = factor_of(given, factor, value);
+  cause.is_simulated = given.degraded.has_value();
+  cause.lasts_s = given.lasts.value_or(Span()).s;
+  cause.lasts_varies = given.lasts_varies.value_or(true);
+  cause.detect_s = seconds_of(given.detect);
+  cause.repair_s = seconds_of(given.repair);
+  cause.needs_node = given.needs_node;
+  cause.memory_survives = given.memory_survives;
   return cause;
-}
-
-LemonShare read_lemons(const Value& value) {
-  constexpr double most_of_units = 1 - 1e-9;  // somebody has to be the others
-  Object fields(value);
-  LemonShare share;
-  share.of_units = fields.at("of_units").number(0, most_of_units);
-  const Value failures = fields.at("of_failures");
-  share.of_failures = failures.number(0, 1);
-  if (share.of_failures < share.of_units)
-    failures.fail("expected at least `of_units`: such units fail more often than others");
-  fields.done();
-  return share;
 }
 
 int64_t units_of(const FailureCause& cause, const FailingMachine& machine,
@@ -169,33 +222,53 @@ FailureUnit failure_unit_named(const std::string& name, const std::string& where
   return named_in(failure_units, "unit", name, where);
 }
 
+Fields fields_of(Degraded& o) {
+  return Fields{
+      Field("gpu", o.gpu, "one GPU at this part of its speed").from(1e-3, 1),
+      Field("link", o.link, "names of the two vertices that a link joins")
+          .entries(2, 2, "vertices"),
+      {"vertex", o.vertex, "a vertex, all of whose links change"},
+      Field("bandwidth", o.bandwidth,
+            "with `link` or `vertex`: the part of it that is left; 0: it is gone")
+          .from(0, 1),
+      Field("replicas_away", o.replicas_away, "of a layout: so many replicas fewer")
+          .from(1, 1'000'000),
+      Field("set", o.set, "fields of the experiment, as cluster.nodes=15").filled("setting")}
+      .exactly_one({"gpu", "link", "vertex", "replicas_away", "set"},
+                   "expected one of {\"gpu\": 0.5}, {\"link\": [\"leaf0\", \"spine1\"], "
+                   "\"bandwidth\": 0}, {\"vertex\": \"node0\", \"bandwidth\": 0.25}, "
+                   "{\"replicas_away\": 1} and {\"set\": [\"cluster.nodes=15\"]}");
+}
+
+Fields fields_of(LemonShare& o) {
+  constexpr double most_of_units = 1 - 1e-9;  // somebody has to be the others
+  return {Field("of_units", o.of_units, "their part of all units; 0: there are none")
+              .needed()
+              .from(0, most_of_units),
+          Field("of_failures", o.of_failures, "their part of all failures").needed().from(0, 1)};
+}
+
+Json schema_of_failures() { return schema_of_record<FailuresFields>(); }
+
 FailureSource read_failures(const Value& value, const DegradedFactor& factor) {
-  Object fields(value);
-  check_schema(fields);
+  const auto given = read_record<FailuresFields>(value);
   FailureSource source;
-  source.name = value.file();
-  if (const auto name = fields.find("name")) source.name = name->text();
-  if (const auto description = fields.find("description")) source.description = description->text();
-  if (const auto where_from = fields.find("source")) where_from->text();
-  if (const auto gpus = fields.find("gpus_per_node"))
-    source.gpus_per_node = gpus->whole(1, 1'000'000);
-  if (const auto observed = fields.find("observed")) {
-    Object counted(*observed);
-    source.observed_unit_days =
-        counted.at("units").number(1e-9, 1e12) * counted.at("days").number(1e-9, 1e9);
-    counted.done();
-  }
-  if (const auto lemons = fields.find("lemons")) source.lemons = read_lemons(*lemons);
-  const Value causes = fields.at("causes");
-  if (causes.size() == 0 || causes.size() > most_causes)
-    causes.fail("expected 1 to 1000 causes, got " + std::to_string(causes.size()));
+  source.name = value.json().contains("name") ? given.head.name : value.file();
+  source.description = given.head.description;
+  source.gpus_per_node = given.gpus_per_node;
+  if (given.observed) source.observed_unit_days = given.observed->units * given.observed->days;
+  source.lemons = given.lemons;
+  if (source.lemons && source.lemons->of_failures < source.lemons->of_units)
+    value.child("lemons")
+        .child("of_failures")
+        .fail("expected at least `of_units`: such units fail more often than others");
   std::set<std::string> names;
-  for (const Value& one : causes.items()) {
-    source.causes.push_back(read_cause(one, source.observed_unit_days, factor));
-    if (!names.insert(source.causes.back().name).second)
-      one.fail("a second cause named \"" + source.causes.back().name + "\"");
+  const std::vector<Value> causes = value.child("causes").items();
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    source.causes.push_back(cause_of(given.causes[i], given.observed, factor, causes[i]));
+    if (!names.insert(given.causes[i].name).second)
+      causes[i].fail("a second cause named \"" + given.causes[i].name + "\"");
   }
-  fields.done();
   return source;
 }
 

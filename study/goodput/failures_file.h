@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/goodput/player.h"
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "study/layout/shipped.h"
 
 namespace sgdsim {
@@ -17,6 +17,12 @@ std::span<const ShippedFile> shipped_failures();
 
 // Whose failures a rate counts.
 enum class FailureUnit : uint8_t { gpu, node, link, leaf, job };
+inline constexpr Named<FailureUnit, 5> failure_units{{{"gpu", FailureUnit::gpu},
+                                                      {"node", FailureUnit::node},
+                                                      {"link", FailureUnit::link},
+                                                      {"leaf", FailureUnit::leaf},
+                                                      {"job", FailureUnit::job}}};
+inline const auto& names_of(FailureUnit) { return failure_units; }
 FailureUnit failure_unit_named(const std::string& name, const std::string& where);
 
 struct FailureCause {
@@ -42,6 +48,7 @@ struct LemonShare {
   double of_units = 0;
   double of_failures = 0;
 };
+Fields fields_of(LemonShare& share);
 
 struct FailureSource {
   std::string name;
@@ -70,6 +77,8 @@ struct FailureDefaults {
 // How many times as long a step takes with what a cause says is `degraded`.
 using DegradedFactor = std::function<double(const Value& degraded)>;
 
+inline constexpr char failures_schema[] = "sgdsim/failures/1";
+Json schema_of_failures();
 FailureSource read_failures(const Value& value, const DegradedFactor& factor = {});
 // The text behind the name of one that ships, or the name of a file.
 Document failures_document(const Value& name);

@@ -86,7 +86,7 @@ AnsweredPoint GoodputSweep::answer(int64_t number, const std::function<void()>& 
       [&](const Json& values, AnsweredPoint& point) {
         const GoodputQuestion question = question_with(values);
         const GoodputAnswer answer = answer_goodput(question, threads_of(words_), look);
-        point.json["answer"] = to_json(question, answer);
+        point.answer = to_json(question, answer);
         point.warnings = answer.warnings;
         const goodput::Runs& runs = answer.runs;
         point.cells.insert(

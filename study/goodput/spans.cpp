@@ -46,6 +46,13 @@ double parse_span(const std::string& text, const std::string& where) {
                  text.substr(0, 60) + "\"");
 }
 
+Json schema_of_value(const Span&) {
+  std::string units;
+  for (const auto& [name, factor] : span_units) units.append(units.empty() ? "" : "|").append(name);
+  return {{"type", "string"},
+          {"pattern", R"(^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)? ?()" + units + ")$"}};
+}
+
 double span_of(const Value& value) { return parse_span(value.text(), value.where()); }
 
 std::string span_text(double seconds, int digits) {

@@ -153,39 +153,29 @@ StepSource StepSource::read(Object& fields) {
   return source;
 }
 
-StepSource::Play StepSource::play_of(const Value& degraded) const {
-  Object fields(degraded);
-  Play play;
-  const auto gpu = fields.find("gpu");
-  const auto link = fields.find("link");
-  const auto vertex = fields.find("vertex");
-  const auto away = fields.find("replicas_away");
-  const auto set = fields.has("set") ? settings_in(fields) : std::vector<std::string>{};
-  const int given =
-      (gpu ? 1 : 0) + (link ? 1 : 0) + (vertex ? 1 : 0) + (away ? 1 : 0) + (set.empty() ? 0 : 1);
-  if (given != 1)
-    degraded.fail(
-        "expected one of {\"gpu\": 0.5}, {\"link\": [\"leaf0\", \"spine1\"], \"bandwidth\": 0}, "
-        "{\"vertex\": "
-        "\"node0\", \"bandwidth\": 0.25}, {\"replicas_away\": 1} and {\"set\": "
-        "[\"cluster.nodes=15\"]}");
-  if (is_layout_ && (link || vertex || !set.empty()))
-    degraded.fail(
+StepSource::Play StepSource::play_of(const Value& value) const {
+  const auto degraded = read_record<Degraded>(value);
+  const bool is_wire = !degraded.link.empty() || !degraded.vertex.empty();
+  if (degraded.bandwidth.has_value() != is_wire)
+    value.fail("`bandwidth`, the part that is left, goes with `link` or `vertex`");
+  if (is_layout_ && (is_wire || !degraded.set.empty()))
+    value.fail(
         "the step is a layout: say {\"gpu\": 0.5} or {\"replicas_away\": 1}; links need an "
         "experiment");
-  if (!is_layout_ && away)
-    away->fail("the step is an experiment: say {\"set\": [\"cluster.nodes=15\"]}");
-  if (gpu) play.gpu_speed = gpu->number(1e-3, 1);
-  play.is_played = is_layout_ && gpu.has_value();
-  if (away) play.replicas_away = away->whole(1, 1'000'000);
-  if (link || vertex) {
-    Json change = {{"at", "0 s"}, {"bandwidth", fields.at("bandwidth").number(0, 1)}};
-    if (link) change["link"] = link->json();
-    if (vertex) change["vertex"] = vertex->text();
+  if (!is_layout_ && degraded.replicas_away > 0)
+    value.child("replicas_away")
+        .fail("the step is an experiment: say {\"set\": [\"cluster.nodes=15\"]}");
+  Play play;
+  play.gpu_speed = degraded.gpu.value_or(1);
+  play.is_played = is_layout_ && degraded.gpu;
+  play.replicas_away = degraded.replicas_away;
+  play.settings = degraded.set;
+  if (is_wire) {
+    Json change = {{"at", "0 s"}, {"bandwidth", *degraded.bandwidth}};
+    for (const char* name : {"link", "vertex"})
+      if (value.json().contains(name)) change[name] = value.json()[name];
     play.settings = {"fidelity=flow", "traffic=" + Json({{"changes", {change}}}).dump()};
   }
-  if (!set.empty()) play.settings = set;
-  fields.done();
   return play;
 }
 

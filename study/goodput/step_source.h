@@ -5,11 +5,24 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 
 namespace sgdsim {
+
+// What is slow or gone.
+struct Degraded {
+  std::optional<double> gpu;
+  std::vector<std::string> link;
+  std::string vertex;
+  std::optional<double> bandwidth;
+  int64_t replicas_away = 0;
+  std::vector<std::string> set;
+};
+Fields fields_of(Degraded& degraded);
 
 class StepSource {
  public:

@@ -128,34 +128,72 @@ JobResult play_alone(const JobsFile& file, const PlayedJobs& jobs, const JobsQue
   return jobs.alone(alone, job);
 }
 
-Json job_json(const JobOfFile& job, const JobTogether& result) {
-  Json json = {{"name", job.name}};
-  if (job.work) {
-    json["kind"] = job.work->kind;
-    json["what"] = job.work->what;
-  } else {
-    json["experiment"] = job.experiment.name;
-    json["strategy"] = job.experiment.strategy.name;
-  }
-  json.update({{"workers", job.places.size()},
-               {"places", job.places},
-               {"start_us", job.start.us()},
-               {"end_us", (job.start + result.together.end).us()},
-               {"iteration_us", result.together.mean.us()},
-               {"alone_us", result.alone.mean.us()},
-               {"slowdown", result.slowdown()}});
-  if (const auto& step = result.together.step) {
-    json["exposed_us"] = step->mean.exposed.us();
-    json["alone_exposed_us"] = result.alone.step->mean.exposed.us();
-    json["breakdown"] = breakdown_json(step->mean);
-    if (!step->critical.empty()) {
-      json["critical"] = reason_json(*step);
-      json["reason"] = reason_text(*step, job.experiment.trace);
-    }
-  }
-  json["iterations"] = result.together.iterations;
-  json["warnings"] = result.warnings;
+Json schema_of_breakdown() {
+  Json json = {{"type", "object"}, {"additionalProperties", false}};
+  for (const char* name :
+       {"forward_us", "backward_us", "update_us", "compression_us", "comm_total_us",
+        "comm_exposed_us", "comm_overlapped_us", "waiting_us", "idle_us"})
+    json["properties"][name] = {
+        {"description", "as in a result"},
+        {"$ref", "../result/1#/properties/metrics/properties/" + std::string(name)}};
   return json;
+}
+Json schema_of_critical() { return reference("../result/1#/properties/critical"); }
+
+// Of the file, and what became of it.
+struct ToldJob {
+  const JobOfFile* job = nullptr;
+  const JobTogether* result = nullptr;
+};
+Fields fields_of(const ToldJob& told) {
+  static const JobOfFile no_job;
+  static const JobTogether no_result;
+  const JobOfFile& job = told.job != nullptr ? *told.job : no_job;
+  const JobTogether& result = told.result != nullptr ? *told.result : no_result;
+  const auto& step = result.together.step;
+  const auto& alone = result.alone.step;
+  const bool has_reason = step && !step->critical.empty();
+  const auto exposed = [](const std::optional<StepResult>& one) {
+    return one ? std::optional(one->mean.exposed.us()) : std::nullopt;
+  };
+  return {
+      {"name", job.name, "name of the job"},
+      Field("kind", job.work ? std::optional(job.work->kind) : std::nullopt,
+            "what it is, if it is no experiment")
+          .one_of({"schedule", "layout", "collective"}),
+      {"what", job.work ? std::optional(job.work->what) : std::nullopt, "what it does, for people"},
+      {"experiment", job.work ? std::nullopt : std::optional(job.experiment.name),
+       "name of its experiment"},
+      {"strategy", job.work ? std::nullopt : std::optional(job.experiment.strategy.name),
+       "how its gradients are exchanged"},
+      Field("workers", job.places.size(), "how many it has").at_least(1),
+      {"places", job.places, "which workers of the cluster, by its ranks"},
+      Field("start_us", job.start.us(), "when it starts").at_least(0),
+      Field("end_us", (job.start + result.together.end).us(), "when its last message has ended")
+          .at_least(0),
+      Field("iteration_us", result.together.mean.us(),
+            "mean of its measured iterations, together with the others")
+          .at_least(0),
+      Field("alone_us", result.alone.mean.us(), "the same alone on the cluster, at the same places")
+          .at_least(0),
+      Field("slowdown", result.slowdown(), "the one divided by the other").at_least(0),
+      Field("exposed_us", exposed(step),
+            "communication that added to the iteration, together with the others")
+          .at_least(0),
+      Field("alone_exposed_us", step ? exposed(alone) : std::nullopt, "the same alone").at_least(0),
+      Field("breakdown", step ? breakdown_json(step->mean) : Json(),
+            "the parts of its mean iteration, together with the others, as in a result")
+          .like(schema_of_breakdown)
+          .if_any(),
+      Field("critical", has_reason ? reason_json(*step) : Json(),
+            "what its time is the sum of, as in a result")
+          .like(schema_of_critical)
+          .if_any(),
+      {"reason",
+       has_reason ? std::optional(reason_text(*step, job.experiment.trace)) : std::nullopt,
+       "the same as a sentence"},
+      Field("iterations", result.together.iterations, "measured iterations").at_least(1),
+      {"warnings", result.warnings, "what the reader must know before trusting the numbers"}};
 }
 
 // `delivered`: of a message of schedules, at least.
@@ -238,29 +276,46 @@ WarningTally warnings_of(const JobsAnswer& answer) {
   return all;
 }
 
+namespace {
+
+Fields together_fields(const JobsFile& file, const int& workers, const std::string& routing,
+                       const JobsAnswer& answer) {
+  const bool is_packets = !file.transport.empty();
+  std::vector<ToldJob> jobs;
+  for (std::size_t i = 0; i < answer.jobs.size(); ++i)
+    jobs.push_back({&file.jobs[i], &answer.jobs[i]});
+  std::optional<Spread> took;
+  if (answer.packets) took = spread_of_us(answer.packets->took);
+  const UseOverTime over_time = answer.over_time.value_or(UseOverTime{});
+  return Fields{
+             answer_kind("sgdsim/jobs-result/1"),
+             {"name", file.name, "name of the file"},
+             {"cluster", file.cluster.name, "name of the cluster"},
+             Field("workers", workers, "workers of the cluster").at_least(1),
+             Field("fidelity", std::string(is_packets ? "packet" : "flow"),
+                   "at which level jobs were simulated")
+                 .one_of({"flow", "packet"}),
+             Field("transport", file.transport, "fidelity packet: how packets were sent").if_any(),
+             routing_taken_field(routing),
+             Field("end_us", answer.end.us(), "the end of the last message of a job").at_least(0),
+             {"jobs", std::move(jobs), "each job, in the order of the file"}} +
+         use_fields(answer.use, over_time) +
+         Fields{{"message_us", std::move(took),
+                 "fidelity packet: what messages between two workers take until they are complete, "
+                 "of all jobs and of others"}} +
+         packet_fields(answer.packets.get(), answer.queues, over_time) +
+         Fields{interval_field(over_time)};
+}
+
+}  // namespace
+
 Json to_json(const JobsAnswer& answer) {
   const JobsFile& file = answer.file;
-  Json json = {
-      {"schema", "sgdsim/jobs-result/1"},
-      {"name", file.name},
-      {"cluster", file.cluster.name},
-      {"workers", file.cluster.network.workers()},
-      {"fidelity", file.transport.empty() ? "flow" : "packet"},
-      {file.transport.empty() ? "routing" : "transport",
-       file.transport.empty() ? std::string(name_of(file.routes.routing)) : file.transport},
-      {"end_us", answer.end.us()},
-      {"jobs", Json::array()}};
-  for (std::size_t i = 0; i < answer.jobs.size(); ++i)
-    json["jobs"].push_back(job_json(file.jobs[i], answer.jobs[i]));
-  add_use(json, answer.use);
-  if (answer.packets) {
-    json["message_us"] = to_json(spread_of_us(answer.packets->took));
-    json["packets"] = counts_json(*answer.packets);
-    json["queues"] = queues_json(answer.queues);
-  }
-  if (answer.over_time) add_over_time(json, *answer.over_time);
-  return json;
+  const std::string routing =
+      file.transport.empty() ? std::string(name_of(file.routes.routing)) : std::string();
+  return written(together_fields(file, file.cluster.network.workers(), routing, answer));
 }
+Json schema_of_jobs_results() { return record_schema(together_fields({}, 0, {}, {})); }
 
 void print(std::ostream& out, const JobsAnswer& answer) {
   const JobsFile& file = answer.file;

@@ -63,6 +63,7 @@ JobsAnswer answer_jobs(const JobsWords& words, const Watch& watch, bool for_peop
 WarningTally warnings_of(const JobsAnswer& answer);
 // sgdsim/jobs-result/1.
 Json to_json(const JobsAnswer& answer);
+Json schema_of_jobs_results();
 void print(std::ostream& out, const JobsAnswer& answer);
 // Of all jobs that have one, as a Chrome trace; InputError where none has.
 std::string timeline_json(const JobsAnswer& answer);

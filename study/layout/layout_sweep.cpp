@@ -104,7 +104,7 @@ AnsweredPoint LayoutSweep::answer(int64_t number, Stopper& stopper) const {
                             for (const auto& [field, value] : values.items())
                               set_field(one, field, value);
                             const AnsweredLayouts answered = answer_layouts(one, false, stopper);
-                            point.json["answer"] = to_json(answered.question, answered.answer);
+                            point.answer = to_json(answered.question, answered.answer);
                             point.warnings = warnings_of(answered.question, answered.answer);
                             add_cells(point.cells, answered);
                           });

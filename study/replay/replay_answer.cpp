@@ -319,26 +319,43 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
   return answer;
 }
 
-Json to_json(const ReplayAnswer& file) {
-  const RankSchedule& schedule = file.schedule();
-  const Replayed& played = *file.played;
-  Json ends = Json::array();
-  for (const Time end : played.ends) ends.push_back(end.ps());
-  Json json = {{"schema", "sgdsim/replay/1"},
-               {"schedule", file.name},
-               {"ranks", schedule.ranks()},
-               {"complete", file.problem.empty()},
-               {"makespan_ps", last_of(played).ps()},
-               {"end_ps", std::move(ends)},
-               {"operations", schedule.operations().size()},
-               {"operations_done", played.operations},
-               {"messages", played.messages},
-               {"wire_B", played.wire_B},
-               {"events", played.events}};
-  std::vector<std::string> warnings = file.notes;
-  warnings.insert(warnings.end(), file.warnings.begin(), file.warnings.end());
-  if (!warnings.empty()) json["warnings"] = warnings;
-  return json;
+namespace {
+
+Fields replayed_fields(const ReplayAnswer& answer, const RankSchedule& schedule,
+                       const Replayed& played) {
+  std::vector<int64_t> ends_ps;
+  for (const Time end : played.ends) ends_ps.push_back(end.ps());
+  std::vector<std::string> warnings = answer.notes;
+  warnings.insert(warnings.end(), answer.warnings.begin(), answer.warnings.end());
+  return {
+      answer_kind("sgdsim/replay/1"),
+      {"schedule", answer.name,
+       "the file that was simulated; of several files the first one, and how many more"},
+      Field("ranks", schedule.ranks(), "how many ranks it has").at_least(1),
+      {"complete", answer.problem.empty(),
+       "whether all operations have ended and all messages were received: false if the schedule is "
+       "stuck, or was stopped by a limit"},
+      {"makespan_ps", last_of(played).ps(), "the end of the last rank, in picoseconds"},
+      {"end_ps", std::move(ends_ps), "the end of the last operation of each rank, in picoseconds"},
+      {"operations", schedule.operations().size(), "how many the schedule has"},
+      {"operations_done", played.operations, "how many of them have ended"},
+      {"messages", played.messages, "how many have been sent"},
+      {"wire_B", played.wire_B, "their bytes together"},
+      {"events", played.events, "how many events were simulated"},
+      Field("warnings", std::move(warnings),
+            "what one should know of how a Chakra trace is simulated")
+          .if_any()};
+}
+
+}  // namespace
+
+Json to_json(const ReplayAnswer& answer) {
+  return written(replayed_fields(answer, answer.schedule(), *answer.played));
+}
+Json schema_of_replayed() {
+  Replayed none;
+  none.ends = {{}};
+  return record_schema(replayed_fields({}, RankSchedule(1), none));
 }
 
 void print(std::ostream& out, const ReplayAnswer& answer) {

@@ -32,6 +32,7 @@ struct ReplayAnswer {
 ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& watch);
 // sgdsim/replay/1.
 Json to_json(const ReplayAnswer& answer);
+Json schema_of_replayed();
 void print(std::ostream& out, const ReplayAnswer& answer);
 
 Answer answer_replay(const Value& question, const Watch& watch);

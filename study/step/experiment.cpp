@@ -71,9 +71,10 @@ std::string put_trace_in_place(ResolvedExperiment& resolved, const std::string& 
       !json["trace"].contains("file"))
     return put_in_place(resolved, "trace", from);
   const Json given = std::move(json["trace"]);
-  auto scaled = read_record<ScaledTrace>(Value(given, resolved.file, "/trace"));
-  json["trace"] = std::exchange(scaled.file, "");
-  const Json scales = written(fields_of(scaled));
+  const auto scaled = read_record<ScaledTrace>(Value(given, resolved.file, "/trace"));
+  json["trace"] = scaled.file;
+  Json scales = to_json_by_fields(scaled);
+  scales.erase("file");
   const std::string found = put_in_place(resolved, "trace", from);
   if (json["trace"].is_object()) json["trace"].update(scales);
   return found;

@@ -13,28 +13,13 @@
 namespace sgdsim {
 namespace {
 
-Json plan_json(const StrategyPlan& plan) {
-  Json json = {{"strategy", plan.strategy}};
-  if (!plan.method.empty()) json["method"] = plan.method;
-  if (!plan.with.empty()) json["with"] = plan.with;
-  if (plan.is_bound) json["is_bound"] = true;
-  if (plan.is_winner) json["is_winner"] = true;
-  if (!plan.why_not.empty()) {
-    json["why_not"] = plan.why_not;
-    return json;
-  }
-  json["iteration_ps"] = plan.metrics.mean_ps;
-  json["iteration_us"] = plan.metrics.mean_us;
-  json["exposed_us"] = plan.result.mean.exposed.us();
-  json["speedup"] = plan.metrics.speedup;
-  if (plan.around)
-    json["around"] = {{"percent", 100 * plan.around->part},
-                      {"least_us", plan.around->least_us},
-                      {"most_us", plan.around->most_us}};
-  json["command"] = plan.command;
-  json["groups"] = messages_json(plan.result);
-  if (!plan.warnings.empty()) json["warnings"] = plan.warnings;
-  return json;
+struct ToldAround {
+  Around around = {};
+};
+Fields fields_of(const ToldAround& told) {
+  return {{"percent", 100 * told.around.part, "the largest change of a constant"},
+          {"least_us", told.around.least_us, "the shortest iteration"},
+          {"most_us", told.around.most_us, "the longest iteration"}};
 }
 
 // Simulates, or says why not.
@@ -123,12 +108,64 @@ void name_commands(std::vector<StrategyPlan>& plans, const std::string& file,
   }
 }
 
-Json plans_json(const std::vector<StrategyPlan>& plans, const Apart& apart) {
-  Json json = {{"schema", "sgdsim/plan/1"}, {"plans", Json::array()}};
-  if (apart.error > 0) json["error_percent"] = 100 * apart.error;
-  if (!apart.of.empty()) json["error_of"] = apart.of;
-  for (const StrategyPlan& plan : plans) json["plans"].push_back(plan_json(plan));
-  return json;
+Fields fields_of(const StrategyPlan& plan) {
+  const bool has_answer = plan.why_not.empty();
+  const auto if_answered = [&](const auto& value) {
+    return has_answer ? std::optional(value) : std::nullopt;
+  };
+  return {
+      {"strategy", plan.strategy, "its name"},
+      Field("method", plan.method, "the label of --method").if_any(),
+      Field("with", plan.with, "the setting of --also that it was simulated with").if_any(),
+      Field("is_bound", plan.is_bound,
+            "no program simulates it: it says what others can gain at most, and never wins")
+          .if_any(),
+      Field("is_winner", plan.is_winner,
+            "the fastest, or as good as the fastest as far as measurements could tell")
+          .if_any(),
+      Field("why_not", plan.why_not, "why it has no answer here").if_any(),
+      {"iteration_ps", if_answered(plan.metrics.mean_ps),
+       "mean time of an iteration in whole picoseconds"},
+      {"iteration_us", if_answered(plan.metrics.mean_us), "mean time of an iteration"},
+      {"exposed_us", if_answered(plan.result.mean.exposed.us()),
+       "what communication adds to the iteration"},
+      {"speedup", if_answered(plan.metrics.speedup),
+       "over one worker, at the same batch per worker"},
+      {"around", has_answer && plan.around ? std::optional(ToldAround{*plan.around}) : std::nullopt,
+       "what an iteration takes while the network's start-ups, and its times per byte, are shorter "
+       "and longer by up to a part (--around)"},
+      {"command", if_answered(plan.command), "the `sgdsim run` that gives this line, for a shell"},
+      {"groups", if_answered(plan.result.messages),
+       "the gradient messages of one iteration, in the order in which they went"},
+      Field("warnings", if_answered(plan.warnings),
+            "what the reader must know before trusting the numbers")
+          .filled("warning")
+          .if_any()};
 }
+
+namespace {
+
+Fields plan_answer_fields(const std::vector<StrategyPlan>& plans, const Apart& apart,
+                          const Json& recorded) {
+  return {answer_kind("sgdsim/plan/1"),
+          {"plans", plans,
+           "one entry per strategy or method, and for each setting of --also one more: the fastest "
+           "first, then bounds, then what has no answer"},
+          {"error_percent", apart.percent(),
+           "how far apart results have to be to tell: nine of ten measured ratios of this kind "
+           "were within it; absent where nothing comparable was measured, and only equal results "
+           "win together"},
+          Field("error_of", apart.of, "what was measured, or why nothing is known").if_any(),
+          Field("recorded", recorded, "of a profile: what was recorded, as in sgdsim/advice/1")
+              .like(any_object_schema)
+              .if_any()};
+}
+
+}  // namespace
+
+Json plans_json(const std::vector<StrategyPlan>& plans, const Apart& apart, const Json& recorded) {
+  return written(plan_answer_fields(plans, apart, recorded));
+}
+Json schema_of_plans() { return record_schema(plan_answer_fields({}, {}, {})); }
 
 }  // namespace sgdsim

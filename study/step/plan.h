@@ -65,7 +65,8 @@ void move_constants(
     const ResolvedExperiment& resolved, double part, std::vector<StrategyPlan>& plans,
     const std::function<std::vector<StrategyPlan>(const ResolvedExperiment&)>& again);
 
-// sgdsim/plan/1.
-Json plans_json(const std::vector<StrategyPlan>& plans, const Apart& apart);
+// sgdsim/plan/1. `recorded`: of a profile; or null.
+Json plans_json(const std::vector<StrategyPlan>& plans, const Apart& apart, const Json& recorded);
+Json schema_of_plans();
 
 }  // namespace sgdsim

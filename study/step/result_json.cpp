@@ -63,15 +63,14 @@ Json breakdown_json(const Breakdown& part) {
   return json;
 }
 
-Json messages_json(const StepResult& result) {
-  Json messages = Json::array();
-  for (const MessageRecord& message : result.messages)
-    messages.push_back({{"layers", {message.first_layer, message.last_layer}},
-                        {"size_B", message.size.count()},
-                        {"ready_us", message.ready.us()},
-                        {"start_us", message.start.us()},
-                        {"end_us", message.end.us()}});
-  return messages;
+Fields fields_of(const MessageRecord& message) {
+  return {{"layers", std::vector<int>{message.first_layer, message.last_layer},
+           "first and last layer, counted from 0 in forward order"},
+          {"size_B", message.size.count(), "bytes of the message"},
+          {"ready_us", message.ready.us(),
+           "when all its gradients are there on the last worker, from the start of the iteration"},
+          {"start_us", message.start.us(), "when everybody is there and it starts on the wire"},
+          {"end_us", message.end.us(), "when the last worker has the sum"}};
 }
 
 Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
@@ -159,7 +158,8 @@ Figures summary_of(const Experiment& experiment, const StepResult& result) {
   whole("metrics.messages", result.message_count);
   number("metrics.wire_B", result.wire_B);
   if (result.packets) {
-    add_figures(figures, "metrics.message_us", to_json(spread_of_us(result.packets->took)));
+    add_figures(figures, "metrics.message_us",
+                to_json_by_fields(spread_of_us(result.packets->took)));
     add_figures(figures, "packets", counts_json(*result.packets));
   }
   if (experiment.convergence) {
@@ -189,7 +189,9 @@ Json result_json(const Experiment& experiment, const StepResult& result) {
   if (!experiment.strategy.about.empty()) json["about_strategy"] = experiment.strategy.about;
   if (const double part = reducing_part(experiment, result); part > 0)
     json["comm_reducing_us"] = result.mean.communication.us() * part;
-  json["messages"] = messages_json(result);
+  Json& messages = json["messages"] = Json::array();
+  for (const MessageRecord& message : result.messages)
+    messages.push_back(to_json_by_fields(message));
   if (!result.critical.empty()) json["critical"] = reason_json(result);
   if (!result.wires.kinds.empty()) add_use(json, result.wires);
   if (result.packets) {

@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "sim/core/fields.h"
 #include "study/figures.h"
 #include "study/step/experiment.h"
 
@@ -20,9 +21,9 @@ struct Metrics {
 };
 Metrics metrics_of(const Experiment& experiment, const StepResult& result);
 
-// [{"layers": [3, 9], "size_B": 1000, "ready_us": 1, "start_us": 1.5, "end_us": 4}, ...]
 Json breakdown_json(const Breakdown& part);
-Json messages_json(const StepResult& result);
+// {"layers": [3, 9], "size_B": 1000, "ready_us": 1, "start_us": 1.5, "end_us": 4}
+Fields fields_of(const MessageRecord& message);
 
 // Which part of what its messages take is adding up gradients, by the closed forms.
 double reducing_part(const Experiment& experiment, const StepResult& result);

@@ -212,9 +212,8 @@ WarningTally warnings_of(const PlanAnswer& answer) {
 }
 
 Json to_json(const PlanAnswer& answer) {
-  Json json = plans_json(answer.plans, answer.apart);
-  if (answer.truth) json["recorded"] = recorded_json(*answer.truth);
-  return json;
+  return plans_json(answer.plans, answer.apart,
+                    answer.truth ? recorded_json(*answer.truth) : Json());
 }
 
 }  // namespace sgdsim

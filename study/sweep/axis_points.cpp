@@ -4,10 +4,27 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/fields.h"
 #include "sim/core/stopper.h"
 #include "study/sweep/sweep_file.h"
 
 namespace sgdsim {
+
+namespace {
+
+Fields point_fields(const char* kind, const Json& axes, const Json& answer, const char* answer_of,
+                    const std::string& error) {
+  return {answer_kind(kind),
+          Field("axes", axes, "the values of this point, by field").like(any_object_schema),
+          Field("answer", answer, answer_of).like(any_object_schema).if_any(),
+          Field("error", error, "in place of it: why there is none").if_any()};
+}
+
+}  // namespace
+
+Json schema_of_points(const char* kind, const char* answer_of) {
+  return record_schema(point_fields(kind, {}, {}, answer_of, {}));
+}
 
 AxisPoints::AxisPoints(const std::vector<std::string>& texts, int64_t most) {
   add_axes(axes_, texts);
@@ -33,10 +50,10 @@ AnsweredPoint AxisPoints::answered(
     const char* schema, int64_t number, std::size_t columns,
     const std::function<void(const Json& values, AnsweredPoint&)>& answer) const {
   const Json values = values_at(number);
-  AnsweredPoint point{{{"schema", schema}, {"axes", values}}, {}, {}};
+  AnsweredPoint point;
   for (const Axis& axis : axes_) point.cells.push_back(text_of_value(values[axis.field()]));
   const auto fail = [&](const std::string& why) {
-    point.json["error"] = why;
+    point.error = why;
     point.cells.resize(axes_.size());
     point.cells.push_back(printable(why));
     point.cells.resize(columns);
@@ -48,6 +65,7 @@ AnsweredPoint AxisPoints::answered(
   } catch (const LimitReached& limit) {
     fail(limit.what());
   }
+  point.json = written(point_fields(schema, values, point.answer, "", point.error));
   return point;
 }
 

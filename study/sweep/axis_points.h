@@ -13,10 +13,12 @@ namespace sgdsim {
 
 // A point that cannot be answered has the reason.
 struct AnsweredPoint {
-  Json json;                       // {"schema", "axes", "answer" or "error"}
-  std::vector<std::string> cells;  // of a table, below the titles
-  std::vector<std::string> warnings;
-  bool is_failed() const { return json.contains("error"); }
+  Json answer = {};                     // of the question
+  std::string error = {};               // why there is none
+  Json json = {};                       // the line: schema, axes, and one of these
+  std::vector<std::string> cells = {};  // of a table, below the titles
+  std::vector<std::string> warnings = {};
+  bool is_failed() const { return !error.empty(); }
 };
 
 class AxisPoints {
@@ -41,6 +43,8 @@ class AxisPoints {
 // A value as a command line has it.
 std::string text_of_value(const Json& value);
 
+// {"schema", "axes", "answer" or "error"}; `answer_of`: what the answer is.
+Json schema_of_points(const char* kind, const char* answer_of);
 // All points as one answer, a list.
 Answer answer_points(int64_t count, const std::function<AnsweredPoint(int64_t number)>& answer);
 // "3 of 12 points failed".

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/core/fields.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -118,35 +119,64 @@ int64_t Best::groups_with_ties() const {
                        [](const Group& group) { return group.contest.ties() > 0; });
 }
 
-Json Best::json() const {
-  Json json = {{"schema", "sgdsim/best/1"},
-               {"objective", objective_},
-               {"over", over_},
-               {"groups", Json::array()}};
-  if (apart_.error > 0) json["error_percent"] = 100 * apart_.error;
-  if (!apart_.of.empty()) json["error_of"] = apart_.of;
-  for (const Group& group : groups_) {
-    Json one = {{"axes", group.fixed}, {"points", group.points}, {"failed", group.failed}};
-    if (group.points > 0) {
-      const auto& winners = group.contest.winners();
-      one["best"] = winners.front().choice;
-      one["value"] = winners.front().value;
-      if (group.contest.ties() > 0) {
-        one["tied"] = Json::array();
-        for (std::size_t i = 1; i < std::min(winners.size(), most_tied + 1); ++i)
-          one["tied"].push_back(winners[i].choice);
-        one["ties"] = group.contest.ties();
-      }
-      if (group.contest.next() < no_value) one["next"] = group.contest.next();
-    }
-    if (group.bound) {
-      one["bound"] = group.bound->choice;
-      one["bound_value"] = group.bound->value;
-    }
-    json["groups"].push_back(std::move(one));
-  }
-  return json;
+Fields fields_of(const Best::Group& group) {
+  const bool has_best = group.points > 0;
+  const auto& winners = group.contest.winners();
+  const bool has_ties = has_best && group.contest.ties() > 0;
+  std::optional<std::vector<Json>> tied;
+  if (has_ties) tied.emplace();
+  for (std::size_t i = 1; tied && i < std::min(winners.size(), most_tied + 1); ++i)
+    tied->push_back(winners[i].choice);
+  const auto if_is = [](bool is, const auto& value) {
+    return is ? std::optional(value()) : std::nullopt;
+  };
+  return {
+      Field("axes", group.fixed, "the values of the other axes").like(any_object_schema),
+      {"points", group.points, "how many points were compared"},
+      {"failed", group.failed, "how many have no result"},
+      Field("best", if_is(has_best, [&] { return winners.front().choice; }),
+            "the values of the chosen axes at the best point, which is the likeliest winner; never "
+            "a bound")
+          .like(any_object_schema),
+      {"value", if_is(has_best, [&] { return winners.front().value; }),
+       "the least value of the objective, in its unit"},
+      Field("tied", std::move(tied),
+            "other values of the chosen axes that are as good, within error_percent or equal to a "
+            "millionth, best first, at most 16 of them")
+          .like([] { return list_schema(any_object_schema()); }),
+      Field("ties", if_is(has_ties, [&] { return group.contest.ties(); }),
+            "how many others there are")
+          .at_least(1),
+      {"next",
+       if_is(has_best && group.contest.next() < no_value, [&] { return group.contest.next(); }),
+       "the least value that is not as good"},
+      Field("bound", if_is(group.bound.has_value(), [&] { return group.bound->choice; }),
+            "the values of the chosen axes at the best point of a strategy that no program "
+            "simulates")
+          .like(any_object_schema),
+      {"bound_value", if_is(group.bound.has_value(), [&] { return group.bound->value; }),
+       "its objective"}};
 }
+
+namespace {
+
+Fields best_fields(const std::string& objective, const std::vector<std::string>& over,
+                   const std::vector<Best::Group>& groups, const Apart& apart) {
+  return {answer_kind("sgdsim/best/1"),
+          {"objective", objective, "the column that is to be small"},
+          Field("over", over, "the axes to choose from").filled("axis"),
+          {"groups", groups, "one entry for every combination of the other axes"},
+          {"error_percent", apart.percent(),
+           "how far apart results have to be to tell: nine of ten measured ratios of this kind "
+           "were within it; absent where nothing comparable was measured, and only equal results "
+           "are as good"},
+          Field("error_of", apart.of, "what was measured, or why nothing is known").if_any()};
+}
+
+}  // namespace
+
+Json Best::json() const { return written(best_fields(objective_, over_, groups_, apart_)); }
+Json schema_of_best() { return record_schema(best_fields({}, {}, {}, {})); }
 
 std::vector<std::string> Best::row_of(const Group& group, bool is_time, bool has_bounds) const {
   std::vector<std::string> row;

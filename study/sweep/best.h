@@ -38,8 +38,6 @@ class Best {
   const std::vector<std::string>& others() const { return others_; }  // axes not chosen from
   void print(std::ostream& out, bool as_json) const;
   Json json() const;  // sgdsim/best/1
-
- private:
   // Choices are values of the axes to choose from.
   struct Group {
     Json fixed;  // the values of the other axes
@@ -48,6 +46,8 @@ class Best {
     int64_t points = 0;  // that were compared
     int64_t failed = 0;
   };
+
+ private:
   std::string footer() const;
   std::vector<std::string> row_of(const Group& group, bool is_time, bool has_bounds) const;
 
@@ -59,5 +59,6 @@ class Best {
   std::vector<Group> groups_;  // in the order of their first points
   std::map<std::string, std::size_t> group_of_;
 };
+Json schema_of_best();
 
 }  // namespace sgdsim

@@ -303,23 +303,44 @@ TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
   return answer;
 }
 
-Json to_json(const TuneWords& words, const TuneAnswer& answer) {
-  const Tuned& tuned = answer.tuned;
-  Json json = {{"schema", "sgdsim/tune/1"},
-               {"objective", words.objective},
-               {"best", tuned.best},
-               {"value", tuned.value},
-               {"method", tuned.exhaustive ? "exhaustive" : "coordinates"},
-               {"evaluated", tuned.evaluated},
-               {"failed", tuned.failed},
-               {"points", answer.sweep.points}};
-  if (answer.before) json["before"] = *answer.before;
-  if (!tuned.warnings.empty()) json["warnings"] = tuned.warnings;
-  if (tuned.bound) json["bound"] = *tuned.bound;
-  if (answer.apart.error > 0) json["error_percent"] = 100 * answer.apart.error;
-  if (tuned.interrupted) json["interrupted"] = true;
-  return json;
+namespace {
+
+Fields tuned_fields(const std::string& objective, const Tuned& tuned, const int64_t& points,
+                    const std::optional<double>& before, const Apart& apart) {
+  return {
+      answer_kind("sgdsim/tune/1"),
+      {"objective", objective, "the column that is to be small"},
+      Field("best", tuned.best,
+            "the values of the axes at the best point; empty if the experiment as it stands is "
+            "better than all of them")
+          .like(any_object_schema),
+      {"value", tuned.value, "the objective there, in its unit"},
+      Field("method", tuned.exhaustive,
+            "exhaustive: every point was tried; coordinates: one axis at a time, by golden section")
+          .one_of({"coordinates", "exhaustive"}),
+      Field("evaluated", tuned.evaluated, "how many points were simulated").at_least(1),
+      {"failed", tuned.failed, "how many of them have no result"},
+      Field("points", points, "how many there are").at_least(1),
+      {"before", before, "the objective of the experiment as it stands, if it can be simulated"},
+      Field("warnings", tuned.warnings, "what the reader must know before trusting the best point")
+          .filled("warning")
+          .if_any(),
+      {"bound", tuned.bound,
+       "the objective of strategies that no program simulates, which are never the best"},
+      {"error_percent", apart.percent(),
+       "how far apart results have to be to tell, where that was measured"},
+      Field("interrupted", tuned.interrupted,
+            "a signal ended the search early; the best is that of the points evaluated")
+          .if_any()};
 }
+
+}  // namespace
+
+Json to_json(const TuneWords& words, const TuneAnswer& answer) {
+  return written(tuned_fields(words.objective, answer.tuned, answer.sweep.points, answer.before,
+                              answer.apart));
+}
+Json schema_of_tuned() { return record_schema(tuned_fields({}, {}, 0, {}, {})); }
 
 void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer) {
   const auto& [sweep, tuned, before, apart] = answer;

@@ -62,6 +62,7 @@ TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
                        const std::function<bool()>& is_interrupted);
 // sgdsim/tune/1.
 Json to_json(const TuneWords& words, const TuneAnswer& answer);
+Json schema_of_tuned();
 void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer);
 Answer answer_tune(const Value& question, const Watch& watch);
 

@@ -78,22 +78,64 @@ void print_flows(std::ostream& out, const TrafficFile& traffic, const FlowsPlaye
   out << text << "\n ]";
 }
 
-void add_packets(Json& json, const Completion& completion) {
-  json["delivered"] = {{"mean", completion.delivered}, {"least", completion.least_delivered}};
-  json["packets"] = counts_json(*completion.packets);
-  json["queues"] = queues_json(completion.queues);
+namespace {
+
+struct ToldFlow {
+  int64_t id = 0, from = 0, to = 0, size_B = 0, start_ps = 0;
+  std::optional<int64_t> end_ps = {};
+  std::optional<double> delivered = {};
+};
+Fields fields_of(const ToldFlow& o) {
+  return {{"id", o.id, "its place, from 0"},
+          {"from", o.from, "the worker that sends"},
+          {"to", o.to, "the worker that receives"},
+          Field("size_B", o.size_B, "how much").at_least(1),
+          {"start_ps", o.start_ps, "when it is sent, in picoseconds"},
+          Field("end_ps", o.end_ps, "when its last byte is there; null if that never is").or_null(),
+          {"delivered", o.delivered,
+           "fidelity packet: the part that arrived; null if it has not ended"}};
 }
 
-Json to_json(const Completion& completion) {
-  Json json = {
-      {"makespan_ps", completion.makespan.ps()}, {"makespan_us", completion.makespan.us()},
-      {"until_us", completion.until.us()},       {"flows_ended", completion.ended},
-      {"total_B", completion.total_B},           {"completion_us", to_json(completion.time_us)},
-      {"slowdown", to_json(completion.slowdown)}};
-  add_use(json, completion.wires);
-  if (completion.packets) add_packets(json, completion);
-  add_over_time(json, completion.over_time);
-  return json;
+struct Delivered {
+  double mean = 1;
+  double least = 1;
+};
+Fields fields_of(const Delivered& o) {
+  return {Field("mean", o.mean, "part of flows that ended").from(0, 1),
+          Field("least", o.least, "part of the flow that lost most").from(0, 1)};
+}
+
+}  // namespace
+
+Json schema_of_flow_list() {
+  Json flow = schema_of_record<ToldFlow>();
+  Json& delivered = flow["properties"]["delivered"]["type"];
+  delivered = Json::array({delivered, "null"});
+  return list_schema(std::move(flow));
+}
+
+Fields fields_of(const Completion& completion) {
+  std::optional<Delivered> delivered;
+  if (completion.packets) delivered = {completion.delivered, completion.least_delivered};
+  return Fields{
+             {"makespan_ps", completion.makespan.ps(), "the end of the last flow, in picoseconds"},
+             Field("makespan_us", completion.makespan.us(), "the same in microseconds").at_least(0),
+             Field("until_us", completion.until.us(),
+                   "how long something was simulated, by which utilisation and mean queues "
+                   "count: the makespan, or longer if some flows never arrive and are sent "
+                   "again in vain")
+                 .at_least(0),
+             {"flows_ended", completion.ended, "how many flows have ended"},
+             Field("total_B", completion.total_B, "bytes of all flows").at_least(0),
+             {"completion_us", completion.time_us, "from start to end, of the flows that ended"},
+             {"slowdown", completion.slowdown,
+              "the same, divided by what the flow takes in an empty network"}} +
+         use_fields(completion.wires, completion.over_time) +
+         Fields{{"delivered", std::move(delivered),
+                 "fidelity packet: the part of flows that arrived, where some may be lost for "
+                 "good"}} +
+         packet_fields(completion.packets.get(), completion.queues, completion.over_time) +
+         Fields{interval_field(completion.over_time)};
 }
 
 void print_packets(std::ostream& out, const Completion& completion) {

@@ -29,7 +29,8 @@ struct Completion {
 Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
                          const Cluster& cluster, const Resources& wires, std::size_t links);
 void print_flows(std::ostream& out, const TrafficFile& traffic, const FlowsPlayed& played);
-Json to_json(const Completion& completion);
+Fields fields_of(const Completion& completion);
+Json schema_of_flow_list();  // of what print_flows prints
 void print(std::ostream& out, const Completion& completion);
 
 }  // namespace sgdsim

@@ -58,17 +58,37 @@ RoutesOfWords routes_of(const TrafficWords& words) {
   return asked;
 }
 
-Json head_of(const TrafficWords& words, const TrafficAnswer& answer, const RoutesOfWords& asked) {
-  const bool is_packets = words.fidelity == "packet";
-  return {{"schema", "sgdsim/completion/1"},
-          {"traffic", answer.file.name},
-          {"cluster", answer.cluster.name},
-          {"workers", answer.cluster.network.workers()},
-          {"fidelity", words.fidelity},
-          {is_packets ? "transport" : "routing",
-           is_packets ? asked.transport["name"] : Json(name_of(asked.routes.routing))},
-          {"complete", !answer.is_stuck()},
-          {"flow_count", answer.file.flows.size()}};
+TrafficHead head_of(const TrafficWords& words, const TrafficAnswer& answer,
+                    const RoutesOfWords& asked) {
+  TrafficHead head{.traffic = answer.file.name,
+                   .cluster = answer.cluster.name,
+                   .workers = answer.cluster.network.workers(),
+                   .fidelity = words.fidelity,
+                   .transport = {},
+                   .routing = {},
+                   .is_complete = !answer.is_stuck(),
+                   .flows = answer.file.flows.size()};
+  if (words.fidelity == "packet")
+    head.transport = asked.transport["name"].get<std::string>();
+  else
+    head.routing = std::string(name_of(asked.routes.routing));
+  return head;
+}
+
+Fields told_fields(const TrafficHead& head, const Completion& completion) {
+  return Fields{
+             answer_kind("sgdsim/completion/1"),
+             {"traffic", head.traffic, "name of the traffic"},
+             {"cluster", head.cluster, "name of the cluster"},
+             Field("workers", head.workers, "workers of the cluster").at_least(2),
+             Field("fidelity", head.fidelity, "at which level it was simulated")
+                 .one_of({"flow", "packet"}),
+             Field("transport", head.transport, "fidelity packet: how packets were sent").if_any(),
+             routing_taken_field(head.routing),
+             {"complete", head.is_complete,
+              "whether all flows have ended: false if some never arrive"},
+             Field("flow_count", head.flows, "how many flows there are").at_least(1)} +
+         fields_of(completion);
 }
 
 }  // namespace
@@ -132,9 +152,13 @@ TrafficAnswer answer_traffic(const TrafficWords& words, const Watch& watch, bool
 }
 
 Json to_json(const TrafficAnswer& answer) {
-  Json json = answer.head;
-  json.update(to_json(answer.completion));
-  return json;
+  return written(told_fields(answer.head, answer.completion));
+}
+Json schema_of_completions() {
+  const std::optional<Json> flows;
+  return record_schema(told_fields({}, {}) +
+                       Fields{Field("flows", flows, "every flow, in the order of the starts")
+                                  .like(schema_of_flow_list)});
 }
 
 std::string stuck_text(const TrafficAnswer& answer) {

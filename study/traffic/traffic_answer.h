@@ -27,10 +27,22 @@ struct TrafficWords {
 
 Fields traffic_fields(TrafficWords& words);
 
+// What was asked.
+struct TrafficHead {
+  std::string traffic;
+  std::string cluster;
+  int workers = 0;
+  std::string fidelity;
+  std::string transport;  // fidelity packet
+  std::string routing;    // else
+  bool is_complete = true;
+  std::size_t flows = 0;
+};
+
 struct TrafficAnswer {
   Cluster cluster;
   TrafficFile file;
-  Json head;  // of the JSON: what was asked
+  TrafficHead head;
   FlowsPlayed played;
   Completion completion;
   bool is_stuck() const { return !played.stranded.empty(); }
@@ -40,6 +52,7 @@ struct TrafficAnswer {
 TrafficAnswer answer_traffic(const TrafficWords& words, const Watch& watch, bool for_people);
 // sgdsim/completion/1, without flows.
 Json to_json(const TrafficAnswer& answer);
+Json schema_of_completions();
 // Why flows never end, line by line.
 std::string stuck_text(const TrafficAnswer& answer);
 

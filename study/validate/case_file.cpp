@@ -175,13 +175,13 @@ CaseRow read_collective_row(const Value& value, const Cluster& cluster, const Op
   fields.done();
   row.size = question.messages.front();
   row.point = std::to_string(ranks) + " ranks, " + to_text(row.size);
-  row.inputs = {{"algorithm", question.algorithm},
-                {"operation", std::string(name_of(question.operation))},
-                {"ranks", ranks},
-                {"size_B", row.size.count()}};
+  row.inputs = {.algorithm = question.algorithm,
+                .operation = std::string(name_of(question.operation)),
+                .ranks = ranks,
+                .size_B = row.size.count()};
   if (question.block) {
     row.point += ", blocks of " + to_text(*question.block);
-    row.inputs["block_B"] = question.block->count();
+    row.inputs.block_B = question.block->count();
   }
   const auto part = first_workers(cluster, ranks);
   if (asked.nccl) {
@@ -290,10 +290,10 @@ CaseRow read_experiment_row(const Value& value, const Value& base) {
   const auto experiment = read_set_experiment(base, settings, value);
   for (const Layer& layer : experiment->trace.layers) row.size += layer.gradient;
   row.point = settings.empty() ? "as it is" : joined(settings);
-  row.inputs = {{"set", settings}};
+  row.inputs.set = settings;
   if (part.name != "iteration") {
     row.point += ", " + part.name;
-    row.inputs["of"] = part.name;
+    row.inputs.of = part.name;
   }
   row.predict = [experiment, messages, of = part.of] {
     const StepResult result = simulate_step(experiment->question());

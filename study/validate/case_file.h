@@ -34,10 +34,23 @@ struct Prediction {
   std::string wrong;
 };
 
+// What a row asks, as far as its kind says: a collective, a step, a layout or a schedule.
+struct RowInputs {
+  std::string algorithm = {}, operation = {};
+  std::optional<int> ranks = {};
+  std::optional<int64_t> size_B = {}, block_B = {};
+  std::optional<std::vector<std::string>> set = {};
+  std::string of = {};
+  std::string model = {}, layout = {};
+  std::optional<int64_t> sequence = {};
+  std::string schedule = {};
+  std::optional<int64_t> line = {};
+};
+
 struct CaseRow {
   std::string label;  // what the source calls it
   std::string point;  // for people: "4 ranks, 64 KiB, blocks of 4 KiB"
-  Json inputs;        // for scripts: algorithm, operation, ranks, size_B, ...; or set
+  RowInputs inputs;   // for scripts
   Bytes size;         // of the message; of a training step: of all gradients
   RowUse use = RowUse::held;
   std::string reason;  // why a reported row is not held

@@ -100,7 +100,7 @@ void add_rows(const Value& value, const ScheduleCase& shared,
     if (one.verb == RankVerb::send) size_B += static_cast<double>(one.amount);
   all.size = Bytes(static_cast<int64_t>(size_B));
   all.point = file.text();
-  all.inputs = {{"schedule", file.text()}};
+  all.inputs.schedule = file.text();
   all.predict = [played] { return Prediction{played->end_of_all(), {}}; };
   rows.push_back(all);
   const auto ends = fields.find("ends");
@@ -116,7 +116,7 @@ void add_rows(const Value& value, const ScheduleCase& shared,
     end.done();
     const std::string line = std::to_string(played->schedule().operations()[operation].line);
     row.point += ", line " + line;
-    row.inputs["line"] = std::stoi(line);
+    row.inputs.line = std::stoi(line);
     row.predict = [played, operation] { return Prediction{played->end_of(operation), {}}; };
     rows.push_back(std::move(row));
   }

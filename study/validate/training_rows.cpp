@@ -36,7 +36,7 @@ CaseRow read_training_row(const Value& value, const TrainingCase& shared,
   check_layout(model, layout, sequence, layout_field.where());
   row.size = Bytes(4 * parameters_of(model).total);
   row.point = model.name + ", " + to_text(layout);
-  row.inputs = {{"model", model.name}, {"layout", to_text(layout)}, {"sequence", sequence}};
+  row.inputs = {.model = model.name, .layout = to_text(layout), .sequence = sequence};
   const auto cluster =
       std::make_shared<const Cluster>(cluster_in(shared.cluster, layout.gpus()).cluster);
   row.predict = [=, gpu = shared.gpu, precision = shared.precision, plays = shared.plays] {

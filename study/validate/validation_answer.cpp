@@ -9,70 +9,125 @@
 namespace sgdsim {
 namespace {
 
-// ---- JSON
+// ---- what is told
 
-Json to_json(const ErrorSummary& errors) {
-  return {{"rows", errors.rows},
-          {"median_percent", errors.median},
-          {"p90_percent", errors.p90},
-          {"max_percent", errors.max},
-          {"signed_median_percent", errors.signed_median}};
+Field use_field(const RowUse& use) {
+  return Field(
+             "use", std::string(name_of(use)),
+             "what the row is for: a prediction held to the tolerance, a fit, a report only, or a "
+             "size below the range of the parameters")
+      .one_of({"held", "fitted", "reported", "below range"});
 }
 
-Json labels_json(const std::vector<LabelResult>& labels) {
-  Json list = Json::array();
-  for (const LabelResult& label : labels) {
-    Json one = {{"label", label.label}, {"use", std::string(name_of(label.use))}};
-    one.update(to_json(label.errors));
-    list.push_back(std::move(one));
-  }
-  return list;
+}  // namespace
+
+Fields fields_of(const ErrorSummary& errors) {
+  return {{"rows", errors.rows, "how many rows; all else is 0 where there are none"},
+          Field("median_percent", errors.median, "median of absolute errors").at_least(0),
+          Field("p90_percent", errors.p90, "90th percentile of absolute errors").at_least(0),
+          Field("max_percent", errors.max, "the largest absolute error").at_least(0),
+          {"signed_median_percent", errors.signed_median, "above 0: predicted too long"}};
 }
 
-Json to_json(const RowResult& result) {
-  const CaseRow& row = *result.row;
-  Json json = {{"label", row.label}};
-  json.update(row.inputs);
-  json["use"] = std::string(name_of(row.use));
-  if (!row.reason.empty()) json["reason"] = row.reason;
-  json["measured_us"] = row.measured.us();
-  if (row.quartiles)
-    json["quartiles_us"] = Json::array({row.quartiles->first.us(), row.quartiles->second.us()});
-  json["predicted_us"] = result.predicted.us();
-  json["predicted_ps"] = result.predicted.ps();
-  json["error_percent"] = result.error_percent;
-  if (!result.wrong.empty()) json["wrong"] = result.wrong;
-  return json;
+Fields fields_of(const LabelResult& label) {
+  return Fields{{"label", label.label, "what the source calls it"}, use_field(label.use)} +
+         fields_of(label.errors);
 }
 
-Json to_json(const CaseResult& result, bool with_rows) {
-  Json json = {{"name", result.file->name},
-               {"file", result.file->file},
-               {"grade", result.file->grade},
-               {"held", to_json(result.judged.held)},
-               {"labels", labels_json(result.judged.labels)}};
-  if (!with_rows) return json;
-  json["rows"] = Json::array();
-  for (const RowResult& row : result.judged.rows) json["rows"].push_back(to_json(row));
-  return json;
+Fields fields_of(const RowInputs& o) {
+  return {Field("algorithm", o.algorithm, "of a collective: what simulated it").if_any(),
+          Field("operation", o.operation, "of a collective: what it achieves").if_any(),
+          Field("ranks", o.ranks, "of a collective: how many took part").at_least(1),
+          {"size_B", o.size_B, "of a collective: bytes of the message"},
+          Field("block_B", o.block_B, "of a pipeline: bytes of a block").at_least(1),
+          {"set", o.set, "of a training step: the settings of its experiment"},
+          Field("of", o.of, "of a training step: which part of it, if not the iteration")
+              .one_of({"backward", "exposed"})
+              .if_any(),
+          Field("model", o.model, "of a layout: what was trained").if_any(),
+          Field("layout", o.layout, "how it was laid out, as a short text").if_any(),
+          Field("sequence", o.sequence, "of a layout: tokens of a sequence").at_least(1),
+          Field("schedule", o.schedule, "path of a schedule in GOAL").if_any(),
+          Field("line", o.line, "of a schedule: the operation in this line, not the end of all")
+              .at_least(1)};
 }
 
-Json to_json(const SuiteResult& suite, bool with_rows) {
-  const Tolerance& tolerance = suite.tolerance;
-  Json json = {{"name", suite.name},
-               {"within", suite.breaches.empty()},
-               {"breaches", suite.breaches},
-               {"tolerance",
-                {{"median_percent", tolerance.median_percent},
-                 {"p90_percent", tolerance.p90_percent},
-                 {"per_algorithm_median_percent", tolerance.per_label_median_percent},
-                 {"from_size_B", tolerance.from_size.count()}}},
-               {"held", to_json(suite.judged.held)},
-               {"labels", labels_json(suite.judged.labels)},
-               {"cases", Json::array()}};
-  if (tolerance.max_percent) json["tolerance"]["max_percent"] = *tolerance.max_percent;
-  for (const CaseResult& one : suite.cases) json["cases"].push_back(to_json(one, with_rows));
-  return json;
+Fields fields_of(const RowResult& result) {
+  static const CaseRow none;
+  const CaseRow& row = result.row != nullptr ? *result.row : none;
+  std::vector<double> quartiles_us;
+  if (row.quartiles) quartiles_us = {row.quartiles->first.us(), row.quartiles->second.us()};
+  return Fields{{"label", row.label, "what the source calls it"}} + fields_of(row.inputs) +
+         Fields{use_field(row.use),
+                Field("reason", row.reason, "why a reported row is not held").if_any(),
+                Field("measured_us", row.measured.us(), "median of the measured times").at_least(0),
+                Field("quartiles_us", std::move(quartiles_us),
+                      "lower and upper quartile of the measured times")
+                    .at_least(0)
+                    .entries(2, 2, "quartiles")
+                    .if_any(),
+                Field("predicted_us", result.predicted.us(), "what sgdsim says").at_least(0),
+                {"predicted_ps", result.predicted.ps(), "the same in picoseconds"},
+                {"error_percent", result.error_percent, "100 (predicted / measured - 1)"},
+                Field("wrong", result.wrong,
+                      "how the planned gradient messages differ from the measured ones")
+                    .if_any()};
+}
+
+Fields fields_of(const Tolerance& tolerance) {
+  return {
+      {"median_percent", tolerance.median_percent, "of all held rows"},
+      {"p90_percent", tolerance.p90_percent, "of all held rows"},
+      {"per_algorithm_median_percent", tolerance.per_label_median_percent,
+       "of the held rows of a label"},
+      {"from_size_B", tolerance.from_size.count(), "smaller rows are below range"},
+      {"max_percent", tolerance.max_percent, "of any held row, if it is tolerated only so far"}};
+}
+
+namespace {
+
+struct ToldCase {
+  const CaseResult* of = nullptr;
+  bool has_rows = true;
+};
+Fields fields_of(const ToldCase& told) {
+  static const CaseFile no_file;
+  static const CaseResult none{&no_file, {}};
+  const CaseResult& result = told.of != nullptr ? *told.of : none;
+  std::optional<std::vector<RowResult>> rows;
+  if (told.has_rows) rows = result.judged.rows;
+  return {{"name", result.file->name, "the name of the case"},
+          {"file", result.file->file, "the file it was read from"},
+          Field("grade", result.file->grade, "as in the file").one_of({"A", "B", "C"}),
+          {"held", result.judged.held, "errors of its held rows"},
+          {"labels", result.judged.labels, "errors by use and label"},
+          {"rows", std::move(rows), "every row in the order of the file, with --rows"}};
+}
+
+struct ToldSuite {
+  SuiteResult suite = {};
+  bool has_rows = false;
+};
+Fields fields_of(const ToldSuite& told) {
+  const SuiteResult& suite = told.suite;
+  std::vector<ToldCase> cases;
+  for (const CaseResult& one : suite.cases) cases.push_back({&one, told.has_rows});
+  return {{"name", suite.name, "as in the case files"},
+          {"within", suite.breaches.empty(), "whether its held rows are within its tolerance"},
+          {"breaches", suite.breaches, "what is beyond tolerance, a sentence each"},
+          {"tolerance", suite.tolerance, "as in the case files"},
+          {"held", suite.judged.held, "errors of all held rows of the suite"},
+          {"labels", suite.judged.labels, "errors by use and label"},
+          Field("cases", std::move(cases), "the same for each case").filled("case")};
+}
+
+Fields told_fields(const bool& is_within, const std::vector<ToldSuite>& suites) {
+  return {answer_kind("sgdsim/validation/1"),
+          {"within", is_within,
+           "whether all suites are within their tolerance; if not, the exit code is 5"},
+          Field("suites", suites,
+                "the suites in the order of the files; a case without a suite is one by itself")
+              .filled("suite")};
 }
 
 // ---- tables
@@ -174,12 +229,11 @@ ValidationAnswer answer_validation(const ValidateWords& words, const Watch& watc
 }
 
 Json to_json(const ValidationAnswer& answer, bool with_rows) {
-  Json json = {
-      {"schema", "sgdsim/validation/1"}, {"within", answer.is_within()}, {"suites", Json::array()}};
-  for (const SuiteResult& suite : answer.suites)
-    json["suites"].push_back(to_json(suite, with_rows));
-  return json;
+  std::vector<ToldSuite> suites;
+  for (const SuiteResult& suite : answer.suites) suites.push_back({suite, with_rows});
+  return written(told_fields(answer.is_within(), suites));
 }
+Json schema_of_validations() { return record_schema(told_fields(true, {})); }
 
 void print(std::ostream& out, const ValidationAnswer& answer, bool with_rows) {
   for (const SuiteResult& suite : answer.suites) {

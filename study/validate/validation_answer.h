@@ -26,6 +26,7 @@ struct ValidationAnswer {
 ValidationAnswer answer_validation(const ValidateWords& words, const Watch& watch = {});
 // sgdsim/validation/1.
 Json to_json(const ValidationAnswer& answer, bool with_rows);
+Json schema_of_validations();
 void print(std::ostream& out, const ValidationAnswer& answer, bool with_rows);
 
 Answer answer_validate(const Value& question, const Watch& watch);
