@@ -19,6 +19,8 @@ namespace {
 constexpr int most_workers = 1024;
 constexpr double most_memory_B = 4e9;
 constexpr double usual_adam_rate = 0.001;  // PyTorch's
+constexpr char dense_label[] = "dense";
+constexpr char own_label[] = "as it is";
 
 // An option as a field, so that it is read and refused as one.
 template <class Read>
@@ -100,12 +102,6 @@ void check_size(const LearnQuestion& question, const std::string& file) {
                                    " workers, " + std::to_string(question.task.weights()) +
                                    " weights each, would need more than 4 GB: choose a smaller "
                                    "task, fewer workers or fewer --jobs");
-}
-
-void set_samples(const LearnWords& words, LearnQuestion& question) {
-  question.samples = std::max(1, question.task.samples / question.workers);
-  if (!words.samples.empty())
-    question.samples = static_cast<int>(whole_option("--samples", words.samples, 1, 1'000'000));
 }
 
 // ---- times
@@ -256,6 +252,9 @@ Fields learn_fields(LearnWords& words) {
             "cluster: a file, or a name of `sgdsim list clusters`; in place of the experiment's")
           .option("-c,--cluster"),
       {"set", words.settings, "change a field: cluster.nodes=8, strategy=wfbp"},
+      {"axis", words.axes,
+       "values of a field, at each of which the methods learn: cluster.nodes=4..64, "
+       "cluster.nic.bandwidth=1Gbps..100Gbps"},
       {"also", words.also,
        "one more method, beside dense and the experiment's own: compression=gtopk, or \"late: "
        "synchronization=pipe_sgd, width=4\""},
@@ -281,41 +280,58 @@ Fields learn_fields(LearnWords& words) {
       Field("jobs", words.threads, "threads (default: all cores)").option("-j,--jobs")};
 }
 
-LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,
-                                  std::vector<std::string>& inputs) {
+LearnQuestion begin_learn_question(const LearnWords& words) {
   LearnQuestion question;
   read_numbers(words, question);
-  const ResolvedExperiment resolved =
-      resolve_experiment(words.experiment, words.settings, words.cluster);
-  inputs = resolved.inputs;
+  question.samples = 0;
+  if (!words.samples.empty())
+    question.samples = static_cast<int>(whole_option("--samples", words.samples, 1, 1'000'000));
+  for (const std::string& text : words.also) question.also.push_back(method_in(text));
+  if (!question.also.empty()) check_distinct(question.also, "--also");
+  for (const Method& method : question.also)
+    if (method.label == dense_label || method.label == own_label)
+      throw InputError("--also", "\"" + method.label + "\" is already there: choose another label");
+  question.measures_noise = words.noise_scale;
+  return question;
+}
+
+LearnQuestion for_experiment(LearnQuestion question, const std::string& file,
+                             const ResolvedExperiment& resolved) {
   const Experiment own = read_experiment(resolved);
   question.name = own.name;
   question.workers = own.cluster.network.workers();
-  check_size(question, words.experiment);
-  set_samples(words, question);
-  question.measures_noise = words.noise_scale;
-  if (words.noise_scale && question.workers < 2)
+  check_size(question, file);
+  if (question.samples == 0)
+    question.samples = std::max(1, question.task.samples / question.workers);
+  if (question.measures_noise && question.workers < 2)
     throw InputError("--noise-scale",
                      "one worker has no second number of samples to compare with: add --set "
                      "cluster.nodes=2");
   const std::vector<std::string> plain = {"compression=null", "synchronization=null"};
-  question.methods.push_back({.label = "dense", .settings = plain});
-  play(with_settings(resolved, plain), question.methods.front(), question, stopper);
-  if (!own.compression.empty() || own.synchronization) {
-    question.methods.push_back({.label = "as it is"});
-    play(resolved, question.methods.back(), question, stopper);
-  }
-  std::vector<Method> methods;
-  for (const std::string& text : words.also) methods.push_back(method_in(text));
-  if (!methods.empty()) check_distinct(methods, "--also");
-  for (const Method& method : methods) {
-    if (method.label == "dense" || method.label == "as it is")
-      throw InputError("--also", "\"" + method.label + "\" is already there: choose another label");
+  question.methods.push_back({.label = dense_label, .settings = plain});
+  if (!own.compression.empty() || own.synchronization)
+    question.methods.push_back({.label = own_label});
+  for (const Method& method : question.also) {
     std::vector<std::string> settings = plain;  // what a method does not name, it does not have
     for (const std::string& setting : settings_of(method)) settings.push_back(setting);
     question.methods.push_back({.label = method.label, .settings = settings});
-    play(with_settings(resolved, settings), question.methods.back(), question, stopper);
   }
+  return question;
+}
+
+void play_methods(LearnQuestion& question, const ResolvedExperiment& resolved, Stopper* stopper) {
+  for (LearnMethod& method : question.methods)
+    play(with_settings(resolved, method.settings), method, question, stopper);
+}
+
+LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,
+                                  std::vector<std::string>& inputs) {
+  LearnQuestion question = begin_learn_question(words);
+  const ResolvedExperiment resolved =
+      resolve_experiment(words.experiment, words.settings, words.cluster);
+  inputs = resolved.inputs;
+  question = for_experiment(std::move(question), words.experiment, resolved);
+  play_methods(question, resolved, stopper);
   return question;
 }
 
