@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "models/learning/elementary.h"
 
@@ -214,15 +215,16 @@ double sum_of_magnitudes(const Real* values, std::size_t count) {
   return summed(values, count, [](double value) { return value < 0 ? -value : value; });
 }
 
+// Bits of magnitudes, as whole numbers, grow with them, and those of NaN are above all.
 template <class Real>
 double largest_magnitude(const Real* values, std::size_t count) {
-  double largest = 0;
+  using Bits = std::conditional_t<sizeof(Real) == 4, int32_t, int64_t>;
+  Bits largest = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto magnitude = static_cast<double>(values[i] < 0 ? -values[i] : values[i]);
-    if (!(magnitude <= largest)) largest = magnitude;
-    if (std::isnan(largest)) return largest;
+    const Bits bits = __builtin_bit_cast(Bits, values[i]) & std::numeric_limits<Bits>::max();
+    largest = bits > largest ? bits : largest;
   }
-  return largest;
+  return static_cast<double>(__builtin_bit_cast(Real, largest));
 }
 
 template void add_product(const Product<float>&, int);
