@@ -5,7 +5,9 @@
 #include <array>
 #include <cmath>
 
+#include "study/learn/absent_workers.h"
 #include "study/learn/learn_sweep.h"
+#include "study/learn/lost_packets.h"
 #include "study/learn/noise_scale.h"
 #include "study/table.h"
 
@@ -176,6 +178,8 @@ Json figures_of(const LearnMethod& method, const LearnedMethod& learned) {
                            {"low", finite_or_null(learned.against_dense.low)},
                            {"high", finite_or_null(learned.against_dense.high)}};
   json["log_hash"] = method.log_hash;
+  if (method.losses.any()) json["lost"] = lost_json(method.losses);
+  if (!method.log.absences.empty()) json["absent"] = absences_json(method.log);
   return json;
 }
 

@@ -8,6 +8,8 @@
 #include "models/learning/registry.h"
 #include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
+#include "study/learn/absent_workers.h"
+#include "study/learn/lost_packets.h"
 #include "study/step/digest.h"
 #include "study/step/override.h"
 #include "study/step/simulated.h"
@@ -116,20 +118,6 @@ double mean_us(const StepResult& result) {
   return result.total().us() / static_cast<double>(result.iterations.size());
 }
 
-// The part of the gradients' packets that did not come is drawn at random; where lessons know of no
-// losses, that is said.
-void take_losses(const StepResult& result, bool is_learned, LearnMethod& method) {
-  if (!result.packets) return;
-  const double lost = 1 - result.packets->of_gradients().part();
-  if (lost <= 0) return;
-  if (is_learned) method.losses.push = lost;
-  method.notes.push_back(is_learned
-                             ? "lost packets: the simulated part, drawn at random for each packet"
-                             : "lost packets: " + rounded(100 * lost, 3) +
-                                   " % of the gradients did not come, which the lesson does not "
-                                   "know: it learns as if all had come");
-}
-
 StepResult played(const Experiment& experiment, Stopper* stopper) {
   restart(stopper);
   return simulated(experiment, nullptr, stopper);
@@ -173,7 +161,7 @@ void play_phases(const ResolvedExperiment& resolved, LearnMethod& method, int64_
     const StepResult result = played(experiment, stopper);
     if (is_last) {
       method.quality = result.quality;
-      take_losses(result, !method.compressing.leaks, method);
+      take_losses(result, sums_can_lose(method), method);
     }
     set_times(method, mean_us(result), count);
     left -= count;
@@ -189,7 +177,8 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
   method.optimizer = question.optimizer;
   take_rules(experiment, method);
   method.ends_us = {0};
-  if (asynchronous_rule(experiment.question()) != nullptr) {
+  const bool is_asynchronous = asynchronous_rule(experiment.question()) != nullptr;
+  if (is_asynchronous) {
     if (!method.compressing.densities.empty() && method.compressing.densities.size() > 1)
       throw InputError("--also", "\"" + method.label +
                                      "\": phases of density are not timed "
@@ -201,12 +190,30 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
     const StepResult result = played(experiment, stopper);
     method.quality = result.quality;
     set_times(method, mean_us(result), question.iterations);
-    // What leaks is no sum of what was sent.
-    take_losses(result, !averages(method.log, method.optimizer) && !method.compressing.leaks,
-                method);
+    take_losses(result, sums_can_lose(method), method);
   }
+  check_losses(method, is_asynchronous);
+  check_absences(method, is_asynchronous);
   method.iteration_us = method.ends_us.back() / static_cast<double>(question.iterations);
   method.log_hash = hash_of(method.log);
+}
+
+// What a method does not name, it does not have.
+LearnMethod method_beside(const std::vector<std::string>& plain, const Method& method) {
+  LearnMethod result{.label = method.label, .settings = plain};
+  Method of_experiment{method.label, {}};
+  Json of_lesson = Json::object();
+  for (const auto& [field, value] : method.fields) {
+    const std::vector<std::string> steps = steps_of(field, "--also");
+    if (steps.front() == "lost" || steps.front() == "absent")
+      sgdsim::set_field(of_lesson, steps, value, "--also");
+    else
+      of_experiment.fields.emplace_back(field, value);
+  }
+  for (const std::string& setting : settings_of(of_experiment)) result.settings.push_back(setting);
+  if (of_lesson.contains("lost")) state_losses(of_lesson["lost"], result);
+  if (of_lesson.contains("absent")) state_absences(of_lesson["absent"], result);
+  return result;
 }
 
 }  // namespace
@@ -235,6 +242,8 @@ std::string hash_of(const learning::UpdateLog& log) {
     json["parts"] = log.parts;
     json["pushes"] = text;
   } else {
+    for (const learning::Absence& one : log.absences)
+      json["absences"].push_back({one.worker, one.from, one.until});
     json["width"] = log.width;
     json["every"] = log.every;
     if (log.width > 1) json["synchronous"] = log.synchronous;
@@ -311,11 +320,8 @@ LearnQuestion for_experiment(LearnQuestion question, const std::string& file,
   question.methods.push_back({.label = dense_label, .settings = plain});
   if (!own.compression.empty() || own.synchronization)
     question.methods.push_back({.label = own_label});
-  for (const Method& method : question.also) {
-    std::vector<std::string> settings = plain;  // what a method does not name, it does not have
-    for (const std::string& setting : settings_of(method)) settings.push_back(setting);
-    question.methods.push_back({.label = method.label, .settings = settings});
-  }
+  for (const Method& method : question.also)
+    question.methods.push_back(method_beside(plain, method));
   return question;
 }
 

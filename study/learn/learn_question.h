@@ -54,6 +54,7 @@ struct LearnMethod {
   std::string log_hash = {};
   learning::Compressing compressing = {};
   learning::PacketLosses losses = {};
+  bool losses_are_stated = false;      // by the method; else they are what was simulated
   learning::Optimizer optimizer = {};  // its rate is that of each lesson
   std::vector<std::string> notes = {};
 };

@@ -20,6 +20,12 @@ Json how_it_descends(const learning::Optimizer& optimizer) {
   return {optimizer.outer_rate, optimizer.outer_momentum, optimizer.divides_by_staleness};
 }
 
+Json what_is_lost(const learning::PacketLosses& losses) {
+  if (!losses.any()) return nullptr;
+  return {losses.push, losses.pull,    losses.packet, losses.divides_by_received,
+          losses.of,   losses.fraction};
+}
+
 std::string key_of(const LearnMethod& method, double rate, uint64_t seed) {
   const learning::Compressing& how = method.compressing;
   Json densities = Json::array();
@@ -27,7 +33,7 @@ std::string key_of(const LearnMethod& method, double rate, uint64_t seed) {
     densities.push_back({phase.density, phase.iterations});
   return Json({method.log_hash, static_cast<int>(how.numbers), densities, how.by_tensor,
                how.feedback, how.leaks, how.threshold, how.levels, how.bucket, how.rank,
-               method.losses.push, how_it_descends(method.optimizer), rate, seed})
+               what_is_lost(method.losses), how_it_descends(method.optimizer), rate, seed})
       .dump();
 }
 
