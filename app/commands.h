@@ -26,7 +26,7 @@ void add_collective_command(CLI::App& program, Streams streams);
 void add_run_command(CLI::App& program, Streams streams);
 void add_plan_command(CLI::App& program, Streams streams);
 void add_advise_command(CLI::App& program, Streams streams);
-void add_learn_command(CLI::App& program, Streams streams);
+void add_learn_command(CLI::App& program, Streams streams, int& exit_code);
 void add_sweep_command(CLI::App& program, Streams streams, int& exit_code);
 void add_merge_command(CLI::App& program, Streams streams, int& exit_code);
 void add_tune_command(CLI::App& program, Streams streams, int& exit_code);

@@ -48,7 +48,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_run_command(program, streams);
   add_plan_command(program, streams);
   add_advise_command(program, streams);
-  add_learn_command(program, streams);
+  add_learn_command(program, streams, exit_code);
   add_sweep_command(program, streams, exit_code);
   add_merge_command(program, streams, exit_code);
   add_tune_command(program, streams, exit_code);

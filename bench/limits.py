@@ -39,6 +39,9 @@ LIMITS = {
     ("layout_bench", "layout_play"): 0.08,
     ("layout_bench", "layout_jitter"): 2.7,
 }
+# Products of learning against Eigen's in the same run (docs/decisions/0023): at least this part of
+# its speed, for every shape.
+PART_OF_EIGEN = 0.6
 REPETITIONS = 5
 ATTEMPTS = 5
 
@@ -57,8 +60,32 @@ def least_cpu_ns(folder, program, name):
     return min(times)
 
 
+def check_products(folder):
+    """Ours may take at most 1 / PART_OF_EIGEN of Eigen's time."""
+    command = [f"{folder}/product_bench", "--benchmark_min_time=0.02",
+               f"--benchmark_repetitions={REPETITIONS}", "--benchmark_format=json"]
+    least = {}
+    slow = []
+    for _ in range(ATTEMPTS):
+        answer = json.loads(subprocess.run(command, check=True, capture_output=True,
+                                           text=True).stdout)
+        for one in answer["benchmarks"]:
+            if one["run_type"] == "iteration":
+                whose = one["name"].split("/")[1]
+                of = least.setdefault(one["label"], {"ours": math.inf, "eigen": math.inf})
+                of[whose] = min(of[whose], one["cpu_time"])
+        slow = [label for label, of in least.items() if of["ours"] * PART_OF_EIGEN > of["eigen"]]
+        if not slow:
+            break
+    for label, of in least.items():
+        print(f"{'product, ' + label:48} {of['eigen'] / of['ours']:9.2f} of Eigen's speed")
+    if slow or not least:
+        sys.exit("slower than it may be beside Eigen: " + ", ".join(slow or ["nothing was run"]))
+
+
 def main():
     folder = sys.argv[1]
+    check_products(folder)
     print(f"{'benchmark':48} {'CPU time':>12} {'yardsticks':>11} {'limit':>8}")
     yardstick = math.inf
     least = dict.fromkeys(LIMITS, math.inf)

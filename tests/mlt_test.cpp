@@ -321,7 +321,7 @@ TEST_CASE("mlt: bounds and importance by layer") {
     CHECK(delivery.size_B[1] / 14'560'000 == doctest::Approx(important[third]).epsilon(0.08));
     ++layer;
   }
-  CHECK(report->of_gradients().part() < 1);
+  CHECK(report->of(Cargo::gradients).part() < 1);
 }
 
 // MLT's simulation (NSDI 2024, section 5.3) with 16 hosts of its 36 to 144: MLT sends a tenth less,

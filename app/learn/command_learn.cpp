@@ -7,13 +7,18 @@
 #include "app/field_options.h"
 #include "app/interrupt.h"
 #include "app/plot/figure.h"
+#include "app/points.h"
 #include "app/usage.h"
+#include "sim/core/error.h"
 #include "study/learn/learn_answer.h"
+#include "study/learn/learn_sweep.h"
 #include "study/learn/learned_convergence.h"
 #include "study/write_text.h"
 
 namespace sgdsim {
 namespace {
+
+constexpr char points_start[] = R"({"schema":"sgdsim/learn-point/1")";
 
 struct LearnCommand {
   LearnWords words;
@@ -46,13 +51,30 @@ std::string learned_svg(const LearnQuestion& question, const Learned& learned) {
   return svg_of(figure_of(data, request));
 }
 
-void answer_learn(const LearnCommand& arguments, Streams streams) {
+int learn_points(const LearnCommand& arguments, const Watch& watch, Streams streams) {
+  for (const auto& [option, value] :
+       {std::pair("--svg", &arguments.svg), std::pair("--convergence", &arguments.convergence)})
+    if (!value->empty())
+      throw InputError(option, "is of one experiment; it does not go with --axis");
+  std::vector<std::string> inputs;
+  LearnSweep sweep(arguments.words, watch, inputs);
+  OutputGuard guard(inputs, arguments.force);
+  guard.claim("--out", arguments.out, {.schema = {}, .beginning = points_start});
+  const int code = print_points({sweep.titles(), sweep.axes(), sweep.points(),
+                                 [&](int64_t number) { return sweep.answer(number); }},
+                                arguments.format, arguments.out, streams);
+  if (arguments.format != "json") streams.out << '\n' << sweep.summary();
+  return code;
+}
+
+int answer_learn(const LearnCommand& arguments, Streams streams) {
   Interrupt interrupt;
   std::mutex one_at_a_time;
   const std::function<void()> watch = [&] {
     const std::lock_guard lock(one_at_a_time);
     interrupt.throw_if_asked();
   };
+  if (!arguments.words.axes.empty()) return learn_points(arguments, watch, streams);
   Stopper stopper(watch, {});
   std::vector<std::string> inputs;
   const LearnQuestion question = read_learn_question(arguments.words, &stopper, inputs);
@@ -72,11 +94,12 @@ void answer_learn(const LearnCommand& arguments, Streams streams) {
     write_text(learned_svg(question, learned), arguments.svg, streams.out);
   give_answer(learned_json(question, learned), arguments.out, arguments.format, streams,
               [&] { print_learned(streams.out, question, learned); });
+  return 0;
 }
 
 }  // namespace
 
-void add_learn_command(CLI::App& program, Streams streams) {
+void add_learn_command(CLI::App& program, Streams streams, int& exit_code) {
   CLI::App* command = program.add_subcommand(
       "learn", "Train small models in the simulated schedule: time to accuracy.");
   auto arguments = std::make_shared<LearnCommand>();
@@ -84,13 +107,18 @@ void add_learn_command(CLI::App& program, Streams streams) {
   command->add_option("--svg", arguments->svg, "draw loss over simulated time");
   command->add_option("--convergence", arguments->convergence,
                       "write factors on iterations, which experiments read as `convergence`");
-  command->add_option("-o,--out", arguments->out, "write the answer (JSON)");
+  command->add_option("-o,--out", arguments->out,
+                      "write the answer (JSON); with --axis, one object per line");
   add_force_option(*command, arguments->force);
   add_format_option(*command, arguments->format);
   command->footer(
-      "Example:\n  sgdsim learn app/experiments/alexnet_gtopk_1gbe.json --target accuracy=0.66 \\\n"
-      "      --also \"late: synchronization=pipe_sgd, width=2\" --seeds 3");
-  command->callback([arguments, streams] { answer_learn(*arguments, streams); });
+      "Examples:\n  sgdsim learn app/experiments/alexnet_gtopk_1gbe.json --target accuracy=0.66 "
+      "\\\n"
+      "      --also \"late: synchronization=pipe_sgd, width=2\" --seeds 3\n"
+      "  sgdsim learn app/experiments/bert_base_10gbe.json --also gtopk --also qsgd --seeds 3 \\\n"
+      "      --axis cluster.nodes=4,8 --axis 'cluster.nic.bandwidth=1Gbps..100Gbps'");
+  command->callback(
+      [arguments, streams, &exit_code] { exit_code = answer_learn(*arguments, streams); });
 }
 
 }  // namespace sgdsim

@@ -12,21 +12,40 @@
 
 namespace sgdsim::learning {
 
+// Of numbers from -708 to 709: one, or all in a register (kernels.h). Bits are their bits.
 // __builtin_bit_cast is std::bit_cast, which the C++ library of the page has not.
-inline double exp_of(double x) {
-  if (!(x >= -708)) return x < -708 ? 0 : x;  // NaN stays NaN
-  if (x > 709) return std::numeric_limits<double>::infinity();
+struct OneNumber {
+  using Reals = double;
+  using Bits = uint64_t;
+};
+template <class Numbers>
+inline __attribute__((always_inline)) void exp_inside(const typename Numbers::Reals& x,
+                                                      typename Numbers::Reals& power) {
+  using Reals = typename Numbers::Reals;
+  using Bits = typename Numbers::Bits;
   constexpr double shift = 0x1.8p52;  // what is added to it is rounded to a whole number
-  const double k = (x * 1.4426950408889634 + shift) - shift;
-  const double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33;
+  const Reals shifted = x * 1.4426950408889634 + shift;
+  const Reals k = shifted - shift;
+  const Reals r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33;
   constexpr double inverse_factorials[] = {
       1. / 6227020800, 1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880, 1. / 40320,
       1. / 5040,       1. / 720,       1. / 120,      1. / 24,      1. / 6,      1. / 2};
-  double sum = 0;
+  Reals sum{};
   for (const double coefficient : inverse_factorials) sum = sum * r + coefficient;
-  const double power = 1 + (r + r * r * sum);
-  const auto exponent = static_cast<uint64_t>(static_cast<int64_t>(k) + 1023);
-  return power * __builtin_bit_cast(double, exponent << 52);
+  // The last bits of `shifted` are those of k.
+  const Bits exponent = (__builtin_bit_cast(Bits, shifted) + 1023) << 52;
+  power = (1 + (r + r * r * sum)) * __builtin_bit_cast(Reals, exponent);
+}
+
+inline constexpr double least_exponent = -708;  // exp of less is 0
+inline constexpr double most_exponent = 709;    // and of more infinite
+
+inline double exp_of(double x) {
+  if (!(x >= least_exponent)) return x < least_exponent ? 0 : x;  // NaN stays NaN
+  if (x > most_exponent) return std::numeric_limits<double>::infinity();
+  double power = 0;
+  exp_inside<OneNumber>(x, power);
+  return power;
 }
 
 inline double log_of(double x) {

@@ -35,12 +35,24 @@ void truncate(std::vector<Real>& values) {
   }
 }
 
+// std::floor, for what is not below 0, and std::round, without calls where machines of today have
+// an instruction and the oldest have not.
+double whole_below(double z) {
+  return z < 0x1p52 ? static_cast<double>(static_cast<int64_t>(z)) : std::floor(z);
+}
+double nearest_whole(double z) {
+  if (!(std::abs(z) < 0x1p52)) return std::round(z);
+  const auto whole = static_cast<double>(static_cast<int64_t>(z));
+  const double away = std::abs(z - whole) >= 0.5 ? 1 : 0;
+  return std::copysign(std::abs(whole) + away, z);
+}
+
 template <class Real>
 void quantize(std::vector<Real>& values) {
   const double most = largest_magnitude(values.data(), values.size());
   if (most == 0) return;
   for (Real& value : values)
-    value = static_cast<Real>(std::round(static_cast<double>(value) / most * 127) / 127 * most);
+    value = static_cast<Real>(nearest_whole(static_cast<double>(value) / most * 127) / 127 * most);
 }
 
 template <class Real>
@@ -169,7 +181,7 @@ void Exchange<Real>::round_at_random(int worker, Vector& values, int64_t iterati
     for (std::size_t i = from; i < from + count; ++i) {
       const auto value = static_cast<double>(values[i]);
       const double z = std::abs(value) / most * compressing_.levels;
-      const double whole = std::floor(z);
+      const double whole = whole_below(z);
       const double level = whole + (draws.uniform() < z - whole ? 1 : 0);
       values[i] = static_cast<Real>((value < 0 ? -most : most) * level / compressing_.levels);
     }

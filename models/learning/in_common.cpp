@@ -92,7 +92,10 @@ class InCommon {
 
   void step_together(int64_t t) {
     for (std::size_t i = 0; i < workers_; ++i)
-      compute(i, replicas_.empty() ? weights_ : replicas_[i], t);
+      if (plan_.log.is_there(static_cast<int>(i), t))
+        compute(i, replicas_.empty() ? weights_ : replicas_[i], t);
+      else
+        gradients_[i].assign(size_, Real{});
     if (plan_.measures_noise) add_noise();
     push_momentum();
     Vector sum(size_);
@@ -120,10 +123,12 @@ class InCommon {
         if (gradients_[i][j] != Real{}) velocities_[i][j] = Real{};
   }
 
-  // By the workers; or, where packets are lost, without those, and by whose have come.
+  // By the workers that are there; or, where packets are lost, without those, and by whose have
+  // come.
   void divide(Vector& sum, int64_t t) {
     if (plan_.losses.push <= 0) {
-      for (Real& value : sum) value /= static_cast<Real>(workers_);
+      const auto there = static_cast<Real>(plan_.log.there(t));
+      for (Real& value : sum) value /= there;
       return;
     }
     std::vector<uint32_t> received(size_, static_cast<uint32_t>(workers_));

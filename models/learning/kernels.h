@@ -29,10 +29,18 @@ struct Product {
 };
 template <class Real>
 void add_product(const Product<Real>& product);
+// With registers of 16, 32 or 64 bytes, none wider than this machine has. Bits are the same.
+template <class Real>
+void add_product(const Product<Real>& product, int registers_B);
+int widest_registers();
 
 // to (columns x rows) = from (rows x columns), transposed.
 template <class Real>
 void transpose(const Real* from, std::size_t rows, std::size_t columns, Real* to);
+
+// Each becomes its exp: the bits of exp_of.
+void exp_all(double* values, std::size_t count);
+void exp_all(double* values, std::size_t count, int registers_B);
 
 // Sums in double: eight lanes, then a tree.
 template <class Real>

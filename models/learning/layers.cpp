@@ -71,8 +71,9 @@ double softmax_loss(Real* logits, const uint8_t* labels, std::size_t rows, std::
     Real* own = logits + row * classes;
     const auto highest = static_cast<double>(*std::max_element(own, own + classes));
     double sum = 0;
-    for (std::size_t i = 0; i < classes; ++i)
-      sum += powers[i] = exp_of(static_cast<double>(own[i]) - highest);
+    for (std::size_t i = 0; i < classes; ++i) powers[i] = static_cast<double>(own[i]) - highest;
+    exp_all(powers.data(), classes);
+    for (std::size_t i = 0; i < classes; ++i) sum += powers[i];
     loss += log_of(sum) - (static_cast<double>(own[labels[row]]) - highest);
     for (std::size_t i = 0; i < classes; ++i)
       own[i] = static_cast<Real>((powers[i] / sum - (i == labels[row] ? 1 : 0)) * scale);
@@ -83,11 +84,14 @@ double softmax_loss(Real* logits, const uint8_t* labels, std::size_t rows, std::
 template <class Real>
 Judged judged(const Real* logits, const uint8_t* labels, std::size_t rows, std::size_t classes) {
   Judged result;
+  std::vector<double> powers(classes);
   for (std::size_t row = 0; row < rows; ++row) {
     const Real* own = logits + row * classes;
     const Real* highest = std::max_element(own, own + classes);
     double sum = 0;
-    for (std::size_t i = 0; i < classes; ++i) sum += exp_of(static_cast<double>(own[i] - *highest));
+    for (std::size_t i = 0; i < classes; ++i) powers[i] = static_cast<double>(own[i] - *highest);
+    exp_all(powers.data(), classes);
+    for (std::size_t i = 0; i < classes; ++i) sum += powers[i];
     result.loss += log_of(sum) - static_cast<double>(own[labels[row]] - *highest);
     result.right += highest == own + labels[row] ? 1 : 0;
   }

@@ -111,7 +111,9 @@ void attend(const Real* all, Real* chances, Real* result) {
     const auto highest = static_cast<double>(*std::max_element(row, row + i + 1));
     double sum = 0;
     for (std::size_t j = 0; j <= i; ++j)
-      sum += powers[j] = exp_of((static_cast<double>(row[j]) - highest) * scale);
+      powers[j] = (static_cast<double>(row[j]) - highest) * scale;
+    exp_all(powers.data(), i + 1);
+    for (std::size_t j = 0; j <= i; ++j) sum += powers[j];
     for (std::size_t j = 0; j < length; ++j)
       row[j] = j <= i ? static_cast<Real>(powers[j] / sum) : Real{};
   }

@@ -5,6 +5,19 @@
 
 namespace sgdsim::learning {
 
+bool UpdateLog::is_there(int worker, int64_t iteration) const {
+  return std::none_of(absences.begin(), absences.end(), [&](const Absence& one) {
+    return one.worker == worker && one.from <= iteration && iteration < one.until;
+  });
+}
+
+int UpdateLog::there(int64_t iteration) const {
+  if (absences.empty()) return workers;
+  int count = 0;
+  for (int worker = 0; worker < workers; ++worker) count += is_there(worker, iteration) ? 1 : 0;
+  return count;
+}
+
 std::map<int64_t, int64_t> staleness_of(const UpdateLog& log, int64_t iterations) {
   std::map<int64_t, int64_t> counts;
   if (!log.is_asynchronous()) {
@@ -12,7 +25,7 @@ std::map<int64_t, int64_t> staleness_of(const UpdateLog& log, int64_t iterations
     for (int64_t t = 0; t < iterations; ++t) {
       const int64_t behind =
           t < log.synchronous ? 0 : std::min<int64_t>(t - log.synchronous, log.width - 1);
-      counts[behind] += log.workers;
+      counts[behind] += log.there(t);
     }
     return counts;
   }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -17,6 +18,13 @@ namespace sgdsim::learning {
 struct Push {
   int worker = 0;
   int part = 0;
+};
+
+// A worker that is not there from one iteration on until before another.
+struct Absence {
+  int worker = 0;
+  int64_t from = 0;
+  int64_t until = std::numeric_limits<int64_t>::max();
 };
 
 struct UpdateLog {
@@ -28,7 +36,12 @@ struct UpdateLog {
   std::vector<Push> pushes;
   int parts = 1;  // into which servers cut the weights
 
+  // Where gradients are summed: sums are of those that are there, and divided by their number.
+  std::vector<Absence> absences;
+
   bool is_asynchronous() const { return !pushes.empty(); }
+  bool is_there(int worker, int64_t iteration) const;
+  int there(int64_t iteration) const;  // how many
 };
 
 // How often gradients missed so many updates of the parameters (of the first part).

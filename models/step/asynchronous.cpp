@@ -92,7 +92,7 @@ StepResult on_wires(const StepQuestion& question) {
                         raised_by(question.meanwhile.changes, in_time.now()));
   result.packets = in_time.packets();
   result.packet_wires = question.wires;
-  if (result.packets) result.quality.delivered *= result.packets->of_gradients().part();
+  if (result.packets) result.quality.delivered *= result.packets->of(Cargo::gradients).part();
   return result;
 }
 

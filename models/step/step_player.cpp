@@ -62,7 +62,7 @@ StepResult StepPlayer<Clock>::run() {
   if (question_.wires != nullptr) result_.wires = use_of_wires();
   if (in_time_) result_.packets = in_time_->packets();
   result_.packet_wires = question_.wires;
-  if (result_.packets) result_.quality.delivered *= result_.packets->of_gradients().part();
+  if (result_.packets) result_.quality.delivered *= result_.packets->of(Cargo::gradients).part();
   result_.path = one_for_all ? "formula" : name_of(played.path);
   return std::move(result_);
 }

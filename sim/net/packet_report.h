@@ -42,10 +42,10 @@ struct PacketReport {
   std::vector<Duration> took;            // messages, from their beginning until complete
   std::map<Freight, Delivery> delivery;  // front layers first
 
-  Delivery of_gradients() const {
+  Delivery of(Cargo cargo) const {
     Delivery all;
     for (const auto& [freight, delivered] : delivery)
-      if (freight.cargo == Cargo::gradients) all += delivered;
+      if (freight.cargo == cargo) all += delivered;
     return all;
   }
 };

@@ -5,15 +5,14 @@
 #include <array>
 #include <cmath>
 
+#include "study/learn/absent_workers.h"
+#include "study/learn/learn_sweep.h"
+#include "study/learn/lost_packets.h"
 #include "study/learn/noise_scale.h"
 #include "study/table.h"
 
 namespace sgdsim {
 namespace {
-
-std::string goal_text(const LearnTarget& target) {
-  return (target.is_accuracy ? "accuracy " : "loss ") + rounded(target.value);
-}
 
 std::string not_within_iterations(const LearnQuestion& question) {
   return "not within " + std::to_string(question.iterations);
@@ -132,11 +131,39 @@ Json curves_json(const LearnQuestion& question, const LearnMethod& method,
 
 Json method_json(const LearnQuestion& question, const LearnMethod& method,
                  const LearnedMethod& learned) {
+  Json json = {{"method", method.label}, {"settings", method.settings}};
+  json.update(figures_of(method, learned));
+  json["staleness"] = Json::array();
+  for (const auto& one : learning::staleness_of(method.log, question.iterations))
+    json["staleness"].push_back({{"updates", one.first}, {"gradients", one.second}});
+  json["curves"] = curves_json(question, method, learned.chosen());
+  if (!method.notes.empty()) json["warnings"] = method.notes;
+  return json;
+}
+
+void print_notes(std::ostream& out, const LearnQuestion& question, const Learned& learned) {
+  for (std::size_t i = 0; i < learned.methods.size(); ++i) {
+    const LearnedMethod& method = learned.methods[i];
+    const std::string& label = question.methods[i].label;
+    if (const std::string ended = end_of(method.chosen()); !ended.empty())
+      out << label << ": " << ended << '\n';
+    if (method.is_at_edge) out << label << ": " << edge_of_ladder << '\n';
+    const OverSeeds& against = method.against_dense;
+    if (i > 0 && against.low < 1 && against.high > 1)
+      out << label << ": faster than dense with some seeds and slower with others\n";
+    for (const std::string& note : question.methods[i].notes) out << label << ": " << note << '\n';
+  }
+}
+
+}  // namespace
+
+std::string goal_text(const LearnTarget& target) {
+  return (target.is_accuracy ? "accuracy " : "loss ") + rounded(target.value);
+}
+
+Json figures_of(const LearnMethod& method, const LearnedMethod& learned) {
   const LearnedRate& chosen = learned.chosen();
-  Json json = {{"method", method.label},
-               {"settings", method.settings},
-               {"iteration_us", method.iteration_us},
-               {"rate", chosen.rate}};
+  Json json = {{"iteration_us", method.iteration_us}, {"rate", chosen.rate}};
   if (learned.ladder.size() > 1) {
     json["best_rate_is_at_edge"] = learned.is_at_edge;
     for (const LearnedRate& rung : learned.ladder)
@@ -151,34 +178,16 @@ Json method_json(const LearnQuestion& question, const LearnMethod& method,
                            {"low", finite_or_null(learned.against_dense.low)},
                            {"high", finite_or_null(learned.against_dense.high)}};
   json["log_hash"] = method.log_hash;
-  json["staleness"] = Json::array();
-  for (const auto& one : learning::staleness_of(method.log, question.iterations))
-    json["staleness"].push_back({{"updates", one.first}, {"gradients", one.second}});
-  json["curves"] = curves_json(question, method, chosen);
-  if (!method.notes.empty()) json["warnings"] = method.notes;
+  if (method.losses.any()) json["lost"] = lost_json(method.losses);
+  if (!method.log.absences.empty()) json["absent"] = absences_json(method.log);
   return json;
 }
 
-void print_notes(std::ostream& out, const LearnQuestion& question, const Learned& learned) {
-  for (std::size_t i = 0; i < learned.methods.size(); ++i) {
-    const LearnedMethod& method = learned.methods[i];
-    const std::string& label = question.methods[i].label;
-    for (const learning::Lesson* lesson : method.chosen().lessons)
-      if (!lesson->ended.empty()) {
-        out << label << ": " << lesson->ended << '\n';
-        break;
-      }
-    if (method.is_at_edge)
-      out << label
-          << ": its best rate is at the edge of the ladder, so a better one may lie beyond\n";
-    const OverSeeds& against = method.against_dense;
-    if (i > 0 && against.low < 1 && against.high > 1)
-      out << label << ": faster than dense with some seeds and slower with others\n";
-    for (const std::string& note : question.methods[i].notes) out << label << ": " << note << '\n';
-  }
+std::string end_of(const LearnedRate& rate) {
+  for (const learning::Lesson* lesson : rate.lessons)
+    if (!lesson->ended.empty()) return lesson->ended;
+  return {};
 }
-
-}  // namespace
 
 void print_learned(std::ostream& out, const LearnQuestion& question, const Learned& learned) {
   out << question.name << ": " << question.task.name << " (" << question.task.weights()
@@ -242,8 +251,12 @@ Answer answer_learn(const Value& asked, const Watch& watch) {
   Object object(asked);
   read_words(object, learn_fields(words));
   object.done();
-  Stopper stopper(watch);
   std::vector<std::string> inputs;
+  if (!words.axes.empty()) {
+    LearnSweep sweep(words, watch, inputs);
+    return answer_points(sweep.points(), [&](int64_t number) { return sweep.answer(number); });
+  }
+  Stopper stopper(watch);
   const LearnQuestion question = read_learn_question(words, &stopper, inputs);
   return {learned_json(question, learn_all(question, watch))};
 }

@@ -11,6 +11,16 @@ void print_learned(std::ostream& out, const LearnQuestion& question, const Learn
 // sgdsim/learn/1.
 Json learned_json(const LearnQuestion& question, const Learned& learned);
 
+// "loss 0.8835".
+std::string goal_text(const LearnTarget& target);
+// Times, iterations and ratios of a method, without its curves.
+Json figures_of(const LearnMethod& method, const LearnedMethod& learned);
+// Why the curve of a seed ended before its time; empty: none did.
+std::string end_of(const LearnedRate& rate);
+inline constexpr char edge_of_ladder[] =
+    "its best rate is at the edge of the ladder, so a better one may lie beyond";
+
+// sgdsim/learn/1, or with `axis` a list of sgdsim/learn-point/1.
 Answer answer_learn(const Value& question, const Watch& watch);
 
 }  // namespace sgdsim

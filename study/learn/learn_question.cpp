@@ -8,6 +8,8 @@
 #include "models/learning/registry.h"
 #include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
+#include "study/learn/absent_workers.h"
+#include "study/learn/lost_packets.h"
 #include "study/step/digest.h"
 #include "study/step/override.h"
 #include "study/step/simulated.h"
@@ -19,6 +21,8 @@ namespace {
 constexpr int most_workers = 1024;
 constexpr double most_memory_B = 4e9;
 constexpr double usual_adam_rate = 0.001;  // PyTorch's
+constexpr char dense_label[] = "dense";
+constexpr char own_label[] = "as it is";
 
 // An option as a field, so that it is read and refused as one.
 template <class Read>
@@ -102,12 +106,6 @@ void check_size(const LearnQuestion& question, const std::string& file) {
                                    "task, fewer workers or fewer --jobs");
 }
 
-void set_samples(const LearnWords& words, LearnQuestion& question) {
-  question.samples = std::max(1, question.task.samples / question.workers);
-  if (!words.samples.empty())
-    question.samples = static_cast<int>(whole_option("--samples", words.samples, 1, 1'000'000));
-}
-
 // ---- times
 
 // Every iteration takes the mean of those that were simulated.
@@ -118,20 +116,6 @@ void set_times(LearnMethod& method, double iteration_us, int64_t iterations) {
 
 double mean_us(const StepResult& result) {
   return result.total().us() / static_cast<double>(result.iterations.size());
-}
-
-// The part of the gradients' packets that did not come is drawn at random; where lessons know of no
-// losses, that is said.
-void take_losses(const StepResult& result, bool is_learned, LearnMethod& method) {
-  if (!result.packets) return;
-  const double lost = 1 - result.packets->of_gradients().part();
-  if (lost <= 0) return;
-  if (is_learned) method.losses.push = lost;
-  method.notes.push_back(is_learned
-                             ? "lost packets: the simulated part, drawn at random for each packet"
-                             : "lost packets: " + rounded(100 * lost, 3) +
-                                   " % of the gradients did not come, which the lesson does not "
-                                   "know: it learns as if all had come");
 }
 
 StepResult played(const Experiment& experiment, Stopper* stopper) {
@@ -177,7 +161,7 @@ void play_phases(const ResolvedExperiment& resolved, LearnMethod& method, int64_
     const StepResult result = played(experiment, stopper);
     if (is_last) {
       method.quality = result.quality;
-      take_losses(result, !method.compressing.leaks, method);
+      take_losses(result, sums_can_lose(method), method);
     }
     set_times(method, mean_us(result), count);
     left -= count;
@@ -193,7 +177,8 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
   method.optimizer = question.optimizer;
   take_rules(experiment, method);
   method.ends_us = {0};
-  if (asynchronous_rule(experiment.question()) != nullptr) {
+  const bool is_asynchronous = asynchronous_rule(experiment.question()) != nullptr;
+  if (is_asynchronous) {
     if (!method.compressing.densities.empty() && method.compressing.densities.size() > 1)
       throw InputError("--also", "\"" + method.label +
                                      "\": phases of density are not timed "
@@ -205,12 +190,30 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
     const StepResult result = played(experiment, stopper);
     method.quality = result.quality;
     set_times(method, mean_us(result), question.iterations);
-    // What leaks is no sum of what was sent.
-    take_losses(result, !averages(method.log, method.optimizer) && !method.compressing.leaks,
-                method);
+    take_losses(result, sums_can_lose(method), method);
   }
+  check_losses(method, is_asynchronous);
+  check_absences(method, is_asynchronous);
   method.iteration_us = method.ends_us.back() / static_cast<double>(question.iterations);
   method.log_hash = hash_of(method.log);
+}
+
+// What a method does not name, it does not have.
+LearnMethod method_beside(const std::vector<std::string>& plain, const Method& method) {
+  LearnMethod result{.label = method.label, .settings = plain};
+  Method of_experiment{method.label, {}};
+  Json of_lesson = Json::object();
+  for (const auto& [field, value] : method.fields) {
+    const std::vector<std::string> steps = steps_of(field, "--also");
+    if (steps.front() == "lost" || steps.front() == "absent")
+      sgdsim::set_field(of_lesson, steps, value, "--also");
+    else
+      of_experiment.fields.emplace_back(field, value);
+  }
+  for (const std::string& setting : settings_of(of_experiment)) result.settings.push_back(setting);
+  if (of_lesson.contains("lost")) state_losses(of_lesson["lost"], result);
+  if (of_lesson.contains("absent")) state_absences(of_lesson["absent"], result);
+  return result;
 }
 
 }  // namespace
@@ -239,6 +242,8 @@ std::string hash_of(const learning::UpdateLog& log) {
     json["parts"] = log.parts;
     json["pushes"] = text;
   } else {
+    for (const learning::Absence& one : log.absences)
+      json["absences"].push_back({one.worker, one.from, one.until});
     json["width"] = log.width;
     json["every"] = log.every;
     if (log.width > 1) json["synchronous"] = log.synchronous;
@@ -256,6 +261,9 @@ Fields learn_fields(LearnWords& words) {
             "cluster: a file, or a name of `sgdsim list clusters`; in place of the experiment's")
           .option("-c,--cluster"),
       {"set", words.settings, "change a field: cluster.nodes=8, strategy=wfbp"},
+      {"axis", words.axes,
+       "values of a field, at each of which the methods learn: cluster.nodes=4..64, "
+       "cluster.nic.bandwidth=1Gbps..100Gbps"},
       {"also", words.also,
        "one more method, beside dense and the experiment's own: compression=gtopk, or \"late: "
        "synchronization=pipe_sgd, width=4\""},
@@ -281,41 +289,55 @@ Fields learn_fields(LearnWords& words) {
       Field("jobs", words.threads, "threads (default: all cores)").option("-j,--jobs")};
 }
 
-LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,
-                                  std::vector<std::string>& inputs) {
+LearnQuestion begin_learn_question(const LearnWords& words) {
   LearnQuestion question;
   read_numbers(words, question);
-  const ResolvedExperiment resolved =
-      resolve_experiment(words.experiment, words.settings, words.cluster);
-  inputs = resolved.inputs;
+  question.samples = 0;
+  if (!words.samples.empty())
+    question.samples = static_cast<int>(whole_option("--samples", words.samples, 1, 1'000'000));
+  for (const std::string& text : words.also) question.also.push_back(method_in(text));
+  if (!question.also.empty()) check_distinct(question.also, "--also");
+  for (const Method& method : question.also)
+    if (method.label == dense_label || method.label == own_label)
+      throw InputError("--also", "\"" + method.label + "\" is already there: choose another label");
+  question.measures_noise = words.noise_scale;
+  return question;
+}
+
+LearnQuestion for_experiment(LearnQuestion question, const std::string& file,
+                             const ResolvedExperiment& resolved) {
   const Experiment own = read_experiment(resolved);
   question.name = own.name;
   question.workers = own.cluster.network.workers();
-  check_size(question, words.experiment);
-  set_samples(words, question);
-  question.measures_noise = words.noise_scale;
-  if (words.noise_scale && question.workers < 2)
+  check_size(question, file);
+  if (question.samples == 0)
+    question.samples = std::max(1, question.task.samples / question.workers);
+  if (question.measures_noise && question.workers < 2)
     throw InputError("--noise-scale",
                      "one worker has no second number of samples to compare with: add --set "
                      "cluster.nodes=2");
   const std::vector<std::string> plain = {"compression=null", "synchronization=null"};
-  question.methods.push_back({.label = "dense", .settings = plain});
-  play(with_settings(resolved, plain), question.methods.front(), question, stopper);
-  if (!own.compression.empty() || own.synchronization) {
-    question.methods.push_back({.label = "as it is"});
-    play(resolved, question.methods.back(), question, stopper);
-  }
-  std::vector<Method> methods;
-  for (const std::string& text : words.also) methods.push_back(method_in(text));
-  if (!methods.empty()) check_distinct(methods, "--also");
-  for (const Method& method : methods) {
-    if (method.label == "dense" || method.label == "as it is")
-      throw InputError("--also", "\"" + method.label + "\" is already there: choose another label");
-    std::vector<std::string> settings = plain;  // what a method does not name, it does not have
-    for (const std::string& setting : settings_of(method)) settings.push_back(setting);
-    question.methods.push_back({.label = method.label, .settings = settings});
-    play(with_settings(resolved, settings), question.methods.back(), question, stopper);
-  }
+  question.methods.push_back({.label = dense_label, .settings = plain});
+  if (!own.compression.empty() || own.synchronization)
+    question.methods.push_back({.label = own_label});
+  for (const Method& method : question.also)
+    question.methods.push_back(method_beside(plain, method));
+  return question;
+}
+
+void play_methods(LearnQuestion& question, const ResolvedExperiment& resolved, Stopper* stopper) {
+  for (LearnMethod& method : question.methods)
+    play(with_settings(resolved, method.settings), method, question, stopper);
+}
+
+LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,
+                                  std::vector<std::string>& inputs) {
+  LearnQuestion question = begin_learn_question(words);
+  const ResolvedExperiment resolved =
+      resolve_experiment(words.experiment, words.settings, words.cluster);
+  inputs = resolved.inputs;
+  question = for_experiment(std::move(question), words.experiment, resolved);
+  play_methods(question, resolved, stopper);
   return question;
 }
 

@@ -17,6 +17,7 @@ struct LearnWords {
   std::string experiment;
   std::string cluster;
   std::vector<std::string> settings;
+  std::vector<std::string> axes;
   std::vector<std::string> also;
   std::string task = "teacher_mlp";
   std::string target;
@@ -53,6 +54,7 @@ struct LearnMethod {
   std::string log_hash = {};
   learning::Compressing compressing = {};
   learning::PacketLosses losses = {};
+  bool losses_are_stated = false;      // by the method; else they are what was simulated
   learning::Optimizer optimizer = {};  // its rate is that of each lesson
   std::vector<std::string> notes = {};
 };
@@ -68,10 +70,11 @@ struct LearnQuestion {
   std::vector<uint64_t> seeds;
   int64_t iterations = 1000;
   int64_t evaluate = 20;
-  int samples = 8;
+  int samples = 8;  // of a worker in an iteration
   int workers = 1;
   int threads = 1;
   bool measures_noise = false;
+  std::vector<Method> also;          // as they were asked for
   std::vector<LearnMethod> methods;  // dense first
 };
 
@@ -80,7 +83,14 @@ struct LearnQuestion {
 void take_rules(const Experiment& experiment, LearnMethod& method);
 std::string hash_of(const learning::UpdateLog& log);
 
-// Reads everything, and simulates every method. InputError for what cannot be learned.
+// What the words say of lessons, whatever the experiment is; `samples` is 0 where that decides.
+LearnQuestion begin_learn_question(const LearnWords& words);
+// With the methods of this experiment, which stands in `file`: read, not yet simulated.
+LearnQuestion for_experiment(LearnQuestion question, const std::string& file,
+                             const ResolvedExperiment& resolved);
+// Simulates every method. InputError for what cannot be learned.
+void play_methods(LearnQuestion& question, const ResolvedExperiment& resolved, Stopper* stopper);
+// All of it.
 LearnQuestion read_learn_question(const LearnWords& words, Stopper* stopper,
                                   std::vector<std::string>& inputs);
 

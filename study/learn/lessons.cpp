@@ -20,6 +20,12 @@ Json how_it_descends(const learning::Optimizer& optimizer) {
   return {optimizer.outer_rate, optimizer.outer_momentum, optimizer.divides_by_staleness};
 }
 
+Json what_is_lost(const learning::PacketLosses& losses) {
+  if (!losses.any()) return nullptr;
+  return {losses.push, losses.pull,    losses.packet, losses.divides_by_received,
+          losses.of,   losses.fraction};
+}
+
 std::string key_of(const LearnMethod& method, double rate, uint64_t seed) {
   const learning::Compressing& how = method.compressing;
   Json densities = Json::array();
@@ -27,7 +33,7 @@ std::string key_of(const LearnMethod& method, double rate, uint64_t seed) {
     densities.push_back({phase.density, phase.iterations});
   return Json({method.log_hash, static_cast<int>(how.numbers), densities, how.by_tensor,
                how.feedback, how.leaks, how.threshold, how.levels, how.bucket, how.rank,
-               method.losses.push, how_it_descends(method.optimizer), rate, seed})
+               what_is_lost(method.losses), how_it_descends(method.optimizer), rate, seed})
       .dump();
 }
 
@@ -48,13 +54,38 @@ std::string common_key(const LearnQuestion& question) {
       .dump();
 }
 
+// One after the other, or at once.
+std::vector<learning::Lesson> learn_plans(const std::vector<const learning::LessonPlan*>& plans,
+                                          int most_threads, const std::function<void()>& watch) {
+  std::vector<learning::Lesson> lessons(plans.size());
+  const auto threads = std::min(plans.size(), static_cast<std::size_t>(most_threads));
+  if (threads <= 1) {  // there may be no threads at all, as in a browser
+    for (std::size_t i = 0; i < plans.size(); ++i) lessons[i] = learning::learn(*plans[i], watch);
+    return lessons;
+  }
+  std::size_t next = 0;
+  std::size_t taken = 0;
+  OrderedWork<std::size_t, learning::Lesson> work(
+      {.next = [&]() -> std::optional<std::size_t> {
+         return next < plans.size() ? std::optional(next++) : std::nullopt;
+       },
+       .work = [&](int,
+                   const std::size_t& number) { return learning::learn(*plans[number], watch); },
+       .take =
+           [&](std::vector<learning::Lesson>&& ready) {
+             if (watch) watch();
+             for (learning::Lesson& lesson : ready) lessons[taken++] = std::move(lesson);
+             return true;
+           }},
+      static_cast<int>(threads), std::chrono::milliseconds(20));
+  work.run();
+  return lessons;
+}
+
 class Learner {
  public:
   Learner(const LearnQuestion& question, const std::function<void()>& watch, LessonMemory* memory)
-      : question_(question), watch_(watch), memory_(memory), common_key_(common_key(question)) {}
-
-  Learned learned() {
-    Learned all;
+      : question_(question), watch_(watch), memory_(memory), common_key_(common_key(question)) {
     for (const LearnMethod& method : question_.methods) {
       std::vector<std::vector<std::size_t>> rates;
       for (const double rate : ladder()) {
@@ -64,6 +95,14 @@ class Learner {
       }
       numbers_.push_back(rates);
     }
+  }
+
+  // Each different lesson, and what it depends on.
+  const std::vector<learning::LessonPlan>& plans() const { return plans_; }
+  const std::vector<std::string>& keys() const { return keys_; }
+
+  Learned learned() {
+    Learned all;
     all.asked = asked_;
     learn();
     all.lessons = std::move(lessons_);
@@ -115,33 +154,13 @@ class Learner {
       else
         wanted.push_back(i);
     }
-    learn(wanted);
-    if (memory_ == nullptr) return;
-    for (const std::size_t i : wanted) memory_->emplace(keys_[i], lessons_[i]);
-  }
-
-  void learn(const std::vector<std::size_t>& wanted) {
-    const auto threads = std::min(wanted.size(), static_cast<std::size_t>(question_.threads));
-    if (threads <= 1) {  // there may be no threads at all, as in a browser
-      for (const std::size_t i : wanted) lessons_[i] = learning::learn(plans_[i], watch_);
-      return;
+    std::vector<const learning::LessonPlan*> plans;
+    for (const std::size_t i : wanted) plans.push_back(&plans_[i]);
+    std::vector<learning::Lesson> learned = learn_plans(plans, question_.threads, watch_);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      lessons_[wanted[i]] = std::move(learned[i]);
+      if (memory_ != nullptr) memory_->emplace(keys_[wanted[i]], lessons_[wanted[i]]);
     }
-    std::size_t next = 0;
-    std::size_t taken = 0;
-    OrderedWork<std::size_t, learning::Lesson> work(
-        {.next = [&]() -> std::optional<std::size_t> {
-           return next < wanted.size() ? std::optional(wanted[next++]) : std::nullopt;
-         },
-         .work = [&](int,
-                     const std::size_t& number) { return learning::learn(plans_[number], watch_); },
-         .take =
-             [&](std::vector<learning::Lesson>&& ready) {
-               if (watch_) watch_();
-               for (learning::Lesson& lesson : ready) lessons_[wanted[taken++]] = std::move(lesson);
-               return true;
-             }},
-        static_cast<int>(threads), std::chrono::milliseconds(20));
-    work.run();
   }
 
   void set_target(Learned& all) const {
@@ -247,6 +266,38 @@ bool learn_alike(const LearnMethod& a, const LearnMethod& b) {
 Learned learn_all(const LearnQuestion& question, const std::function<void()>& watch,
                   LessonMemory* memory) {
   return Learner(question, watch, memory).learned();
+}
+
+std::vector<std::size_t> learn_ahead(const std::vector<const LearnQuestion*>& questions,
+                                     const std::function<void()>& watch, LessonMemory& memory) {
+  std::vector<Learner> learners;
+  for (const LearnQuestion* question : questions) learners.emplace_back(*question, watch, &memory);
+  std::vector<const learning::LessonPlan*> plans;
+  std::vector<LessonMemory::iterator> places;
+  std::vector<std::size_t> counts;
+  for (const Learner& learner : learners) {
+    counts.push_back(0);
+    for (std::size_t i = 0; i < learner.keys().size(); ++i) {
+      const auto [place, is_new] = memory.emplace(learner.keys()[i], learning::Lesson());
+      if (!is_new) continue;
+      ++counts.back();
+      plans.push_back(&learner.plans()[i]);
+      places.push_back(place);
+    }
+  }
+  if (plans.empty()) return counts;
+  std::vector<learning::Lesson> lessons;
+  try {
+    lessons = learn_plans(plans, questions.front()->threads, watch);
+  } catch (...) {  // what was not learned is not remembered
+    for (const LessonMemory::iterator place : places) memory.erase(place);
+    throw;
+  }
+  for (std::size_t i = 0; i < lessons.size(); ++i) {
+    lessons[i].weights = {};
+    places[i]->second = std::move(lessons[i]);
+  }
+  return counts;
 }
 
 }  // namespace sgdsim

@@ -56,4 +56,9 @@ using LessonMemory = std::map<std::string, learning::Lesson>;
 Learned learn_all(const LearnQuestion& question, const std::function<void()>& watch,
                   LessonMemory* memory = nullptr);
 
+// Learns at once what several questions need and `memory` has not, without the weights at the end:
+// how many lessons each question was the first to need.
+std::vector<std::size_t> learn_ahead(const std::vector<const LearnQuestion*>& questions,
+                                     const std::function<void()>& watch, LessonMemory& memory);
+
 }  // namespace sgdsim

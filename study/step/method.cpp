@@ -22,8 +22,10 @@ constexpr std::array<std::string_view, 13> whole_fields = {
     "interference", "alone",       "workers",         "fidelity",   "transport",
     "traffic",      "iterations",  "warm_up"};
 
+// `lost` and `absent` are of lessons (`sgdsim learn`), not of experiments, which refuse them.
 bool is_field(const std::string& step) {
-  return step == "cluster" || step == "trace" || step == "convergence" ||
+  return step == "lost" || step == "absent" || step == "cluster" || step == "trace" ||
+         step == "convergence" ||
          std::find(whole_fields.begin(), whole_fields.end(), step) != whole_fields.end();
 }
 

@@ -1,0 +1,83 @@
+// Reading and checking.
+#include "study/learn/absent_workers.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "sim/core/fields.h"
+#include "study/learn/lost_packets.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t most_iterations = 1'000'000;
+constexpr std::size_t most_absences = 1000;
+
+struct StatedAbsence {
+  int64_t worker = 0;
+  int64_t from = 0;
+  std::optional<int64_t> until;
+};
+
+Fields fields_of(StatedAbsence& o) {
+  return {Field("worker", o.worker, "which one, counted from 0").needed().from(0, 1'000'000),
+          Field("from", o.from, "the first iteration without it, counted from 0")
+              .from(0, most_iterations),
+          Field("until", o.until, "the iteration in which it is back (default: never)")
+              .from(1, most_iterations)};
+}
+
+}  // namespace
+
+void state_absences(const Json& absent, LearnMethod& method) {
+  const Value value(absent, "--also " + method.label, "/absent");
+  if (!is_list(absent) || absent.empty())
+    value.fail("expected a list as [{\"worker\": 3, \"from\": 100, \"until\": 200}]");
+  if (absent.size() > most_absences)
+    value.fail("expected at most " + std::to_string(most_absences) + " absences");
+  for (const Value& one : value.items()) {
+    const auto stated = read_record<StatedAbsence>(one);
+    learning::Absence absence;
+    absence.worker = static_cast<int>(stated.worker);
+    absence.from = stated.from;
+    if (stated.until) {
+      absence.until = *stated.until;
+      if (absence.until <= absence.from) one.child("until").fail("expected more than `from`");
+    }
+    method.log.absences.push_back(absence);
+  }
+}
+
+void check_absences(LearnMethod& method, bool is_asynchronous) {
+  const std::vector<learning::Absence>& absences = method.log.absences;
+  if (absences.empty()) return;
+  const std::string label = '"' + method.label + "\" ";
+  if (is_asynchronous || averages(method.log, method.optimizer) ||
+      method.compressing.numbers != learning::Numbers::all || method.losses.any())
+    throw InputError("--also", label +
+                                   "has absent workers, which are learned where all gradients are "
+                                   "summed: not with compression, lost packets, async_ps, ssp, or "
+                                   "local_sgd of several steps");
+  for (const learning::Absence& one : absences) {
+    if (one.worker >= method.log.workers)
+      throw InputError("--also", label + "misses worker " + std::to_string(one.worker) + " of " +
+                                     std::to_string(method.log.workers) + ", counted from 0");
+    // Most are absent when somebody leaves.
+    if (method.log.there(one.from) == 0)
+      throw InputError("--also",
+                       label + "has no worker left in iteration " + std::to_string(one.from));
+  }
+  method.notes.emplace_back(
+      "absent workers: sums are of those that are there; times are those of all workers");
+}
+
+Json absences_json(const learning::UpdateLog& log) {
+  Json all = Json::array();
+  for (const learning::Absence& one : log.absences) {
+    all.push_back({{"worker", one.worker}, {"from", one.from}});
+    if (one.until != learning::Absence().until) all.back()["until"] = one.until;
+  }
+  return all;
+}
+
+}  // namespace sgdsim
