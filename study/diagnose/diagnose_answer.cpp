@@ -331,6 +331,7 @@ Fields fields_of(const DiagnoseAnswer& answer) {
       {"by_operation", told_slowdowns<KindSlowdown>(of.kinds),
        "S with only this kind of operation as recorded"},
       {"by_worker", std::move(workers), "the slowest first"},
+      Field("what_if", std::move(what_ifs), "the step with other times, as it was asked").if_any(),
       {"parts", std::move(parts),
        "what a step would save if one part did as its likes do, the most first"},
       {"field", FieldOfJobs(), "what other jobs lose"},
