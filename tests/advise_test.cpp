@@ -64,7 +64,7 @@ TEST_CASE("advise: the error of a ratio, by hand") {
   const auto add = [&](const char* strategy, int64_t predicted_ms, int64_t measured_ms,
                        RowUse use) {
     CaseRow row;
-    row.inputs = {{"set", Json::array({"trace=a", strategy})}};
+    row.inputs.set = {"trace=a", strategy};
     row.use = use;
     row.measured = Duration::ms(measured_ms);
     row.predict = [predicted_ms] { return Prediction{Duration::ms(predicted_ms), ""}; };

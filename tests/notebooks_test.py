@@ -6,6 +6,7 @@ Every form must draw something or say why not. What is printed is compared with 
 read here once more, without the notebooks' own reader.
 """
 
+import functools
 import importlib.util
 import io
 import json
@@ -43,8 +44,9 @@ import sgdsim_results as results  # noqa: E402
 most = 100_000
 
 
+@functools.cache
 def schema_of(kind):
-    return json.loads((root / f"app/schemas/{kind}.json").read_text())
+    return json.loads(subprocess.run([program, "schema", kind], capture_output=True, check=True).stdout)
 
 
 def bare(found, schema, whole_schema):

@@ -23,7 +23,7 @@ constexpr char goodput_schema[] = "sgdsim/goodput/1";
 struct ShownSchema {
   const char* id;
   AnswerFile::Kind kind;
-  const char* answer = "";  // of a point along axes
+  const char* answer = "";  // of a point along axes, where that has a schema of its own
 };
 
 constexpr auto shown_schemas = std::to_array<ShownSchema>({
@@ -37,6 +37,7 @@ constexpr auto shown_schemas = std::to_array<ShownSchema>({
     {"sgdsim/advice/1", AnswerFile::Kind::document},
     {layouts_schema, AnswerFile::Kind::document},
     {"sgdsim/learn/1", AnswerFile::Kind::document},
+    {"sgdsim/learn-point/1", AnswerFile::Kind::axis_points},
     {"sgdsim/diagnosis/1", AnswerFile::Kind::document},
     {"sgdsim/comparison/1", AnswerFile::Kind::document},
     {"sgdsim/layout-point/1", AnswerFile::Kind::axis_points, layouts_schema},
@@ -150,7 +151,7 @@ class LineReader {
 
   void check_line(const ShownSchema& schema, const Json& value) const {
     check_fits(shelf_, schema.id, value, where());
-    if (schema.kind == AnswerFile::Kind::axis_points && value.contains("answer"))
+    if (*schema.answer != '\0' && value.contains("answer"))
       check_fits(shelf_, schema.answer, value["answer"], where());
   }
 

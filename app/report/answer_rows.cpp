@@ -191,6 +191,23 @@ AnswerRows goodput_rows(const std::vector<Json>& lines) {
   return axis_rows(lines, "answer", [](const Json& answer) { return &answer; });
 }
 
+AnswerRows learn_rows(const std::vector<Json>& lines) {
+  AnswerRows rows;
+  std::size_t row = 0;
+  for (const Json& line : lines) {
+    const Json methods = line.contains("answer") ? line["answer"]["methods"] : Json::object();
+    rows.failed += methods.empty() ? 1 : 0;
+    for (const auto& [method, learned] : methods.items()) {
+      for (const auto& [field, value] : line["axes"].items())
+        rows.columns.set(Role::axis, field, row, value);
+      rows.columns.set(Role::axis, "method", row, method);
+      set_members(rows.columns, row++, learned, "", {"ladder", "log_hash", "absent"});
+    }
+  }
+  if (rows.failed > 0) rows.notes.push_back(std::to_string(rows.failed) + " points have no answer");
+  return rows;
+}
+
 AnswerRows collective_rows(const Json& points) {
   AnswerRows rows;
   for (std::size_t row = 0; row < points.size(); ++row) {

@@ -45,6 +45,9 @@ AnswerRows layout_rows(const std::vector<Json>& lines);
 // Lines of `sgdsim goodput --axis`: of each point its answer's figures.
 AnswerRows goodput_rows(const std::vector<Json>& lines);
 
+// Lines of `sgdsim learn --axis`: of each point a row for each method.
+AnswerRows learn_rows(const std::vector<Json>& lines);
+
 // The points of a collective-sweep.
 AnswerRows collective_rows(const Json& points);
 

@@ -105,6 +105,8 @@ std::vector<ReportTable> tables_of(const ReportRequest& request, PointTables& po
     if (answer.kind != AnswerKind::axis_points) continue;
     if (answer.schema == "sgdsim/goodput-point/1")
       tables.push_back({"goodputs", goodput_rows(answer.values), {}});
+    else if (answer.schema == "sgdsim/learn-point/1")
+      tables.push_back({"lessons", learn_rows(answer.values), {}});
     else
       tables.push_back({"layouts", layout_rows(answer.values), {}});
     tables.back().rows.files.push_back(answer.name);

@@ -254,7 +254,7 @@ AnsweredPoint LearnSweep::answer(int64_t number) {
                             const LearnQuestion& question = *point.question;
                             const Learned learned = learn_all(question, watch_.look, &memory_);
                             asked_ += learned.asked;
-                            answered.json["answer"] = answer_json(question, learned, point);
+                            answered.answer = answer_json(question, learned, point);
                             for (const std::string& label : labels_) {
                               std::string cell = "-";
                               for (std::size_t i = 0; i < learned.methods.size(); ++i)

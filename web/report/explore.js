@@ -28,7 +28,7 @@ export async function explore_sections(table) {
   axes.forEach((axis, index) => { axis.name = words_of(names[index]); axis.unit = unit_of(axis.key); axis.looks = places_of(axis.texts); });
   const metrics = [];
   for (const column of table.figure_columns) if (!("constant" in column) || metrics.length === 0) metrics.push(column);
-  const metric = ["metrics.iteration_us.mean", "metrics.iteration_us", "time_us"].map((key) => table.column(key)).find(Boolean) ?? metrics[0];
+  const metric = ["metrics.iteration_us.mean", "metrics.iteration_us", "time_us", "time_to_target_us.median"].map((key) => table.column(key)).find(Boolean) ?? metrics[0];
   if (!metric || axes.length === 0) return [() => points_table(table, null)];
   await breathe();
   const view = { table, axes, metrics: metrics.includes(metric) ? metrics : [metric, ...metrics], metric, numbers: await table.numbers(metric), ...first_choices(axes), fixed: new Map() };
