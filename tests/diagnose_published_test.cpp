@@ -81,9 +81,9 @@ bool agrees(double value, double published, double digits = 1e-6) {
 
 void check_parts(const std::vector<diagnose::PartSlowdown>& parts,
                  const std::map<int, double>& published) {
-  for (const auto& [number, slowdown] : published) {
-    CAPTURE(number);
-    CHECK(agrees(parts.at(static_cast<std::size_t>(number)).slowdown, slowdown));
+  for (const auto& one : published) {
+    CAPTURE(one.first);
+    CHECK(agrees(parts.at(static_cast<std::size_t>(one.first)).slowdown, one.second));
   }
 }
 

@@ -268,6 +268,21 @@ test("recorded steps: who is slow, what a repair saves, and where the difference
   clean(page);
 });
 
+test("lessons along axes: who is fastest where", { skip }, async () => {
+  const question = ["learn", "app/experiments/bert_base_10gbe.json", "--task", "logistic", "--seeds", "2", "--iterations", "60", "--also", "qsgd", "--axis", "cluster.nodes=2,4", "--axis", "cluster.nic.bandwidth=1Gbps,10Gbps"];
+  writeFileSync(file_in("lessons.jsonl"), sgdsim([...question, "--format", "json"]));
+  const lines = readFileSync(file_in("lessons.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  sgdsim(["report", file_in("lessons.jsonl"), "--out", file_in("lessons.html")]);
+  const page = await open_page(file_in("lessons.html"));
+  const times = lines.flatMap((line) => Object.values(line.answer.methods).map((method) => method.time_to_target_us.median));
+  assert.equal(times.length, 8);
+  assert.equal(Number(await page.getAttribute("#table-0-winners [data-best]", "data-best")), Math.min(...times));
+  assert.match(await page.textContent("#table-0-winners [data-best]"), / s$/);
+  const rows = await page.$$eval("#table-0-points tbody tr", (list) => list.map((row) => row.children[2].textContent));
+  assert.deepEqual(rows, lines.flatMap(() => ["dense", "qsgd"]));
+  clean(page);
+});
+
 test("hostile names are shown, not run", { skip }, async () => {
   const hostile = `</script><script>window.hit=1</script><img src=x onerror=window.hit=2>"'&amp;\u{1F4A5}`;
   const long = "x".repeat(10_000);

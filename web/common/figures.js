@@ -70,7 +70,7 @@ const units = [
   ["_B", "B"], ["_s", "s"], ["_h", "h"], ["_days", "days"],
 ];
 export function unit_of(key) {
-  const field = String(key).split(".").filter((step) => !/^(mean|p50|p95|p99|max|n)$/.test(step)).at(-1) ?? "";
+  const field = String(key).split(".").filter((step) => !/^(mean|median|low|high|p50|p95|p99|max|n)$/.test(step)).at(-1) ?? "";
   const is_count = /\.n$/.test(key);
   return is_count ? "" : (units.find(([ending]) => field.endsWith(ending))?.[1] ?? "");
 }
