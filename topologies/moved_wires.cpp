@@ -4,6 +4,7 @@
 // of their numbers, and then every wire is looked at: a wrong guess finds nothing, and never
 // something wrong.
 #include <algorithm>
+#include <vector>
 
 #include "sim/core/cast.h"
 #include "topologies/routed_wires.h"
@@ -82,6 +83,52 @@ std::optional<std::vector<uint32_t>> RoutedWires::moved(std::span<const int> pla
     }
   }
   return ways;
+}
+
+// Whether there are several shortest routes anywhere.
+bool RoutedWires::has_choices() {
+  if (has_choices_) return *has_choices_;
+  std::vector<int> goals;
+  for (const Gate& gate : gates_) goals.push_back(gate.vertex);
+  std::sort(goals.begin(), goals.end());
+  goals.erase(std::unique(goals.begin(), goals.end()), goals.end());
+  has_choices_ = std::any_of(goals.begin(), goals.end(), [&](int goal) {
+    const Ways& ways = ways_to(goal);
+    for (int vertex = 0; vertex < vertices(); ++vertex)
+      if (vertex != goal && choices_at(vertex, ways) > 1) return true;
+    return false;
+  });
+  return *has_choices_;
+}
+
+// Workers behind the same gate go on alike from there, so one of each is looked at.
+bool RoutedWires::keeps_routes(std::span<const int> places, std::span<const uint32_t> ways) {
+  if (choice_.routing == Routing::split || !has_choices()) return true;
+  std::vector<int> senders(graph_.vertices().size(), -1);
+  std::size_t gates = 0;
+  for (int worker = 0; worker < workers(); ++worker) {
+    int& sender = senders[at(gates_[at(worker)].vertex)];
+    if (sender < 0) ++gates;
+    sender = worker;
+  }
+  constexpr std::size_t most_routes = 1 << 21;
+  if (choice_.routing == Routing::hashed || gates * places.size() > most_routes) return false;
+  std::vector<ResourceUse> before;
+  std::vector<ResourceUse> after;
+  const auto route = [&](int from, int to, std::vector<ResourceUse>& uses) {
+    uses.clear();
+    const int goal = gates_[at(to)].vertex;
+    return walk({.from = from, .to = to}, gates_[at(from)].vertex, goal, ways_to(goal), uses);
+  };
+  for (const int sender : senders)
+    for (int to = 0; sender >= 0 && to < workers(); ++to) {
+      if (!route(sender, to, before) || !route(places[at(sender)], places[at(to)], after) ||
+          before.size() != after.size())
+        return false;
+      for (std::size_t i = 0; i < before.size(); ++i)
+        if (ways[before[i].resource] != after[i].resource) return false;
+    }
+  return true;
 }
 
 bool RoutedWires::is_only_way(const Parcel& parcel) {

@@ -92,6 +92,7 @@ bool RoutedWires::open(std::span<const uint32_t> resources, bool is_open) {
   }
   if (!is_new) return false;
   tables_.clear();
+  has_choices_.reset();
   for (LastRoute& last : last_) last.to = -1;
   return true;
 }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ class RoutedWires : public Resources, private Roads {
   ResourceName name_of(uint32_t resource) const override;
   bool open(std::span<const uint32_t> resources, bool is_open) override;
   std::optional<std::vector<uint32_t>> moved(std::span<const int> places) override;
+  bool keeps_routes(std::span<const int> places, std::span<const uint32_t> ways) override;
   bool is_only_way(const Parcel& parcel) override;
   Roads* roads() override { return is_widened_ ? nullptr : this; }
 
@@ -50,6 +52,7 @@ class RoutedWires : public Resources, private Roads {
   const Out* out_like(int other, const Out& out, std::span<const int> images,
                       const std::vector<bool>& taken) const;
   bool are_like(int vertex, int other) const;
+  bool has_choices();
   std::size_t choices_at(int vertex, const Ways& ways) const;
   // From a vertex to another one; false if there is no way.
   bool walk(const Parcel& parcel, int from, int to, const Ways& ways,
@@ -70,6 +73,7 @@ class RoutedWires : public Resources, private Roads {
   };
   std::vector<Gate> gates_;     // of each worker
   std::map<int, Ways> tables_;  // by vertex
+  std::optional<bool> has_choices_;
   Ways closed_;
   struct LastRoute {
     int to = -1;

@@ -115,6 +115,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;
   answer.path = name_of(played.path);
+  if (played.pads_chunks) answer.warnings.emplace_back(Played::padding_said);
   constexpr std::size_t shown = 10;
   if (wires) {
     const std::vector<double> carried_B =

@@ -11,6 +11,9 @@
 
 namespace sgdsim {
 
+// Which take about a tenth of a second if workers are not alike.
+constexpr double least_padded_messages = 200'000;
+
 Clocks Exchange::play(const MessageCost& cost, const Encoded& encoded, Clocks starts) {
   if (encoded.local > Duration())
     for (Time& start : starts) start += encoded.local;
@@ -94,6 +97,8 @@ std::vector<ExchangeTimes> Exchange::play_together(const MessageCost& cost,
                            .jitter = {},
                            .send_buffer_B = static_cast<double>(options.send_buffer.count()),
                            .at_once = at_once,
+                           .padded_chunks_from = least_padded_messages,
+                           .pads_chunks = &pads_chunks,
                            .stopper = stopper_}))
     times.push_back({std::move(one.starts), std::move(one.ends)});
   return times;
@@ -187,6 +192,7 @@ void Exchange::play(const MessageCost& cost, const Transfer& transfer, Clocks& c
   }
   Played played = cost.servers() != nullptr ? push_and_pull(cost, transfer, std::move(clocks))
                                             : collective(cost, transfer, std::move(clocks));
+  pads_chunks = pads_chunks || played.pads_chunks;
   traffic.messages += played.traffic.messages;
   traffic.wire_B += played.traffic.wire_B;
   path = std::max(path, played.path);

@@ -52,6 +52,7 @@ class Exchange {
 
   Traffic traffic;
   PathTaken path = PathTaken::none;
+  bool pads_chunks = false;  // to the largest of a collective
 
  private:
   struct Prepared {

@@ -52,6 +52,7 @@ StepResult StepPlayer<Clock>::run() {
   warn_of_past_traffic();
   if (causes_) find_reason();
   const Exchange& played = messages_.player();
+  if (played.pads_chunks) result_.warnings.emplace_back(Played::padding_said);
   result_.messages = std::move(messages_.records());
   if (sent_.iterations == 0 && played.traffic.messages > 0) note_sent();  // by the warm-up
   result_.message_count = played.traffic.messages;

@@ -80,6 +80,13 @@ class Resources {
     (void)places;
     return std::nullopt;
   }
+  // Whether then messages of workers also take the routes of those in whose places they are:
+  // `ways` is what moved() said.
+  virtual bool keeps_routes(std::span<const int> places, std::span<const uint32_t> ways) {
+    (void)places;
+    (void)ways;
+    return false;
+  }
   // Whether the way of a message follows from the resources alone: no number and no chance chooses.
   virtual bool is_only_way(const Parcel& parcel) {
     (void)parcel;

@@ -110,6 +110,9 @@ void play_stages(const Program& program, const Wires& wires, const PlayOptions& 
   played.path = has_list_schedule(program) ? PathTaken::events : PathTaken::rounds;
 }
 
+// So many messages of workers that are unlike take seconds.
+constexpr double least_padded = 2e6;
+
 // Message by message.
 Played play_messages(const Program& program, const Network& network, const PlayOptions& options,
                      std::vector<Time> starts, bool shares_nothing = false) {
@@ -122,13 +125,16 @@ Played play_messages(const Program& program, const Network& network, const PlayO
                               .resources = options.resources,
                               .carrier = options.carrier,
                               .meanwhile = options.meanwhile,
-                              .carried_B = asks_carrier ? &played.carried_B : nullptr,
+                              .carried_B = &played.carried_B,
+                              .asks_carried = asks_carrier,
                               .until = &played.until,
                               .log = options.log,
                               .jitter = options.jitter,
                               .send_buffer_B = options.send_buffer_B,
                               .reduction = options.path == PathChoice::fastest ? Reduction::fitting
                                                                                : Reduction::never,
+                              .padded_chunks_from = least_padded,
+                              .pads_chunks = &played.pads_chunks,
                               .stopper = options.stopper})
                     .front()
                     .ends;

@@ -51,8 +51,14 @@ struct Played {
   Traffic traffic;
   PathTaken path = PathTaken::none;
   std::vector<double> carried_B =
-      {};           // by each resource, where others use them, or a carrier was given
-  Time until = {};  // then
+      {};                    // by each resource, where others use them, or a carrier was given
+  Time until = {};           // then
+  bool pads_chunks = false;  // to the largest of a collective
+
+  static constexpr char padding_said[] =
+      "all chunks of a collective count as large as its largest, which has a byte more than "
+      "others, "
+      "so that workers are alike (docs/strategies.md says what that moves)";
 
   Time last_end() const;
   Time end_of(int worker) const {

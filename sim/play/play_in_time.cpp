@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -35,6 +36,12 @@ bool all_send_to_one(std::span<const Call> calls) {
   return true;
 }
 
+std::vector<const Program*> programs_of(std::span<const Call> calls) {
+  std::vector<const Program*> programs;
+  for (const Call& call : calls) programs.push_back(call.program);
+  return programs;
+}
+
 class CallListPlayer {
  public:
   CallListPlayer(std::span<const Call> calls, const SharingOptions& options)
@@ -42,6 +49,7 @@ class CallListPlayer {
         options_(options),
         all_workers_(static_cast<std::size_t>(calls.front().network->workers())),
         ports_(*calls.front().network),
+        programs_(programs_of(calls)),
         stand_ins_(find_stand_ins()),
         workers_(stand_ins_ ? stand_ins_->workers.size() : all_workers_),
         carrier_(make_carrier()),
@@ -73,7 +81,10 @@ class CallListPlayer {
     }
     if (!has_ended()) clock_.fail();
     const Time now = clock_.now();
-    if (options_.carried_B != nullptr) *options_.carried_B = carrier_->carried_B(now);
+    if (options_.carried_B != nullptr && (stand_ins_ || options_.asks_carried)) {
+      const std::vector<double> carried_B = carrier_->carried_B(now);
+      *options_.carried_B = stand_ins_ ? stand_ins_->spread_carried(carried_B) : carried_B;
+    }
     if (options_.until != nullptr) *options_.until = now;
     for (CallTimes& times : times_) {
       if (!stand_ins_) break;
@@ -96,23 +107,72 @@ class CallListPlayer {
   std::optional<StandIns> find_stand_ins() {
     if (options_.reduction == Reduction::never || options_.shares_nothing || options_.jitter.on() ||
         options_.carrier || options_.log != nullptr || options_.meanwhile.any() ||
-        options_.send_buffer_B > 0 || options_.carried_B != nullptr)
+        options_.send_buffer_B > 0 || (options_.carried_B != nullptr && options_.asks_carried))
       return std::nullopt;
-    if (options_.reduction == Reduction::fitting && !all_send_to_one(calls_)) return std::nullopt;
-    std::vector<PlayedProgram> programs;
+    if (options_.reduction == Reduction::fitting && !all_send_to_one(calls_) &&
+        !messages_from(options_.reduced_from))
+      return std::nullopt;
+    std::optional<StandIns> found;
+    // In a ring of all workers, one of whose chunks is larger, no two of them are alike.
+    if (!has_uneven_ring_of_all()) found = stand_ins_of(programs_);
+    if (found || !messages_from(options_.padded_chunks_from)) return found;
+    std::vector<const Program*> padded = with_padded_chunks();
+    found = stand_ins_of(padded);
+    if (!found) return found;
+    programs_ = std::move(padded);
+    if (options_.pads_chunks != nullptr) *options_.pads_chunks = true;
+    return found;
+  }
+  bool has_uneven_ring_of_all() const {
+    const auto is_uneven = [&](const Stage& stage) {
+      const auto* phase = std::get_if<Phase>(&stage);
+      return phase != nullptr && static_cast<std::size_t>(phase->team.size) == all_workers_ &&
+             phase->load == Load::chunk && !phase->padded_chunks &&
+             !phase->share.even(phase->team.size);
+    };
+    return std::any_of(programs_.begin(), programs_.end(), [&](const Program* program) {
+      return std::any_of(program->stages.begin(), program->stages.end(), is_uneven);
+    });
+  }
+  std::optional<StandIns> stand_ins_of(const std::vector<const Program*>& programs) {
+    std::vector<PlayedProgram> played;
     std::vector<uint64_t> first(all_workers_);
-    for (const Call& call : calls_) {
-      programs.push_back({call.program, call.network});
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      played.push_back({programs[i], calls_[i].network});
       for (std::size_t worker = 0; worker < all_workers_; ++worker)
         first[worker] =
-            mixed(first[worker], static_cast<uint64_t>(call.ready[worker].since_start().ps()));
+            mixed(first[worker], static_cast<uint64_t>(calls_[i].ready[worker].since_start().ps()));
     }
     Resources& resources = options_.resources != nullptr ? *options_.resources : ports_;
     const AlphaRule alpha = resources.are_routes() ? AlphaRule::wire : options_.alpha;
-    std::optional<StandIns> found =
-        sgdsim::find_stand_ins(programs, std::move(first), &resources, alpha);
-    if (found && !found->is_exact && options_.reduction != Reduction::always) found.reset();
+    const bool are_many = messages_from(options_.reduced_from);
+    std::optional<StandIns> found;
+    if (options_.reduction == Reduction::always || all_send_to_one(calls_))
+      found = sgdsim::find_stand_ins(played, first, &resources, alpha);
+    if (!found && are_many && resources.are_routes()) found = find_turned(played, first, resources);
+    const bool may_be_rounded = options_.reduction == Reduction::always || are_many;
+    if (found && !found->is_exact && !may_be_rounded) found.reset();
     return found;
+  }
+  // Whether they have as many messages as that.
+  bool messages_from(double least) const {
+    if (least == std::numeric_limits<double>::infinity()) return false;
+    double messages = 0;
+    for (const Call& call : calls_)
+      messages += static_cast<double>(traffic_of(*call.program, call.network->workers()).messages);
+    return messages >= least;
+  }
+  std::vector<const Program*> with_padded_chunks() {
+    std::vector<const Program*> padded;
+    for (const Call& call : calls_) {
+      const auto [place, is_new] = padded_.try_emplace(call.program, *call.program);
+      if (is_new)
+        for (Stage& stage : place->second.stages)
+          if (auto* phase = std::get_if<Phase>(&stage); phase != nullptr)
+            phase->padded_chunks = true;
+      padded.push_back(&place->second);
+    }
+    return padded;
   }
   // Those who stand for others are played as workers.
   void take_seats() {
@@ -181,9 +241,10 @@ class CallListPlayer {
   // It begins to be played when the first worker enters it.
   uint32_t number_of(std::size_t place) {
     if (place == numbers_.size()) {
-      const Call& call = calls_[place];
-      numbers_.push_back(stand_ins_ ? in_time_.add_seats(*call.program, *call.network, seats_, true)
-                                    : in_time_.add(*call.program, *call.network));
+      const Program& program = *programs_[place];
+      const Network& network = *calls_[place].network;
+      numbers_.push_back(stand_ins_ ? in_time_.add_seats(program, network, seats_, true)
+                                    : in_time_.add(program, network));
       if (numbers_.back() >= places_.size()) places_.resize(numbers_.back() + 1);
       places_[numbers_.back()] = place;
     }
@@ -200,6 +261,8 @@ class CallListPlayer {
   SharingOptions options_;
   std::size_t all_workers_;
   PortResources ports_;
+  std::vector<const Program*> programs_;      // of the calls, as they are played
+  std::map<const Program*, Program> padded_;  // of chunks as large as the largest
   std::optional<StandIns> stand_ins_;
   std::size_t workers_;  // that are played
   std::optional<AlikeResources> alike_;

@@ -35,12 +35,21 @@ struct SharingOptions {
   MakeCarrier carrier = {};                  // of messages on them; none: flows
   Meanwhile meanwhile = {};                  // on these wires
   std::vector<double>* carried_B = nullptr;  // filled in: by each resource,
+  bool asks_carried = true;                  // else only where workers stand for others
   Time* until = nullptr;                     // and until when
   MessageLog* log = nullptr;                 // of all messages; not with shares_nothing
   MessageJitter jitter = {};
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker
   Reduction reduction = Reduction::fitting;
+  // From so many messages on, workers may stand for others where rates are then added up in another
+  // order than where every worker is played (stand_ins.h), which may move the last picoseconds.
+  double reduced_from = 200'000;
+  // From so many messages on, all chunks of a collective are taken to be as large as the largest,
+  // which is a byte larger than others, if workers are alike then. `pads_chunks`: whether they
+  // were.
+  double padded_chunks_from = std::numeric_limits<double>::infinity();
+  bool* pads_chunks = nullptr;
   Stopper* stopper = nullptr;
 };
 

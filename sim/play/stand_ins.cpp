@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "sim/core/cases.h"
+#include "sim/play/circles.h"
 #include "sim/play/symmetric.h"
 
 namespace sgdsim {
@@ -15,12 +15,6 @@ constexpr std::size_t most_uses = 1 << 25;
 
 // The C++ library of the page has no std::bit_cast.
 uint64_t number_of(double value) { return __builtin_bit_cast(uint64_t, value); }
-
-template <class... More>
-uint64_t mixed_all(uint64_t first, More... more) {
-  ((first = mixed(first, static_cast<uint64_t>(more))), ...);
-  return first;
-}
 
 // Everybody sends to somebody as far away as in the round before, as much as all others.
 bool rounds_alike(const Phase& phase) {
@@ -56,59 +50,6 @@ std::vector<uint32_t> numbered(const std::vector<uint64_t>& colours, std::size_t
   classes = numbers.size();
   return all;
 }
-
-// Whether all messages over each resource are sent by one worker to one worker.
-class Owners {
- public:
-  explicit Owners(std::size_t resources) : from_(resources, nobody), to_(resources, nobody) {}
-  void add(std::size_t resource, uint32_t from, uint32_t to) {
-    note(from_[resource], from);
-    note(to_[resource], to);
-    are_single_ = are_single_ && from_[resource] != several && to_[resource] != several;
-  }
-  bool are_single() const { return are_single_; }
-
- private:
-  static constexpr uint32_t nobody = UINT32_MAX;
-  static constexpr uint32_t several = UINT32_MAX - 1;
-  static void note(uint32_t& owner, uint32_t one) {
-    if (owner != one) owner = owner == nobody ? one : several;
-  }
-  std::vector<uint32_t> from_;
-  std::vector<uint32_t> to_;
-  bool are_single_ = true;
-};
-
-// What takes each other's places, in circles.
-class Circles {
- public:
-  explicit Circles(std::size_t count) : next_(count) { std::iota(next_.begin(), next_.end(), 0); }
-  void join(std::size_t one, std::size_t other) {
-    one = first(one);
-    other = first(other);
-    next_[std::max(one, other)] = std::min(one, other);
-  }
-  // The number of each one's circle, and how many are in each.
-  std::vector<uint32_t> numbered(std::vector<uint32_t>& sizes) {
-    std::vector<uint32_t> numbers(next_.size());
-    for (std::size_t i = 0; i < next_.size(); ++i) {
-      const std::size_t its = first(i);
-      if (its == i) {
-        numbers[i] = static_cast<uint32_t>(sizes.size());
-        sizes.push_back(0);
-      }
-      ++sizes[numbers[i] = numbers[its]];
-    }
-    return numbers;
-  }
-
- private:
-  std::size_t first(std::size_t one) {
-    while (next_[one] != one) one = next_[one] = next_[next_[one]];
-    return one;
-  }
-  std::vector<std::size_t> next_;  // towards the first of its circle
-};
 
 std::size_t different(std::vector<uint64_t> colours) {
   std::sort(colours.begin(), colours.end());
@@ -305,76 +246,6 @@ StandIns Alikeness::stand_ins() const {
     for (uint32_t use = one.first_use; use < one.first_use + one.uses; ++use)
       owners.add(uses_[use].resource, one.from, one.to);
   all.is_exact = owners.are_single();
-  return all;
-}
-
-// What is sent stays as it is.
-bool Alikeness::changes_nothing(const Places& places) const {
-  const auto to = [&](std::size_t worker) { return static_cast<std::size_t>(places[worker]); };
-  for (std::size_t worker = 0; worker < colours_.size(); ++worker)
-    if (colours_[worker] != colours_[to(worker)]) return false;
-  return std::all_of(messages_.begin(), messages_.end(), [&](const Message& one) {
-    return std::binary_search(sorted_.begin(), sorted_.end(),
-                              mixed_all(one.label, to(one.from), to(one.to)));
-  });
-}
-
-// Of all that stand-ins send: then those of others are these in other places.
-bool Alikeness::are_only_routes(Resources& wires, StandIns& all) const {
-  Owners owners(all.class_sizes.size());
-  std::vector<ResourceUse> uses;
-  std::vector<std::pair<uint32_t, uint32_t>> seen;
-  for (const Message& one : messages_) {
-    const uint32_t number = all.number_of[one.from];
-    if (all.workers[number] != static_cast<int>(one.from)) continue;
-    const std::pair ends(one.from, one.to);
-    if (std::find(seen.begin(), seen.end(), ends) != seen.end()) continue;
-    seen.push_back(ends);
-    const Parcel parcel{
-        .from = static_cast<int>(one.from), .to = static_cast<int>(one.to), .size_B = one.size_B};
-    uses.clear();
-    if (!wires.is_only_way(parcel) || !wires.find(parcel, Resources::Part::whole, uses))
-      return false;
-    for (const ResourceUse& use : uses) {
-      const uint32_t way = all.class_of[use.resource];
-      owners.add(way, number, all.number_of[one.to]);
-      all.is_exact = all.is_exact && all.sizes[number] == all.class_sizes[way];
-    }
-  }
-  all.is_exact = all.is_exact && owners.are_single();
-  return true;
-}
-
-std::optional<StandIns> Alikeness::find_by(const std::vector<std::vector<Places>>& moves,
-                                           Resources& wires) {
-  if (is_too_much_ || !meetings_.empty()) return std::nullopt;
-  sorted_.clear();
-  for (const Message& one : messages_) sorted_.push_back(mixed_all(one.label, one.from, one.to));
-  std::sort(sorted_.begin(), sorted_.end());
-  Circles workers(colours_.size());
-  Circles ways(wires.capacities().size());
-  bool any = false;
-  for (const std::vector<Places>& list : moves)
-    for (const Places& places : list) {
-      if (!changes_nothing(places)) continue;
-      const std::optional<std::vector<uint32_t>> moved = wires.moved(places);
-      if (!moved) continue;
-      for (std::size_t i = 0; i < places.size(); ++i)
-        workers.join(i, static_cast<std::size_t>(places[i]));
-      for (std::size_t i = 0; i < moved->size(); ++i) ways.join(i, (*moved)[i]);
-      any = true;
-      break;
-    }
-  if (!any) return std::nullopt;
-  StandIns all;
-  all.number_of = workers.numbered(all.sizes);
-  all.workers.assign(all.sizes.size(), -1);
-  for (std::size_t worker = 0; worker < colours_.size(); ++worker) {
-    int& first = all.workers[all.number_of[worker]];
-    if (first < 0) first = static_cast<int>(worker);
-  }
-  all.class_of = ways.numbered(all.class_sizes);
-  if (!are_only_routes(wires, all)) return std::nullopt;
   return all;
 }
 

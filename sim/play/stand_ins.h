@@ -129,7 +129,6 @@ class Alikeness {
   void refine();
   StandIns stand_ins() const;
   bool changes_nothing(const Places& places) const;
-  bool are_only_routes(Resources& wires, StandIns& all) const;
 
   std::vector<uint64_t> colours_;      // of workers
   std::vector<uint64_t> way_colours_;  // of resources
@@ -158,6 +157,11 @@ struct PlayedProgram {
 std::optional<StandIns> find_stand_ins(std::span<const PlayedProgram> programs,
                                        std::vector<uint64_t> first, Resources* resources,
                                        AlphaRule alpha);
+
+// The same from turns of their numbers alone, for collectives in which everybody sends to somebody
+// as far away as everybody else does, over wires: much less to look at.
+std::optional<StandIns> find_turned(std::span<const PlayedProgram> programs,
+                                    const std::vector<uint64_t>& first, Resources& wires);
 
 // Where stand-ins are used. Fitting: of collectives, where they are exact; of layouts also where
 // they are not, from so many messages on, of which all take some hundredths of a second.
@@ -190,6 +194,11 @@ constexpr uint64_t mixed(uint64_t one, uint64_t other) {
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
   return x ^ (x >> 31U);
+}
+template <class... More>
+uint64_t mixed_all(uint64_t first, More... more) {
+  ((first = mixed(first, static_cast<uint64_t>(more))), ...);
+  return first;
 }
 
 }  // namespace sgdsim

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <doctest/doctest.h>
+#include <numeric>
 #include <optional>
 
 #include "models/collective/registry.h"
@@ -179,4 +180,130 @@ TEST_CASE("stand-ins: random collectives in flight end as where every worker is 
   CHECK(exact > experiments / 50);
   CHECK(shared > experiments / 20);
   CHECK(several_classes > experiments / 20);
+}
+
+// A byte of a thousand.
+TEST_CASE("stand-ins: chunks as large as the largest hardly change when all has ended") {
+  Random random(351);
+  int unlike = 0;
+  int large = 0;
+  for (int played = 0; played < 300; ++played) {
+    const auto below = [&](uint64_t limit) { return static_cast<int64_t>(random.below(limit)); };
+    const int workers = static_cast<int>(3 + below(30));
+    const int64_t per_byte_ps = 1 + below(300);
+    const Json shape = {{"shape", "single_switch"},
+                        {"nodes", workers},
+                        {"nic",
+                         {{"latency", std::to_string(below(4000)) + " ns"},
+                          {"per_byte", std::to_string(per_byte_ps) + " ps/B"}}}};
+    const Cluster cluster = cluster_of(shape);
+    CollectiveJob job;
+    job.operation = Operation::allreduce;
+    job.team = {.size = workers, .stride = 1};
+    job.workers_per_node = cluster.workers_per_node;
+    job.network = &cluster.network;
+    const Algorithm& ring = *std::find_if(algorithms().begin(), algorithms().end(),
+                                          [](const Algorithm& one) { return one.name == "ring"; });
+    std::vector<Program> programs;
+    const bool is_small = below(3) == 0;
+    for (int64_t calls = 1 + below(5); calls > 0; --calls) {
+      job.share.total =
+          Bytes(is_small ? 1 + below(1000) : int64_t{1000} * workers + below(1'000'000));
+      job.cost = worst_of_job(ring, job);
+      programs.push_back(schedule_of(ring, job));
+    }
+    std::vector<Call> calls;
+    for (const Program& program : programs)
+      calls.push_back({&program, &cluster.network,
+                       std::vector<Time>(static_cast<std::size_t>(workers),
+                                         Time() + Duration::ns(below(100'000))),
+                       Duration()});
+    SharingOptions options{.at_once = static_cast<int>(1 + below(3))};
+    CAPTURE(shape.dump());
+    options.reduction = Reduction::never;
+    const std::vector<CallTimes> exact = play_in_time(calls, options);
+    options.reduction = Reduction::fitting;
+    bool pads = false;
+    options.padded_chunks_from = 0;
+    options.pads_chunks = &pads;
+    const std::vector<CallTimes> padded = play_in_time(calls, options);
+    const bool is_even = std::all_of(programs.begin(), programs.end(), [&](const Program& one) {
+      return bytes_of(one) % workers == 0;
+    });
+    CHECK(pads == !is_even);
+    unlike += pads ? 1 : 0;
+    const Time last = *std::max_element(exact.back().ends.begin(), exact.back().ends.end());
+    const double off = std::abs(static_cast<double>((padded.back().ends.front() - last).ps()));
+    const bool are_large = std::all_of(programs.begin(), programs.end(), [&](const Program& one) {
+      return bytes_of(one) / 2 >= int64_t{1000} * workers;
+    });
+    // Chunks of few bytes may change who comes first; of none, whether a port is used at all.
+    if (are_large) CHECK(off <= 1e-4 * static_cast<double>((last - Time()).ps()));
+    large += are_large ? 1 : 0;
+  }
+  CHECK(large > 50);
+  CHECK(unlike > 200);
+}
+
+// Collectives of shifts over wires: classes follow from turns of the workers' numbers.
+TEST_CASE("stand-ins: what is turned ends as where every worker is played") {
+  Random random(352);
+  int found_any = 0;
+  int found_exact = 0;
+  for (int played = 0; played < 400;) {
+    const Json shape = draw_shape(random);
+    const Cluster cluster = cluster_of(shape);
+    const int workers = cluster.network.workers();
+    if (workers < 3) continue;
+    ++played;
+    CollectiveJob job;
+    job.team = {.size = workers, .stride = 1};
+    job.workers_per_node = cluster.workers_per_node;
+    job.grid = cluster.grid;
+    job.network = &cluster.network;
+    job.on_wires = true;
+    job.options.alpha = AlphaRule::wire;
+    job.operation = random.below(3) == 0 ? Operation::allreduce : Operation::alltoall;
+    const std::string name =
+        random.below(4) == 0 && job.operation == Operation::allreduce ? "ring" : "direct";
+    const Algorithm& algorithm =
+        *std::find_if(algorithms().begin(), algorithms().end(),
+                      [&](const Algorithm& one) { return one.name == name; });
+    job.share.total = Bytes(workers * static_cast<int64_t>(1 + random.below(100'000)));
+    job.cost = worst_of_job(algorithm, job);
+    const Program program = schedule_of(algorithm, job);
+    const Call call{&program, &cluster.network,
+                    std::vector<Time>(static_cast<std::size_t>(workers)), Duration()};
+    const auto wires =
+        cluster.wires({random.below(2) == 0 ? Routing::split : Routing::by_destination, 7});
+    CAPTURE(shape.dump());
+    CAPTURE(name);
+    CAPTURE(std::string(name_of(job.operation)));
+    const PlayedProgram one{&program, &cluster.network};
+    const std::optional<StandIns> found =
+        find_turned({&one, 1}, std::vector<uint64_t>(static_cast<std::size_t>(workers)), *wires);
+    SharingOptions options{.alpha = AlphaRule::wire, .resources = wires.get()};
+    std::vector<double> carried_B;
+    options.carried_B = &carried_B;
+    options.reduction = Reduction::never;
+    const Time all = play_in_time({&call, 1}, options).front().ends.front();
+    const std::vector<double> of_all = carried_B;
+    options.reduction = Reduction::fitting;
+    options.reduced_from = 0;
+    options.asks_carried = false;
+    carried_B.clear();
+    const Time some = play_in_time({&call, 1}, options).front().ends.front();
+    const int64_t off_ps = std::abs((all - some).ps());
+    if (!found) continue;
+    ++found_any;
+    found_exact += found->is_exact ? 1 : 0;
+    CHECK(std::accumulate(found->sizes.begin(), found->sizes.end(), 0U) ==
+          static_cast<uint32_t>(workers));
+    CHECK(off_ps <= (all - Time()).ps() / 1'000'000);
+    REQUIRE(carried_B.size() == of_all.size());
+    for (std::size_t way = 0; way < of_all.size(); ++way)
+      CHECK(carried_B[way] == doctest::Approx(of_all[way]).epsilon(1e-6));
+  }
+  CHECK(found_any > 200);
+  CHECK(found_exact > 10);
 }
