@@ -158,7 +158,7 @@ TEST_CASE("foreign layouts: what is refused") {
       {"--tensor-model-parallel-size 2\n--micro-batch-size 3 --global-batch-size 64",
        "f: line 2: --global-batch-size: is 64, which does not divide by 24"},
       {"--tensor-model-parallel-size 2 --pipeline-model-parallel-layout Et*3|",
-       "--pipeline-model-parallel-layout: is not modelled"},
+       "--pipeline-model-parallel-layout: expected one E, the embedding"},
       {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 5",
        "--num-layers-per-virtual-pipeline-stage: is 16, which does not divide by 5"},
       {"--tensor-model-parallel-size 2 --expert-model-parallel-size 2",

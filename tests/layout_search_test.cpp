@@ -14,11 +14,11 @@ namespace {
 
 const std::string dgx = "topologies/data/dgx_h100_4.json";
 
-Transformer tiny(bool has_experts) {
+Transformer tiny(bool has_experts, int64_t layers = 6) {
   Transformer model;
   model.name = "tiny";
   model.hidden = 256;
-  model.layers = 6;
+  model.layers = layers;
   model.heads = 4;
   model.kv_heads = 2;
   model.head_size = 64;
@@ -38,14 +38,20 @@ std::set<std::string> by_brute_force(const Transformer& model, const LayoutSpace
       if (space.batch % (layout.replicas * layout.micro_batch) != 0) continue;
       layout.micro_batches = space.batch / layout.replicas / layout.micro_batch;
       for (const bool sp : {false, true})
-        for (const bool ends : {false, true})
+        for (const char* stages : {"even", "ends", "spread"})
           for (layout.zero = 0; layout.zero < 4; ++layout.zero)
             for (const Recompute recompute :
                  {Recompute::none, Recompute::selective, Recompute::full}) {
               layout.sequence_parallel = sp;
-              layout.ends_are_layers = ends;
+              layout.ends_are_layers = stages == std::string("ends");
+              layout.stages.is_spread = stages == std::string("spread");
               layout.recompute = recompute;
-              if (ends && model.layers % layout.pipeline == 0) continue;
+              const bool divides = model.layers % layout.pipeline == 0;
+              const bool ends_divide = (model.layers + 2) % layout.pipeline == 0;
+              if (layout.ends_are_layers && divides) continue;
+              if (layout.stages.is_spread &&
+                  (divides || ends_divide || (layout.chunks & (layout.chunks - 1)) != 0))
+                continue;
               if (misfit_of(model, layout, space.sequence).empty()) all.insert(to_text(layout));
             }
     }
@@ -63,10 +69,11 @@ std::set<std::string> by_brute_force(const Transformer& model, const LayoutSpace
 
 TEST_CASE("layout search: it finds what loops over everything find, fastest first") {
   const Gpu gpu = load_gpu("h100");
-  for (const bool has_experts : {false, true})
+  for (const auto& [has_experts, layers] :
+       {std::pair(false, 6), std::pair(true, 6), std::pair(false, 7), std::pair(true, 11)})
     for (const int64_t gpus : {1, 4, 6, 8, 12}) {
       INFO(gpus);
-      const Transformer model = tiny(has_experts);
+      const Transformer model = tiny(has_experts, layers);
       const LayoutSpace space{.gpus = gpus,
                               .batch = 24,
                               .sequence = 512,

@@ -178,7 +178,8 @@ def layout_question(dice, save):
     if dice.random() < 0.7:
         tp, pp = dice.choice([1, 2, 4]), dice.choice([1, 2])
         words += ["--layout", " ".join([f"tp{tp}", f"pp{pp}", f"dp{gpus // tp // pp}", f"vp{dice.choice([1, 2]) if pp > 1 else 1}", f"ga{4 * pp}",
-                                        f"ep{dice.choice([1, 2])}" if words[1] == "mixtral_8x7b" else "", f"zero{dice.choice([0, 1, 2, 3])}", dice.choice(["", "recompute=full", "recompute=selective", "overlap=off"])]),
+                                        f"ep{dice.choice([1, 2])}" if words[1] == "mixtral_8x7b" else "", f"zero{dice.choice([0, 1, 2, 3])}", dice.choice(["", "recompute=full", "recompute=selective", "overlap=off"]),
+                                        dice.choice(["", "stages=spread", "first=6", "last=12"]) if pp > 1 else ""]),
                   "--memory", "10 TB"]
     else:
         words += ["--memory", "10 TB", "--global-batch", str(gpus * dice.choice([1, 4]))]

@@ -115,7 +115,10 @@ TEST_CASE("steps on wires: pipelines with hardly a wire are the played ones") {
   for (const std::string text :
        {"pp2 ga4", "pp4 ga8", "pp2 vp2 ga4", "pp4 ga8 schedule=zb1p", "tp2 pp2 ga4 sends=split",
         "tp2 pp2 vp2 ga4 sends=split", "tp4 pp2 vp2 ga3 sends=split schedule=zbv",
-        "pp2 ga6 schedule=zb1p", "pp2 vp2 ga3 schedule=zbv", "pp2 vp2 ga5 schedule=zbv"}) {
+        "pp2 ga6 schedule=zb1p", "pp2 vp2 ga3 schedule=zbv", "pp2 vp2 ga5 schedule=zbv",
+        "pp2 ga4 first=3", "pp4 ga8 stages=0+1+2+1", "pp3 ga6 stages=spread",
+        "pp2 vp2 ga4 stages=0+1+2+1", "pp3 ga6 schedule=zb1p stages=2+1x2",
+        "pp2 vp2 ga5 schedule=zbv stages=1+2+1+0"}) {
     CAPTURE(text);
     const Layout layout = parse_layout(text, "");
     const Asked asked(tiny_model(), text, one_switch(layout.gpus(), "1000 Tbps"));

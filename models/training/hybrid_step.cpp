@@ -11,9 +11,24 @@ namespace {
 
 struct PricedStage {
   LayerTimes times;
-  int64_t layers = 0;
   double slot_s() const { return times.forward.all() + times.backward.all(); }
 };
+
+// What one micro-batch takes of a rank. With dualpipe a rank has two stages, each of which half of
+// the micro-batches meet: where stages are not alike, that is their mean.
+PricedStage priced_rank(const TrainingStep& step, const StageCosts& costs, int64_t rank,
+                        const LayerTimes& own) {
+  const Layout& layout = step.layout;
+  if (layout.schedule != PipelineSchedule::dualpipe || layout.stages.are_even()) return {own};
+  const LayerTimes other =
+      costs.times_of(layers_of_stage(step.model, layout, layout.pipeline - 1 - rank));
+  PricedStage mean;
+  for (const LayerTimes& times : {own, other}) {
+    mean.times.forward += 0.5 * times.forward;
+    mean.times.backward += 0.5 * times.backward;
+  }
+  return mean;
+}
 
 // What remains of an exchange in pieces when all but the first piece to start (or the last to end)
 // lies under `window`.
@@ -53,11 +68,11 @@ double overlapped_expert_s(const PricedStage& stage) {
 }
 
 // While the pipeline fills and drains, the slowest stage waits for each of the others once. With
-// dualpipe a rank has layers of two stages, and the slowest stands for all.
+// dualpipe a rank has layers of two stages, and where all are alike the slowest stands for them.
 BubbleTimes waited_for(const Layout& layout, const LayerTimes& slowest, const LayerTimes& all,
                        double overlapped_s) {
   LayerTimes mean = slowest;
-  if (layout.schedule != PipelineSchedule::dualpipe) {
+  if (layout.schedule != PipelineSchedule::dualpipe || !layout.stages.are_even()) {
     const double others = real(layout.pipeline - 1);
     mean.forward = 1 / others * all.forward;
     mean.forward += -1 / others * slowest.forward;
@@ -192,16 +207,18 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   double ends = -1;  // what the stage with most to exchange takes after its last micro-batch
   for (int64_t number = 0; number < layout.pipeline; ++number) {
     const StageLayers held = layers_of_stage(step.model, layout, number);
-    const PricedStage stage{costs.times_of(held), held.layers()};
-    all.forward += stage.times.forward;
-    all.backward += stage.times.backward;
+    const LayerTimes own = costs.times_of(held);
+    all.forward += own.forward;
+    all.backward += own.backward;
+    const PricedStage stage = priced_rank(step, costs, number, own);
     if (number == 0 || stage.slot_s() > slowest.slot_s()) {
       slowest = stage;
       result.slowest_stage = number;
     }
     const RankParameters parameters = rank_parameters(step.model, layout, number);
-    const double data = data_s(layout, stage, costs.exchange_of(parameters, stage.layers)) +
-                        costs.copies_s(parameters);
+    const int64_t layers = exchanged_layers(step.model, layout, number, held);
+    const double data =
+        data_s(layout, stage, costs.exchange_of(parameters, layers)) + costs.copies_s(parameters);
     const double optimizer = costs.optimizer_s(parameters);
     if (data + optimizer <= ends) continue;
     ends = data + optimizer;

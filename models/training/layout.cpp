@@ -32,8 +32,6 @@ constexpr std::array<Size, 9> sizes{{
     {"hsdp", &Layout::shard_copies, most_gpus, "copies of the shards"},
 }};
 
-constexpr int64_t most_layers = 100'000;  // of a chunk
-
 bool counts_layers(Recompute recompute) {
   return recompute == Recompute::block || recompute == Recompute::uniform;
 }
@@ -45,9 +43,9 @@ constexpr Named<bool, 2> overlap_names{{{"on", true}, {"off", false}}};
 constexpr Named<bool, 2> reshard_names{{{"on", false}, {"off", true}}};
 constexpr Named<bool, 2> send_names{{{"whole", false}, {"split", true}}};
 constexpr Named<bool, 2> accumulate_names{{{"fused", false}, {"apart", true}}};
-constexpr std::array choice_names = {"recompute", "schedule",   "context",   "reshard",
-                                     "attention", "ends",       "gradients", "overlap",
-                                     "sends",     "accumulate", "kernels"};
+constexpr std::array choice_names = {"recompute", "schedule", "context",    "reshard", "attention",
+                                     "ends",      "stages",   "first",      "last",    "gradients",
+                                     "overlap",   "sends",    "accumulate", "kernels"};
 
 const std::vector<std::string>& layout_words() {
   static const std::vector<std::string> words = [] {
@@ -84,7 +82,7 @@ void set_recompute(Layout& layout, const std::string& value, const std::string& 
                       : "recompute=" + value.substr(0, colon) +
                             " takes no number; block:N computes N layers of each "
                             "chunk again, uniform:N all of them in units of N");
-  if (counts) layout.recompute_layers = number_in(value, colon + 1, 1, most_layers, where);
+  if (counts) layout.recompute_layers = number_in(value, colon + 1, 1, most_chunk_layers, where);
 }
 
 // Of a word with "=". Whether it is one.
@@ -102,6 +100,11 @@ bool set_choice(Layout& layout, const std::string& name, const std::string& valu
     layout.keeps_scores = named_in(attentions, name, value, where);
   else if (name == "ends")
     layout.ends_are_layers = named_in(ends_names, name, value, where);
+  else if (name == "stages")
+    set_stages(layout.stages, value, where);
+  else if (name == "first" || name == "last")
+    (name == "first" ? layout.stages.first : layout.stages.last) =
+        number_in(name + "=" + value, name.size() + 1, 1, most_chunk_layers, where);
   else if (name == "gradients")
     layout.half_gradients = named_in(gradient_names, name, value, where);
   else if (name == "overlap")
@@ -232,6 +235,10 @@ std::string to_text(const Layout& layout) {
   if (layout.keeps_weights) add("reshard", name_in(reshard_names, true));
   if (layout.keeps_scores) add("attention", name_in(attentions, true));
   if (layout.ends_are_layers) add("ends", name_in(ends_names, true));
+  if (layout.stages.is_spread || !layout.stages.list.empty())
+    add("stages", stages_text(layout.stages));
+  if (layout.stages.first) add("first", std::to_string(*layout.stages.first));
+  if (layout.stages.last) add("last", std::to_string(*layout.stages.last));
   if (layout.half_gradients) add("gradients", name_in(gradient_names, true));
   if (!layout.overlaps) add("overlap", name_in(overlap_names, false));
   if (layout.splits_sends) add("sends", name_in(send_names, true));
@@ -246,11 +253,17 @@ struct LayoutFile {
   std::string schema = {}, name = {}, description = {};
   Layout layout = {};
   std::string recompute = recompute_text(layout);
+  std::string stages = stages_text(layout.stages);
 };
 
 Json schema_of_recompute() {
   return {{"type", "string"},
           {"pattern", "^(none|selective|full|operations|(block|uniform):[1-9][0-9]*)$"}};
+}
+
+Json schema_of_stages() {
+  return {{"type", "string"},
+          {"pattern", R"(^(even|spread|[0-9]+(x[1-9][0-9]*)?(\+[0-9]+(x[1-9][0-9]*)?)*)$)"}};
 }
 
 Field choice(const char* name, bool& to, const Named<bool, 2>& names, const char* says) {
@@ -284,6 +297,16 @@ Fields fields_of(LayoutFile& file) {
              choice("attention", o.keeps_scores, attentions, "flash keeps no scores"),
              choice("ends", o.ends_are_layers, ends_names,
                     "layers: embedding and loss count as a layer each"),
+             Field("stages", file.stages,
+                   "layers of chunks: even; spread, where some have one less; or of every chunk "
+                   "in order, as in 4+5x13+3")
+                 .like(schema_of_stages),
+             Field("first", o.stages.first,
+                   "layers of the first stage; the others share the rest evenly")
+                 .from(1, most_chunk_layers),
+             Field("last", o.stages.last,
+                   "layers of the last stage; the others share the rest evenly")
+                 .from(1, most_chunk_layers),
              choice("gradients", o.half_gradients, gradient_names,
                     "how gradients are kept and exchanged"),
              choice("overlap", o.overlaps, overlap_names,
@@ -308,15 +331,23 @@ Layout read_layout(const Value& value) {
   auto file = read_record<LayoutFile>(value);
   if (value.json().contains("recompute"))
     set_recompute(file.layout, file.recompute, value.child("recompute").where());
+  if (value.json().contains("stages"))
+    set_stages(file.layout.stages, file.stages, value.child("stages").where());
   check_sizes(file.layout, value.where());
   return file.layout;
 }
 
 Json to_json(const Layout& layout) {
-  return to_json_by_fields(LayoutFile{.layout = layout, .recompute = recompute_text(layout)});
+  return to_json_by_fields(LayoutFile{
+      .layout = layout, .recompute = recompute_text(layout), .stages = stages_text(layout.stages)});
 }
 
 ChunkLayers chunk_layers(const Transformer& model, const Layout& layout, int64_t position) {
+  if (!layout.stages.are_even()) {
+    const int64_t from = first_layer_of_chunk(model.layers, layout, position);
+    const int64_t to = first_layer_of_chunk(model.layers, layout, position + 1);
+    return {from, to, from + layers_again(layout, to - from)};
+  }
   const int64_t first = layout.ends_are_layers ? 1 : 0;  // the unit before the first layer
   const int64_t units = (model.layers + 2 * first) / layout.chunks_in_all();
   const int64_t from = std::max<int64_t>(position * units - first, 0);
@@ -372,6 +403,13 @@ StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int6
   for (int64_t chunk = 1; chunk < layout.chunks; ++chunk)
     held += layers_of_chunk(model, layout, chunk_position(layout, stage, chunk));
   return held;
+}
+
+int64_t exchanged_layers(const Transformer& model, const Layout& layout, int64_t stage,
+                         const StageLayers& own) {
+  if (layout.schedule != PipelineSchedule::dualpipe) return own.layers();
+  const StageLayers other = layers_of_stage(model, layout, layout.pipeline - 1 - stage);
+  return (own.layers() + other.layers() + 1) / 2;
 }
 
 }  // namespace sgdsim

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "models/training/stage_lengths.h"
 #include "models/training/transformer.h"
 
 namespace sgdsim {
@@ -66,6 +67,7 @@ struct Layout {
   bool keeps_weights = false;  // reshard=off: from a forward pass to its backward pass, with zero3
   bool keeps_scores = false;   // attention=unfused: its scores are written to memory
   bool ends_are_layers = false;  // ends=layers: embedding and loss count as a layer each
+  StageLengths stages = {};      // stages=, first=, last=: where stages are not alike
   bool half_gradients = false;   // gradients=bf16: exchanged and kept with 2 bytes, not 4
   bool overlaps = true;  // overlap=off: replicas exchange before the first pass and after the last
   // sends=split: without sp, too, each tensor-parallel rank sends its part to the next stage,
@@ -97,8 +99,8 @@ inline constexpr int64_t most_global_batch = 100'000'000;  // sequences of a ste
 void check_sizes(const Layout& layout, const std::string& where);
 
 // "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp hsdp1 recompute=none schedule=1f1b context=ring
-//  reshard=on attention=flash ends=apart gradients=fp32 overlap=on sends=whole accumulate=fused
-//  kernels=fused"; what is not named is 1, zero0, or as here.
+//  reshard=on attention=flash ends=apart stages=even gradients=fp32 overlap=on sends=whole
+//  accumulate=fused kernels=fused"; what is not named is 1, zero0, or as here.
 Layout parse_layout(const std::string& text, const std::string& where);
 // What the text says nothing about follows: replicas from `gpus`, micro-batches from the sequences
 // of a step. Numbers that do not divide, and 0, leave them as they are.
@@ -138,6 +140,10 @@ StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int6
 // zbv the second half of them comes back from the last stage to the first.
 int64_t chunk_position(const Layout& layout, int64_t stage, int64_t chunk);
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage);
+// How many of them replicas exchange one by one; with dualpipe, of this stage and the opposite one,
+// the mean, rounded up. `own`: layers_of_stage().
+int64_t exchanged_layers(const Transformer& model, const Layout& layout, int64_t stage,
+                         const StageLayers& own);
 
 // Every layer is attention and then a dense MLP.
 bool is_plain(const Transformer& model);

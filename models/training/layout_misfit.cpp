@@ -17,16 +17,23 @@ std::string no_divisor(const std::string& what, int64_t whole, const std::string
 }
 
 std::string stage_misfit(const Transformer& model, const Layout& layout, int64_t units) {
+  if (!layout.stages.are_even()) return unlike_stages_misfit(model.layers, layout);
   const int64_t chunks = layout.chunks_in_all();
+  const auto spread = [&] {
+    return can_be_spread(model.layers, chunks)
+               ? "; stages=spread, where some have a layer less, would fit"
+               : "";
+  };
   const std::string layers = layout.ends_are_layers ? "layers with both ends" : "layers";
   if (chunks > units)
     return "there are more stages than layers: pp x vp is " + std::to_string(chunks) + ", and " +
-           std::to_string(units) + " " + layers + " are to be spread";
+           std::to_string(units) + " " + layers + " are to be spread" + spread();
   if (units % chunks != 0) {
     const bool ends_fit = !layout.ends_are_layers && (model.layers + 2) % chunks == 0;
     return no_divisor(layers, units, "pp x vp = ", chunks) +
            (ends_fit ? "; ends=layers, where embedding and loss count as a layer each, would fit"
-                     : "");
+                     : "") +
+           spread();
   }
   return "";
 }
@@ -141,11 +148,13 @@ std::string shards_misfit(const Layout& layout) {
   return "";
 }
 
-std::string recompute_misfit(const Layout& layout, int64_t units) {
-  const int64_t of_chunk = units / layout.chunks_in_all();
+std::string recompute_misfit(const Transformer& model, const Layout& layout, int64_t units) {
+  const int64_t of_chunk = layout.stages.are_even() ? units / layout.chunks_in_all()
+                                                    : longest_chunk(model.layers, layout);
   if (layout.recompute_layers > of_chunk)
     return "recompute=" + recompute_text(layout) + " is more than the " + std::to_string(of_chunk) +
-           " layers of a chunk; recompute=full computes all of them";
+           (layout.stages.are_even() ? " layers of a chunk" : " layers of the longest chunk") +
+           "; recompute=full computes all of them";
   if (layout.recompute == Recompute::selective && !layout.keeps_scores)
     return "recompute=selective drops the scores of attention, which attention=flash never keeps; "
            "leave it out, or say attention=unfused";
@@ -201,13 +210,13 @@ std::string misfit_of(const Transformer& model, const Layout& layout, int64_t se
   if (layout.sequence_parallel && tp == 1) return "sp has no effect with tp1; leave it out";
   if (layout.sequence_parallel && sequence / layout.context % tp != 0)
     return no_divisor("positions of a rank", sequence / layout.context, "tp", tp);
-  if (layout.ends_are_layers && layout.pipeline == 1)
+  if (layout.ends_are_layers && layout.pipeline == 1 && layout.stages.are_even())
     return "ends=layers has no effect with pp1; leave it out";
   const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
-  for (const std::string& sentence :
-       {stage_misfit(model, layout, units), schedule_misfit(layout), expert_misfit(model, layout),
-        context_misfit(model, layout), shards_misfit(layout), recompute_misfit(layout, units),
-        exchange_misfit(layout), operations_misfit(model, layout)})
+  for (const std::string& sentence : {stage_misfit(model, layout, units), schedule_misfit(layout),
+                                      expert_misfit(model, layout), context_misfit(model, layout),
+                                      shards_misfit(layout), recompute_misfit(model, layout, units),
+                                      exchange_misfit(layout), operations_misfit(model, layout)})
     if (!sentence.empty()) return sentence;
   return "";
 }

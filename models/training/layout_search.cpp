@@ -33,15 +33,24 @@ void for_each_choice(const Transformer& model, const LayoutSpace& space, Layout 
     }
 }
 
+// Virtual stages: divisors, or where layers are spread, powers of two.
+std::vector<int64_t> chunks_of_search(const Transformer& model, const Layout& layout) {
+  if (layout.pipeline == 1) return {1};
+  const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
+  if (!layout.stages.is_spread) return divisors_of(units / layout.pipeline);
+  std::vector<int64_t> all;
+  for (int64_t v = 1; can_be_spread(model.layers, v * layout.pipeline); v *= 2) all.push_back(v);
+  return all;
+}
+
 // With tp, pp, cp and dp set.
 void for_each_inner(const Transformer& model, const LayoutSpace& space, Layout layout,
                     const std::function<void(const Layout&)>& f) {
-  layout.ends_are_layers = model.layers % layout.pipeline != 0;
-  const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
-  if (units % layout.pipeline != 0) return;
+  const bool divides = model.layers % layout.pipeline == 0;
+  layout.ends_are_layers = !divides && (model.layers + 2) % layout.pipeline == 0;
+  layout.stages.is_spread = !divides && !layout.ends_are_layers;
   const int64_t of_replica = space.batch / layout.replicas;
-  const std::vector<int64_t> chunks =
-      layout.pipeline > 1 ? divisors_of(units / layout.pipeline) : std::vector<int64_t>{1};
+  const std::vector<int64_t> chunks = chunks_of_search(model, layout);
   const std::vector<int64_t> groups =
       model.experts ? divisors_of(model.experts->count) : std::vector<int64_t>{1};
   for (const int64_t v : chunks)

@@ -2,8 +2,8 @@
 //
 // The space: tp, pp, cp, vp and ep by division; micro-batches of a power of two sequences; all four
 // stages of zero; sequence parallelism where there is tensor parallelism; nothing or everything
-// computed again; ends=layers where only that divides. All are tried: nothing is pruned but what
-// does not fit into memory.
+// computed again; ends=layers where only that divides, and stages=spread where neither does, with a
+// power of two virtual stages. All are tried: nothing is pruned but what does not fit into memory.
 #pragma once
 
 #include <functional>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/training/pass_order.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {
@@ -150,6 +151,43 @@ int64_t first_chunks_in_flight(const Layout& layout, int64_t in_flight) {
   return in_flight / round * layout.pipeline + std::min(in_flight % round, layout.pipeline);
 }
 
+// Where chunks of a rank are unlike: forward passes in flight, chunk by chunk, at the moments that
+// can be the peak. `f` takes them, and the chunk and micro-batch whose forward pass ends then.
+template <class F>
+void for_each_moment(const Layout& layout, int64_t stage, const F& f) {
+  const int64_t p = layout.pipeline;
+  if (layout.schedule == PipelineSchedule::dualpipe) {
+    // Of the way that begins at this rank's half, as many as there are ranks behind it.
+    const int64_t depth = std::min(stage, p - 1 - stage);
+    std::vector<int64_t> counts = {p - depth, depth + 1};
+    if (stage >= p / 2) std::swap(counts.front(), counts.back());
+    return f(counts, 0, p);
+  }
+  if (layout.schedule == PipelineSchedule::zbv) {
+    // The first that comes back and stays; then the next one that goes out takes its place.
+    const int64_t out = 2 * p - 1 - stage;
+    f(std::vector<int64_t>{out, stage + 1}, 1, stage);
+    if (layout.micro_batches > out) f(std::vector<int64_t>{out + 1, stage}, 0, out);
+    return;
+  }
+  const int64_t round = p * layout.chunks;
+  const int64_t all = layout.micro_batches * layout.chunks;
+  const int64_t ahead = std::min(2 * (p - stage - 1) + round - p, all);
+  const auto done = [&](int64_t passes, int64_t chunk) {
+    return passes / round * p + std::clamp<int64_t>(passes % round - chunk * p, 0, p);
+  };
+  std::vector<int64_t> counts(at(layout.chunks));
+  // Forward and backward passes take turns; what is in flight changes evenly until one of them goes
+  // on to another chunk, and repeats after a round.
+  for (int64_t backwards = 0; backwards <= std::min(all - ahead, round); ++backwards) {
+    const int64_t forwards = std::min(ahead + backwards + 1, all);
+    if (backwards > 0 && backwards % p != 0 && forwards % p != 0) continue;
+    for (int64_t chunk = 0; chunk < layout.chunks; ++chunk)
+      counts[at(chunk)] = done(forwards, chunk) - done(backwards, layout.chunks - 1 - chunk);
+    f(counts, (forwards - 1) % round / p, (forwards - 1) / round * p + (forwards - 1) % p);
+  }
+}
+
 RankParameters sum(const RankParameters& a, const RankParameters& b) {
   return {a.matrices + b.matrices, a.experts + b.experts, a.small + b.small, a.ends + b.ends};
 }
@@ -214,6 +252,95 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
   memory.gathered_B = layer * layout.gradient_B() + 2 * parameters.all();
 }
 
+// Of one micro-batch, what the layers keep.
+double kept_by_layers_B(const Transformer& model, const Layout& layout, int64_t sequence,
+                        const StageLayers& held) {
+  double all_B = real(held.kept_inputs) * layer_inputs_B(model, layout, sequence);
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    if (held.kinds[i] > 0)
+      all_B += real(held.kinds[i] - held.again[i]) *
+               layer_activations_B(model, layout, sequence, kind_at(i));
+  return all_B;
+}
+
+StageLayers layers_of_place(const Transformer& model, const Layout& layout, PassPlace place) {
+  return layers_of_chunk(model, layout, position_of(layout, place).position);
+}
+
+// Layers that are computed again at once; a short chunk has no whole unit.
+int64_t recomputed_unit(const Transformer& model, const Layout& layout, int64_t stage) {
+  if (layout.recompute != Recompute::uniform) return 1;
+  if (layout.stages.are_even()) return layout.recompute_layers;
+  int64_t longest = 0;
+  for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk)
+    longest = std::max(longest, layers_of_place(model, layout, {stage, chunk}).layers());
+  return std::min(layout.recompute_layers, longest);
+}
+
+// While it is computed again, a layer or unit is as if nothing were.
+double recomputed_B(const Transformer& model, const Layout& layout, int64_t sequence, int64_t stage,
+                    const StageLayers& held) {
+  double most_B = 0;
+  if (layout.recompute == Recompute::none) return most_B;
+  const int64_t unit = recomputed_unit(model, layout, stage);
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (held.kinds[i] == 0) continue;
+    const LayerKind kind = kind_at(i);
+    if (held.again[i] > 0)
+      most_B = std::max(most_B, real(unit) * layer_activations_B(model, layout, sequence, kind) -
+                                    layer_inputs_B(model, layout, sequence));
+    if (layout.recompute == Recompute::selective && layout.keeps_scores)
+      most_B = std::max(most_B, scores_B(model, layout, sequence, kind));
+    if (layout.recompute == Recompute::operations)
+      most_B = std::max(most_B, kept_B(model, layout, sequence, kind) -
+                                    operations_B(model, layout, sequence, kind.mixing));
+  }
+  return most_B;
+}
+
+// All that is in flight, of a rank whose chunks are alike.
+void add_alike_chunks(const Transformer& model, const Layout& layout, int64_t sequence,
+                      const StageLayers& held, double stages, StageMemory& memory) {
+  memory.in_flight = most_in_flight(layout, memory.stage);
+  set_moment(layout, memory);
+  memory.activations_B = real(memory.in_flight) * kept_by_layers_B(model, layout, sequence, held) /
+                         (stages * real(layout.chunks));
+  if (held.embeds)
+    memory.ends_B += real(first_chunks_in_flight(layout, memory.in_flight)) *
+                     layer_inputs_B(model, layout, sequence) / stages;
+}
+
+// And of one whose chunks are not.
+void add_unlike_chunks(const Transformer& model, const Layout& layout, int64_t sequence,
+                       StageMemory& memory) {
+  std::vector<double> layers_B;
+  std::vector<double> ends_B;
+  for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk) {
+    const StageLayers held = layers_of_place(model, layout, {memory.stage, chunk});
+    layers_B.push_back(kept_by_layers_B(model, layout, sequence, held));
+    ends_B.push_back(held.embeds ? layer_inputs_B(model, layout, sequence) : 0);
+  }
+  double most_B = -1;
+  for_each_moment(layout, memory.stage,
+                  [&](const std::vector<int64_t>& counts, int64_t chunk, int64_t micro_batch) {
+                    double of_layers_B = 0;
+                    double of_ends_B = 0;
+                    int64_t in_flight = 0;
+                    for (std::size_t i = 0; i < counts.size(); ++i) {
+                      of_layers_B += real(counts[i]) * layers_B[i];
+                      of_ends_B += real(counts[i]) * ends_B[i];
+                      in_flight += counts[i];
+                    }
+                    if (of_layers_B + of_ends_B <= most_B) return;
+                    most_B = of_layers_B + of_ends_B;
+                    memory.activations_B = of_layers_B;
+                    memory.ends_B = of_ends_B;
+                    memory.in_flight = in_flight;
+                    memory.chunk = chunk;
+                    memory.micro_batch = micro_batch;
+                  });
+}
+
 }  // namespace
 
 RankParameters rank_layer_parameters(const Transformer& model, const Layout& layout,
@@ -269,32 +396,11 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
   if (other) held += *other;
   const double stages = other ? 2 : 1;
   add_states(model, layout, held, memory);
-  memory.in_flight = most_in_flight(layout, stage);
-  set_moment(layout, memory);
-  const double input_B = layer_inputs_B(model, layout, sequence);
-  double layers_B = real(held.kept_inputs) * input_B;
-  for (std::size_t i = 0; i < most_kinds; ++i) {
-    const int64_t layers = held.kinds[i];
-    if (layers == 0) continue;
-    const LayerKind kind = kind_at(i);
-    const int64_t again = held.again[i];
-    const double one_B = layer_activations_B(model, layout, sequence, kind);
-    layers_B += real(layers - again) * one_B;
-    // While it is computed again, a layer or unit is as if nothing were.
-    const int64_t unit = layout.recompute == Recompute::uniform ? layout.recompute_layers : 1;
-    if (again > 0)
-      memory.recomputed_B = std::max(memory.recomputed_B, real(unit) * one_B - input_B);
-    if (layout.recompute == Recompute::selective && layout.keeps_scores)
-      memory.recomputed_B = std::max(memory.recomputed_B, scores_B(model, layout, sequence, kind));
-    if (layout.recompute == Recompute::operations)
-      memory.recomputed_B =
-          std::max(memory.recomputed_B, kept_B(model, layout, sequence, kind) -
-                                            operations_B(model, layout, sequence, kind.mixing));
-  }
-  memory.activations_B = real(memory.in_flight) * layers_B / (stages * real(layout.chunks));
-  if (held.embeds)
-    memory.ends_B += real(first_chunks_in_flight(layout, memory.in_flight)) *
-                     layer_inputs_B(model, layout, sequence) / stages;
+  if (layout.stages.are_even() || chunks_of_rank(layout) == 1)
+    add_alike_chunks(model, layout, sequence, held, stages, memory);
+  else
+    add_unlike_chunks(model, layout, sequence, memory);
+  memory.recomputed_B = recomputed_B(model, layout, sequence, stage, held);
   // 4 bytes a logit, and 2 of its gradient; not fused, softmax and two gradients of 4.
   const double logit_B = layout.kernels == Kernels::fused ? 6 : 12;
   if (held.has_head && !model.patches)

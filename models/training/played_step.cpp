@@ -142,8 +142,9 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
           work_of(costs.times_of(layers_of_chunk(step.model, layout, where.position))));
     }
     const RankParameters parameters = rank_parameters(step.model, layout, rank);
-    const StageExchange exchange =
-        costs.exchange_of(parameters, layers_of_stage(step.model, layout, rank).layers());
+    const int64_t layers =
+        exchanged_layers(step.model, layout, rank, layers_of_stage(step.model, layout, rank));
+    const StageExchange exchange = costs.exchange_of(parameters, layers);
     const double chunks = real(chunks_of_rank(layout));
     const int64_t pieces = pieces_of_chunk(layout, exchange);
     work.exchanges.push_back({pieces, of_seconds(exchange.reduce_s / (chunks * real(pieces))),

@@ -17,9 +17,9 @@ StagePlan StagePlans::stage(int64_t number) {
   for (std::size_t i = 0; i < plan.slots.size(); ++i)
     if (plan.slots[i].fetches(layout.keeps_weights) > 0) plan.last_fetch = i;
   plan.parameters = rank_parameters(step_.model, layout, number);
-  plan.pieces = pieces_of_chunk(
-      layout,
-      costs_.exchange_of(plan.parameters, layers_of_stage(step_.model, layout, number).layers()));
+  const int64_t layers =
+      exchanged_layers(step_.model, layout, number, layers_of_stage(step_.model, layout, number));
+  plan.pieces = pieces_of_chunk(layout, costs_.exchange_of(plan.parameters, layers));
   plan.tied_B = costs_.tied_B();
   if (layout.schedule == PipelineSchedule::dualpipe)
     for (const Replicas& replicas : replicas_of(layout, plan.parameters))

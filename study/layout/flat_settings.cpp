@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <functional>
 #include <sstream>
 #include <vector>
 
@@ -49,21 +51,101 @@ bool is_name(const std::string& text) {
   });
 }
 
+bool is_word_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// What stands in $(( )): sums and products of numbers and variables. Nothing where something is not
+// known, or is beyond 10^15.
+class Arithmetic {
+ public:
+  using Lookup = std::function<std::string(const std::string&)>;  // of "$NAME"
+  Arithmetic(const std::string& text, const Lookup& lookup) : text_(text), lookup_(lookup) {}
+
+  std::optional<int64_t> value() {
+    const auto all = sum(0);
+    return next() == '\0' ? all : std::nullopt;
+  }
+
+ private:
+  static constexpr int most_depth = 50;
+  static constexpr double most = 1e15;
+
+  char next() {
+    while (place_ < text_.size() && (text_[place_] == ' ' || text_[place_] == '\t')) ++place_;
+    return place_ < text_.size() ? text_[place_] : '\0';
+  }
+  std::optional<int64_t> sum(int depth) {
+    auto left = product(depth);
+    for (char sign = next(); left && (sign == '+' || sign == '-'); sign = next()) {
+      ++place_;
+      const auto right = product(depth);
+      left = !right ? std::nullopt : within(*left, sign, *right);
+    }
+    return left;
+  }
+  std::optional<int64_t> product(int depth) {
+    auto left = unit(depth);
+    for (char sign = next(); left && (sign == '*' || sign == '/' || sign == '%'); sign = next()) {
+      ++place_;
+      const auto right = unit(depth);
+      left = !right ? std::nullopt : within(*left, sign, *right);
+    }
+    return left;
+  }
+  static std::optional<int64_t> within(int64_t left, char sign, int64_t right) {
+    if (sign == '/' || sign == '%') {
+      if (right == 0) return std::nullopt;
+      return sign == '/' ? left / right : left % right;
+    }
+    const auto a = static_cast<double>(left);
+    const auto b = static_cast<double>(right);
+    if (std::abs(sign == '*' ? a * b : std::abs(a) + std::abs(b)) > most) return std::nullopt;
+    return sign == '*' ? left * right : sign == '+' ? left + right : left - right;
+  }
+  std::optional<int64_t> unit(int depth) {
+    if (depth > most_depth) return std::nullopt;
+    if (next() == '(') {
+      ++place_;
+      const auto inside = sum(depth + 1);
+      if (next() != ')') return std::nullopt;
+      ++place_;
+      return inside;
+    }
+    const std::size_t from = place_;
+    if (text_.compare(place_, 2, "${") == 0) {
+      place_ = std::min(text_.find('}', place_), text_.size() - 1) + 1;
+    } else {
+      if (next() == '$') ++place_;
+      while (place_ < text_.size() && is_word_letter(text_[place_])) ++place_;
+    }
+    std::string word = text_.substr(from, place_ - from);
+    if (word.empty()) return std::nullopt;
+    if (word.front() != '$' && std::isdigit(static_cast<unsigned char>(word.front())) == 0)
+      word.insert(word.begin(), '$');
+    if (word.front() == '$') word = lookup_(word);
+    int64_t number = 0;
+    const char* end = word.data() + word.size();
+    const auto [stopped, problem] = std::from_chars(word.data(), end, number);
+    if (problem != std::errc() || stopped != end || std::abs(static_cast<double>(number)) > most)
+      return std::nullopt;
+    return number;
+  }
+
+  const std::string& text_;
+  const Lookup& lookup_;
+  std::size_t place_ = 0;
+};
+
 // Words of a shell script, with the values of its own simple variables.
 class ShellWords {
  public:
   void add_line(const std::string& raw, int number) {
-    std::string line = without_comment(raw);
-    std::replace_if(
-        line.begin(), line.end(),
-        [](char c) { return c == '\\' || c == '(' || c == ')' || c == '"' || c == '\''; }, ' ');
-    std::istringstream words(line);
+    std::istringstream words(without_quoting(calculated(without_comment(raw))));
     bool is_start = true;
     for (std::string word; words >> word;) {
       const std::size_t equals = word.find('=');
       if (is_start && word.front() != '-' && equals != std::string::npos &&
           is_name(word.substr(0, equals))) {
-        variables_[word.substr(0, equals)] = resolved(word.substr(equals + 1));
+        variables_[word.substr(0, equals)] = {resolved(word.substr(equals + 1)), number};
         // What is assigned may be a list of flags itself.
         word = word.substr(equals + 1);
       }
@@ -72,9 +154,64 @@ class ShellWords {
     }
   }
   const std::vector<std::pair<std::string, int>>& words() const { return words_; }
+  // Values of variables, and the lines that set them last.
+  const std::map<std::string, std::pair<std::string, int>>& variables() const { return variables_; }
 
  private:
-  // $NAME, ${NAME} and ${NAME:-value}, as a whole word or behind "--flag=".
+  // Quotes and the parentheses of arrays become spaces. Parentheses that are quoted or stand behind
+  // a backslash stay, "(tt|)*29" and \(tt\|\)*29, and so does NAME="value" of a single word.
+  static std::string without_quoting(const std::string& line) {
+    std::string bare;
+    char quote = '\0';
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const char c = line[i];
+      const bool is_quote = (c == '"' || c == '\'') && (quote == '\0' || quote == c);
+      if (c == '\\' && i + 1 < line.size() && is_kept_behind_backslash(line[i + 1])) {
+        bare += line[++i];
+      } else if (is_quote) {
+        quote = quote == '\0' ? c : '\0';
+        if (quote == '\0' || !begins_value(line, i)) bare += ' ';
+      } else {
+        const bool is_of_array = (c == '(' || c == ')') && quote == '\0';
+        bare += is_of_array || c == '\\' || c == '"' || c == '\'' ? ' ' : c;
+      }
+    }
+    return bare;
+  }
+  static bool is_kept_behind_backslash(char c) {
+    return c == '(' || c == ')' || c == '|' || c == '*';
+  }
+  // Whether the quote begins a single word behind "=", which is no flag.
+  static bool begins_value(const std::string& line, std::size_t quote) {
+    if (quote == 0 || line[quote - 1] != '=') return false;
+    const std::size_t end = line.find(line[quote], quote + 1);
+    const std::string value = line.substr(quote + 1, end - quote - 1);
+    return end != std::string::npos && !value.empty() && value.front() != '-' &&
+           value.find_first_of(" \t") == std::string::npos;
+  }
+  // Each $(( )) whose value is known, as that. Longer ones than people write stay as they are.
+  std::string calculated(const std::string& line) const {
+    constexpr std::size_t most_letters = 200;
+    const Arithmetic::Lookup lookup = [this](const std::string& word) { return resolved(word); };
+    std::string all;
+    std::size_t done = 0;
+    for (std::size_t from = line.find("$(("); from != std::string::npos;
+         from = line.find("$((", std::max(from + 1, done))) {
+      const std::size_t begin = from + 3;
+      const std::size_t stop = std::min(line.size(), begin + most_letters);
+      std::size_t end = begin;
+      for (int depth = 0; end < stop && (depth > 0 || line[end] != ')'); ++end)
+        depth += line[end] == '(' ? 1 : line[end] == ')' ? -1 : 0;
+      if (line.compare(end, 2, "))") != 0) continue;
+      const std::string inside = line.substr(begin, end - begin);
+      const auto value = Arithmetic(inside, lookup).value();
+      if (!value) continue;
+      all += line.substr(done, from - done) + std::to_string(*value);
+      done = end + 2;
+    }
+    return all + line.substr(done);
+  }
+  // $NAME, ${NAME}, ${NAME:-value} and ${NAME:=value}, as a whole word or behind "--flag=".
   std::string resolved(const std::string& word) const {
     if (const std::size_t equals = word.find("=$");
         word.starts_with("--") && equals != std::string::npos)
@@ -84,15 +221,17 @@ class ShellWords {
     std::string usual = word;
     if (name.front() == '{' && name.back() == '}') {
       name = name.substr(1, name.size() - 2);
-      if (const std::size_t at = name.find(":-"); at != std::string::npos) {
+      std::size_t at = name.find(":-");
+      if (at == std::string::npos) at = name.find(":=");
+      if (at != std::string::npos) {
         usual = name.substr(at + 2);
         name = name.substr(0, at);
       }
     }
     const auto found = variables_.find(name);
-    return found == variables_.end() ? usual : found->second;
+    return found == variables_.end() ? usual : found->second.first;
   }
-  std::map<std::string, std::string> variables_;
+  std::map<std::string, std::pair<std::string, int>> variables_;
   std::vector<std::pair<std::string, int>> words_;
 };
 
@@ -100,6 +239,14 @@ bool has_flags(const std::string& text) {
   std::istringstream words(text);
   for (std::string word; words >> word;)
     if (word.size() > 3 && word.starts_with("--") && std::isalpha(word[2]) != 0) return true;
+  return false;
+}
+
+// "export NAME=value" of a script without flags.
+bool has_exports(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("export ") && line.find('=') != std::string::npos) return true;
   return false;
 }
 
@@ -130,7 +277,7 @@ FlatSettings FlatSettings::read(const std::string& text, const std::string& file
   } else if (has_table(text)) {
     settings.kind_ = Kind::toml;
     settings.read_tables(text);
-  } else if (has_flags(text)) {
+  } else if (has_flags(text) || has_exports(text)) {
     settings.read_flags(text);
   } else {
     settings.kind_ = Kind::yaml;
@@ -159,6 +306,9 @@ void FlatSettings::read_flags(const std::string& text) {
     std::replace(name.begin(), name.end(), '_', '-');
     set(name, value, line);
   }
+  for (const auto& [name, assigned] : shell.variables())
+    if (std::isupper(static_cast<unsigned char>(name.front())) != 0)
+      set(name, assigned.first, assigned.second);
 }
 
 // YAML by its indentation, TOML by its [tables].
@@ -171,8 +321,14 @@ void FlatSettings::read_tables(const std::string& text) {
     ++number;
     const std::string line = without_comment(raw);
     const std::string bare = trimmed(line);
-    if (bare.empty() || bare == "---" || bare.front() == '-') continue;
     const bool is_toml = kind_ == Kind::toml;
+    if (!is_toml && bare.starts_with("-") && bare != "---" && !above.empty()) {
+      std::string path;
+      for (const auto& [unused, part] : above) path += (path.empty() ? "" : ".") + part;
+      lists_.insert(path);
+      lines_.emplace(path, number);
+    }
+    if (bare.empty() || bare == "---" || bare.front() == '-') continue;
     if (is_toml && bare.front() == '[') {
       if (bare.back() == ']') table = trimmed(bare.substr(1, bare.size() - 2));
       continue;
@@ -195,6 +351,20 @@ void FlatSettings::read_tables(const std::string& text) {
     else
       set(path + name, value, number);
   }
+  if (kind_ == Kind::yaml) resolve_references();
+}
+
+// "${model.micro_batch_size}" of OmegaConf: what stands there. What goes round in a circle stays.
+void FlatSettings::resolve_references() {
+  constexpr int most_steps = 10;
+  for (auto& [name, value] : values_)
+    for (int step = 0; step < most_steps && value.starts_with("${") && value.back() == '}';
+         ++step) {
+      const auto found = values_.find(value.substr(2, value.size() - 3));
+      if (found == values_.end()) break;
+      const std::string other = found->second;
+      value = other;
+    }
 }
 
 void FlatSettings::read_members(const Json& json, const std::string& prefix) {
@@ -268,9 +438,11 @@ bool FlatSettings::flag(const std::string& name, const std::string& value) const
 
 void FlatSettings::fail(const std::string& name, const std::string& sentence) const {
   const auto line = lines_.find(name);
+  const bool is_flag =
+      kind_ == Kind::flags && std::isupper(static_cast<unsigned char>(name.front())) == 0;
   const bool has_line = line != lines_.end() && line->second > 0;
   throw InputError(file_ + (has_line ? ": line " + std::to_string(line->second) : ""),
-                   (kind_ == Kind::flags ? "--" : "") + name + ": " + sentence);
+                   (is_flag ? "--" : "") + name + ": " + sentence);
 }
 
 }  // namespace sgdsim

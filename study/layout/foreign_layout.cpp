@@ -1,25 +1,21 @@
 // One function per program; what they have in common is how sizes make micro-batches.
 #include "study/layout/foreign_layout.h"
 
-#include <algorithm>
-
-#include "sim/core/error.h"
 #include "sim/core/product.h"
+#include "study/layout/foreign_reader.h"
 
 namespace sgdsim {
 namespace {
 
-using Names = std::vector<std::string>;
+using Names = SettingNames;
 
-class Reader {
+class Reader : public ForeignReader {
  public:
-  Reader(const FlatSettings& settings, const GpuCount& gpus, const Transformer& model)
-      : settings_(settings), gpus_(gpus), model_(model) {}
+  using ForeignReader::ForeignReader;
 
   ForeignLayout megatron() {
     found_.program = "Megatron-LM";
-    refuse({"pipeline-model-parallel-layout", "hierarchical-context-parallel-sizes",
-            "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers"});
+    refuse({"hierarchical-context-parallel-sizes"});
     Layout& layout = found_.layout;
     layout.tensor = size({"tensor-model-parallel-size"});
     layout.pipeline = size({"pipeline-model-parallel-size"});
@@ -31,17 +27,19 @@ class Reader {
                      "(without it, it is " +
                          std::to_string(layout.tensor) + ")");
     layout.chunks = size({"num-virtual-stages-per-pipeline-rank"});
-    if (const auto layers = whole({"num-layers-per-virtual-pipeline-stage"}))
-      layout.chunks = chunks_of(*layers);
+    set_stages_of({{"account-for-embedding-in-pipeline-split"},
+                   {"account-for-loss-in-pipeline-split"},
+                   {"decoder-first-pipeline-num-layers"},
+                   {"decoder-last-pipeline-num-layers"},
+                   {"pipeline-model-parallel-layout"},
+                   {"num-virtual-stages-per-pipeline-rank"},
+                   {"num-layers-per-virtual-pipeline-stage"}});
     layout.sequence_parallel = flag({"sequence-parallel"}) && layout.tensor > 1;
     layout.zero = flag({"use-distributed-optimizer"}) ? 1 : 0;
     if (flag({"use-megatron-fsdp", "use-custom-fsdp", "use-torch-fsdp2"}))
       layout.zero = zero_of_sharding();
     layout.shard_copies = size({"num-distributed-optimizer-instances"});
     layout.overlaps = layout.zero > 1 || flag({"overlap-grad-reduce"});
-    layout.ends_are_layers = layout.pipeline > 1 &&
-                             flag({"account-for-embedding-in-pipeline-split"}) &&
-                             flag({"account-for-loss-in-pipeline-split"});
     layout.half_gradients = flag({"grad-reduce-in-bf16"});
     layout.adds_apart = layout.zero <= 1 && flag({"no-gradient-accumulation-fusion"});
     recompute({"recompute-granularity"}, {"recompute-num-layers"}, {"recompute-method"});
@@ -58,6 +56,13 @@ class Reader {
     layout.context = size(in_nemo("context_parallel_size"));
     layout.expert = size(in_nemo("expert_model_parallel_size"));
     layout.chunks = size(in_nemo("virtual_pipeline_model_parallel_size"));
+    set_stages_of({in_nemo("account_for_embedding_in_pipeline_split"),
+                   in_nemo("account_for_loss_in_pipeline_split"),
+                   in_nemo("num_layers_in_first_pipeline_stage"),
+                   in_nemo("num_layers_in_last_pipeline_stage"),
+                   in_nemo("pipeline_model_parallel_layout"),
+                   in_nemo("virtual_pipeline_model_parallel_size"),
+                   {}});
     layout.sequence_parallel = flag(in_nemo("sequence_parallel")) && layout.tensor > 1;
     const auto optimizer = settings_.find_any({"model.optim.name", "optim.name"});
     const bool is_sharded = optimizer && optimizer->starts_with("distributed_fused");
@@ -78,6 +83,38 @@ class Reader {
     const bool says_gpus = settings_.find_any(nodes) && settings_.find_any(devices);
     batches(in_nemo("micro_batch_size"), in_nemo("global_batch_size"),
             says_gpus ? gpus_in_all(nodes, devices) : 0);
+    return found_;
+  }
+
+  // Variables of NVIDIA's scripts for MLPerf, which other scripts hand to NeMo.
+  ForeignLayout mlperf() {
+    found_.program = "MLPerf";
+    Layout& layout = found_.layout;
+    layout.tensor = size({"TENSOR_MODEL_PARALLEL"});
+    layout.pipeline = size({"PIPELINE_MODEL_PARALLEL"});
+    layout.context = size({"CONTEXT_PARALLEL"});
+    layout.expert = size({"EXPERT_PARALLEL"});
+    const Names chunks = {"INTERLEAVED_PIPELINE"};  // 0: none
+    layout.chunks = std::max<int64_t>(1, whole(chunks, 0, most_gpus).value_or(1));
+    set_stages_of({{"ASYM_PP_EMBED"}, {"ASYM_PP_LOSS"}, {}, {}, {}, chunks, {}});
+    const Names sequence = {"SEQ_PARALLEL"};
+    const Names optimizer = {"USE_DIST_OPTIMIZER"};
+    layout.sequence_parallel =
+        layout.tensor > 1 && (!settings_.find_any(sequence) || flag(sequence));
+    layout.zero = !settings_.find_any(optimizer) || flag(optimizer) ? 1 : 0;
+    const Names nodes = {"DGXNNODES"};
+    const Names devices = {"DGXNGPU"};
+    if (gpus_.given == 0 && settings_.find_any(nodes) && !settings_.find_any(devices))
+      settings_.fail("DGXNNODES",
+                     "needs DGXNGPU, the GPUs of a node, which config_common.sh may "
+                     "say; give --gpus");
+    layout.replicas = replicas(settings_.find_any(nodes) ? gpus_in_all(nodes, devices) : 0);
+    layout.micro_batch = whole({"MICRO_BATCH_SIZE"}, 1, most_micro_batch_size).value_or(1);
+    if (const auto sequences = whole({"MINIBS"}))
+      layout.micro_batches = quotient("MINIBS", *sequences, layout.micro_batch);
+    found_.notes.emplace_back(
+        "scripts that it sources are not read; what it does not say is taken to be sp with tp, and "
+        "a distributed optimizer (zero1)");
     return found_;
   }
 
@@ -116,81 +153,10 @@ class Reader {
     return found_;
   }
 
-  ForeignLayout torchtitan() {
-    found_.program = "torchtitan";
-    Layout& layout = found_.layout;
-    const std::string all = "parallelism.";
-    layout.tensor = size({all + "tensor_parallel_degree", "training.tensor_parallel_degree"});
-    layout.pipeline =
-        size({all + "pipeline_parallel_degree", "experimental.pipeline_parallel_degree"});
-    layout.context =
-        size({all + "context_parallel_degree", "experimental.context_parallel_degree"});
-    layout.expert = size({all + "expert_parallel_degree"});
-    layout.sequence_parallel = layout.tensor > 1;
-    const Names schedule_names = {all + "pipeline_parallel_schedule",
-                                  "experimental.pipeline_parallel_schedule"};
-    schedule(schedule_names, all + "pipeline_parallel_layers_per_stage");
-    shard({all + "data_parallel_shard_degree", "training.data_parallel_shard_degree"},
-          {all + "data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
-    checkpoint("activation_checkpoint.");
-    layout.kernels = kernels_of_torchtitan();
-    found_.sequence = whole({"training.seq_len"});
-    const Names per_replica = {"training.local_batch_size", "training.batch_size"};
-    const int64_t local = whole(per_replica).value_or(1);
-    layout.micro_batch = layout.pipeline > 1 ? whole({all + "pipeline_parallel_microbatch_size"}, 1,
-                                                     most_micro_batch_size)
-                                                   .value_or(1)
-                                             : local;
-    int64_t steps = quotient(per_replica.front(), local, layout.micro_batch);
-    if (const auto global = whole_if_positive({"training.global_batch_size"}))
-      steps *= quotient("training.global_batch_size", *global, local * layout.replicas);
-    layout.micro_batches = steps;
-    return found_;
-  }
-
  private:
   static Names in_nemo(const std::string& name) {
     return {"model." + name,    name,           "trainer.strategy." + name,
             "strategy." + name, "data." + name, "model.data." + name};
-  }
-  // Settings that change the layout in a way that is not modelled.
-  void refuse(const Names& names) {
-    for (const std::string& name : names)
-      if (const auto value = settings_.find(name); value && *value != "none")
-        settings_.fail(name,
-                       "is not modelled; without it, or with --layout \"tp8 pp2 ...\", the "
-                       "rest can be");
-  }
-  std::optional<int64_t> whole(const Names& names, int64_t least = 1,
-                               int64_t most = most_global_batch) {
-    const auto value = settings_.find_any(names);
-    if (!value) return std::nullopt;
-    const std::string name = name_of(names);
-    if (*value == "auto") settings_.fail(name, "is \"auto\"; say the number");
-    return settings_.whole(name, *value, least, most);
-  }
-  std::optional<int64_t> whole_if_positive(const Names& names) {
-    const auto value = settings_.find_any(names);
-    return value && *value == "-1" ? std::nullopt : whole(names);
-  }
-  int64_t size(const Names& names, int64_t usual = 1) {
-    return whole(names, 1, most_gpus).value_or(usual);
-  }
-  bool flag(const Names& names) {
-    const auto value = settings_.find_any(names);
-    return value && settings_.flag(name_of(names), *value);
-  }
-  // The one that is there.
-  std::string name_of(const Names& names) const {
-    for (const std::string& name : names)
-      if (settings_.find(name)) return name;
-    return names.front();
-  }
-  int64_t quotient(const std::string& name, int64_t whole, int64_t by) {
-    if (whole % by != 0)
-      settings_.fail(
-          name, "is " + std::to_string(whole) + ", which does not divide by " + std::to_string(by));
-    return whole / by;
   }
   // torchrun says so beside Megatron's flags; 0: nobody says.
   int64_t named_gpus() {
@@ -208,20 +174,6 @@ class Reader {
                                          " GPUs that are modelled");
     return *gpus;
   }
-  void check_size() const { check_sizes(found_.layout, settings_.file()); }
-  int64_t replicas(int64_t in_file = 0) {
-    check_size();
-    const Layout& layout = found_.layout;
-    const int64_t gpus = gpus_.given > 0 ? gpus_.given : in_file > 0 ? in_file : gpus_.usual;
-    const int64_t of_replica = layout.tensor * layout.pipeline * layout.context;
-    if (gpus == 0)
-      throw InputError(settings_.file(), "it does not say on how many GPUs; give --gpus");
-    if (gpus % of_replica != 0)
-      throw InputError(settings_.file(), "tp x pp x cp is " + std::to_string(of_replica) +
-                                             ", by which " + std::to_string(gpus) +
-                                             " GPUs do not divide");
-    return gpus / of_replica;
-  }
   void batches(const Names& micro, const Names& global, int64_t gpus) {
     Layout& layout = found_.layout;
     layout.replicas = replicas(gpus);
@@ -230,10 +182,77 @@ class Reader {
       layout.micro_batches =
           quotient(name_of(global), *batch, layout.replicas * layout.micro_batch);
   }
-  int64_t chunks_of(int64_t layers) {
-    const char* name = "num-layers-per-virtual-pipeline-stage";
-    const int64_t units = model_.layers + (found_.layout.ends_are_layers ? 2 : 0);
-    return quotient(name, quotient(name, units, found_.layout.pipeline), layers);
+  // Settings of Megatron-LM and NeMo.
+  struct StageNames {
+    Names embedding, loss;       // whether it counts as a layer
+    Names first, last;           // layers of that stage
+    Names layout;                // of every chunk
+    Names chunks, chunk_layers;  // virtual stages of a rank, or layers of each
+  };
+  // The name of the first setting that is there; empty: none.
+  std::string given_of(const std::vector<Names>& all) const {
+    for (const Names& names : all)
+      if (const auto value = settings_.find_any(names); value && *value != "none")
+        return name_of(names);
+    return "";
+  }
+  void set_stages_of(const StageNames& names) {
+    Layout& layout = found_.layout;
+    const bool has_embedding = flag(names.embedding) && layout.pipeline > 1;
+    const bool has_loss = flag(names.loss) && layout.pipeline > 1;
+    layout.ends_are_layers = has_embedding && has_loss;
+    const std::string ends = given_of({names.first, names.last});
+    const std::string end = has_embedding ? name_of(names.embedding) : name_of(names.loss);
+    if ((has_embedding || has_loss) && !ends.empty())
+      settings_.fail(end, "contradicts " + ends + "; leave one of them out");
+    for (const std::string& name : names.layout)
+      if (settings_.is_list(name)) settings_.fail(name, "is a list; " + std::string(as_text));
+    if (const auto text = settings_.find_any(names.layout); text && *text != "none") {
+      const std::string other = given_of({names.first, names.last, names.chunk_layers});
+      if (!other.empty() || has_embedding || has_loss)
+        settings_.fail(name_of(names.layout),
+                       "contradicts " + (other.empty() ? end : other) + "; leave one of them out");
+      return set_stages_of_text(names, *text);
+    }
+    if (!names.chunk_layers.empty() && settings_.find_any(names.chunk_layers)) {
+      if (!ends.empty())
+        settings_.fail(ends, "goes with --" + names.chunks.front() + ", not with --" +
+                                 names.chunk_layers.front());
+      layout.chunks = chunks_of(names.chunk_layers, has_embedding + has_loss);
+    }
+    if (given_of({names.first}) != "")
+      layout.stages.first = whole(names.first, 1, most_chunk_layers);
+    if (given_of({names.last}) != "") layout.stages.last = whole(names.last, 1, most_chunk_layers);
+    if (has_embedding != has_loss)
+      set_chunks(end, stages_with_end(model_.layers, chunks_in_all(), has_loss));
+  }
+  void set_stages_of_text(const StageNames& names, const std::string& text) {
+    Layout& layout = found_.layout;
+    const std::string name = name_of(names.layout);
+    if (text.front() == '[') settings_.fail(name, "is a list; " + std::string(as_text));
+    const ForeignStages stages = stages_of_megatron(text);
+    if (stages.wrong.empty()) {
+      const auto chunks = static_cast<int64_t>(stages.layers.size());
+      const int64_t of_rank = chunks / layout.pipeline;
+      if (chunks % layout.pipeline != 0)
+        settings_.fail(name, "has " + std::to_string(chunks) +
+                                 " stages, which do not divide by pp" +
+                                 std::to_string(layout.pipeline));
+      if (settings_.find_any(names.chunks) && of_rank != layout.chunks)
+        settings_.fail(name, "has " + std::to_string(of_rank) + " stages a rank, but " +
+                                 name_of(names.chunks) + " is " + std::to_string(layout.chunks));
+      layout.chunks = of_rank;
+    }
+    if (stages.predictions > 0)
+      found_.notes.emplace_back(
+          "layers m, which predict further tokens, are left out: their stage has the others alone");
+    set_chunks(name, stages);
+  }
+  static constexpr const char* as_text = "give it as text, as in \"Et*3|(tt|)*29,m|L\"";
+  int64_t chunks_of(const Names& names, int64_t ends) {
+    const std::string name = name_of(names);
+    const int64_t layers = *whole(names);
+    return quotient(name, quotient(name, model_.layers + ends, found_.layout.pipeline), layers);
   }
   int zero_of_sharding() {
     const auto strategy = settings_.find("data-parallel-sharding-strategy");
@@ -265,113 +284,6 @@ class Reader {
     else
       settings_.fail(name_of(method), unknown_name("method", how, {"uniform", "block"}));
   }
-  // Of each chunk; no more than it has.
-  void recompute_layers(Recompute how, int64_t count) {
-    Layout& layout = found_.layout;
-    const int64_t of_chunk = layers_of_chunks();
-    const bool is_all = how == Recompute::full || (how == Recompute::block && count >= of_chunk);
-    layout.recompute = is_all ? Recompute::full : how;
-    layout.recompute_layers = is_all ? 0 : std::min(count, of_chunk);
-  }
-  int64_t layers_of_chunks() const {
-    const int64_t units = model_.layers + (found_.layout.ends_are_layers ? 2 : 0);
-    return std::max<int64_t>(1, units / found_.layout.chunks_in_all());
-  }
-  void schedule(const Names& names, const std::string& per_stage) {
-    Layout& layout = found_.layout;
-    if (layout.pipeline == 1) return;
-    const std::string name = settings_.find_any(names).value_or("1F1B");
-    const auto layers = whole({per_stage});
-    if (layers)
-      layout.chunks =
-          quotient(per_stage, quotient(per_stage, model_.layers, layout.pipeline), *layers);
-    const bool is_looped =
-        name == "Interleaved1F1B" || name == "InterleavedZeroBubble" || name == "ZBVZeroBubble";
-    if (is_looped && !layers) layout.chunks = 2;
-    if (name == "GPipe") {
-      layout.schedule = PipelineSchedule::gpipe;
-    } else if (name == "InterleavedZeroBubble") {
-      if (layout.chunks > 1)
-        settings_.fail(name_of(names),
-                       "InterleavedZeroBubble with " + std::to_string(layout.chunks) +
-                           " virtual stages is not modelled; with one (" + per_stage + " = " +
-                           std::to_string(model_.layers / layout.pipeline) + ") it is zb1p");
-      layout.schedule = PipelineSchedule::zb1p;
-    } else if (name == "ZBVZeroBubble") {
-      layout.schedule = PipelineSchedule::zbv;
-    } else if (name == "DualPipeV" || name == "LoopedBFS") {
-      settings_.fail(name_of(names), name +
-                                         " is not modelled; 1F1B, GPipe, Interleaved1F1B, "
-                                         "ZBVZeroBubble, and InterleavedZeroBubble with one stage "
-                                         "a rank are");
-    } else if (name != "1F1B" && name != "Interleaved1F1B") {
-      settings_.fail(name_of(names), unknown_name("schedule that is modelled", name,
-                                                  {"1F1B", "GPipe", "Interleaved1F1B",
-                                                   "InterleavedZeroBubble", "ZBVZeroBubble"}));
-    }
-  }
-  void shard(const Names& shards, const Names& copies) {
-    Layout& layout = found_.layout;
-    const int64_t copied = size(copies);
-    const auto sharded = whole_if_positive(shards);
-    const int64_t all = sharded ? *sharded * copied : replicas();
-    layout.replicas = all;
-    check_size();
-    if (sharded && gpus_.given > 0 && all != replicas())
-      settings_.fail(name_of(shards),
-                     "with " + std::to_string(all) + " replicas there are " +
-                         std::to_string(all * layout.tensor * layout.pipeline * layout.context) +
-                         " GPUs, but --gpus is " + std::to_string(gpus_.given));
-    const bool is_sharded = all > copied || layout.context > 1;
-    layout.zero = is_sharded ? 3 : 0;
-    if (is_sharded) layout.shard_copies = copied;
-  }
-  void checkpoint(const std::string& name) {
-    const std::string mode = settings_.find(name + "mode").value_or("none");
-    if (mode == "full")
-      found_.layout.recompute = Recompute::full;
-    else if (mode == "selective")
-      checkpoint_some(name + "selective_ac_option");
-    else if (mode != "none")
-      settings_.fail(name + "mode", unknown_name("mode", mode, {"none", "selective", "full"}));
-  }
-  Kernels kernels_of_torchtitan() {
-    const std::string parts = settings_.find("compile.components").value_or("model");
-    const auto has = [&](const char* part) { return parts.find(part) != std::string::npos; };
-    const bool compiles = flag({"compile.enable", "training.compile"});
-    if (compiles && has("model")) return has("loss") ? Kernels::fused : Kernels::compiled;
-    if (is_plain(model_)) return Kernels::eager;
-    found_.notes.emplace_back(
-        "kernels that are not compiled are modelled for attention and a dense MLP alone: taken as "
-        "kernels=compiled");
-    return Kernels::compiled;
-  }
-  // Every so many layers, or single operations.
-  void checkpoint_some(const std::string& name) {
-    const std::string option = settings_.find(name).value_or("op");
-    if (option == "op") {
-      if (knows_operations(model_, found_.layout))
-        found_.layout.recompute = Recompute::operations;
-      else
-        found_.notes.emplace_back(
-            "selective checkpointing by operations is modelled for tp1 and cp1, without latent "
-            "attention and experts: nothing is computed again, and memory is overestimated");
-      return;
-    }
-    const int64_t every = settings_.whole(name, option, 1, 100'000);
-    const int64_t of_chunk = layers_of_chunks();
-    if (every > 1 && of_chunk % every != 0)
-      found_.notes.push_back("every " + std::to_string(every) + " layers of the " +
-                             std::to_string(of_chunk) +
-                             " of a stage are computed again: taken as " +
-                             std::to_string(of_chunk / every) + " of each stage");
-    if (of_chunk >= every) recompute_layers(Recompute::block, of_chunk / every);
-  }
-
-  const FlatSettings& settings_;
-  GpuCount gpus_;
-  const Transformer& model_;
-  ForeignLayout found_;
 };
 
 ForeignLayout checked(ForeignLayout found, const FlatSettings& settings) {
@@ -394,10 +306,12 @@ ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
       for (const char* name : {"tensor-model-parallel-size", "pipeline-model-parallel-size",
                                "micro-batch-size", "context-parallel-size"})
         if (settings.has(name)) return checked(reader.megatron(), settings);
+      for (const char* name : {"TENSOR_MODEL_PARALLEL", "PIPELINE_MODEL_PARALLEL"})
+        if (settings.has(name)) return checked(reader.mlperf(), settings);
       break;
     case FlatSettings::Kind::toml:
       if (has_prefix(settings, "parallelism.") || has_prefix(settings, "training."))
-        return checked(reader.torchtitan(), settings);
+        return checked(layout_of_torchtitan(settings, gpus, model), settings);
       break;
     case FlatSettings::Kind::yaml:
       for (const auto& [name, value] : settings.values())

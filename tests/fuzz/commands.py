@@ -503,7 +503,7 @@ class Input:
         sizes = ["tp2", "tp8", "pp2", "pp4", "cp2", "vp2", "ep4", "dp2", "dp16", "mbs2", "ga8", "zero1", "zero3", "sp"]
         words = ["recompute=full", "recompute=selective", "recompute=block:2", "recompute=uniform:3", "recompute=block:99999", "schedule=gpipe", "schedule=zb1p", "schedule=dualpipe", "schedule=zbv", "attention=unfused",
                  "ends=layers", "gradients=bf16", "overlap=off", "sends=split", "accumulate=apart", "kernels=eager", "kernels=compiled", "recompute=operations",
-                 "tp0", "ga9999999"]
+                 "stages=spread", "stages=4+5x13", "stages=8x3+8", "stages=0x0", "stages=1x99999", "first=8", "last=100000", "tp0", "ga9999999"]
         chosen = self.dice.sample(sizes, self.dice.randrange(1, 6)) + self.dice.sample(words, self.dice.choice([0, 0, 1, 2]))
         return " ".join(chosen)
 

@@ -1,0 +1,114 @@
+// What the readers of layouts of training programs have in common: settings by their names, and
+// what follows from GPUs and layers.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/error.h"
+#include "study/layout/foreign_layout.h"
+#include "study/layout/foreign_stages.h"
+
+namespace sgdsim {
+
+using SettingNames = std::vector<std::string>;  // of which one may be there
+
+// A reader is one with functions of its own; programs differ in names and rules only.
+class ForeignReader {
+ public:
+  ForeignReader(const FlatSettings& settings, const GpuCount& gpus, const Transformer& model)
+      : settings_(settings), gpus_(gpus), model_(model) {}
+
+ protected:
+  // Settings that change the layout in a way that is not modelled.
+  void refuse(const SettingNames& names) {
+    for (const std::string& name : names)
+      if (const auto value = settings_.find(name); value && *value != "none")
+        settings_.fail(name,
+                       "is not modelled; without it, or with --layout \"tp8 pp2 ...\", the "
+                       "rest can be");
+  }
+  std::optional<int64_t> whole(const SettingNames& names, int64_t least = 1,
+                               int64_t most = most_global_batch) {
+    const auto value = settings_.find_any(names);
+    if (!value) return std::nullopt;
+    const std::string name = name_of(names);
+    if (*value == "auto") settings_.fail(name, "is \"auto\"; say the number");
+    return settings_.whole(name, *value, least, most);
+  }
+  std::optional<int64_t> whole_if_positive(const SettingNames& names) {
+    const auto value = settings_.find_any(names);
+    return value && *value == "-1" ? std::nullopt : whole(names);
+  }
+  int64_t size(const SettingNames& names, int64_t usual = 1) {
+    return whole(names, 1, most_gpus).value_or(usual);
+  }
+  bool flag(const SettingNames& names) {
+    const auto value = settings_.find_any(names);
+    return value && settings_.flag(name_of(names), *value);
+  }
+  // The one that is there.
+  std::string name_of(const SettingNames& names) const {
+    for (const std::string& name : names)
+      if (settings_.find(name)) return name;
+    return names.front();
+  }
+  int64_t quotient(const std::string& name, int64_t whole, int64_t by) {
+    if (whole % by != 0)
+      settings_.fail(
+          name, "is " + std::to_string(whole) + ", which does not divide by " + std::to_string(by));
+    return whole / by;
+  }
+  void check_size() const { check_sizes(found_.layout, settings_.file()); }
+  int64_t replicas(int64_t in_file = 0) {
+    check_size();
+    const Layout& layout = found_.layout;
+    const int64_t gpus = gpus_.given > 0 ? gpus_.given : in_file > 0 ? in_file : gpus_.usual;
+    const int64_t of_replica = layout.tensor * layout.pipeline * layout.context;
+    if (gpus == 0)
+      throw InputError(settings_.file(), "it does not say on how many GPUs; give --gpus");
+    if (gpus % of_replica != 0)
+      throw InputError(settings_.file(), "tp x pp x cp is " + std::to_string(of_replica) +
+                                             ", by which " + std::to_string(gpus) +
+                                             " GPUs do not divide");
+    return gpus / of_replica;
+  }
+  // Within what a layout may have: the product is asked for before it is checked.
+  int64_t chunks_in_all() const {
+    check_size();
+    return found_.layout.chunks_in_all();
+  }
+  void set_chunks(const std::string& name, const ForeignStages& stages) {
+    if (!stages.wrong.empty()) settings_.fail(name, stages.wrong);
+    found_.layout.stages = listed(stages.layers);
+    const std::vector<LayerRun>& runs = found_.layout.stages.list;
+    const bool are_alike = runs.size() == 1 && runs[0].layers * runs[0].chunks == model_.layers;
+    if (are_alike) found_.layout.stages = {};
+  }
+  // Of each chunk; no more than it has.
+  void recompute_layers(Recompute how, int64_t count) {
+    Layout& layout = found_.layout;
+    const int64_t of_chunk = layers_of_chunks();
+    const bool is_all = how == Recompute::full || (how == Recompute::block && count >= of_chunk);
+    layout.recompute = is_all ? Recompute::full : how;
+    layout.recompute_layers = is_all ? 0 : std::min(count, of_chunk);
+  }
+  int64_t layers_of_chunks() const {
+    if (!found_.layout.stages.are_even())
+      return std::max<int64_t>(1, longest_chunk(model_.layers, found_.layout));
+    const int64_t units = model_.layers + (found_.layout.ends_are_layers ? 2 : 0);
+    return std::max<int64_t>(1, units / found_.layout.chunks_in_all());
+  }
+
+  const FlatSettings& settings_;
+  GpuCount gpus_;
+  const Transformer& model_;
+  ForeignLayout found_;
+};
+
+ForeignLayout layout_of_torchtitan(const FlatSettings& settings, const GpuCount& gpus,
+                                   const Transformer& model);
+
+}  // namespace sgdsim

@@ -1,0 +1,179 @@
+// TOML of torchtitan: degrees, a schedule, and what is computed again.
+#include "study/layout/foreign_reader.h"
+
+namespace sgdsim {
+namespace {
+
+using TitanNames = SettingNames;
+
+class TorchtitanReader : public ForeignReader {
+ public:
+  using ForeignReader::ForeignReader;
+
+  ForeignLayout read() {
+    found_.program = "torchtitan";
+    Layout& layout = found_.layout;
+    const std::string all = "parallelism.";
+    layout.tensor = size({all + "tensor_parallel_degree", "training.tensor_parallel_degree"});
+    layout.pipeline =
+        size({all + "pipeline_parallel_degree", "experimental.pipeline_parallel_degree"});
+    layout.context =
+        size({all + "context_parallel_degree", "experimental.context_parallel_degree"});
+    layout.expert = size({all + "expert_parallel_degree"});
+    layout.sequence_parallel = layout.tensor > 1;
+    refuse({all + "module_fqns_per_model_part"});
+    const TitanNames schedule_names = {all + "pipeline_parallel_schedule",
+                                       "experimental.pipeline_parallel_schedule"};
+    schedule(schedule_names, all + "pipeline_parallel_layers_per_stage");
+    set_stages_of_torchtitan();
+    shard({all + "data_parallel_shard_degree", "training.data_parallel_shard_degree"},
+          {all + "data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
+    checkpoint("activation_checkpoint.");
+    layout.kernels = kernels_of_torchtitan();
+    found_.sequence = whole({"training.seq_len"});
+    const TitanNames per_replica = {"training.local_batch_size", "training.batch_size"};
+    const int64_t local = whole(per_replica).value_or(1);
+    layout.micro_batch = layout.pipeline > 1 ? whole({all + "pipeline_parallel_microbatch_size"}, 1,
+                                                     most_micro_batch_size)
+                                                   .value_or(1)
+                                             : local;
+    int64_t steps = quotient(per_replica.front(), local, layout.micro_batch);
+    if (const auto global = whole_if_positive({"training.global_batch_size"}))
+      steps *= quotient("training.global_batch_size", *global, local * layout.replicas);
+    layout.micro_batches = steps;
+    return found_;
+  }
+
+ private:
+  void schedule(const TitanNames& names, const std::string& per_stage) {
+    Layout& layout = found_.layout;
+    if (layout.pipeline == 1) return;
+    const std::string name = settings_.find_any(names).value_or("1F1B");
+    const auto layers = whole({per_stage});
+    if (layers) layout.chunks = chunks_of_torchtitan(per_stage, *layers);
+    const bool is_looped =
+        name == "Interleaved1F1B" || name == "InterleavedZeroBubble" || name == "ZBVZeroBubble";
+    if (is_looped && !layers) layout.chunks = 2;
+    if (name == "GPipe") {
+      layout.schedule = PipelineSchedule::gpipe;
+    } else if (name == "InterleavedZeroBubble") {
+      if (layout.chunks > 1)
+        settings_.fail(name_of(names),
+                       "InterleavedZeroBubble with " + std::to_string(layout.chunks) +
+                           " virtual stages is not modelled; with one (" + per_stage + " = " +
+                           std::to_string(model_.layers / layout.pipeline) + ") it is zb1p");
+      layout.schedule = PipelineSchedule::zb1p;
+    } else if (name == "ZBVZeroBubble") {
+      layout.schedule = PipelineSchedule::zbv;
+    } else if (name == "DualPipeV" || name == "LoopedBFS") {
+      settings_.fail(name_of(names), name +
+                                         " is not modelled; 1F1B, GPipe, Interleaved1F1B, "
+                                         "ZBVZeroBubble, and InterleavedZeroBubble with one stage "
+                                         "a rank are");
+    } else if (name != "1F1B" && name != "Interleaved1F1B") {
+      settings_.fail(name_of(names), unknown_name("schedule that is modelled", name,
+                                                  {"1F1B", "GPipe", "Interleaved1F1B",
+                                                   "InterleavedZeroBubble", "ZBVZeroBubble"}));
+    }
+  }
+  // Layers less on the first and the last stage; nothing where nobody says it and layers divide.
+  std::optional<std::pair<int64_t, int64_t>> less_layers(int64_t parts) {
+    const std::string name = "parallelism.pipeline_parallel_";
+    const auto first = whole({name + "first_stage_less_layers"}, 0, most_chunk_layers);
+    const auto last = whole({name + "last_stage_less_layers"}, 0, most_chunk_layers);
+    if (!first && !last && model_.layers % parts == 0) return std::nullopt;
+    return std::pair(first.value_or(1), last.value_or(1));
+  }
+  int64_t chunks_of_torchtitan(const std::string& name, int64_t layers) {
+    const int64_t pipeline = found_.layout.pipeline;
+    const auto less = less_layers(pipeline);
+    if (!less) return quotient(name, quotient(name, model_.layers, pipeline), layers);
+    const int64_t units = model_.layers + less->first + less->second;
+    const int64_t stages = (units + layers - 1) / layers;
+    if (stages % pipeline != 0)
+      settings_.fail(name, "makes " + std::to_string(stages) + " stages of " +
+                               std::to_string(units) + " layers, first and last stage with " +
+                               std::to_string(less->first) + " and " +
+                               std::to_string(less->second) + " less, which do not divide by pp" +
+                               std::to_string(pipeline));
+    return stages / pipeline;
+  }
+  void set_stages_of_torchtitan() {
+    if (found_.layout.pipeline == 1) return;
+    const int64_t chunks = chunks_in_all();
+    const auto less = less_layers(chunks);
+    if (less)
+      return set_chunks("parallelism.pipeline_parallel_first_stage_less_layers",
+                        stages_of_torchtitan(model_.layers, chunks, less->first, less->second));
+    found_.notes.emplace_back(
+        "layers are spread evenly, because nothing says otherwise; torchtitan itself takes one "
+        "less on the first and on the last stage since 2025, which "
+        "pipeline_parallel_first_stage_less_layers = 1 says here");
+  }
+  void shard(const TitanNames& shards, const TitanNames& copies) {
+    Layout& layout = found_.layout;
+    const int64_t copied = size(copies);
+    const auto sharded = whole_if_positive(shards);
+    const int64_t all = sharded ? *sharded * copied : replicas();
+    layout.replicas = all;
+    check_size();
+    if (sharded && gpus_.given > 0 && all != replicas())
+      settings_.fail(name_of(shards),
+                     "with " + std::to_string(all) + " replicas there are " +
+                         std::to_string(all * layout.tensor * layout.pipeline * layout.context) +
+                         " GPUs, but --gpus is " + std::to_string(gpus_.given));
+    const bool is_sharded = all > copied || layout.context > 1;
+    layout.zero = is_sharded ? 3 : 0;
+    if (is_sharded) layout.shard_copies = copied;
+  }
+  void checkpoint(const std::string& name) {
+    const std::string mode = settings_.find(name + "mode").value_or("none");
+    if (mode == "full")
+      found_.layout.recompute = Recompute::full;
+    else if (mode == "selective")
+      checkpoint_some(name + "selective_ac_option");
+    else if (mode != "none")
+      settings_.fail(name + "mode", unknown_name("mode", mode, {"none", "selective", "full"}));
+  }
+  Kernels kernels_of_torchtitan() {
+    const std::string parts = settings_.find("compile.components").value_or("model");
+    const auto has = [&](const char* part) { return parts.find(part) != std::string::npos; };
+    const bool compiles = flag({"compile.enable", "training.compile"});
+    if (compiles && has("model")) return has("loss") ? Kernels::fused : Kernels::compiled;
+    if (is_plain(model_)) return Kernels::eager;
+    found_.notes.emplace_back(
+        "kernels that are not compiled are modelled for attention and a dense MLP alone: taken as "
+        "kernels=compiled");
+    return Kernels::compiled;
+  }
+  // Every so many layers, or single operations.
+  void checkpoint_some(const std::string& name) {
+    const std::string option = settings_.find(name).value_or("op");
+    if (option == "op") {
+      if (knows_operations(model_, found_.layout))
+        found_.layout.recompute = Recompute::operations;
+      else
+        found_.notes.emplace_back(
+            "selective checkpointing by operations is modelled for tp1 and cp1, without latent "
+            "attention and experts: nothing is computed again, and memory is overestimated");
+      return;
+    }
+    const int64_t every = settings_.whole(name, option, 1, 100'000);
+    const int64_t of_chunk = layers_of_chunks();
+    if (every > 1 && of_chunk % every != 0)
+      found_.notes.push_back("every " + std::to_string(every) + " layers of the " +
+                             std::to_string(of_chunk) +
+                             " of a stage are computed again: taken as " +
+                             std::to_string(of_chunk / every) + " of each stage");
+    if (of_chunk >= every) recompute_layers(Recompute::block, of_chunk / every);
+  }
+};
+
+}  // namespace
+
+ForeignLayout layout_of_torchtitan(const FlatSettings& settings, const GpuCount& gpus,
+                                   const Transformer& model) {
+  return TorchtitanReader(settings, gpus, model).read();
+}
+
+}  // namespace sgdsim
