@@ -35,20 +35,6 @@ int64_t whole_option(const std::string& name, const std::string& text, int64_t l
   return read_option(name, text, [&](const Value& value) { return value.whole(least, most); });
 }
 
-LearnTarget read_target(const std::string& text, const learning::Task& task) {
-  const std::size_t equals = text.find('=');
-  const std::string name = text.substr(0, equals);
-  if (equals == std::string::npos || (name != "accuracy" && name != "loss"))
-    throw InputError("--target", "expected accuracy=0.66 or loss=0.9, got \"" + text + '"');
-  LearnTarget target{name == "accuracy", 0};
-  if (target.is_accuracy && !task.has_accuracy)
-    throw InputError("--target", task.name + " has no accuracy: say loss=...");
-  target.value = read_option("--target", text.substr(equals + 1), [&](const Value& value) {
-    return target.is_accuracy ? value.number(0, 1) : value.number(0, 1e12);
-  });
-  return target;
-}
-
 void read_optimizer(const LearnWords& words, learning::Optimizer& optimizer) {
   if (words.optimizer != "sgd" && words.optimizer != "adamw")
     throw InputError("--optimizer", "expected sgd or adamw, got \"" + words.optimizer + '"');
@@ -69,7 +55,10 @@ void read_optimizer(const LearnWords& words, learning::Optimizer& optimizer) {
 void read_numbers(const LearnWords& words, LearnQuestion& question) {
   question.task_json = value_in(words.task, "--task");
   question.task = learning::read_task(Value(question.task_json, "--task", ""));
-  if (!words.target.empty()) question.target = read_target(words.target, question.task);
+  const std::vector<LearnTarget> targets = read_targets(words.target, question.task);
+  if (targets.size() > 1 && words.batches.empty())
+    throw InputError("--target", "several targets go with --batches: choose one");
+  if (!targets.empty()) question.target = targets.front();
   read_optimizer(words, question.optimizer);
   question.wants_best_rate = words.rate == "best";
   question.rate = question.optimizer.adam ? usual_adam_rate : question.task.rate;
@@ -218,6 +207,35 @@ LearnMethod method_beside(const std::vector<std::string>& plain, const Method& m
 
 }  // namespace
 
+std::vector<LearnTarget> read_targets(const std::string& text, const learning::Task& task) {
+  if (text.empty()) return {};
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (equals == std::string::npos || (name != "accuracy" && name != "loss"))
+    throw InputError("--target", "expected accuracy=0.66 or loss=0.9, got \"" + text + '"');
+  const bool is_accuracy = name == "accuracy";
+  if (is_accuracy && !task.has_accuracy)
+    throw InputError("--target", task.name + " has no accuracy: say loss=...");
+  std::vector<LearnTarget> targets;
+  for (const std::string& one : split_list(text.substr(equals + 1)))
+    targets.push_back({is_accuracy, read_option("--target", one, [&](const Value& value) {
+                         return is_accuracy ? value.number(0, 1) : value.number(0, 1e12);
+                       })});
+  return targets;
+}
+
+LearnMethod unplayed_method(const Experiment* experiment, const LearnQuestion& question) {
+  LearnMethod method;
+  method.label = dense_label;
+  method.optimizer = question.optimizer;
+  if (experiment != nullptr) take_rules(*experiment, method);
+  method.log.workers = question.workers;
+  method.log_hash = hash_of(method.log);
+  for (int64_t t = 0; t <= question.iterations; ++t)
+    method.ends_us.push_back(static_cast<double>(t));
+  return method;
+}
+
 void take_rules(const Experiment& experiment, LearnMethod& method) {
   method.log.workers = experiment.cluster.network.workers();
   method.compressing = experiment.numbers;
@@ -271,7 +289,7 @@ Fields learn_fields(LearnWords& words) {
        "what is learned: one of `sgdsim list tasks` (default: teacher_mlp), or its JSON"},
       {"target", words.target,
        "accuracy=0.66 or loss=0.9 (default: the loss that dense has after half of its "
-       "iterations)"},
+       "iterations); with --batches also several: accuracy=0.6,0.66"},
       {"rate", words.rate,
        "learning rate: base (default), a number, or best: of five rates, each method its own"},
       {"optimizer", words.optimizer, "sgd (default), or adamw, whose base rate is 0.001"},
@@ -284,6 +302,12 @@ Fields learn_fields(LearnWords& words) {
       {"iterations", words.iterations, "most iterations (default: the task's, 1,000)"},
       {"samples", words.samples,
        "samples of a worker in an iteration (default: 64 of all workers)"},
+      {"batches", words.batches,
+       "samples of all workers together, at each of which dense training learns: 8..256; says how "
+       "iterations follow, and the critical batch"},
+      {"batch_rate", words.batch_rate,
+       "with --batches: how the learning rate grows with the samples: sqrt (default), linear or "
+       "fixed"},
       {"noise_scale", words.noise_scale,
        "say how noisy dense gradients are, and what more or fewer samples would do"},
       Field("jobs", words.threads, "threads (default: all cores)").option("-j,--jobs")};
@@ -291,6 +315,8 @@ Fields learn_fields(LearnWords& words) {
 
 LearnQuestion begin_learn_question(const LearnWords& words) {
   LearnQuestion question;
+  if (words.batches.empty() && !words.batch_rate.empty())
+    throw InputError("--batch-rate", "has no effect without --batches");
   read_numbers(words, question);
   question.samples = 0;
   if (!words.samples.empty())
