@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "models/learning/registry.h"
@@ -97,12 +99,6 @@ void check_size(const LearnQuestion& question, const std::string& file) {
 
 // ---- times
 
-// Every iteration takes the mean of those that were simulated.
-void set_times(LearnMethod& method, double iteration_us, int64_t iterations) {
-  for (int64_t t = 0; t < iterations; ++t)
-    method.ends_us.push_back(method.ends_us.back() + iteration_us);
-}
-
 double mean_us(const StepResult& result) {
   return result.total().us() / static_cast<double>(result.iterations.size());
 }
@@ -136,25 +132,80 @@ void play_in_order(const Experiment& experiment, LearnMethod& method, int64_t it
                              result.iterations[static_cast<std::size_t>(t)].us());
 }
 
+// So many more iterations, each of which takes the mean of those that were simulated with as many
+// workers as are there. `with_all_us`: with all.
+class TimesOfThose {
+ public:
+  TimesOfThose(const ResolvedExperiment& resolved, Stopper* stopper)
+      : resolved_(resolved), stopper_(stopper) {}
+
+  void add(LearnMethod& method, double with_all_us, int64_t count) {
+    std::map<int, double> times{{method.log.workers, with_all_us}};
+    for (int64_t i = 0; i < count; ++i) {
+      const int there = method.log.there(static_cast<int64_t>(method.ends_us.size()) - 1);
+      auto known = times.find(there);
+      if (known == times.end())
+        known = times.emplace(there, with_some_us(method, there, with_all_us)).first;
+      method.ends_us.push_back(method.ends_us.back() + known->second);
+    }
+  }
+  void use(const ResolvedExperiment& resolved) { resolved_ = resolved; }
+  // Numbers of workers that the cluster cannot have, or cannot exchange among.
+  const std::set<int>& unknown() const { return unknown_; }
+
+ private:
+  double with_some_us(const LearnMethod& method, int there, double with_all_us) {
+    const auto fewer = with_fewer_workers(resolved_, method.log.workers, there);
+    try {
+      if (fewer) return mean_us(played(read_experiment(*fewer), stopper_));
+    } catch (const InputError&) {  // such as an algorithm for powers of two
+    }
+    unknown_.insert(there);
+    return with_all_us;
+  }
+
+  ResolvedExperiment resolved_;
+  Stopper* stopper_;
+  std::set<int> unknown_;
+};
+
+void note_absences(const TimesOfThose& times, LearnMethod& method) {
+  if (method.log.absences.empty()) return;
+  std::string note =
+      "absent workers: sums are of those that are there, and iterations take the time of as many "
+      "workers, as if the ring were formed anew; what restarting takes is not in it";
+  if (!times.unknown().empty()) {
+    std::string counts;
+    for (const int count : times.unknown())
+      counts += (counts.empty() ? "" : ", ") + std::to_string(count);
+    note += ". The experiment cannot be played with " + counts +
+            " workers: those iterations take the time of all";
+  }
+  method.notes.push_back(std::move(note));
+}
+
 // Iterations of each density take what they take when all have that one.
-void play_phases(const ResolvedExperiment& resolved, LearnMethod& method, int64_t iterations,
-                 Stopper* stopper) {
+void play_in_common(const ResolvedExperiment& resolved, LearnMethod& method, int64_t iterations,
+                    Stopper* stopper) {
   int64_t left = iterations;
+  TimesOfThose times(resolved, stopper);
   for (const learning::DensityPhase& phase : method.compressing.densities) {
     const bool is_last = &phase == &method.compressing.densities.back();
-    const Json density = phase.density;
-    const Experiment experiment =
-        read_experiment(with_settings(resolved, {"compression.density=" + density.dump()}));
     const int64_t count = is_last ? left : std::min(left, phase.iterations);
     if (count == 0) continue;
-    const StepResult result = played(experiment, stopper);
+    ResolvedExperiment own = resolved;
+    if (method.compressing.densities.size() > 1)
+      own = with_settings(resolved, {"compression.density=" + Json(phase.density).dump()});
+    const StepResult result = played(read_experiment(own), stopper);
     if (is_last) {
       method.quality = result.quality;
       take_losses(result, sums_can_lose(method), method);
     }
-    set_times(method, mean_us(result), count);
+    times.use(own);
+    times.add(method, mean_us(result), count);
     left -= count;
   }
+  note_absences(times, method);
 }
 
 void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQuestion& question,
@@ -167,22 +218,17 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
   take_rules(experiment, method);
   method.ends_us = {0};
   const bool is_asynchronous = asynchronous_rule(experiment.question()) != nullptr;
+  check_absences(method, is_asynchronous);
   if (is_asynchronous) {
     if (!method.compressing.densities.empty() && method.compressing.densities.size() > 1)
       throw InputError("--also", "\"" + method.label +
                                      "\": phases of density are not timed "
                                      "where workers do not wait for each other");
     play_in_order(experiment, method, question.iterations, stopper);
-  } else if (method.compressing.densities.size() > 1) {
-    play_phases(resolved, method, question.iterations, stopper);
   } else {
-    const StepResult result = played(experiment, stopper);
-    method.quality = result.quality;
-    set_times(method, mean_us(result), question.iterations);
-    take_losses(result, sums_can_lose(method), method);
+    play_in_common(resolved, method, question.iterations, stopper);
   }
   check_losses(method, is_asynchronous);
-  check_absences(method, is_asynchronous);
   method.iteration_us = method.ends_us.back() / static_cast<double>(question.iterations);
   method.log_hash = hash_of(method.log);
 }
