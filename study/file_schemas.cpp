@@ -14,6 +14,7 @@
 #include "study/goodput/failures_file.h"
 #include "study/jobs/jobs_answer.h"
 #include "study/jobs/jobs_file.h"
+#include "study/learn/learn_batches.h"
 #include "study/replay/replay_answer.h"
 #include "study/step/collective_field.h"
 #include "study/step/experiment.h"
@@ -106,6 +107,9 @@ std::span<const FileSchema> file_schemas() {
       {"layout-point", "One point of a sweep over layouts",
        "A line of `sgdsim layout --axis ... --format json`. See docs/layouts.md.",
        schema_of_layout_points},
+      {"learn-batches", "Iterations over the number of samples, and the law that they follow",
+       "What `sgdsim learn --batches --format json` prints. See docs/learn.md.",
+       schema_of_learned_batches},
       {"model", "The dimensions of a transformer",
        "What `sgdsim model show` and `sgdsim layout` read: the sizes of its matrices, from which "
        "parameters, FLOP, memory and times follow. See docs/layouts.md.",

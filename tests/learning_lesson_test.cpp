@@ -403,5 +403,26 @@ TEST_CASE("lesson: a loss that is not finite ends the curve and says so") {
   CHECK(lesson.curve.size() > 1);
 }
 
+// Four coordinates, a packet each, curvatures 1: what is lost by place stands still.
+TEST_CASE("lesson: packets are lost where they are said to be") {
+  const Json json = {
+      {"name", "quadratic"}, {"curvatures", {1, 1, 1, 1}}, {"start", {1, 2, 4, 8}}, {"noise", 0}};
+  const Task task = read_task(Value(json, "task", ""));
+  LessonPlan plan;
+  plan.task = &task;
+  plan.log.workers = 2;
+  plan.optimizer.rate = 0.1;
+  plan.iterations = 3;
+  plan.evaluate = 1;
+  plan.losses.packet = 1;
+  plan.losses.push = 0.5;
+  plan.losses.push_by_place = {{0.25, 1}, {0.5, 0}, {1, 1}};
+  const Lesson lesson = learn(plan);
+  const std::vector<double> expected = {1, 2 * 0.9 * 0.9 * 0.9, 4, 8};
+  REQUIRE(lesson.weights.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(lesson.weights[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+}
+
 }  // namespace
 }  // namespace sgdsim::learning

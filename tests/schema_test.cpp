@@ -99,6 +99,7 @@ TEST_CASE("schemas: what the program prints fits its schema") {
        "sgdsim/completion/1"},
       {"run app/experiments/bert_base_10gbe.json --fidelity packet", "sgdsim/result/1"},
       {"model show deepseek_v3", "sgdsim/model-show/1"},
+      {"model laws llama3.1_8b --tokens 15T", "sgdsim/model-laws/1"},
       {"model show mixtral_8x7b --layout 'tp2 pp4 vp2 ep4 dp4 ga8 zero2 sp recompute=full'",
        "sgdsim/model-show/1"},
       {"layout llama3.1_8b --gpus 8" + box, "sgdsim/layouts/1"},

@@ -1,8 +1,9 @@
-// `sgdsim model show`: parameters and FLOP of a model, and the memory of a layout.
+// `sgdsim model`: parameters and FLOP of a model, and the memory of a layout.
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "app/commands.h"
+#include "app/layout/model_laws.h"
 #include "app/usage.h"
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
@@ -254,6 +255,7 @@ void add_model_command(CLI::App& program, Streams streams) {
       "Example:\n  sgdsim model show llama3.1_405b --layout \"tp8 pp9 cp2 vp7 dp4 mbs1 ga63 zero1 "
       "sp\"");
   command->callback([arguments, streams] { show(*arguments, streams); });
+  add_model_laws(*model, streams);
 }
 
 }  // namespace sgdsim

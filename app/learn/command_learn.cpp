@@ -11,6 +11,7 @@
 #include "app/usage.h"
 #include "sim/core/error.h"
 #include "study/learn/learn_answer.h"
+#include "study/learn/learn_batches.h"
 #include "study/learn/learn_sweep.h"
 #include "study/learn/learned_convergence.h"
 #include "study/write_text.h"
@@ -67,6 +68,44 @@ int learn_points(const LearnCommand& arguments, const Watch& watch, Streams stre
   return code;
 }
 
+// Iterations over samples, a curve for each target.
+std::string batches_svg(const LearnedBatches& learned) {
+  PlotData data;
+  data.x = {"samples of an iteration", "", 1};
+  data.y = {"iterations", "", 1};
+  data.panels.emplace_back();
+  for (const BatchTarget& target : learned.targets) {
+    PlotCurve curve;
+    curve.name = data.names.size();
+    data.names.push_back("to " + goal_text(target.target));
+    for (const BatchLesson& lesson : target.lessons)
+      if (lesson.is_reached())
+        curve.spots.push_back({static_cast<double>(lesson.samples), lesson.over_seeds.median});
+    if (!curve.spots.empty()) data.panels.front().curves.push_back(std::move(curve));
+  }
+  if (data.panels.front().curves.empty())
+    throw InputError("--svg", "no target was reached, so there is nothing to draw");
+  PlotRequest request;
+  request.title = learned.name + ": " + learned.task_name;
+  request.x_spacing = request.y_spacing = Spacing::logarithmic;
+  return svg_of(figure_of(data, request));
+}
+
+int learn_over_batches(const LearnCommand& arguments, const Watch& watch, Streams streams) {
+  if (!arguments.convergence.empty())
+    throw InputError("--convergence", "is of methods; it does not go with --batches");
+  std::vector<std::string> inputs;
+  BatchQuestion question = read_batch_question(arguments.words, inputs);
+  OutputGuard guard(inputs, arguments.force);
+  guard.claim("--out", arguments.out, {.schema = "sgdsim/learn-batches/1", .beginning = {}});
+  guard.claim("--svg", arguments.svg, {.schema = {}, .beginning = picture_beginning});
+  const LearnedBatches learned = learn_batches(std::move(question), watch);
+  if (!arguments.svg.empty()) write_text(batches_svg(learned), arguments.svg, streams.out);
+  give_answer(batches_json(learned), arguments.out, arguments.format, streams,
+              [&] { print_batches(streams.out, learned); });
+  return 0;
+}
+
 int answer_learn(const LearnCommand& arguments, Streams streams) {
   Interrupt interrupt;
   std::mutex one_at_a_time;
@@ -74,6 +113,7 @@ int answer_learn(const LearnCommand& arguments, Streams streams) {
     const std::lock_guard lock(one_at_a_time);
     interrupt.throw_if_asked();
   };
+  if (!arguments.words.batches.empty()) return learn_over_batches(arguments, watch, streams);
   if (!arguments.words.axes.empty()) return learn_points(arguments, watch, streams);
   Stopper stopper(watch, {});
   std::vector<std::string> inputs;
@@ -104,7 +144,8 @@ void add_learn_command(CLI::App& program, Streams streams, int& exit_code) {
       "learn", "Train small models in the simulated schedule: time to accuracy.");
   auto arguments = std::make_shared<LearnCommand>();
   add_options(*command, learn_fields(arguments->words));
-  command->add_option("--svg", arguments->svg, "draw loss over simulated time");
+  command->add_option("--svg", arguments->svg,
+                      "draw loss over simulated time; with --batches, iterations over samples");
   command->add_option("--convergence", arguments->convergence,
                       "write factors on iterations, which experiments read as `convergence`");
   command->add_option("-o,--out", arguments->out,
@@ -116,7 +157,10 @@ void add_learn_command(CLI::App& program, Streams streams, int& exit_code) {
       "\\\n"
       "      --also \"late: synchronization=pipe_sgd, width=2\" --seeds 3\n"
       "  sgdsim learn app/experiments/bert_base_10gbe.json --also gtopk --also qsgd --seeds 3 \\\n"
-      "      --axis cluster.nodes=4,8 --axis 'cluster.nic.bandwidth=1Gbps..100Gbps'");
+      "      --axis cluster.nodes=4,8 --axis 'cluster.nic.bandwidth=1Gbps..100Gbps'\n"
+      "  sgdsim learn app/experiments/bert_base_10gbe.json --set cluster.nodes=8 --batches 8..256 "
+      "\\\n"
+      "      --target accuracy=0.6,0.66");
   command->callback(
       [arguments, streams, &exit_code] { exit_code = answer_learn(*arguments, streams); });
 }

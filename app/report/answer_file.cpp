@@ -37,6 +37,7 @@ constexpr auto shown_schemas = std::to_array<ShownSchema>({
     {"sgdsim/advice/1", AnswerFile::Kind::document},
     {layouts_schema, AnswerFile::Kind::document},
     {"sgdsim/learn/1", AnswerFile::Kind::document},
+    {"sgdsim/learn-batches/1", AnswerFile::Kind::document},
     {"sgdsim/learn-point/1", AnswerFile::Kind::axis_points},
     {"sgdsim/diagnosis/1", AnswerFile::Kind::document},
     {"sgdsim/comparison/1", AnswerFile::Kind::document},

@@ -242,17 +242,24 @@ void Exchange<Real>::send(int worker, Vector& gradient, int64_t iteration) {
 }
 
 template <class Real>
-void Exchange<Real>::sum(std::vector<Vector>& gradients, int64_t iteration, Vector& sum) {
+void Exchange<Real>::forget(int worker) {
+  if (!residuals_.empty()) residuals_[at(worker)].assign(size_, Real{});
+}
+
+template <class Real>
+void Exchange<Real>::sum(std::vector<Vector>& gradients, int64_t iteration, Vector& sum,
+                         const std::vector<int>& ranks) {
   const auto workers = static_cast<int>(gradients.size());
+  const auto rank = [&](int i) { return ranks.empty() ? i : ranks[at(i)]; };
   if (is_of_each() || is_whole(iteration)) {
-    for (int i = 0; i < workers && is_of_each(); ++i) send(i, gradients[at(i)], iteration);
+    for (int i = 0; i < workers && is_of_each(); ++i) send(rank(i), gradients[at(i)], iteration);
     for (int i = 0; i < workers && !is_of_each(); ++i) {
-      add_residual(i, gradients[at(i)]);
-      if (!residuals_.empty()) residuals_[at(i)].assign(size_, Real{});
+      add_residual(rank(i), gradients[at(i)]);
+      forget(rank(i));
     }
     return add_all(gradients, sum);
   }
-  for (int i = 0; i < workers; ++i) add_residual(i, gradients[at(i)]);
+  for (int i = 0; i < workers; ++i) add_residual(rank(i), gradients[at(i)]);
   const std::vector<Vector> whole = gradients;
   const std::size_t k = selected(compressing_.density_at(iteration), size_);
   if (compressing_.numbers == Numbers::powersgd) {
@@ -261,7 +268,7 @@ void Exchange<Real>::sum(std::vector<Vector>& gradients, int64_t iteration, Vect
     if (compressing_.numbers == Numbers::gtopk) {
       merge(gradients, k, sum);
     } else {
-      for (int i = 0; i < workers; ++i) compress(i, gradients[at(i)], iteration);
+      for (int i = 0; i < workers; ++i) compress(rank(i), gradients[at(i)], iteration);
       add_all(gradients, sum);
       Vector kept(size_);
       std::vector<bool> is_kept(size_);
@@ -275,7 +282,7 @@ void Exchange<Real>::sum(std::vector<Vector>& gradients, int64_t iteration, Vect
           if (!is_kept[i]) one[i] = Real{};
     }
   }
-  for (int i = 0; i < workers; ++i) keep_rest(i, whole[at(i)], gradients[at(i)]);
+  for (int i = 0; i < workers; ++i) keep_rest(rank(i), whole[at(i)], gradients[at(i)]);
 }
 
 // Pairs of neighbours merge, then pairs of pairs; one without a partner waits. Of the union of two

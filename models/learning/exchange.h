@@ -20,8 +20,12 @@ class Exchange {
 
   Exchange(Compressing compressing, std::vector<Tensor> tensors, int workers, uint64_t seed);
 
-  // The sum of what all workers send; the gradients become what each of them has sent.
-  void sum(std::vector<Vector>& gradients, int64_t iteration, Vector& sum);
+  // The sum of what all workers send; the gradients become what each of them has sent. `ranks`:
+  // whose gradients these are, if not those of all: as if there were no others.
+  void sum(std::vector<Vector>& gradients, int64_t iteration, Vector& sum,
+           const std::vector<int>& ranks = {});
+  // What the worker has not sent yet is lost.
+  void forget(int worker);
   // What one worker sends, where each sends by itself; else an assertion fails.
   void send(int worker, Vector& gradient, int64_t iteration);
   // Whether `send` is defined.

@@ -32,16 +32,16 @@ class InCommon {
     if (plan.losses.pull > 0) replicas_.assign(workers_, weights_);
     if (!is_local()) return;
     changes_.assign(workers_, Vector(size_));
-    Optimizer own = plan.optimizer;
-    own.momentum_on_worker = false;  // nothing is selected
-    local_steps_.assign(workers_, Steps<Real>(own, size_));
+    local_steps_.assign(workers_, own_steps());
     outer_.resize(plan.optimizer.outer_momentum > 0 ? size_ : 0);
   }
 
   Lesson run(const std::function<void()>& watch) {
     Judge<Real> judge(plan_);
     bool goes_on = judge.look(0, weights_);
+    there_ = plan_.log.those_there(0);
     for (int64_t t = 0; t < plan_.iterations && goes_on; ++t) {
+      if (!plan_.log.absences.empty()) look_who_is_there(t);
       if (is_local())
         step_alone(t);
       else
@@ -57,6 +57,32 @@ class InCommon {
 
  private:
   bool is_local() const { return averages(plan_.log, plan_.optimizer); }
+
+  static std::size_t at(int worker) { return static_cast<std::size_t>(worker); }
+
+  // Who is away has lost all that it had of its own.
+  void look_who_is_there(int64_t t) {
+    there_ = plan_.log.those_there(t);
+    auto next = there_.begin();
+    for (int worker = 0; worker < plan_.log.workers; ++worker) {
+      if (next != there_.end() && *next == worker) {
+        ++next;
+        continue;
+      }
+      gradients_[at(worker)].assign(size_, Real{});
+      exchange_.forget(worker);
+      if (!velocities_.empty()) velocities_[at(worker)].assign(size_, Real{});
+      if (!changes_.empty()) changes_[at(worker)].assign(size_, Real{});
+      if (!local_steps_.empty()) local_steps_[at(worker)] = own_steps();
+    }
+  }
+
+  // Of a worker that descends by itself.
+  Steps<Real> own_steps() const {
+    Optimizer own = plan_.optimizer;
+    own.momentum_on_worker = false;  // nothing is selected
+    return Steps<Real>(own, size_);
+  }
 
   void compute(std::size_t worker, const Vector& weights, int64_t t) {
     model_.gradient(weights.data(),
@@ -91,15 +117,11 @@ class InCommon {
   // ---- gradients are summed
 
   void step_together(int64_t t) {
-    for (std::size_t i = 0; i < workers_; ++i)
-      if (plan_.log.is_there(static_cast<int>(i), t))
-        compute(i, replicas_.empty() ? weights_ : replicas_[i], t);
-      else
-        gradients_[i].assign(size_, Real{});
+    for (const int i : there_) compute(at(i), replicas_.empty() ? weights_ : replicas_[at(i)], t);
     if (plan_.measures_noise) add_noise();
     push_momentum();
     Vector sum(size_);
-    exchange_.sum(gradients_, t, sum);
+    exchange(t, sum);
     forget_sent();
     divide(sum, t);
     const int64_t width = t < plan_.log.synchronous ? 1 : plan_.log.width;
@@ -108,12 +130,26 @@ class InCommon {
     pull(t);
   }
 
+  // Among those that are there.
+  void exchange(int64_t t, Vector& sum) {
+    if (there_.size() == workers_) return exchange_.sum(gradients_, t, sum);
+    std::vector<Vector> present;
+    for (const int i : there_) present.push_back(std::move(gradients_[at(i)]));
+    exchange_.sum(present, t, sum, there_);
+    auto next = present.begin();
+    for (const int i : there_) gradients_[at(i)] = std::move(*next++);
+  }
+
   // With momentum on the worker, what is exchanged is that.
   void push_momentum() {
+    if (velocities_.empty()) return;
     const auto momentum = static_cast<Real>(plan_.optimizer.momentum);
-    for (std::size_t i = 0; i < velocities_.size(); ++i)
+    for (const int worker : there_) {
+      Vector& velocity = velocities_[at(worker)];
+      Vector& gradient = gradients_[at(worker)];
       for (std::size_t j = 0; j < size_; ++j)
-        gradients_[i][j] = velocities_[i][j] = momentum * velocities_[i][j] + gradients_[i][j];
+        gradient[j] = velocity[j] = momentum * velocity[j] + gradient[j];
+    }
   }
   // Momentum stops where it was sent, if not all of it always is.
   void forget_sent() {
@@ -127,25 +163,24 @@ class InCommon {
   // come.
   void divide(Vector& sum, int64_t t) {
     if (plan_.losses.push <= 0) {
-      const auto there = static_cast<Real>(plan_.log.there(t));
+      const auto there = static_cast<Real>(there_.size());
       for (Real& value : sum) value /= there;
       return;
     }
-    std::vector<uint32_t> received(size_, static_cast<uint32_t>(workers_));
-    for (std::size_t i = 0; i < workers_; ++i)
-      packets_.lose(plan_.losses.push, gradients_[i], static_cast<int>(i), t, false,
-                    [&](std::size_t from, std::size_t to) {
-                      for (std::size_t j = from; j < to; ++j) {
-                        gradients_[i][j] = Real{};
-                        --received[j];
-                      }
-                    });
-    sum = gradients_.front();
+    std::vector<uint32_t> received(size_, static_cast<uint32_t>(there_.size()));
+    for (const int i : there_)
+      packets_.lose(gradients_[at(i)], i, t, false, [&](std::size_t from, std::size_t to) {
+        for (std::size_t j = from; j < to; ++j) {
+          gradients_[at(i)][j] = Real{};
+          --received[j];
+        }
+      });
+    sum = gradients_.front();  // nothing, of who is not there
     for (std::size_t i = 1; i < workers_; ++i)
       for (std::size_t j = 0; j < size_; ++j) sum[j] += gradients_[i][j];
     const bool by_received = plan_.losses.divides_by_received;
     for (std::size_t j = 0; j < size_; ++j)
-      if (const std::size_t by = by_received ? received[j] : workers_; by > 0)
+      if (const std::size_t by = by_received ? received[j] : there_.size(); by > 0)
         sum[j] /= static_cast<Real>(by);
   }
 
@@ -155,16 +190,16 @@ class InCommon {
     for (std::size_t j = 0; j < size_; ++j) weights_[j] -= rate * mean[j];
   }
 
-  // Every worker gets the common weights, but for the packets that are lost.
+  // Every worker gets the common weights, but for the packets that are lost; who comes back gets
+  // all.
   void pull(int64_t t) {
-    for (std::size_t i = 0; i < replicas_.size(); ++i) {
-      Vector old = replicas_[i];
-      replicas_[i] = weights_;
-      packets_.lose(plan_.losses.pull, weights_, static_cast<int>(i), t, true,
-                    [&](std::size_t from, std::size_t to) {
-                      for (std::size_t j = from; j < to; ++j) replicas_[i][j] = old[j];
-                    });
-    }
+    if (replicas_.empty()) return;
+    std::vector<Vector> old = std::move(replicas_);
+    replicas_.assign(workers_, weights_);
+    for (const int i : there_)
+      packets_.lose(weights_, i, t, true, [&](std::size_t from, std::size_t to) {
+        for (std::size_t j = from; j < to; ++j) replicas_[at(i)][j] = old[at(i)][j];
+      });
   }
 
   // ---- weights are averaged
@@ -172,7 +207,8 @@ class InCommon {
   void step_alone(int64_t t) {
     const auto rate = static_cast<Real>(plan_.optimizer.rate);
     Vector own(size_);
-    for (std::size_t i = 0; i < workers_; ++i) {
+    for (const int worker : there_) {
+      const std::size_t i = at(worker);
       for (std::size_t j = 0; j < size_; ++j) own[j] = weights_[j] - rate * changes_[i][j];
       compute(i, own, t);
       local_steps_[i].direct(own, gradients_[i]);
@@ -182,10 +218,10 @@ class InCommon {
   }
 
   Vector mean_change() const {
-    Vector mean = changes_.front();
+    Vector mean = changes_.front();  // nothing, of who is not there
     for (std::size_t i = 1; i < workers_; ++i)
       for (std::size_t j = 0; j < size_; ++j) mean[j] += changes_[i][j];
-    for (Real& value : mean) value /= static_cast<Real>(workers_);
+    for (Real& value : mean) value /= static_cast<Real>(there_.size());
     return mean;
   }
 
@@ -221,6 +257,7 @@ class InCommon {
   Exchange<Real> exchange_;
   Steps<Real> steps_;
   Packets<Real> packets_;
+  std::vector<int> there_;          // workers
   std::deque<Vector> sums_;         // that are still to be used
   std::vector<Vector> velocities_;  // of workers, if momentum is theirs
   std::vector<Vector> replicas_;    // if weights are lost on their way to workers

@@ -69,14 +69,30 @@ Lesson Judge<Real>::lesson(const std::vector<Real>& weights) && {
   return std::move(lesson_);
 }
 
+namespace {
+
+double loss_at(double middle, double of_all, const std::vector<PlaceLoss>& places) {
+  for (const PlaceLoss& place : places)
+    if (middle < place.until) return place.part;
+  return places.empty() ? of_all : places.back().part;
+}
+
+}  // namespace
+
 template <class Real>
 Packets<Real>::Packets(const LessonPlan& plan)
     : losses_(plan.losses), seed_(plan.seed), size_(plan.task->weights()) {
   const auto length = static_cast<std::size_t>(losses_.packet);
   for (const Tensor& tensor : plan.task->tensors)
-    for (std::size_t from = 0; from < tensor.size(); from += length)
-      packets_.push_back(
-          {tensor.offset + from, tensor.offset + std::min(from + length, tensor.size())});
+    for (std::size_t from = 0; from < tensor.size(); from += length) {
+      const std::size_t to = std::min(from + length, tensor.size());
+      const double middle =
+          (static_cast<double>(tensor.offset) + static_cast<double>(from + to) / 2) /
+          static_cast<double>(size_);
+      packets_.push_back({tensor.offset + from, tensor.offset + to,
+                          loss_at(middle, losses_.push, losses_.push_by_place),
+                          loss_at(middle, losses_.pull, losses_.pull_by_place)});
+    }
 }
 
 // By place, or by the mean magnitude of what they carry: packets of about `fraction` of the
@@ -91,7 +107,8 @@ std::vector<bool> Packets<Real>::at_risk(const std::vector<Real>& values) const 
   if (losses_.of == Of::smallest || losses_.of == Of::largest) {
     std::vector<double> mean(packets_.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const auto [from, to] = packets_[i];
+      const std::size_t from = packets_[i].from;
+      const std::size_t to = packets_[i].to;
       mean[i] = sum_of_magnitudes(values.data() + from, to - from) / static_cast<double>(to - from);
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -112,14 +129,15 @@ std::vector<bool> Packets<Real>::at_risk(const std::vector<Real>& values) const 
 }
 
 template <class Real>
-void Packets<Real>::lose(double part, const std::vector<Real>& values, int worker,
-                         int64_t iteration, bool is_pull, const Lost& lost) const {
-  if (part <= 0) return;
+void Packets<Real>::lose(const std::vector<Real>& values, int worker, int64_t iteration,
+                         bool is_pull, const Lost& lost) const {
+  if ((is_pull ? losses_.pull : losses_.push) <= 0) return;
   const std::vector<bool> risk = at_risk(values);
   Draws draws(seed_, drawn_for::losses + static_cast<uint64_t>(worker),
               static_cast<uint64_t>(iteration), is_pull ? 1 : 0);
   for (std::size_t i = 0; i < packets_.size(); ++i)
-    if (draws.uniform() < part && risk[i]) lost(packets_[i].from, packets_[i].to);
+    if (draws.uniform() < (is_pull ? packets_[i].pull : packets_[i].push) && risk[i])
+      lost(packets_[i].from, packets_[i].to);
 }
 
 Lesson learn(const LessonPlan& plan, const std::function<void()>& watch) {

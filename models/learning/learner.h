@@ -57,13 +57,15 @@ class Packets {
   explicit Packets(const LessonPlan& plan);
   // Calls lost(from, to) for every range that does not come.
   using Lost = std::function<void(std::size_t from, std::size_t to)>;
-  void lose(double part, const std::vector<Real>& values, int worker, int64_t iteration,
-            bool is_pull, const Lost& lost) const;
+  void lose(const std::vector<Real>& values, int worker, int64_t iteration, bool is_pull,
+            const Lost& lost) const;
 
  private:
   struct Packet {
     std::size_t from;
     std::size_t to;
+    double push;  // the parts of such packets that are lost
+    double pull;
   };
   std::vector<bool> at_risk(const std::vector<Real>& values) const;
   const PacketLosses& losses_;

@@ -37,6 +37,12 @@ inline bool averages(const UpdateLog& log, const Optimizer& optimizer) {
   return log.every > 1 || optimizer.outer_momentum > 0 || optimizer.outer_rate != 1;
 }
 
+// From the front of the model on, until this part of its weights.
+struct PlaceLoss {
+  double until = 1;
+  double part = 0;
+};
+
 // Packets that do not come: so many elements one after the other, of one tensor.
 struct PacketLosses {
   enum class Of : unsigned char { all, first, middle, last, smallest, largest };
@@ -46,6 +52,9 @@ struct PacketLosses {
   int64_t packet = 364;              // elements: 1,456 B of float32
   Of of = Of::all;                   // which packets may be lost
   double fraction = 0.2;             // of the weights, if not all
+  // In place of the same part everywhere, in growing order.
+  std::vector<PlaceLoss> push_by_place = {};
+  std::vector<PlaceLoss> pull_by_place = {};
   bool any() const { return push > 0 || pull > 0; }
 };
 

@@ -5,17 +5,33 @@
 
 namespace sgdsim::learning {
 
+namespace {
+
+// Between the average before and this iteration.
+bool is_away(const Absence& one, int64_t iteration, int every) {
+  return one.from <= iteration && one.until > iteration - iteration % every;
+}
+
+}  // namespace
+
 bool UpdateLog::is_there(int worker, int64_t iteration) const {
   return std::none_of(absences.begin(), absences.end(), [&](const Absence& one) {
-    return one.worker == worker && one.from <= iteration && iteration < one.until;
+    return one.worker == worker && is_away(one, iteration, every);
   });
 }
 
+std::vector<int> UpdateLog::those_there(int64_t iteration) const {
+  std::vector<bool> away(static_cast<std::size_t>(workers));
+  for (const Absence& one : absences)
+    if (is_away(one, iteration, every)) away[static_cast<std::size_t>(one.worker)] = true;
+  std::vector<int> there;
+  for (int worker = 0; worker < workers; ++worker)
+    if (!away[static_cast<std::size_t>(worker)]) there.push_back(worker);
+  return there;
+}
+
 int UpdateLog::there(int64_t iteration) const {
-  if (absences.empty()) return workers;
-  int count = 0;
-  for (int worker = 0; worker < workers; ++worker) count += is_there(worker, iteration) ? 1 : 0;
-  return count;
+  return absences.empty() ? workers : static_cast<int>(those_there(iteration).size());
 }
 
 std::map<int64_t, int64_t> staleness_of(const UpdateLog& log, int64_t iterations) {

@@ -36,12 +36,14 @@ struct UpdateLog {
   std::vector<Push> pushes;
   int parts = 1;  // into which servers cut the weights
 
-  // Where gradients are summed: sums are of those that are there, and divided by their number.
+  // Sums and averages are of those that are there, and divided by their number. With several steps
+  // between averages, who was away takes part again after the next average.
   std::vector<Absence> absences;
 
   bool is_asynchronous() const { return !pushes.empty(); }
   bool is_there(int worker, int64_t iteration) const;
-  int there(int64_t iteration) const;  // how many
+  std::vector<int> those_there(int64_t iteration) const;  // in order
+  int there(int64_t iteration) const;                     // how many
 };
 
 // How often gradients missed so many updates of the parameters (of the first part).

@@ -31,7 +31,7 @@ double factor_of(const std::string& letter) {
 
 }  // namespace
 
-int64_t parse_tokens(const std::string& text, const std::string& where) {
+int64_t parse_tokens(const std::string& text, const std::string& where, const char* what) {
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [stopped, problem] = read_decimal(text.data(), end, number);
@@ -40,10 +40,9 @@ int64_t parse_tokens(const std::string& text, const std::string& where) {
   const double tokens = number * factor_of(std::string(letter, end));
   // Not a number, and what is no letter, are not in this range either.
   if (problem != std::errc() || !(tokens >= 1 && tokens <= most_tokens))
-    throw InputError(where,
-                     "expected a number of tokens from 1 to 1000000T, as 15T, 300B, 2.5M "
-                     "or 1000000, got \"" +
-                         text.substr(0, 40) + "\"");
+    throw InputError(where, "expected a number of " + std::string(what) +
+                                " from 1 to 1000000T, as 15T, 300B, 2.5M or 1000000, got \"" +
+                                text.substr(0, 40) + "\"");
   return std::llround(tokens);
 }
 

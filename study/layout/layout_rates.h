@@ -11,7 +11,8 @@
 namespace sgdsim {
 
 // "15T", "1.4 T", "300B", "2000000": whole tokens, from 1 to a million T.
-int64_t parse_tokens(const std::string& text, const std::string& where);
+int64_t parse_tokens(const std::string& text, const std::string& where,
+                     const char* what = "tokens");
 std::string tokens_text(int64_t tokens);  // "15T", "4.194M"
 
 struct LayoutRates {

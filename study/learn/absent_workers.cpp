@@ -48,27 +48,52 @@ void state_absences(const Json& absent, LearnMethod& method) {
   }
 }
 
-void check_absences(LearnMethod& method, bool is_asynchronous) {
+void check_absences(const LearnMethod& method, bool is_asynchronous) {
   const std::vector<learning::Absence>& absences = method.log.absences;
   if (absences.empty()) return;
   const std::string label = '"' + method.label + "\" ";
-  if (is_asynchronous || averages(method.log, method.optimizer) ||
-      method.compressing.numbers != learning::Numbers::all || method.losses.any())
+  if (is_asynchronous)
     throw InputError("--also", label +
-                                   "has absent workers, which are learned where all gradients are "
-                                   "summed: not with compression, lost packets, async_ps, ssp, or "
-                                   "local_sgd of several steps");
+                                   "has absent workers, which are learned where workers wait for "
+                                   "each other: not with async_ps or ssp, whose order of pushes is "
+                                   "that of all workers");
+  const int64_t every = method.log.every;
   for (const learning::Absence& one : absences) {
     if (one.worker >= method.log.workers)
       throw InputError("--also", label + "misses worker " + std::to_string(one.worker) + " of " +
                                      std::to_string(method.log.workers) + ", counted from 0");
-    // Most are absent when somebody leaves.
-    if (method.log.there(one.from) == 0)
+  }
+  for (const learning::Absence& one : absences) {
+    // Most are absent when somebody leaves, and then before the next average.
+    const int64_t last = one.from - one.from % every + every - 1;
+    if (method.log.there(last) > 0) continue;
+    if (every == 1)
       throw InputError("--also",
                        label + "has no worker left in iteration " + std::to_string(one.from));
+    throw InputError("--also", label + "has no worker that is there in all of the iterations " +
+                                   std::to_string(last - every + 1) + " to " +
+                                   std::to_string(last) + ", between two averages");
   }
-  method.notes.emplace_back(
-      "absent workers: sums are of those that are there; times are those of all workers");
+}
+
+std::optional<ResolvedExperiment> with_fewer_workers(const ResolvedExperiment& resolved, int all,
+                                                     int workers) {
+  if (workers == all) return resolved;
+  const Json* cluster = resolved.json.contains("cluster") ? &resolved.json["cluster"] : nullptr;
+  if (cluster == nullptr || !cluster->is_object() || !cluster->contains("nodes"))
+    return std::nullopt;
+  const Json& nodes = (*cluster)["nodes"];
+  if (!nodes.is_number_integer() || nodes.get<int64_t>() < 1) return std::nullopt;
+  const int64_t of_node = all / nodes.get<int64_t>();
+  if (of_node < 1 || workers % of_node != 0) return std::nullopt;
+  try {
+    ResolvedExperiment fewer =
+        with_settings(resolved, {"cluster.nodes=" + std::to_string(workers / of_node)});
+    if (read_experiment(fewer).cluster.network.workers() != workers) return std::nullopt;
+    return fewer;
+  } catch (const InputError&) {  // a shape that is not of this size
+    return std::nullopt;
+  }
 }
 
 Json absences_json(const learning::UpdateLog& log) {

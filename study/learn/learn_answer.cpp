@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "study/learn/absent_workers.h"
+#include "study/learn/learn_batches.h"
 #include "study/learn/learn_sweep.h"
 #include "study/learn/lost_packets.h"
 #include "study/learn/noise_scale.h"
@@ -18,12 +19,6 @@ std::string not_within_iterations(const LearnQuestion& question) {
   return "not within " + std::to_string(question.iterations);
 }
 
-std::string range_of_seeds(const OverSeeds& values, std::string (*text)(double)) {
-  if (!std::isfinite(values.median)) return "";
-  if (values.low == values.high) return text(values.median);
-  return text(values.median) + " (" + text(values.low) + " to " +
-         (std::isfinite(values.high) ? text(values.high) : "never") + ")";
-}
 std::string as_count(double value) { return std::to_string(std::llround(value)); }
 std::string lesson_time(double us) { return short_duration(us, 4); }
 std::string short_ratio(double ratio) { return rounded(ratio, 3); }
@@ -183,6 +178,13 @@ Json figures_of(const LearnMethod& method, const LearnedMethod& learned) {
   return json;
 }
 
+std::string range_of_seeds(const OverSeeds& values, std::string (*text)(double)) {
+  if (!std::isfinite(values.median)) return "";
+  if (values.low == values.high) return text(values.median);
+  return text(values.median) + " (" + text(values.low) + " to " +
+         (std::isfinite(values.high) ? text(values.high) : "never") + ")";
+}
+
 std::string end_of(const LearnedRate& rate) {
   for (const learning::Lesson* lesson : rate.lessons)
     if (!lesson->ended.empty()) return lesson->ended;
@@ -252,6 +254,8 @@ Answer answer_learn(const Value& asked, const Watch& watch) {
   read_words(object, learn_fields(words));
   object.done();
   std::vector<std::string> inputs;
+  if (!words.batches.empty())
+    return {batches_json(learn_batches(read_batch_question(words, inputs), watch))};
   if (!words.axes.empty()) {
     LearnSweep sweep(words, watch, inputs);
     return answer_points(sweep.points(), [&](int64_t number) { return sweep.answer(number); });

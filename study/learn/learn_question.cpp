@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "models/learning/registry.h"
@@ -35,20 +37,6 @@ int64_t whole_option(const std::string& name, const std::string& text, int64_t l
   return read_option(name, text, [&](const Value& value) { return value.whole(least, most); });
 }
 
-LearnTarget read_target(const std::string& text, const learning::Task& task) {
-  const std::size_t equals = text.find('=');
-  const std::string name = text.substr(0, equals);
-  if (equals == std::string::npos || (name != "accuracy" && name != "loss"))
-    throw InputError("--target", "expected accuracy=0.66 or loss=0.9, got \"" + text + '"');
-  LearnTarget target{name == "accuracy", 0};
-  if (target.is_accuracy && !task.has_accuracy)
-    throw InputError("--target", task.name + " has no accuracy: say loss=...");
-  target.value = read_option("--target", text.substr(equals + 1), [&](const Value& value) {
-    return target.is_accuracy ? value.number(0, 1) : value.number(0, 1e12);
-  });
-  return target;
-}
-
 void read_optimizer(const LearnWords& words, learning::Optimizer& optimizer) {
   if (words.optimizer != "sgd" && words.optimizer != "adamw")
     throw InputError("--optimizer", "expected sgd or adamw, got \"" + words.optimizer + '"');
@@ -69,7 +57,10 @@ void read_optimizer(const LearnWords& words, learning::Optimizer& optimizer) {
 void read_numbers(const LearnWords& words, LearnQuestion& question) {
   question.task_json = value_in(words.task, "--task");
   question.task = learning::read_task(Value(question.task_json, "--task", ""));
-  if (!words.target.empty()) question.target = read_target(words.target, question.task);
+  const std::vector<LearnTarget> targets = read_targets(words.target, question.task);
+  if (targets.size() > 1 && words.batches.empty())
+    throw InputError("--target", "several targets go with --batches: choose one");
+  if (!targets.empty()) question.target = targets.front();
   read_optimizer(words, question.optimizer);
   question.wants_best_rate = words.rate == "best";
   question.rate = question.optimizer.adam ? usual_adam_rate : question.task.rate;
@@ -108,12 +99,6 @@ void check_size(const LearnQuestion& question, const std::string& file) {
 
 // ---- times
 
-// Every iteration takes the mean of those that were simulated.
-void set_times(LearnMethod& method, double iteration_us, int64_t iterations) {
-  for (int64_t t = 0; t < iterations; ++t)
-    method.ends_us.push_back(method.ends_us.back() + iteration_us);
-}
-
 double mean_us(const StepResult& result) {
   return result.total().us() / static_cast<double>(result.iterations.size());
 }
@@ -147,25 +132,80 @@ void play_in_order(const Experiment& experiment, LearnMethod& method, int64_t it
                              result.iterations[static_cast<std::size_t>(t)].us());
 }
 
+// So many more iterations, each of which takes the mean of those that were simulated with as many
+// workers as are there. `with_all_us`: with all.
+class TimesOfThose {
+ public:
+  TimesOfThose(const ResolvedExperiment& resolved, Stopper* stopper)
+      : resolved_(resolved), stopper_(stopper) {}
+
+  void add(LearnMethod& method, double with_all_us, int64_t count) {
+    std::map<int, double> times{{method.log.workers, with_all_us}};
+    for (int64_t i = 0; i < count; ++i) {
+      const int there = method.log.there(static_cast<int64_t>(method.ends_us.size()) - 1);
+      auto known = times.find(there);
+      if (known == times.end())
+        known = times.emplace(there, with_some_us(method, there, with_all_us)).first;
+      method.ends_us.push_back(method.ends_us.back() + known->second);
+    }
+  }
+  void use(const ResolvedExperiment& resolved) { resolved_ = resolved; }
+  // Numbers of workers that the cluster cannot have, or cannot exchange among.
+  const std::set<int>& unknown() const { return unknown_; }
+
+ private:
+  double with_some_us(const LearnMethod& method, int there, double with_all_us) {
+    const auto fewer = with_fewer_workers(resolved_, method.log.workers, there);
+    try {
+      if (fewer) return mean_us(played(read_experiment(*fewer), stopper_));
+    } catch (const InputError&) {  // such as an algorithm for powers of two
+    }
+    unknown_.insert(there);
+    return with_all_us;
+  }
+
+  ResolvedExperiment resolved_;
+  Stopper* stopper_;
+  std::set<int> unknown_;
+};
+
+void note_absences(const TimesOfThose& times, LearnMethod& method) {
+  if (method.log.absences.empty()) return;
+  std::string note =
+      "absent workers: sums are of those that are there, and iterations take the time of as many "
+      "workers, as if the ring were formed anew; what restarting takes is not in it";
+  if (!times.unknown().empty()) {
+    std::string counts;
+    for (const int count : times.unknown())
+      counts += (counts.empty() ? "" : ", ") + std::to_string(count);
+    note += ". The experiment cannot be played with " + counts +
+            " workers: those iterations take the time of all";
+  }
+  method.notes.push_back(std::move(note));
+}
+
 // Iterations of each density take what they take when all have that one.
-void play_phases(const ResolvedExperiment& resolved, LearnMethod& method, int64_t iterations,
-                 Stopper* stopper) {
+void play_in_common(const ResolvedExperiment& resolved, LearnMethod& method, int64_t iterations,
+                    Stopper* stopper) {
   int64_t left = iterations;
+  TimesOfThose times(resolved, stopper);
   for (const learning::DensityPhase& phase : method.compressing.densities) {
     const bool is_last = &phase == &method.compressing.densities.back();
-    const Json density = phase.density;
-    const Experiment experiment =
-        read_experiment(with_settings(resolved, {"compression.density=" + density.dump()}));
     const int64_t count = is_last ? left : std::min(left, phase.iterations);
     if (count == 0) continue;
-    const StepResult result = played(experiment, stopper);
+    ResolvedExperiment own = resolved;
+    if (method.compressing.densities.size() > 1)
+      own = with_settings(resolved, {"compression.density=" + Json(phase.density).dump()});
+    const StepResult result = played(read_experiment(own), stopper);
     if (is_last) {
       method.quality = result.quality;
       take_losses(result, sums_can_lose(method), method);
     }
-    set_times(method, mean_us(result), count);
+    times.use(own);
+    times.add(method, mean_us(result), count);
     left -= count;
   }
+  note_absences(times, method);
 }
 
 void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQuestion& question,
@@ -178,22 +218,17 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
   take_rules(experiment, method);
   method.ends_us = {0};
   const bool is_asynchronous = asynchronous_rule(experiment.question()) != nullptr;
+  check_absences(method, is_asynchronous);
   if (is_asynchronous) {
     if (!method.compressing.densities.empty() && method.compressing.densities.size() > 1)
       throw InputError("--also", "\"" + method.label +
                                      "\": phases of density are not timed "
                                      "where workers do not wait for each other");
     play_in_order(experiment, method, question.iterations, stopper);
-  } else if (method.compressing.densities.size() > 1) {
-    play_phases(resolved, method, question.iterations, stopper);
   } else {
-    const StepResult result = played(experiment, stopper);
-    method.quality = result.quality;
-    set_times(method, mean_us(result), question.iterations);
-    take_losses(result, sums_can_lose(method), method);
+    play_in_common(resolved, method, question.iterations, stopper);
   }
   check_losses(method, is_asynchronous);
-  check_absences(method, is_asynchronous);
   method.iteration_us = method.ends_us.back() / static_cast<double>(question.iterations);
   method.log_hash = hash_of(method.log);
 }
@@ -217,6 +252,35 @@ LearnMethod method_beside(const std::vector<std::string>& plain, const Method& m
 }
 
 }  // namespace
+
+std::vector<LearnTarget> read_targets(const std::string& text, const learning::Task& task) {
+  if (text.empty()) return {};
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (equals == std::string::npos || (name != "accuracy" && name != "loss"))
+    throw InputError("--target", "expected accuracy=0.66 or loss=0.9, got \"" + text + '"');
+  const bool is_accuracy = name == "accuracy";
+  if (is_accuracy && !task.has_accuracy)
+    throw InputError("--target", task.name + " has no accuracy: say loss=...");
+  std::vector<LearnTarget> targets;
+  for (const std::string& one : split_list(text.substr(equals + 1)))
+    targets.push_back({is_accuracy, read_option("--target", one, [&](const Value& value) {
+                         return is_accuracy ? value.number(0, 1) : value.number(0, 1e12);
+                       })});
+  return targets;
+}
+
+LearnMethod unplayed_method(const Experiment* experiment, const LearnQuestion& question) {
+  LearnMethod method;
+  method.label = dense_label;
+  method.optimizer = question.optimizer;
+  if (experiment != nullptr) take_rules(*experiment, method);
+  method.log.workers = question.workers;
+  method.log_hash = hash_of(method.log);
+  for (int64_t t = 0; t <= question.iterations; ++t)
+    method.ends_us.push_back(static_cast<double>(t));
+  return method;
+}
 
 void take_rules(const Experiment& experiment, LearnMethod& method) {
   method.log.workers = experiment.cluster.network.workers();
@@ -271,7 +335,7 @@ Fields learn_fields(LearnWords& words) {
        "what is learned: one of `sgdsim list tasks` (default: teacher_mlp), or its JSON"},
       {"target", words.target,
        "accuracy=0.66 or loss=0.9 (default: the loss that dense has after half of its "
-       "iterations)"},
+       "iterations); with --batches also several: accuracy=0.6,0.66"},
       {"rate", words.rate,
        "learning rate: base (default), a number, or best: of five rates, each method its own"},
       {"optimizer", words.optimizer, "sgd (default), or adamw, whose base rate is 0.001"},
@@ -284,6 +348,12 @@ Fields learn_fields(LearnWords& words) {
       {"iterations", words.iterations, "most iterations (default: the task's, 1,000)"},
       {"samples", words.samples,
        "samples of a worker in an iteration (default: 64 of all workers)"},
+      {"batches", words.batches,
+       "samples of all workers together, at each of which dense training learns: 8..256; says how "
+       "iterations follow, and the critical batch"},
+      {"batch_rate", words.batch_rate,
+       "with --batches: how the learning rate grows with the samples: sqrt (default), linear or "
+       "fixed"},
       {"noise_scale", words.noise_scale,
        "say how noisy dense gradients are, and what more or fewer samples would do"},
       Field("jobs", words.threads, "threads (default: all cores)").option("-j,--jobs")};
@@ -291,6 +361,8 @@ Fields learn_fields(LearnWords& words) {
 
 LearnQuestion begin_learn_question(const LearnWords& words) {
   LearnQuestion question;
+  if (words.batches.empty() && !words.batch_rate.empty())
+    throw InputError("--batch-rate", "has no effect without --batches");
   read_numbers(words, question);
   question.samples = 0;
   if (!words.samples.empty())

@@ -29,6 +29,8 @@ struct LearnWords {
   std::string first_seed = "1";
   std::string iterations;
   std::string samples;
+  std::string batches;
+  std::string batch_rate;
   bool noise_scale = false;
   std::string threads;
 };
@@ -82,7 +84,11 @@ struct LearnQuestion {
 // but for the order of pushes, which has to be simulated.
 void take_rules(const Experiment& experiment, LearnMethod& method);
 std::string hash_of(const learning::UpdateLog& log);
+// Its times are iterations, and its rules the experiment's; dense if there is none.
+LearnMethod unplayed_method(const Experiment* experiment, const LearnQuestion& question);
 
+// "accuracy=0.6,0.66"; none of an empty text.
+std::vector<LearnTarget> read_targets(const std::string& text, const learning::Task& task);
 // What the words say of lessons, whatever the experiment is; `samples` is 0 where that decides.
 LearnQuestion begin_learn_question(const LearnWords& words);
 // With the methods of this experiment, which stands in `file`: read, not yet simulated.

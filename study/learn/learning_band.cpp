@@ -37,17 +37,6 @@ LearnQuestion band_question(const BandTask& task, int workers) {
   return question;
 }
 
-// Its times are iterations.
-LearnMethod method_of(const Experiment* experiment, const LearnQuestion& question) {
-  LearnMethod method;  // dense, if there is no experiment: it sets the target
-  if (experiment != nullptr) take_rules(*experiment, method);
-  method.log.workers = question.workers;
-  method.log_hash = hash_of(method.log);
-  for (int64_t t = 0; t <= question.iterations; ++t)
-    method.ends_us.push_back(static_cast<double>(t));
-  return method;
-}
-
 void widen(LearningBand& band, const LearnedMethod& method, const LearnedMethod& as_it_is,
            bool is_first) {
   const double needed = as_it_is.chosen().iterations_to_target.median;
@@ -79,8 +68,10 @@ std::vector<LearningBand> learning_bands(const Experiment& as_it_is,
       if (best && !task.tries_best_rate) continue;
       LearnQuestion question = band_question(task, workers);
       question.wants_best_rate = best;
-      question.methods = {method_of(nullptr, question), method_of(&as_it_is, question)};
-      for (const Experiment& one : changed) question.methods.push_back(method_of(&one, question));
+      // Dense sets the target.
+      question.methods = {unplayed_method(nullptr, question), unplayed_method(&as_it_is, question)};
+      for (const Experiment& one : changed)
+        question.methods.push_back(unplayed_method(&one, question));
       const Learned learned = learn_all(question, watch);
       for (std::size_t i = 0; i < bands.size(); ++i)
         widen(bands[i], learned.methods[i + 2], learned.methods[1], is_first);

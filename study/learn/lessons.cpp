@@ -22,8 +22,15 @@ Json how_it_descends(const learning::Optimizer& optimizer) {
 
 Json what_is_lost(const learning::PacketLosses& losses) {
   if (!losses.any()) return nullptr;
-  return {losses.push, losses.pull,    losses.packet, losses.divides_by_received,
-          losses.of,   losses.fraction};
+  Json places = Json::array();
+  for (const std::vector<learning::PlaceLoss>* list :
+       {&losses.push_by_place, &losses.pull_by_place}) {
+    places.push_back(Json::array());
+    for (const learning::PlaceLoss& place : *list)
+      places.back().push_back({place.until, place.part});
+  }
+  return {losses.push, losses.pull,     losses.packet, losses.divides_by_received,
+          losses.of,   losses.fraction, places};
 }
 
 std::string key_of(const LearnMethod& method, double rate, uint64_t seed) {

@@ -45,6 +45,32 @@ Fields fields_of(LostPackets& o) {
           Field("divide_by", o.divide_by, "what the sum of gradients is divided by")};
 }
 
+// The parts that were lost by place: messages from the front of the model on, and of the bytes of
+// all as much as each carries. Empty where all have lost the same part.
+std::vector<learning::PlaceLoss> losses_by_place(const PacketReport& report, Cargo cargo) {
+  std::vector<learning::PlaceLoss> places;
+  const Delivery all = report.of(cargo);
+  const double all_B = all.size_B[0] + all.size_B[1];
+  double passed_B = 0;
+  bool differs = false;
+  for (const auto& [freight, delivery] : report.delivery) {
+    const double size_B = delivery.size_B[0] + delivery.size_B[1];
+    if (freight.cargo != cargo || size_B <= 0) continue;
+    passed_B += size_B;
+    places.push_back({passed_B / all_B, std::max(0., 1 - delivery.part())});
+    differs = differs || places.back().part != places.front().part;
+  }
+  if (!differs) places.clear();
+  return places;
+}
+
+Json places_json(const std::vector<learning::PlaceLoss>& places) {
+  Json json = Json::array();
+  for (const learning::PlaceLoss& place : places)
+    json.push_back({{"until", place.until}, {"part", place.part}});
+  return json;
+}
+
 }  // namespace
 
 bool sums_can_lose(const LearnMethod& method) {
@@ -59,13 +85,17 @@ void take_losses(const StepResult& result, bool is_learned, LearnMethod& method)
   if (is_learned) {
     method.losses.push = std::max(0., push);
     method.losses.pull = std::max(0., pull);
+    method.losses.push_by_place = losses_by_place(*result.packets, Cargo::gradients);
+    method.losses.pull_by_place = losses_by_place(*result.packets, Cargo::parameters);
   }
   const std::string parts = rounded(100 * push, 3) + " % of the gradients and " +
                             rounded(100 * pull, 3) + " % of the weights did not come";
   method.notes.push_back("lost packets, as simulated: " + parts +
-                         (is_learned ? "; which ones, is drawn at random"
-                                     : ", which the lesson does not know: it learns as if all had "
-                                       "come"));
+                         (is_learned
+                              ? "; at the same place of the task as many as in the model, and "
+                                "which ones of those, is drawn at random"
+                              : ", which the lesson does not know: it learns as if all had "
+                                "come"));
 }
 
 void state_losses(const Json& lost, LearnMethod& method) {
@@ -98,6 +128,8 @@ void check_losses(LearnMethod& method, bool is_asynchronous) {
 
 Json lost_json(const learning::PacketLosses& losses) {
   Json json = {{"push", losses.push}, {"pull", losses.pull}};
+  if (!losses.push_by_place.empty()) json["push_by_place"] = places_json(losses.push_by_place);
+  if (!losses.pull_by_place.empty()) json["pull_by_place"] = places_json(losses.pull_by_place);
   if (losses.of == learning::PacketLosses::Of::all) return json;
   json["of"] = std::string(name_in(endangered_names, static_cast<Endangered>(losses.of)));
   json["fraction"] = losses.fraction;

@@ -111,6 +111,24 @@ NoiseScale noise_scale_of(const LearnQuestion& question, const Learned& learned)
   return noise;
 }
 
+double noise_scale_until(const LearnQuestion& question,
+                         const std::vector<const learning::Lesson*>& lessons,
+                         const std::vector<double>& iterations) {
+  Terms all;
+  for (std::size_t i = 0; i < lessons.size(); ++i) {
+    const std::vector<learning::NoisePoint>& noise = lessons[i]->noise;
+    const auto within = static_cast<std::size_t>(
+        std::count_if(noise.begin(), noise.end(), [&](const learning::NoisePoint& point) {
+          return static_cast<double>(point.iteration) <= iterations[i];
+        }));
+    if (!std::isfinite(iterations[i]) || within == 0) continue;
+    const Terms own = terms_within(*lessons[i], question, 0, within);
+    all.gradient_squared += own.gradient_squared;
+    all.covariance_trace += own.covariance_trace;
+  }
+  return all.samples();
+}
+
 void print_noise(std::ostream& out, const LearnQuestion& question, const NoiseScale& noise) {
   const double samples = static_cast<double>(question.samples) * question.workers;
   out << "\ngradient noise of dense training, " << std::to_string(std::llround(samples))

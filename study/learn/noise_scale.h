@@ -31,6 +31,12 @@ struct NoiseScale {
 // Of dense training.
 NoiseScale noise_scale_of(const LearnQuestion& question, const Learned& learned);
 
+// Of the iterations until each lesson's own number, in the mean of those for which that is finite;
+// infinite where they show no mean gradient.
+double noise_scale_until(const LearnQuestion& question,
+                         const std::vector<const learning::Lesson*>& lessons,
+                         const std::vector<double>& iterations);
+
 void print_noise(std::ostream& out, const LearnQuestion& question, const NoiseScale& noise);
 Json noise_json(const NoiseScale& noise);
 

@@ -208,7 +208,8 @@ test("every other kind of answer has its part", { skip }, async () => {
   write("tune.json", ["tune", experiment, "--axis", "strategy=wfbp,optimal"]);
   write("advice.json", ["advise", "traces/data/bert_base_asc.json", "-c", "topologies/data/leaf_spine_144.json"]);
   write("learn.json", ["learn", "app/experiments/bert_base_10gbe.json", "--set", "cluster.nodes=2", "--task", "logistic", "--iterations", "50", "--seeds", "2", "--noise-scale", "--also", "late: synchronization=pipe_sgd"]);
-  const files = ["plan", "validation", "collective", "best", "tune", "advice", "learn"].map((name) => file_in(`${name}.json`));
+  write("batches.json", ["learn", "app/experiments/bert_base_10gbe.json", "--set", "cluster.nodes=2", "--task", "logistic", "--iterations", "100", "--seeds", "2", "--batches", "4..32", "--target", "loss=0.5,0.45"]);
+  const files = ["plan", "validation", "collective", "best", "tune", "advice", "learn", "batches"].map((name) => file_in(`${name}.json`));
   sgdsim(["report", ...files, experiment, "--out", file_in("kinds.html")]);
   const page = await open_page(file_in("kinds.html"));
   const plan = JSON.parse(readFileSync(files[0], "utf8"));
@@ -235,6 +236,12 @@ test("every other kind of answer has its part", { skip }, async () => {
   const start = (learn.methods[0].curves[0].points[0].loss + learn.methods[0].curves[1].points[0].loss) / 2;
   const { rounded } = await import(`${root}/web/common/figures.js`);
   assert.equal(await page.textContent("#answer-6-curves .readout-line"), `dense, 0: loss ${rounded(start)}`);
+  const batches = JSON.parse(readFileSync(files[7], "utf8"));
+  const sizes = await page.$$eval("#answer-7-batches tbody tr", (rows) => rows.map((row) => row.children[0].textContent));
+  assert.deepEqual(sizes, batches.targets.flatMap((target) => target.lessons.map((one) => String(one.samples))));
+  await page.focus("#answer-7-batches .plot");
+  await page.keyboard.press("Home");
+  assert.match(await page.textContent("#answer-7-batches .readout-line"), /^to loss 0\.5.*, \d+ samples: [\d.]+ iterations$/);
   assert.match(await page.textContent("#answer-4-tune pre.command"), new RegExp(`^sgdsim run ${experiment}`));
   for (const theme of ["light", "dark"]) { await page.emulateMedia({ colorScheme: theme }); await screenshot(page, `kinds-${theme}`); }
   clean(page);

@@ -9,7 +9,7 @@ import { comparison_sections, diagnosis_sections } from "./diagnosis.js";
 import { fit_sections } from "./fit.js";
 import { goodput_sections } from "./goodput.js";
 import { json_tree, save_button } from "./json_view.js";
-import { learn_sections } from "./learn.js";
+import { batches_sections, learn_sections } from "./learn.js";
 import { setting_of } from "./readout.js";
 import { section, tiles, warning_list } from "./sections.js";
 import { timeline_of_messages, timeline_part } from "./timeline.js";
@@ -21,7 +21,7 @@ export function document_sections(document, asked, timelines) {
     "sgdsim/result/1": result_sections, "sgdsim/plan/1": plan_sections, "sgdsim/best/1": best_sections,
     "sgdsim/tune/1": tune_sections, "sgdsim/validation/1": validation_sections, "sgdsim/fit/1": fit_sections,
     "sgdsim/advice/1": advice_sections, "sgdsim/layouts/1": layouts_sections, "sgdsim/collective/1": collective_sections,
-    "sgdsim/learn/1": learn_sections, "sgdsim/collective-sweep/1": () => [], "sgdsim/goodput/1": goodput_sections,
+    "sgdsim/learn/1": learn_sections, "sgdsim/learn-batches/1": batches_sections, "sgdsim/collective-sweep/1": () => [], "sgdsim/goodput/1": goodput_sections,
     "sgdsim/diagnosis/1": diagnosis_sections, "sgdsim/comparison/1": comparison_sections,
   }[document.schema];
   return make(document, asked, timelines);

@@ -9,7 +9,7 @@ import { read_timeline, timeline_part } from "./timeline.js";
 
 const kinds = {
   points: "Sweep", results: "Results side by side", collectives: "Collectives", layouts: "Layouts along axes", goodputs: "Trainings along axes", lessons: "Time to accuracy along axes", "sgdsim/goodput/1": "Training", "sgdsim/result/1": "Result", "sgdsim/plan/1": "Plan", "sgdsim/best/1": "Best points", "sgdsim/tune/1": "Tuned values",
-  "sgdsim/validation/1": "Validation", "sgdsim/fit/1": "Fit", "sgdsim/advice/1": "Advice", "sgdsim/layouts/1": "Layouts", "sgdsim/diagnosis/1": "Recorded steps", "sgdsim/comparison/1": "Measured beside predicted", "sgdsim/learn/1": "Time to accuracy", "sgdsim/collective/1": "Collective", "sgdsim/collective-sweep/1": "Collectives",
+  "sgdsim/validation/1": "Validation", "sgdsim/fit/1": "Fit", "sgdsim/advice/1": "Advice", "sgdsim/layouts/1": "Layouts", "sgdsim/diagnosis/1": "Recorded steps", "sgdsim/comparison/1": "Measured beside predicted", "sgdsim/learn/1": "Time to accuracy", "sgdsim/learn-batches/1": "Iterations over samples", "sgdsim/collective/1": "Collective", "sgdsim/collective-sweep/1": "Collectives",
 };
 
 function header(data) {
