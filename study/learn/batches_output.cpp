@@ -240,6 +240,9 @@ void print_batches(std::ostream& out, const LearnedBatches& all) {
          "Times are not told: what other\nnumbers of samples do to an iteration, the trace does "
          "not "
          "say. A small task's law is its own.\n";
+  if (all.workers == 1)
+    out << "The noise scale is not measured: one worker has no second number of samples to compare "
+           "with.\n";
   if (has_edge) out << "*: " << edge_of_ladder << '\n';
 }
 

@@ -10,6 +10,7 @@
 #include "models/learning/registry.h"
 #include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
+#include "sim/core/number_list.h"
 #include "study/learn/absent_workers.h"
 #include "study/learn/lost_packets.h"
 #include "study/step/digest.h"
