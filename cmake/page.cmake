@@ -14,12 +14,11 @@ foreach(library IN ITEMS boost nlohmann CLI)
 endforeach()
 
 file(GLOB sources CONFIGURE_DEPENDS sim/*/*.cpp models/*/*.cpp topologies/*.cpp traces/*.cpp traces/kineto/*.cpp
-     study/advise/apart.cpp study/advise/training.cpp study/step/*.cpp app/page/*.cpp app/page/browser/*.cpp)
+     study/advise/apart.cpp study/advise/training.cpp study/step/*.cpp study/learn/*.cpp app/page/*.cpp app/page/browser/*.cpp)
 # Commands, what prints for terminals, XML, and what app/page/browser/ has instead.
 list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/training/|/sim/core/decimal|/step/digest|/traces/unpacker")
 list(APPEND sources study/collective/nccl_answer.cpp study/collective/option_words.cpp study/collective/ranges.cpp study/import/profile_trace.cpp
      study/goodput/failures_file.cpp study/goodput/goodput_answer.cpp study/goodput/goodput_question.cpp study/goodput/intervals.cpp study/goodput/saves.cpp study/goodput/spans.cpp study/goodput/training_end.cpp study/layout/layout_rates.cpp
-     study/learn/learn_answer.cpp study/learn/learn_question.cpp study/learn/lessons.cpp study/learn/noise_scale.cpp
      study/traffic/traffic_file.cpp study/sweep/amount.cpp study/sweep/axis.cpp study/sweep/sweep_fields.cpp study/sweep/sweep_file.cpp study/sweep/sweep_point.cpp study/sweep/where.cpp
      study/failure.cpp study/figures.cpp study/question_fields.cpp study/limits.cpp study/packet_use.cpp study/shell_word.cpp study/shipped_inputs.cpp study/table.cpp study/trace_events.cpp study/transport_choice.cpp study/wire_use.cpp study/wire_words.cpp traces/measurement/words.cpp)
 
