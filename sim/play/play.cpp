@@ -110,8 +110,17 @@ void play_stages(const Program& program, const Wires& wires, const PlayOptions& 
   played.path = has_list_schedule(program) ? PathTaken::events : PathTaken::rounds;
 }
 
-// So many messages of workers that are unlike take seconds.
-constexpr double least_padded = 2e6;
+// From how many messages on chunks are padded: so many of workers that are unlike take a second,
+// and a byte is little of a large chunk; or some ten seconds.
+double least_padded(const Program& program) {
+  const bool are_large =
+      std::all_of(program.stages.begin(), program.stages.end(), [](const Stage& stage) {
+        const auto* phase = std::get_if<Phase>(&stage);
+        constexpr double large_B = 1000;
+        return phase == nullptr || phase->share.bytes(0) >= large_B * phase->team.size;
+      });
+  return are_large ? 2e5 : 2e6;
+}
 
 // Message by message.
 Played play_messages(const Program& program, const Network& network, const PlayOptions& options,
@@ -133,7 +142,7 @@ Played play_messages(const Program& program, const Network& network, const PlayO
                               .send_buffer_B = options.send_buffer_B,
                               .reduction = options.path == PathChoice::fastest ? Reduction::fitting
                                                                                : Reduction::never,
-                              .padded_chunks_from = least_padded,
+                              .padded_chunks_from = least_padded(program),
                               .pads_chunks = &played.pads_chunks,
                               .stopper = options.stopper})
                     .front()
