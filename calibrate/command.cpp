@@ -427,6 +427,8 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     return answer(arguments, session, out, log);
   try {
     session.processes = std::make_unique<Processes>(mpi_messenger(), early_patience_s(arguments));
+  } catch (const EndedElsewhere& elsewhere) {  // before this one had met all; it has been said
+    return elsewhere.exit_code;
   } catch (const InputError& error) {
     log << "sgdsim-calibrate: " << error.what() << '\n';
     return exit_bad_input;
