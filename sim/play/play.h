@@ -51,7 +51,7 @@ struct Played {
   Traffic traffic;
   PathTaken path = PathTaken::none;
   std::vector<double> carried_B =
-      {};                    // by each resource, where others use them, or a carrier was given
+      {};  // by each resource, where others use them, a carrier was given, or some stand for all
   Time until = {};           // then
   bool pads_chunks = false;  // to the largest of a collective
 
