@@ -5,6 +5,7 @@
 #include "app/schema_check.h"
 #include "sim/core/json.h"
 #include "study/learn/batch_law.h"
+#include "tests/refused_words.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -199,11 +200,7 @@ TEST_CASE("batches: a picture") {
 }
 
 TEST_CASE("batches: what cannot be learned is refused with what to write") {
-  struct Row {
-    std::vector<std::string> words;
-    std::string says;
-  };
-  const std::vector<Row> rows = {
+  const std::vector<RefusedWords> rows = {
       {{"--batches", "10"}, "choose multiples"},
       {{"--batches", "0"}, "no number of samples"},
       {{"--batches", "-8"}, "--batches"},
@@ -226,18 +223,9 @@ TEST_CASE("batches: what cannot be learned is refused with what to write") {
       {{"--batches", "8", "--target", "loss=1e6"}, "before the first iteration"},
       {{"--batches", "8", "--rate", "1e6", "--task", "quadratic"}, "a smaller --rate"},
   };
-  for (const Row& row : rows) {
-    std::vector<std::string> words = {
-        "learn", batch_experiment, "--set", "cluster.nodes=4", "--iterations",
-        "20",    "--seeds",        "1"};
-    words.insert(words.end(), row.words.begin(), row.words.end());
-    const Ran ran = call_sgdsim(words);
-    INFO(row.words.back());
-    INFO(ran.log);
-    CHECK(ran.exit_code == 2);
-    CHECK(ran.log.find(row.says) != std::string::npos);
-    CHECK(ran.out.empty());
-  }
+  check_refused(
+      {"learn", batch_experiment, "--set", "cluster.nodes=4", "--iterations", "20", "--seeds", "1"},
+      rows);
 }
 
 }  // namespace

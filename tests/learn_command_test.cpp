@@ -7,6 +7,7 @@
 #include "sim/core/json.h"
 #include "study/learn/learning_band.h"
 #include "study/learn/lessons.h"
+#include "tests/refused_words.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -260,11 +261,7 @@ TEST_CASE("learn: curves that experiments read are the ratios of iterations") {
           doctest::Approx(needed(2)));
   }
   // What cannot be written is refused, and no file is left.
-  struct Row {
-    std::vector<std::string> words;
-    std::string says;
-  };
-  const std::vector<Row> rows = {
+  const std::vector<RefusedWords> rows = {
       {{}, "no method differs"},
       {{"--also", "a: synchronization=pipe_sgd", "--also",
         "b: synchronization=pipe_sgd, communication=layerwise"},
@@ -273,18 +270,11 @@ TEST_CASE("learn: curves that experiments read are the ratios of iterations") {
         "loss=0.01"},
        "did not reach the target"},
   };
-  for (const Row& row : rows) {
-    const std::string other = folder.name() + "/other.json";
-    std::vector<std::string> asked = quickly({"--convergence", other});
-    asked.insert(asked.begin(), {"learn", experiment});
-    asked.insert(asked.end(), row.words.begin(), row.words.end());
-    const Ran refused = call_sgdsim(asked);
-    INFO(row.says);
-    INFO(refused.log);
-    CHECK(refused.exit_code == 2);
-    CHECK(refused.log.find(row.says) != std::string::npos);
-    CHECK_FALSE(std::filesystem::exists(other));
-  }
+  const std::string other = folder.name() + "/other.json";
+  std::vector<std::string> asked = quickly({"--convergence", other});
+  asked.insert(asked.begin(), {"learn", experiment});
+  check_refused(asked, rows);
+  CHECK_FALSE(std::filesystem::exists(other));
 }
 
 // What is learned depends on rules and numbers, not on names and times.
@@ -344,11 +334,7 @@ TEST_CASE("learn: a picture and a file") {
 }
 
 TEST_CASE("learn: what cannot be learned is refused with what to write") {
-  struct Row {
-    std::vector<std::string> words;
-    std::string says;
-  };
-  const std::vector<Row> rows = {
+  const std::vector<RefusedWords> rows = {
       {{"--target", "0.66"}, "accuracy=0.66"},
       {{"--target", "accuracy=2"}, "--target"},
       {{"--target", "accuracy=nan"}, "--target"},
@@ -375,17 +361,8 @@ TEST_CASE("learn: what cannot be learned is refused with what to write") {
       {{"--task", "quadratic", "--rate", "1000"}, "dense training diverges"},
       {{"--task", R"({"name": "quadratic", "dimensions": 10000000})"}, "more than 4 GB"},
   };
-  for (const Row& row : rows) {
-    std::vector<std::string> words = {
-        "learn", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json", "--seed", "1"};
-    words.insert(words.end(), row.words.begin(), row.words.end());
-    const Ran ran = call_sgdsim(words);
-    INFO(row.words.back());
-    INFO(ran.log);
-    CHECK(ran.exit_code == 2);
-    CHECK(ran.log.find(row.says) != std::string::npos);
-    CHECK(ran.out.empty());
-  }
+  check_refused({"learn", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json", "--seed", "1"},
+                rows);
 }
 
 }  // namespace
