@@ -12,6 +12,8 @@
 #include "study/diagnose/diagnose_answer.h"
 #include "study/fit/fit_failures.h"
 #include "study/goodput/failures_file.h"
+#include "study/goodput/goodput_fields.h"
+#include "study/goodput/goodput_question.h"
 #include "study/jobs/jobs_answer.h"
 #include "study/jobs/jobs_file.h"
 #include "study/learn/learn_batches.h"
@@ -89,10 +91,14 @@ std::span<const FileSchema> file_schemas() {
       {"failures", "What fails how often",
        "A source of failures for `sgdsim goodput`: rates by cause. See docs/goodput.md.",
        schema_of_failures},
+      {"goodput", "When a training ends that fails, saves and restarts",
+       "What `sgdsim goodput --format json` prints. See docs/goodput.md.", schema_of_goodputs},
       {"goodput-point", "One point of a sweep over questions about a training",
        "A line of `sgdsim goodput --axis ... --format json`, and of its --out. See "
        "docs/goodput.md.",
        schema_of_goodput_points},
+      {"goodput-question", "A training that fails, saves and restarts",
+       "What `sgdsim goodput` is asked. See docs/goodput.md.", schema_of_goodput_questions},
       {"gpu", "A GPU, for the closed form of a training step",
        "Peaks, memory, and what part of the peak matrix products of a size reach. See "
        "docs/layouts.md.",

@@ -7,6 +7,7 @@
 #include "models/goodput/closed_forms.h"
 #include "sim/core/error.h"
 #include "study/goodput/goodput_answer.h"
+#include "study/goodput/plan_formulas.h"
 #include "study/goodput/spans.h"
 #include "tests/run_program.h"
 

@@ -90,8 +90,7 @@ TEST_CASE("goodput sweep: columns of what only an axis asks, and points that are
 }
 
 TEST_CASE("goodput sweep: every field of the schema can be an axis") {
-  const Json schema =
-      Json::parse(read_text(SGDSIM_SOURCE_DIR "/app/schemas/goodput-question.json"));
+  const Json schema = schema_of_goodput_questions();
   // Values that are taken, where the field of the shipped question is not one.
   const std::map<std::string, std::string> values = {
       {"schema", "sgdsim/goodput-question/1"},

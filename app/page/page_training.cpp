@@ -4,6 +4,7 @@
 #include "sim/core/error.h"
 #include "study/advise/training.h"
 #include "study/goodput/intervals.h"
+#include "study/goodput/plan_formulas.h"
 #include "study/goodput/spans.h"
 
 namespace sgdsim {
@@ -22,11 +23,11 @@ Json training_of_page(const PageInput& input, Duration step, const Json& questio
                {"assumed", now.assumed},
                {"command", training.command(step, workers)}};
   if (const auto advice = advise_interval(now.plan)) {
-    json["interval"] = to_json(*advice);
-    std::vector<IntervalEnd> ends;
+    json["interval"] = to_json_by_fields(*advice);
+    json["intervals"] = Json::array();
     for (const goodput::Plan& plan : plans_with_intervals(now.plan))
-      ends.push_back({plan.interval, closed_form_s(plan)});
-    json["intervals"] = to_json(ends, now.plan.step_s);
+      json["intervals"].push_back(
+          to_json_by_fields(IntervalEnd{plan.interval, plan.interval_s(), closed_form_s(plan)}));
   }
   return json;
 }

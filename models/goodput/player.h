@@ -96,6 +96,9 @@ struct Plan {
   double planned_every_s = 0;  // 0: never
   double planned_s = 0;
   std::vector<Cause> causes = {};
+
+  double work_s() const { return static_cast<double>(steps) * step_s; }
+  double interval_s() const { return static_cast<double>(interval) * step_s; }
 };
 
 // Exactly so many failures within the first `horizon_s` at which failures can happen; those that

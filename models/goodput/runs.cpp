@@ -70,8 +70,7 @@ double deciding_time(const Plan& plan, double deadline_s) {
   if (plan.can_fail) return deadline_s;
   const double intervals =
       std::ceil(static_cast<double>(plan.steps) / static_cast<double>(plan.interval));
-  return std::min(deadline_s, static_cast<double>(plan.steps) * plan.step_s +
-                                  intervals * plan.stall_s + plan.durable_s);
+  return std::min(deadline_s, plan.work_s() + intervals * plan.stall_s + plan.durable_s);
 }
 
 struct Strata {
@@ -152,7 +151,7 @@ Runs play_runs(const Plan& plan, const RunsAsked& asked) {
 std::vector<Progress> progress_at(const Plan& plan, const std::vector<double>& moments_s,
                                   const RunsAsked& asked) {
   assert(asked.count > 0);
-  const double work_s = static_cast<double>(plan.steps) * plan.step_s;
+  const double work_s = plan.work_s();
   return in_order<Progress>(
       static_cast<int64_t>(moments_s.size()), asked, [&](int64_t moment) -> Progress {
         const double at_s = moments_s[static_cast<std::size_t>(moment)];

@@ -51,7 +51,7 @@ double expected_s(const goodput::Plan& plan, uint64_t seed, const Asker& asker) 
 std::vector<IntervalEnd> try_intervals(const GoodputQuestion& question, const Asker& asker) {
   std::vector<IntervalEnd> ends;
   for (const goodput::Plan& plan : plans_with_intervals(question.plan))
-    ends.push_back({plan.interval, expected_s(plan, question.seed, asker)});
+    ends.push_back({plan.interval, plan.interval_s(), expected_s(plan, question.seed, asker)});
   return ends;
 }
 

@@ -10,6 +10,7 @@
 #include "models/goodput/runs.h"
 #include "study/goodput/goodput_question.h"
 #include "study/goodput/intervals.h"
+#include "study/goodput/plan_formulas.h"
 
 namespace sgdsim {
 
@@ -19,12 +20,14 @@ struct DeadlineAnswer {
   double standard_error = 0;
   bool by_strata = false;  // else runs were counted
 };
+Fields fields_of(const DeadlineAnswer& o);
 
 struct SparesAnswer {
   double mean_down = 0;  // nodes
   int64_t spares = 0;    // so that more are down with at most this risk
   double risk = 0;
 };
+Fields fields_of(const SparesAnswer& o);
 
 // A percent more of it makes the time so many percent longer.
 struct Lever {
@@ -33,6 +36,7 @@ struct Lever {
   double elasticity = 0;
   double error = 0;  // of Monte Carlo; 0 by formula
 };
+Fields fields_of(const Lever& o);
 
 // The same training with the failures of another machine.
 struct SourceAnswer {
@@ -41,6 +45,7 @@ struct SourceAnswer {
   double wall_s = 0;  // infinite: it would not end
   double productive = 0;
 };
+Fields fields_of(const SourceAnswer& o);
 
 struct CostAnswer {
   double gpu_hours = 0;
@@ -54,6 +59,7 @@ struct FormulaAnswer {
   double interval_s = 0;
   std::optional<double> productive = {};  // RSC's only
 };
+Fields fields_of(const FormulaAnswer& o);
 
 struct GoodputAnswer {
   goodput::Runs runs;

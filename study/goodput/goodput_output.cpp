@@ -1,5 +1,4 @@
-// Times to three digits for people: no failure rate is known better. Programs get all of them, and
-// the account to the picosecond.
+// Times to three digits: no failure rate is known better.
 #include "study/goodput/goodput_output.h"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <ostream>
 
 #include "sim/core/quantity.h"
+#include "study/goodput/goodput_fields.h"
 #include "study/goodput/spans.h"
 #include "study/layout/layout_rates.h"
 #include "study/table.h"
@@ -26,106 +26,6 @@ constexpr std::array<const char*, goodput::part_count> meanings = {
     "for a node",
     "further time of degraded steps",
     "planned work on the machine, with its restart"};
-
-std::string digits_of(LongPs value) {
-  std::string text;
-  for (; value > 0 || text.empty(); value /= 10)
-    text.insert(text.begin(), static_cast<char>('0' + static_cast<int>(value % 10)));
-  return text;
-}
-
-Json account_json(const goodput::Runs& runs) {
-  Json account = Json::array();
-  for (std::size_t i = 0; i < goodput::part_count; ++i)
-    account.push_back({{"part", goodput::part_names[i]},
-                       {"h", goodput::to_s(runs.account[i]) / seconds_of_hour},
-                       {"of_wall", goodput::to_s(runs.account[i]) / goodput::to_s(runs.wall)},
-                       {"ps", digits_of(runs.account[i])}});
-  return account;
-}
-
-Json quantile_json(const goodput::Runs& runs, double part) {
-  const goodput::Quantile quantile = runs.quantile(part);
-  return {{"days", quantile.value_s / seconds_of_day},
-          {"from_days", quantile.from_s / seconds_of_day},
-          {"to_days", quantile.to_s / seconds_of_day}};
-}
-
-Json wall_json(const GoodputAnswer& answer) {
-  const goodput::Runs& runs = answer.runs;
-  Json wall = {{"mean_days", goodput::to_s(runs.wall) / seconds_of_day},
-               {"standard_error_days", runs.standard_error_s() / seconds_of_day},
-               {"deviation_days", runs.deviation_s / seconds_of_day},
-               {"p5", quantile_json(runs, 0.05)},
-               {"p50", quantile_json(runs, 0.5)},
-               {"p95", quantile_json(runs, 0.95)},
-               {"ps", digits_of(runs.wall)}};
-  if (answer.closed_form_s) wall["closed_form_days"] = *answer.closed_form_s / seconds_of_day;
-  return wall;
-}
-
-Json question_json(const GoodputQuestion& question) {
-  const goodput::Plan& plan = question.plan;
-  Json json = {{"steps", plan.steps},
-               {"step_s", plan.step_s},
-               {"work_days", question.work_s() / seconds_of_day},
-               {"nodes", question.machine.nodes},
-               {"gpus", question.gpus()},
-               {"failures", question.source.name},
-               {"policy", plan.shrink ? "shrink" : "restart"},
-               {"interval_steps", plan.interval},
-               {"interval_s", question.interval_s()},
-               {"stall_s", plan.stall_s},
-               {"durable_s", plan.durable_s},
-               {"restart_s", plan.restart_s},
-               {"node_restart_s", plan.node_restart_s},
-               {"detect_s", question.defaults.detect_s},
-               {"repair_s", question.defaults.repair_s},
-               {"runs", question.runs},
-               {"seed", question.seed}};
-  if (plan.spares) json["spares"] = *plan.spares;
-  if (!question.step_from.empty()) json["step_from"] = question.step_from;
-  json["degraded"] = Json::array();
-  for (const FailureCause& cause : question.source.causes)
-    if (cause.is_simulated)
-      json["degraded"].push_back({{"cause", cause.name}, {"factor", cause.factor}});
-  return json;
-}
-
-void add_advice(Json& json, const GoodputAnswer& answer) {
-  if (answer.interval) json["interval"] = to_json(*answer.interval);
-  if (answer.deadline)
-    json["until"] = {{"days", answer.deadline->until_s / seconds_of_day},
-                     {"done", 1 - answer.deadline->late},
-                     {"late", answer.deadline->late},
-                     {"late_standard_error", answer.deadline->standard_error},
-                     {"by", answer.deadline->by_strata ? "strata" : "counting"}};
-  if (answer.spares)
-    json["spares"] = {{"nodes", answer.spares->spares},
-                      {"risk", answer.spares->risk},
-                      {"mean_down_nodes", answer.spares->mean_down}};
-  if (answer.formula) {
-    json["formula"] = {{"name", answer.formula->name}, {"interval_s", answer.formula->interval_s}};
-    if (answer.formula->productive) json["formula"]["productive"] = *answer.formula->productive;
-  }
-}
-
-void add_cost(Json& json, const CostAnswer& cost) {
-  json["gpu_hours"] = cost.gpu_hours;
-  if (cost.money) json["cost"] = *cost.money;
-  if (cost.kWh) json["energy_kWh"] = *cost.kWh;
-  if (cost.kg) json["carbon_kg"] = *cost.kg;
-}
-
-void add_curves(Json& json, const GoodputQuestion& question, const GoodputAnswer& answer) {
-  json["intervals"] = to_json(answer.intervals, question.plan.step_s);
-  json["progress"] = Json::array();
-  for (const goodput::Progress& one : answer.progress)
-    json["progress"].push_back({{"days", one.at_s / seconds_of_day},
-                                {"p5", one.low},
-                                {"p50", one.middle},
-                                {"p95", one.high}});
-}
 
 // "53.5 days (53.2 to 53.9 in 9 of 10 runs)"
 std::string end_text(const goodput::Runs& runs) {
@@ -203,37 +103,7 @@ void print_cost(std::ostream& out, const CostAnswer& cost) {
 }  // namespace
 
 Json to_json(const GoodputQuestion& question, const GoodputAnswer& answer) {
-  Json json = {{"schema", "sgdsim/goodput/1"},
-               {"name", question.name},
-               {"question", question_json(question)},
-               {"wall", wall_json(answer)},
-               {"productive", answer.runs.productive()},
-               {"failures", answer.runs.failures},
-               {"failures_per_node_day", answer.per_node_day}};
-  if (answer.mean_to_stop_s < goodput::never_s)
-    json["mean_to_failure_h"] = answer.mean_to_stop_s / seconds_of_hour;
-  json["account"] = account_json(answer.runs);
-  add_advice(json, answer);
-  add_cost(json, answer.cost);
-  json["levers"] = Json::array();
-  for (const Lever& lever : answer.levers)
-    json["levers"].push_back({{"field", lever.field},
-                              {"elasticity", lever.elasticity},
-                              {"standard_error", lever.error}});
-  json["sources"] = Json::array();
-  for (const SourceAnswer& source : answer.sources) {
-    Json one = {{"name", source.name}, {"failures_per_node_day", source.per_node_day}};
-    one["ends"] = std::isfinite(source.wall_s);
-    if (std::isfinite(source.wall_s)) {
-      one["mean_days"] = source.wall_s / seconds_of_day;
-      one["productive"] = source.productive;
-    }
-    json["sources"].push_back(one);
-  }
-  add_curves(json, question, answer);
-  json["assumed"] = question.assumed;
-  json["warnings"] = answer.warnings;
-  return json;
+  return written(fields_of(question, answer));
 }
 
 void print(std::ostream& out, const GoodputQuestion& question, const GoodputAnswer& answer) {

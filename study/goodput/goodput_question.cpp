@@ -6,6 +6,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/named.h"
+#include "study/goodput/plan_formulas.h"
 #include "study/goodput/saves.h"
 #include "study/goodput/spans.h"
 #include "study/goodput/step_source.h"
@@ -18,48 +19,182 @@ namespace {
 constexpr char question_schema[] = "sgdsim/goodput-question/1";
 constexpr int64_t most_nodes = 10'000'000;
 constexpr double longest_work_s = 1e11;  // 3,000 years
-constexpr double most_wall_per_work = 1000;
 constexpr int64_t most_clocks = 2'000'000;
 constexpr int64_t most_simulated_away = 1'000;
 
-enum class Policy : uint8_t { restart, shrink };
+// ---- what a question may say
 
-int64_t steps_of(Object& fields) {
-  const auto steps = fields.find("steps");
-  const auto tokens = fields.find("tokens");
-  const auto per_step = fields.find("tokens_per_step");
-  if (steps && (tokens || per_step))
-    steps->fail("give `steps`, or `tokens` and `tokens_per_step`, not both");
-  if (steps) return steps->whole(1, goodput::most_steps);
-  if (!tokens || !per_step)
-    fields.value().fail(
+struct RestartFields {
+  std::optional<Span> detect;
+  Span in_place;
+  std::optional<Span> new_node;
+  bool can_fail = true;
+};
+Fields fields_of(RestartFields& o) {
+  return {Field("detect", o.detect, "until a failure is noticed, unless its cause says so")
+              .otherwise("0 s"),
+          Field("in_place", o.in_place, "then, on the same nodes").needed(),
+          Field("new_node", o.new_node, "then, with another node").otherwise("as in_place"),
+          {"can_fail", o.can_fail, "whether failures can hit a job that restarts"}};
+}
+
+struct ShrinkFields {
+  int64_t replicas = 1;
+  Span stall;
+  std::vector<double> step_factors;
+  std::optional<Value> degraded;
+};
+Fields fields_of(ShrinkFields& o) {
+  return {
+      Field("replicas", o.replicas, "how many replicas of the model").needed().from(1, most_nodes),
+      Field("stall", o.stall, "for how long all stop when one is lost").needed(),
+      Field("step_factors", o.step_factors, "of a step's time with one, two, ... fewer")
+          .from(1, 1e6)
+          .otherwise("G/(G - d): the same samples on fewer replicas"),
+      Field("degraded", o.degraded,
+            "in place of `step_factors`: one replica fewer; the step is simulated with it")
+          .like(schema_of_record<Degraded>)};
+}
+
+struct PlannedFields {
+  Span every;
+  Span lasts;
+};
+Fields fields_of(PlannedFields& o) {
+  return {Field("every", o.every, "how often").needed(),
+          Field("lasts", o.lasts, "for how long").needed()};
+}
+
+struct PriceFields {
+  double gpu_hour = 0;
+};
+Fields fields_of(PriceFields& o) {
+  return {
+      Field("gpu_hour", o.gpu_hour, "of a GPU for an hour, waiting or not").needed().from(0, 1e9)};
+}
+
+Json schema_of_failures_or_name() { return any_of({text_schema(), reference("../failures/1")}); }
+
+struct QuestionFields {
+  FileHead head;
+  std::optional<Value> step;
+  std::optional<int64_t> steps;
+  std::string tokens;
+  std::string tokens_per_step;
+  std::optional<int64_t> nodes;
+  std::optional<int64_t> gpus_per_node;
+  int64_t links_per_node = 0;
+  int64_t nodes_per_leaf = 0;
+  std::optional<Value> failures;
+  double rate_factor = 1;
+  std::optional<SaveFields> save;
+  std::optional<RestartFields> restart;
+  FailurePolicy policy = FailurePolicy::restart;
+  std::optional<ShrinkFields> shrink;
+  std::optional<Span> repair;
+  std::optional<int64_t> spares;
+  std::optional<PlannedFields> planned;
+  std::optional<PriceFields> prices;
+  std::optional<PowerUse> power;
+  std::optional<Span> until;
+  double risk = 0.01;
+  int64_t runs = 10'000;
+  uint64_t seed = 1;
+  std::string formula;
+};
+
+Fields step_fields(QuestionFields& o) {
+  return {Field("step", o.step,
+                "the time of a step, as \"8.2 s\"; the path of an experiment; an object with an "
+                "experiment and fields to set; or a layout with model and cluster")
+              .like([] {
+                return any_of({text_schema(), any_object_schema()});
+              }),
+          Field("steps", o.steps, "how many").from(1, goodput::most_steps),
+          {"tokens", o.tokens, "in place of `steps`, with `tokens_per_step`: 15T"},
+          {"tokens_per_step", o.tokens_per_step, "of all GPUs together: 16M"}};
+}
+
+Fields machine_fields(QuestionFields& o) {
+  return {Field("nodes", o.nodes, "how many; a node is replaced as a whole").from(1, most_nodes),
+          Field("gpus_per_node", o.gpus_per_node, "GPUs of a node")
+              .from(1, 10'000)
+              .otherwise("that of the source of failures"),
+          Field("links_per_node", o.links_per_node, "for causes that count links")
+              .from(1, 10'000)
+              .otherwise("none"),
+          Field("nodes_per_leaf", o.nodes_per_leaf,
+                "for causes that count leaf switches or racks: nodes that one takes along")
+              .from(1, goodput::most_dead_together)
+              .otherwise("none"),
+          Field("failures", o.failures,
+                "a name of `sgdsim list failures`, a file, or the causes themselves")
+              .like(schema_of_failures_or_name),
+          Field("rate_factor", o.rate_factor, "all rates are so many times as high").from(0, 1e6)};
+}
+
+Fields policy_fields(QuestionFields& o) {
+  return {{"save", o.save, "how the state is saved"},
+          Field("restart", o.restart, "from a failure until work goes on").otherwise("5 min"),
+          {"policy", o.policy,
+           "restart: all stop, and go back to a save; shrink: the others go on without the replica "
+           "that failed"},
+          {"shrink", o.shrink, "for policy shrink"},
+          Field("repair", o.repair, "until a node or replica is back, unless the cause says so")
+              .otherwise("1 day"),
+          Field("spares", o.spares, "nodes that wait to replace others")
+              .from(0, most_nodes)
+              .otherwise("there is always one"),
+          {"planned", o.planned,
+           "planned work on the machine, with a save before and a restart after it"}};
+}
+
+Fields fields_of(QuestionFields& o) {
+  return head_fields(o.head, question_schema) + step_fields(o) + machine_fields(o) +
+         policy_fields(o) +
+         Fields{
+             {"prices", o.prices, "what things cost"},
+             {"power", o.power, "what the machine takes"},
+             {"until", o.until, "a time from the start: how likely is the end before it?"},
+             Field("risk", o.risk, "that more nodes are down than there are spares").from(1e-15, 1),
+             Field("runs", o.runs, "how many are simulated").from(2, 1'000'000),
+             {"seed", o.seed, "of what is drawn"},
+             Field("formula", o.formula, "an approximation to be told beside the answer")
+                 .one_of({"young", "daly", "rsc"})};
+}
+
+// ---- what that means
+
+int64_t steps_of(const QuestionFields& given, const Value& value) {
+  const bool by_tokens = !given.tokens.empty() || !given.tokens_per_step.empty();
+  if (given.steps && by_tokens)
+    value.child("steps").fail("give `steps`, or `tokens` and `tokens_per_step`, not both");
+  if (given.steps) return *given.steps;
+  if (given.tokens.empty() || given.tokens_per_step.empty())
+    value.fail(
         "needs `steps`, as 500000, or `tokens` and `tokens_per_step`, as \"15T\" and \"16M\"");
-  const int64_t all = parse_tokens(tokens->text(), tokens->where());
-  const int64_t each = parse_tokens(per_step->text(), per_step->where());
+  const int64_t all = parse_tokens(given.tokens, value.child("tokens").where());
+  const int64_t each = parse_tokens(given.tokens_per_step, value.child("tokens_per_step").where());
   const int64_t count = (all - 1) / each + 1;
-  if (count > goodput::most_steps) tokens->fail("more than 10^12 steps");
+  if (count > goodput::most_steps) value.child("tokens").fail("more than 10^12 steps");
   return count;
 }
 
-void read_restart(Object& fields, GoodputQuestion& question) {
+void take_restart(const QuestionFields& given, GoodputQuestion& question) {
   goodput::Plan& plan = question.plan;
-  const auto value = fields.find("restart");
-  if (!value) {
+  if (!given.restart) {
     plan.restart_s = plan.node_restart_s = 300;
     question.assumed.emplace_back(
         "restart: 5 min from a failure until work goes on, as RSC assumes");
     return;
   }
-  Object restart(*value);
-  plan.restart_s = span_of(restart.at("in_place"));
-  plan.node_restart_s = plan.restart_s;
-  if (const auto node = restart.find("new_node")) plan.node_restart_s = span_of(*node);
-  if (const auto can_fail = restart.find("can_fail")) plan.can_fail = can_fail->flag();
-  if (const auto detect = restart.find("detect"))
-    question.defaults.detect_s = span_of(*detect);
+  plan.restart_s = given.restart->in_place.s;
+  plan.node_restart_s = given.restart->new_node.value_or(given.restart->in_place).s;
+  plan.can_fail = given.restart->can_fail;
+  if (given.restart->detect)
+    question.defaults.detect_s = given.restart->detect->s;
   else
     question.assumed.emplace_back("restart.detect: 0 s, unless a cause says more");
-  restart.done();
 }
 
 // A step of one replica fewer takes `factor` times as long and has (G - 1)/G of the samples; so
@@ -72,125 +207,74 @@ std::vector<double> factors_of_fewer(int64_t replicas, double factor) {
   return factors;
 }
 
-void read_policy(Object& fields, StepSource& step, goodput::Plan& plan) {
-  Policy policy = Policy::restart;
-  const auto name = fields.find("policy");
-  if (name)
-    policy = named_in(Named<Policy, 2>{{{"restart", Policy::restart}, {"shrink", Policy::shrink}}},
-                      "policy", name->text(), name->where());
-  const auto shrink = fields.find("shrink");
-  if (policy == Policy::restart) {
-    if (shrink) shrink->fail("is for \"policy\": \"shrink\"");
+void take_policy(const QuestionFields& given, const Value& value, StepSource& step,
+                 goodput::Plan& plan) {
+  if (given.policy == FailurePolicy::restart) {
+    if (given.shrink) value.child("shrink").fail("is for \"policy\": \"shrink\"");
     return;
   }
-  if (!shrink) name->fail("needs `shrink`, as {\"replicas\": 16, \"stall\": \"1 min\"}");
-  Object how(*shrink);
-  goodput::Shrinking shrinking;
-  shrinking.replicas = how.at("replicas").whole(1, most_nodes);
-  shrinking.stall_s = span_of(how.at("stall"));
-  if (const auto factors = how.find("step_factors"))
-    for (const Value& one : factors->items()) shrinking.step_factors.push_back(one.number(1, 1e6));
-  if (const auto degraded = how.find("degraded"))
-    shrinking.step_factors = factors_of_fewer(shrinking.replicas, step.factor_of(*degraded));
-  how.done();
+  if (!given.shrink)
+    value.child("policy").fail("needs `shrink`, as {\"replicas\": 16, \"stall\": \"1 min\"}");
+  goodput::Shrinking shrinking{given.shrink->replicas, given.shrink->stall.s,
+                               given.shrink->step_factors};
+  if (given.shrink->degraded)
+    shrinking.step_factors =
+        factors_of_fewer(shrinking.replicas, step.factor_of(*given.shrink->degraded));
   plan.shrink = std::move(shrinking);
 }
 
-void read_planned(Object& fields, goodput::Plan& plan) {
-  const auto value = fields.find("planned");
-  if (!value) return;
-  Object planned(*value);
-  const Value every = planned.at("every");
-  plan.planned_every_s = span_of(every);
-  plan.planned_s = span_of(planned.at("lasts"));
-  planned.done();
+void take_planned(const QuestionFields& given, const Value& value, goodput::Plan& plan) {
+  if (!given.planned) return;
+  plan.planned_every_s = given.planned->every.s;
+  plan.planned_s = given.planned->lasts.s;
   if (plan.planned_every_s <= plan.planned_s + plan.restart_s)
-    every.fail("planned work every " + span_text(plan.planned_every_s) + " that takes " +
-               span_text(plan.planned_s + plan.restart_s) +
-               " with its restart leaves no time to work");
+    value.child("planned").child("every").fail(
+        "planned work every " + span_text(plan.planned_every_s) + " that takes " +
+        span_text(plan.planned_s + plan.restart_s) + " with its restart leaves no time to work");
 }
 
-void read_power(Object& fields, GoodputQuestion& question) {
-  if (const auto prices = fields.find("prices")) {
-    Object prices_of(*prices);
-    question.gpu_hour = prices_of.at("gpu_hour").number(0, 1e9);
-    prices_of.done();
-  }
-  const auto value = fields.find("power");
-  if (!value) return;
-  Object power(*value);
-  PowerUse use;
-  use.busy_W = power.at("busy_W").number(0, 1e6);
-  use.idle_W = power.at("idle_W").number(0, 1e6);
-  if (const auto node = power.find("node_W")) use.node_W = node->number(0, 1e9);
-  if (const auto pue = power.find("pue")) use.pue = pue->number(1, 100);
-  if (const auto grid = power.find("grid_kg_per_kWh")) use.kg_per_kWh = grid->number(0, 100);
-  power.done();
-  question.power = use;
+void take_machine(const QuestionFields& given, const Value& value, GoodputQuestion& question) {
+  if (!given.nodes) value.fail("needs `nodes`, how many, as 2000");
+  question.machine = {*given.nodes, given.gpus_per_node.value_or(question.source.gpus_per_node),
+                      given.links_per_node, given.nodes_per_leaf};
+  question.plan.nodes = question.machine.nodes;
 }
 
-void read_machine(Object& fields, GoodputQuestion& question) {
-  FailingMachine& machine = question.machine;
-  machine.nodes = fields.at("nodes").whole(1, most_nodes);
-  machine.gpus_per_node = question.source.gpus_per_node;
-  if (const auto gpus = fields.find("gpus_per_node"))
-    machine.gpus_per_node = gpus->whole(1, 10'000);
-  if (const auto links = fields.find("links_per_node"))
-    machine.links_per_node = links->whole(1, 10'000);
-  if (const auto leaf = fields.find("nodes_per_leaf"))
-    machine.nodes_per_leaf = leaf->whole(1, goodput::most_dead_together);
-  question.plan.nodes = machine.nodes;
-}
-
-void read_failures_of(Object& fields, StepSource& step, GoodputQuestion& question) {
-  const auto failures = fields.find("failures");
-  if (!failures)
-    fields.value().fail(
-        "needs `failures`: a name of `sgdsim list failures`, as llama3_h100, or what fails how "
-        "often");
-  question.source =
-      load_failures(*failures, [&](const Value& degraded) { return step.factor_of(degraded); });
-  read_machine(fields, question);
-  if (const auto factor = fields.find("rate_factor"))
-    question.defaults.rate_factor = factor->number(0, 1e6);
-  const auto repair = fields.find("repair");
-  question.defaults.repair_s = repair ? span_of(*repair) : seconds_of_day;
-  if (const auto spares = fields.find("spares"))
-    question.plan.spares = spares->whole(0, most_nodes);
-  if (!repair && (question.plan.spares || question.plan.shrink))
-    question.assumed.emplace_back("repair: 1 day until a node that failed is back");
-  question.plan.causes =
-      causes_on(question.source, question.machine, question.defaults, fields.value().where());
+void check_causes(const Value& failures, const goodput::Plan& plan) {
   int64_t clocks = 0;
-  for (const goodput::Cause& cause : question.plan.causes) {
+  for (const goodput::Cause& cause : plan.causes) {
     if (cause.shape != 1) clocks += cause.units;
-    if (question.plan.spares && cause.needs_node && cause.nodes > *question.plan.spares &&
+    if (plan.spares && cause.needs_node && cause.nodes > *plan.spares &&
         cause.repair_s >= longest_span_s)
-      failures->fail("\"" + cause.name +
-                     "\" takes more nodes than there are spares, and repairs do not end");
+      failures.fail("\"" + cause.name +
+                    "\" takes more nodes than there are spares, and repairs do not end");
   }
   if (clocks > most_clocks)
-    failures->fail(
+    failures.fail(
         std::to_string(clocks) +
         " units with a Weibull law: at most 2000000; count them by node, or as one `job`");
 }
 
+void take_failures(const QuestionFields& given, const Value& value, StepSource& step,
+                   GoodputQuestion& question) {
+  if (!given.failures)
+    value.fail(
+        "needs `failures`: a name of `sgdsim list failures`, as llama3_h100, or what fails how "
+        "often");
+  question.source = load_failures(*given.failures,
+                                  [&](const Value& degraded) { return step.factor_of(degraded); });
+  take_machine(given, value, question);
+  question.defaults.rate_factor = given.rate_factor;
+  question.defaults.repair_s = given.repair ? given.repair->s : seconds_of_day;
+  question.plan.spares = given.spares;
+  if (!given.repair && (question.plan.spares || question.plan.shrink))
+    question.assumed.emplace_back("repair: 1 day until a node that failed is back");
+  question.plan.causes =
+      causes_on(question.source, question.machine, question.defaults, value.where());
+  check_causes(*given.failures, question.plan);
+}
+
 // ---- the plan as a whole
-
-// A rate of 0 is one that never strikes, of however many units.
-bool stops_at_random(const goodput::Cause& cause) {
-  return cause.effect == goodput::Effect::stop && cause.at_s.empty() &&
-         cause.mean_s < goodput::never_s;
-}
-
-// What must go well in one piece, and how often something fails meanwhile.
-double wall_per_work_of(const goodput::Plan& plan) {
-  const double mean = mean_to_stop_s(plan);
-  if (plan.shrink)  // only the stall of all must end
-    return mean > 0 ? std::exp(plan.shrink->stall_s / mean) : most_wall_per_work * 2;
-  return goodput::wall_per_work(static_cast<double>(plan.interval) * plan.step_s,
-                                {plan.stall_s, plan.durable_s}, downtimes_of(plan), mean);
-}
 
 void check_that_nodes_come_back(const Value& value, const goodput::Plan& plan) {
   if (!waits_for_ever(plan)) return;
@@ -213,125 +297,50 @@ void check_that_it_ends(const Value& value, const goodput::Plan& plan) {
 
 }  // namespace
 
-double mean_to_stop_s(const goodput::Plan& plan) {
-  double rate = 0;
-  for (const goodput::Cause& cause : plan.causes)
-    if (stops_at_random(cause)) rate += cause.rate();
-  return rate > 0 ? std::min(1 / rate, goodput::never_s) : goodput::never_s;
-}
-
-NodesDown nodes_down_of(const goodput::Plan& plan) {
-  double per_node_s = 0;
-  double down = 0;  // nodes times repair
-  for (const goodput::Cause& cause : plan.causes) {
-    if (!stops_at_random(cause) || !cause.needs_node) continue;
-    const double rate =
-        cause.rate() * static_cast<double>(cause.nodes) / static_cast<double>(plan.nodes);
-    per_node_s += rate;
-    down += rate * cause.repair_s;
-  }
-  if (per_node_s <= 0) return {};
-  const double repair_s = down / per_node_s;
-  const double part = goodput::part_down(per_node_s, repair_s);
-  return {part, part * static_cast<double>(plan.nodes), repair_s};
-}
-
-// What is so in the long run holds for work of several repairs.
-bool waits_for_ever(const goodput::Plan& plan) {
-  constexpr double repairs_of_long_work = 3;
-  if (!plan.spares || plan.shrink) return false;
-  const NodesDown down = nodes_down_of(plan);
-  if (static_cast<double>(plan.steps) * plan.step_s < repairs_of_long_work * down.repair_s)
-    return false;
-  const double runs = 1 - goodput::binomial_above(plan.nodes, down.part, *plan.spares);
-  return runs < 1 / most_wall_per_work;
-}
-
-goodput::Downtimes downtimes_of(const goodput::Plan& plan) {
-  goodput::Downtimes down;
-  down.can_fail = plan.can_fail;
-  const double mean = mean_to_stop_s(plan);
-  for (const goodput::Cause& cause : plan.causes)
-    if (stops_at_random(cause))
-      down.parts_and_times.emplace_back(
-          cause.rate() * mean,
-          cause.detect_s + (cause.needs_node ? plan.node_restart_s : plan.restart_s));
-  return down;
-}
-
-bool has_closed_form(const goodput::Plan& plan) {
-  return !plan.shrink && !plan.spares && plan.store_every == 0 && plan.planned_every_s == 0 &&
-         std::all_of(plan.causes.begin(), plan.causes.end(), [](const goodput::Cause& cause) {
-           return cause.effect == goodput::Effect::stop && cause.shape == 1 && cause.at_s.empty();
-         });
-}
-
-double closed_form_s(const goodput::Plan& plan) {
-  return goodput::expected_wall(static_cast<double>(plan.steps) * plan.step_s,
-                                static_cast<double>(plan.interval) * plan.step_s,
-                                {plan.stall_s, plan.durable_s}, downtimes_of(plan),
-                                mean_to_stop_s(plan));
-}
-
-int64_t best_interval_steps(const goodput::Plan& plan) {
-  const double mean = mean_to_stop_s(plan);
-  const auto steps = static_cast<double>(plan.steps);
-  const double least = std::ceil((plan.durable_s - plan.stall_s) / plan.step_s);
-  const double best = goodput::best_interval(plan.stall_s, mean) / plan.step_s;
-  const goodput::Downtimes down = downtimes_of(plan);
-  const auto wall = [&](double interval) {
-    return goodput::wall_per_work(interval * plan.step_s, {plan.stall_s, plan.durable_s}, down,
-                                  mean);
-  };
-  const double below =
-      std::clamp(std::floor(best), std::max(1., least), std::max(1., std::max(least, steps)));
-  const double chosen = wall(below) <= wall(below + 1) ? below : below + 1;
-  return static_cast<int64_t>(std::min(chosen, steps));
-}
-
-bool can_save_and_end(const goodput::Plan& plan) {
-  return are_safe_in_time(plan) && !waits_for_ever(plan) &&
-         wall_per_work_of(plan) <= most_wall_per_work;
+Fields fields_of(PowerUse& o) {
+  return {Field("busy_W", o.busy_W, "a GPU that computes").needed().from(0, 1e6),
+          Field("idle_W", o.idle_W, "a GPU that does not").needed().from(0, 1e6),
+          Field("node_W", o.node_W, "a node, besides").from(0, 1e9),
+          Field("pue", o.pue, "of the building, for each W of the machine").from(1, 100),
+          Field("grid_kg_per_kWh", o.kg_per_kWh, "carbon dioxide").from(0, 100)};
 }
 
 void choose_interval(GoodputQuestion& question) {
   if (question.wants_best_interval) question.plan.interval = best_interval_steps(question.plan);
 }
 
+Json schema_of_goodput_questions() { return schema_of_record<QuestionFields>(); }
+
 GoodputQuestion read_goodput_question(const Value& value) {
-  Object fields(value);
-  if (const auto schema = fields.find("schema"); schema && schema->text() != question_schema)
-    schema->fail("expected \"" + std::string(question_schema) + "\", got \"" + schema->text() +
-                 "\"");
+  const auto given = read_record<QuestionFields>(value);
+  if (!given.step)
+    value.fail("needs `step`: its time, as \"8.2 s\", or an experiment or layout to simulate");
   GoodputQuestion question;
-  question.name = value.file();
-  if (const auto name = fields.find("name")) question.name = name->text();
-  for (const char* told : {"description", "source"})
-    if (const auto text = fields.find(told)) text->text();
+  question.name = given.head.name.empty() ? value.file() : given.head.name;
   goodput::Plan& plan = question.plan;
-  StepSource step = StepSource::read(fields);
+  StepSource step = StepSource::read(*given.step);
   plan.step_s = step.step_s();
   question.step_from = step.from();
-  plan.steps = steps_of(fields);
+  plan.steps = steps_of(given, value);
   if (question.work_s() > longest_work_s)
     value.fail(std::to_string(plan.steps) + " steps of " + span_text(plan.step_s) + " are " +
                span_text(question.work_s()) + ": at most 3000 years");
-  read_save(fields, question);
-  read_restart(fields, question);
-  read_policy(fields, step, plan);
-  read_planned(fields, plan);
-  read_failures_of(fields, step, question);
-  read_power(fields, question);
-  if (const auto until = fields.find("until")) question.until_s = span_of(*until);
-  if (const auto risk = fields.find("risk")) question.risk = risk->number(1e-15, 1);
-  if (const auto runs = fields.find("runs")) question.runs = runs->whole(2, 1'000'000);
-  if (const auto seed = fields.find("seed"))
-    question.seed = static_cast<uint64_t>(seed->whole(0, INT64_MAX));
-  if (const auto formula = fields.find("formula"))
-    question.formula =
-        named_in(Named<std::string_view, 3>{{{"young", "young"}, {"daly", "daly"}, {"rsc", "rsc"}}},
-                 "formula", formula->text(), formula->where());
-  fields.done();
+  if (!given.save)
+    value.fail(
+        "needs `save`, as {\"stall\": \"10 s\", \"durable\": \"1 min\"}: for how long a save stops "
+        "the job, and how long it takes then until it is safe");
+  take_save(*given.save, value.child("save"), question);
+  take_restart(given, question);
+  take_policy(given, value, step, plan);
+  take_planned(given, value, plan);
+  take_failures(given, value, step, question);
+  if (given.prices) question.gpu_hour = given.prices->gpu_hour;
+  question.power = given.power;
+  if (given.until) question.until_s = given.until->s;
+  question.risk = given.risk;
+  question.runs = given.runs;
+  question.seed = given.seed;
+  question.formula = given.formula;
   if (question.wants_best_interval && plan.shrink)
     value.child("save").fail(
         "needs `interval`, as \"30 min\": formulas know the best one of jobs that stop, not of "

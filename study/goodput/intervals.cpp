@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "study/goodput/plan_formulas.h"
 #include "study/goodput/spans.h"
 
 namespace sgdsim {
@@ -25,7 +26,7 @@ std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan) {
                            downtimes_of(plan), mean_to_stop_s(plan));
   // Of whole steps, and not before the last save is durable.
   const double least = std::max(plan.step_s, plan.durable_s - plan.stall_s);
-  const double most = static_cast<double>(plan.steps) * plan.step_s;
+  const double most = plan.work_s();
   advice.flat_from_s = std::clamp(from, std::min(least, advice.best_s), advice.best_s);
   advice.flat_to_s = std::clamp(to, advice.best_s, std::max(most, advice.best_s));
   return advice;
@@ -46,20 +47,19 @@ std::vector<goodput::Plan> plans_with_intervals(const goodput::Plan& plan) {
   return plans;
 }
 
-Json to_json(const IntervalAdvice& advice) {
-  return {{"best_steps", advice.best_steps},
-          {"best_s", advice.best_s},
-          {"flat_from_s", advice.flat_from_s},
-          {"flat_to_s", advice.flat_to_s}};
+Fields fields_of(const IntervalAdvice& o) {
+  return {{"best_steps", o.best_steps, "in whole steps"},
+          {"best_s", o.best_s, "in seconds"},
+          {"flat_from_s", o.flat_from_s, "from here the time is within 1 % of the best"},
+          {"flat_to_s", o.flat_to_s, "to here"}};
 }
 
-Json to_json(const std::vector<IntervalEnd>& ends, double step_s) {
-  Json json = Json::array();
-  for (const IntervalEnd& one : ends)
-    json.push_back({{"steps", one.steps},
-                    {"interval_s", static_cast<double>(one.steps) * step_s},
-                    {"days", one.wall_s / seconds_of_day}});
-  return json;
+Fields fields_of(const IntervalEnd& o) {
+  return {Field("steps", o.steps, "between saves").at_least(1),
+          Field("interval_s", o.interval_s, "the same as work").at_least(0),
+          Field("days", o.wall_s / seconds_of_day,
+                "until it ends, by formula where one holds, else by some of the runs")
+              .at_least(0)};
 }
 
 }  // namespace sgdsim

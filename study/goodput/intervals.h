@@ -14,14 +14,15 @@ struct IntervalAdvice {
   double flat_from_s = 0;  // where the time is within 1 % of the best
   double flat_to_s = 0;
 };
-Json to_json(const IntervalAdvice& advice);
+Fields fields_of(const IntervalAdvice& advice);
 
 // When the training ends with so many steps between saves.
 struct IntervalEnd {
   int64_t steps = 1;
+  double interval_s = 0;  // the same as work
   double wall_s = 0;
 };
-Json to_json(const std::vector<IntervalEnd>& ends, double step_s);
+Fields fields_of(const IntervalEnd& end);
 
 // Nothing where nothing stops the job, and where it shrinks.
 std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan);

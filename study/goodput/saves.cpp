@@ -11,64 +11,51 @@ namespace sgdsim {
 namespace {
 
 // Near saves in memory, and every so many of them in the store.
-void read_store(Object& save, goodput::Plan& plan) {
-  const auto store = save.find("store");
-  const auto copies = save.find("copies");
-  if (!store) {
-    if (copies)
-      copies->fail(
+void take_store(const SaveFields& given, const Value& value, goodput::Plan& plan) {
+  if (!given.store) {
+    if (given.copies)
+      value.child("copies").fail(
           "is for saves in memory: say `store`, as {\"every\": 10, \"stall\": \"10 s\", "
           "\"durable\": \"5 min\"}");
     return;
   }
-  Object fields(*store);
-  plan.store_every = fields.at("every").whole(1, goodput::most_steps);
-  plan.store_stall_s = span_of(fields.at("stall"));
-  if (const auto durable = fields.find("durable")) plan.store_durable_s = span_of(*durable);
-  if (const auto restart = fields.find("restart")) plan.store_restart_s = span_of(*restart);
-  fields.done();
-  plan.copy_group = 2;
-  if (copies) plan.copy_group = copies->whole(1, 1000);
+  plan.store_every = given.store->every;
+  plan.store_stall_s = given.store->stall.s;
+  plan.store_durable_s = given.store->durable.s;
+  plan.store_restart_s = given.store->restart.s;
+  plan.copy_group = given.copies.value_or(2);
 }
 
 // What a GPU saves goes to the memory of its host, and from there to where it is safe. Where a GPU
 // has room for a copy of its own the job stands no longer than that takes, and the rest is done
 // beside it (CheckFreq, FAST 2021).
-void read_copy(const Value& value, goodput::Plan& plan) {
-  Object copy(value);
-  const auto bytes = copy.find("bytes");
-  if (!bytes) value.fail("needs `bytes`, what a GPU saves, as \"12 GB\"");
-  const auto size = static_cast<double>(bytes->bytes().count());
-  const double to_host_s = size / copy.at("to_host").bandwidth().Bps();
-  const double write_s = size / copy.at("write").bandwidth().Bps();
-  const auto on_gpu = copy.find("on_gpu");
-  const auto free = copy.find("free");
-  if (on_gpu && !free) on_gpu->fail("needs `free`, how much memory a GPU has left, as \"10 GB\"");
-  if (free && !on_gpu)
-    free->fail("is for copies on the GPU: say `on_gpu`, how fast they are, as \"1.3 TB/s\"");
-  const bool has_room = free && free->bytes() >= bytes->bytes();
-  plan.stall_s = has_room ? size / on_gpu->bandwidth().Bps() : to_host_s;
-  plan.durable_s = (has_room ? to_host_s : 0) + write_s;
-  copy.done();
+void take_copy(const CopyFields& copy, const Value& value, goodput::Plan& plan) {
+  if (!copy.bytes) value.fail("needs `bytes`, what a GPU saves, as \"12 GB\"");
+  if (copy.on_gpu && !copy.free)
+    value.child("on_gpu").fail("needs `free`, how much memory a GPU has left, as \"10 GB\"");
+  if (copy.free && !copy.on_gpu)
+    value.child("free").fail(
+        "is for copies on the GPU: say `on_gpu`, how fast they are, as \"1.3 TB/s\"");
+  const auto size = static_cast<double>(copy.bytes->count());
+  const double to_host_s = size / copy.to_host.Bps();
+  const bool has_room = copy.free && *copy.free >= *copy.bytes;
+  plan.stall_s = has_room ? size / copy.on_gpu->Bps() : to_host_s;
+  plan.durable_s = (has_room ? to_host_s : 0) + size / copy.write.Bps();
   if (plan.stall_s + plan.durable_s > longest_span_s)
     value.fail("a save would take longer than 300,000 years");
 }
 
-void read_times(Object& save, GoodputQuestion& question) {
-  goodput::Plan& plan = question.plan;
-  const auto copy = save.find("copy");
-  const auto stall = save.find("stall");
-  const auto durable = save.find("durable");
-  if (copy && (stall || durable))
-    copy->fail("gives how long a save takes: leave out `stall` and `durable`");
-  question.saves_by_copy = copy.has_value();
-  if (copy) return read_copy(*copy, plan);
-  if (!stall)
-    save.value().fail(
+void take_times(const SaveFields& given, const Value& value, GoodputQuestion& question) {
+  question.saves_by_copy = given.copy.has_value();
+  if (given.copy && (given.stall || given.durable))
+    value.child("copy").fail("gives how long a save takes: leave out `stall` and `durable`");
+  if (given.copy) return take_copy(*given.copy, value.child("copy"), question.plan);
+  if (!given.stall)
+    value.fail(
         "needs `stall`, as \"10 s\", or `copy`, from which it follows, as {\"bytes\": \"12 GB\", "
         "\"to_host\": \"50 GB/s\", \"write\": \"1 GB/s\"}");
-  plan.stall_s = span_of(*stall);
-  if (durable) plan.durable_s = span_of(*durable);
+  question.plan.stall_s = given.stall->s;
+  if (given.durable) question.plan.durable_s = given.durable->s;
 }
 
 double between_stores_s(const goodput::Plan& plan) {
@@ -83,9 +70,7 @@ bool is_stored_in_time(const goodput::Plan& plan) {
 
 }  // namespace
 
-double between_saves_s(const goodput::Plan& plan) {
-  return static_cast<double>(plan.interval) * plan.step_s + plan.stall_s;
-}
+double between_saves_s(const goodput::Plan& plan) { return plan.interval_s() + plan.stall_s; }
 
 bool are_safe_in_time(const goodput::Plan& plan) {
   return is_durable_in_time(plan) && is_stored_in_time(plan);
@@ -105,28 +90,62 @@ void check_saves(const Value& value, const goodput::Plan& plan) {
                              span_text(between_stores_s(plan)) + ": let `store.every` be larger");
 }
 
-void read_save(Object& fields, GoodputQuestion& question) {
+Fields fields_of(CopyFields& o) {
+  return {
+      {"bytes", o.bytes, "what a GPU saves; what `sgdsim layout` asks leaves it out"},
+      Field("to_host", o.to_host, "how fast each GPU copies to its host, as \"50 GB/s\"").needed(),
+      Field("write", o.write,
+            "how fast what a GPU saves is made safe, beside the work: its part of what the "
+            "store or a partner's memory takes")
+          .needed(),
+      {"on_gpu", o.on_gpu,
+       "how fast a GPU copies within its own memory, as \"1.3 TB/s\": where `bytes` fit into "
+       "`free`, the job stands for no longer than that"},
+      {"free", o.free,
+       "with `on_gpu`: memory that the fullest GPU has left; what `sgdsim layout` asks leaves "
+       "it out"}};
+}
+
+Fields fields_of(StoreFields& o) {
+  return {
+      Field("every", o.every, "every so many saves").needed().from(1, goodput::most_steps),
+      Field("stall", o.stall, "for how much longer such a save stops the job").needed(),
+      Field("durable", o.durable, "until it is in the store").otherwise("0 s"),
+      Field("restart", o.restart, "how much longer a restart from there takes").otherwise("0 s")};
+}
+
+Fields fields_of(SaveFields& o) {
+  return Fields{
+      {"interval", o.interval, "between saves, in whole steps and not less; or the best one"},
+      Field("every_steps", o.every_steps, "the same in steps").from(1, goodput::most_steps),
+      {"copy", o.copy,
+       "in place of `stall` and `durable`: what a GPU saves goes to the memory of its host, and "
+       "from there to where it is safe"},
+      {"stall", o.stall, "for how long a save stops the job; needed where `copy` does not give it"},
+      Field("durable", o.durable,
+            "how long it takes then until the save is safe, unless it is synchronous")
+          .otherwise("0 s"),
+      Field("keep", o.keep, "so many saves are kept, for what is detected late")
+          .from(1, goodput::most_steps),
+      Field("copies", o.copies, "with `store`: nodes that hold copies of each other's memory")
+          .from(1, 1000)
+          .otherwise("2"),
+      {"store", o.store, "saves are in memory, and every so many of them go to a store"}}
+      .at_most_one({"interval", "every_steps"}, "give `interval` or `every_steps`, not both");
+}
+
+void take_save(const SaveFields& given, const Value& value, GoodputQuestion& question) {
   goodput::Plan& plan = question.plan;
-  const auto value = fields.find("save");
-  if (!value)
-    fields.value().fail(
-        "needs `save`, as {\"stall\": \"10 s\", \"durable\": \"1 min\"}: for how long a save stops "
-        "the job, and how "
-        "long it takes then until it is safe");
-  Object save(*value);
-  read_times(save, question);
-  if (const auto keep = save.find("keep")) plan.keep = keep->whole(1, goodput::most_steps);
-  read_store(save, plan);
-  const auto interval = save.find("interval");
-  const auto every = save.find("every_steps");
-  if (interval && every) every->fail("give `interval` or `every_steps`, not both");
-  question.wants_best_interval = !every && (!interval || interval->text() == "best");
-  if (every) plan.interval = std::min(plan.steps, every->whole(1, goodput::most_steps));
+  take_times(given, value, question);
+  plan.keep = given.keep;
+  take_store(given, value, plan);
+  if (given.every_steps) plan.interval = std::min(plan.steps, *given.every_steps);
+  question.wants_best_interval = !given.every_steps && given.interval == "best";
+  if (given.every_steps || question.wants_best_interval) return;
   // A save is at the end of a step: the interval in whole steps, and not a shorter one.
-  if (interval && !question.wants_best_interval)
-    plan.interval = static_cast<int64_t>(std::clamp(
-        std::ceil(span_of(*interval) / plan.step_s - 1e-9), 1., static_cast<double>(plan.steps)));
-  save.done();
+  const double s = parse_span(given.interval, value.child("interval").where());
+  plan.interval = static_cast<int64_t>(
+      std::clamp(std::ceil(s / plan.step_s - 1e-9), 1., static_cast<double>(plan.steps)));
 }
 
 }  // namespace sgdsim

@@ -111,8 +111,7 @@ bool is_a_path(const std::string& text) { return text.ends_with(".json"); }
 
 }  // namespace
 
-StepSource StepSource::read(Object& fields) {
-  const Value value = fields.at("step");
+StepSource StepSource::read(const Value& value) {
   StepSource source;
   const bool is_text = value.json().is_string();
   if (is_text && !is_a_path(value.text())) {

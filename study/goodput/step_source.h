@@ -26,9 +26,9 @@ Fields fields_of(Degraded& degraded);
 
 class StepSource {
  public:
-  // The field `step`: "8.2 s", the path of an experiment, {"experiment": ..., "set": [...]}, or
+  // "8.2 s", the path of an experiment, {"experiment": ..., "set": [...]}, or
   // {"layout": ..., "model": ..., "cluster": ...}.
-  static StepSource read(Object& fields);
+  static StepSource read(const Value& step);
 
   double step_s() const { return step_s_; }
   const std::string& from() const { return from_; }  // for people; empty: a number

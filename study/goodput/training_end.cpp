@@ -3,6 +3,7 @@
 
 #include "models/goodput/runs.h"
 #include "sim/core/error.h"
+#include "study/goodput/plan_formulas.h"
 #include "study/goodput/spans.h"
 #include "study/shell_word.h"
 #include "study/step/override.h"

@@ -5,10 +5,10 @@
 
 namespace sgdsim {
 
-StepSource StepSource::read(Object& fields) {
+StepSource StepSource::read(const Value& value) {
   StepSource source;
-  source.step_s_ = span_of(fields.at("step"));
-  if (source.step_s_ < 1e-9) fields.value().fail("expected a step of at least 1 ns");
+  source.step_s_ = span_of(value);
+  if (source.step_s_ < 1e-9) value.fail("expected a step of at least 1 ns");
   return source;
 }
 

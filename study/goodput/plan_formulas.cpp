@@ -1,0 +1,107 @@
+// Causes that strike at random, and what they do in the long run.
+#include "study/goodput/plan_formulas.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "study/goodput/saves.h"
+
+namespace sgdsim {
+namespace {
+
+// A rate of 0 is one that never strikes, of however many units.
+bool stops_at_random(const goodput::Cause& cause) {
+  return cause.effect == goodput::Effect::stop && cause.at_s.empty() &&
+         cause.mean_s < goodput::never_s;
+}
+
+}  // namespace
+
+double mean_to_stop_s(const goodput::Plan& plan) {
+  double rate = 0;
+  for (const goodput::Cause& cause : plan.causes)
+    if (stops_at_random(cause)) rate += cause.rate();
+  return rate > 0 ? std::min(1 / rate, goodput::never_s) : goodput::never_s;
+}
+
+NodesDown nodes_down_of(const goodput::Plan& plan) {
+  double per_node_s = 0;
+  double down = 0;  // nodes times repair
+  for (const goodput::Cause& cause : plan.causes) {
+    if (!stops_at_random(cause) || !cause.needs_node) continue;
+    const double rate =
+        cause.rate() * static_cast<double>(cause.nodes) / static_cast<double>(plan.nodes);
+    per_node_s += rate;
+    down += rate * cause.repair_s;
+  }
+  if (per_node_s <= 0) return {};
+  const double repair_s = down / per_node_s;
+  const double part = goodput::part_down(per_node_s, repair_s);
+  return {part, part * static_cast<double>(plan.nodes), repair_s};
+}
+
+// What is so in the long run holds for work of several repairs.
+bool waits_for_ever(const goodput::Plan& plan) {
+  constexpr double repairs_of_long_work = 3;
+  if (!plan.spares || plan.shrink) return false;
+  const NodesDown down = nodes_down_of(plan);
+  if (plan.work_s() < repairs_of_long_work * down.repair_s) return false;
+  const double runs = 1 - goodput::binomial_above(plan.nodes, down.part, *plan.spares);
+  return runs < 1 / most_wall_per_work;
+}
+
+goodput::Downtimes downtimes_of(const goodput::Plan& plan) {
+  goodput::Downtimes down;
+  down.can_fail = plan.can_fail;
+  const double mean = mean_to_stop_s(plan);
+  for (const goodput::Cause& cause : plan.causes)
+    if (stops_at_random(cause))
+      down.parts_and_times.emplace_back(
+          cause.rate() * mean,
+          cause.detect_s + (cause.needs_node ? plan.node_restart_s : plan.restart_s));
+  return down;
+}
+
+bool has_closed_form(const goodput::Plan& plan) {
+  return !plan.shrink && !plan.spares && plan.store_every == 0 && plan.planned_every_s == 0 &&
+         std::all_of(plan.causes.begin(), plan.causes.end(), [](const goodput::Cause& cause) {
+           return cause.effect == goodput::Effect::stop && cause.shape == 1 && cause.at_s.empty();
+         });
+}
+
+double closed_form_s(const goodput::Plan& plan) {
+  return goodput::expected_wall(plan.work_s(), plan.interval_s(), {plan.stall_s, plan.durable_s},
+                                downtimes_of(plan), mean_to_stop_s(plan));
+}
+
+int64_t best_interval_steps(const goodput::Plan& plan) {
+  const double mean = mean_to_stop_s(plan);
+  const auto steps = static_cast<double>(plan.steps);
+  const double least = std::ceil((plan.durable_s - plan.stall_s) / plan.step_s);
+  const double best = goodput::best_interval(plan.stall_s, mean) / plan.step_s;
+  const goodput::Downtimes down = downtimes_of(plan);
+  const auto wall = [&](double interval) {
+    return goodput::wall_per_work(interval * plan.step_s, {plan.stall_s, plan.durable_s}, down,
+                                  mean);
+  };
+  const double below =
+      std::clamp(std::floor(best), std::max(1., least), std::max(1., std::max(least, steps)));
+  const double chosen = wall(below) <= wall(below + 1) ? below : below + 1;
+  return static_cast<int64_t>(std::min(chosen, steps));
+}
+
+// What must go well in one piece, and how often something fails meanwhile.
+double wall_per_work_of(const goodput::Plan& plan) {
+  const double mean = mean_to_stop_s(plan);
+  if (plan.shrink)  // only the stall of all must end
+    return mean > 0 ? std::exp(plan.shrink->stall_s / mean) : most_wall_per_work * 2;
+  return goodput::wall_per_work(plan.interval_s(), {plan.stall_s, plan.durable_s},
+                                downtimes_of(plan), mean);
+}
+
+bool can_save_and_end(const goodput::Plan& plan) {
+  return are_safe_in_time(plan) && !waits_for_ever(plan) &&
+         wall_per_work_of(plan) <= most_wall_per_work;
+}
+
+}  // namespace sgdsim

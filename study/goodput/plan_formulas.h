@@ -1,0 +1,36 @@
+// What formulas say of a training that fails: how often it stops, whether it ends, and how often it
+// should save.
+#pragma once
+
+#include "models/goodput/closed_forms.h"
+#include "models/goodput/player.h"
+
+namespace sgdsim {
+
+// A run takes at most so many times the time of its work; else it never ends.
+inline constexpr double most_wall_per_work = 1000;
+// The mean time between failures that stop the job; longest where there are none.
+double mean_to_stop_s(const goodput::Plan& plan);
+// Nodes that fail and are repaired, each by itself, in the long run.
+struct NodesDown {
+  double part = 0;      // of all nodes
+  double mean = 0;      // nodes
+  double repair_s = 0;  // the mean
+};
+NodesDown nodes_down_of(const goodput::Plan& plan);
+// Whether there are so few spares that it hardly ever runs.
+bool waits_for_ever(const goodput::Plan& plan);
+// Ways in which it goes down, where nodes need not be waited for.
+goodput::Downtimes downtimes_of(const goodput::Plan& plan);
+// Does the formula hold exactly for this plan?
+bool has_closed_form(const goodput::Plan& plan);
+double closed_form_s(const goodput::Plan& plan);
+// The best number of whole steps between saves: that of the exact formula.
+int64_t best_interval_steps(const goodput::Plan& plan);
+// Is each save durable before the next, and does it end in sensible time? The same that a question
+// is refused for.
+bool can_save_and_end(const goodput::Plan& plan);
+// Time over that of the work, where saves are this far apart.
+double wall_per_work_of(const goodput::Plan& plan);
+
+}  // namespace sgdsim
