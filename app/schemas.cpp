@@ -6,7 +6,6 @@
 
 #include "app/commands.h"
 #include "app/import/steps_imports.h"
-#include "app/layout/model_laws.h"
 #include "app/trace/trace_diff.h"
 #include "app/trace/trace_show.h"
 #include "study/file_schemas.h"
@@ -18,8 +17,6 @@ constexpr auto app_schemas = std::to_array<FileSchema>({
     {"list", "What can be named, and what it means",
      "What `sgdsim list --format json` prints: all kinds of names, or the one that was asked for.",
      schema_of_lists},
-    {"model-laws", "What published laws expect of a large training",
-     "What `sgdsim model laws --format json` prints. See docs/layouts.md.", schema_of_model_laws},
     {"steps", "How long the steps of training runs took",
      "What `sgdsim import mllog`, `training-log` and `horovod` make of logs. Units are part of the "
      "keys.",

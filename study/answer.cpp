@@ -21,6 +21,8 @@
 #include "study/import/profile_question.h"
 #include "study/jobs/jobs_answer.h"
 #include "study/layout/layout_question.h"
+#include "study/layout/model_laws.h"
+#include "study/layout/model_show.h"
 #include "study/learn/learn_answer.h"
 #include "study/replay/replay_answer.h"
 #include "study/step/run_question.h"
@@ -73,7 +75,7 @@ struct Question {
   Answer (*answer)(const Value&, const Watch&);
 };
 
-constexpr std::array<Question, 18> questions{
+constexpr std::array<Question, 20> questions{
     {{"run", 2, described<RunWords, run_fields>, answer_run},
      {"timeline", 1, described<RunWords, run_fields>, answer_timeline},
      {"plan", 2, described<RunWords, plan_fields>, answer_plan},
@@ -86,6 +88,8 @@ constexpr std::array<Question, 18> questions{
      {"traffic", 1, described<TrafficWords, traffic_fields>, answer_traffic},
      {"jobs", 1, described<JobsWords, jobs_fields>, answer_jobs},
      {"layout", 1, described<LayoutWords, layout_fields>, answer_layout},
+     {"model_show", 1, described<ModelShowWords, model_show_fields>, answer_model_show},
+     {"model_laws", 1, described<ModelLawsWords, model_laws_fields>, answer_model_laws},
      {"goodput", 2, described<GoodputWords, goodput_fields>, answer_goodput},
      {"fit", 2, described<FitArguments, fit_fields>, answer_fit},
      {"import_profile", 1, described<ProfileWords, profile_question_fields>, answer_import_profile},

@@ -16,6 +16,8 @@
 #include "study/goodput/goodput_question.h"
 #include "study/jobs/jobs_answer.h"
 #include "study/jobs/jobs_file.h"
+#include "study/layout/model_laws.h"
+#include "study/layout/model_show.h"
 #include "study/learn/learn_batches.h"
 #include "study/replay/replay_answer.h"
 #include "study/step/collective_field.h"
@@ -120,6 +122,11 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim model show` and `sgdsim layout` read: the sizes of its matrices, from which "
        "parameters, FLOP, memory and times follow. See docs/layouts.md.",
        schema_of_models},
+      {"model-laws", "What published laws expect of a large training",
+       "What `sgdsim model laws --format json` prints. See docs/layouts.md.", schema_of_model_laws},
+      {"model-show", "A model: parameters, FLOP, memory of a layout",
+       "What `sgdsim model show --format json` prints. See docs/layouts.md.",
+       schema_of_model_shows},
       {"plan", "Every strategy on one experiment, best first",
        "The answer of `sgdsim plan --format json`.", schema_of_plans},
       {"replay", "When every rank of a schedule has ended",

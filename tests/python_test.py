@@ -41,6 +41,10 @@ class Module(unittest.TestCase):
                                     "--format", "json"))
         self.assertEqual(ring.time_us, ring["time_us"])
         self.assertEqual(sgdsim.plan(K80).plans[0].strategy, line("plan", K80, "--format", "json")["plans"][0]["strategy"])
+        self.assertEqual(sgdsim.model_show("llama3.1_8b", layout="tp2 pp2 dp2"),
+                         line("model", "show", "llama3.1_8b", "--layout", "tp2 pp2 dp2", "--format", "json"))
+        self.assertEqual(sgdsim.model_laws(parameters="10B", tokens="200B"),
+                         line("model", "laws", "--parameters", "10B", "--tokens", "200B", "--format", "json"))
         self.assertEqual(sgdsim.goodput(step="8 s", steps=100, nodes=4, failures="rsc1_a100", runs=10,
                                         set={"save.stall": "10 s"}),
                          line("goodput", "--step", "8 s", "--steps", "100", "--nodes", "4", "--failures", "rsc1_a100",

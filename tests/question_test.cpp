@@ -92,6 +92,12 @@ std::vector<Asked> one_of_each() {
       {"layout",
        {{"model", "llama3.1_8b"}, {"cluster", "dgx_h100_4"}, {"gpus", 16}, {"tokens", "1T"}},
        {"llama3.1_8b", "-c", "dgx_h100_4", "--gpus", "16", "--tokens", "1T"}},
+      {"model_show",
+       {{"model", "llama3.1_8b"}, {"layout", "tp2 pp2 dp2"}, {"sequence", 4096}},
+       {"llama3.1_8b", "--layout", "tp2 pp2 dp2", "--sequence", "4096"}},
+      {"model_laws",
+       {{"parameters", "10B"}, {"tokens", "200B"}, {"penalty", {0.006, 0.04}}},
+       {"--parameters", "10B", "--tokens", "200B", "--penalty", "0.006,0.04"}},
       {"goodput",
        {{"step", "8 s"},
         {"steps", 1000},
@@ -121,7 +127,9 @@ std::vector<Asked> one_of_each() {
 // Fields of the answer that only the library has.
 std::string printed(const std::string& command, std::vector<std::string> words) {
   const bool imports = command == "import_profile";
-  words.insert(words.begin(), imports ? "import" : command);
+  const bool of_model = command.starts_with("model_");
+  if (of_model) words.insert(words.begin(), command.substr(command.find('_') + 1));
+  words.insert(words.begin(), imports ? "import" : of_model ? "model" : command);
   if (command != "sweep" && !imports) words.insert(words.end(), {"--format", "json"});
   return call_sgdsim(words).out;
 }
@@ -237,8 +245,8 @@ TEST_CASE("questions: what is wrong is a sentence with the code of the command l
   CHECK(
       error_of("rnu", "{}") ==
       "question: /ask: unknown question \"rnu\" (did you mean \"run\"?); known: run, timeline, "
-      "plan, advise, learn, sweep, tune, collective, replay, traffic, jobs, layout, goodput, fit, "
-      "import_profile, diagnose, compare, validate");
+      "plan, advise, learn, sweep, tune, collective, replay, traffic, jobs, layout, model_show, "
+      "model_laws, goodput, fit, import_profile, diagnose, compare, validate");
   for (const char* fields : {"", "[]", "{", "3", "{\"experiment\": null}", "{}",
                              R"({"experiment": "x", "experiment": "y"})", R"({"experiment": ""})",
                              R"({"experiment": "a\u0000b"})"})

@@ -24,8 +24,8 @@ from .native import version as __version__
 from .progress import shown as _shown
 
 __all__ = ["Answer", "Error", "InputError", "Interrupted", "Table", "Time", "Warning", "advise", "ask", "collective",
-           "compare", "diagnose", "fit", "goodput", "import_profile", "jobs", "layout", "learn", "plan", "replay", "run",
-           "sweep", "timeline", "traffic", "tune", "validate"]
+           "compare", "diagnose", "fit", "goodput", "import_profile", "jobs", "layout", "learn", "model_laws",
+           "model_show", "plan", "replay", "run", "sweep", "timeline", "traffic", "tune", "validate"]
 
 _decode = json.JSONDecoder(object_hook=Answer).decode
 
@@ -231,6 +231,17 @@ def jobs(jobs, *, base=None, progress=None, **fields):
 def layout(model, *, base=None, progress=None, **fields):
     """The fastest parallel layouts of a model that fit, or what layout= costs."""
     return _ask("layout", {"model": model, **fields}, base, progress)
+
+
+def model_show(model, *, base=None, progress=None, **fields):
+    """Parameters and FLOP of a model; with layout= the memory of every stage."""
+    return _ask("model_show", {"model": model, **fields}, base, progress)
+
+
+def model_laws(model=None, *, base=None, progress=None, **fields):
+    """What published laws expect of a large training: loss, batches, what a higher loss costs."""
+    given = {} if model is None else {"model": model}
+    return _ask("model_laws", {**given, **fields}, base, progress)
 
 
 def goodput(question=None, *, base=None, progress=None, **fields):
