@@ -15,7 +15,7 @@ namespace {
 const std::string llama = SGDSIM_SOURCE_DIR "/app/goodput_questions/llama3_405b.json";
 
 Ran with(std::vector<std::string> more) {
-  more.insert(more.begin(), {"goodput", llama, "--runs", "20"});
+  more.insert(more.begin(), {"goodput", llama, "--runs", "20", "--set", "tokens=500B"});  // days
   return call_sgdsim(more);
 }
 
@@ -70,6 +70,7 @@ TEST_CASE("goodput sweep: every point is the answer to its question alone, on an
   const Answer asked = answer({{"ask", "goodput"},
                                {"question", llama},
                                {"runs", 20},
+                               {"set", {{"tokens", "500B"}}},
                                {"axis", {"nodes=512..2048", "save.stall=1s,1min"}}});
   CHECK(asked.json == Json(lines));
 }
