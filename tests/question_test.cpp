@@ -242,11 +242,10 @@ TEST_CASE("questions: a profile that cannot be imported is one sentence") {
 }
 
 TEST_CASE("questions: what is wrong is a sentence with the code of the command line") {
-  CHECK(
-      error_of("rnu", "{}") ==
-      "question: /ask: unknown question \"rnu\" (did you mean \"run\"?); known: run, timeline, "
-      "plan, advise, learn, sweep, tune, collective, replay, traffic, jobs, layout, model_show, "
-      "model_laws, goodput, fit, import_profile, diagnose, compare, validate");
+  CHECK(error_of("rnu", "{}") ==
+        "question: /ask: unknown question \"rnu\" (did you mean \"run\"?); known: run, timeline, "
+        "plan, advise, learn, sweep, tune, collective, replay, traffic, jobs, layout, model_show, "
+        "model_laws, goodput, fit, import_profile, diagnose, compare, validate");
   for (const char* fields : {"", "[]", "{", "3", "{\"experiment\": null}", "{}",
                              R"({"experiment": "x", "experiment": "y"})", R"({"experiment": ""})",
                              R"({"experiment": "a\u0000b"})"})
