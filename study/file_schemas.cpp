@@ -19,6 +19,7 @@
 #include "study/layout/model_laws.h"
 #include "study/layout/model_show.h"
 #include "study/learn/learn_batches.h"
+#include "study/learn/learn_fields.h"
 #include "study/replay/replay_answer.h"
 #include "study/step/collective_field.h"
 #include "study/step/experiment.h"
@@ -115,9 +116,15 @@ std::span<const FileSchema> file_schemas() {
       {"layout-point", "One point of a sweep over layouts",
        "A line of `sgdsim layout --axis ... --format json`. See docs/layouts.md.",
        schema_of_layout_points},
+      {"learn", "Small models trained in the simulated schedule",
+       "What `sgdsim learn --format json` prints and `--out` writes. See docs/learn.md.",
+       schema_of_learned},
       {"learn-batches", "Iterations over the number of samples, and the law that they follow",
        "What `sgdsim learn --batches --format json` prints. See docs/learn.md.",
        schema_of_learned_batches},
+      {"learn-point", "One point of a sweep over lessons",
+       "A line of `sgdsim learn --axis ... --format json`, and of its --out. See docs/learn.md.",
+       schema_of_learn_points},
       {"model", "The dimensions of a transformer",
        "What `sgdsim model show` and `sgdsim layout` read: the sizes of its matrices, from which "
        "parameters, FLOP, memory and times follow. See docs/layouts.md.",

@@ -12,6 +12,7 @@
 #include "sim/core/error.h"
 #include "study/learn/learn_answer.h"
 #include "study/learn/learn_batches.h"
+#include "study/learn/learn_fields.h"
 #include "study/learn/learn_sweep.h"
 #include "study/learn/learned_convergence.h"
 #include "study/write_text.h"

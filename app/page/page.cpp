@@ -16,6 +16,7 @@
 #include "sim/core/error.h"
 #include "study/failure.h"
 #include "study/learn/learn_answer.h"
+#include "study/learn/learn_fields.h"
 #include "study/shell_word.h"
 #include "study/step/run_question.h"
 #include "study/step/timeline_json.h"

@@ -96,13 +96,16 @@ std::optional<ResolvedExperiment> with_fewer_workers(const ResolvedExperiment& r
   }
 }
 
-Json absences_json(const learning::UpdateLog& log) {
-  Json all = Json::array();
-  for (const learning::Absence& one : log.absences) {
-    all.push_back({{"worker", one.worker}, {"from", one.from}});
-    if (one.until != learning::Absence().until) all.back()["until"] = one.until;
-  }
-  return all;
+namespace learning {
+Fields fields_of(const Absence& o) {
+  std::optional<int64_t> until;
+  if (o.until != Absence().until) until = o.until;
+  return {
+      Field("worker", o.worker, "counted from 0").at_least(0),
+      Field("from", o.from, "the first iteration without it, counted from 0").at_least(0),
+      Field("until", std::move(until), "the iteration in which it is back; never, if there is none")
+          .at_least(1)};
 }
+}  // namespace learning
 
 }  // namespace sgdsim

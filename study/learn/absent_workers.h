@@ -20,6 +20,9 @@ void check_absences(const LearnMethod& method, bool is_asynchronous);
 // None: the cluster has no such number of nodes.
 std::optional<ResolvedExperiment> with_fewer_workers(const ResolvedExperiment& resolved, int all,
                                                      int workers);
-Json absences_json(const learning::UpdateLog& log);
+
+namespace learning {
+Fields fields_of(const Absence& absence);
+}
 
 }  // namespace sgdsim

@@ -4,6 +4,7 @@
 
 #include "study/learn/learn_answer.h"
 #include "study/learn/learn_batches.h"
+#include "study/learn/learn_fields.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -75,10 +76,6 @@ void print_target(std::ostream& out, const LearnedBatches& all, const BatchTarge
 }
 
 // ---- JSON
-
-std::optional<double> if_finite(double value) {
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
 
 struct ToldBatchLesson {
   BatchLesson lesson = {};

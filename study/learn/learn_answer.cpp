@@ -1,14 +1,13 @@
-// The answer in its three forms.
+// Tables and a picture of characters.
 #include "study/learn/learn_answer.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "study/learn/absent_workers.h"
 #include "study/learn/learn_batches.h"
+#include "study/learn/learn_fields.h"
 #include "study/learn/learn_sweep.h"
-#include "study/learn/lost_packets.h"
 #include "study/learn/noise_scale.h"
 #include "study/table.h"
 
@@ -92,50 +91,6 @@ void print_picture(std::ostream& out, const LearnQuestion& question, const Learn
       << short_duration(extent.latest_us, 4) << '\n';
 }
 
-// ---- JSON
-
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json range_json(const OverSeeds& values, const std::vector<double>& all) {
-  const auto reached =
-      std::count_if(all.begin(), all.end(), [](double value) { return std::isfinite(value); });
-  return {{"median", finite_or_null(values.median)},
-          {"low", finite_or_null(values.low)},
-          {"high", finite_or_null(values.high)},
-          {"seeds_that_reached_it", reached}};
-}
-
-Json curves_json(const LearnQuestion& question, const LearnMethod& method,
-                 const LearnedRate& rate) {
-  Json curves = Json::array();
-  for (std::size_t i = 0; i < rate.lessons.size(); ++i) {
-    Json curve = {{"seed", question.seeds[i]}};
-    if (!rate.lessons[i]->ended.empty()) curve["ended"] = rate.lessons[i]->ended;
-    curve["points"] = Json::array();
-    for (const learning::CurvePoint& point : rate.lessons[i]->curve) {
-      Json one = {{"iteration", point.iteration},
-                  {"time_us", method.ends_us[static_cast<std::size_t>(point.iteration)]},
-                  {"loss", point.loss}};
-      if (question.task.has_accuracy) one["accuracy"] = point.accuracy;
-      curve["points"].push_back(one);
-    }
-    curves.push_back(curve);
-  }
-  return curves;
-}
-
-Json method_json(const LearnQuestion& question, const LearnMethod& method,
-                 const LearnedMethod& learned) {
-  Json json = {{"method", method.label}, {"settings", method.settings}};
-  json.update(figures_of(method, learned));
-  json["staleness"] = Json::array();
-  for (const auto& one : learning::staleness_of(method.log, question.iterations))
-    json["staleness"].push_back({{"updates", one.first}, {"gradients", one.second}});
-  json["curves"] = curves_json(question, method, learned.chosen());
-  if (!method.notes.empty()) json["warnings"] = method.notes;
-  return json;
-}
-
 void print_notes(std::ostream& out, const LearnQuestion& question, const Learned& learned) {
   for (std::size_t i = 0; i < learned.methods.size(); ++i) {
     const LearnedMethod& method = learned.methods[i];
@@ -154,28 +109,6 @@ void print_notes(std::ostream& out, const LearnQuestion& question, const Learned
 
 std::string goal_text(const LearnTarget& target) {
   return (target.is_accuracy ? "accuracy " : "loss ") + rounded(target.value);
-}
-
-Json figures_of(const LearnMethod& method, const LearnedMethod& learned) {
-  const LearnedRate& chosen = learned.chosen();
-  Json json = {{"iteration_us", method.iteration_us}, {"rate", chosen.rate}};
-  if (learned.ladder.size() > 1) {
-    json["best_rate_is_at_edge"] = learned.is_at_edge;
-    for (const LearnedRate& rung : learned.ladder)
-      json["ladder"].push_back(
-          {{"rate", rung.rate},
-           {"iterations_to_target", finite_or_null(rung.iterations_to_target.median)},
-           {"final_loss", finite_or_null(rung.final_loss)}});
-  }
-  json["iterations_to_target"] = range_json(chosen.iterations_to_target, chosen.iterations);
-  json["time_to_target_us"] = range_json(chosen.time_to_target_us, chosen.times_us);
-  json["against_dense"] = {{"median", finite_or_null(learned.against_dense.median)},
-                           {"low", finite_or_null(learned.against_dense.low)},
-                           {"high", finite_or_null(learned.against_dense.high)}};
-  json["log_hash"] = method.log_hash;
-  if (method.losses.any()) json["lost"] = lost_json(method.losses);
-  if (!method.log.absences.empty()) json["absent"] = absences_json(method.log);
-  return json;
 }
 
 std::string range_of_seeds(const OverSeeds& values, std::string (*text)(double)) {
@@ -221,31 +154,6 @@ void print_learned(std::ostream& out, const LearnQuestion& question, const Learn
       << learned.lessons.size() << " lessons learned of " << learned.asked << " asked.\n";
   print_notes(out, question, learned);
   if (question.measures_noise) print_noise(out, question, noise_scale_of(question, learned));
-}
-
-Json learned_json(const LearnQuestion& question, const Learned& learned) {
-  Json json = {
-      {"schema", "sgdsim/learn/1"},
-      {"name", question.name},
-      {"task", question.task_json},
-      {"weights", question.task.weights()},
-      {"workers", question.workers},
-      {"samples", question.samples},
-      {"iterations", question.iterations},
-      {"optimizer", question.optimizer.adam ? "adamw" : "sgd"},
-      {"momentum", question.optimizer.momentum},
-      {"momentum_of", question.optimizer.momentum_on_worker ? "workers" : "sum"},
-      {"seeds", question.seeds},
-      {"rates", question.wants_best_rate ? "best" : "base"},
-      {"target", {{learned.target.is_accuracy ? "accuracy" : "loss", learned.target.value}}},
-      {"target_was_asked_for", !learned.target_is_chosen},
-      {"lessons_asked", learned.asked},
-      {"lessons_learned", learned.lessons.size()},
-      {"methods", Json::array()}};
-  for (std::size_t i = 0; i < learned.methods.size(); ++i)
-    json["methods"].push_back(method_json(question, question.methods[i], learned.methods[i]));
-  if (question.measures_noise) json["noise"] = noise_json(noise_scale_of(question, learned));
-  return json;
 }
 
 Answer answer_learn(const Value& asked, const Watch& watch) {

@@ -8,13 +8,9 @@
 namespace sgdsim {
 
 void print_learned(std::ostream& out, const LearnQuestion& question, const Learned& learned);
-// sgdsim/learn/1.
-Json learned_json(const LearnQuestion& question, const Learned& learned);
 
 // "loss 0.8835".
 std::string goal_text(const LearnTarget& target);
-// Times, iterations and ratios of a method, without its curves.
-Json figures_of(const LearnMethod& method, const LearnedMethod& learned);
 // "120 (100 to 140)"; empty: most did not reach it.
 std::string range_of_seeds(const OverSeeds& values, std::string (*text)(double));
 // Why the curve of a seed ended before its time; empty: none did.

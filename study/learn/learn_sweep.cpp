@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/parallel.h"
 #include "study/learn/learn_answer.h"
+#include "study/learn/learn_fields.h"
 #include "study/table.h"
 #include "study/tie.h"
 
@@ -219,29 +220,18 @@ void LearnSweep::choose_target() {
 
 Json LearnSweep::answer_json(const LearnQuestion& question, const Learned& learned,
                              const Point& point) const {
-  Json json = {
-      {"target", {{learned.target.is_accuracy ? "accuracy" : "loss", learned.target.value}}},
-      {"target_was_asked_for", !target_is_chosen_},
-      {"task", question.task_json},
-      {"workers", question.workers},
-      {"samples", question.samples},
-      {"iterations", question.iterations},
-      {"seeds", question.seeds},
-      {"lessons_asked", learned.asked},
-      {"lessons_learned", point.learned},
-      {"methods", Json::object()},
-      {"fastest", Json::array()}};
-  for (std::size_t i = 0; i < learned.methods.size(); ++i) {
-    const LearnedMethod& method = learned.methods[i];
-    Json figures = figures_of(question.methods[i], method);
-    if (const std::string ended = end_of(method.chosen()); !ended.empty()) figures["ended"] = ended;
-    if (!question.methods[i].notes.empty()) figures["warnings"] = question.methods[i].notes;
-    json["methods"][question.methods[i].label] = std::move(figures);
-  }
   const Winners winners = winners_of(learned);
-  for (const std::size_t i : winners.methods) json["fastest"].push_back(question.methods[i].label);
-  json["seeds_won"] = winners.seeds;
-  return json;
+  ToldLearnPoint told{.question = &question,
+                      .target = learned.target,
+                      .target_was_asked_for = !target_is_chosen_,
+                      .asked = static_cast<int64_t>(learned.asked),
+                      .learned = static_cast<int64_t>(point.learned),
+                      .seeds_won = static_cast<int64_t>(winners.seeds)};
+  for (std::size_t i = 0; i < learned.methods.size(); ++i)
+    told.methods[question.methods[i].label] =
+        written(point_figures(question.methods[i], learned.methods[i]));
+  for (const std::size_t i : winners.methods) told.fastest.push_back(question.methods[i].label);
+  return to_json_by_fields(told);
 }
 
 AnsweredPoint LearnSweep::answer(int64_t number) {

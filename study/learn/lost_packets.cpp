@@ -64,13 +64,6 @@ std::vector<learning::PlaceLoss> losses_by_place(const PacketReport& report, Car
   return places;
 }
 
-Json places_json(const std::vector<learning::PlaceLoss>& places) {
-  Json json = Json::array();
-  for (const learning::PlaceLoss& place : places)
-    json.push_back({{"until", place.until}, {"part", place.part}});
-  return json;
-}
-
 }  // namespace
 
 bool sums_can_lose(const LearnMethod& method) {
@@ -126,14 +119,37 @@ void check_losses(LearnMethod& method, bool is_asynchronous) {
   method.notes.emplace_back("lost packets as stated; its times are those without losses");
 }
 
-Json lost_json(const learning::PacketLosses& losses) {
-  Json json = {{"push", losses.push}, {"pull", losses.pull}};
-  if (!losses.push_by_place.empty()) json["push_by_place"] = places_json(losses.push_by_place);
-  if (!losses.pull_by_place.empty()) json["pull_by_place"] = places_json(losses.pull_by_place);
-  if (losses.of == learning::PacketLosses::Of::all) return json;
-  json["of"] = std::string(name_in(endangered_names, static_cast<Endangered>(losses.of)));
-  json["fraction"] = losses.fraction;
-  return json;
+std::optional<ToldLosses> told_losses(const learning::PacketLosses& losses) {
+  if (!losses.any()) return {};
+  return ToldLosses{losses};
 }
+
+Fields fields_of(const ToldLosses& o) {
+  const learning::PacketLosses& losses = o.losses;
+  std::optional<Endangered> of;
+  std::optional<double> fraction;
+  if (losses.of != learning::PacketLosses::Of::all) {
+    of = static_cast<Endangered>(losses.of);
+    fraction = losses.fraction;
+  }
+  return {
+      Field("push", losses.push, "of gradients").from(0, 1),
+      Field("pull", losses.pull, "of weights").from(0, 1),
+      Field("push_by_place", losses.push_by_place,
+            "of gradients by place, where that differs: messages from the front of the model "
+            "on")
+          .if_any(),
+      Field("pull_by_place", losses.pull_by_place, "of weights, likewise").if_any(),
+      {"of", std::move(of), "which packets may be lost, if not all"},
+      Field("fraction", std::move(fraction), "of the weights that are in such packets").from(0, 1)};
+}
+
+namespace learning {
+Fields fields_of(const PlaceLoss& o) {
+  return {Field("until", o.until, "the part of the weights, from the front on, at which it ends")
+              .at_least(0),
+          Field("part", o.part, "of its packets that are lost").from(0, 1)};
+}
+}  // namespace learning
 
 }  // namespace sgdsim

@@ -16,6 +16,16 @@ void take_losses(const StepResult& result, bool is_learned, LearnMethod& method)
 void state_losses(const Json& lost, LearnMethod& method);
 // When the rules of the method are known: InputError where it cannot lose what it states.
 void check_losses(LearnMethod& method, bool is_asynchronous);
-Json lost_json(const learning::PacketLosses& losses);
+
+// What is told of them.
+struct ToldLosses {
+  learning::PacketLosses losses = {};
+};
+Fields fields_of(const ToldLosses& told);
+std::optional<ToldLosses> told_losses(const learning::PacketLosses& losses);  // none: nothing
+
+namespace learning {
+Fields fields_of(const PlaceLoss& place);
+}
 
 }  // namespace sgdsim

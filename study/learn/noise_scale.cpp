@@ -78,19 +78,6 @@ std::string samples_text(const OverSeeds& samples) {
   return text(samples.median) + " (" + text(samples.low) + " to " + text(samples.high) + ")";
 }
 
-Json window_json(const NoiseWindow& window) {
-  const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
-  return {{"from", window.from},
-          {"to", window.to},
-          {"loss", finite(window.loss)},
-          {"gradient_squared", window.gradient_squared},
-          {"covariance_trace", window.covariance_trace},
-          {"noise_scale",
-           {{"median", finite(window.samples.median)},
-            {"low", finite(window.samples.low)},
-            {"high", finite(window.samples.high)}}}};
-}
-
 }  // namespace
 
 NoiseScale noise_scale_of(const LearnQuestion& question, const Learned& learned) {
@@ -151,12 +138,6 @@ void print_noise(std::ostream& out, const LearnQuestion& question, const NoiseSc
          "B), "
          "with the best rate of\neach number of samples; a small task's noise is not that of the "
          "trace's model.\n";
-}
-
-Json noise_json(const NoiseScale& noise) {
-  Json json = {{"windows", Json::array()}, {"whole", window_json(noise.whole)}};
-  for (const NoiseWindow& window : noise.windows) json["windows"].push_back(window_json(window));
-  return json;
 }
 
 }  // namespace sgdsim

@@ -22,11 +22,13 @@ struct NoiseWindow {
   double covariance_trace = 0;  // likewise
   OverSeeds samples;            // the noise scale; infinite where a seed shows no mean gradient
 };
+Fields fields_of(const NoiseWindow& window);
 
 struct NoiseScale {
   std::vector<NoiseWindow> windows;
   NoiseWindow whole;
 };
+Fields fields_of(const NoiseScale& noise);
 
 // Of dense training.
 NoiseScale noise_scale_of(const LearnQuestion& question, const Learned& learned);
@@ -38,6 +40,5 @@ double noise_scale_until(const LearnQuestion& question,
                          const std::vector<double>& iterations);
 
 void print_noise(std::ostream& out, const LearnQuestion& question, const NoiseScale& noise);
-Json noise_json(const NoiseScale& noise);
 
 }  // namespace sgdsim

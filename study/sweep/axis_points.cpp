@@ -13,17 +13,17 @@ namespace sgdsim {
 namespace {
 
 Fields point_fields(const char* kind, const Json& axes, const Json& answer, const char* answer_of,
-                    const std::string& error) {
+                    const std::string& error, Json (*schema_of_answer)() = any_object_schema) {
   return {answer_kind(kind),
           Field("axes", axes, "the values of this point, by field").like(any_object_schema),
-          Field("answer", answer, answer_of).like(any_object_schema).if_any(),
+          Field("answer", answer, answer_of).like(schema_of_answer).if_any(),
           Field("error", error, "in place of it: why there is none").if_any()};
 }
 
 }  // namespace
 
-Json schema_of_points(const char* kind, const char* answer_of) {
-  return record_schema(point_fields(kind, {}, {}, answer_of, {}));
+Json schema_of_points(const char* kind, const char* answer_of, Json (*schema_of_answer)()) {
+  return record_schema(point_fields(kind, {}, {}, answer_of, {}, schema_of_answer));
 }
 
 AxisPoints::AxisPoints(const std::vector<std::string>& texts, int64_t most) {
