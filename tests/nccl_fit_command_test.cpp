@@ -5,7 +5,10 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "study/fit/fit_held_out.h"
+#include "study/shipped_inputs.h"
+#include "study/step/collective_field.h"
 #include "tests/run_program.h"
+#include "topologies/cluster_file.h"
 
 namespace sgdsim {
 namespace {
@@ -97,6 +100,16 @@ TEST_CASE("nccl fit command: what is refused, in one sentence") {
       Temporary::Kind::file,
       R"({"schema": "sgdsim/measurement/1", "series": [{"operation": "alltoall", "ranks": 16,
           "points": [{"size_B": 8, "time_us": 30}]}]})");
+  const Temporary rings(
+      Temporary::Kind::file,
+      R"({"schema": "sgdsim/measurement/1", "series": [{"operation": "allreduce", "ranks": 16,
+          "algorithm": "ring", "points": [{"size_B": 8, "time_us": 30}]}]})");
+  const Temporary types(Temporary::Kind::file,
+                        R"({"schema": "sgdsim/measurement/1", "series": [
+          {"operation": "allreduce", "ranks": 16, "type": "half",
+           "points": [{"size_B": 8, "time_us": 30}]},
+          {"operation": "allreduce", "ranks": 16, "type": "float",
+           "points": [{"size_B": 8, "time_us": 30}]}]})");
   struct Row {
     Words words;
     std::string sentence;
@@ -121,6 +134,10 @@ TEST_CASE("nccl fit command: what is refused, in one sentence") {
            {asked("no_such.log", {}), "no_such.log"},
            {asked(twelve.name(), {}), "12 ranks do not fill nodes of 8 GPUs"},
            {asked(shuffle.name(), {}), "NCCL does not tune it"},
+           {asked(rings.name(), {}), "it is not of NCCL, but of ring"},
+           {asked(types.name(), {}), "--type: several data types were measured"},
+           {{"fit", a100, "--from-collective", "nccl", "--cluster", "two_boxes_explicit"},
+            "it cannot be made larger"},
            {{"fit", a100, "--cluster", "dgx_a100_2"}, "--cluster: is for --from-collective nccl"},
            {{"fit", a100, "--set", "nodes=2"}, "--set: is for --from-collective nccl"},
        }) {
@@ -172,6 +189,22 @@ TEST_CASE("nccl fit command: a cluster's constants are checked") {
                                  "--option", "nics=4"})["time_us"];
   CHECK(time_us("{}") == own_us);
   CHECK(time_us(R"({"tree_ll": {"base": "5.8 us"}})") == doctest::Approx(own_us - 1));
+}
+
+// An experiment pays launch + what the model takes: a microsecond less of base is one less of both.
+TEST_CASE("nccl fit command: experiments count with the constants of their cluster") {
+  const auto time_of = [](const Json& constants) {
+    Json json = cluster_document("dgx_a100_2").root().json();
+    json["nccl"] = constants;
+    const Cluster cluster = read_cluster(Value(json, "here", "")).cluster;
+    const Json nccl = {{"algorithm", "nccl"}, {"launch", "3 us"}};
+    return read_collective(Value(nccl, "here", ""))
+        .cost(cluster, Operation::allreduce)
+        .of(Bytes(8));
+  };
+  const Duration own = time_of(Json::object());
+  CHECK(own > Duration::us(3));
+  CHECK(time_of({{"tree_ll", {{"base", "5.8 us"}}}}) == own - Duration::us(1));
 }
 
 TEST_CASE("fit: held-out ranks, and the sentence about them") {

@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "study/collective/nccl_answer.h"
+#include "study/fit/fit_checks.h"
 #include "study/fit/fit_held_out.h"
 #include "study/fit/fit_report.h"
 #include "study/fit/fit_series.h"
@@ -112,13 +113,16 @@ std::string why_not(const Series& series, const Cluster& cluster) {
   if (series.operation == "alltoall" ||
       std::find(names.begin(), names.end(), series.operation) == names.end())
     return "NCCL does not tune it";
+  if (!series.algorithm.empty() && series.algorithm != "nccl")
+    return "it is not of NCCL, but of " + series.algorithm;
   if (series.ranks < 2) return "one rank has nobody to talk to";
   const int per_node = cluster.workers_per_node;
   if (series.ranks > per_node && series.ranks % per_node != 0)
     return std::to_string(series.ranks) + " ranks do not fill nodes of " +
            std::to_string(per_node) + " GPUs, as " + cluster.name + " has";
   if (series.ranks > cluster.network.workers() && !cluster.with_more)
-    return "more ranks than " + cluster.name + " has, and it cannot be made larger; set its nodes";
+    return "more ranks than " + cluster.name +
+           " has, and it cannot be made larger; name one that has as many";
   return "";
 }
 
@@ -137,12 +141,16 @@ NcclLog log_of(const Series& series, const Cluster& cluster,
   return log;
 }
 
-void check_alike(const std::vector<Series>& all) {
+void check_alike(const std::vector<NcclLog>& logs) {
+  std::vector<Series> all;
+  for (const NcclLog& log : logs) all.push_back(log.series);
   for (const Series& series : all) {
     if (series.group != all.front().group)
       throw InputError("--group", "several groups of ranks were measured: " + kinds_of(all));
     if (series.type != all.front().type)
       throw InputError("--type", "several data types were measured: " + kinds_of(all));
+    if (placement_kind(series) != placement_kind(all.front()))
+      throw InputError("--placement", "ranks were placed in several ways: " + kinds_of(all));
   }
 }
 
@@ -159,7 +167,8 @@ std::vector<NcclLog> logs_of(const std::vector<Series>& all, const Cluster& clus
   }
   if (logs.empty())
     throw InputError("--from-collective",
-                     "no series is left to fit: " + kinds_of({all.front()}) + ": " + last);
+                     "no series is left to fit: " + kinds_of({all.back()}) + ": " + last);
+  check_alike(logs);
   return logs;
 }
 
@@ -286,7 +295,6 @@ NcclLogFit fit_nccl_logs(const FitArguments& arguments) {
   read.name = arguments.name;
   ReadSeries series = read_series(arguments, read);
   keep_sizes(series.chosen, arguments);
-  check_alike(series.chosen);
   fit.name = read.name;
   fit.sources = read.sources;
   fit.notes = read.notes;
