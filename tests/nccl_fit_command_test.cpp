@@ -104,6 +104,19 @@ TEST_CASE("nccl fit command: what is refused, in one sentence") {
       Temporary::Kind::file,
       R"({"schema": "sgdsim/measurement/1", "series": [{"operation": "allreduce", "ranks": 16,
           "algorithm": "ring", "points": [{"size_B": 8, "time_us": 30}]}]})");
+  const Temporary sixteen(
+      Temporary::Kind::file,
+      R"({"schema": "sgdsim/measurement/1", "series": [{"operation": "allreduce", "ranks": 16,
+          "points": [{"size_B": 8, "time_us": 30}]}]})");
+  const Temporary scattered(
+      Temporary::Kind::file,
+      "#   Rank  0 Pid 11 on a0008 device  0 [0x27] A100-SXM4-40GB\n"
+      "#   Rank  1 Pid 12 on a0008 device  1 [0x2a] A100-SXM4-40GB\n"
+      "#   Rank  2 Pid 13 on a0009 device  0 [0x27] A100-SXM4-40GB\n"
+      "#   Rank  3 Pid 14 on a0009 device  1 [0x2a] A100-SXM4-40GB\n"
+      "# all_reduce_perf\n"
+      "  1048576  262144  float  sum  100.0  10.49  15.73  0e+00  100.0  10.49  15.73  0e+00\n"
+      "  2097152  524288  float  sum  200.0  10.49  15.73  0e+00  200.0  10.49  15.73  0e+00\n");
   const Temporary types(Temporary::Kind::file,
                         R"({"schema": "sgdsim/measurement/1", "series": [
           {"operation": "allreduce", "ranks": 16, "type": "half",
@@ -134,9 +147,11 @@ TEST_CASE("nccl fit command: what is refused, in one sentence") {
            {asked("no_such.log", {}), "no_such.log"},
            {asked(twelve.name(), {}), "12 ranks do not fill nodes of 8 GPUs"},
            {asked(shuffle.name(), {}), "NCCL does not tune it"},
+           {asked(scattered.name(), {}),
+            "4 ranks were on 2 nodes, and fill 1 of dgx_a100_2, which has 8 GPUs a node"},
            {asked(rings.name(), {}), "it is not of NCCL, but of ring"},
            {asked(types.name(), {}), "--type: several data types were measured"},
-           {{"fit", a100, "--from-collective", "nccl", "--cluster", "two_boxes_explicit"},
+           {{"fit", sixteen.name(), "--from-collective", "nccl", "--cluster", "two_boxes_explicit"},
             "it cannot be made larger"},
            {{"fit", a100, "--cluster", "dgx_a100_2"}, "--cluster: is for --from-collective nccl"},
            {{"fit", a100, "--set", "nodes=2"}, "--set: is for --from-collective nccl"},
@@ -148,6 +163,21 @@ TEST_CASE("nccl fit command: what is refused, in one sentence") {
     CHECK(ran.log.find(row.sentence) != std::string::npos);
     CHECK(std::count(ran.log.begin(), ran.log.end(), '\n') == 1);
   }
+}
+
+// nccl-tests lists the hosts, and the cluster must have as many GPUs a node.
+TEST_CASE("nccl fit command: the hosts of a log are those of the cluster") {
+  std::string log = "# all_reduce_perf\n";
+  for (int rank = 0; rank < 4; ++rank)
+    log += "#  Rank " + std::to_string(rank) + " Group 0 Pid 11 on host" +
+           std::to_string(rank / 2) + " device 0 [0000:0f:00] NVIDIA H100 80GB HBM3\n";
+  for (const char* row : {"1048576 262144 float sum -1 100.0", "2097152 524288 float sum -1 200.0"})
+    log += std::string(row) + " 10.49 15.73 0 100.0 N/A N/A 0\n";
+  const Temporary file(Temporary::Kind::file, log);
+  const Json json = json_of({"fit", file.name(), "--from-collective", "nccl", "--cluster",
+                             "dgx_h100_4", "--set", "gpus_per_node=2", "--set", "nics_per_node=2"});
+  CHECK(json["logs"][0]["nodes"] == 2);
+  CHECK(json["logs"][0]["ranks"] == 4);
 }
 
 TEST_CASE("nccl fit command: a cluster's constants are checked") {

@@ -120,6 +120,12 @@ std::string why_not(const Series& series, const Cluster& cluster) {
   if (series.ranks > per_node && series.ranks % per_node != 0)
     return std::to_string(series.ranks) + " ranks do not fill nodes of " +
            std::to_string(per_node) + " GPUs, as " + cluster.name + " has";
+  const int nodes = (series.ranks + per_node - 1) / per_node;
+  if (series.nodes > 0 && series.nodes != nodes)
+    return std::to_string(series.ranks) + " ranks were on " + std::to_string(series.nodes) +
+           (series.nodes == 1 ? " node" : " nodes") + ", and fill " + std::to_string(nodes) +
+           " of " + cluster.name + ", which has " + std::to_string(per_node) +
+           " GPUs a node (--set gpus_per_node=N)";
   if (series.ranks > cluster.network.workers() && !cluster.with_more)
     return "more ranks than " + cluster.name +
            " has, and it cannot be made larger; name one that has as many";

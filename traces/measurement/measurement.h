@@ -34,6 +34,7 @@ struct Series {
   std::string type;       // of the elements; empty: not stated
   bool in_place = false;
   int ranks = 0;                // 0: not stated
+  int nodes = 0;                // that the ranks were on; 0: not stated
   bool is_of_messages = false;  // between two, whatever `ranks` is asked for of collectives
   std::optional<Bytes> block;   // of a pipeline
   std::string group;            // the communicator or process group; empty: not stated
