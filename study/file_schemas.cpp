@@ -11,6 +11,7 @@
 #include "study/diagnose/compare_answer.h"
 #include "study/diagnose/diagnose_answer.h"
 #include "study/fit/fit_failures.h"
+#include "study/fit/fit_nccl.h"
 #include "study/goodput/failures_file.h"
 #include "study/goodput/goodput_fields.h"
 #include "study/goodput/goodput_question.h"
@@ -134,6 +135,9 @@ std::span<const FileSchema> file_schemas() {
       {"model-show", "A model: parameters, FLOP, memory of a layout",
        "What `sgdsim model show --format json` prints. See docs/layouts.md.",
        schema_of_model_shows},
+      {"nccl-fit", "Constants of NCCL's tuning model, fitted to logs",
+       "What `sgdsim fit --from-collective nccl --format json` prints. Units are part of the keys.",
+       schema_of_nccl_fits},
       {"plan", "Every strategy on one experiment, best first",
        "The answer of `sgdsim plan --format json`.", schema_of_plans},
       {"replay", "When every rank of a schedule has ended",

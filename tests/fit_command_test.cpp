@@ -275,7 +275,7 @@ TEST_CASE("fit command: refused with a sentence") {
        "does not state its algorithm"},
       {{"tests/data/nccl_tests.log", "--op", "broadcast"}, "no series is left to fit"},
       {{"tests/data/nccl_tests.log", "--out", "-", "--report", "-"}, "one of them only"},
-      {{own, "--holdout", "half"}, "expected sizes, none or ranks="},
+      {{own, "--holdout", "half"}, "expected sizes, none, ranks or ranks="},
       {{own, "--from-collective", "stated", "--holdout", "none", "--case", "x.json"},
        "nothing was held out"},
       {{own, "--link", "nic"}, "no effect without --into"},

@@ -20,6 +20,7 @@ struct ClusterFields {
   FileHead head;
   NetworkKind network = NetworkKind::unsaid;
   Duration start;
+  std::optional<NcclConstants> nccl;
 };
 
 Fields fields_of(ClusterFields& o) {
@@ -33,7 +34,11 @@ Fields fields_of(ClusterFields& o) {
                 Field("start", o.start,
                       "what a collective costs every worker once, before its first message; not "
                       "of parameter servers")
-                    .also([](const Value& value) { read_latency(value); })};
+                    .also([](const Value& value) { read_latency(value); }),
+                Field("nccl", o.nccl,
+                      "NCCL on these machines, for NCCL's own model: latencies and efficiencies in "
+                      "place of its constants, as `sgdsim fit --from-collective nccl` finds them; "
+                      "see docs/calibrate.md")};
 }
 
 // The network as messages of each segment see it: the file is read once more for each.
@@ -134,6 +139,8 @@ ClusterFile read_cluster(const Value& value) {
   std::string source = given.head.source;
   const NetworkKind kind = given.network;
   const Duration start = given.start;
+  std::shared_ptr<const NcclConstants> nccl;
+  if (given.nccl) nccl = std::make_shared<const NcclConstants>(*given.nccl);
   Wiring wiring = shape.wire(fields);
   fields.done();
   std::vector<std::function<Graph()>> bands = add_bands(value, shape, wiring.network);
@@ -145,7 +152,8 @@ ClusterFile read_cluster(const Value& value) {
                                .notes = notes_of(shape, wiring.nodes),
                                .cards_note = cards_note_of(value, wiring.gpus_per_node),
                                .valid = valid_range(value.json()),
-                               .kind = kind},
+                               .kind = kind,
+                               .nccl = std::move(nccl)},
                    .shape = std::string(shape.name),
                    .description = std::move(description),
                    .source = std::move(source),

@@ -12,6 +12,7 @@
 #include "study/fit/fit_failures.h"
 #include "study/fit/fit_files.h"
 #include "study/fit/fit_gpu.h"
+#include "study/fit/fit_nccl.h"
 #include "study/fit/fit_report.h"
 #include "study/write_text.h"
 
@@ -87,9 +88,26 @@ void answer_failures(const FitCommand& arguments, Streams streams) {
     print(streams.out, fit);
 }
 
+void answer_nccl(const FitCommand& arguments, Streams streams) {
+  const FitArguments& words = arguments.words;
+  std::vector<std::string> inputs = words.files;
+  inputs.push_back(words.cluster);
+  OutputGuard guard(inputs, arguments.force);
+  guard.claim("--out", words.out, {.schema = "sgdsim/cluster/1", .beginning = {}});
+  const NcclLogFit fit = fit_nccl_logs(words);
+  for (const std::string& note : fit.notes) streams.log << "sgdsim: warning: " << note << '\n';
+  if (!words.out.empty()) write_text(fit.file.dump(2) + "\n", words.out, streams.out);
+  if (words.out == "-") return;
+  if (arguments.format == "json")
+    streams.out << to_json(fit).dump(2) << '\n';
+  else
+    print(streams.out, fit);
+}
+
 void answer(const FitCommand& arguments, Streams streams) {
   if (is_of_failures(arguments.words)) return answer_failures(arguments, streams);
   if (!arguments.words.gpu.empty()) return answer_gpu(arguments, streams);
+  if (is_of_nccl(arguments.words)) return answer_nccl(arguments, streams);
   check_outputs(arguments);
   WholeFit fit = answer_whole_fit(arguments.words);
   const std::vector<File> files = files_of(fit);
@@ -141,6 +159,8 @@ void add_fit_command(CLI::App& program, Streams streams) {
       "  sgdsim fit tests/data/measurement.json --from-collective stated --out results/link.json\n"
       "  sgdsim fit tests/data/measurement.json --from-collective stated --crossings 2 \\\n"
       "      --into topologies/data/dgx_a100_2.json --link gpu_link --out results/dgx.json\n"
+      "  sgdsim fit traces/measurement/data/nccl_abci_a100.json --from-collective nccl \\\n"
+      "      --cluster dgx_a100_2 --set nics_per_node=4 --holdout ranks --out results/abci.json\n"
       "  sgdsim fit app/goodput_questions/node_failures.csv --units 256 --since 2026-01-01 \\\n"
       "      --until 2026-04-01 --out results/failures.json");
   command->callback([arguments, streams] { answer(*arguments, streams); });

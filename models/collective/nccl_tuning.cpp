@@ -66,6 +66,16 @@ constexpr int batch_collectives = 8;  // 1024 bytes of work, 128 for each collec
 
 // ---- what a pair costs ----
 
+const NcclPair& fitted_of(const NcclMachine& machine, NcclAlgorithm algorithm,
+                          NcclProtocol protocol) {
+  const size_t place = at(algorithm);
+  return machine.pairs[place < 2 ? 3 * place + at(protocol) : 4 + place];
+}
+
+double us_or(const std::optional<Duration>& fitted, double own) {
+  return fitted ? fitted->us() : own;
+}
+
 size_t scale_of(const NcclMachine& machine) {
   return static_cast<size_t>(std::min(machine.nodes, 3) - 1);
 }
@@ -149,7 +159,7 @@ double nvls_GBps(const NcclMachine& machine, Operation operation, NcclAlgorithm 
   return is_allreduce ? all * machine.ranks / ring_steps(machine, operation) : all;
 }
 
-double pair_GBps(const NcclMachine& machine, Operation operation, const NcclRow& row) {
+double own_GBps(const NcclMachine& machine, Operation operation, const NcclRow& row) {
   switch (row.algorithm) {
     case NcclAlgorithm::tree:
       return tree_GBps(machine, row.protocol);
@@ -165,11 +175,22 @@ double pair_GBps(const NcclMachine& machine, Operation operation, const NcclRow&
   return 0;
 }
 
+double pair_GBps(const NcclMachine& machine, Operation operation, const NcclRow& row) {
+  const NcclPair& fitted = fitted_of(machine, row.algorithm, row.protocol);
+  return own_GBps(machine, operation, row) * fitted.efficiency.value_or(1);
+}
+
 // The latencies: a base, and so and so many steps inside and between nodes.
 
 double intra_step_us(const NcclMachine& machine, NcclAlgorithm algorithm, NcclProtocol protocol) {
   const Place place = machine.link == IntraLink::nvlink ? Place::nvlink : Place::pci;
-  return step_us[at(place)][at(algorithm)][at(protocol)];
+  return us_or(fitted_of(machine, algorithm, protocol).inside,
+               step_us[at(place)][at(algorithm)][at(protocol)]);
+}
+
+double across_us(const NcclMachine& machine, NcclAlgorithm algorithm, NcclProtocol protocol) {
+  return us_or(fitted_of(machine, algorithm, protocol).across,
+               step_us[at(Place::network)][at(algorithm)][at(protocol)]);
 }
 
 double inter_step_us(const NcclMachine& machine, NcclAlgorithm algorithm, NcclProtocol protocol) {
@@ -177,7 +198,7 @@ double inter_step_us(const NcclMachine& machine, NcclAlgorithm algorithm, NcclPr
   const NcclAlgorithm payer = machine.ranks == machine.nodes ? NcclAlgorithm::tree : algorithm;
   // Simple must also flush what the NIC wrote, which is one more way to the NIC.
   const int ways = protocol == NcclProtocol::simple ? 2 : 1;
-  return step_us[at(Place::network)][at(payer)][at(protocol)] + ways * machine.nic_latency.us();
+  return across_us(machine, payer, protocol) + ways * machine.nic_latency.us();
 }
 
 // Broadcast and reduce: chunks follow one another, so that the ring's length only shows where the
@@ -186,7 +207,7 @@ double ring_chain_us(const NcclMachine& machine, NcclProtocol protocol) {
   const bool pays_chunk = !machine.same_channels && protocol == NcclProtocol::simple;
   const NcclAlgorithm payer = pays_chunk ? NcclAlgorithm::tree : NcclAlgorithm::ring;
   const double step = machine.nodes == 1 ? intra_step_us(machine, payer, protocol)
-                                         : step_us[at(Place::network)][at(payer)][at(protocol)];
+                                         : across_us(machine, payer, protocol);
   return machine.same_channels ? step : machine.ranks * step;
 }
 
@@ -206,7 +227,8 @@ double ring_us(const NcclMachine& machine, Operation operation, NcclProtocol pro
 }
 
 double pair_us(const NcclMachine& machine, Operation operation, const NcclRow& row) {
-  const double base = base_us[at(row.algorithm)][at(row.protocol)];
+  const NcclPair& fitted = fitted_of(machine, row.algorithm, row.protocol);
+  const double base = us_or(fitted.base, base_us[at(row.algorithm)][at(row.protocol)]);
   const double intra = intra_step_us(machine, row.algorithm, row.protocol);
   const double inter = inter_step_us(machine, row.algorithm, row.protocol);
   const int levels = log2_down(machine.nodes);
@@ -376,6 +398,18 @@ const NcclRow& NcclTable::row(NcclAlgorithm algorithm, NcclProtocol protocol) co
   });
   assert(found != rows.end());
   return *found;
+}
+
+NcclPair nccl_own_pair(const NcclMachine& machine, size_t pair) {
+  NcclMachine own = machine;
+  own.pairs = {};
+  const NcclRow row = empty_table().rows[pair];
+  const auto latency = [](double time_us) {
+    return time_us > 0 ? std::optional(in_picoseconds(time_us)) : std::nullopt;
+  };
+  return {latency(base_us[at(row.algorithm)][at(row.protocol)]),
+          latency(intra_step_us(own, row.algorithm, row.protocol)),
+          latency(across_us(own, row.algorithm, row.protocol)), 1};
 }
 
 // The search's channels twice, and twice again where few wide ones cross the network.

@@ -13,8 +13,9 @@
 // Blackwell's ring LL128 (73.4 GB/s a channel). After 2.30 the file was split up under src/tuning;
 // rings of Blackwell in two nodes then take the bandwidth between nodes.
 //
-// When it is wrong. The constants are NCCL's and not fitted to the machine at hand: they are made
-// for choosing between pairs, so that the choice deserves more trust than the time.
+// When it is wrong. The constants are NCCL's and not fitted to the machine at hand, unless its
+// `pairs` are (nccl_fit.h): NCCL's are made for choosing between pairs, so that the choice deserves
+// more trust than the time.
 // CollNet (switches that reduce) is left out, so NVLS across nodes never runs. The tree correction
 // is a step function of the size: at a power of two a tree may be faster than just below it. NCCL
 // computes in 32-bit floats and we in 64: pairs that tie to seven digits may be chosen differently.
@@ -27,16 +28,13 @@
 
 #include "models/collective/collective.h"
 #include "sim/core/units.h"
+#include "sim/net/nccl_constants.h"
 
 namespace sgdsim {
 
 // In the order in which NCCL tries them; the first of two equals wins.
 enum class NcclAlgorithm : uint8_t { tree, ring, nvls, nvls_tree, pat };
 enum class NcclProtocol : uint8_t { ll, ll128, simple };
-
-enum class GpuGeneration : uint8_t { volta, ampere, hopper, blackwell };
-enum class IntraLink : uint8_t { nvlink, pci };
-enum class CpuVendor : uint8_t { intel, amd, arm };
 
 // The way from a GPU to its NIC, nearest first: one PCI switch, several, through another GPU's NIC,
 // through the host bridge, across sockets. LL128 needs a near one.
@@ -66,6 +64,7 @@ struct NcclMachine {
   NcclGraph ring;
   NcclGraph tree;
   NcclGraph nvls_graph;  // one channel per GPU; unused without nvls
+  NcclPairs pairs;       // in place of NCCL's own constants
 };
 
 // One pair. latency and bandwidth are those that NCCL_DEBUG_SUBSYS=TUNING prints, before the
@@ -80,8 +79,9 @@ struct NcclRow {
   const char* reason = "";  // why it is not usable
 };
 
-// Tree and ring with three protocols each; NVLS, NVLSTree and PAT exist with Simple only.
-constexpr size_t nccl_row_count = 9;
+// Tree and ring with three protocols each; NVLS, NVLSTree and PAT exist with Simple only. Rows are
+// in the order of NcclPairs.
+constexpr size_t nccl_row_count = nccl_pair_count;
 
 struct NcclTable {
   std::array<NcclRow, nccl_row_count> rows;
@@ -95,6 +95,10 @@ struct NcclTable {
 // makes of sends and does not tune.
 NcclTable nccl_tuning(const NcclMachine& machine, Operation operation, Bytes size,
                       int aggregated = 1);
+
+// NCCL's own constants of a pair on this machine, whatever its `pairs` say; nothing where the model
+// has none.
+NcclPair nccl_own_pair(const NcclMachine& machine, size_t pair);
 
 // The channels on which NCCL's kernels run, about twice those of the search.
 int nccl_kernel_channels(const NcclMachine& machine);

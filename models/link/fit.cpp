@@ -320,7 +320,8 @@ PredictionError summary_of(std::vector<double> errors) {
   const std::size_t half = errors.size() / 2;
   const double median =
       errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
-  return {errors.size(), median, errors.back()};
+  const std::size_t nine_of_ten = (9 * errors.size() + 9) / 10 - 1;
+  return {errors.size(), median, errors.back(), errors[nine_of_ten]};
 }
 
 PredictionError error_of(const Fit& fit, const std::vector<FitRow>& rows) {

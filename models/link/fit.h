@@ -97,11 +97,13 @@ inline constexpr int most_pieces = 4;
 // alpha nor bytes are runs without a message: they tell the start and belong to no piece.
 Fit fit_pieces(std::vector<FitRow> rows, int pieces);
 
-// Errors of predictions: median and largest of |predicted / measured - 1|.
+// Errors of predictions: median, 90th percentile (the least that nine of ten do not exceed) and
+// largest of |predicted / measured - 1|.
 struct PredictionError {
   std::size_t rows = 0;
   double median = 0;
   double max = 0;
+  double p90 = 0;
 };
 PredictionError summary_of(std::vector<double> errors);
 std::vector<double> errors_of(const Fit& fit, const std::vector<FitRow>& rows);

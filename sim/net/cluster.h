@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/named.h"
+#include "sim/net/nccl_constants.h"
 #include "sim/net/resources.h"
 
 namespace sgdsim {
@@ -48,6 +49,7 @@ struct Cluster {
   std::string cards_note = {};
   ValidSizes valid = {};
   NetworkKind kind = NetworkKind::unsaid;
+  std::shared_ptr<const NcclConstants> nccl = {};  // what its file says of NCCL on it, if anything
   // Its wires, for messages that share them. Built anew by each call; InputError if there are too
   // many.
   std::function<std::unique_ptr<Resources>(const RouteChoice&)> wires = {};

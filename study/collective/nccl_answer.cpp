@@ -14,19 +14,13 @@
 namespace sgdsim {
 namespace {
 
-constexpr int most_nics = 64;
-
 constexpr std::array<std::string_view, 5> algorithm_names = {"Tree", "Ring", "NVLS", "NVLSTree",
                                                              "PAT"};
 constexpr std::array<std::string_view, 3> protocol_names = {"LL", "LL128", "Simple"};
 
-// The values are in the order of the enumeration.
 template <class Enum>
-Enum value_named(const std::string& value, const std::vector<std::string>& names,
-                 const std::string& where) {
-  const auto found = std::find(names.begin(), names.end(), value);
-  if (found == names.end()) throw InputError(where, unknown_name("value", value, names));
-  return static_cast<Enum>(found - names.begin());
+Enum value_named(const std::string& value, const std::string& where) {
+  return named_in(names_of(Enum{}), "value", value, where);
 }
 
 // Sets one option of the machine; `nics` are those of a node.
@@ -35,18 +29,27 @@ void set_machine_option(NcclMachine& machine, int& nics, const std::string& opti
   const std::string value = option_value(option);
   const std::string where = "--option " + key;
   if (key == "generation")
-    machine.generation =
-        value_named<GpuGeneration>(value, {"volta", "ampere", "hopper", "blackwell"}, where);
+    machine.generation = value_named<GpuGeneration>(value, where);
   else if (key == "gpu_link")
-    machine.link = value_named<IntraLink>(value, {"nvlink", "pci"}, where);
+    machine.link = value_named<IntraLink>(value, where);
   else if (key == "cpu")
-    machine.cpu = value_named<CpuVendor>(value, {"intel", "amd", "arm"}, where);
+    machine.cpu = value_named<CpuVendor>(value, where);
   else if (key == "nvls")
-    machine.nvls = value_named<int>(value, {"off", "on"}, where) == 1;
+    machine.nvls = value_named<Switched>(value, where) == Switched::on;
   else if (key == "nics")
-    nics = static_cast<int>(parse_whole(value, 1, most_nics, where));
+    nics = static_cast<int>(parse_whole(value, 1, most_nccl_nics, where));
   else
     throw InputError("--option", unknown_name("option", key, names_of(nccl_option_keys())));
+}
+
+// What the cluster's file says; options come after it.
+void set_constants(NcclMachine& machine, int& nics, const NcclConstants& constants) {
+  machine.generation = constants.generation.value_or(machine.generation);
+  machine.link = constants.gpu_link.value_or(machine.link);
+  machine.nvls = constants.nvls.value_or(Switched::off) == Switched::on;
+  machine.cpu = constants.cpu.value_or(machine.cpu);
+  nics = constants.nics.value_or(nics);
+  machine.pairs = constants.pairs;
 }
 
 // The rate of one pair; a free link counts as very fast.
@@ -56,6 +59,24 @@ Bandwidth rate_of(const PairCost& cost) {
 
 }  // namespace
 
+Cluster cluster_among(const Cluster& cluster, int ranks) {
+  const int workers = cluster.network.workers();
+  if (ranks == workers) return cluster;
+  Cluster other = cluster;
+  if (ranks > workers) {
+    const int more = ranks - workers;
+    const int per_node = cluster.workers_per_node;
+    other = cluster.with_more((more + per_node - 1) / per_node);
+    other.nccl = cluster.nccl;
+    other.notes.push_back(cluster.name + " has " + std::to_string(workers) + " workers; " +
+                          std::to_string(ranks) +
+                          " are taken to be on more nodes of the same kind");
+  }
+  other.network = other.network.first(ranks);
+  other.grid.clear();
+  return other;
+}
+
 NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options) {
   NcclMachine machine;
   const int workers = cluster.network.workers();
@@ -64,6 +85,7 @@ NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::strin
   machine.nodes = (workers + per_node - 1) / per_node;
   NcclWires wires;
   wires.nics = std::min(cluster.cards_per_node(), per_node);
+  if (cluster.nccl) set_constants(machine, wires.nics, *cluster.nccl);
   for (const std::string& option : options) set_machine_option(machine, wires.nics, option);
   if (per_node > 1) wires.gpu = rate_of(cluster.network.between(0, 1));
   if (workers > per_node) wires.nic = rate_of(cluster.network.between(0, per_node));
@@ -87,6 +109,18 @@ void check_no_choices(const CollectiveArguments& arguments) {
         Choice{"--transport", !arguments.transport.empty()},
         Choice{"--traffic", !arguments.traffic.empty()}})
     if (choice.given) throw InputError(choice.option, "has no effect on NCCL's model, a formula");
+}
+
+// What a reader of a time at fitted constants must know.
+std::vector<std::string> warnings_about(const Cluster& cluster, Bytes size) {
+  if (!cluster.nccl) return {};
+  std::vector<std::string> warnings = cluster.notes;
+  const std::optional<NcclSizes>& sizes = cluster.nccl->sizes;
+  if (sizes && (size < sizes->from || size > sizes->to))
+    warnings.push_back("NCCL's constants of " + cluster.name + " were fitted to messages of " +
+                       to_text(sizes->from) + " to " + to_text(sizes->to) + ", and " +
+                       to_text(size) + " is beyond: an extrapolation");
+  return warnings;
 }
 
 }  // namespace
@@ -121,6 +155,7 @@ NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster&
   answer.busbw_GBps = answer.algbw_GBps * bus_factor(operation, ranks);
   answer.fidelity = Fidelity::closed_form;
   answer.path = "formula";
+  answer.warnings = warnings_about(cluster, messages.front());
   for (const NcclRow& row : nccl.table.rows)
     answer.candidates.push_back({pair_name(row),
                                  row.usable ? std::optional(row.time) : std::nullopt,

@@ -16,8 +16,12 @@ namespace sgdsim {
 const std::vector<OptionKey>& nccl_option_keys();
 
 // The machine that NCCL's model sees: workers per node, cards and costs of pairs from the cluster,
-// the rest from options written key=value.
+// with what its file says of NCCL; the rest from options written key=value.
 NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options);
+
+// The same cluster with so many workers: its first ones, or, with a note, more nodes like its own,
+// which it must be able to have (with_more).
+Cluster cluster_among(const Cluster& cluster, int ranks);
 
 struct NcclAnswer {
   CollectiveAnswer answer;  // of the chosen pair; its candidates are all pairs

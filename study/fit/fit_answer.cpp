@@ -5,6 +5,7 @@
 #include "study/fit/fit_failures.h"
 #include "study/fit/fit_files.h"
 #include "study/fit/fit_gpu.h"
+#include "study/fit/fit_nccl.h"
 #include "study/fit/fit_replay.h"
 #include "study/fit/fit_report.h"
 
@@ -76,6 +77,12 @@ Answer answer_fit(const Value& question, const Watch&) {
   if (!arguments.gpu.empty()) {
     GpuFit fit = fit_gpu(arguments);
     return {std::move(fit.file), std::move(fit.notes)};
+  }
+  if (is_of_nccl(arguments)) {
+    const NcclLogFit fit = fit_nccl_logs(arguments);
+    Answer answer{to_json(fit), fit.notes};
+    answer.json["file"] = fit.file;
+    return answer;
   }
   arguments.out = "file";  // of the answer
   WholeFit fit = answer_whole_fit(std::move(arguments));

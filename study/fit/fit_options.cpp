@@ -84,6 +84,8 @@ std::vector<GivenOption> given_options(const FitArguments& arguments) {
         {"--input", !arguments.input.empty(), FitKind::series},
         {"--type", !arguments.type.empty(), FitKind::series},
         {"--placement", !arguments.placement.empty(), FitKind::series},
+        {"--cluster", !arguments.cluster.empty(), FitKind::nccl},
+        {"--set", !arguments.settings.empty(), FitKind::nccl},
         {"--gpu", !arguments.gpu.empty(), FitKind::gpu},
         {"--units", !arguments.units.empty(), failures},
         {"--unit", !arguments.unit.empty(), failures},
@@ -126,14 +128,18 @@ void check(const FitArguments& arguments) {
   for (const GivenOption& given : given_options(arguments))
     if (given.of == FitKind::failures)
       throw InputError(given.option, "is for a log of failures, with the columns time and cause");
+    else if (given.of == FitKind::nccl && arguments.from_collective != "nccl")
+      throw InputError(given.option,
+                       "is for --from-collective nccl; a link is put into a cluster by --into");
   check_link_into(arguments);
   pieces_of(arguments);
   ranks_of(arguments.ranks, "--ranks");
   if (!arguments.start.empty()) parse_duration(arguments.start, "--start");
-  if (arguments.holdout != "sizes" && arguments.holdout != "none" &&
-      !arguments.holdout.starts_with("ranks="))
+  const std::string& holdout = arguments.holdout;
+  if (holdout != "sizes" && holdout != "none" && holdout != "ranks" &&
+      !holdout.starts_with("ranks="))
     throw InputError("--holdout",
-                     "expected sizes, none or ranks=N,..., got \"" + arguments.holdout + "\"");
+                     "expected sizes, none, ranks or ranks=N,..., got \"" + holdout + "\"");
   const auto is_output = [](const std::string& file) { return file == "-"; };
   const std::array outputs{arguments.out, arguments.case_file, arguments.report};
   if (std::count_if(outputs.begin(), outputs.end(), is_output) > 1)
@@ -142,6 +148,7 @@ void check(const FitArguments& arguments) {
   if (!arguments.operation.empty() &&
       std::find(known.begin(), known.end(), arguments.operation) == known.end())
     throw InputError("--operation", unknown_name("operation", arguments.operation, known));
+  if (arguments.from_collective == "nccl") return;
   if (!arguments.from_collective.empty()) {
     // Names and options are checked before any file is read.
     const bool as_stated = arguments.from_collective == "stated";
@@ -155,9 +162,9 @@ void check(const FitArguments& arguments) {
     if (!text->empty()) throw InputError(option, "has no effect without --from-collective");
   if (!arguments.options.empty())
     throw InputError("--option", "has no effect without --from-collective");
-  if (arguments.holdout.starts_with("ranks="))
+  if (holdout.starts_with("ranks"))
     throw InputError("--holdout",
-                     "ranks= needs --from-collective: a curve says nothing about "
+                     "ranks needs --from-collective: a curve says nothing about "
                      "other counts");
 }
 
@@ -184,8 +191,15 @@ Fields fit_fields(FitArguments& arguments) {
       {"in_place", arguments.in_place, "use the in-place columns of nccl-tests"},
       {"from_collective", arguments.from_collective,
        "fit the link below the collectives, assuming this algorithm for all of them, or for each "
-       "the one that its file states (stated)"},
-      {"option", arguments.options, "key=value of that algorithm, one of `sgdsim list options`"},
+       "the one that its file states (stated); nccl: fit the constants of NCCL's own model"},
+      {"option", arguments.options,
+       "key=value of that algorithm, one of `sgdsim list options`; of NCCL's model: generation, "
+       "gpu_link, nvls, nics, cpu"},
+      Field("cluster", arguments.cluster,
+            "nccl: the cluster that was measured, which --out holds with its constants")
+          .option("-c,--cluster"),
+      {"set", arguments.settings,
+       "nccl: change a field of the cluster: nodes=16, nics_per_node=4, nic.bandwidth=100Gbps"},
       {"gamma", arguments.gamma,
        "time to reduce one byte, if known (default: fitted if the data determines it)"},
       {"start", arguments.start,
@@ -196,7 +210,7 @@ Fields fit_fields(FitArguments& arguments) {
       {"most_size", arguments.most_size, "leave out larger sizes (default: none)"},
       {"holdout", arguments.holdout,
        "rows that a second fit leaves out and must predict: sizes (default: every other size), "
-       "ranks=N,... or none"},
+       "ranks (the larger half of their counts), ranks=N,... or none"},
       {"name", arguments.name, "name stored in the --out file"},
       {"into", arguments.into,
        "cluster file to copy to --out, with the fitted link in place of --link"},

@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "models/collective/options.h"
 #include "models/link/from_collective.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
-#include "study/collective/ranges.h"
 #include "study/fit/fit_checks.h"
+#include "study/fit/fit_held_out.h"
 #include "study/fit/fit_on_cluster.h"
 #include "study/fit/fit_series.h"
 #include "study/shipped_inputs.h"
@@ -142,55 +141,27 @@ std::vector<FitRow> all_rows(const std::vector<FitInput>& inputs) {
   return rows;
 }
 
-// "ranks=8,16": series of these counts are held out whole.
-std::vector<int64_t> held_ranks(const std::string& holdout) {
-  return parse_counts(holdout.substr(6), "--holdout");
+HeldRanks held_of(const FitArguments& arguments, const std::vector<FitInput>& inputs,
+                  std::vector<std::string>& notes) {
+  std::vector<RanksOf> measured;
+  for (const FitInput& input : inputs) measured.push_back({input.series.ranks, 0});
+  return held_ranks(arguments.holdout, std::move(measured), notes);
 }
 
-// Counts that nobody measured cannot be held out, and something must be left.
-void check_held(const FitArguments& arguments, const std::vector<FitInput>& inputs,
-                FitAnswer& answer) {
-  if (!arguments.holdout.starts_with("ranks=")) return;
-  std::set<int64_t> measured;
-  for (const FitInput& input : inputs) measured.insert(input.series.ranks);
-  std::string there;
-  for (const int64_t ranks : measured) there += (there.empty() ? "" : ", ") + std::to_string(ranks);
-  std::size_t found = 0;
-  std::string missing;
-  const auto held = held_ranks(arguments.holdout);
-  const std::set<int64_t> counts(held.begin(), held.end());
-  for (const int64_t ranks : counts)
-    if (measured.contains(ranks))
-      ++found;
-    else
-      missing += (missing.empty() ? "" : ", ") + std::to_string(ranks);
-  if (found == 0)
-    throw InputError("--holdout",
-                     "no series among " + missing + " ranks was measured; there are: " + there);
-  if (found == measured.size())
-    throw InputError("--holdout", "nothing is left to fit; there are: " + there + " ranks");
-  if (!missing.empty())
-    answer.notes.push_back("--holdout: no series among " + missing +
-                           " ranks was measured; there are: " + there);
-}
-
-void mark_held(const FitArguments& arguments, FitInput& input) {
-  input.is_held.assign(input.rows.size(), false);
-  if (arguments.holdout.starts_with("ranks=")) {
-    const auto held = held_ranks(arguments.holdout);
-    const bool is_held = std::find(held.begin(), held.end(), input.series.ranks) != held.end();
-    input.is_held.assign(input.rows.size(), is_held);
-  } else if (arguments.holdout == "sizes") {
-    // Points are tidy: one per size, ascending.
-    for (std::size_t i = 1; i + 1 < input.rows.size(); i += 2) input.is_held[i] = true;
-  }
+void mark_held(const FitArguments& arguments, const HeldRanks& held, FitInput& input) {
+  input.is_held.assign(input.rows.size(), held.holds(input.series.ranks));
+  if (arguments.holdout != "sizes") return;
+  // Points are tidy: one per size, ascending.
+  for (std::size_t i = 1; i + 1 < input.rows.size(); i += 2) input.is_held[i] = true;
 }
 
 std::optional<Assessment> assess(const FitArguments& arguments, Fitted& one, int pieces) {
   std::vector<FitRow> kept;
   std::vector<FitRow> held;
+  std::vector<std::string> told;  // once, where the inputs came together
+  const HeldRanks ranks = held_of(arguments, one.inputs, told);
   for (FitInput& input : one.inputs) {
-    mark_held(arguments, input);
+    mark_held(arguments, ranks, input);
     for (std::size_t i = 0; i < input.rows.size(); ++i)
       (input.is_held[i] ? held : kept).push_back(input.rows[i]);
   }
@@ -202,8 +173,9 @@ std::optional<Assessment> assess(const FitArguments& arguments, Fitted& one, int
   if (held.empty() || !two_sizes) return std::nullopt;
   kept.insert(kept.end(), one.empty_runs.begin(), one.empty_runs.end());
   Assessment assessment{
-      arguments.holdout == "sizes" ? "sizes" : "ranks", {}, fit_pieces(kept, pieces)};
+      arguments.holdout == "sizes" ? "sizes" : "ranks", {}, fit_pieces(kept, pieces), {}};
   assessment.errors = errors_of(assessment.fit, held);
+  assessment.sentence = ranks.sentence(summary_of(assessment.errors));
   return assessment;
 }
 
@@ -348,7 +320,7 @@ void fit_link(const FitArguments& arguments, const ReadSeries& series, FitAnswer
   LinkGuess first;
   if (!arguments.gamma.empty()) first.gamma_ps = parse_per_byte(arguments.gamma, "--gamma").ps();
   std::vector<FitInput> inputs = inputs_of_link(arguments, series.chosen, first, answer);
-  check_held(arguments, inputs, answer);
+  held_of(arguments, inputs, answer.notes);
   try {
     std::vector<FitRow> empty_runs = empty_runs_of(arguments, inputs, series.overheads);
     Fitted one = fitted(arguments, std::move(inputs), std::move(empty_runs), answer);

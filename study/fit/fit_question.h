@@ -46,6 +46,8 @@ struct FitArguments {
   std::string unit;
   std::string since;
   std::string until;
+  std::string cluster;  // that was measured, for NCCL's model, and what differs from its file
+  std::vector<std::string> settings;
   std::string gpu;  // a GPU whose figures are replaced by measured ones
   std::string out;
   std::string case_file;
@@ -55,7 +57,7 @@ struct FitArguments {
 Fields fit_fields(FitArguments& arguments);
 
 // What only one kind of fit has, as far as it was given. A series is chosen for links and GPUs.
-enum class FitKind : uint8_t { link, series, gpu, failures };
+enum class FitKind : uint8_t { link, series, nccl, gpu, failures };
 struct GivenOption {
   std::string option;
   FitKind of = FitKind::link;
@@ -82,6 +84,7 @@ struct Assessment {
   std::string by;              // "sizes" or "ranks"
   std::vector<double> errors;  // of the rows that were
   Fit fit;                     // of the rows that were not held out
+  std::string sentence = {};   // what was learned about more ranks, where ranks were held out
 };
 
 // A row that lies far from what all others say.

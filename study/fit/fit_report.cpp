@@ -80,8 +80,10 @@ Json to_json(const Fitted& one) {
         {{"series", far.input},
          {"size_B", one.inputs[far.input].series.points[far.row].size.count()},
          {"times_fitted", far.ratio}});
-  if (one.assessment)
+  if (one.assessment) {
     json["held_out"] = held_out_json(one.assessment->by, summary_of(one.assessment->errors));
+    if (!one.assessment->sentence.empty()) json["held_out"]["learned"] = one.assessment->sentence;
+  }
   return json;
 }
 
@@ -129,6 +131,7 @@ void print_errors(std::ostream& out, const Fitted& one) {
   if (!one.assessment) return;
   const PredictionError error = summary_of(one.assessment->errors);
   out << "  held out by " << one.assessment->by << ": " << errors_text(error) << '\n';
+  if (!one.assessment->sentence.empty()) out << "  learned " << one.assessment->sentence << '\n';
 }
 
 std::string held_out_by(const FitAnswer& answer) {

@@ -27,7 +27,7 @@ bool names_group(const std::string& asked, const std::string& group) {
 bool is_asked_for(const FitArguments& arguments, const Series& series) {
   const auto ranks = ranks_of(arguments.ranks, "--ranks");
   return (arguments.operation.empty() || series.operation == arguments.operation) &&
-         (!ranks || series.ranks == *ranks || series.ranks == 0) &&
+         (!ranks || series.ranks == *ranks || series.ranks == 0 || series.is_of_messages) &&
          (arguments.algorithm.empty() || series.algorithm == arguments.algorithm) &&
          (arguments.type.empty() || series.type == arguments.type) &&
          (arguments.group.empty() || names_group(arguments.group, series.group)) &&

@@ -602,7 +602,8 @@ class Input:
             packets = ["--fidelity", "packet", "--transport", self.transport()] if dice.random() < 0.5 else []
             return ["traffic", flows, "--cluster", self.json_file("cluster"), *packets, *as_json, *self.options("traffic")]
         if kind == "fit":
-            return ["fit", self.text_file("log"), *self.options("fit", 4)]
+            nccl = ["--from-collective", "nccl", "--cluster", self.json_file("cluster")] if dice.random() < 0.3 else []
+            return ["fit", self.text_file("log"), *nccl, *self.options("fit", 4)]
         if kind == "validate":
             return ["validate", self.json_file("case"), *self.options("validate", 1)]
         if kind == "import" and dice.random() < 0.2:

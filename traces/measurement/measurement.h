@@ -33,11 +33,13 @@ struct Series {
   std::string algorithm;  // empty: not stated
   std::string type;       // of the elements; empty: not stated
   bool in_place = false;
-  int ranks = 0;               // 0: not stated
-  std::optional<Bytes> block;  // of a pipeline
-  std::string group;           // the communicator or process group; empty: not stated
-  std::string placement;       // "4 virtual ranks on one GPU"; empty: not stated
-  std::string note;            // how it was done, where there are several ways
+  int ranks = 0;                // 0: not stated
+  int nodes = 0;                // that the ranks were on; 0: not stated
+  bool is_of_messages = false;  // between two, whatever `ranks` is asked for of collectives
+  std::optional<Bytes> block;   // of a pipeline
+  std::string group;            // the communicator or process group; empty: not stated
+  std::string placement;        // "4 virtual ranks on one GPU"; empty: not stated
+  std::string note;             // how it was done, where there are several ways
   std::vector<MeasuredPoint> points;
 };
 

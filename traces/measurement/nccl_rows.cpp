@@ -221,6 +221,7 @@ void add_tables(Measurement& measurement, const std::vector<LogTable>& tables,
     Series kind;
     kind.operation = operations[i];
     kind.ranks = ranks_of(kind.operation, tables[i], derived[i], told_fits_one, text, measurement);
+    if (kind.ranks == tables[i].listed_ranks) kind.nodes = tables[i].listed_nodes;
     if (measurement.device.empty()) measurement.device = tables[i].device;
     std::vector<std::string_view> types;
     for (const LogRow& row : tables[i].rows)

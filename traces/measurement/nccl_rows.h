@@ -31,6 +31,7 @@ struct LogRow {
 struct LogTable {
   std::string operation;  // empty: not stated
   int listed_ranks = 0;   // devices that the log lists; 0: none
+  int listed_nodes = 0;   // hosts that it lists them on
   std::string device;
   std::vector<LogRow> rows;
 };

@@ -143,6 +143,7 @@ int64_t drop_contradictions(LogTable& table) {
 struct DeviceLine {
   int64_t rank = 0;
   std::string name;
+  std::string host = {};  // empty: not stated
 };
 std::optional<DeviceLine> read_device(std::string_view line, const Words& words) {
   const auto has = [&](const char* word) {
@@ -155,6 +156,8 @@ std::optional<DeviceLine> read_device(std::string_view line, const Words& words)
   const auto rank = whole_word(*(found + 1));
   if (!is_list || !rank) return std::nullopt;
   DeviceLine device{*rank, {}};
+  const auto on = std::find(found, words.end(), "on");
+  if (on != words.end() && on + 1 != words.end()) device.host = *(on + 1);
   if (const std::size_t bracket = line.rfind("] "); bracket != std::string_view::npos)
     device.name = line.substr(bracket + 2);
   while (device.name.ends_with(' ')) device.name.pop_back();
@@ -200,8 +203,12 @@ class Reader {
   void remark(std::string_view line) {
     if (const auto device = read_device(line, words_)) {
       if (!table_.rows.empty()) close_table();
-      if (device->rank == 0) ranks_.clear();  // another list
+      if (device->rank == 0) {  // another list
+        ranks_.clear();
+        hosts_.clear();
+      }
       ranks_.insert(device->rank);
+      if (!device->host.empty()) hosts_.insert(device->host);
       device_ = device->name;
     } else if (const std::string_view test = test_in(line); !test.empty()) {
       const std::string operation = nccl_operation_in(test);
@@ -231,6 +238,7 @@ class Reader {
   void close_table() {
     table_.operation = operation_;
     table_.listed_ranks = static_cast<int>(ranks_.size());
+    table_.listed_nodes = static_cast<int>(hosts_.size());
     table_.device = device_;
     if (!unknown_test_.empty() && text_.operation.empty()) {
       unknown_rows_[unknown_test_] += static_cast<int64_t>(table_.rows.size());
@@ -252,6 +260,7 @@ class Reader {
   std::map<std::string, int64_t> unknown_rows_;
   bool old_words_ = false;
   std::set<int64_t> ranks_;
+  std::set<std::string> hosts_;
   std::string device_;
   int64_t broken_ = 0;
   int64_t contradicting_ = 0;

@@ -10,7 +10,7 @@
 // non-blocking collective the time of its communication alone counts. Sizes are per rank where
 // every rank has a part of its own (reduce-scatter apart), and become those of all ranks. The
 // number of ranks stands nowhere, except in the B-Caffe tables, whose first column reads
-// "ranks,size".
+// "ranks,size"; tests of single messages are among two.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -31,7 +31,7 @@ struct Title {
 };
 
 // What else stands in the title of a test of single messages: "# OSU MPI-CUDA Latency Test v7.0".
-bool is_of_messages(const std::vector<std::string_view>& words) {
+bool names_messages(const std::vector<std::string_view>& words) {
   constexpr std::array<std::string_view, 11> known{
       "bi-directional", "multi",   "multi-threaded", "multi-process", "multiple", "persistent",
       "pt2pt",          "mpi_put", "mpi_get",        "xccl",          "nccl"};
@@ -53,7 +53,7 @@ Title read_title(std::string_view line) {
   std::vector<std::string_view> words;
   split_words(std::string_view(text).substr(3), words);
   title.operation = says("bcast") ? "broadcast" : nccl_operation_in(text);
-  if (title.operation.empty() && is_of_messages(words)) title.operation = "copy";
+  if (title.operation.empty() && names_messages(words)) title.operation = "copy";
   return title;
 }
 
@@ -164,7 +164,8 @@ class OsuReader {
       unknown_title_ = title_.text;
       return;
     }
-    if (ranks == 0) ranks = text_.ranks.value_or(operation == "copy" ? 2 : 0);
+    // Tests of single messages are among two, whatever the collectives beside them are among.
+    if (ranks == 0) ranks = operation == "copy" ? 2 : text_.ranks.value_or(0);
     if (ranks == 0)
       throw InputError(text_.file, "OSU logs do not say how many ranks took part; give --ranks");
     auto& all = measurement_.series;
@@ -172,6 +173,7 @@ class OsuReader {
       all.emplace_back();
       all.back().operation = operation;
       all.back().ranks = ranks;
+      all.back().is_of_messages = operation == "copy";
     }
     const int64_t parts = is_per_rank(operation) ? ranks : 1;
     if (size <= most_B / parts) all.back().points.push_back({Bytes(parts * size), time});

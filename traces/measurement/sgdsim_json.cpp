@@ -92,8 +92,9 @@ Series read_series(const Value& value) {
   if (const auto block = fields.find("block_B")) series.block = Bytes(block->whole(1, INT64_MAX));
   series.group = text_or_nothing(fields, "group");
   series.placement = text_or_nothing(fields, "placement");
-  for (const char* count : {"processes", "nodes"})  // which the placement says, too
-    if (const auto field = fields.find(count)) field->whole(1, most_measured_ranks);
+  if (const auto processes = fields.find("processes")) processes->whole(1, most_measured_ranks);
+  if (const auto nodes = fields.find("nodes"))
+    series.nodes = static_cast<int>(nodes->whole(1, most_measured_ranks));
   series.note = text_or_nothing(fields, "note");
   for (const Value& item : fields.at("points").items()) series.points.push_back(read_point(item));
   fields.done();
