@@ -48,6 +48,10 @@ bool sends_over_tcp(NetworkKind kind) {
 
 }  // namespace
 
+bool starts_in_flight(NetworkKind kind) {
+  return kind != NetworkKind::unsaid && kind != NetworkKind::paper;
+}
+
 CollectiveOptions with_network(const CollectiveOptions& options, const Cluster& cluster,
                                const Algorithm& algorithm, bool has_ports) {
   CollectiveOptions all = options;

@@ -10,6 +10,10 @@
 
 namespace sgdsim {
 
+// Whether a start-up is time in flight unless somebody says otherwise, as real networks have it and
+// the models of papers do not.
+bool starts_in_flight(NetworkKind kind);
+
 // The options with the defaults of the cluster's network; those that were given stay. `has_ports`:
 // messages may share ports that are simulated one by one.
 CollectiveOptions with_network(const CollectiveOptions& options, const Cluster& cluster,

@@ -166,15 +166,18 @@ Fields fields_of(ParameterServers& servers) {
               .also([](const Value& size) {
                 if (size.bytes().count() < 1) size.fail("expected at least one byte");
               }),
-          {"alpha", servers.alpha, "a latency occupies the ports, or is flight"},
+          Field("alpha", servers.alpha, "a latency occupies the ports, or is flight")
+              .otherwise("port; wire where the cluster's `network` is tcp, mpi, gloo or nccl"),
           {"barrier", servers.barrier,
            "workers push when the last of them is ready; else who has pulled first pushes first, "
            "while others still pull"}};
 }
 
-ParameterServers read_parameter_servers(const Value& value, const Network& network) {
+ParameterServers read_parameter_servers(const Value& value, const Network& network,
+                                        AlphaRule alpha) {
   const int workers = network.workers();
   ParameterServers servers;
+  servers.alpha = alpha;
   servers.workers = workers;
   Object fields(value);
   read_fields(fields, fields_of(servers));
@@ -229,6 +232,41 @@ ExchangeTime push_pull_time(const ParameterServers& servers, Bytes size, const T
   const ExchangeTime time =
       servers.hashed ? hashed_time(servers, size, place) : uniform_time(servers, size);
   return servers.barrier ? ExchangeTime{time.together, {}, {}} : time;
+}
+
+void ServerLoads::add(const ParameterServers& servers, Bytes size, const TensorPart& place) {
+  busy.resize(static_cast<std::size_t>(servers.servers));
+  for (const ServerPart& part : parts_of(servers, size, place)) {
+    Duration& of_server = busy[static_cast<std::size_t>(part.server)];
+    of_server = of_server + servers.busy(part.size_B);
+  }
+}
+
+double ServerLoads::fullest() const {
+  Duration all;
+  Duration most;
+  for (const Duration one : busy) {
+    all = all + one;
+    most = std::max(most, one);
+  }
+  return all > Duration() ? most.us() / all.us() : 0;
+}
+
+// A dedicated server takes from all workers. A co-located one takes from the others, on a port that
+// also takes what its worker pulls from other servers.
+Duration port_time(const ParameterServers& servers, Bytes size, const TensorPart& place,
+                   double fullest) {
+  Duration of_worker;
+  Duration of_all;
+  for (const ServerPart& part : parts_of(servers, size, place)) {
+    of_worker = of_worker + servers.busy(part.size_B);
+    of_all = of_all + servers.all_busy(part.size_B);
+  }
+  const auto part_of = [](Duration whole, double part) {
+    return Duration::nearest_ps(part * static_cast<double>(whole.ps()));
+  };
+  if (servers.dedicated) return std::max(of_worker, part_of(of_all, fullest));
+  return part_of(of_worker, (servers.workers - 2) * fullest + 1);
 }
 
 }  // namespace sgdsim

@@ -74,7 +74,9 @@ struct ParameterServers {
 
 // {"servers": 2, "placement": "dedicated", "sharding": "uniform"}; InputError if it does not fit.
 Fields fields_of(ParameterServers& servers);
-ParameterServers read_parameter_servers(const Value& value, const Network& network);
+// `alpha`: where it does not say.
+ParameterServers read_parameter_servers(const Value& value, const Network& network,
+                                        AlphaRule alpha = AlphaRule::port);
 
 // The network with dedicated servers as further workers. They are as far from each worker as the
 // farthest pair of workers, behind the best of the workers' ports.
@@ -103,6 +105,18 @@ struct ExchangeTime {
   Duration steady() const { return after(spread); }  // behind one of its like
 };
 ExchangeTime push_pull_time(const ParameterServers& servers, Bytes size, const TensorPart& part);
+
+// The same where workers push without waiting for what they pull: messages share ports, each way by
+// itself, and the busiest port decides.
+struct ServerLoads {
+  std::vector<Duration> busy = {};  // by server: of its port, for one worker
+  void add(const ParameterServers& servers, Bytes size, const TensorPart& part);
+  double fullest() const;  // its part of all; 0: nothing was added
+};
+// So long a message keeps the busiest port, one way, where the fullest server takes this part of
+// all messages.
+Duration port_time(const ParameterServers& servers, Bytes size, const TensorPart& part,
+                   double fullest);
 
 // Synchronous push and pull, message by message; `starts` and the answer are per worker.
 Played play_push_pull(const ParameterServers& servers, const Network& network, Bytes size,

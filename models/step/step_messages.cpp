@@ -118,6 +118,39 @@ template <class Clock>
 void StepMessages<Clock>::take_plan() {
   if (step_.question.channels == 1) return;
   without_folds_ = step_.cost->without_folds();
+  to_servers_.clear();
+  const ParameterServers* servers = step_.cost->servers();
+  if (servers == nullptr) return;
+  to_servers_ = encoded_messages(step_.plan, *step_.cost);
+  ServerLoads loads;
+  for (const Encoded& encoded : to_servers_)
+    for (int i = 0; i < encoded.transfer_count; ++i) {
+      const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
+      loads.add(*servers, transfer.size, transfer.part);
+    }
+  fullest_server_ = loads.fullest();
+}
+
+// Whose next pushes wait for nothing never push while others still pull.
+template <class Clock>
+Duration StepMessages<Clock>::time_alone(std::size_t message) const {
+  if (!to_servers_.empty()) return step_.cost->of(to_servers_[message]);
+  return one_for_all ? step_.prices.of(message).steady() : step_.cost->of(step_.encoded[message]);
+}
+
+// What of that costs the network nothing.
+template <class Clock>
+Duration StepMessages<Clock>::without_network(std::size_t message, Duration alone) const {
+  const ParameterServers* servers = step_.cost->servers();
+  if (servers == nullptr)
+    return step_.cost->network_free(step_.plan.messages[message].size, without_folds_);
+  Duration busy;
+  const Encoded& encoded = to_servers_[message];
+  for (int i = 0; i < encoded.transfer_count; ++i) {
+    const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
+    busy = busy + port_time(*servers, transfer.size, transfer.part, fullest_server_);
+  }
+  return alone - std::min(alone, busy);
 }
 
 template <class Clock>
@@ -348,10 +381,9 @@ void StepMessages<Clock>::enter(const Action& action, Clock ready) {
   raise(entered_.back(), step_.origin + message.not_before);
   if (meets_at_ports()) return;
   if (index == 0) channels_.emplace(step_.question.channels);
-  const Duration alone =
-      one_for_all ? step_.prices.of(index).steady() : step_.cost->of(step_.encoded[index]);
+  const Duration alone = time_alone(index);
   const Duration start = channels_->enter(last_of(entered_.back()) - step_.origin, alone,
-                                          step_.cost->network_free(message.size, without_folds_));
+                                          without_network(index, alone));
   begun_.push_back(step_.origin + start);
   workers_.slow_down(begun_.back(), step_.origin + channels_->silent());
 }

@@ -69,6 +69,8 @@ class StepMessages {
     return step_.plan.bsp_broadcasts ? step_.question.reduce : *step_.cost;
   }
   Encoded parameters_of(int layer) const;
+  Duration time_alone(std::size_t message) const;
+  Duration without_network(std::size_t message, Duration alone) const;
 
   const StepNow& step_;
   StepWorkers<Clock>& workers_;
@@ -87,6 +89,8 @@ class StepMessages {
   std::vector<Time> begun_;            // when they start, if they only have a time
   std::optional<Channels> channels_;
   MessageCost without_folds_;
+  std::vector<Encoded> to_servers_;  // messages of this plan, where several are in flight
+  double fullest_server_ = 0;        // its part of all of them
 };
 
 }  // namespace sgdsim

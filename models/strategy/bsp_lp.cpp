@@ -31,16 +31,19 @@ Fields fields_of(Options& o) {
 
 Strategy read(Object& fields) {
   const auto options = read_record<Options>(fields);
-  return {.name = "", .plan = [options](const PlanInput& input) {
-            GradientPlan plan;
-            for (std::size_t l = input.trace.layers.size(); l-- > 0;)
-              plan.messages.push_back(
-                  message_of(input.trace, static_cast<int>(l), static_cast<int>(l)));
-            plan.bsp = options.form;
-            plan.bsp_broadcasts = options.broadcasts;
-            plan.bsp_drains = options.drains;
-            return plan;
-          }};
+  return {.name = "",
+          .plan =
+              [options](const PlanInput& input) {
+                GradientPlan plan;
+                for (std::size_t l = input.trace.layers.size(); l-- > 0;)
+                  plan.messages.push_back(
+                      message_of(input.trace, static_cast<int>(l), static_cast<int>(l)));
+                plan.bsp = options.form;
+                plan.bsp_broadcasts = options.broadcasts;
+                plan.bsp_drains = options.drains;
+                return plan;
+              },
+          .takes_turns = true};
 }
 
 }  // namespace

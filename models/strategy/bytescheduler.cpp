@@ -23,9 +23,12 @@ Fields fields_of(Options& o) {
 
 Strategy read(Object& fields) {
   const auto options = read_record<Options>(fields);
-  return {.name = "", .plan = [options](const PlanInput& input) {
-            return plan_partitions(input, options.partition, options.credit);
-          }};
+  return {.name = "",
+          .plan =
+              [options](const PlanInput& input) {
+                return plan_partitions(input, options.partition, options.credit);
+              },
+          .takes_turns = true};
 }
 
 }  // namespace

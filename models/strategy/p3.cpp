@@ -16,9 +16,10 @@ Fields fields_of(Options& o) {
 
 Strategy read(Object& fields) {
   const auto options = read_record<Options>(fields);
-  return {.name = "", .plan = [slice = options.slice](const PlanInput& input) {
-            return plan_partitions(input, slice, Bytes(0));
-          }};
+  return {.name = "",
+          .plan = [slice = options.slice](
+                      const PlanInput& input) { return plan_partitions(input, slice, Bytes(0)); },
+          .takes_turns = true};
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ struct Strategy {
   // Before every iteration: then messages go in order, and the next forward waits for all of them.
   bool replans = false;
   bool sends_all_at_once = false;  // in one message, behind the whole backward pass
+  bool takes_turns = false;        // its own rule says how many messages are in flight
   std::string about = {};          // its sizes in words, where a default has to be told
 };
 

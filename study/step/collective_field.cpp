@@ -272,7 +272,9 @@ MessageCost CollectiveField::cost(const Cluster& cluster, Operation operation) c
   if (servers) {
     if (operation != Operation::allreduce)
       servers->fail("parameter servers only sum: they have no " + std::string(name_of(operation)));
-    return MessageCost::of_servers(read_parameter_servers(*servers, cluster.network));
+    return MessageCost::of_servers(
+        read_parameter_servers(*servers, cluster.network,
+                               starts_in_flight(cluster.kind) ? AlphaRule::wire : AlphaRule::port));
   }
   if (curve) return MessageCost::of_curve(curve->not_faster_than(fastest_byte(cluster.network)));
   try {

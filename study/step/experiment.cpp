@@ -119,6 +119,18 @@ bool runs_on_gloo(const Experiment& experiment) {
          !experiment.synchronization && experiment.cost.servers() == nullptr;
 }
 
+// Real servers take what is pushed when it comes: no worker waits with its next gradients until it
+// has pulled. Papers that say nothing of it count one message after the other.
+bool pushes_at_once(const Experiment& experiment) {
+  return experiment.cost.servers() != nullptr && !experiment.synchronization &&
+         !experiment.strategy.takes_turns && starts_in_flight(experiment.cluster.kind);
+}
+
+int usual_channels(const Experiment& experiment) {
+  if (runs_on_gloo(experiment)) return threads_of_gloo;
+  return pushes_at_once(experiment) ? most_channels : 1;
+}
+
 // "none" is as good as no field, so that a sweep can compare with it.
 bool is_none(const Json& json) { return json.is_string() && json.get<std::string>() == "none"; }
 bool is_none(const Value& value) { return is_none(value.json()); }
@@ -364,8 +376,7 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   experiment.iterations = given.iterations.value_or(experiment.iterations);
   experiment.warm_up = given.warm_up.value_or(experiment.warm_up);
   experiment.seed = given.seed;
-  experiment.channels =
-      given.channels.value_or(runs_on_gloo(experiment) ? threads_of_gloo : experiment.channels);
+  experiment.channels = given.channels.value_or(usual_channels(experiment));
   experiment.interference = given.interference;
   experiment.alone = given.alone;
   if (given.workers) {

@@ -103,8 +103,8 @@ Fields fields_of(ExperimentFields& o) {
              Field("seed", o.seed, "seed of all random draws").from(0, int64_t{1} << 62),
              Field("channels", o.channels,
                    "messages of a worker that may be in flight, which share the ports")
-                 .from(1, 1024)
-                 .otherwise("1"),
+                 .from(1, most_channels)
+                 .otherwise("1; the cluster's `network` may say more"),
              Field("interference", o.interference,
                    "factor on compute times while the worker communicates")
                  .from(1, 1000),

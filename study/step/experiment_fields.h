@@ -23,6 +23,8 @@ struct OwnCollective {
 };
 Fields fields_of(OwnCollective& own);
 
+inline constexpr int most_channels = 1024;
+
 // What depends on each other is read later.
 struct ExperimentFields {
   FileHead head;
