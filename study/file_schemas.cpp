@@ -15,6 +15,7 @@
 #include "study/jobs/jobs_answer.h"
 #include "study/jobs/jobs_file.h"
 #include "study/learn/learn_batches.h"
+#include "study/need/need_question.h"
 #include "study/replay/replay_answer.h"
 #include "study/step/collective_field.h"
 #include "study/step/experiment.h"
@@ -114,6 +115,8 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim model show` and `sgdsim layout` read: the sizes of its matrices, from which "
        "parameters, FLOP, memory and times follow. See docs/layouts.md.",
        schema_of_models},
+      {"need", "The value of a field with which a target is met",
+       "What `sgdsim need --format json` prints. See docs/need.md.", schema_of_needs},
       {"plan", "Every strategy on one experiment, best first",
        "The answer of `sgdsim plan --format json`.", schema_of_plans},
       {"replay", "When every rank of a schedule has ended",
