@@ -15,6 +15,7 @@
 #include "study/jobs/jobs_answer.h"
 #include "study/jobs/jobs_file.h"
 #include "study/learn/learn_batches.h"
+#include "study/need/breaks.h"
 #include "study/need/need_question.h"
 #include "study/replay/replay_answer.h"
 #include "study/step/collective_field.h"
@@ -51,6 +52,10 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim sweep --minimize` prints: groups of points that differ in the chosen axes "
        "only.",
        schema_of_best},
+      {"breaks", "What a step loses with parts of the machine slower or gone",
+       "What `sgdsim run --breaks` and `sgdsim layout --breaks` add to their answers. See "
+       "docs/need.md.",
+       schema_of_breaks},
       {"cluster", "A cluster: nodes, links and how they are wired",
        "Every link object describes one link and one direction. A message over a route pays the "
        "sum of the latencies and the largest time per byte of its links. This schema knows fields, "

@@ -186,6 +186,15 @@ TEST_CASE("need: whole numbers that divide, and values without an answer") {
       });
   CHECK(position_of(powers.needed) == 512);
   CHECK(position_of(powers.before) == 256);
+  // A list, in which 3 and 5 have no answer.
+  const NeedFound list =
+      found_with("x=1,2,3,4,5,6,7", {2500, true}, [&](double x) -> std::optional<double> {
+        if (x == 3 || x == 5) return {};
+        return inverse(x);
+      });
+  CHECK(position_of(list.needed) == 4);
+  CHECK(position_of(list.before) == 2);
+  CHECK(list.met.size() == 1);
   // Nothing fits below 5000 of a quantity, whatever the target.
   const NeedFound fits =
       found_with("x=1.0..10000.0", {1e9, true}, [&](double x) -> std::optional<double> {

@@ -8,7 +8,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr int most_tries = 256;  // on each side of a whole number without an answer
+constexpr int most_tries = 2048;  // in place of a whole number without an answer
 constexpr double knee_near_enough = 1.01;
 
 class AskedValues {
@@ -26,26 +26,46 @@ class AskedValues {
     return known_.emplace(position, std::move(point)).first->second;
   }
 
-  // Of a whole number the nearest one with an answer between two bounds, neither of them included;
-  // null: none is near. Of other values the value itself, whatever its answer.
+  // In place of a whole number without an answer one that has one, between two bounds, neither of
+  // them included; null: none was found. Multiples of large powers of two are tried first, because
+  // sizes divide. Of other values the value itself, whatever its answer.
   NeedPoint* near(const Json& value, double low, double high) {
     NeedPoint& own = at(value);
     if (own.reached || !range_.is_whole() || range_.is_listed()) return &own;
     const double middle = FieldRange::at(value);
-    for (int away = 1; away <= most_tries; ++away)
-      for (const double position : {middle + away, middle - away}) {
-        if (position <= low || position >= high) continue;
-        NeedPoint& other = at(range_.value(position));
-        if (other.reached) return &other;
-      }
+    int tries = 0;
+    for (double step = std::exp2(std::floor(std::log2(high - low))); step >= 1; step /= 2) {
+      const double nearest = std::round(middle / step) * step;
+      for (int away = 0; away * step < high - low; ++away)
+        for (const double position : {nearest + away * step, nearest - away * step}) {
+          if (position <= low || position >= high) continue;
+          if (++tries > most_tries) return nullptr;
+          NeedPoint& other = at(range_.value(position));
+          if (other.reached) return &other;
+        }
+    }
     return nullptr;
   }
 
-  // What counts in a row: all but whole numbers in whose place others were taken.
+  // What counts: all that have an answer, and of quantities those that have none. Of whole numbers,
+  // and in lists, values without an answer count before the first and behind the last that have
+  // one: between them sizes do not divide.
   std::vector<NeedPoint> row() const {
+    const bool all = !range_.is_whole() && !range_.is_listed();
     std::vector<NeedPoint> points;
-    for (const auto& [position, point] : known_)
-      if (point.reached || point.is_shown) points.push_back(point);
+    std::vector<NeedPoint> without;  // an answer, since the last one that has one
+    bool answered = false;
+    for (const auto& [position, point] : known_) {
+      if (!point.reached && !point.is_shown) continue;
+      if (!point.reached && !all && answered) {
+        without.push_back(point);
+        continue;
+      }
+      if (point.reached) without.clear();
+      answered = answered || point.reached.has_value();
+      points.push_back(point);
+    }
+    points.insert(points.end(), without.begin(), without.end());
     return points;
   }
 
@@ -53,12 +73,12 @@ class AskedValues {
     if (point) at(point->value).is_shown = true;
   }
 
-  // Until the two are neighbours, or as good as. Where no value near the middle has an answer, the
+  // Until the two are neighbours, or as good as. Where no value between them has an answer, the
   // middle does not meet the target.
   void bisect(double low, double high, bool low_meets) {
     while (const auto middle = range_.between(low, high)) {
       NeedPoint* point = near(*middle, low, high);
-      if (point == nullptr && high - low <= 2 * most_tries) return;
+      if (point == nullptr && high - low <= most_tries / 2) return;
       if (point == nullptr) point = &at(*middle);
       (point->meets == low_meets ? low : high) = FieldRange::at(point->value);
     }
@@ -74,11 +94,15 @@ class AskedValues {
   std::map<double, NeedPoint> known_;
 };
 
+// A value that stands for another one lies between the neighbours of that.
 void ask_grid(AskedValues& asked) {
   const FieldRange& range = asked.range();
-  for (const Json& value : range.grid()) {
-    NeedPoint* point = asked.near(value, range.low() - 1, range.high() + 1);
-    (point != nullptr ? *point : asked.at(value)).is_shown = true;
+  const std::vector<Json> grid = range.grid();
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const double low = i > 0 ? FieldRange::at(grid[i - 1]) : range.low() - 1;
+    const double high = i + 1 < grid.size() ? FieldRange::at(grid[i + 1]) : range.high() + 1;
+    NeedPoint* point = asked.near(grid[i], low, high);
+    (point != nullptr ? *point : asked.at(grid[i])).is_shown = true;
   }
 }
 

@@ -4,9 +4,10 @@
 // two of its values is bisected, whole numbers exactly, others to 0.1 %. A target that is met and
 // lost again between two neighbours of the grid is not seen.
 //
-// Of a whole number that has no answer (128 GPUs divide, 129 do not) the nearest one that has takes
-// its place, looked for among 256 on each side. Of a quantity that has none (a memory that is too
-// small) the target is not met.
+// In place of a whole number that has no answer (128 GPUs divide, 129 do not) one that has is
+// asked, among 2048 tries; those between that have none are left out. Before the first and behind
+// the last that have one (nothing fits), and of quantities everywhere, the target is not met
+// without an answer.
 #pragma once
 
 #include <functional>
