@@ -247,6 +247,7 @@ TEST_CASE("need: grids have all of a list, and else about nine values") {
   CHECK(FieldRange("x=1 Gbps..10 Gbps").grid().size() == 11);  // thirds of doublings
   CHECK(FieldRange("x=0us..8us").grid() ==
         std::vector<Json>{"0us", "1 us", "2 us", "3 us", "4 us", "5 us", "6 us", "7 us", "8us"});
+  CHECK(FieldRange("x=1 GB..9 GB").value(3.14159265e9) == "3.1416 GB");
   const FieldRange whole("x=1..100");
   CHECK(!whole.between(5, 6));
   CHECK(*whole.between(5, 7) == 6);
@@ -268,6 +269,8 @@ TEST_CASE("need: mistakes are a sentence with what to type") {
        "write the smaller end first: 2..8"},
       {{k80, "--axis", "cluster.nodes=NaN..8", "--target", target}, "expected numbers"},
       {{k80, "--axis", "cluster.nodes=2..1e999", "--target", target}, "expected numbers"},
+      {{k80, "--axis", "cluster.nodes=1..99999999999999999999", "--target", target},
+       "numbers up to 2^53"},
       {{k80, "--axis", "cluster.nic.bandwidth=1..100Gbps", "--target", target}, "in one unit"},
       {{k80, "--axis", "strategy=wfbp,ddp", "--target", target}, "`sgdsim sweep`"},
       {{k80, "--axis", "cluster.nodez=2..8", "--target", target}, "did you mean \"nodes\"?"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "study/sweep/axis.h"
 #include "study/sweep/axis_points.h"
@@ -25,8 +26,9 @@ Amount amount_in(const Json& value, const std::string& where) {
                      "in cluster.nic.bandwidth=10Gbps..400Gbps, got " +
                          value.dump().substr(0, 60) +
                          "; names are compared by `sgdsim sweep` and `sgdsim layout --axis`");
-  if (!std::isfinite(amount->value))
-    throw InputError(where, "expected a finite number, got " + value.dump().substr(0, 60));
+  constexpr double most = 0x1p53;  // beyond, whole numbers have gaps
+  if (!std::isfinite(amount->value) || (amount->is_plain() && std::abs(amount->value) > most))
+    throw InputError(where, "expected numbers up to 2^53, got " + value.dump().substr(0, 60));
   return *amount;
 }
 
@@ -115,7 +117,12 @@ std::vector<Json> FieldRange::grid() const {
 Json FieldRange::value(double position) const {
   if (position <= low_) return low_value_;
   if (position >= high_) return high_value_;
-  return from_.json(position, digits_of_value);
+  if (from_.kind != Amount::Kind::size) return from_.json(position, digits_of_value);
+  // In the unit that was written, where that is a number of bytes.
+  const double one = at("1 " + from_.unit);
+  const Json text = number_text(with_digits(position / one, digits_of_value)) + " " + from_.unit;
+  const double read = at(text);
+  return read > low_ && read < high_ ? text : from_.json(position, digits_of_value);
 }
 
 double FieldRange::at(const Json& value) {

@@ -144,7 +144,8 @@ void print_needed(std::ostream& out, const NeedAnswer& answer) {
   out << "Needed: at " << (found.is_largest ? "most " : "least ")
       << text_of_value(found.needed->value) << ", which gives "
       << reached_text(answer, *found.needed, digits) << "; "
-      << at_text(answer, *found.before, digits) << '\n';
+      << at_text(answer, *found.before, digits)
+      << (found.before->reached ? "" : ": " + printable(found.before->error)) << '\n';
   if (!found.needed->layout.empty()) out << "With the layout " << found.needed->layout << '\n';
   if (found.met.size() < 2) return;
   out << "The target is met, lost and met again. It is met";
