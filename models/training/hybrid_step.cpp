@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "models/training/pass_order.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {

@@ -78,7 +78,7 @@ class AskedValues {
   void bisect(double low, double high, bool low_meets) {
     while (const auto middle = range_.between(low, high)) {
       NeedPoint* point = near(*middle, low, high);
-      if (point == nullptr && high - low <= most_tries / 2) return;
+      if (point == nullptr && 2 * (high - low) <= most_tries) return;
       if (point == nullptr) point = &at(*middle);
       (point->meets == low_meets ? low : high) = FieldRange::at(point->value);
     }
