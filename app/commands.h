@@ -45,6 +45,7 @@ void add_export_command(CLI::App& program, Streams streams);
 void add_import_command(CLI::App& program, Streams streams);
 void add_model_command(CLI::App& program, Streams streams);
 void add_layout_command(CLI::App& program, Streams streams, int& exit_code);
+void add_need_command(CLI::App& program, Streams streams);
 void add_goodput_command(CLI::App& program, Streams streams, int& exit_code);
 void add_trace_command(CLI::App& program, Streams streams, int& exit_code);
 void add_completion_command(CLI::App& program, Streams streams);

@@ -18,6 +18,7 @@ inline constexpr char which_command[] =
     "  plan    every strategy, or every --method, on one cluster, side by side\n"
     "  sweep   all combinations of values of fields, of strategies and methods\n"
     "  tune    the best value of a size: buckets, blocks, density\n"
+    "  need    the value of a field with which a target is met\n"
     "  advise  what to change in software, settings and hardware, and how sure that is";
 
 // The JSON goes to `file`, if one is given, and to `out` in the format json; for people, `table`

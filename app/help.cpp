@@ -137,7 +137,7 @@ void set_formatter(CLI::App& app, const std::shared_ptr<CLI::FormatterBase>& hel
 void arrange_help(CLI::App& program) {
   const std::vector<std::pair<const char*, std::vector<std::string_view>>> groups = {
       {"Ask",
-       {"run", "plan", "advise", "learn", "sweep", "merge", "tune", "collective", "layout",
+       {"run", "plan", "advise", "learn", "sweep", "merge", "tune", "need", "collective", "layout",
         "goodput", "diagnose", "compare", "jobs", "traffic", "replay"}},
       {"Look", {"report", "plot", "list", "schema", "trace", "model", "completion"}},
       {"Convert", {"import", "export", "fit"}},

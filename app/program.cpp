@@ -52,6 +52,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
   add_sweep_command(program, streams, exit_code);
   add_merge_command(program, streams, exit_code);
   add_tune_command(program, streams, exit_code);
+  add_need_command(program, streams);
   add_collective_command(program, streams);
   add_replay_command(program, streams, exit_code);
   add_traffic_command(program, streams, exit_code);

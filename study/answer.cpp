@@ -24,6 +24,7 @@
 #include "study/layout/model_laws.h"
 #include "study/layout/model_show.h"
 #include "study/learn/learn_answer.h"
+#include "study/need/need_question.h"
 #include "study/replay/replay_answer.h"
 #include "study/step/run_question.h"
 #include "study/step/timeline_json.h"
@@ -75,7 +76,7 @@ struct Question {
   Answer (*answer)(const Value&, const Watch&);
 };
 
-constexpr std::array<Question, 20> questions{
+constexpr std::array<Question, 21> questions{
     {{"run", 2, described<RunWords, run_fields>, answer_run},
      {"timeline", 1, described<RunWords, run_fields>, answer_timeline},
      {"plan", 2, described<RunWords, plan_fields>, answer_plan},
@@ -83,6 +84,7 @@ constexpr std::array<Question, 20> questions{
      {"learn", 2, described<LearnWords, learn_fields>, answer_learn},
      {"sweep", 1, described<SweepQuestionWords, sweep_question_fields>, answer_sweep},
      {"tune", 2, described<TuneWords, tune_fields>, answer_tune},
+     {"need", 2, described<NeedWords, need_fields>, answer_need},
      {"collective", 2, described<CollectiveArguments, collective_fields>, answer_collective},
      {"replay", 1, described<ReplayWords, replay_fields>, answer_replay},
      {"traffic", 1, described<TrafficWords, traffic_fields>, answer_traffic},

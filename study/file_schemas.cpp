@@ -21,6 +21,8 @@
 #include "study/layout/model_show.h"
 #include "study/learn/learn_batches.h"
 #include "study/learn/learn_fields.h"
+#include "study/need/breaks.h"
+#include "study/need/need_question.h"
 #include "study/replay/replay_answer.h"
 #include "study/step/collective_field.h"
 #include "study/step/experiment.h"
@@ -56,6 +58,10 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim sweep --minimize` prints: groups of points that differ in the chosen axes "
        "only.",
        schema_of_best},
+      {"breaks", "What a step loses with parts of the machine slower or gone",
+       "What `sgdsim run --breaks` and `sgdsim layout --breaks` add to their answers. See "
+       "docs/need.md.",
+       schema_of_breaks},
       {"cluster", "A cluster: nodes, links and how they are wired",
        "Every link object describes one link and one direction. A message over a route pays the "
        "sum of the latencies and the largest time per byte of its links. This schema knows fields, "
@@ -138,6 +144,8 @@ std::span<const FileSchema> file_schemas() {
       {"nccl-fit", "Constants of NCCL's tuning model, fitted to logs",
        "What `sgdsim fit --from-collective nccl --format json` prints. Units are part of the keys.",
        schema_of_nccl_fits},
+      {"need", "The value of a field with which a target is met",
+       "What `sgdsim need --format json` prints. See docs/need.md.", schema_of_needs},
       {"plan", "Every strategy on one experiment, best first",
        "The answer of `sgdsim plan --format json`.", schema_of_plans},
       {"replay", "When every rank of a schedule has ended",

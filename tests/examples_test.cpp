@@ -127,6 +127,7 @@ TEST_CASE("examples: those of the help run") {
                                            "sweep",
                                            "merge",
                                            "tune",
+                                           "need",
                                            "replay",
                                            "traffic",
                                            "jobs",

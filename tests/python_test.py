@@ -93,6 +93,8 @@ class Module(unittest.TestCase):
         rows = [
             lambda: (sgdsim.plan(K80).plans[0].iteration_ps, sgdsim.plan(experiment).plans[0].iteration_ps),
             lambda: (sgdsim.tune(K80, axis="strategy=wfbp,naive").best, sgdsim.tune(experiment, axis="strategy=wfbp,naive").best),
+            lambda: (sgdsim.need(K80, axis="cluster.nodes=2..64", target="efficiency=0.9").needed,
+                     sgdsim.need(experiment, axis="cluster.nodes=2..64", target="efficiency=0.9").needed),
             lambda: (sgdsim.sweep(K80, {"cluster.nodes": [2, 4]}).points, sgdsim.sweep(experiment, {"cluster.nodes": [2, 4]}).points),
             lambda: (sgdsim.traffic(flows, cluster="leaf_spine_144").flows, sgdsim.traffic(content(flows), cluster="leaf_spine_144").flows),
             lambda: (sgdsim.jobs("app/job_files/two_jobs.json").jobs, sgdsim.jobs(two).jobs),

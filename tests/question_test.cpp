@@ -65,6 +65,12 @@ std::vector<Asked> one_of_each() {
       {"tune",
        {{"file", k80}, {"axis", "strategy=wfbp,naive"}, {"threads", 1}},
        {k80, "--axis", "strategy=wfbp,naive", "-j", "1"}},
+      {"need",
+       {{"experiment", k80},
+        {"axis", "cluster.nodes=2..8"},
+        {"target", "efficiency=0.9"},
+        {"knee", 10}},
+       {k80, "--axis", "cluster.nodes=2..8", "--target", "efficiency=0.9", "--knee", "10"}},
       {"collective",
        {{"algorithm", "ring"}, {"ranks", 16}, {"bytes", "64 MiB"}, {"cluster", "10gbe_16"}},
        {"-a", "ring", "-p", "16", "-n", "64 MiB", "-c", "10gbe_16"}},
@@ -244,7 +250,8 @@ TEST_CASE("questions: a profile that cannot be imported is one sentence") {
 TEST_CASE("questions: what is wrong is a sentence with the code of the command line") {
   CHECK(error_of("rnu", "{}") ==
         "question: /ask: unknown question \"rnu\" (did you mean \"run\"?); known: run, timeline, "
-        "plan, advise, learn, sweep, tune, collective, replay, traffic, jobs, layout, model_show, "
+        "plan, advise, learn, sweep, tune, need, collective, replay, traffic, jobs, layout, "
+        "model_show, "
         "model_laws, goodput, fit, import_profile, diagnose, compare, validate");
   for (const char* fields : {"", "[]", "{", "3", "{\"experiment\": null}", "{}",
                              R"({"experiment": "x", "experiment": "y"})", R"({"experiment": ""})",

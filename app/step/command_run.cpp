@@ -80,6 +80,7 @@ void run(const RunArguments& arguments, Streams streams) {
   }
   if (!json_out && answer.truth) print_recorded(streams.out, *answer.truth);
   if (!json_out) print_result(streams.out, question.experiment, answer.result);
+  if (!json_out && answer.breaks) print(streams.out, *answer.breaks);
   if (arguments.gantt) streams.out << '\n' << gantt_text(*answer.timeline, standard_output());
 }
 

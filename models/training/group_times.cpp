@@ -124,6 +124,29 @@ double GroupTimes::direct_s(const RankGroup& group, double sent_B) {
   return cluster_->network.start().s() + std::max(inside, across);
 }
 
+GroupTimes::Busy GroupTimes::busy_in_ring(const RankGroup& group, double sent_B) {
+  if (group.size <= 1 || sent_B <= 0) return {};
+  const Edges& edges = edges_of(group, sent_B);
+  return {edges.has_inside ? sent_B * edges.inside_s_per_B : 0,
+          edges.crosses ? sent_B * edges.across_s_per_B / real(edges.per_node) : 0};
+}
+
+GroupTimes::Busy GroupTimes::busy_to_next(const RankGroup& group, double sent_B) {
+  if (group.size <= 1 || sent_B <= 0) return {};
+  const Edges& edges = edges_of(group, sent_B);
+  return {edges.has_inside ? sent_B * edges.inside_s_per_B : 0,
+          edges.crosses ? sent_B * edges.across_s_per_B : 0};
+}
+
+GroupTimes::Busy GroupTimes::busy_directly(const RankGroup& group, double sent_B) {
+  if (group.size <= 1 || sent_B <= 0) return {};
+  const double others = real(group.size - 1);
+  const Edges& edges = edges_of(group, sent_B / others);
+  const double far = edges.crosses ? real(group.size - edges.per_node) : 0;
+  return {sent_B * (others - far) / others * edges.inside_s_per_B,
+          sent_B * far / others * edges.across_s_per_B};
+}
+
 // On the slowest edges. An algorithm of nodes sees them as two levels; any other one has as many
 // parts as there are cards, so that a byte leaves the node in a part of the time. Adding up is
 // free, as in rings.

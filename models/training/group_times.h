@@ -55,6 +55,21 @@ class GroupTimes {
   // The one that takes the time above.
   const Algorithm& algorithm_of(Operation operation, const RankGroup& group, double whole_B);
   const AlgorithmChoice& algorithms() const { return algorithms_; }
+  // How long links carry bytes that a member of a group sends on, start-ups left out: those inside
+  // a node, and the slowest way to another one. Of rings a member sends to the next one; exchanges
+  // of all with all go directly.
+  struct Busy {
+    double inside_s = 0;
+    double across_s = 0;
+    Busy& operator+=(const Busy& other) {
+      inside_s += other.inside_s;
+      across_s += other.across_s;
+      return *this;
+    }
+  };
+  Busy busy_in_ring(const RankGroup& group, double sent_B);
+  Busy busy_directly(const RankGroup& group, double sent_B);
+  Busy busy_to_next(const RankGroup& group, double sent_B);  // in one way, as stages send
   // From each member to the next.
   double send_s(const RankGroup& group, double bytes);
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "models/training/stage_costs.h"
+#include "models/training/pass_order.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {
@@ -37,26 +37,34 @@ double exposed_s(const Layout& layout, double exchange_s, double window_s, doubl
   return std::max(exchange_s / pieces, exchange_s - window_s * (1 - 1 / pieces));
 }
 
-// What nothing hides of the exchanges of one stage.
-double data_s(const Layout& layout, const PricedStage& stage, const StageExchange& exchange) {
+// Of the exchanges of one stage, what nothing hides, and all.
+struct DataTimes {
+  double exposed = 0;
+  double all = 0;
+};
+DataTimes data_s(const Layout& layout, const PricedStage& stage, const StageExchange& exchange) {
   const double forward = stage.times.forward.all();
   const double backward = stage.times.backward.all();
   const auto [reduce, gather, pieces] = exchange;
   const double later = real(layout.micro_batches - 1);
   switch (layout.zero) {
     case 0:
-      return exposed_s(layout, reduce, backward, pieces);
+      return {exposed_s(layout, reduce, backward, pieces), reduce};
     case 1:
-      return exposed_s(layout, reduce, backward, pieces) +
-             exposed_s(layout, gather, forward, pieces);
+      return {
+          exposed_s(layout, reduce, backward, pieces) + exposed_s(layout, gather, forward, pieces),
+          reduce + gather};
     case 2:  // no whole gradients stay, so that every micro-batch has its exchange
-      return exposed_s(layout, gather, forward, pieces) +
-             exposed_s(layout, reduce, backward, pieces) + later * std::max(0.0, reduce - backward);
+      return {exposed_s(layout, gather, forward, pieces) +
+                  exposed_s(layout, reduce, backward, pieces) +
+                  later * std::max(0.0, reduce - backward),
+              gather + (1 + later) * reduce};
     default: {
       const double behind = reduce + (layout.keeps_weights ? 0 : gather);
-      return exposed_s(layout, gather, forward, pieces) +
-             exposed_s(layout, behind, backward, pieces) +
-             later * (std::max(0.0, gather - forward) + std::max(0.0, behind - backward));
+      return {exposed_s(layout, gather, forward, pieces) +
+                  exposed_s(layout, behind, backward, pieces) +
+                  later * (std::max(0.0, gather - forward) + std::max(0.0, behind - backward)),
+              (1 + later) * (gather + behind)};
     }
   }
 }
@@ -93,7 +101,10 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
   const double count = real(layout.micro_batches);
   PassTimes both = stage.times.forward;
   both += stage.times.backward;
+  const double all_expert = both.expert;
   if (layout.schedule == PipelineSchedule::dualpipe) both.expert = overlapped_expert_s(stage);
+  result.hidden.context = count * both.hidden_context;
+  result.hidden.expert = count * (all_expert - both.expert);
   StepParts& parts = result.parts;
   parts.products = count * both.products;
   parts.attention = count * both.attention;
@@ -114,6 +125,7 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
                       (std::max(0.0, result.send_s - result.forward_s / chunks) +
                        std::max(0.0, result.send_s - result.backward_s / chunks)) +
                   fill;
+    result.hidden.sends = count * 2 * chunks * result.send_s + fill - parts.sends;
   } else {
     parts.sends = count * 2 * result.send_s + fill;
   }
@@ -168,7 +180,7 @@ double bubble_s(const Layout& layout, const BubbleTimes& times) {
   return 0;
 }
 
-double data_traffic_B(const TrainingStep& step, int64_t stage) {
+std::array<DataTraffic, 2> data_traffic(const TrainingStep& step, int64_t stage) {
   const Layout& layout = step.layout;
   const RankParameters parameters = rank_parameters(step.model, layout, stage);
   const double gradient = layout.gradient_B();
@@ -187,13 +199,22 @@ double data_traffic_B(const TrainingStep& step, int64_t stage) {
     default:
       bytes_of_parameter = passes * ((layout.keeps_weights ? 1 : 2) * 2 + gradient);
   }
-  double sent = 0;
-  for (const Replicas& replicas : replicas_of(layout, parameters)) {
+  const auto traffic = [&](const Replicas& replicas) {
     const double size = real(replicas.group.size);
     const double copies = real(replicas.copies.size);
-    sent += replicas.parameters * bytes_of_parameter * (size - 1) / size;
-    sent += replicas.parameters / size * (layout.zero >= 2 ? passes : 1) * 2 * gradient *
-            (copies - 1) / copies;
+    return DataTraffic{replicas, replicas.parameters * bytes_of_parameter * (size - 1) / size,
+                       replicas.parameters / size * (layout.zero >= 2 ? passes : 1) * 2 * gradient *
+                           (copies - 1) / copies};
+  };
+  const auto [common, experts] = replicas_of(layout, parameters);
+  return {traffic(common), traffic(experts)};
+}
+
+double data_traffic_B(const TrainingStep& step, int64_t stage) {
+  double sent = 0;
+  for (const DataTraffic& traffic : data_traffic(step, stage)) {
+    sent += traffic.shared_B;
+    sent += traffic.copied_B;
   }
   return sent;
 }
@@ -217,12 +238,13 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     }
     const RankParameters parameters = rank_parameters(step.model, layout, number);
     const int64_t layers = exchanged_layers(step.model, layout, number, held);
-    const double data =
-        data_s(layout, stage, costs.exchange_of(parameters, layers)) + costs.copies_s(parameters);
+    const DataTimes exchange = data_s(layout, stage, costs.exchange_of(parameters, layers));
+    const double data = exchange.exposed + costs.copies_s(parameters);
     const double optimizer = costs.optimizer_s(parameters);
     if (data + optimizer <= ends) continue;
     ends = data + optimizer;
     result.parts.data = data;
+    result.hidden.data = std::max(0.0, exchange.all - exchange.exposed);
     result.parts.optimizer = optimizer;
   }
   add_pipeline(step, costs, slowest, all, result);

@@ -8,10 +8,11 @@
 // gaps between kernels, the host, stragglers. docs/layouts.md compares it with published steps.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
-#include "models/training/layer_times.h"
+#include "models/training/stage_costs.h"
 
 namespace sgdsim {
 
@@ -42,8 +43,17 @@ struct NamedPart {
 };
 const std::vector<NamedPart>& step_parts();
 
+// Seconds of exchanges that lie under something else and cost nothing.
+struct HiddenParts {
+  double context = 0;
+  double expert = 0;
+  double sends = 0;
+  double data = 0;
+};
+
 struct HybridStep {
   StepParts parts;
+  HiddenParts hidden;  // of the closed form
   Duration time;
   double mfu = 0;     // FLOP of the model, causal attention halved, of the peak of all GPUs
   std::string limit;  // the largest part
@@ -71,7 +81,14 @@ struct BubbleTimes {
 };
 double bubble_s(const Layout& layout, const BubbleTimes& times);
 
-// Bytes that a rank of a stage sends in a step so that replicas agree.
+// Bytes that a rank of a stage sends in a step so that replicas agree: among those that share, and
+// with those that hold the same shard.
+struct DataTraffic {
+  Replicas replicas;
+  double shared_B = 0;
+  double copied_B = 0;
+};
+std::array<DataTraffic, 2> data_traffic(const TrainingStep& step, int64_t stage);
 double data_traffic_B(const TrainingStep& step, int64_t stage);
 
 }  // namespace sgdsim

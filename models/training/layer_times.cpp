@@ -288,10 +288,14 @@ void add_context(const TrainingStep& step, GroupTimes& groups, LayerKind kind, L
   switch (layout.context_by) {
     case ContextBy::ring: {
       const double steps = real(layout.context - 1);
-      times.forward.context +=
-          steps * std::max(0.0, groups.send_s(ring, bytes) - times.forward.attention / blocks);
-      times.backward.context +=
-          steps * std::max(0.0, groups.send_s(ring, 2 * bytes) - times.backward.attention / blocks);
+      const auto add = [&](PassTimes& pass, double bytes_of_send) {
+        const double send = groups.send_s(ring, bytes_of_send);
+        const double exposed = std::max(0.0, send - pass.attention / blocks);
+        pass.context += steps * exposed;
+        pass.hidden_context += steps * (send - exposed);
+      };
+      add(times.forward, bytes);
+      add(times.backward, 2 * bytes);
       return;
     }
     case ContextBy::gather: {  // and the gradients are scattered
@@ -342,13 +346,14 @@ PassTimes& PassTimes::operator+=(const PassTimes& other) {
   context += other.context;
   expert += other.expert;
   weight_products += other.weight_products;
+  hidden_context += other.hidden_context;
   return *this;
 }
 
 PassTimes operator*(double factor, const PassTimes& times) {
-  return {factor * times.products,       factor * times.attention, factor * times.element_wise,
-          factor * times.tensor,         factor * times.context,   factor * times.expert,
-          factor * times.weight_products};
+  return {factor * times.products,        factor * times.attention,     factor * times.element_wise,
+          factor * times.tensor,          factor * times.context,       factor * times.expert,
+          factor * times.weight_products, factor * times.hidden_context};
 }
 
 LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, LayerKind kind) {

@@ -28,6 +28,7 @@ struct PassTimes {
   double context = 0;
   double expert = 0;
   double weight_products = 0;  // those of `products` that make gradients of weights
+  double hidden_context = 0;   // what attention hides of the ring of context parallelism
 
   double compute() const { return products + attention + element_wise; }
   double all() const { return compute() + tensor + context + expert; }

@@ -25,7 +25,7 @@ from .progress import shown as _shown
 
 __all__ = ["Answer", "Error", "InputError", "Interrupted", "Table", "Time", "Warning", "advise", "ask", "collective",
            "compare", "diagnose", "fit", "goodput", "import_profile", "jobs", "layout", "learn", "model_laws",
-           "model_show", "plan", "replay", "run", "sweep", "timeline", "traffic", "tune", "validate"]
+           "model_show", "need", "plan", "replay", "run", "sweep", "timeline", "traffic", "tune", "validate"]
 
 _decode = json.JSONDecoder(object_hook=Answer).decode
 
@@ -206,6 +206,12 @@ def sweep(sweep, axes=None, *, jobs=None, minimize=None, base=None, progress=Non
 def tune(file, *, base=None, progress=None, **fields):
     """The best values of an experiment's fields."""
     return _ask("tune", {"file": file, **fields}, base, progress)
+
+
+def need(experiment=None, *, base=None, progress=None, **fields):
+    """The value of a field with which a target is met: need("resnet50_v100", cluster="25gbe_16",
+    axis="cluster.nic.bandwidth=1Gbps..100Gbps", target="efficiency=0.9"); model= asks about layouts."""
+    return _ask("need", {"experiment": experiment, **fields}, base, progress)
 
 
 def collective(algorithm="ring", *, base=None, progress=None, **fields):

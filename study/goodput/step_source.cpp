@@ -12,6 +12,7 @@
 #include "study/goodput/spans.h"
 #include "study/layout/layout_answer.h"
 #include "study/layout/layout_files.h"
+#include "study/need/experiment_breaks.h"
 #include "study/step/experiment.h"
 #include "study/step/override.h"
 #include "study/step/simulated.h"
@@ -26,21 +27,6 @@ std::vector<std::string> settings_in(Object& fields) {
   if (const auto set = fields.find("set"))
     for (const Value& one : set->items()) settings.push_back(one.text());
   return settings;
-}
-
-// One more slow worker: the first of which the experiment says nothing.
-std::string with_slow_worker(const Json& experiment, double factor) {
-  Json slow = Json::array();
-  if (experiment.contains("workers") && experiment["workers"].is_object())
-    slow = experiment["workers"].value("slow", Json::array());
-  int worker = 0;
-  const auto is_listed = [&] {
-    return std::any_of(slow.begin(), slow.end(),
-                       [&](const Json& one) { return one.value("worker", -1) == worker; });
-  };
-  while (is_listed()) ++worker;
-  slow.push_back({{"worker", worker}, {"factor", factor}});
-  return "workers.slow=" + slow.dump();
 }
 
 double experiment_step_s(const ResolvedExperiment& resolved,
@@ -143,7 +129,7 @@ StepSource StepSource::read(const Value& value) {
     source.simulate_ = [resolved](const Play& play) {
       std::vector<std::string> changes = play.settings;
       if (play.gpu_speed != 1)
-        changes.push_back(with_slow_worker(resolved.json, 1 / play.gpu_speed));
+        changes.push_back(slow_worker_setting(resolved.json, 1 / play.gpu_speed));
       return experiment_step_s(resolved, changes);
     };
     source.step_s_ = source.simulate_({});

@@ -7,6 +7,7 @@
 #include "models/training/memory.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "study/layout/layout_breaks.h"
 #include "study/layout/layout_end.h"
 #include "study/layout/layout_files.h"
 
@@ -33,6 +34,8 @@ LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Lay
     line.step = line.played->step;
   } else {
     line.step = hybrid_step(step, groups);
+    if (question.algorithms.is_usual())
+      line.load = link_load(step, groups, line.step.slowest_stage);
   }
   line.found = {layout, line.step.time, line.step.mfu,
                 largest_memory(question.model, layout, sequence).total_B(), line.step.limit};
@@ -223,6 +226,8 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
                            "fit: " +
                            found.why_left_out);
   note_formulas(question, answer);
+  if (question.asks_margins)
+    answer.margins = margins_of(question, to_play(found.fitting, std::nullopt));
   GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
   int64_t compared = 0;
   if (question.plays()) {

@@ -1,7 +1,9 @@
 // Tables and JSON of layouts.
 #include "study/layout/layout_output.h"
 
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "models/training/memory.h"
 #include "sim/core/quantity.h"
@@ -58,6 +60,39 @@ void add_interval(Json& json, const LayoutQuestion& question, const FoundLayout&
                              days_of(question.step_size(), high_us)};
 }
 
+// What lies under something else, by the part of the step that it would lengthen.
+struct HiddenPart {
+  const char* key;
+  double HiddenParts::*hidden;
+  double StepParts::*part;
+};
+constexpr std::array<HiddenPart, 4> hidden_parts{
+    {{"context_us", &HiddenParts::context, &StepParts::context},
+     {"expert_us", &HiddenParts::expert, &StepParts::expert},
+     {"sends_us", &HiddenParts::sends, &StepParts::sends},
+     {"data_us", &HiddenParts::data, &StepParts::data}}};
+
+// The closed form knows them.
+void add_exchanges(Json& json, const LayoutLine& line) {
+  for (const HiddenPart& one : hidden_parts)
+    json["hidden"][one.key] = line.step.hidden.*one.hidden * 1e6;
+  if (!line.load) return;
+  const double step_s = line.step.time.s();
+  json["busy"] = {{"inside", line.load->inside_s / step_s},
+                  {"across", line.load->across_s / step_s}};
+}
+
+void print_load(std::ostream& out, const LayoutLine& line) {
+  if (!line.load) return;
+  const double step_s = line.step.time.s();
+  const double inside = line.load->inside_s / step_s;
+  const double across = line.load->across_s / step_s;
+  if (inside <= 0 && across <= 0) return;
+  out << "Links carry bytes: inside a node " << part_text(inside) << " of the step, to other nodes "
+      << part_text(across) << "; the busiest are "
+      << (inside >= across ? "those inside" : "those to other nodes") << '\n';
+}
+
 Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
   const FoundLayout& one = line.found;
   Json parts = Json::object();
@@ -71,6 +106,7 @@ Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
                {"memory_parts", memory_parts(question, one.layout)},
                {"limit", one.limit},
                {"parts", std::move(parts)}};
+  if (!question.plays()) add_exchanges(json, line);
   add_rates(json, rates_of(question, line.found));
   if (question.has_interval()) add_interval(json, question, one);
   if (const auto why = beyond(question, line); !why.empty()) json["beyond_published"] = why;
@@ -90,16 +126,30 @@ Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
   return json;
 }
 
-// What a rank waits for when it is played is one part.
-void print_parts(std::ostream& out, const HybridStep& step, bool is_played) {
-  Table table({"part", "time", "of the step"});
+// What of this part lies under something else; nothing where the part is never hidden.
+std::optional<double> hidden_s(const HybridStep& step, double StepParts::*part) {
+  for (const HiddenPart& one : hidden_parts)
+    if (one.part == part) return step.hidden.*one.hidden;
+  return {};
+}
+
+// What a rank waits for when it is played is one part; the closed form knows what is hidden.
+void print_parts(std::ostream& out, const HybridStep& step, Fidelity fidelity) {
+  const bool is_formula = fidelity == Fidelity::closed_form;
+  std::vector<std::string> head = {"part", "time", "of the step"};
+  if (is_formula) head.emplace_back("hidden");
+  Table table(head);
   const double all = step.parts.all();
   for (const NamedPart& part : step_parts()) {
     const double seconds = step.parts.*part.member;
-    if (seconds > 0)
-      table.add(
-          {is_played && part.member == &StepParts::bubble ? "waiting for other ranks" : part.name,
-           short_duration(seconds * 1e6, 4), rounded(100 * seconds / all, 3) + " %"});
+    const std::optional<double> hidden = hidden_s(step, part.member);
+    if (seconds <= 0 && hidden.value_or(0) <= 0) continue;
+    const bool is_waiting = fidelity == Fidelity::message && part.member == &StepParts::bubble;
+    std::vector<std::string> cells = {is_waiting ? "waiting for other ranks" : part.name,
+                                      short_duration(seconds * 1e6, 4),
+                                      rounded(100 * seconds / all, 3) + " %"};
+    if (is_formula) cells.push_back(hidden ? short_duration(*hidden * 1e6, 4) : "");
+    table.add(std::move(cells));
   }
   table.print(out);
 }
@@ -226,6 +276,27 @@ std::string algorithms_text(const AlgorithmChoice& algorithms) {
   return text;
 }
 
+void print_margins(std::ostream& out, const std::vector<Margin>& margins) {
+  constexpr double percent = 100;
+  out << '\n';
+  for (const Margin& one : margins)
+    if (one.left)
+      out << "Flips when " << one.says << " reaches less than " << rounded(percent * *one.left, 3)
+          << " %: then " << one.layout << " is faster\n";
+    else
+      out << "Does not flip while " << one.says << " reaches 5 % or more\n";
+  if (margins.empty()) out << "No other layout fits: nothing to flip to\n";
+}
+
+Json margins_json(const std::vector<Margin>& margins) {
+  Json json = Json::array();
+  for (const Margin& one : margins) {
+    json.push_back({{"part", one.part}, {"says", one.says}});
+    if (one.left) json.back().update({{"left", *one.left}, {"layout", one.layout}});
+  }
+  return json;
+}
+
 // Of the last step; of many ranks the first and the last ones.
 void print_ranks(std::ostream& out, const PlayedStep& played) {
   const auto& ranks = played.pipeline.ranks;
@@ -300,6 +371,8 @@ Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
   for (const LayoutLine& line : answer.best) json["layouts"].push_back(line_json(question, line));
   for (const auto& [program, line] : answer.programs)
     json["programs"][std::string(name_in(training_programs, program))] = line_json(question, line);
+  if (answer.margins) json["margins"] = margins_json(*answer.margins);
+  if (answer.breaks) json["breaks"] = to_json_by_fields(*answer.breaks);
   if (const auto warnings = warnings_of(question, answer); !warnings.empty())
     json["warnings"] = warnings;
   return json;
@@ -332,7 +405,10 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
   if (!answer.is_given) print_lines(out, question, answer);
   out << "\nThe step of " << (answer.is_given ? "this layout" : "the fastest one") << "\n\n";
   const LayoutLine& first = answer.best.front();
-  print_parts(out, first.step, question.fidelity == Fidelity::message);
+  print_parts(out, first.step, question.fidelity);
+  print_load(out, first);
+  if (answer.margins) print_margins(out, *answer.margins);
+  if (answer.breaks) print(out, *answer.breaks);
   if (first.played) {
     print_range(out, question, first.played->fastest, first.played->slowest);
     print_ranks(out, *first.played);

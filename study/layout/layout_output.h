@@ -7,9 +7,11 @@
 
 #include "models/collective/simulate.h"
 #include "models/training/layout_search.h"
+#include "models/training/link_load.h"
 #include "models/training/played_step.h"
 #include "models/training/step_on_wires.h"
 #include "study/layout/layout_rates.h"
+#include "study/need/breaks.h"
 #include "study/traffic/traffic_file.h"
 #include "topologies/cluster_file.h"
 
@@ -34,6 +36,10 @@ struct LayoutQuestion {
   StepWires wires = {};  // fidelities flow and packet
   TrafficFile traffic = {};
   std::string transport = {};  // fidelity packet
+  // The cluster as its file has it, with settings, for questions about others like it.
+  Json cluster_json = {};
+  std::string cluster_place = {};
+  bool asks_margins = false;
   bool plays() const { return fidelity != Fidelity::closed_form; }
   // No published step was compared with steps on shared wires.
   bool has_interval() const {
@@ -47,6 +53,16 @@ struct LayoutLine {
   HybridStep step;
   std::optional<PlayedStep> played = {};     // fidelity message
   std::optional<StepOnWires> on_wires = {};  // fidelities flow and packet
+  // Closed form, where collectives are the usual ones: how long links carry bytes.
+  std::optional<GroupTimes::Busy> load = {};
+};
+
+// At this part of the rate of a kind of link another layout is as fast as the fastest one.
+struct Margin {
+  std::string part;  // "nic"
+  std::string says;
+  std::optional<double> left;  // nothing: down to a twentieth none is
+  std::string layout;          // the other one
 };
 
 struct LayoutAnswer {
@@ -59,6 +75,8 @@ struct LayoutAnswer {
   std::vector<LayoutLine> best;
   // The fastest ones that training programs can do, where nothing narrower was asked.
   std::vector<std::pair<TrainingProgram, LayoutLine>> programs = {};
+  std::optional<Breaks> breaks = {};                // of the first one, if that was asked
+  std::optional<std::vector<Margin>> margins = {};  // the same
 };
 
 LayoutRates rates_of(const LayoutQuestion& question, const FoundLayout& layout);

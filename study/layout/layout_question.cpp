@@ -12,6 +12,7 @@
 #include "study/beside.h"
 #include "study/layout/foreign_layout.h"
 #include "study/layout/layout_answer.h"
+#include "study/layout/layout_breaks.h"
 #include "study/layout/layout_files.h"
 #include "study/layout/layout_sweep.h"
 #include "study/shipped_inputs.h"
@@ -35,10 +36,23 @@ std::optional<int64_t> lines_of(const LayoutWords& words) {
   return std::nullopt;
 }
 
-ClusterFile cluster_of(const LayoutWords& words, int64_t gpus) {
+Json cluster_json(const LayoutWords& words) {
   Json json = cluster_document(words.cluster).root().json();
   apply_settings(json, words.settings);
+  return json;
+}
+
+ClusterFile cluster_of(const LayoutWords& words, int64_t gpus) {
+  const Json json = cluster_json(words);
   return cluster_in(Value(json, place_of(words.cluster), ""), gpus);
+}
+
+void check_margins(const LayoutWords& words) {
+  if (!words.margins) return;
+  if (!words.layout.empty())
+    throw InputError("--margins", "compares the layouts of a search; leave --layout out");
+  if (words.fidelity != "closed_form")
+    throw InputError("--margins", "is of the closed form; leave --fidelity out");
 }
 
 // What a given layout says about GPUs and batch must be what the options say.
@@ -106,6 +120,9 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
   for (const std::string& algorithm : words.algorithms)
     question.algorithms.add(algorithm, "--algorithm");
   if (!words.tokens.empty()) question.tokens = parse_tokens(words.tokens, "--tokens");
+  question.cluster_json = cluster_json(words);
+  question.cluster_place = place_of(words.cluster);
+  question.asks_margins = words.margins;
   if (!words.goodput.empty()) question.training.emplace(training_of(words, question));
   return question;
 }
@@ -256,12 +273,18 @@ Fields layout_fields(LayoutWords& words) {
              Field("iterations", words.iterations,
                    "steps to simulate where workers are random (default: 20)")
                  .from(1, 100'000),
+             {"breaks", words.breaks,
+              "what the fastest layout loses with each kind of link, and a GPU, at half of its "
+              "rate or gone"},
+             {"margins", words.margins,
+              "of a search: how slow each kind of link may get until another layout is faster"},
          } +
          limit_fields(words.limits);
 }
 
 AnsweredLayouts answer_layouts(const LayoutWords& words, bool wants_slices, Stopper& stopper) {
   check_play(words);
+  check_margins(words);
   const bool is_given = !words.layout.empty();
   const Transformer model = load_model(words.model);
   const ForeignLayout given = given_layout(words, model);
@@ -272,6 +295,7 @@ AnsweredLayouts answer_layouts(const LayoutWords& words, bool wants_slices, Stop
   question.play.stopper = &stopper;
   LayoutAnswer answer = is_given ? price_layout(question, given.layout, wants_slices)
                                  : find_layouts(question, lines_of(words));
+  if (words.breaks) answer.breaks = breaks_of(question, answer.best.front());
   return {std::move(question), std::move(answer)};
 }
 

@@ -38,6 +38,8 @@ struct LayoutWords {
   LimitArguments limits;
   int iterations = 0;
   std::vector<std::string> axes;
+  bool breaks = false;
+  bool margins = false;
 };
 
 Fields layout_fields(LayoutWords& words);

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "sim/core/error.h"
+#include "study/need/experiment_breaks.h"
 #include "study/step/result_json.h"
 #include "study/step/simulated.h"
 #include "study/step/warnings.h"
@@ -150,7 +151,10 @@ Fields run_fields(RunWords& words) {
                  "workers in the timeline, e.g. 0-3,7 (default: 0)"},
                 {"timeline_iterations", words.timeline_iterations,
                  "iterations in the timeline, counted with warm-up, e.g. 2-4 (default: the first "
-                 "after warm-up)"}};
+                 "after warm-up)"},
+                {"breaks", words.breaks,
+                 "what the step loses with each kind of link, and a worker, at half of its rate or "
+                 "gone"}};
 }
 
 Fields plan_fields(RunWords& words) {
@@ -178,12 +182,14 @@ RunAnswer answer_run(const RunWords& words, const RunQuestion& question, bool wa
   answer.result = simulated(experiment, answer.timeline ? &*answer.timeline : nullptr, &stopper);
   answer.warnings = warnings_of(experiment, answer.result);
   answer.truth = truth_in(question.resolved, words.cluster, experiment, answer.result);
+  if (words.breaks) answer.breaks = breaks_of(question.resolved, stopper);
   return answer;
 }
 
 Json to_json(const RunQuestion& question, const RunAnswer& answer) {
   Json json = result_json(question.experiment, answer.result);
   if (answer.truth) json["recorded"] = recorded_json(*answer.truth);
+  if (answer.breaks) json["breaks"] = to_json_by_fields(*answer.breaks);
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "study/advise/apart.h"
 #include "study/answer.h"
 #include "study/limits.h"
+#include "study/need/breaks.h"
 #include "study/question_fields.h"
 #include "study/step/experiment.h"
 #include "study/step/method.h"
@@ -29,6 +30,7 @@ struct RunWords {
   // run
   std::string timeline_workers = "0";
   std::string timeline_iterations;
+  bool breaks = false;
   // plan
   std::vector<std::string> also;
   std::string around;
@@ -49,6 +51,7 @@ struct RunAnswer {
   StepResult result;
   std::optional<Timeline> timeline;
   std::optional<RecordedTruth> truth;  // of a profile
+  std::optional<Breaks> breaks;
   std::vector<std::string> warnings;
 };
 RunAnswer answer_run(const RunWords& words, const RunQuestion& question, bool wants_timeline,

@@ -19,31 +19,6 @@ namespace {
 
 constexpr int64_t most_watched = 20'000'000;
 
-// "2..256" doubles, "2..10:2" steps, "a,b" lists; JSON stands for itself.
-Json values_of(const std::string& text, const std::string& where) {
-  if (text.starts_with('[') || text.starts_with('{')) {
-    Json json = value_in(text, where);
-    if (json.is_string()) throw InputError(where, "not JSON: " + text.substr(0, 60));
-    return json;
-  }
-  auto value_of = [&](const std::string& one) { return value_in(one, where); };
-  const std::size_t dots = text.find("..");
-  const bool begins_with_amount = amount_of(value_of(text.substr(0, dots))).has_value();
-  if (dots != std::string::npos && begins_with_amount && text.find(',') == std::string::npos) {
-    const std::size_t colon = text.find(':', dots);
-    Json range = {{"from", value_of(text.substr(0, dots))},
-                  {"to", value_of(text.substr(dots + 2, colon - dots - 2))}};
-    if (colon == std::string::npos)
-      range["factor"] = 2;
-    else
-      range["step"] = value_of(text.substr(colon + 1));
-    return range;
-  }
-  Json list = Json::array();
-  for (const std::string& one : split_list(text)) list.push_back(value_of(one));
-  return list;
-}
-
 // Groups of axes: those of a zip together, every other one by itself, in the order of their first.
 void group_axes(Sweep& sweep, const std::optional<Value>& zips) {
   std::vector<std::string> fields;
@@ -199,13 +174,37 @@ void check_apart(const Sweep& sweep) {
 
 }  // namespace
 
+Json axis_values(const std::string& text, const std::string& where) {
+  if (text.starts_with('[') || text.starts_with('{')) {
+    Json json = value_in(text, where);
+    if (json.is_string()) throw InputError(where, "not JSON: " + text.substr(0, 60));
+    return json;
+  }
+  auto value_of = [&](const std::string& one) { return value_in(one, where); };
+  const std::size_t dots = text.find("..");
+  const bool begins_with_amount = amount_of(value_of(text.substr(0, dots))).has_value();
+  if (dots != std::string::npos && begins_with_amount && text.find(',') == std::string::npos) {
+    const std::size_t colon = text.find(':', dots);
+    Json range = {{"from", value_of(text.substr(0, dots))},
+                  {"to", value_of(text.substr(dots + 2, colon - dots - 2))}};
+    if (colon == std::string::npos)
+      range["factor"] = 2;
+    else
+      range["step"] = value_of(text.substr(colon + 1));
+    return range;
+  }
+  Json list = Json::array();
+  for (const std::string& one : split_list(text)) list.push_back(value_of(one));
+  return list;
+}
+
 void add_axes(std::vector<Axis>& axes, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     const std::string where = "--axis " + text.substr(0, std::min<std::size_t>(equals, 80));
     if (equals == std::string::npos || equals == 0)
       throw InputError(where, "expected FIELD=VALUES, as in cluster.nodes=2..256");
-    const Json values = values_of(text.substr(equals + 1), where);
+    const Json values = axis_values(text.substr(equals + 1), where);
     const std::string field = text.substr(0, equals);
     if (field == method_axis)
       throw InputError(where,
@@ -257,7 +256,7 @@ std::string cluster_of(const SweepWords& words) {
   constexpr std::string_view axis = "cluster=";
   for (const std::string& text : words.axes) {
     if (!text.starts_with(axis)) continue;
-    const Json values = values_of(text.substr(axis.size()), "--axis cluster");
+    const Json values = axis_values(text.substr(axis.size()), "--axis cluster");
     if (values.is_array() && !values.empty() && values.front().is_string())
       return values.front().get<std::string>();
   }

@@ -74,6 +74,10 @@ Sweep read_sweep(const std::string& file, const std::vector<std::string>& settin
 // The fields of the experiment that an axis changes: one, or those that its methods set.
 std::vector<std::string> fields_of(const Sweep& sweep, const std::string& axis);
 
+// What the text behind FIELD= of an axis stands for: "2..256" doubles, "2..10:2" steps, "a,b"
+// lists; JSON stands for itself.
+Json axis_values(const std::string& text, const std::string& where);
+
 // Adds axes of the command line, each FIELD=VALUES, to those that there are.
 void add_axes(std::vector<Axis>& axes, const std::vector<std::string>& texts);
 

@@ -545,7 +545,7 @@ class Input:
 
     def options(self, command, most=3):
         words = []
-        flags = {"--help", "--gantt", "--resume", "--dry-run", "--quiet", "--sweep", "--rows", "--in-place", "--version", "--force", "--exact"}
+        flags = {"--help", "--gantt", "--resume", "--dry-run", "--quiet", "--sweep", "--rows", "--in-place", "--version", "--force", "--exact", "--breaks", "--margins"}
         known = self.seeds.options_of(self.program, command)
         for _ in range(self.dice.randrange(most + 1)):
             option = self.dice.choice(known) if self.dice.random() < 0.97 else str(hostile_scalar(self.dice))
@@ -557,8 +557,8 @@ class Input:
     def command(self):
         dice = self.dice
         kind = dice.choices(["run", "plan", "sweep", "tune", "collective", "fit", "validate", "import", "export", "merge", "replay", "traffic", "jobs", "layout", "model", "report",
-                             "foreign", "small_flows", "outlasting", "resume", "trace", "long_name", "other"],
-                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 5, 3, 6, 8, 6, 4, 5, 6, 2, 3])[0]
+                             "foreign", "small_flows", "outlasting", "resume", "trace", "long_name", "need", "other"],
+                            [22, 10, 18, 6, 12, 8, 6, 7, 5, 3, 6, 6, 5, 5, 3, 6, 8, 6, 4, 5, 6, 2, 4, 3])[0]
         kind = self.kind or kind
         light = ["--set", "iterations=2"] if dice.random() < 0.5 else []
         as_json = ["--format", "json"] if dice.random() < 0.5 else []  # whose numbers are checked
@@ -580,6 +580,11 @@ class Input:
             return ["sweep", source, *axes, *self.options("sweep")] + (["--dry-run"] if dice.random() < 0.3 else [])
         if kind == "tune":
             return ["tune", self.json_file("experiment"), "--axis", self.axis(), "--most", dice.choice(["3", "10"]), *self.options("tune", 2)]
+        if kind == "need":
+            axis = dice.choice(["cluster.nodes=2..16", "cluster.nic.bandwidth=1Gbps..100Gbps", "cluster.nic.latency=0us..1ms", "cluster.nodes=8..2", "seed=1..9:4",
+                                f"cluster.nic.bandwidth={hostile_scalar(dice)}..{hostile_scalar(dice)}", self.axis()])
+            target = dice.choice(["step=100ms", "efficiency=0.9", "throughput>=100", "metrics.idle_us<=1us", f"step={hostile_scalar(dice)}", str(hostile_scalar(dice))])
+            return ["need", self.json_file("experiment"), "--axis", axis, "--target", target, *as_json, *self.options("need", 2)]
         if kind == "collective":
             words = ["collective", "--algorithm", self.value_of("--algorithm"), "--bytes", self.value_of("--bytes")]
             words += ["--cluster", self.json_file("cluster")] if dice.random() < 0.5 else ["--ranks", self.value_of("--ranks"), "--alpha", "10 us", "--beta", "1 ns/B"]
@@ -697,7 +702,7 @@ def play(program, words, folder, seconds):
 
 
 # They print tables, which may begin with a name that looks like JSON, unless they are asked for JSON.
-TABLES = {b"run", b"plan", b"tune", b"collective", b"fit", b"validate", b"replay", b"traffic", b"jobs", b"layout", b"model", b"advise"}
+TABLES = {b"run", b"plan", b"tune", b"collective", b"fit", b"validate", b"replay", b"traffic", b"jobs", b"layout", b"model", b"advise", b"need"}
 
 
 def judge(words, code, out, err):

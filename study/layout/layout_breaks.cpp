@@ -1,0 +1,147 @@
+// The same question on other clusters.
+#include "study/layout/layout_breaks.h"
+
+#include <algorithm>
+#include <map>
+
+#include "models/training/group_times.h"
+#include "sim/core/error.h"
+#include "study/layout/layout_answer.h"
+#include "study/layout/layout_files.h"
+#include "study/need/crossing.h"
+#include "study/need/link_classes.h"
+
+namespace sgdsim {
+namespace {
+
+constexpr double half = 0.5;
+constexpr double least_part = 0.05;
+constexpr double us_of_s = 1e6;
+
+ClusterFile cluster_with(const LayoutQuestion& question, const Json& cluster) {
+  return cluster_in(Value(cluster, question.cluster_place, ""), question.space.gpus);
+}
+
+// By kind of parallelism.
+PartTimes exposed_in(const StepParts& parts) {
+  return {{"computing", us_of_s * (parts.products + parts.attention + parts.element_wise)},
+          {"tp", us_of_s * parts.tensor},
+          {"cp", us_of_s * parts.context},
+          {"ep", us_of_s * parts.expert},
+          {"pp", us_of_s * (parts.sends + parts.bubble)},
+          {"dp", us_of_s * parts.data},
+          {"optimizer", us_of_s * parts.optimizer},
+          {"communication", us_of_s * parts.communication}};
+}
+
+StepTaken taken_by(const LayoutQuestion& question, const Layout& layout) {
+  const LayoutAnswer answer = price_layout(question, layout, false);
+  const HybridStep& step = answer.best.front().step;
+  return {step.time.us(), exposed_in(step.parts)};
+}
+
+StepTaken taken_on(const LayoutQuestion& question, const Layout& layout, const Json& cluster) {
+  LayoutQuestion changed = question;
+  changed.cluster = cluster_with(question, cluster);
+  return taken_by(changed, layout);
+}
+
+// One GPU at half of its speed.
+StepTaken with_slow_gpu(LayoutQuestion question, const Layout& layout, const StepTaken& base) {
+  const bool is_formula = !question.plays();
+  if (is_formula) question.fidelity = Fidelity::message;
+  const StepTaken whole = is_formula ? taken_by(question, layout) : base;
+  const Json slow = {{"slow", {{{"worker", 0}, {"factor", 1 / half}}}}};
+  question.play.workers = read_workers(Value(slow, "breaks", ""));
+  StepTaken taken = taken_by(question, layout);
+  if (!is_formula) return taken;
+  const double scale = base.step_us / whole.step_us;
+  for (std::size_t i = 0; i < taken.parts.size(); ++i)
+    taken.parts[i].second =
+        base.parts[i].second + scale * (taken.parts[i].second - whole.parts[i].second);
+  taken.step_us *= scale;
+  return taken;
+}
+
+// What is away is a replica.
+void add_gone_gpu(const LayoutQuestion& question, Layout layout, BreakList& list) {
+  if (layout.replicas < 2 || layout.shard_copies > 1) return list.add_stop("a GPU");
+  const auto replicas = static_cast<double>(layout.replicas);
+  --layout.replicas;
+  LayoutQuestion smaller = question;
+  smaller.space.gpus = layout.gpus();
+  smaller.space.batch = layout.batch();
+  try {
+    StepTaken taken = taken_by(smaller, layout);
+    taken.work = (replicas - 1) / replicas;
+    list.add("gpu", "a GPU, and its replica with it", "gone", taken);
+  } catch (const InputError&) {  // fewer shards do not fit, or do not divide
+    list.add_stop("a GPU");
+  }
+}
+
+double seconds_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout) {
+  return hybrid_step(
+             {question.model, layout, question.space.sequence, question.gpu, question.precision},
+             groups)
+      .parts.all();
+}
+
+Margin margin_of(const LayoutQuestion& question, const std::vector<FoundLayout>& layouts,
+                 const LinkClass& link) {
+  const auto at = [&](const Json& part) -> NeedPoint {
+    const ClusterFile file =
+        cluster_with(question, with_slower(question.cluster_json, link.name, part.get<double>()));
+    GroupTimes groups(file.cluster, question.space.gpus, question.algorithms);
+    const double first = seconds_of(question, groups, layouts.front().layout);
+    NeedPoint point{.value = part};
+    for (std::size_t i = 1; i < layouts.size(); ++i) {
+      const double other = seconds_of(question, groups, layouts[i].layout) / first;
+      if (point.reached && other >= *point.reached) continue;
+      point.reached = other;
+      point.layout = to_text(layouts[i].layout);
+    }
+    look(question.play.stopper);
+    return point;
+  };
+  const NeedFound found = look_for(FieldRange("part", least_part, 1), {1, false}, 0, at);
+  Margin margin{link.name, link.says, {}, {}};
+  if (!found.needed || found.is_largest) return margin;
+  // The last stretch is the one with the whole rate.
+  margin.left = found.met.back().from.value.get<double>();
+  for (const NeedPoint& point : found.points)
+    if (point.value.get<double>() < *margin.left) margin.layout = point.layout;
+  return margin;
+}
+
+}  // namespace
+
+Breaks breaks_of(const LayoutQuestion& question, const LayoutLine& line) {
+  const Layout& layout = line.found.layout;
+  const StepTaken base{line.step.time.us(), exposed_in(line.step.parts)};
+  BreakList list(base, layout.gpus());
+  for (const LinkClass& link : link_classes(question.cluster_json)) {
+    list.add(link.name, link.says, "half",
+             taken_on(question, layout, with_slower(question.cluster_json, link.name, half)));
+    if (const auto gone = with_one_gone(question.cluster_json, link.name))
+      list.add(link.name, gone->says, "gone", taken_on(question, layout, gone->cluster));
+    else
+      list.add_stop(link.says);
+  }
+  if (question.play.workers.all_alike()) {
+    list.add("gpu", "a GPU", "half", with_slow_gpu(question, layout, base));
+    add_gone_gpu(question, layout, list);
+  }
+  return std::move(list).breaks();
+}
+
+std::vector<Margin> margins_of(const LayoutQuestion& question,
+                               const std::vector<FoundLayout>& layouts) {
+  std::vector<Margin> margins;
+  if (layouts.size() < 2) return margins;
+  for (const LinkClass& link : link_classes(question.cluster_json))
+    margins.push_back(margin_of(question, layouts, link));
+  return margins;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,59 @@
+// What a step loses when a part of the machine is at half of its rate, or gone: one line for each
+// part, the worst first.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/fields.h"
+
+namespace sgdsim {
+
+// Part of a step, by what takes it.
+using PartTimes = std::vector<std::pair<std::string, double>>;  // us
+
+// What a step takes, of how many GPUs; what it does counts as 1.
+struct StepTaken {
+  double step_us = 0;
+  PartTimes parts = {};
+  double work = 1;  // a replica that is away does nothing
+};
+
+struct Break {
+  std::string part;  // "nic", "gpu", "worker"
+  std::string says;  // "network card (nic)"
+  std::string left;  // "half", "gone"
+  double step_us = 0;
+  double change_percent = 0;
+  double gpu_hours_a_day = 0;  // lost, of all GPUs
+  std::string grew = {};       // the part of the step that grew most; empty: none
+  double grew_us = 0;
+};
+
+struct Breaks {
+  std::vector<Break> all = {};          // the worst first
+  std::vector<std::string> stops = {};  // without these nothing goes on
+};
+
+class BreakList {
+ public:
+  BreakList(StepTaken base, int64_t gpus) : base_(std::move(base)), gpus_(gpus) {}
+  void add(const std::string& part, const std::string& says, const std::string& left,
+           const StepTaken& taken);
+  void add_stop(const std::string& says) { breaks_.stops.push_back(says); }
+  Breaks breaks() &&;
+
+ private:
+  StepTaken base_;
+  int64_t gpus_;
+  Breaks breaks_;
+};
+
+Fields fields_of(const Break& one);
+Fields fields_of(const Breaks& breaks);
+Json schema_of_breaks();
+void print(std::ostream& out, const Breaks& breaks);
+
+}  // namespace sgdsim

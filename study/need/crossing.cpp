@@ -1,0 +1,249 @@
+// A grid, bisection, and a walk along what is known.
+#include "study/need/crossing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace sgdsim {
+namespace {
+
+constexpr int most_tries = 2048;  // in place of a whole number without an answer
+constexpr double knee_near_enough = 1.01;
+
+class AskedValues {
+ public:
+  AskedValues(const FieldRange& range, const Goal& goal, const AskAt& ask)
+      : range_(range), goal_(goal), ask_(ask) {}
+
+  NeedPoint& at(const Json& value) {
+    const double position = FieldRange::at(value);
+    const auto known = known_.find(position);
+    if (known != known_.end()) return known->second;
+    NeedPoint point = ask_(value);
+    point.value = value;
+    point.meets = point.reached && goal_.is_met_by(*point.reached);
+    return known_.emplace(position, std::move(point)).first->second;
+  }
+
+  // In place of a whole number without an answer one that has one, between two bounds, neither of
+  // them included; null: none was found. Multiples of large powers of two are tried first, because
+  // sizes divide. Of other values the value itself, whatever its answer.
+  NeedPoint* near(const Json& value, double low, double high) {
+    NeedPoint& own = at(value);
+    if (own.reached || !range_.is_whole() || range_.is_listed()) return &own;
+    const double middle = FieldRange::at(value);
+    int tries = 0;
+    for (double step = std::exp2(std::floor(std::log2(high - low))); step >= 1; step /= 2) {
+      const double nearest = std::round(middle / step) * step;
+      for (int away = 0; away * step < high - low; ++away)
+        for (const double position : {nearest + away * step, nearest - away * step}) {
+          if (position <= low || position >= high) continue;
+          if (++tries > most_tries) return nullptr;
+          NeedPoint& other = at(range_.value(position));
+          if (other.reached) return &other;
+        }
+    }
+    return nullptr;
+  }
+
+  // What counts: all that have an answer, and of quantities those that have none. Of whole numbers,
+  // and in lists, values without an answer count before the first and behind the last that have
+  // one: between them sizes do not divide.
+  std::vector<NeedPoint> row() const {
+    const bool all = !range_.is_whole() && !range_.is_listed();
+    std::vector<NeedPoint> points;
+    std::vector<NeedPoint> without;  // an answer, since the last one that has one
+    bool answered = false;
+    for (const auto& [position, point] : known_) {
+      if (!point.reached && !point.is_shown) continue;
+      if (!point.reached && !all && answered) {
+        without.push_back(point);
+        continue;
+      }
+      if (point.reached) without.clear();
+      answered = answered || point.reached.has_value();
+      points.push_back(point);
+    }
+    points.insert(points.end(), without.begin(), without.end());
+    return points;
+  }
+
+  void show(const std::optional<NeedPoint>& point) {
+    if (point) at(point->value).is_shown = true;
+  }
+
+  // Until the two are neighbours, or as good as. Where no value between them has an answer, the
+  // middle does not meet the target.
+  void bisect(double low, double high, bool low_meets) {
+    while (const auto middle = range_.between(low, high)) {
+      NeedPoint* point = near(*middle, low, high);
+      if (point == nullptr && 2 * (high - low) <= most_tries) return;
+      if (point == nullptr) point = &at(*middle);
+      (point->meets == low_meets ? low : high) = FieldRange::at(point->value);
+    }
+  }
+
+  const FieldRange& range() const { return range_; }
+  const Goal& goal() const { return goal_; }
+
+ private:
+  const FieldRange& range_;
+  const Goal& goal_;
+  const AskAt& ask_;
+  std::map<double, NeedPoint> known_;
+};
+
+// A value that stands for another one lies between the neighbours of that.
+void ask_grid(AskedValues& asked) {
+  const FieldRange& range = asked.range();
+  const std::vector<Json> grid = range.grid();
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const double low = i > 0 ? FieldRange::at(grid[i - 1]) : range.low() - 1;
+    const double high = i + 1 < grid.size() ? FieldRange::at(grid[i + 1]) : range.high() + 1;
+    NeedPoint* point = asked.near(grid[i], low, high);
+    (point != nullptr ? *point : asked.at(grid[i])).is_shown = true;
+  }
+}
+
+void bisect_changes(AskedValues& asked) {
+  const std::vector<NeedPoint> row = asked.row();
+  for (std::size_t i = 1; i < row.size(); ++i)
+    if (row[i].meets != row[i - 1].meets)
+      asked.bisect(FieldRange::at(row[i - 1].value), FieldRange::at(row[i].value),
+                   row[i - 1].meets);
+}
+
+void walk(const std::vector<NeedPoint>& row, const Goal& goal, NeedFound& found) {
+  const NeedPoint* last = nullptr;
+  for (const NeedPoint& point : row) {
+    if (point.reached && (!found.best || goal.is_better(*point.reached, *found.best->reached)))
+      found.best = point;
+    if (point.meets && (last == nullptr || !last->meets))
+      found.met.push_back({point, point});
+    else if (point.meets)
+      found.met.back().to = point;
+    last = &point;
+  }
+  if (found.met.empty()) return;
+  const NeedStretch& first = found.met.front();
+  const bool from_low = row.front().meets;
+  found.is_everywhere = from_low && first.to.value == row.back().value;
+  if (found.is_everywhere) return;
+  found.is_largest = from_low;
+  found.needed = from_low ? first.to : first.from;
+  for (std::size_t i = 0; i < row.size(); ++i)
+    if (row[i].value == found.needed->value) found.before = row[from_low ? i + 1 : i - 1];
+}
+
+// ---- the knee
+
+class KneeSearch {
+ public:
+  KneeSearch(AskedValues& asked, double gain, bool is_halving)
+      : asked_(asked), gain_(gain), is_halving_(is_halving) {}
+
+  std::optional<NeedKnee> find() { return asked_.range().is_listed() ? among_listed() : along(); }
+
+ private:
+  double next(double position) const { return is_halving_ ? position / 2 : position * 2; }
+
+  // Nothing where one of the two is no value of the range, or has no answer.
+  std::optional<NeedKnee> at(const Json& value) {
+    const FieldRange& range = asked_.range();
+    const double other = next(FieldRange::at(value));
+    constexpr double slack = 1e-9;
+    if (other > range.high() * (1 + slack) || other < range.low() * (1 - slack)) return {};
+    const Json there = range.value(other);
+    if (std::abs(FieldRange::at(there) - other) > 1e-4 * other) return {};
+    const NeedPoint from = asked_.at(value);
+    const NeedPoint to = asked_.at(there);
+    if (!from.reached || !to.reached || *from.reached <= 0) return {};
+    const double ratio = *to.reached / *from.reached;
+    return NeedKnee{from, asked_.goal().at_most ? 1 - ratio : ratio - 1, is_halving_, true};
+  }
+
+  std::optional<NeedKnee> among_listed() {
+    std::vector<Json> values = asked_.range().grid();
+    if (is_halving_) std::reverse(values.begin(), values.end());
+    std::optional<NeedKnee> last;
+    for (const Json& value : values) {
+      const double other = next(FieldRange::at(value));
+      if (std::none_of(values.begin(), values.end(), [&](const Json& one) {
+            return std::abs(FieldRange::at(one) - other) <= 1e-9 * other;
+          }))
+        continue;
+      auto here = at(value);
+      if (!here) continue;
+      if (here->gain < gain_) return here;
+      last = here;
+      last->is_within = false;
+    }
+    return last;
+  }
+
+  // By doublings, and then between the last two.
+  std::optional<NeedKnee> along() {
+    const FieldRange& range = asked_.range();
+    double position = is_halving_ ? range.high() : range.low();
+    if (position <= 0 && !is_halving_) position = FieldRange::at(range.grid()[1]);
+    std::optional<NeedKnee> last;
+    while (position > 0) {
+      const auto here = at(range.value(position));
+      if (!here) return last;
+      if (here->gain < gain_) return last ? refined(*last, *here) : here;
+      last = here;
+      last->is_within = false;
+      position = next(position);
+    }
+    return last;
+  }
+
+  // `more` gains enough, `less` does not.
+  NeedKnee refined(NeedKnee more, NeedKnee less) {
+    for (;;) {
+      const double a = FieldRange::at(more.point.value);
+      const double b = FieldRange::at(less.point.value);
+      if (std::max(a, b) <= knee_near_enough * std::min(a, b)) return less;
+      const auto middle = asked_.range().between(std::min(a, b), std::max(a, b));
+      const auto here = middle ? at(*middle) : std::nullopt;
+      if (!here) return less;
+      (here->gain < gain_ ? less : more) = *here;
+    }
+  }
+
+  AskedValues& asked_;
+  double gain_;
+  bool is_halving_;
+};
+
+std::optional<NeedKnee> knee_of(AskedValues& asked, double gain) {
+  const NeedPoint* first = nullptr;
+  const NeedPoint* last = nullptr;
+  const std::vector<NeedPoint> row = asked.row();
+  for (const NeedPoint& point : row) {
+    if (!point.reached) continue;
+    if (first == nullptr) first = &point;
+    last = &point;
+  }
+  if (first == last) return {};
+  return KneeSearch(asked, gain, asked.goal().is_better(*first->reached, *last->reached)).find();
+}
+
+}  // namespace
+
+NeedFound look_for(const FieldRange& range, const Goal& goal, double gain, const AskAt& ask) {
+  AskedValues asked(range, goal, ask);
+  ask_grid(asked);
+  bisect_changes(asked);
+  NeedFound found;
+  walk(asked.row(), goal, found);
+  if (gain > 0) found.knee = knee_of(asked, gain);
+  asked.show(found.needed);
+  asked.show(found.before);
+  if (found.knee) asked.show(found.knee->point);
+  found.points = asked.row();
+  return found;
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,95 @@
+// Rates are changed by the efficiency of links, which every form of a rate has.
+#include "study/need/link_classes.h"
+
+#include <array>
+
+namespace sgdsim {
+namespace {
+
+struct Role {
+  std::string_view name;
+  std::string_view says;
+};
+constexpr std::array<Role, 7> roles{{{"gpu_link", "NVLink of a GPU (gpu_link)"},
+                                     {"pcie", "PCIe to the card (pcie)"},
+                                     {"nic", "network card (nic)"},
+                                     {"uplink", "uplink of a switch (uplink)"},
+                                     {"link", "link between nodes (link)"},
+                                     {"local", "link inside a group (local)"},
+                                     {"global", "link between groups (global)"}}};
+
+bool is_leaf_spine(const Json& cluster) { return cluster.value("shape", "") == "leaf_spine"; }
+int64_t count_in(const Json& cluster, const char* name) {
+  const Json count = cluster.value(name, Json());
+  return count.is_number_integer() ? count.get<int64_t>() : 1;
+}
+
+void slow_down(Json& link, double part) {
+  Json& efficiency = link["efficiency"];
+  if (efficiency.is_array()) {
+    for (Json& one : efficiency) one["efficiency"] = one["efficiency"].get<double>() * part;
+    return;
+  }
+  efficiency = (efficiency.is_number() ? efficiency.get<double>() : 1.0) * part;
+}
+
+// Of a leaf-spine whose file has none: that of the cards.
+void slow_uplinks(Json& cluster, double part) {
+  if (cluster.contains("oversubscription")) {
+    cluster["oversubscription"] = cluster["oversubscription"].get<double>() / part;
+    return;
+  }
+  if (!cluster.contains("uplink")) {
+    cluster["uplink"] = cluster["nic"];
+    cluster["uplink"].erase("reduce");
+  }
+  slow_down(cluster["uplink"], part);
+}
+
+}  // namespace
+
+std::vector<LinkClass> link_classes(const Json& cluster) {
+  std::vector<LinkClass> all;
+  for (const Role& role : roles) {
+    const bool is_uplink = role.name == "uplink" && is_leaf_spine(cluster);
+    if (is_uplink || (cluster.contains(role.name) && cluster[std::string(role.name)].is_object()))
+      all.push_back({std::string(role.name), std::string(role.says)});
+  }
+  if (cluster.contains("links") && cluster["links"].is_object())
+    for (const auto& [name, link] : cluster["links"].items())
+      all.push_back({"links." + name, "link of the class " + name});
+  return all;
+}
+
+Json with_slower(const Json& cluster, const std::string& name, double part) {
+  constexpr std::string_view listed = "links.";
+  Json slower = cluster;
+  if (name.starts_with(listed))
+    slow_down(slower["links"][name.substr(listed.size())], part);
+  else if (name == "uplink" && is_leaf_spine(cluster))
+    slow_uplinks(slower, part);
+  else
+    slow_down(slower[name], part);
+  return slower;
+}
+
+std::optional<OneGone> with_one_gone(const Json& cluster, const std::string& name) {
+  const int64_t cards = count_in(cluster, "nics_per_node");
+  const int64_t spines = count_in(cluster, "spines");
+  OneGone gone{{}, cluster};
+  if (name == "nic" && cards > 1) {
+    gone.says = "one of the " + std::to_string(cards) + " network cards of a node (nic)";
+    gone.cluster["nics_per_node"] = cards - 1;
+    return gone;
+  }
+  if (name != "uplink" || !is_leaf_spine(cluster) || spines < 2) return {};
+  gone.says = "one of the " + std::to_string(spines) + " uplinks of a leaf (uplink)";
+  gone.cluster["spines"] = spines - 1;
+  if (cluster.contains("oversubscription"))  // each uplink keeps its rate
+    gone.cluster["oversubscription"] = cluster["oversubscription"].get<double>() *
+                                       static_cast<double>(spines) /
+                                       static_cast<double>(spines - 1);
+  return gone;
+}
+
+}  // namespace sgdsim
