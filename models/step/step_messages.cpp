@@ -112,6 +112,12 @@ Clock clock_of(Clocks times) {
     return times;
 }
 
+template <class Do>
+void for_each_transfer(const Encoded& encoded, const Do& act) {
+  for (int i = 0; i < encoded.transfer_count; ++i)
+    act(encoded.transfers[static_cast<std::size_t>(i)]);
+}
+
 }  // namespace
 
 template <class Clock>
@@ -124,17 +130,19 @@ void StepMessages<Clock>::take_plan() {
   to_servers_ = encoded_messages(step_.plan, *step_.cost);
   ServerLoads loads;
   for (const Encoded& encoded : to_servers_)
-    for (int i = 0; i < encoded.transfer_count; ++i) {
-      const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
+    for_each_transfer(encoded, [&](const Transfer& transfer) {
       loads.add(*servers, transfer.size, transfer.part);
-    }
+    });
   fullest_server_ = loads.fullest();
 }
 
 // Whose next pushes wait for nothing never push while others still pull.
 template <class Clock>
 Duration StepMessages<Clock>::time_alone(std::size_t message) const {
-  if (!to_servers_.empty()) return step_.cost->of(to_servers_[message]);
+  if (!to_servers_.empty()) {
+    CollectiveJob job = step_.cost->job();
+    return step_.cost->exchange(to_servers_[message], job).together;
+  }
   return one_for_all ? step_.prices.of(message).steady() : step_.cost->of(step_.encoded[message]);
 }
 
@@ -145,11 +153,9 @@ Duration StepMessages<Clock>::without_network(std::size_t message, Duration alon
   if (servers == nullptr)
     return step_.cost->network_free(step_.plan.messages[message].size, without_folds_);
   Duration busy;
-  const Encoded& encoded = to_servers_[message];
-  for (int i = 0; i < encoded.transfer_count; ++i) {
-    const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
+  for_each_transfer(to_servers_[message], [&](const Transfer& transfer) {
     busy = busy + port_time(*servers, transfer.size, transfer.part, fullest_server_);
-  }
+  });
   return alone - std::min(alone, busy);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "models/collective/network_defaults.h"
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "study/beside.h"
@@ -111,24 +112,16 @@ Value part_of(const Value& root, const Json& json, const std::string& field,
   return root.child(field);
 }
 
-// Of a process group of PyTorch over gloo, if nobody says otherwise: so many all-reduces of DDP are
-// in flight.
-constexpr int threads_of_gloo = 2;
-bool runs_on_gloo(const Experiment& experiment) {
-  return experiment.cluster.kind == NetworkKind::gloo && experiment.strategy.name == "ddp" &&
-         !experiment.synchronization && experiment.cost.servers() == nullptr;
-}
-
-// Real servers take what is pushed when it comes: no worker waits with its next gradients until it
-// has pulled. Papers that say nothing of it count one message after the other.
-bool pushes_at_once(const Experiment& experiment) {
-  return experiment.cost.servers() != nullptr && !experiment.synchronization &&
-         !experiment.strategy.takes_turns && starts_in_flight(experiment.cluster.kind);
-}
-
+// Messages in flight, if nobody says otherwise: two all-reduces of DDP in a process group of
+// PyTorch over gloo; and real servers take what is pushed when it comes, no worker waits with its
+// next gradients until it has pulled. Papers that say nothing of it count one message after the
+// other.
 int usual_channels(const Experiment& experiment) {
-  if (runs_on_gloo(experiment)) return threads_of_gloo;
-  return pushes_at_once(experiment) ? most_channels : 1;
+  constexpr int threads_of_gloo = 2;
+  const NetworkKind kind = experiment.cluster.kind;
+  if (experiment.synchronization || experiment.strategy.takes_turns) return 1;
+  if (experiment.cost.servers() != nullptr) return starts_in_flight(kind) ? most_channels : 1;
+  return kind == NetworkKind::gloo && experiment.strategy.name == "ddp" ? threads_of_gloo : 1;
 }
 
 // "none" is as good as no field, so that a sweep can compare with it.
