@@ -41,16 +41,8 @@ Json described() {
   return schema_of_words(fields_of(words));
 }
 
-RunWords run_words(const Value& question, Fields (*fields_of)(RunWords&)) {
-  RunWords words;
-  Object object(question);
-  read_words(object, fields_of(words));
-  object.done();
-  return words;
-}
-
 Answer answer_run(const Value& question, const Watch& watch) {
-  const RunWords words = run_words(question, run_fields);
+  const RunWords words = words_of(question, run_fields);
   const RunQuestion asked = run_question(words);
   const RunAnswer answer = answer_run(words, asked, false, watch);
   return {to_json(asked, answer), answer.warnings};
@@ -58,14 +50,14 @@ Answer answer_run(const Value& question, const Watch& watch) {
 
 // The file that `run --timeline` writes.
 Answer answer_timeline(const Value& question, const Watch& watch) {
-  const RunWords words = run_words(question, run_fields);
+  const RunWords words = words_of(question, run_fields);
   const RunQuestion asked = run_question(words);
   const RunAnswer answer = answer_run(words, asked, true, watch);
   return {Json::parse(timeline_json(asked.experiment, *answer.timeline)), answer.warnings};
 }
 
 Answer answer_plan(const Value& question, const Watch& watch) {
-  const PlanAnswer answer = answer_plan(run_words(question, plan_fields), watch);
+  const PlanAnswer answer = answer_plan(words_of(question, plan_fields), watch);
   return {to_json(answer), warnings_of(answer).lines("plans")};
 }
 

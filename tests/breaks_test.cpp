@@ -7,6 +7,7 @@
 #include "app/schema_check.h"
 #include "sim/core/cast.h"
 #include "study/need/link_classes.h"
+#include "tests/one_layer.h"
 #include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
@@ -80,36 +81,15 @@ TEST_CASE("breaks: links at half of their rate, however it is written") {
   CHECK(names == std::vector<std::string>{"gpu_link", "nic", "uplink"});
 }
 
-// One layer of 100 MB, ready when 30 ms have passed, and a ring of 16 workers at 10 Gbit/s.
+// Of one_layer().
 double ring_ms(double workers, double bandwidth_Bps) {
   const double alpha_ms = 0.020;  // two links
   return 2 * (workers - 1) * alpha_ms + 1e3 * 2 * (workers - 1) / workers * 100e6 / bandwidth_Bps;
 }
 
 TEST_CASE("breaks: of an experiment, by the formula of the ring") {
-  const Json experiment = {{"schema", "sgdsim/experiment/1"},
-                           {"name", "one"},
-                           {"trace",
-                            {{"schema", "sgdsim/trace/1"},
-                             {"name", "t"},
-                             {"model", "m"},
-                             {"batch", 8},
-                             {"layers",
-                              {{{"name", "a"},
-                                {"parameters", 25000000},
-                                {"forward", "10 ms"},
-                                {"backward", "20 ms"}}}}}},
-                           {"cluster",
-                            {{"schema", "sgdsim/cluster/1"},
-                             {"name", "c"},
-                             {"shape", "single_switch"},
-                             {"nodes", 16},
-                             {"nic", {{"latency", "10 us"}, {"bandwidth", "10 Gbps"}}}}},
-                           {"collective", "ring"},
-                           {"strategy", "wfbp"},
-                           {"fidelity", "closed_form"}};
   const Temporary file(Temporary::Kind::file);
-  std::ofstream(file.name()) << experiment.dump();
+  std::ofstream(file.name()) << one_layer().dump();
   const Json breaks = answered({"run", file.name(), "--breaks"}, "sgdsim/result/1")["breaks"];
   const double base = 30 + ring_ms(16, 1.25e9);
   struct Row {

@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "study/need/crossing.h"
 #include "study/sweep/axis_points.h"
+#include "tests/one_layer.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -42,34 +43,11 @@ Json needed(std::vector<std::string> words) {
   return json;
 }
 
-// One layer, whose gradient of 100 MB is ready when the backward pass has ended, and a ring.
+// Of one_layer().
 constexpr double forward_s = 0.010;
 constexpr double backward_s = 0.020;
 constexpr double gradient_B = 100e6;
 constexpr double alpha_s = 20e-6;  // of two links of 10 us
-Json one_layer() {
-  return {{"schema", "sgdsim/experiment/1"},
-          {"name", "one"},
-          {"trace",
-           {{"schema", "sgdsim/trace/1"},
-            {"name", "t"},
-            {"model", "m"},
-            {"batch", 8},
-            {"layers",
-             {{{"name", "a"},
-               {"parameters", 25000000},
-               {"forward", "10 ms"},
-               {"backward", "20 ms"}}}}}},
-          {"cluster",
-           {{"schema", "sgdsim/cluster/1"},
-            {"name", "c"},
-            {"shape", "single_switch"},
-            {"nodes", 16},
-            {"nic", {{"latency", "10 us"}, {"bandwidth", "10 Gbps"}}}}},
-          {"collective", "ring"},
-          {"strategy", "wfbp"},
-          {"fidelity", "closed_form"}};
-}
 double ring_s(double workers, double bandwidth_Bps) {
   return 2 * (workers - 1) * alpha_s + 2 * (workers - 1) / workers * gradient_B / bandwidth_Bps;
 }
@@ -254,7 +232,7 @@ TEST_CASE("need: grids have all of a list, and else about nine values") {
 }
 
 TEST_CASE("need: mistakes are a sentence with what to type") {
-  const std::string k80 = "app/experiments/googlenet_k80.json";
+  const std::string k80 = SGDSIM_SOURCE_DIR "/app/experiments/googlenet_k80.json";
   struct Row {
     std::vector<std::string> words;
     std::string says;

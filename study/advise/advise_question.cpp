@@ -428,10 +428,7 @@ void print(std::ostream& out, const AdviceQuestion& question, const Advice& advi
 }
 
 Answer answer_advise(const Value& asked, const Watch& watch) {
-  AdviseWords words;
-  Object object(asked);
-  read_words(object, advise_fields(words));
-  object.done();
+  AdviseWords words = words_of(asked, advise_fields);
   AdviceQuestion question = question_of(words);
   Stopper stopper(watch);
   question.stopper = &stopper;

@@ -14,10 +14,7 @@ void complete(CollectiveArguments& words, const std::set<std::string>& given) {
 }
 
 Answer answer_collective(const Value& question, const Watch& watch) {
-  CollectiveArguments words;
-  Object object(question);
-  read_words(object, collective_fields(words));
-  object.done();
+  CollectiveArguments words = words_of(question, collective_fields);
   words.watch = watch;
   std::set<std::string> given;
   for (const auto& [name, value] : question.json().items()) given.insert(name);

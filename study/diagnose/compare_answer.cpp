@@ -232,10 +232,7 @@ AnsweredComparison answer_compare(const CompareWords& words, const Watch& watch)
 }
 
 Answer answer_compare(const Value& question, const Watch& watch) {
-  CompareWords words;
-  Object object(question);
-  read_words(object, compare_fields(words));
-  object.done();
+  CompareWords words = words_of(question, compare_fields);
   const AnsweredComparison answered = answer_compare(words, watch);
   return {to_json(answered.comparison, answered.prediction), answered.comparison.notes};
 }

@@ -366,10 +366,7 @@ DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch) {
 }
 
 Answer answer_diagnose(const Value& question, const Watch& watch) {
-  DiagnoseWords words;
-  Object object(question);
-  read_words(object, diagnose_fields(words));
-  object.done();
+  DiagnoseWords words = words_of(question, diagnose_fields);
   const DiagnoseAnswer answer = answer_diagnose(words, watch);
   return {to_json(answer), answer.notes};
 }

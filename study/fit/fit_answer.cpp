@@ -64,10 +64,7 @@ std::vector<std::string> warnings_of(const WholeFit& fit) {
 }
 
 Answer answer_fit(const Value& question, const Watch&) {
-  FitArguments arguments;
-  Object object(question);
-  read_words(object, fit_fields(arguments));
-  object.done();
+  FitArguments arguments = words_of(question, fit_fields);
   if (is_of_failures(arguments)) {
     const FailureFit fit = fit_failures(arguments);
     Answer answer{to_json(fit), fit.record.notes};

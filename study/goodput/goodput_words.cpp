@@ -100,10 +100,7 @@ int threads_of(const GoodputWords& words) {
 }
 
 Answer answer_goodput(const Value& asked, const Watch& watch) {
-  GoodputWords words;
-  Object object(asked);
-  read_words(object, goodput_fields(words));
-  object.done();
+  GoodputWords words = words_of(asked, goodput_fields);
   if (!words.axes.empty()) {
     const GoodputSweep sweep(words);
     return answer_points(sweep.points(),

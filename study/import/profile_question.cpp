@@ -174,10 +174,7 @@ Json case_of(const ProfileWords& words, const ImportedProfile& imported,
 }
 
 Answer answer_import_profile(const Value& question, const Watch& watch) {
-  ProfileWords words;
-  Object object(question);
-  read_words(object, profile_question_fields(words));
-  object.done();
+  ProfileWords words = words_of(question, profile_question_fields);
   if (!words.cluster.empty() && !words.as_case)
     throw InputError("--cluster", "is what a case runs on: goes with as_case");
   const ProfileFiles files = profile_files(words);

@@ -354,10 +354,7 @@ std::string timeline_json(const JobsAnswer& answer) {
 }
 
 Answer answer_jobs(const Value& question, const Watch& watch) {
-  JobsWords words;
-  Object object(question);
-  read_words(object, jobs_fields(words));
-  object.done();
+  JobsWords words = words_of(question, jobs_fields);
   const JobsAnswer answered = answer_jobs(words, watch, false);
   return {to_json(answered), warnings_of(answered).lines("jobs")};
 }

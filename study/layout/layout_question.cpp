@@ -300,10 +300,7 @@ AnsweredLayouts answer_layouts(const LayoutWords& words, bool wants_slices, Stop
 }
 
 Answer answer_layout(const Value& asked, const Watch& watch) {
-  LayoutWords words;
-  Object object(asked);
-  read_words(object, layout_fields(words));
-  object.done();
+  LayoutWords words = words_of(asked, layout_fields);
   Stopper stopper(watch, limits_of(words.limits));
   if (!words.axes.empty()) {
     const LayoutSweep sweep(words);

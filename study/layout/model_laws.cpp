@@ -170,10 +170,7 @@ void print(std::ostream& out, const ModelLaws& laws) {
 }
 
 Answer answer_model_laws(const Value& question, const Watch&) {
-  ModelLawsWords words;
-  Object object(question);
-  read_words(object, model_laws_fields(words));
-  object.done();
+  ModelLawsWords words = words_of(question, model_laws_fields);
   const ModelLaws laws = laws_of(words);
   return {to_json_by_fields(laws), laws.warnings};
 }

@@ -299,10 +299,7 @@ void print(std::ostream& out, const ModelShown& shown) {
 }
 
 Answer answer_model_show(const Value& question, const Watch&) {
-  ModelShowWords words;
-  Object object(question);
-  read_words(object, model_show_fields(words));
-  object.done();
+  ModelShowWords words = words_of(question, model_show_fields);
   const ModelShown shown = show_model(words);
   Answer answer{to_json_by_fields(shown), shown.layout_notes};
   answer.warnings.insert(answer.warnings.end(), shown.warnings.begin(), shown.warnings.end());

@@ -157,10 +157,7 @@ void print_learned(std::ostream& out, const LearnQuestion& question, const Learn
 }
 
 Answer answer_learn(const Value& asked, const Watch& watch) {
-  LearnWords words;
-  Object object(asked);
-  read_words(object, learn_fields(words));
-  object.done();
+  LearnWords words = words_of(asked, learn_fields);
   std::vector<std::string> inputs;
   if (!words.batches.empty())
     return {batches_json(learn_batches(read_batch_question(words, inputs), watch))};

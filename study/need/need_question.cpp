@@ -283,10 +283,7 @@ NeedAnswer answer_need(const NeedWords& words, const Watch& watch) {
 }
 
 Answer answer_need(const Value& question, const Watch& watch) {
-  NeedWords words;
-  Object object(question);
-  read_words(object, need_fields(words));
-  object.done();
+  NeedWords words = words_of(question, need_fields);
   const NeedAnswer answer = answer_need(words, watch);
   return {to_json(answer), answer.warnings};
 }

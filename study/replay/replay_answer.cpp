@@ -372,10 +372,7 @@ void print(std::ostream& out, const ReplayAnswer& answer) {
 }
 
 Answer answer_replay(const Value& question, const Watch& watch) {
-  ReplayWords words;
-  Object object(question);
-  read_words(object, replay_fields(words));
-  object.done();
+  ReplayWords words = words_of(question, replay_fields);
   const ReplayAnswer answered = answer_replay(words, false, watch);
   Answer answer{answered.played ? to_json(answered) : Json(), answered.notes};
   answer.warnings.insert(answer.warnings.end(), answered.warnings.begin(), answered.warnings.end());

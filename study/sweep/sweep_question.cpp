@@ -193,10 +193,7 @@ Fields sweep_question_fields(SweepQuestionWords& words) {
 Sweep sweep_of(const SweepQuestionWords& words) { return read_sweep(words.sweep, words_of(words)); }
 
 Answer answer_sweep(const Value& question, const Watch& watch) {
-  SweepQuestionWords words;
-  Object object(question);
-  read_words(object, sweep_question_fields(words));
-  object.done();
+  SweepQuestionWords words = words_of(question, sweep_question_fields);
   if (!words.over.empty() && words.minimize.empty())
     throw InputError("--over", "goes with --minimize");
   if (words.as_columns && !words.minimize.empty())
@@ -376,10 +373,7 @@ void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer) 
 }
 
 Answer answer_tune(const Value& question, const Watch& watch) {
-  TuneWords words;
-  Object object(question);
-  read_words(object, tune_fields(words));
-  object.done();
+  TuneWords words = words_of(question, tune_fields);
   Interruption interruption(watch);
   const TuneAnswer answer = answer_tune(words, sweep_of(words), interruption.asked());
   interruption.rethrow();

@@ -178,10 +178,7 @@ std::string stuck_text(const TrafficAnswer& answer) {
 }
 
 Answer answer_traffic(const Value& question, const Watch& watch) {
-  TrafficWords words;
-  Object object(question);
-  read_words(object, traffic_fields(words));
-  object.done();
+  TrafficWords words = words_of(question, traffic_fields);
   const TrafficAnswer answered = answer_traffic(words, watch, false);
   Answer answer{to_json(answered)};
   if (words.flows) {

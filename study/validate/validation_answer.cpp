@@ -243,10 +243,7 @@ void print(std::ostream& out, const ValidationAnswer& answer, bool with_rows) {
 }
 
 Answer answer_validate(const Value& question, const Watch& watch) {
-  ValidateWords words;
-  Object object(question);
-  read_words(object, validate_fields(words));
-  object.done();
+  ValidateWords words = words_of(question, validate_fields);
   const ValidationAnswer answered = answer_validation(words, watch);
   Answer answer{to_json(answered, words.rows)};
   if (answered.is_within()) return answer;
