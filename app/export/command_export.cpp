@@ -116,8 +116,7 @@ void add_export_command(CLI::App& program, Streams streams) {
                 " topologies/data/dgx_h100_4.json --set nodes=1 --out box." +
                 std::string(format.name));
     one->callback([arguments, format, streams] {
-      Json json = cluster_document(arguments->cluster).root().json();
-      apply_settings(json, arguments->settings);
+      const Json json = cluster_json(arguments->cluster, arguments->settings);
       const ClusterFile cluster = cluster_of(json, *arguments);
       const std::string text = format.write(cluster.graph(), cluster.cluster.name);
       OutputGuard({arguments->cluster}, arguments->force)

@@ -62,8 +62,7 @@ struct MatrixExport {
 };
 
 void export_matrix(const MatrixExport& arguments, Streams streams) {
-  Json json = cluster_document(arguments.cluster).root().json();
-  apply_settings(json, arguments.settings);
+  const Json json = cluster_json(arguments.cluster, arguments.settings);
   const Cluster cluster = read_cluster(Value(json, arguments.cluster, "")).cluster;
   std::optional<uint64_t> seed;
   if (!arguments.seed.empty())

@@ -234,22 +234,22 @@ ExchangeTime push_pull_time(const ParameterServers& servers, Bytes size, const T
   return servers.barrier ? ExchangeTime{time.together, {}, {}} : time;
 }
 
-void ServerLoads::add(const ParameterServers& servers, Bytes size, const TensorPart& place) {
-  busy.resize(static_cast<std::size_t>(servers.servers));
-  for (const ServerPart& part : parts_of(servers, size, place)) {
-    Duration& of_server = busy[static_cast<std::size_t>(part.server)];
-    of_server = of_server + servers.busy(part.size_B);
+void ServerLoads::add(Bytes size, const TensorPart& place) {
+  if (!servers_.hashed) return;  // all have the same
+  for (const ServerPart& part : parts_of(servers_, size, place)) {
+    Duration& busy = busy_[part.server];
+    busy = busy + servers_.busy(part.size_B);
   }
 }
 
 double ServerLoads::fullest() const {
   Duration all;
   Duration most;
-  for (const Duration one : busy) {
-    all = all + one;
-    most = std::max(most, one);
+  for (const auto& [server, busy] : busy_) {
+    all = all + busy;
+    most = std::max(most, busy);
   }
-  return all > Duration() ? most.us() / all.us() : 0;
+  return all > Duration() ? most.us() / all.us() : 1. / servers_.servers;
 }
 
 // A dedicated server takes from all workers. A co-located one takes from the others, on a port that
@@ -258,10 +258,14 @@ Duration port_time(const ParameterServers& servers, Bytes size, const TensorPart
                    double fullest) {
   Duration of_worker;
   Duration of_all;
-  for (const ServerPart& part : parts_of(servers, size, place)) {
-    of_worker = of_worker + servers.busy(part.size_B);
-    of_all = of_all + servers.all_busy(part.size_B);
-  }
+  const auto add = [&](double part_B, int count) {
+    of_worker = of_worker + count * servers.busy(part_B);
+    of_all = of_all + count * servers.all_busy(part_B);
+  };
+  if (servers.hashed)
+    for (const ServerPart& part : parts_of(servers, size, place)) add(part.size_B, 1);
+  else
+    add(static_cast<double>(size.count()) / servers.servers, servers.servers);
   const auto part_of = [](Duration whole, double part) {
     return Duration::nearest_ps(part * static_cast<double>(whole.ps()));
   };

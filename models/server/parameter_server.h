@@ -27,6 +27,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -108,10 +109,15 @@ ExchangeTime push_pull_time(const ParameterServers& servers, Bytes size, const T
 
 // The same where workers push without waiting for what they pull: messages share ports, each way by
 // itself, and the busiest port decides.
-struct ServerLoads {
-  std::vector<Duration> busy = {};  // by server: of its port, for one worker
-  void add(const ParameterServers& servers, Bytes size, const TensorPart& part);
-  double fullest() const;  // its part of all; 0: nothing was added
+class ServerLoads {
+ public:
+  explicit ServerLoads(const ParameterServers& servers) : servers_(servers) {}
+  void add(Bytes size, const TensorPart& part);
+  double fullest() const;  // the part of all that the fullest server takes
+
+ private:
+  const ParameterServers& servers_;
+  std::map<int, Duration> busy_;  // hashed: by server, of its port for one worker
 };
 // So long a message keeps the busiest port, one way, where the fullest server takes this part of
 // all messages.

@@ -128,11 +128,10 @@ void StepMessages<Clock>::take_plan() {
   const ParameterServers* servers = step_.cost->servers();
   if (servers == nullptr) return;
   to_servers_ = encoded_messages(step_.plan, *step_.cost);
-  ServerLoads loads;
+  ServerLoads loads(*servers);
   for (const Encoded& encoded : to_servers_)
-    for_each_transfer(encoded, [&](const Transfer& transfer) {
-      loads.add(*servers, transfer.size, transfer.part);
-    });
+    for_each_transfer(encoded,
+                      [&](const Transfer& transfer) { loads.add(transfer.size, transfer.part); });
   fullest_server_ = loads.fullest();
 }
 

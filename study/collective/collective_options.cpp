@@ -135,8 +135,7 @@ Fields collective_fields(CollectiveArguments& arguments) {
 
 void read_inputs(CollectiveArguments& arguments) {
   if (arguments.cluster.empty()) return;
-  Json json = cluster_document(arguments.cluster).root().json();
-  apply_settings(json, arguments.settings);
+  const Json json = cluster_json(arguments.cluster, arguments.settings);
   arguments.cluster_read = std::make_shared<const Cluster>(
       read_cluster(Value(json, place_of(arguments.cluster), "")).cluster);
 }

@@ -40,12 +40,6 @@ void refuse_options_of_links(const FitArguments& arguments) {
                      "dgx_a100_2 --set nics_per_node=4");
 }
 
-Json json_of_cluster(const FitArguments& arguments) {
-  Json json = cluster_document(arguments.cluster).root().json();
-  apply_settings(json, arguments.settings);
-  return json;
-}
-
 // "NVIDIA H100 80GB HBM3": the generation that its name says.
 std::optional<GpuGeneration> generation_of(const std::string& device) {
   constexpr std::array<std::pair<const char*, GpuGeneration>, 11> names{
@@ -268,9 +262,9 @@ void note_one_count(NcclLogFit& fit) {
                       "divided in NCCL's own proportion; a log within one node tells them apart");
 }
 
-Json cluster_file_of(const FitArguments& arguments, const NcclConstants& constants,
-                     NcclLogFit& fit) {
-  Json json = json_of_cluster(arguments);
+// The cluster with its constants.
+Json cluster_file_of(const FitArguments& arguments, Json json, const NcclConstants& constants,
+                     const NcclLogFit& fit) {
   json["nccl"] = to_json(constants);
   const std::string name = json.value("name", json.value("shape", "cluster"));
   json["name"] = !arguments.name.empty()   ? arguments.name
@@ -293,7 +287,7 @@ NcclLogFit fit_nccl_logs(const FitArguments& arguments) {
   refuse_options_of_links(arguments);
   check(arguments);
   NcclLogFit fit;
-  const Json json = json_of_cluster(arguments);
+  const Json json = cluster_json(arguments.cluster, arguments.settings);
   const Cluster cluster = read_cluster(Value(json, "--cluster " + arguments.cluster, "")).cluster;
   if (cluster.network.crowding().any())
     throw InputError("--cluster", crowding_is_for("NCCL's model"));
@@ -314,8 +308,8 @@ NcclLogFit fit_nccl_logs(const FitArguments& arguments) {
   thin(rows, fit.notes);
   fit.fit = fit_nccl_constants(rows);
   assess(fit);
-  fit.file =
-      cluster_file_of(arguments, constants_of(rows.front().machine, options, cluster, fit), fit);
+  fit.file = cluster_file_of(arguments, json,
+                             constants_of(rows.front().machine, options, cluster, fit), fit);
   return fit;
 }
 

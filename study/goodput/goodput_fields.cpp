@@ -38,36 +38,6 @@ std::vector<ToldFactor> simulated_factors(const FailureSource& source) {
   return told;
 }
 
-struct AskedGoodput {
-  const GoodputQuestion* question = nullptr;
-};
-Fields fields_of(const AskedGoodput& asked) {
-  static const GoodputQuestion usual;
-  const GoodputQuestion& o = asked.question != nullptr ? *asked.question : usual;
-  const goodput::Plan& plan = o.plan;
-  return {
-      {"steps", plan.steps, "how many"},
-      {"step_s", plan.step_s, "the time of one"},
-      {"work_days", days_of(o.work_s()), "all of them, without failures and saves"},
-      {"nodes", o.machine.nodes, "how many"},
-      {"gpus", o.gpus(), "how many"},
-      {"failures", o.source.name, "their source"},
-      {"policy", plan.shrink ? FailurePolicy::shrink : FailurePolicy::restart, "restart or shrink"},
-      {"interval_steps", plan.interval, "between saves"},
-      {"interval_s", o.interval_s(), "between saves"},
-      {"stall_s", plan.stall_s, "of a save"},
-      {"durable_s", plan.durable_s, "until it is safe"},
-      {"restart_s", plan.restart_s, "in place"},
-      {"node_restart_s", plan.node_restart_s, "on a new node"},
-      {"detect_s", o.defaults.detect_s, "unless a cause says more"},
-      {"repair_s", o.defaults.repair_s, "unless a cause says more"},
-      {"runs", o.runs, "that were asked for"},
-      {"seed", o.seed, "of what is drawn"},
-      {"spares", plan.spares, "nodes"},
-      Field("step_from", o.step_from, "where the time of a step comes from").if_any(),
-      {"degraded", simulated_factors(o.source), "what slow causes make of a step"}};
-}
-
 // ---- how long it takes
 
 struct ToldQuantile {
@@ -80,25 +50,41 @@ Fields fields_of(const ToldQuantile& o) {
 }
 
 struct ToldWall {
-  const GoodputAnswer* answer = nullptr;
+  double mean_days = 0;
+  double standard_error_days = 0;
+  double deviation_days = 0;
+  ToldQuantile p5 = {};
+  ToldQuantile p50 = {};
+  ToldQuantile p95 = {};
+  LongPs mean = 0;
+  std::optional<double> closed_form_days = {};
 };
-Fields fields_of(const ToldWall& wall) {
-  static const GoodputAnswer usual;
-  const GoodputAnswer& o = wall.answer != nullptr ? *wall.answer : usual;
-  const goodput::Runs& runs = o.runs;
-  const auto quantile = [&](double part) {
-    return ToldQuantile{runs.walls.empty() ? goodput::Quantile{} : runs.quantile(part)};
-  };
-  std::optional<double> closed_form;
-  if (o.closed_form_s) closed_form = days_of(*o.closed_form_s);
-  return {{"mean_days", days_of(goodput::to_s(runs.wall)), "over the runs; the sum of the account"},
-          {"standard_error_days", days_of(runs.standard_error_s()), "of that mean"},
-          {"deviation_days", days_of(runs.deviation_s), "of a run"},
-          {"p5", quantile(0.05), "5 % of the runs end before it"},
-          {"p50", quantile(0.5), "half of the runs end before it"},
-          {"p95", quantile(0.95), "95 % of the runs end before it"},
-          {"ps", digits_of(runs.wall), "the mean in picoseconds, which do not fit into 64 bits"},
-          {"closed_form_days", std::move(closed_form), "the exact mean, where a formula holds"}};
+Fields fields_of(const ToldWall& o) {
+  return {{"mean_days", o.mean_days, "over the runs; the sum of the account"},
+          {"standard_error_days", o.standard_error_days, "of that mean"},
+          {"deviation_days", o.deviation_days, "of a run"},
+          {"p5", o.p5, "5 % of the runs end before it"},
+          {"p50", o.p50, "half of the runs end before it"},
+          {"p95", o.p95, "95 % of the runs end before it"},
+          {"ps", digits_of(o.mean), "the mean in picoseconds, which do not fit into 64 bits"},
+          {"closed_form_days", o.closed_form_days, "the exact mean, where a formula holds"}};
+}
+
+// Nothing of no runs, as for a schema.
+ToldWall wall_of(const GoodputAnswer& answer) {
+  const goodput::Runs& runs = answer.runs;
+  ToldWall wall;
+  if (runs.walls.empty()) return wall;
+  wall = {days_of(goodput::to_s(runs.wall)),
+          days_of(runs.standard_error_s()),
+          days_of(runs.deviation_s),
+          {runs.quantile(0.05)},
+          {runs.quantile(0.5)},
+          {runs.quantile(0.95)},
+          runs.wall,
+          {}};
+  if (answer.closed_form_s) wall.closed_form_days = days_of(*answer.closed_form_s);
+  return wall;
 }
 
 struct ToldPart {
@@ -155,6 +141,31 @@ std::optional<double> mean_to_failure_h(const GoodputAnswer& answer) {
 
 }  // namespace
 
+Fields fields_of(const GoodputQuestion& o) {
+  const goodput::Plan& plan = o.plan;
+  return {
+      {"steps", plan.steps, "how many"},
+      {"step_s", plan.step_s, "the time of one"},
+      {"work_days", days_of(o.work_s()), "all of them, without failures and saves"},
+      {"nodes", o.machine.nodes, "how many"},
+      {"gpus", o.gpus(), "how many"},
+      {"failures", o.source.name, "their source"},
+      {"policy", plan.shrink ? FailurePolicy::shrink : FailurePolicy::restart, "restart or shrink"},
+      {"interval_steps", plan.interval, "between saves"},
+      {"interval_s", o.interval_s(), "between saves"},
+      {"stall_s", plan.stall_s, "of a save"},
+      {"durable_s", plan.durable_s, "until it is safe"},
+      {"restart_s", plan.restart_s, "in place"},
+      {"node_restart_s", plan.node_restart_s, "on a new node"},
+      {"detect_s", o.defaults.detect_s, "unless a cause says more"},
+      {"repair_s", o.defaults.repair_s, "unless a cause says more"},
+      {"runs", o.runs, "that were asked for"},
+      {"seed", o.seed, "of what is drawn"},
+      {"spares", plan.spares, "nodes"},
+      Field("step_from", o.step_from, "where the time of a step comes from").if_any(),
+      {"degraded", simulated_factors(o.source), "what slow causes make of a step"}};
+}
+
 Fields fields_of(const DeadlineAnswer& o) {
   return {{"days", days_of(o.until_s), "from the start"},
           {"done", 1 - o.late, "the chance to be done by then"},
@@ -203,8 +214,8 @@ Fields fields_of(const GoodputQuestion& question, const GoodputAnswer& answer) {
   return {
       answer_kind("sgdsim/goodput/1"),
       {"name", question.name, "of the question"},
-      {"question", AskedGoodput{&question}, "what was asked, resolved"},
-      {"wall", ToldWall{&answer}, "from start to end"},
+      {"question", question, "what was asked, resolved"},
+      {"wall", wall_of(answer), "from start to end"},
       {"productive", runs.productive(), "work over wall time: ETTR of a job that has its nodes"},
       {"failures", runs.failures, "that stop the job, on average"},
       {"failures_per_node_day", answer.per_node_day, "that stop the job"},

@@ -7,6 +7,7 @@
 
 namespace sgdsim {
 
+Fields fields_of(const GoodputQuestion& question);
 Fields fields_of(const GoodputQuestion& question, const GoodputAnswer& answer);
 Json schema_of_goodputs();
 

@@ -36,17 +36,6 @@ std::optional<int64_t> lines_of(const LayoutWords& words) {
   return std::nullopt;
 }
 
-Json cluster_json(const LayoutWords& words) {
-  Json json = cluster_document(words.cluster).root().json();
-  apply_settings(json, words.settings);
-  return json;
-}
-
-ClusterFile cluster_of(const LayoutWords& words, int64_t gpus) {
-  const Json json = cluster_json(words);
-  return cluster_in(Value(json, place_of(words.cluster), ""), gpus);
-}
-
 void check_margins(const LayoutWords& words) {
   if (!words.margins) return;
   if (!words.layout.empty())
@@ -93,8 +82,13 @@ FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& ques
 LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
                            const ForeignLayout* given) {
   const int64_t gpus = given != nullptr ? given->layout.gpus() : words.gpus;
-  LayoutQuestion question{
-      .model = model, .cluster = cluster_of(words, gpus), .gpu = load_gpu(words.gpu)};
+  const std::string place = place_of(words.cluster);
+  Json cluster = cluster_json(words.cluster, words.settings);
+  LayoutQuestion question{.model = model,
+                          .cluster = cluster_in(Value(cluster, place, ""), gpus),
+                          .gpu = load_gpu(words.gpu)};
+  question.cluster_json = std::move(cluster);
+  question.cluster_place = place;
   question.precision = precision_named(words.precision, "--precision");
   check_precision(question.gpu, question.precision, "--precision");
   LayoutSpace& space = question.space;
@@ -120,8 +114,6 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
   for (const std::string& algorithm : words.algorithms)
     question.algorithms.add(algorithm, "--algorithm");
   if (!words.tokens.empty()) question.tokens = parse_tokens(words.tokens, "--tokens");
-  question.cluster_json = cluster_json(words);
-  question.cluster_place = place_of(words.cluster);
   question.asks_margins = words.margins;
   if (!words.goodput.empty()) question.training.emplace(training_of(words, question));
   return question;
@@ -194,7 +186,9 @@ void read_wires(const LayoutWords& words, LayoutQuestion& question) {
 ForeignLayout given_layout(const LayoutWords& words, const Transformer& model) {
   ForeignLayout given;
   if (words.layout.empty()) return given;
-  const int64_t usual = cluster_of(words, 0).cluster.network.workers();
+  const Json cluster = cluster_json(words.cluster, words.settings);
+  const int64_t usual =
+      cluster_in(Value(cluster, place_of(words.cluster), ""), 0).cluster.network.workers();
   given = load_layout(words.layout, "--layout", {.given = words.gpus, .usual = usual}, model);
   if (given.is_text) {
     given.layout = completed(given.layout, words.layout, words.gpus, words.batch);

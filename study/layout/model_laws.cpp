@@ -67,9 +67,10 @@ std::vector<double> penalties_in(const ModelLawsWords& words, double most) {
       if (penalty < most) penalties.push_back(penalty);
     return penalties;
   }
-  std::string given;
-  for (const std::string& text : words.penalty) given += (given.empty() ? "" : ",") + text;
-  for (const std::string& text : split_list(given)) {
+  std::vector<std::string> given;
+  for (const std::string& list : words.penalty)
+    for (std::string& text : split_list(list)) given.push_back(std::move(text));
+  for (const std::string& text : given) {
     const double penalty = parse_number(text, 0, 100, "--penalty");
     if (penalty <= 0) throw InputError("--penalty", "expected losses above 0, as 0.006");
     if (!(penalty < most))

@@ -48,23 +48,6 @@ std::vector<ToldKind> kinds_of(const Transformer& model) {
   return told;
 }
 
-Fields fields_of_count(const ParameterCount& o) {
-  return {Field("total", o.total, "all parameters").at_least(0),
-          Field("active", o.active, "those that one token meets").at_least(0),
-          Field("embedding", o.embedding, "of the embedding").at_least(0),
-          Field("positions", o.positions, "of learned positions").at_least(0),
-          Field("attention", o.attention, "of attention").at_least(0),
-          Field("mlp", o.mlp, "of dense MLPs and shared experts").at_least(0),
-          Field("router", o.router, "of routers").at_least(0),
-          Field("experts", o.experts, "of the experts that are chosen").at_least(0),
-          Field("norms", o.norms, "of norms").at_least(0),
-          Field("head", o.head, "of the head, 0 where it is tied").at_least(0)};
-}
-struct ToldParameters {
-  ParameterCount count = {};
-};
-Fields fields_of(const ToldParameters& o) { return fields_of_count(o.count); }
-
 struct ToldFlop {
   double halved = 0;
   double whole = 0;
@@ -78,18 +61,12 @@ ToldFlop flop_of(const Transformer& model, int64_t sequence) {
           sequence_flop(model, sequence, FlopConvention::whole)};
 }
 
-enum class PeakPass : uint8_t { forward };
-const auto& names_of(PeakPass) {
-  static constexpr Named<PeakPass, 1> names{{{"forward", PeakPass::forward}}};
-  return names;
-}
-
 struct ToldPeak {
   StageMemory stage = {};
 };
 Fields fields_of(const ToldPeak& o) {
   return {
-      {"pass", PeakPass::forward, "which kind of pass"},
+      Field("pass", std::string(), "which kind of pass").constant("forward"),
       Field("micro_batch", o.stage.micro_batch, "from 0").at_least(0),
       Field("chunk", o.stage.chunk, "virtual stage, from 0").at_least(0),
       Field("in_flight", o.stage.in_flight, "forward passes whose backward pass is still to come")
@@ -229,6 +206,18 @@ void print_memory(std::ostream& out, const Transformer& model, const Layout& lay
 
 }  // namespace
 
+Fields fields_of(const ParameterCount& o) {
+  return {Field("total", o.total, "all parameters").at_least(0),
+          Field("active", o.active, "those that one token meets").at_least(0),
+          Field("embedding", o.embedding, "of the embedding").at_least(0),
+          Field("positions", o.positions, "of learned positions").at_least(0),
+          Field("attention", o.attention, "of attention").at_least(0),
+          Field("mlp", o.mlp, "of dense MLPs and shared experts").at_least(0),
+          Field("router", o.router, "of routers").at_least(0),
+          Field("experts", o.experts, "of the experts that are chosen").at_least(0),
+          Field("norms", o.norms, "of norms").at_least(0),
+          Field("head", o.head, "of the head, 0 where it is tied").at_least(0)};
+}
 Fields fields_of(const ModelShown& o) {
   std::optional<std::string> layout;
   std::optional<int64_t> gpus;
@@ -241,7 +230,7 @@ Fields fields_of(const ModelShown& o) {
   return {answer_kind("sgdsim/model-show/1"),
           {"model", o.model.name, "its name"},
           {"layers", kinds_of(o.model), "kinds of layers"},
-          {"parameters", ToldParameters{parameters_of(o.model)}, "parameters by part"},
+          {"parameters", parameters_of(o.model), "parameters by part"},
           Field("sequence", o.sequence, "tokens of a sequence").at_least(1),
           {"flop", flop_of(o.model, o.sequence), "of training on one sequence, by convention"},
           Field("warnings", o.warnings, "what is left out").if_any(),

@@ -30,6 +30,7 @@ struct ModelShown {
   std::vector<std::string> layout_notes = {};  // of files of other programs
   std::vector<StageMemory> stages = {};
 };
+Fields fields_of(const ParameterCount& count);
 Fields fields_of(const ModelShown& shown);
 Json schema_of_model_shows();  // sgdsim/model-show/1
 

@@ -61,8 +61,7 @@ std::optional<Cluster> cluster_of(const ReplayWords& words, uint32_t ranks) {
   if (!words.flight.empty() || !words.per_byte.empty())
     throw InputError(words.flight.empty() ? "--G" : "--L",
                      "comes from the --cluster, if one is given");
-  Json json = cluster_document(words.cluster).root().json();
-  apply_settings(json, words.settings);
+  const Json json = cluster_json(words.cluster, words.settings);
   Cluster cluster = read_cluster(Value(json, place_of(words.cluster), "")).cluster;
   const auto workers = static_cast<uint32_t>(cluster.network.workers());
   if (ranks > workers)

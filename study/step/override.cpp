@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sim/core/error.h"
+#include "study/shipped_inputs.h"
 #include "study/step/collective_field.h"
 
 namespace sgdsim {
@@ -134,6 +135,12 @@ void apply_settings(Json& json, const std::vector<std::string>& settings) {
     const std::string text = setting.substr(equals + 1);
     set_field(json, steps_of(setting.substr(0, equals), where), value_in(text, where), where);
   }
+}
+
+Json cluster_json(const std::string& name_or_file, const std::vector<std::string>& settings) {
+  Json json = cluster_document(name_or_file).root().json();
+  apply_settings(json, settings);
+  return json;
 }
 
 }  // namespace sgdsim

@@ -15,6 +15,9 @@ namespace sgdsim {
 // objects on the way are made; the reader of the input then says whether the field exists.
 void apply_settings(Json& json, const std::vector<std::string>& settings);
 
+// A cluster, by its name or file, with settings.
+Json cluster_json(const std::string& name_or_file, const std::vector<std::string>& settings);
+
 // Throws the error again as one about a setting, if it is about the value that a setting gave or
 // about a field that only a setting names. `files`: fields that have files of their own, or "";
 // `root` is where the other fields stand.

@@ -122,8 +122,7 @@ TrafficAnswer answer_traffic(const TrafficWords& words, const Watch& watch, bool
   const int64_t links = parse_whole(words.links, 0, most_links_shown, "--links");
   const int64_t bins = bins_named(words.bins, links, for_people ? "table" : "json");
   const RoutesOfWords asked = routes_of(words);
-  Json json = cluster_document(words.cluster).root().json();
-  apply_settings(json, words.settings);
+  const Json json = cluster_json(words.cluster, words.settings);
   TrafficAnswer answer{
       read_cluster(Value(json, place_of(words.cluster), "")).cluster, {}, {}, {}, {}};
   const std::unique_ptr<Resources> wires = answer.cluster.wires(asked.routes);
