@@ -72,7 +72,7 @@ TEST_CASE("fit gpu: what was measured stands in the place of the base's figures"
   CHECK(mine.memory_part == doctest::Approx(0.8).epsilon(1e-5));
   CHECK(mine.kernel == Duration::ps(2'500'000));
   CHECK(mine.bf16_flops == base.bf16_flops);
-  CHECK(mine.attention_forward == base.attention_forward);
+  CHECK(mine.any_attention.forward == base.any_attention.forward);
   CHECK(ran.out.find("memory  2680 GB/s") != std::string::npos);
   const Ran layout = run_sgdsim({"layout", "llama3.1_8b", "-c", "topologies/data/dgx_h100_4.json",
                                  "--gpu", out, "--layout", "tp8 dp4 zero1"});

@@ -103,6 +103,7 @@ TEST_CASE("closed form: adding gradients apart, the cost of a layer, and sends i
   Gpu gpu = load_gpu("h100");
   gpu.memory_rate = Bandwidth::Bps(1e12);
   gpu.memory_part = 0.5;
+  gpu.bf16_flops = 1e9;  // so that no product waits for its matrices
   const Cluster cluster = boxes(2);
   GroupTimes groups(cluster, 8);
   const auto times_of = [&](const char* text) {
@@ -145,8 +146,8 @@ TEST_CASE("closed form: operations that are kernels of their own, or done again,
   gpu.start_gflop = 0;
   gpu.memory_rate = Bandwidth::Bps(1e15);  // so that no product waits for its matrices
   gpu.memory_part = 0.5;
-  gpu.attention_forward = 0.5;
-  gpu.attention_backward = 0.5;
+  gpu.any_attention.forward = 0.5;
+  gpu.any_attention.backward = 0.5;
   gpu.kernel = Duration::us(1);
   const Cluster cluster = free_cluster(1);
   GroupTimes groups(cluster, 1);
@@ -253,8 +254,8 @@ TEST_CASE("closed form: one GPU is its roofline") {
   gpu.memory_rate = Bandwidth::Bps(1e30);
   gpu.gemm = {{1e-6, 0.5}};
   gpu.start_gflop = 0;
-  gpu.attention_forward = 0.5;
-  gpu.attention_backward = 0.5;
+  gpu.any_attention.forward = 0.5;
+  gpu.any_attention.backward = 0.5;
   const Cluster cluster = free_cluster(1);
   GroupTimes groups(cluster, 1);
   const Layout layout = parse_layout("mbs2 ga4", "");

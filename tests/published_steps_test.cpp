@@ -1,4 +1,5 @@
 // Published steps of hybrid-parallel training: what docs/layouts.md says about them is so.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <doctest/doctest.h>
@@ -16,8 +17,18 @@ std::vector<SuiteResult> results_of(const std::vector<CaseFile>& files) {
   return validate(std::span<const CaseFile>(files));
 }
 
-constexpr std::array all_cases = {"dgxc_h100",          "mlperf_llama31_405b", "torchtitan_h100",
-                                  "torchtitan_8b_h100", "llama3_405b_h100",    "vtrain_a100"};
+constexpr std::array all_cases = {"dgxc_h100",
+                                  "mlperf_llama31_405b",
+                                  "torchtitan_h100",
+                                  "torchtitan_8b_h100",
+                                  "llama3_405b_h100",
+                                  "vtrain_a100",
+                                  "simumax_b200",
+                                  "megatron_bridge_h100",
+                                  "megatron_bridge_b200",
+                                  "megatron_bridge_b300",
+                                  "megatron_bridge_gb200",
+                                  "megatron_bridge_gb300"};
 
 CaseFile published(const std::string& name) {
   return read_case_file(SGDSIM_SOURCE_DIR "/models/training/data/cases/" + name + ".json");
@@ -35,11 +46,41 @@ double mean_error(const SuiteResult& suite, RowUse use) {
 }
 
 TEST_CASE("published steps: all cases are within their tolerance") {
-  for (const char* name : all_cases) {
-    INFO(name);
-    const std::vector<CaseFile> files = {published(name)};
-    CHECK(within_tolerance(results_of(files)));
+  std::vector<CaseFile> files;
+  for (const char* name : all_cases) files.push_back(published(name));
+  for (const SuiteResult& suite : results_of(files)) {
+    INFO(suite.name);
+    for (const std::string& breach : suite.breaches) INFO(breach);
+    CHECK(suite.breaches.empty());
   }
+}
+
+// Errors of the held rows of all sources, by kind of model. What is aimed at stands in the page.
+TEST_CASE("published steps: dense models, mixtures of experts and small models of all sources") {
+  std::vector<double> dense;
+  std::vector<double> experts;
+  std::vector<double> small;
+  for (const char* name : all_cases) {
+    const std::vector<CaseFile> files = {published(name)};
+    const SuiteResult suite = results_of(files).front();
+    for (const RowResult& one : suite.judged.rows) {
+      if (one.row->use != RowUse::held) continue;
+      const double error = std::abs(one.error_percent);
+      (one.row->has_experts ? experts : dense).push_back(error);
+      if (one.row->inputs.model == "llama3.1_8b") small.push_back(error);
+    }
+  }
+  const auto quantile = [](std::vector<double> errors, double part) {
+    std::sort(errors.begin(), errors.end());
+    return errors[static_cast<std::size_t>(part * static_cast<double>(errors.size() - 1))];
+  };
+  CHECK(dense.size() == 84);
+  CHECK(quantile(dense, 0.5) <= 5);
+  CHECK(quantile(dense, 0.9) <= 12.5);
+  CHECK(experts.size() == 47);
+  CHECK(quantile(experts, 0.5) <= 10);
+  CHECK(small.size() == 12);
+  CHECK(quantile(small, 0.5) <= 12);
 }
 
 TEST_CASE("published steps: 2,048 GPUs of MLPerf with one number fitted on 512") {
@@ -92,7 +133,7 @@ TEST_CASE("published steps: the table of docs/layouts.md is what the cases say")
     CHECK(percent_text(errors.max) == row[5]);
     ++count;
   }
-  CHECK(count == all_cases.size() + 2);  // two have fitted rows
+  CHECK(count == all_cases.size() + 8);  // six have fitted rows, two reported ones
 }
 
 // Those of the cases, as they are and with every pass played.
@@ -106,15 +147,15 @@ TEST_CASE("published steps: intervals rest on what the cases were off") {
       json["fidelity"] = plays ? "message" : "closed_form";
       files.push_back(read_case(Value(json, file, "")));
     }
-    for (const bool is_large : {false, true}) {
-      const StepResiduals computed = residuals_of(files, plays, is_large);
-      const StepResiduals& known = step_residuals(plays, is_large ? large_model : large_model - 1);
+    for (const StepClass kind : step_classes) {
+      const StepResiduals computed = residuals_of(files, plays, kind);
+      const StepResiduals& known = step_residuals(plays, kind);
       CHECK(known.plays == plays);
-      CHECK(known.is_large == is_large);
+      CHECK(known.kind == kind);
       CHECK(known.steps == computed.steps);
       CHECK(computed.steps >= 10);
       CAPTURE(plays);
-      CAPTURE(is_large);
+      CAPTURE(static_cast<int>(kind));
       CHECK(known.low == computed.low);
       CHECK(known.high == computed.high);
     }
@@ -124,6 +165,8 @@ TEST_CASE("published steps: intervals rest on what the cases were off") {
 // Every row of its group is inside: of a source with two rows of ten, one may be outside.
 TEST_CASE("published steps: one in twenty is counted over sources, not over rows") {
   std::vector<CaseFile> files(2);
+  files[0].suite = "long";
+  files[1].suite = "short";
   const auto add = [&](std::size_t file, double ratio) {
     CaseRow row;
     row.size = Bytes(4 * large_model);
@@ -134,16 +177,21 @@ TEST_CASE("published steps: one in twenty is counted over sources, not over rows
   for (int i = 0; i < 40; ++i) add(0, 1);  // a weight of 1/80 each
   add(1, 0.75);                            // of 1/4 each
   add(1, 1.5);
-  const StepResiduals few = residuals_of(files, false, true);
+  const StepResiduals few = residuals_of(files, false, StepClass::large);
   CHECK(few.steps == 42);
   CHECK(few.low == 0.75);
   CHECK(few.high == 1.5);
-  CHECK(residuals_of(files, false, false).steps == 0);
-  CHECK(residuals_of(files, false, false).high == 1);
+  CHECK(residuals_of(files, false, StepClass::small).steps == 0);
+  CHECK(residuals_of(files, false, StepClass::small).high == 1);
   // With 40 rows in each, three single ones are less than one in twenty.
   for (int i = 0; i < 38; ++i) add(1, 1);
-  CHECK(residuals_of(files, false, true).low == 1);
-  CHECK(residuals_of(files, false, true).high == 1);
+  CHECK(residuals_of(files, false, StepClass::large).low == 1);
+  CHECK(residuals_of(files, false, StepClass::large).high == 1);
+  // Two cases of one source share its weight: the row of the second is one of 81.
+  files.emplace_back().suite = "long";
+  add(2, 3);
+  CHECK(residuals_of(files, false, StepClass::large).steps == 81);
+  CHECK(residuals_of(files, false, StepClass::large).high == 1);
 }
 
 Json priced(const std::vector<std::string>& more) {
@@ -156,9 +204,21 @@ Json priced(const std::vector<std::string>& more) {
   return Json::parse(ran.out);
 }
 
+TEST_CASE("sgdsim layout: mixtures of experts have an interval of their own") {
+  CHECK(class_of(large_model, false) == StepClass::large);
+  CHECK(class_of(large_model - 1, false) == StepClass::small);
+  CHECK(class_of(large_model, true) == StepClass::experts);
+  CHECK(class_of(1, true) == StepClass::experts);
+  const Json json =
+      priced({"mixtral_8x7b", "--layout", "pp2 ep8 dp16 ga4 zero1", "--memory", "192GB"});
+  CHECK(json["interval_of"] == text_of(step_residuals(false, StepClass::experts)));
+  CHECK(json["interval_of"].get<std::string>().find("steps of mixtures of experts") !=
+        std::string::npos);
+}
+
 TEST_CASE("sgdsim layout: an interval is the step times what published ones were off") {
   const Json json = priced({"llama3.1_8b", "--layout", "tp8 sp", "--tokens", "1B"});
-  const StepResiduals& residuals = step_residuals(false, 8'000'000'000);
+  const StepResiduals& residuals = step_residuals(false, StepClass::small);
   CHECK(json["interval_of"] == text_of(residuals));
   const Json& one = json["layouts"][0];
   for (const auto& [at, factor] :
@@ -213,6 +273,11 @@ TEST_CASE("published steps: what is wrong in a case of layouts is refused, with 
       {R"("layout": "tp1")", model, "the field \"gpu\" is missing"},
       {R"("layout": "tp1")", R"("gpu": "h1", )" + model, "unknown GPU \"h1\""},
       {R"("layout": "tp1")", R"("gpu": "a100", "precision": "fp8", )" + model, "has no FP8"},
+      {R"("layout": "tp1", "precision": "fp8")", R"("gpu": "a100", )" + model,
+       "/measured/0/precision: the GPU a100 has no FP8; expected bf16"},
+      {R"("layout": "tp1", "precision": "nvfp4")", h100 + model, "expected bf16 or fp8"},
+      {R"("layout": "tp1", "precision": "bf16")", h100 + R"("precision": "fp8", )" + model, ""},
+      {R"("layout": "tp1", "precision": "fp9")", h100 + model, "unknown precision"},
       {R"("layout": "tp1", "sequence": 0)", h100 + model, "/measured/0/sequence"},
       {R"("layout": "tp1")", h100 + R"("model": "no/such.json", )", "no/such.json"},
   };

@@ -41,6 +41,18 @@ TEST_CASE("models: parameters are those of the released models") {
             2 * 32000 * m);
   CHECK(total("mixtral_8x7b") == 46'702'792'704);
   CHECK(total("vit_large") == 304'326'632);
+  // Attention with a norm of each head, a router, and experts of three matrices.
+  const auto qwen = [](int64_t h, int64_t layers, int64_t heads, int64_t width) {
+    const int64_t k = 4 * 128;
+    const int64_t q = heads * 128;
+    return layers * (h * (q + 2 * k) + q * h + 2 * 128 + 128 * h + 128 * 3 * h * width + 2 * h) +
+           h + 2 * 151'936 * h;
+  };
+  CHECK(total("qwen3_30b_a3b") == qwen(2048, 48, 32, 768));
+  CHECK(total("qwen3_235b_a22b") == qwen(4096, 94, 64, 1536));
+  // Metadata of the released weights.
+  CHECK(total("qwen3_30b_a3b") == 30'532'122'624);
+  CHECK(total("gpt_oss_120b") == 116'829'156'672);
 }
 
 TEST_CASE("models: DeepSeek-V3, by part") {
@@ -91,7 +103,7 @@ TEST_CASE("models: every model that ships reads back as it was written") {
     const Json written = to_json(model);
     CHECK(read_transformer(Value(written, "written", "")) == model);
   }
-  CHECK(count == 9);
+  CHECK(count == 12);
 }
 
 Transformer hugging_face(const std::string& text) {

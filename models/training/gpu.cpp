@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/error.h"
+
 namespace sgdsim {
 namespace {
 
@@ -17,11 +19,19 @@ void check_points(const Value& list) {
       points[i].fail("expected sizes that ascend");
 }
 
+void check_heads(const Value& list) {
+  const std::vector<Value> points = list.items();
+  for (std::size_t i = 1; i < points.size(); ++i)
+    if (points[i].json()["head_size"] <= points[i - 1].json()["head_size"])
+      points[i].fail("expected sizes that ascend");
+}
+
 // As the file has it.
 struct GpuFields {
   FileHead head;
   double bf16_tflops = 0;
   std::optional<double> fp8_tflops;
+  std::optional<double> fp4_tflops;
   Gpu gpu;
 };
 
@@ -36,6 +46,8 @@ Fields fields_of(GpuFields& o) {
           .needed()
           .from(1e-3, 1e6),
       Field("fp8_tflops", o.fp8_tflops, "dense peak of FP8 in 10^12 FLOP/s; not given: it has none")
+          .from(1e-3, 1e6),
+      Field("fp4_tflops", o.fp4_tflops, "dense peak of NVFP4 in 10^12 FLOP/s; likewise")
           .from(1e-3, 1e6),
       Field("memory_bandwidth", gpu.memory_rate, "bandwidth of its memory")
           .needed()
@@ -53,22 +65,34 @@ Fields fields_of(GpuFields& o) {
             "its start")
           .needed()
           .from(0., 1e6),
+      Field("weight_part", gpu.weight_part,
+            "part of what other products reach that those for gradients of weights reach")
+          .from(0.01, 2),
       Field("fp8_part", gpu.fp8_part,
             "part that FP8 reaches of its peak, over the part that BF16 reaches of its own")
           .from(0.01, 2),
+      Field("fp4_part", gpu.fp4_part, "the same of NVFP4").from(0.01, 2),
       Field("memory_part", gpu.memory_part,
             "part of the memory's bandwidth that element-wise kernels reach")
           .from(0.01, 1),
       Field("kernel", gpu.kernel, "what starting an element-wise kernel costs").needed(),
       {"layer", gpu.layer,
        "what each layer costs in each pass besides its kernels: the host, and gaps"},
-      Field("attention_forward", gpu.attention_forward,
+      {"exchange", gpu.exchange,
+       "what each exchange inside a layer costs besides the network: starting it, and waiting"},
+      Field("attention_forward", gpu.any_attention.forward,
             "part of the BF16 peak that attention reaches, on the scores that the mask leaves")
           .needed()
           .from(0.01, 1),
-      Field("attention_backward", gpu.attention_backward, "the same, backward")
+      Field("attention_backward", gpu.any_attention.backward, "the same, backward")
           .needed()
-          .from(0.01, 1)};
+          .from(0.01, 1),
+      Field("attention_heads", gpu.attention_heads,
+            "what attention reaches by the size of a head, in place of the two figures above; the "
+            "smallest size that is no smaller counts, or else the largest")
+          .also(check_heads),
+      {"attention_start", gpu.attention_start,
+       "what attention of a layer costs in each pass besides its FLOP"}};
 }
 
 }  // namespace
@@ -76,6 +100,37 @@ Fields fields_of(GpuFields& o) {
 std::string_view name_of(Precision precision) { return name_in(precisions, precision); }
 Precision precision_named(const std::string& name, const std::string& where) {
   return named_in(precisions, "precision", name, where);
+}
+
+double value_B(Precision precision) {
+  switch (precision) {
+    case Precision::fp8:
+      return 1;
+    case Precision::nvfp4:  // a scale of a byte for 16 values
+      return 0.5 + 1.0 / 16;
+    case Precision::bf16:
+      break;
+  }
+  return 2;
+}
+
+void check_precision(const Gpu& gpu, Precision precision, const std::string& where) {
+  if (gpu.peak(precision) > 0) return;
+  const bool is_fp8 = precision == Precision::fp8;
+  throw InputError(where, "the GPU " + gpu.name + " has no " + (is_fp8 ? "FP8" : "NVFP4") +
+                              "; expected bf16" + (!is_fp8 && gpu.fp8_flops > 0 ? " or fp8" : ""));
+}
+
+double Gpu::peak(Precision precision) const {
+  switch (precision) {
+    case Precision::fp8:
+      return fp8_flops;
+    case Precision::nvfp4:
+      return fp4_flops;
+    case Precision::bf16:
+      break;
+  }
+  return bf16_flops;
 }
 
 double Gpu::efficiency(double flop) const {
@@ -93,13 +148,28 @@ double Gpu::efficiency(double flop) const {
 
 double Gpu::product_s(double flop, double bytes, Precision precision) const {
   if (flop <= 0) return 0;
-  const double part = efficiency(flop) * (precision == Precision::fp8 ? fp8_part : 1);
+  double part = efficiency(flop);
+  if (precision == Precision::fp8) part *= fp8_part;
+  if (precision == Precision::nvfp4) part *= fp4_part;
   return std::max(flop / (peak(precision) * part), bytes_s(bytes));
+}
+
+double Gpu::weight_product_s(double flop, double bytes, Precision precision) const {
+  return std::max(product_s(flop, 0, precision) / weight_part, bytes_s(bytes));
+}
+
+AttentionParts Gpu::attention(int64_t head_size) const {
+  if (attention_heads.empty()) return any_attention;
+  const auto fitting =
+      std::find_if(attention_heads.begin(), attention_heads.end(),
+                   [&](const AttentionPoint& point) { return point.head_size >= head_size; });
+  return fitting == attention_heads.end() ? attention_heads.back().parts : fitting->parts;
 }
 
 Gpu read_gpu(const Value& value) {
   auto given = read_record<GpuFields>(value);
   given.gpu.bf16_flops = given.bf16_tflops * tera;
+  if (given.fp4_tflops) given.gpu.fp4_flops = *given.fp4_tflops * tera;
   if (given.fp8_tflops) given.gpu.fp8_flops = *given.fp8_tflops * tera;
   return std::move(given.gpu);
 }

@@ -14,12 +14,13 @@
 
 namespace sgdsim {
 
-enum class Precision : uint8_t { bf16, fp8 };
-inline constexpr Named<Precision, 2> precisions{
-    {{"bf16", Precision::bf16}, {"fp8", Precision::fp8}}};
+enum class Precision : uint8_t { bf16, fp8, nvfp4 };
+inline constexpr Named<Precision, 3> precisions{
+    {{"bf16", Precision::bf16}, {"fp8", Precision::fp8}, {"nvfp4", Precision::nvfp4}}};
 inline const auto& names_of(Precision) { return precisions; }
 std::string_view name_of(Precision precision);
 Precision precision_named(const std::string& name, const std::string& where);
+double value_B(Precision precision);  // of a matrix, with its part of the scales
 
 struct EfficiencyPoint {
   double gflop = 0;
@@ -31,32 +32,58 @@ inline Fields fields_of(EfficiencyPoint& point) {
           Field("part", point.part, "part of the peak").needed().from(1e-3, 1)};
 }
 
+// What attention reaches of the peak, on the scores that the mask leaves.
+struct AttentionParts {
+  double forward = 0;
+  double backward = 0;
+};
+struct AttentionPoint {
+  int64_t head_size = 0;
+  AttentionParts parts;
+};
+inline Fields fields_of(AttentionPoint& point) {
+  return {Field("head_size", point.head_size, "values of a query or key of one head")
+              .needed()
+              .from(1, 65536),
+          Field("forward", point.parts.forward, "part of the BF16 peak").needed().from(0.01, 1),
+          Field("backward", point.parts.backward, "the same, backward").needed().from(0.01, 1)};
+}
+
 struct Gpu {
   std::string name;
   std::string description;
   std::string source;
   double bf16_flops = 0;  // FLOP/s, dense
   double fp8_flops = 0;   // 0: it has none
+  double fp4_flops = 0;
   Bandwidth memory_rate;
   Bytes memory;
   std::vector<EfficiencyPoint> gemm;  // ascending
   double start_gflop = 1;             // size at which half of a small product's time is its start
+  double weight_part = 1;             // of what other products reach, those for weights reach
   double fp8_part = 1;                // of what BF16 reaches of its peak, FP8 reaches of its own
-  double memory_part = 0.8;           // of the memory's rate
-  Duration kernel;                    // that starting an element-wise kernel costs
-  Duration layer;                // of each layer and pass, besides its kernels: the host, and gaps
-  double attention_forward = 0;  // part of the peak, of the FLOP that the mask leaves
-  double attention_backward = 0;
+  double fp4_part = 1;
+  double memory_part = 0.8;  // of the memory's rate
+  Duration kernel;           // that starting an element-wise kernel costs
+  Duration layer;            // of each layer and pass, besides its kernels: the host, and gaps
+  Duration exchange;         // of each exchange inside a layer, besides the network: starting it
+  AttentionParts any_attention;
+  std::vector<AttentionPoint> attention_heads;  // ascending; those of their sizes
+  Duration attention_start;                     // of each layer's attention, in each pass
 
-  double peak(Precision precision) const {
-    return precision == Precision::fp8 ? fp8_flops : bf16_flops;
-  }
+  double peak(Precision precision) const;  // 0: it has none
   // Part of the peak that a product of so many FLOP reaches.
   double efficiency(double flop) const;
   // Seconds of a product that reads and writes so many bytes.
   double product_s(double flop, double bytes, Precision precision) const;
+  // The same, of one that makes gradients of weights.
+  double weight_product_s(double flop, double bytes, Precision precision) const;
+  // Of the smallest listed size that is no smaller, or else of the largest.
+  AttentionParts attention(int64_t head_size) const;
   double bytes_s(double bytes) const { return bytes / (memory_part * memory_rate.Bps()); }
 };
+
+void check_precision(const Gpu& gpu, Precision precision, const std::string& where);
 
 inline constexpr char gpu_schema[] = "sgdsim/gpu/1";
 Gpu read_gpu(const Value& value);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/training/element_times.h"
 #include "models/training/memory.h"
 #include "sim/core/cast.h"
 
@@ -11,33 +12,54 @@ namespace sgdsim {
 namespace {
 
 constexpr double flash_backward = 2.5;
-constexpr int kernels_of_layer = 6;  // two norms, two residuals, activation, rotation
-constexpr int kernels_of_eager_layer = 25;
-constexpr int kernels_of_complex_rotation = 4;
-constexpr double complex_rotation_B = 20;  // to 4 bytes (6), product (8), to 2 bytes (6)
-constexpr int kernels_of_experts = 6;      // routing, sorting and merging tokens
 
 // Adds rows x inner times inner x columns, forward and backward.
 class Products {
  public:
   Products(const TrainingStep& step, LayerTimes& times) : step_(step), times_(times) {}
 
-  void add(double rows, double columns, double inner, Precision precision, double count = 1) {
+  void add(double rows, double columns, double inner, Precision precision) {
     if (rows <= 0 || columns <= 0 || inner <= 0) return;
-    const double flop = 2 * rows * columns * inner * count;
-    const double width = precision == Precision::fp8 ? 1 : bytes_per_value;
-    const double bytes =
-        count * (width * (rows * inner + inner * columns) + bytes_per_value * rows * columns);
-    const double seconds = step_.gpu.product_s(flop, bytes, precision);
-    times_.forward.products += seconds;
-    times_.backward.products += 2 * seconds;
-    times_.backward.weight_products += seconds;
+    const Costs costs = costs_of(rows, columns, inner, precision);
+    add_seconds(step_.gpu.product_s(costs.flop, costs.bytes, precision),
+                step_.gpu.weight_product_s(costs.flop, costs.weight_bytes, precision));
+  }
+  // `count` products of one size, one after the other in the tiles of one kernel. What each needs
+  // of its matrices it loads, and adds to its gradients, while no other one computes.
+  void add_grouped(double rows, double columns, double inner, double count) {
+    if (rows <= 0 || columns <= 0 || inner <= 0) return;
+    const Precision precision = step_.precision;
+    const Costs costs = costs_of(rows, columns, inner, precision);
+    const double bytes_s = step_.gpu.bytes_s(count * costs.bytes);
+    const double weight_bytes_s = step_.gpu.bytes_s(count * costs.weight_bytes);
+    add_seconds(step_.gpu.product_s(count * costs.flop, 0, precision) + bytes_s,
+                step_.gpu.weight_product_s(count * costs.flop, 0, precision) + weight_bytes_s);
   }
   void add(double rows, double columns, double inner) {
     add(rows, columns, inner, step_.precision);
   }
 
  private:
+  struct Costs {
+    double flop = 0;
+    double bytes = 0;
+    double weight_bytes = 0;  // of the product that makes gradients of weights
+  };
+  Costs costs_of(double rows, double columns, double inner, Precision precision) const {
+    const double width = value_B(precision);
+    // Fused, gradients are read and written where they are kept.
+    const double of_gradient =
+        step_.layout.adds_apart ? bytes_per_value : 2 * step_.layout.gradient_B();
+    return {.flop = 2 * rows * columns * inner,
+            .bytes = width * (rows * inner + inner * columns) + bytes_per_value * rows * columns,
+            .weight_bytes = width * rows * (inner + columns) + of_gradient * inner * columns};
+  }
+  void add_seconds(double seconds, double of_weights) {
+    times_.forward.products += seconds;
+    times_.backward.products += seconds + of_weights;
+    times_.backward.weight_products += of_weights;
+  }
+
   const TrainingStep& step_;
   LayerTimes& times_;
 };
@@ -107,8 +129,8 @@ void add_experts(const TrainingStep& step, Products& products) {
   const double own = real(experts.count) / real(step.layout.expert);
   const double rows = tokens / t * real(experts.per_token) / own;
   const double width = real(experts.width);
-  products.add(rows, real(model.mlp_matrices() - 1) * width, h, step.precision, own);
-  products.add(rows, h, width, step.precision, own);
+  products.add_grouped(rows, real(model.mlp_matrices() - 1) * width, h, own);
+  products.add_grouped(rows, h, width, own);
 }
 
 // Of Mamba, whose states are no products of matrices: what its one kernel reads and writes, its
@@ -131,14 +153,17 @@ void add_attention_core(const TrainingStep& step, LayerTimes& times, LayerKind k
   const Gpu& gpu = step.gpu;
   const double part = real(layout.micro_batch) / real(layout.tensor * layout.context);
   const double peak = gpu.peak(Precision::bf16);
+  const AttentionWidths widths = attention_widths(step.model, kind.mixing);
   if (!layout.keeps_scores || !kind.attends()) {
     const double flop =
         part * attention_core_flop(step.model, kind.mixing, step.sequence, FlopConvention::halved);
-    times.forward.attention += flop / (peak * gpu.attention_forward);
-    times.backward.attention += flash_backward * flop / (peak * gpu.attention_backward);
+    const AttentionParts reached =
+        gpu.attention(widths.heads > 0 ? widths.queries / widths.heads : 1);
+    const double start = gpu.attention_start.s();
+    times.forward.attention += flop / (peak * reached.forward) + start;
+    times.backward.attention += flash_backward * flop / (peak * reached.backward) + start;
     return;
   }
-  const AttentionWidths widths = attention_widths(step.model, kind.mixing);
   const double pairs = real(step.sequence) * real(step.sequence);
   const double flop = part * (2 * pairs * real(widths.queries + widths.output));
   const double scores = part * real(widths.heads) * real(step.sequence) * real(step.sequence);
@@ -151,40 +176,6 @@ void add_attention_core(const TrainingStep& step, LayerTimes& times, LayerKind k
       2 * gpu.product_s(flop / 2, 0, Precision::bf16) + gpu.bytes_s(forward_B);
   times.backward.attention +=
       4 * gpu.product_s(flop / 2, 0, Precision::bf16) + gpu.bytes_s(backward_B);
-}
-
-// What the kernels of a token read and write where each operation is one, as in PyTorch.
-struct EagerBytes {
-  double norms;  // and sums with residuals
-  double rest;   // what tensor parallelism divides
-};
-EagerBytes eager_bytes(const Transformer& model, LayerKind kind) {
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
-  const double queries = real(widths.queries);
-  const double keys = real(widths.keys);
-  const double values = real(widths.values);
-  // RMS: to 4 bytes (6), square (8), mean (4), scale (8), to 2 bytes (6), weight (4). LayerNorm is
-  // one kernel (4). Each sum (6), and the dropout before it (5).
-  const double norm = model.norm == Norm::rms ? 36 : 4;
-  const double ends = 2 * (6 + (model.dropout ? 5 : 0));
-  EagerBytes bytes{(real(model.layer_norms) * norm + ends) * real(model.hidden), 0};
-  if (model.query_key_norm != QueryKeyNorm::none) bytes.rest += norm * (queries + keys);
-  if (model.output_gate) bytes.rest += 10 * real(widths.output);  // sigmoid, and its product
-  if (model.positions == 0) bytes.rest += complex_rotation_B * (queries + keys);
-  if (widths.kv_heads < widths.heads) bytes.rest += 2 * (keys + values) + 4 * queries;  // repeated
-  bytes.rest += 4 * real(widths.output);  // heads are put beside each other
-  bytes.rest += (model.gated ? 10 : 4) * real(model.mlp_width);
-  return bytes;
-}
-
-void add_eager(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
-  const double t = real(step.layout.tensor);
-  const EagerBytes of_token = eager_bytes(step.model, kind);
-  const double norms = of_token.norms / (step.layout.sequence_parallel ? t : 1);
-  const double bytes = rank_tokens(step) * (norms + of_token.rest / t);
-  const double starts = kernels_of_eager_layer * step.gpu.kernel.s() + step.gpu.layer.s();
-  times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
-  times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
 }
 
 // Of the products in order, q k v o gate up down, the second, fourth and sixth; attention stays.
@@ -200,77 +191,6 @@ void add_operations_again(const TrainingStep& step, LayerTimes& times, LayerKind
   products.add(tokens, real(model.mlp_width), h);  // up, or without a gate down
   times.backward.products += again.forward.products;
   times.backward.element_wise += times.forward.element_wise;
-}
-
-// What PyTorch's compiler leaves as it is in a Llama of torchtitan: it makes no kernels for complex
-// numbers, in which queries and keys are rotated; and attention takes repeated keys and values,
-// which are written. Kernels of a fused layer have read and written each of them once already.
-void add_left_by_compiler(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
-  if (!kind.attends()) return;
-  const Transformer& model = step.model;
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
-  const double queries = real(widths.queries);
-  const double keys = real(widths.keys);
-  const double values = real(widths.values);
-  double rotated = model.positions == 0 ? queries + keys : 0;
-  if (model.positions == 0 && model.latent)
-    rotated = real((model.heads + 1) * model.latent->rotary_size);
-  const double repeated =
-      widths.kv_heads < widths.heads && !model.latent ? 2 * queries - keys - values : 0;
-  const double fused_B = 2 * bytes_per_value;
-  const double tokens = rank_tokens(step) / real(step.layout.tensor);
-  // The gradient of a rotation is one rotation, and that of copies is their sum.
-  const double written_B = bytes_per_value * repeated;
-  const double starts = rotated > 0 ? (kernels_of_complex_rotation - 1) * step.gpu.kernel.s() : 0;
-  times.forward.element_wise +=
-      step.gpu.bytes_s(tokens * ((complex_rotation_B - fused_B) * rotated + written_B)) + starts;
-  times.backward.element_wise +=
-      step.gpu.bytes_s(tokens * ((complex_rotation_B - 2 * fused_B) * rotated + written_B)) +
-      starts;
-}
-
-// Values that the fused kernels of a token read and write.
-struct TouchedValues {
-  double norms = 0;
-  double mlp = 0;
-  double mixing = 0;
-};
-TouchedValues touched_values(const Transformer& model, LayerKind kind) {
-  const double h = real(model.hidden);
-  const bool is_single = kind.mixing == Mixing::none || kind.mlp == Mlp::none;
-  TouchedValues touched;
-  touched.norms = (is_single ? 5 : 10) * h;  // a norm reads and writes, a sum with a residual, too
-  if (model.parallel) touched.norms -= (model.layer_norms == 1 ? 5 : 3) * h;  // one sum of three
-  if (model.layer_norms == 4) touched.norms += (is_single ? 2 : 4) * h;
-  if (kind.mlp == Mlp::dense) touched.mlp = real(model.mlp_matrices()) * real(model.mlp_width);
-  if (kind.has_experts()) {
-    const Experts& experts = *model.experts;
-    touched.mlp = real(model.mlp_matrices()) *
-                  real(experts.per_token * experts.width + experts.all_shared_width());
-    touched.mlp += 4 * real(experts.per_token) * h;  // sorted by expert, and merged
-  }
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
-  touched.mixing = 2 * real(widths.queries + widths.keys + widths.values);
-  if (kind.attends() && model.query_key_norm != QueryKeyNorm::none)
-    touched.mixing += 2 * real(widths.queries + widths.keys);
-  if (kind.attends() && model.output_gate) touched.mixing += 3 * real(widths.output);
-  if (kind.mixing == Mixing::linear)  // the convolution, and the norm with its gate
-    touched.mixing = real(2 * model.linear->convolved() + 3 * model.linear->values());
-  return touched;
-}
-
-void add_element_wise(const TrainingStep& step, LayerKind kind, LayerTimes& times) {
-  if (step.layout.kernels == Kernels::eager) return add_eager(step, times, kind);
-  const double t = real(step.layout.tensor);
-  const TouchedValues touched = touched_values(step.model, kind);
-  const double kernels = kernels_of_layer + (kind.has_experts() ? kernels_of_experts : 0);
-  const double norms = touched.norms / (step.layout.sequence_parallel ? t : 1);
-  const double bytes =
-      bytes_per_value * rank_tokens(step) * (norms + touched.mlp / t + touched.mixing / t);
-  const double starts = kernels * step.gpu.kernel.s() + step.gpu.layer.s();
-  times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
-  times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
-  if (step.layout.kernels == Kernels::compiled) add_left_by_compiler(step, times, kind);
 }
 
 // Kernels of their own read a new gradient of each parameter, and the one that is kept, and write

@@ -11,6 +11,8 @@
 namespace sgdsim {
 namespace {
 
+constexpr double bytes_per_weight = 2;
+
 double micro_batch_tokens(const Layout& layout, int64_t sequence) {
   return real(layout.micro_batch) * real(sequence) / real(layout.context);
 }
@@ -231,6 +233,25 @@ RankParameters parameters_of_stages(const Transformer& model, const Layout& layo
   return other ? sum(parameters, parameters_of_stage(model, layout, *other)) : parameters;
 }
 
+// A product that adds to the gradients which are kept hands autograd a tensor of the weight's shape
+// that nobody reads. There is one of each shape (Transformer Engine's dummy gradients).
+double placeholders_B(const Transformer& model, const Layout& layout, const StageLayers& held) {
+  if (layout.adds_apart || layout.zero >= 2) return 0;
+  double mixing = 0;
+  double dense = 0;
+  double experts = 0;
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (held.kinds[i] == 0) continue;
+    const LayerParameters layer = layer_parameters(model, kind_at(i));
+    mixing = std::max(mixing, real(layer.mixing.matrices));
+    if (kind_at(i).mlp == Mlp::dense) dense = real(layer.mlp_matrices);
+    if (kind_at(i).has_experts())  // of which all have the same shapes
+      experts = real(layer.mlp_matrices) / real(layout.tensor) +
+                real(layer.experts) / real(model.experts->count);
+  }
+  return bytes_per_weight * ((mixing + dense) / real(layout.tensor) + experts);
+}
+
 void add_states(const Transformer& model, const Layout& layout, const StageLayers& held,
                 StageMemory& memory) {
   const RankParameters& parameters = memory.parameters;
@@ -239,6 +260,7 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
   const double outside = parameters.outside_experts();
   memory.weights_B = bytes.weights * outside + of_experts.weights * parameters.experts;
   memory.gradients_B = bytes.gradients * outside + of_experts.gradients * parameters.experts;
+  memory.placeholders_B = placeholders_B(model, layout, held);
   memory.optimizer_B = bytes.optimizer * outside + of_experts.optimizer * parameters.experts;
   if (layout.zero < 2) return;
   double layer = 0;

@@ -33,17 +33,21 @@ struct StageMemory {
   double weights_B = 0;
   double gradients_B = 0;
   double optimizer_B = 0;
-  double gathered_B = 0;     // zero2, zero3: layers that are whole for a moment, or all of them
-  double activations_B = 0;  // of layers, all that is in flight
-  double recomputed_B = 0;   // of the one layer, or unit, that is computed again
-  double ends_B = 0;         // outputs of the embedding; logits
+  double placeholders_B = 0;  // what products hand on in place of gradients that they have added
+  double gathered_B = 0;      // zero2, zero3: layers that are whole for a moment, or all of them
+  double activations_B = 0;   // of layers, all that is in flight
+  double recomputed_B = 0;    // of the one layer, or unit, that is computed again
+  double ends_B = 0;          // outputs of the embedding; logits
   // The moment of the peak: the end of this forward pass.
   int64_t in_flight = 0;    // forward passes of chunks without their backward passes
   int64_t micro_batch = 0;  // from 0
   int64_t chunk = 0;        // virtual stage, from 0
 
   double states_B() const { return weights_B + gradients_B + optimizer_B + gathered_B; }
-  double total_B() const { return states_B() + activations_B + recomputed_B + ends_B; }
+  double all_gradients_B() const { return gradients_B + placeholders_B; }
+  double total_B() const {
+    return states_B() + placeholders_B + activations_B + recomputed_B + ends_B;
+  }
 };
 
 // The layout must fit the model.

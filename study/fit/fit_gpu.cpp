@@ -190,6 +190,10 @@ void set_attention(const Measured& measured, const FitArguments& arguments, cons
     fit.attention.push_back({pass, most.flop, most.time, part});
     fit.file["attention_" + pass] = part;
   }
+  if (!fit.attention.empty()) {  // what was measured counts for every size of a head
+    fit.file.erase("attention_heads");
+    fit.file.erase("attention_start");
+  }
   if (fit.attention.size() == 1)
     fit.notes.push_back("attention: only its " + fit.attention.front().pass +
                         " pass was measured; the other is taken from " + base.name);

@@ -267,11 +267,6 @@ std::string savings_text(const Transformer& model, const Layout& layout, int64_t
   return text;
 }
 
-void check_precision(const Gpu& gpu, Precision precision, const std::string& where) {
-  if (precision == Precision::fp8 && gpu.fp8_flops == 0)
-    throw InputError(where, "the GPU " + gpu.name + " has no FP8");
-}
-
 void check_memory(const Transformer& model, const Layout& layout, int64_t sequence, Bytes memory,
                   Bytes reserve, const std::string& where) {
   const StageMemory largest = largest_memory(model, layout, sequence);

@@ -42,8 +42,6 @@ void check_memory(const Transformer& model, const Layout& layout, int64_t sequen
 
 // Of the memory, for what the formulas do not know: CUDA, NCCL and fragmentation.
 inline constexpr Bytes usual_reserve(int64_t{2} << 30);
-// InputError if the GPU has no products of this precision.
-void check_precision(const Gpu& gpu, Precision precision, const std::string& where);
 
 std::string gib_text(double size_B);
 

@@ -21,7 +21,8 @@ namespace {
 constexpr double bytes_of_gib = 1024.0 * 1024 * 1024;
 
 const StepResiduals& residuals_of(const LayoutQuestion& question) {
-  return step_residuals(question.plays(), parameters_of(question.model).total);
+  return step_residuals(question.plays(), class_of(parameters_of(question.model).total,
+                                                   question.model.experts.has_value()));
 }
 
 void add_wires(Json& json, const StepOnWires& played) {
@@ -41,7 +42,7 @@ std::vector<std::string> beyond(const LayoutQuestion& question, const LayoutLine
 Json memory_parts(const LayoutQuestion& question, const Layout& layout) {
   const StageMemory memory = largest_memory(question.model, layout, question.space.sequence);
   return {{"weights_GiB", memory.weights_B / bytes_of_gib},
-          {"gradients_GiB", memory.gradients_B / bytes_of_gib},
+          {"gradients_GiB", memory.all_gradients_B() / bytes_of_gib},
           {"optimizer_GiB", memory.optimizer_B / bytes_of_gib},
           {"gathered_GiB", memory.gathered_B / bytes_of_gib},
           {"activations_GiB", memory.activations_B / bytes_of_gib},

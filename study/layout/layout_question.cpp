@@ -223,8 +223,8 @@ Fields layout_fields(LayoutWords& words) {
              Field("global_batch", words.batch, "sequences of a step (default: one for each GPU)")
                  .from(1, most_global_batch),
              Field("precision", words.precision,
-                   "precision of matrix products in layers: bf16 (default) or fp8")
-                 .one_of({"bf16", "fp8"}),
+                   "precision of matrix products in layers: bf16 (default), fp8 or nvfp4")
+                 .one_of({"bf16", "fp8", "nvfp4"}),
              Field("gradients", words.gradients,
                    "how gradients are kept and exchanged: fp32 (default) or bf16")
                  .one_of({"fp32", "bf16"}),

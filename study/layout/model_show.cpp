@@ -89,7 +89,8 @@ Fields fields_of(const ToldStage& o) {
           Field("layers", o.layers, "layers of the stage").at_least(0),
           Field("parameters", memory.parameters.all(), "parameters of a rank").at_least(0),
           gib_field("weights_GiB", memory.weights_B, "weights"),
-          gib_field("gradients_GiB", memory.gradients_B, "gradients"),
+          gib_field("gradients_GiB", memory.all_gradients_B(),
+                    "gradients, and what products hand on in their place"),
           gib_field("optimizer_GiB", memory.optimizer_B, "states of Adam"),
           gib_field("gathered_GiB", memory.gathered_B,
                     "layers that are whole for a moment with zero2 and zero3"),
@@ -198,7 +199,7 @@ void print_memory(std::ostream& out, const Transformer& model, const Layout& lay
   for (const StageMemory& stage : stages)
     table.add({std::to_string(stage.stage),
                std::to_string(layers_of_stage(model, layout, stage.stage).layers()),
-               gib(stage.weights_B), gib(stage.gradients_B), gib(stage.optimizer_B),
+               gib(stage.weights_B), gib(stage.all_gradients_B()), gib(stage.optimizer_B),
                gib(stage.gathered_B), gib(stage.activations_B), gib(stage.recomputed_B),
                gib(stage.ends_B), gib(stage.total_B()), moment_text(layout, stage)});
   table.print(out);

@@ -1,9 +1,10 @@
-// Four classes: by fidelity, and by the size of the model.
+// Six classes: by fidelity, and by what is trained.
 #include "study/layout/step_residuals.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 namespace sgdsim {
 namespace {
@@ -24,47 +25,58 @@ double after_one_in_twenty(Iterator from, Iterator to) {
   return 1;
 }
 
-std::vector<double> ratios_of(const CaseFile& file, bool is_large) {
+std::vector<double> ratios_of(const CaseFile& file, StepClass kind) {
   std::vector<double> ratios;
   for (const CaseRow& row : file.rows)
-    if (row.use != RowUse::fitted && (row.size.count() / 4 >= large_model) == is_large)
+    if (row.use != RowUse::fitted && class_of(row.size.count() / 4, row.has_experts) == kind)
       ratios.push_back(row.measured / row.predict().time);
   return ratios;
 }
 
 }  // namespace
 
-const StepResiduals& step_residuals(bool plays, int64_t parameters) {
-  static constexpr const char* of_small = "DGX Cloud, torchtitan, vTrain";
-  static constexpr const char* of_large = "DGX Cloud, Llama 3, MLPerf, torchtitan, vTrain";
-  static constexpr std::array<StepResiduals, 4> all{{{false, false, 10, of_small, 0.96, 1.18},
-                                                     {false, true, 27, of_large, 0.89, 1.26},
-                                                     {true, false, 10, of_small, 0.96, 1.18},
-                                                     {true, true, 27, of_large, 0.88, 1.26}}};
-  return all[(plays ? 2U : 0U) + (parameters >= large_model ? 1U : 0U)];
+StepClass class_of(int64_t parameters, bool has_experts) {
+  if (has_experts) return StepClass::experts;
+  return parameters >= large_model ? StepClass::large : StepClass::small;
+}
+
+const StepResiduals& step_residuals(bool plays, StepClass kind) {
+  static constexpr const char* of_small = "DGX Cloud, Megatron-Bridge, torchtitan, vTrain";
+  static constexpr const char* of_large =
+      "DGX Cloud, Llama 3, Megatron-Bridge, MLPerf, SimuMax, torchtitan, vTrain";
+  static constexpr const char* of_experts = "Megatron-Bridge, SimuMax";
+  static constexpr std::array<StepResiduals, 6> all{
+      {{false, StepClass::small, 16, of_small, 0.93, 1.18},
+       {false, StepClass::large, 68, of_large, 0.89, 1.26},
+       {false, StepClass::experts, 53, of_experts, 0.91, 2.12},
+       {true, StepClass::small, 16, of_small, 0.93, 1.18},
+       {true, StepClass::large, 68, of_large, 0.88, 1.26},
+       {true, StepClass::experts, 53, of_experts, 0.92, 2.12}}};
+  return all[(plays ? step_classes.size() : 0) + static_cast<std::size_t>(kind)];
 }
 
 std::string text_of(const StepResiduals& residuals) {
-  return std::to_string(residuals.steps) + " published steps of models " +
-         (residuals.is_large ? "from" : "below") + " 10 billion parameters, tuned and untuned (" +
+  static constexpr std::array names = {"models below 10 billion parameters",
+                                       "models from 10 billion parameters", "mixtures of experts"};
+  return std::to_string(residuals.steps) + " published steps of " +
+         names[static_cast<std::size_t>(residuals.kind)] + ", tuned and untuned (" +
          residuals.sources + ")";
 }
 
-StepResiduals residuals_of(std::span<const CaseFile> cases, bool plays, bool is_large) {
-  std::vector<std::vector<double>> sources;
+StepResiduals residuals_of(std::span<const CaseFile> cases, bool plays, StepClass kind) {
+  std::map<std::string, std::vector<double>> sources;  // by suite: a source may have several cases
   for (const CaseFile& file : cases)
-    if (std::vector<double> ratios = ratios_of(file, is_large); !ratios.empty())
-      sources.push_back(std::move(ratios));
+    for (const double ratio : ratios_of(file, kind)) sources[file.suite].push_back(ratio);
   std::vector<Weighed> steps;
-  for (const std::vector<double>& source : sources)
-    for (const double ratio : source)
-      steps.push_back({ratio, 1.0 / static_cast<double>(sources.size() * source.size())});
+  for (const auto& [suite, ratios] : sources)
+    for (const double ratio : ratios)
+      steps.push_back({ratio, 1.0 / static_cast<double>(sources.size() * ratios.size())});
   std::sort(steps.begin(), steps.end(),
             [](const Weighed& a, const Weighed& b) { return a.ratio < b.ratio; });
   const double low = after_one_in_twenty(steps.begin(), steps.end());
   const double high = after_one_in_twenty(steps.rbegin(), steps.rend());
   return {plays,
-          is_large,
+          kind,
           static_cast<int>(steps.size()),
           "",
           std::floor(100 * low) / 100,

@@ -48,10 +48,11 @@ struct RowInputs {
 };
 
 struct CaseRow {
-  std::string label;  // what the source calls it
-  std::string point;  // for people: "4 ranks, 64 KiB, blocks of 4 KiB"
-  RowInputs inputs;   // for scripts
-  Bytes size;         // of the message; of a training step: of all gradients
+  std::string label;         // what the source calls it
+  std::string point;         // for people: "4 ranks, 64 KiB, blocks of 4 KiB"
+  RowInputs inputs;          // for scripts
+  Bytes size;                // of the message; of a training step: of all gradients
+  bool has_experts = false;  // of a training step: its model
   RowUse use = RowUse::held;
   std::string reason;  // why a reported row is not held
   Duration measured;

@@ -15,6 +15,7 @@ struct TrainingCase {
   std::optional<Transformer> model;
   Gpu gpu;
   Precision precision = Precision::bf16;
+  std::string where;   // the case
   bool plays = false;  // fidelity message; else the closed form
   Value cluster;
 };
@@ -29,17 +30,22 @@ CaseRow read_training_row(const Value& value, const TrainingCase& shared,
   const Transformer model = own ? model_in(*own) : *shared.model;
   const Value layout_field = fields.at("layout");
   const Layout layout = read_layout(layout_field);
+  const auto named = fields.find("precision");
+  const Precision precision =
+      named ? precision_named(named->text(), named->where()) : shared.precision;
+  check_precision(shared.gpu, precision, named ? named->where() : shared.where);
   const auto length = fields.find("sequence");
   const int64_t sequence = length ? length->whole(1, most_sequence) : model.sequence;
   fields.done();
   check_sequence(model, sequence, value.where());
   check_layout(model, layout, sequence, layout_field.where());
   row.size = Bytes(4 * parameters_of(model).total);
+  row.has_experts = model.experts.has_value();
   row.point = model.name + ", " + to_text(layout);
   row.inputs = {.model = model.name, .layout = to_text(layout), .sequence = sequence};
   const auto cluster =
       std::make_shared<const Cluster>(cluster_in(shared.cluster, layout.gpus()).cluster);
-  row.predict = [=, gpu = shared.gpu, precision = shared.precision, plays = shared.plays] {
+  row.predict = [=, gpu = shared.gpu, plays = shared.plays] {
     GroupTimes groups(*cluster, layout.gpus());
     const TrainingStep step{model, layout, sequence, gpu, precision};
     return Prediction{plays ? play_step(step, groups).step.time : hybrid_step(step, groups).time,
@@ -52,8 +58,10 @@ CaseRow read_training_row(const Value& value, const TrainingCase& shared,
 
 std::vector<CaseRow> read_training_rows(Object& fields,
                                         void (*read_outcome)(Object& fields, CaseRow& row)) {
-  TrainingCase shared{
-      .model = {}, .gpu = gpu_in(fields.at("gpu")), .cluster = fields.at("cluster")};
+  TrainingCase shared{.model = {},
+                      .gpu = gpu_in(fields.at("gpu")),
+                      .where = fields.value().where(),
+                      .cluster = fields.at("cluster")};
   if (const auto model = fields.find("model")) shared.model = model_in(*model);
   if (const auto precision = fields.find("precision"))
     shared.precision = precision_named(precision->text(), precision->where());
@@ -62,8 +70,6 @@ std::vector<CaseRow> read_training_rows(Object& fields,
     if (!shared.plays && fidelity->text() != "closed_form")
       fidelity->fail(unknown_name("fidelity", fidelity->text(), {"closed_form", "message"}));
   }
-  if (shared.precision == Precision::fp8 && shared.gpu.fp8_flops == 0)
-    fields.value().fail("the GPU " + shared.gpu.name + " has no FP8");
   std::vector<CaseRow> rows;
   for (const Value& row : fields.at("measured").items())
     rows.push_back(read_training_row(row, shared, read_outcome));

@@ -19,8 +19,8 @@ Gpu some_gpu() {
   gpu.bf16_flops = 5e14;
   gpu.memory_rate = Bandwidth::Bps(2e12);
   gpu.gemm = {{1, 0.5}, {1000, 0.8}};
-  gpu.attention_forward = 0.5;
-  gpu.attention_backward = 0.5;
+  gpu.any_attention.forward = 0.5;
+  gpu.any_attention.backward = 0.5;
   return gpu;
 }
 
