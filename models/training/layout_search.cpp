@@ -5,22 +5,12 @@
 #include <algorithm>
 
 #include "models/training/memory.h"
+#include "models/training/near_layouts.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr int64_t most_micro_batch = 64;
-
-std::vector<int64_t> divisors_of(int64_t number) {
-  std::vector<int64_t> all;
-  for (int64_t d = 1; d * d <= number; ++d) {
-    if (number % d != 0) continue;
-    all.push_back(d);
-    if (d * d != number) all.push_back(number / d);
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
 
 // With sizes of the groups set: the choices that remain.
 void for_each_choice(const Transformer& model, const LayoutSpace& space, Layout layout,
@@ -33,22 +23,10 @@ void for_each_choice(const Transformer& model, const LayoutSpace& space, Layout 
     }
 }
 
-// Virtual stages: divisors, or where layers are spread, powers of two.
-std::vector<int64_t> chunks_of_search(const Transformer& model, const Layout& layout) {
-  if (layout.pipeline == 1) return {1};
-  const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
-  if (!layout.stages.is_spread) return divisors_of(units / layout.pipeline);
-  std::vector<int64_t> all;
-  for (int64_t v = 1; can_be_spread(model.layers, v * layout.pipeline); v *= 2) all.push_back(v);
-  return all;
-}
-
 // With tp, pp, cp and dp set.
 void for_each_inner(const Transformer& model, const LayoutSpace& space, Layout layout,
                     const std::function<void(const Layout&)>& f) {
-  const bool divides = model.layers % layout.pipeline == 0;
-  layout.ends_are_layers = !divides && (model.layers + 2) % layout.pipeline == 0;
-  layout.stages.is_spread = !divides && !layout.ends_are_layers;
+  spread_layers(model, layout);
   const int64_t of_replica = space.batch / layout.replicas;
   const std::vector<int64_t> chunks = chunks_of_search(model, layout);
   const std::vector<int64_t> groups =
@@ -70,8 +48,36 @@ void for_each_inner(const Transformer& model, const LayoutSpace& space, Layout l
 
 }  // namespace
 
+std::vector<int64_t> divisors_of(int64_t number) {
+  std::vector<int64_t> all;
+  for (int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    all.push_back(d);
+    if (d * d != number) all.push_back(number / d);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// Virtual stages: divisors, or where layers are spread, powers of two.
+std::vector<int64_t> chunks_of_search(const Transformer& model, const Layout& layout) {
+  if (layout.pipeline == 1) return {1};
+  const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
+  if (!layout.stages.is_spread) return divisors_of(units / layout.pipeline);
+  std::vector<int64_t> all;
+  for (int64_t v = 1; can_be_spread(model.layers, v * layout.pipeline); v *= 2) all.push_back(v);
+  return all;
+}
+
+void spread_layers(const Transformer& model, Layout& layout) {
+  const bool divides = model.layers % layout.pipeline == 0;
+  layout.ends_are_layers = !divides && (model.layers + 2) % layout.pipeline == 0;
+  layout.stages.is_spread = !divides && !layout.ends_are_layers;
+}
+
 void for_each_layout(const Transformer& model, const LayoutSpace& space,
                      const std::function<void(const Layout&)>& f) {
+  if (space.near) return for_each_near(model, space, *space.near, f);
   Layout layout;
   layout.half_gradients = space.half_gradients;
   layout.kernels = kernels_of(space.program);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct LayoutSpace {
   Bytes reserve;  // of it, what the formulas of memory do not know
   bool half_gradients = false;
   TrainingProgram program = TrainingProgram::any;  // layouts that it can do
+  std::optional<Layout> near = {};  // only those that differ from this one in one word
 };
 
 struct FoundLayout {
@@ -44,6 +46,12 @@ struct LayoutSearch {
   int64_t left_out = 0;
   std::string why_left_out;
 };
+
+// The choices of a search: divisors, ascending; virtual stages; and how the layers are shared out
+// over the stages: evenly if they divide, or else with the ends as layers, or else spread.
+std::vector<int64_t> divisors_of(int64_t number);
+std::vector<int64_t> chunks_of_search(const Transformer& model, const Layout& layout);
+void spread_layers(const Transformer& model, Layout& layout);
 
 // Every layout that divides, in a fixed order.
 void for_each_layout(const Transformer& model, const LayoutSpace& space,

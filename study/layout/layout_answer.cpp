@@ -198,6 +198,17 @@ void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
     if (!note.empty()) answer.notes.emplace_back(note);
 }
 
+// The layout whose neighbours are asked for may not fit itself.
+void note_given(const LayoutQuestion& question, LayoutAnswer& answer) {
+  const LayoutSpace& space = question.space;
+  if (!space.near) return;
+  const double needed_B = largest_memory(question.model, *space.near, space.sequence).total_B();
+  const double room_B = static_cast<double>((space.memory - space.reserve).count());
+  if (needed_B > room_B)
+    answer.notes.push_back("the layout of --near does not fit itself: it needs " +
+                           gib_text(needed_B) + ", " + gib_text(needed_B - room_B) + " too much");
+}
+
 }  // namespace
 
 // The one layout that was given.
@@ -226,6 +237,7 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
                            "fit: " +
                            found.why_left_out);
   note_formulas(question, answer);
+  note_given(question, answer);
   if (question.asks_margins)
     answer.margins = margins_of(question, to_play(found.fitting, std::nullopt));
   GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/training/memory.h"
+#include "models/training/near_layouts.h"
 #include "sim/core/quantity.h"
 #include "study/goodput/spans.h"
 #include "study/layout/layout_end.h"
@@ -107,6 +108,7 @@ Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
                {"memory_parts", memory_parts(question, one.layout)},
                {"limit", one.limit},
                {"parts", std::move(parts)}};
+  if (question.space.near) json["changed"] = changed_words(*question.space.near, one.layout);
   if (!question.plays()) add_exchanges(json, line);
   add_rates(json, rates_of(question, line.found));
   if (question.has_interval()) add_interval(json, question, one);
@@ -222,15 +224,23 @@ void add_line(Table& table, const LayoutQuestion& question, const std::string& n
   table.add(std::move(cells));
 }
 
+std::string changed_text(const Layout& near, const LayoutLine& line) {
+  const std::string words = changed_words(near, line.found.layout);
+  return words.empty() ? "nothing" : words;
+}
+
 void print_lines(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
-  std::vector<std::string> head = {"kind", "layout", "step", "tokens/s/GPU", "MFU", "memory"};
+  const auto& near = question.space.near;
+  std::vector<std::string> head = {
+      near ? "changed" : "kind", "layout", "step", "tokens/s/GPU", "MFU", "memory"};
   if (question.tokens > 0) head.push_back(tokens_text(question.tokens) + " tokens");
   if (question.training) head.emplace_back("with failures");
   head.emplace_back("largest part");
   Table table(head);
   bool is_marked = false;
   for (const LayoutLine& line : answer.best) {
-    add_line(table, question, family_of(line.found.layout), line);
+    add_line(table, question, near ? changed_text(*near, line) : family_of(line.found.layout),
+             line);
     is_marked = is_marked || !beyond(question, line).empty();
   }
   for (const auto& [program, line] : answer.programs) {
@@ -362,6 +372,7 @@ Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
                {"candidates", answer.candidates},
                {"fitting", answer.fitting},
                {"layouts", Json::array()}};
+  if (space.near) json["near"] = to_text(*space.near);
   if (question.has_interval()) json["interval_of"] = text_of(residuals_of(question));
   if (question.tokens > 0) json["tokens"] = question.tokens;
   if (space.program != TrainingProgram::any)
@@ -390,6 +401,7 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
     out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
   if (!answer.is_given)
     out << answer.candidates << " layouts "
+        << (space.near ? "near " + to_text(*space.near) + " " : "")
         << (space.program == TrainingProgram::any
                 ? ""
                 : "of " + std::string(title_of(space.program)) + " ")

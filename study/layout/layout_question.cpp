@@ -26,6 +26,8 @@ namespace {
 
 constexpr int usual_iterations = 20;  // where GPUs are random
 
+constexpr int64_t near_lines = 1000;  // more than one word can be changed to
+
 constexpr int64_t wired_layouts = 11;  // of a search, each of which is played on wires
 
 // Nothing: the best of each family.
@@ -33,6 +35,7 @@ std::optional<int64_t> lines_of(const LayoutWords& words) {
   if (words.lines) return words.lines;
   if (!words.axes.empty()) return 1;
   if (is_on_wires(fidelity_named(words.fidelity, "--fidelity"))) return wired_layouts;
+  if (!words.near.empty()) return near_lines;
   return std::nullopt;
 }
 
@@ -44,18 +47,25 @@ void check_margins(const LayoutWords& words) {
     throw InputError("--margins", "is of the closed form; leave --fidelity out");
 }
 
+// The layout that is asked about, and the option that says it.
+bool names_layout(const LayoutWords& words) { return !words.layout.empty() || !words.near.empty(); }
+const char* option_of(const LayoutWords& words) {
+  return words.near.empty() ? "--layout" : "--near";
+}
+
 // What a given layout says about GPUs and batch must be what the options say.
 void check_given(const LayoutWords& words, const Layout& layout) {
+  const std::string option = option_of(words);
   if (words.gpus > 0 && layout.gpus() != words.gpus)
-    throw InputError("--layout", "tp x pp x cp x dp is " + std::to_string(layout.gpus()) +
-                                     ", but --gpus is " + std::to_string(words.gpus));
+    throw InputError(option, "tp x pp x cp x dp is " + std::to_string(layout.gpus()) +
+                                 ", but --gpus is " + std::to_string(words.gpus));
   if (words.batch > 0 && layout.batch() != words.batch)
-    throw InputError("--layout", "dp x mbs x ga is " + std::to_string(layout.batch()) +
-                                     ", but --global-batch is " + std::to_string(words.batch));
+    throw InputError(option, "dp x mbs x ga is " + std::to_string(layout.batch()) +
+                                 ", but --global-batch is " + std::to_string(words.batch));
   if (words.gradients != "fp32")
-    throw InputError("--gradients", "has no effect with --layout; say gradients=bf16 there");
+    throw InputError("--gradients", "has no effect with " + option + "; say gradients=bf16 there");
   if (words.program != "any")
-    throw InputError("--program", "is about a search; it has no effect with --layout");
+    throw InputError("--program", "is about a search; it has no effect with " + option);
 }
 
 FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& question) {
@@ -185,14 +195,18 @@ void read_wires(const LayoutWords& words, LayoutQuestion& question) {
 
 ForeignLayout given_layout(const LayoutWords& words, const Transformer& model) {
   ForeignLayout given;
-  if (words.layout.empty()) return given;
+  if (!names_layout(words)) return given;
+  if (!words.layout.empty() && !words.near.empty())
+    throw InputError("--near", "has no effect with --layout, which prices one layout only");
+  const std::string& text = words.near.empty() ? words.layout : words.near;
+  const std::string option = option_of(words);
   const Json cluster = cluster_json(words.cluster, words.settings);
   const int64_t usual =
       cluster_in(Value(cluster, place_of(words.cluster), ""), 0).cluster.network.workers();
-  given = load_layout(words.layout, "--layout", {.given = words.gpus, .usual = usual}, model);
+  given = load_layout(text, option, {.given = words.gpus, .usual = usual}, model);
   if (given.is_text) {
-    given.layout = completed(given.layout, words.layout, words.gpus, words.batch);
-    check_sizes(given.layout, "--layout");
+    given.layout = completed(given.layout, text, words.gpus, words.batch);
+    check_sizes(given.layout, option);
   }
   check_given(words, given.layout);
   return given;
@@ -249,8 +263,12 @@ Fields layout_fields(LayoutWords& words) {
              {"layout", words.layout,
               "price this layout only, as \"tp8 pp9 vp7 zero1 sp\" or a file; dp follows from "
               "--gpus, ga from --global-batch"},
+             {"near", words.near,
+              "of this layout and those that differ from it in one word: which is the fastest"},
              Field("lines", words.lines,
-                   "number of the fastest to print (default: the best of each kind; 1 with --axis)")
+                   "number of the fastest to print (default: the best of each kind; all with "
+                   "--near, 1 with "
+                   "--axis)")
                  .from(1, 1'000'000),
              Field("fidelity", words.fidelity,
                    "closed_form (default); message: passes and sends of every rank are simulated; "
@@ -282,7 +300,11 @@ AnsweredLayouts answer_layouts(const LayoutWords& words, bool wants_slices, Stop
   const bool is_given = !words.layout.empty();
   const Transformer model = load_model(words.model);
   const ForeignLayout given = given_layout(words, model);
-  LayoutQuestion question = question_of(words, model, is_given ? &given : nullptr);
+  LayoutQuestion question = question_of(words, model, names_layout(words) ? &given : nullptr);
+  if (!words.near.empty()) {
+    check_layout(model, given.layout, question.space.sequence, "--near");
+    question.space.near = given.layout;
+  }
   question.fidelity = fidelity_named(words.fidelity, "--fidelity");
   read_wires(words, question);
   question.play = play_options(words);

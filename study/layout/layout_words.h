@@ -22,6 +22,7 @@ struct LayoutWords {
   std::string memory;
   std::string reserve;
   std::string layout;
+  std::string near;  // a layout
   std::string tokens;
   std::string goodput;
   std::string program = "any";
