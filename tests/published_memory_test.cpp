@@ -9,6 +9,7 @@
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
 #include "tests/source_tree.h"
+#include "tests/training_cases.h"
 
 namespace sgdsim {
 namespace {
@@ -66,15 +67,7 @@ TEST_CASE("published memory: 19 peaks of Megatron-LM on B200 within 2.1 %, half 
 // this model has those of queries, keys and values (1,536 x 1,024), of what attention gives
 // (1,024 x 1,024), and of the MLP (8,192 x 1,024 and 1,024 x 4,096), halved by tp2.
 TEST_CASE("memory: gradients that are added where they are kept have placeholders, by hand") {
-  Transformer model;
-  model.hidden = 1024;
-  model.layers = 4;
-  model.heads = 16;
-  model.kv_heads = 4;
-  model.head_size = 64;
-  model.mlp_width = 4096;
-  model.vocabulary = 32000;
-  model.sequence = 2048;
+  Transformer model = small_model();
   const double matrices = 1024.0 * (1536 + 1024 + 8192 + 4096);
   const auto placeholders = [&](const std::string& words) {
     const auto gradients_B = [&](const std::string& rest) {

@@ -12,7 +12,9 @@
 #include "study/goodput/spans.h"
 #include "study/layout/layout_answer.h"
 #include "study/layout/layout_files.h"
+#include "study/layout/usual_reach.h"
 #include "study/need/experiment_breaks.h"
+#include "study/shipped_inputs.h"
 #include "study/step/experiment.h"
 #include "study/step/override.h"
 #include "study/step/simulated.h"
@@ -54,11 +56,15 @@ LayoutStep layout_of(Object& fields) {
   const Value model_name = fields.at("model");
   const Transformer model = model_in(model_name);
   const ForeignLayout given = load_layout(text.text(), text.where(), {}, model);
-  const Value cluster = fields.at("cluster");
-  LayoutStep step{{.model = model,
-                   .cluster = cluster_in(cluster, given.layout.gpus()),
-                   .gpu = load_gpu("h100")},
-                  given.layout};
+  const Value said = fields.at("cluster");
+  const bool is_named = said.json().is_string();
+  const std::string file = is_named ? beside(said.file(), said.text()) : said.file();
+  Json cluster = is_named ? cluster_document(file).root().json() : said.json();
+  add_usual_reach(cluster);
+  const Value read(cluster, file, is_named ? "" : said.path());
+  LayoutStep step{
+      {.model = model, .cluster = cluster_in(read, given.layout.gpus()), .gpu = load_gpu("h100")},
+      given.layout};
   LayoutQuestion& question = step.question;
   if (const auto gpu = fields.find("gpu")) question.gpu = gpu_in(*gpu);
   if (const auto precision = fields.find("precision"))

@@ -11,6 +11,7 @@
 #include "sim/core/number_list.h"
 #include "sim/core/random.h"
 #include "study/beside.h"
+#include "study/layout/usual_reach.h"
 #include "study/shipped_inputs.h"
 #include "study/step/override.h"
 #include "study/traffic/traffic_file.h"
@@ -394,9 +395,13 @@ JobsFile read_whole(const Json& json, const std::string& file,
   jobs.routes.routing = given.routing.value_or(jobs.routes.routing);
   std::string cluster_file = files["cluster"];
   const Value& cluster = *given.cluster;
-  const Json cluster_json = inline_or_named(cluster, cluster_file);
+  Json cluster_json = inline_or_named(cluster, cluster_file);
+  const UsualReach reach =
+      has_layout(given.jobs->json()) ? add_usual_reach(cluster_json) : UsualReach{};
   jobs.cluster =
-      read_cluster(cluster_file.empty() ? cluster : Value(cluster_json, cluster_file, "")).cluster;
+      read_cluster(cluster_file.empty() ? Value(cluster_json, cluster.file(), cluster.path())
+                                        : Value(cluster_json, cluster_file, ""))
+          .cluster;
   if (given.transport) {
     if (given.routing) given.transport->fail("packets go as their transport says, not by routing");
     jobs.transport = name_of_transport(*given.transport);
@@ -408,6 +413,7 @@ JobsFile read_whole(const Json& json, const std::string& file,
   if (list.items().size() > most_jobs)
     list.fail("more than " + std::to_string(most_jobs) + " jobs");
   for (const Value& job : list.items()) read_job(job, jobs, cluster_json, free, jobs.routes.seed);
+  if (reach.any()) jobs.jobs.front().notes.push_back(reach_text(reach));
   if (const auto& traffic = given.traffic) {
     std::string traffic_file = files["traffic"];
     const Json inside = inline_or_file(*traffic, traffic_file);

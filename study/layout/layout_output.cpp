@@ -372,6 +372,8 @@ Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
                {"candidates", answer.candidates},
                {"fitting", answer.fitting},
                {"layouts", Json::array()}};
+  if (question.reach.inside) json["reach"]["inside"] = *question.reach.inside;
+  if (question.reach.between) json["reach"]["between"] = *question.reach.between;
   if (space.near) json["near"] = to_text(*space.near);
   if (question.has_interval()) json["interval_of"] = text_of(residuals_of(question));
   if (question.tokens > 0) json["tokens"] = question.tokens;
@@ -399,6 +401,7 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
       << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
   if (!question.algorithms.is_usual())
     out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
+  if (question.reach.any()) out << reach_text(question.reach) << '\n';
   if (!answer.is_given)
     out << answer.candidates << " layouts "
         << (space.near ? "near " + to_text(*space.near) + " " : "")

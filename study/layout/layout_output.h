@@ -11,6 +11,7 @@
 #include "models/training/played_step.h"
 #include "models/training/step_on_wires.h"
 #include "study/layout/layout_rates.h"
+#include "study/layout/usual_reach.h"
 #include "study/need/breaks.h"
 #include "study/traffic/traffic_file.h"
 #include "topologies/cluster_file.h"
@@ -38,6 +39,7 @@ struct LayoutQuestion {
   std::string transport = {};  // fidelity packet
   // The cluster as its file has it, with settings, for questions about others like it.
   Json cluster_json = {};
+  UsualReach reach = {};  // that was written into it
   std::string cluster_place = {};
   bool asks_margins = false;
   bool plays() const { return fidelity != Fidelity::closed_form; }

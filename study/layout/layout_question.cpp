@@ -94,10 +94,12 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
   const int64_t gpus = given != nullptr ? given->layout.gpus() : words.gpus;
   const std::string place = place_of(words.cluster);
   Json cluster = cluster_json(words.cluster, words.settings);
+  const UsualReach reach = add_usual_reach(cluster);
   LayoutQuestion question{.model = model,
                           .cluster = cluster_in(Value(cluster, place, ""), gpus),
                           .gpu = load_gpu(words.gpu)};
   question.cluster_json = std::move(cluster);
+  question.reach = reach;
   question.cluster_place = place;
   question.precision = precision_named(words.precision, "--precision");
   check_precision(question.gpu, question.precision, "--precision");

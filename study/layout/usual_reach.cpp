@@ -1,0 +1,40 @@
+// One field of each link.
+#include "study/layout/usual_reach.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sgdsim {
+namespace {
+
+std::optional<double> add_to(Json& cluster, const char* link, double reach) {
+  const auto found = cluster.find(link);
+  if (found == cluster.end() || !found->is_object() || found->contains("efficiency")) return {};
+  (*found)["efficiency"] = reach;
+  return reach;
+}
+
+std::string percent(double part) { return std::to_string(std::lround(100 * part)) + " %"; }
+
+}  // namespace
+
+UsualReach add_usual_reach(Json& cluster) {
+  if (!cluster.is_object() || cluster.value("shape", Json()) != "nvlink_box") return {};
+  return {add_to(cluster, "gpu_link", reach_inside), add_to(cluster, "nic", reach_between)};
+}
+
+bool has_layout(const Json& jobs) {
+  return jobs.is_array() && std::any_of(jobs.begin(), jobs.end(), [](const Json& job) {
+           return job.is_object() && job.contains("layout");
+         });
+}
+
+std::string reach_text(const UsualReach& reach) {
+  std::string text = "Exchanges are taken to reach ";
+  if (reach.inside) text += percent(*reach.inside) + " of the links inside nodes";
+  if (reach.inside && reach.between) text += " and ";
+  if (reach.between) text += percent(*reach.between) + " of the cards";
+  return text + ", as beside products; the cluster's field efficiency says otherwise";
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,65 @@
+// What exchanges of layouts reach of links whose cluster file does not say it.
+#include "study/layout/usual_reach.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/run_program.h"
+
+namespace sgdsim {
+namespace {
+
+TEST_CASE("usual reach: links of boxes without an efficiency, and no others") {
+  Json both = Json::parse(R"({"shape": "nvlink_box", "gpu_link": {"latency": "1 us"},
+                              "nic": {"latency": "1 us"}, "pcie": {}})");
+  const UsualReach reach = add_usual_reach(both);
+  CHECK(reach.inside == 0.8);
+  CHECK(reach.between == 0.9);
+  CHECK(both["gpu_link"]["efficiency"] == 0.8);
+  CHECK(both["nic"]["efficiency"] == 0.9);
+  CHECK(!both["pcie"].contains("efficiency"));
+  Json one = Json::parse(R"({"shape": "nvlink_box", "gpu_link": {"efficiency": 1}, "nic": {}})");
+  CHECK(!add_usual_reach(one).inside);
+  CHECK(one["gpu_link"]["efficiency"] == 1);
+  CHECK(one["nic"]["efficiency"] == 0.9);
+  for (const char* text :
+       {R"({"shape": "single_switch", "nic": {}})", R"({"nic": {}})", "[]", "7",
+        R"({"shape": 3, "nic": {}})", R"({"shape": "nvlink_box", "nic": "fast"})"}) {
+    Json other = Json::parse(text);
+    CHECK(!add_usual_reach(other).any());
+    CHECK(other == Json::parse(text));
+  }
+}
+
+Json layouts(const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"layout",   "llama3.1_8b",      "-c",       "dgx_h100_4",
+                                    "--layout", "tp8 dp4 zero1 sp", "--format", "json"};
+  words.insert(words.end(), more.begin(), more.end());
+  const Ran ran = run_sgdsim(words);
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  return Json::parse(ran.out);
+}
+
+// Tensor parallelism takes 1 / 0.8 of its bytes' time, and its latencies as before.
+TEST_CASE("sgdsim layout: exchanges reach a part of the links, unless the cluster says") {
+  const auto tensor_us = [](const Json& json) {
+    return json["layouts"][0]["parts"]["tensor_us"].get<double>();
+  };
+  const Json usual = layouts({});
+  const Json whole = layouts({"--set", "gpu_link.efficiency=1", "--set", "nic.efficiency=1"});
+  const Json same = layouts({"--set", "gpu_link.efficiency=0.8", "--set", "nic.efficiency=0.9"});
+  CHECK(usual["reach"] == Json({{"inside", 0.8}, {"between", 0.9}}));
+  CHECK(!whole.contains("reach"));
+  CHECK(usual["layouts"][0]["step_ps"] == same["layouts"][0]["step_ps"]);
+  // 32 layers, two passes of two gathers and two scatters, of seven steps with 0.6 us each.
+  const double starts_us = 32 * 2 * 4 * 7 * 0.6;
+  CHECK((tensor_us(usual) - starts_us) * 0.8 ==
+        doctest::Approx(tensor_us(whole) - starts_us).epsilon(1e-6));
+  const Ran table =
+      run_sgdsim({"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--layout", "tp8 dp4 zero1 sp"});
+  CHECK(table.out.find("Exchanges are taken to reach 80 % of the links inside nodes and 90 % of "
+                       "the cards") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace sgdsim
