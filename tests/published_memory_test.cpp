@@ -51,7 +51,8 @@ TEST_CASE("published memory: 19 peaks of Megatron-LM on B200 within 2.1 %, half 
   REQUIRE(held.size() == published_GiB.size());
   std::vector<double> errors;
   for (std::size_t i = 0; i < held.size(); ++i) {
-    const auto& [model, layout] = held[i];
+    const Transformer& model = held[i].model;
+    const Layout& layout = held[i].layout;
     const double memory_GiB = largest_memory(model, layout, model.sequence).total_B() / (1LL << 30);
     INFO(to_text(layout));
     CAPTURE(memory_GiB);
