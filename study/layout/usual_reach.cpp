@@ -34,7 +34,7 @@ std::string reach_text(const UsualReach& reach) {
   if (reach.inside) text += percent(*reach.inside) + " of the links inside nodes";
   if (reach.inside && reach.between) text += " and ";
   if (reach.between) text += percent(*reach.between) + " of the cards";
-  return text + ", as beside products; the cluster's field efficiency says otherwise";
+  return text + ", beside products; gpu_link.efficiency and nic.efficiency of the cluster set it";
 }
 
 }  // namespace sgdsim
