@@ -143,6 +143,11 @@ TEST_CASE("gpu: parts and peaks of precisions, and those that it has not") {
   CHECK(gpu.product_s(1e12, 0, Precision::bf16) == doctest::Approx(1e12 / 5e13));
   CHECK(gpu.product_s(1e12, 0, Precision::fp8) == doctest::Approx(1e12 / (2e14 * 0.5 * 0.9)));
   CHECK(gpu.product_s(1e12, 0, Precision::nvfp4) == doctest::Approx(1e12 / (4e14 * 0.5 * 0.6)));
+  gpu.fp8_part = 2;  // of a half is all of the peak, and of more is no more
+  gpu.gemm = {{1e-6, 0.9}};
+  CHECK(gpu.product_s(1e12, 0, Precision::fp8) == doctest::Approx(1e12 / 2e14));
+  gpu.weight_part = 2;
+  CHECK(gpu.weight_product_s(1e12, 0, Precision::bf16) == doctest::Approx(1e12 / 1e14));
   CHECK(value_B(Precision::bf16) == 2);
   CHECK(value_B(Precision::fp8) == 1);
   CHECK(value_B(Precision::nvfp4) == 0.5625);  // four bits, and one byte for 16 values

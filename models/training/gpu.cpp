@@ -146,16 +146,19 @@ double Gpu::efficiency(double flop) const {
   return below.part + way * (above->part - below.part);
 }
 
-double Gpu::product_s(double flop, double bytes, Precision precision) const {
+double Gpu::flop_s(double flop, Precision precision, double factor) const {
   if (flop <= 0) return 0;
-  double part = efficiency(flop);
-  if (precision == Precision::fp8) part *= fp8_part;
-  if (precision == Precision::nvfp4) part *= fp4_part;
-  return std::max(flop / (peak(precision) * part), bytes_s(bytes));
+  if (precision == Precision::fp8) factor *= fp8_part;
+  if (precision == Precision::nvfp4) factor *= fp4_part;
+  return flop / (peak(precision) * std::min(1., factor * efficiency(flop)));
+}
+
+double Gpu::product_s(double flop, double bytes, Precision precision) const {
+  return std::max(flop_s(flop, precision, 1), flop > 0 ? bytes_s(bytes) : 0);
 }
 
 double Gpu::weight_product_s(double flop, double bytes, Precision precision) const {
-  return std::max(product_s(flop, 0, precision) / weight_part, bytes_s(bytes));
+  return std::max(flop_s(flop, precision, weight_part), bytes_s(bytes));
 }
 
 AttentionParts Gpu::attention(int64_t head_size) const {

@@ -81,6 +81,10 @@ struct Gpu {
   // Of the smallest listed size that is no smaller, or else of the largest.
   AttentionParts attention(int64_t head_size) const;
   double bytes_s(double bytes) const { return bytes / (memory_part * memory_rate.Bps()); }
+
+ private:
+  // Of a product that reaches `factor` of what others do; never more than the peak.
+  double flop_s(double flop, Precision precision, double factor) const;
 };
 
 void check_precision(const Gpu& gpu, Precision precision, const std::string& where);

@@ -10,8 +10,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr int64_t most_micro_batch = 64;
-
 // With sizes of the groups set: the choices that remain.
 void for_each_choice(const Transformer& model, const LayoutSpace& space, Layout layout,
                      const std::function<void(const Layout&)>& f) {

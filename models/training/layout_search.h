@@ -47,6 +47,8 @@ struct LayoutSearch {
   std::string why_left_out;
 };
 
+inline constexpr int64_t most_micro_batch = 64;  // sequences, that a search tries
+
 // The choices of a search: divisors, ascending; virtual stages; and how the layers are shared out
 // over the stages: evenly if they divide, or else with the ends as layers, or else spread.
 std::vector<int64_t> divisors_of(int64_t number);

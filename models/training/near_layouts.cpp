@@ -10,8 +10,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr int64_t most_micro_batch_near = 64;
-
 std::vector<std::string> words_of_text(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> words;
@@ -75,7 +73,7 @@ class Neighbours {
     each(&Layout::chunks, chunks_of_search(model_, given_));
     if (model_.experts) each(&Layout::expert, divisors_of(model_.experts->count));
     std::vector<int64_t> powers;
-    for (int64_t b = 1; b <= most_micro_batch_near; b *= 2) powers.push_back(b);
+    for (int64_t b = 1; b <= most_micro_batch; b *= 2) powers.push_back(b);
     each(&Layout::micro_batch, powers);
     each(&Layout::shard_copies, divisors_of(given_.context * given_.replicas));
   }
