@@ -41,9 +41,7 @@ class HostBackend : public Backend {
 
   int memories(int) const override { return 0; }
 
-  std::string why_not(const Plan& plan) const override {
-    return plan.has_calls() ? "NCCL runs on GPUs only" : "";
-  }
+  std::string why_not(const Plan& plan) const override { return why_not_without_gpu(plan); }
   std::string why_no_room(int, const Room&) const override { return ""; }
 
   void prepare(int ranks, const Room& room) override {

@@ -1,14 +1,21 @@
-// What a step does to the memory of this machine.
+// What a step does to the memory of this machine, and what it cannot do there.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
+#include <string>
 
 #include "calibrate/element.h"
 #include "calibrate/plan/plan.h"
 #include "calibrate/sparse.h"
 
 namespace sgdsim::calibrate {
+
+// Why threads cannot play a plan; empty if they can.
+inline std::string why_not_without_gpu(const Plan& plan) {
+  if (plan.has_calls()) return "NCCL runs on GPUs only";
+  return plan.has_copies_by_kernel() ? "threads have no copy engines beside them" : "";
+}
 
 // at(place): where it lies. Nothing for what orders streams.
 template <class F>

@@ -1,17 +1,21 @@
 // Plans on GPUs: a stream per stream, a kernel per sum, a memory copy per copy.
 //
-// A plan is captured into a graph once, so that a run is one launch: thousands of steps would
-// otherwise fill the launch queue, and the CPU's launch rate would be measured instead of the GPU.
-// Before the graph stands a gate that the host opens when everything has been queued; the time is
-// that between two events around the graph. Where only results count there is no gate. NCCL is
-// called outside graphs and without a gate, behind which it might wait for itself: a batch of calls
-// between two events. Every wait ends: see wait.cuh. With more ranks than GPUs, ranks share a GPU
-// in turns: each has its own buffers and streams, and a message between two of them is a copy
-// within the GPU. Of several processes, each plays the streams of its own ranks.
+// A plan is captured into a graph, several runs of it if they are short, so that a sample is one
+// launch: thousands of steps would otherwise fill the launch queue, and the CPU's launch rate would
+// be measured instead of the GPU. Before the graph stands a gate that the host opens when
+// everything has been queued; the time is that between two events at the graph's ends, within it,
+// so that what starting a graph takes is in none. Where only results count there is no gate. NCCL
+// is called in both ways: a batch of calls between two events, as a program calls it, which without
+// a gate, behind which it might wait for itself, holds what the host takes for each; and the same
+// batch in a graph, which holds the GPUs' part alone. Every wait ends: see wait.cuh. With more
+// ranks than GPUs, ranks share a GPU in turns: each has its own buffers and streams, and a message
+// between two of them is a copy within the GPU. Of several processes, each plays the streams of its
+// own ranks.
 //
 // When it is wrong: on shared GPUs, time per byte is that of device memory, not of a link, and
 // ranks take memory bandwidth from each other, which the models of links do not know.
 #include <algorithm>
+#include <cstdlib>
 #include <cuda_runtime.h>
 #include <limits>
 #include <memory>
@@ -44,6 +48,7 @@ class CudaBackend : public Backend {
     if (processes_ != nullptr) why_no_nccl_ = why_shared(devices_, *processes_);
     SGDSIM_CUDA_CHECK(cudaSetDevice(devices_.front()));
     notes_ = enable_peers(devices_);
+    if (!notes_.empty()) why_no_peers_ = notes_.front();
     main_ = make_stream(devices_.front());
     start_ = make_event(devices_.front(), cudaEventDefault);
     stop_ = make_event(devices_.front(), cudaEventDefault);
@@ -71,6 +76,8 @@ class CudaBackend : public Backend {
 
   std::string why_not(const Plan& plan) const override {
     if (plan.flop() > 0 && !why_no_products().empty()) return why_no_products();
+    if (plan.ranks > 1 && plan.has_copies_by_kernel() && !why_no_peers_.empty())
+      return why_no_peers_;
     if (!plan.has_calls()) {
       const bool is_here = processes_ == nullptr || is_apart(plan, processes_->division());
       return is_here ? "" : "between GPUs of different processes only NCCL is measured";
@@ -83,9 +90,10 @@ class CudaBackend : public Backend {
            (processes_ == nullptr ? "" : " for each process");
   }
 
-  // Each rank's buffers, and its sorts: keys and pairs twice, and about half as much for CUB.
+  // Each rank's buffers, and its room for selections and sorts.
   std::string why_no_room(int ranks, const Room& room) const override {
-    const int64_t rank_B = room.data_B + room.scratch_B + 36 * room.sorted;
+    const int64_t rank_B =
+        room.data_B + room.scratch_B + SparseRoom::room_B(room.searched, room.sorted);
     const auto count = static_cast<int>(devices_.size());
     const Own own = own_ranks(ranks);
     const int64_t needed_B = rank_B * ((own.end - own.first + count - 1) / count);
@@ -131,38 +139,28 @@ class CudaBackend : public Backend {
   }
 
   void load(const Plan& plan, Type type) override {
-    plan_lanes_ = plan.room.lanes;
     graph_ = {};
-    called_ = {};
-    events_ = make_events(plan);
-    make_rooms(plan, type);
-    if (plan.has_calls()) {
-      called_ = plan;
-      called_type_ = type;
+    rounds_in_graph_ = 0;
+    const bool is_set_alike = plan.library == plan_.library;
+    plan_ = plan;
+    type_ = type;
+    events_ = make_events();
+    make_rooms();
+    if (plan_.has_calls()) {
+      if (!is_set_alike) library_.reset();
       if (!library_) library_ = nccl_ranks(team_of(plan.ranks), patience_);
       return;
     }
     if (is_idle()) return;
-    if (plan.flop() > 0 && !products_) products_ = make_products(devices_.front());
-    SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
-    fork(plan);
-    queue_steps(plan, type);
-    join(plan);
-    cudaGraph_t graph = nullptr;
-    SGDSIM_CUDA_CHECK(cudaStreamEndCapture(main_.get(), &graph));
-    const Graph captured(graph);
-    cudaGraphExec_t exec = nullptr;
-    SGDSIM_CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    graph_ = GraphExec(exec);
-    // What a first launch would prepare: behind the gate it might wait for the gate itself.
-    SGDSIM_CUDA_CHECK(cudaGraphUpload(exec, main_.get()));
-    wait_for_stream(main_.get(), patience_, "the upload of a graph");
+    if (plan_.flop() > 0 && !products_) products_ = make_products(devices_.front());
+    make_graph(1);
   }
 
   void play() override {
     const OnDevice there(devices_.front());
     if (is_idle()) return;
-    if (graph_.get() == nullptr) return call_library(1);
+    if (plan_.has_calls()) return call_library(1);
+    if (rounds_in_graph_ != 1) make_graph(1);
     SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
     wait_for_stream(main_.get(), patience_, "the streams of a plan");
   }
@@ -171,19 +169,18 @@ class CudaBackend : public Backend {
     const OnDevice there(devices_.front());
     clock_MHz_ = 0;
     if (is_idle()) return 0;
-    if (graph_.get() == nullptr) {
-      call_library(calls_in_batch);
-      return elapsed_us() / calls_in_batch;
+    if (plan_.has_calls()) rounds = calls_in_batch;
+    if (plan_.has_calls() && !plan_.in_graph) {
+      call_library(rounds);
+      return elapsed_us() / rounds;
     }
+    if (rounds_in_graph_ != rounds) make_graph(rounds);
     auto* gate = static_cast<volatile int*>(gate_.get());
     gate[0] = 0;
     gate[1] = 0;
     launch_gate(gate, main_.get());
     clocks_->look_before(main_.get());
-    SGDSIM_CUDA_CHECK(cudaEventRecord(start_.get(), main_.get()));
-    for (int round = 0; round < rounds; ++round)
-      SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
-    SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
+    SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
     clocks_->look_after(main_.get());
     gate[0] = 1;
     wait_for_stream(main_.get(), patience_, "the streams of a plan");
@@ -192,7 +189,7 @@ class CudaBackend : public Backend {
   }
 
   // Of cudaEventElapsedTime, by its manual. NCCL is called in batches anyway.
-  double resolution_us() const override { return graph_.get() == nullptr ? 0 : 0.5; }
+  double resolution_us() const override { return plan_.has_calls() || is_idle() ? 0 : 0.5; }
 
   double warm_up() override { return clocks_->warm_up(main_.get()); }
   double clock_MHz() const override { return clock_MHz_; }
@@ -222,16 +219,16 @@ class CudaBackend : public Backend {
     return {division.first(processes_->number(), ranks),
             division.first(processes_->number() + 1, ranks)};
   }
-  bool is_own(const Step& step, const Plan& plan) const {
-    const int rank = plan.rank_of(step.stream);
+  bool is_own(const Step& step) const {
+    const int rank = plan_.rank_of(step.stream);
     return rank >= own_.first && rank < own_.end;
   }
   // Other processes have all the ranks.
   bool is_idle() const { return own_.first == own_.end; }
   // take(stream), of every own stream
   template <class F>
-  void for_streams(const Plan& plan, const F& take) const {
-    for (int i = plan.stream(own_.first); i < plan.stream(own_.end); ++i) take(i);
+  void for_streams(const F& take) const {
+    for (int i = plan_.stream(own_.first); i < plan_.stream(own_.end); ++i) take(i);
   }
 
   static constexpr int calls_in_batch = 20;
@@ -242,31 +239,63 @@ class CudaBackend : public Backend {
     return 1e3 * static_cast<double>(ms);
   }
 
-  // Calls follow each other in the streams of the ranks; each round is a group of its own, as NCCL
-  // demands of one thread with several GPUs.
-  void call_library(int rounds) {
-    SGDSIM_CUDA_CHECK(cudaEventRecord(start_.get(), main_.get()));
-    fork(called_);
+  // A graph of so many runs, each from the start to the end of all its streams.
+  void make_graph(int rounds) {
+    graph_ = {};
+    cudaGraph_t graph = nullptr;
+    const auto capture = [&] {
+      const OnDevice there(devices_.front());
+      SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
+      record_in_graph(start_);
+      queue_rounds(rounds);
+      record_in_graph(stop_);
+      SGDSIM_CUDA_CHECK(cudaStreamEndCapture(main_.get(), &graph));
+    };
+    plan_.has_calls() ? library_->during(capture) : capture();
+    const Graph captured(graph);
+    cudaGraphExec_t exec = nullptr;
+    SGDSIM_CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    graph_ = GraphExec(exec);
+    rounds_in_graph_ = rounds;
+    // What a first launch would prepare: behind the gate it might wait for the gate itself.
+    SGDSIM_CUDA_CHECK(cudaGraphUpload(exec, main_.get()));
+    wait_for_stream(main_.get(), patience_, "the upload of a graph");
+  }
+
+  void record_in_graph(const Event& event) {
+    SGDSIM_CUDA_CHECK(cudaEventRecordWithFlags(event.get(), main_.get(), cudaEventRecordExternal));
+  }
+
+  void queue_rounds(int rounds) {
     for (int round = 0; round < rounds; ++round) {
-      library_->begin();
-      queue_steps(called_, called_type_);
-      library_->end();
+      fork();
+      queue_steps();
+      join();
     }
-    join(called_);
-    SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
+  }
+
+  // Calls follow each other in the streams of the ranks.
+  void call_library(int rounds) {
+    library_->during([&] {
+      const OnDevice there(devices_.front());
+      SGDSIM_CUDA_CHECK(cudaEventRecord(start_.get(), main_.get()));
+      fork();
+      for (int round = 0; round < rounds; ++round) queue_steps();
+      join();
+      SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
+    });
     wait_for_event(stop_.get(), patience_, "a call of NCCL");
   }
 
   int device_of(int rank) const {
     return devices_[static_cast<std::size_t>(rank - own_.first) % devices_.size()];
   }
-  int device_of_stream(const Plan& plan, int stream) const {
-    return device_of(plan.rank_of(stream));
-  }
+  int device_of_stream(int stream) const { return device_of(plan_.rank_of(stream)); }
   NcclTeam team_of(int ranks) const {
     NcclTeam team{.ranks = ranks,
                   .first = own_.first,
                   .devices = {devices_.begin(), devices_.begin() + own_.end - own_.first},
+                  .setting = plan_.library,
                   .has_name = processes_ == nullptr || processes_->is_first(),
                   .from_first = [](const std::string& name) { return name; }};
     if (processes_ != nullptr)
@@ -275,56 +304,58 @@ class CudaBackend : public Backend {
   }
   // A plan may have fewer lanes than were prepared; its ranks stay where they are.
   cudaStream_t stream(int number) const {
-    const int at = (number / plan_lanes_ - own_.first) * lanes_ + number % plan_lanes_;
+    const int used = plan_.room.lanes;
+    const int at = (number / used - own_.first) * lanes_ + number % used;
     return streams_[static_cast<std::size_t>(at)].get();
   }
 
   // One event for each of the plan's, one per stream for its end, one for the start.
-  std::vector<Event> make_events(const Plan& plan) {
-    std::vector<Event> events(static_cast<std::size_t>(plan.events));
-    for (const Step& step : plan.steps)
-      if (step.act == Act::mark && is_own(step, plan))
+  std::vector<Event> make_events() {
+    std::vector<Event> events(static_cast<std::size_t>(plan_.events));
+    for (const Step& step : plan_.steps)
+      if (step.act == Act::mark && is_own(step))
         events[static_cast<std::size_t>(step.event)] =
-            make_event(device_of_stream(plan, step.stream), cudaEventDisableTiming);
+            make_event(device_of_stream(step.stream), cudaEventDisableTiming);
     ends_.clear();
-    for_streams(plan, [&](int i) {
-      ends_.push_back(make_event(device_of_stream(plan, i), cudaEventDisableTiming));
-    });
+    for_streams(
+        [&](int i) { ends_.push_back(make_event(device_of_stream(i), cudaEventDisableTiming)); });
     forked_ = make_event(devices_.front(), cudaEventDisableTiming);
     return events;
   }
 
-  // How many elements each stream sorts at once.
-  static std::vector<int64_t> sorted_elements(const Plan& plan, Type type) {
-    std::vector<int64_t> elements(static_cast<std::size_t>(plan.streams()), 0);
-    for (const Step& step : plan.steps) {
-      int64_t& most = elements[static_cast<std::size_t>(step.stream)];
-      if (step.act == Act::select) most = std::max(most, step.bytes / size_of(type));
-      if (step.act == Act::merge) most = std::max(most, 2 * step.count);
+  // What each stream searches and sorts at once.
+  std::vector<Room> sparse_rooms() const {
+    std::vector<Room> rooms(static_cast<std::size_t>(plan_.streams()));
+    for (const Step& step : plan_.steps) {
+      Room& most = rooms[static_cast<std::size_t>(step.stream)];
+      if (step.act == Act::select)
+        most.grow_to({.searched = step.bytes / size_of(type_), .sorted = step.count});
+      if (step.act == Act::merge) most.grow_to({.sorted = 2 * step.count});
     }
-    return elements;
+    return rooms;
   }
 
   // Sorts need memory, which cannot be had while a graph is captured.
-  void make_rooms(const Plan& plan, Type type) {
-    const std::vector<int64_t> elements = sorted_elements(plan, type);
+  void make_rooms() {
+    const std::vector<Room> rooms = sparse_rooms();
     rooms_.clear();
-    for_streams(plan, [&](int i) {
-      const int64_t most = elements[static_cast<std::size_t>(i)];
-      rooms_.push_back(most > 0 ? SortRoom(device_of_stream(plan, i), most) : SortRoom());
+    for_streams([&](int i) {
+      const Room& room = rooms[static_cast<std::size_t>(i)];
+      rooms_.push_back(room.sorted > 0 ? SparseRoom(device_of_stream(i), room.searched, room.sorted)
+                                       : SparseRoom());
     });
   }
 
-  void fork(const Plan& plan) {
+  void fork() {
     SGDSIM_CUDA_CHECK(cudaEventRecord(forked_.get(), main_.get()));
     for_streams(
-        plan, [&](int i) { SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(stream(i), forked_.get(), 0)); });
+        [&](int i) { SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(stream(i), forked_.get(), 0)); });
   }
 
-  void join(const Plan& plan) {
-    for_streams(plan, [&](int i) {
+  void join() {
+    for_streams([&](int i) {
       const Event& end = ends_[own_number(i)];
-      const OnDevice there(device_of_stream(plan, i));
+      const OnDevice there(device_of_stream(i));
       SGDSIM_CUDA_CHECK(cudaEventRecord(end.get(), stream(i)));
       SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(main_.get(), end.get(), 0));
     });
@@ -332,9 +363,9 @@ class CudaBackend : public Backend {
 
   // Of a stream of the plan, among the own ones.
   std::size_t own_number(int stream) const {
-    return static_cast<std::size_t>(stream - own_.first * plan_lanes_);
+    return static_cast<std::size_t>(stream - own_.first * plan_.room.lanes);
   }
-  SortRoom& room(int stream) { return rooms_[own_number(stream)]; }
+  SparseRoom& room(int stream) { return rooms_[own_number(stream)]; }
 
   std::byte* at(const Place& place) const {
     const auto rank = static_cast<std::size_t>(place.rank - own_.first);
@@ -344,40 +375,44 @@ class CudaBackend : public Backend {
     return static_cast<std::byte*>(buffer) + place.at_B;
   }
 
-  void queue_steps(const Plan& plan, Type type) {
-    for (const Step& step : plan.steps)
-      if (is_own(step, plan)) queue_step(step, plan, type);
+  // Calls of the library are a group, as NCCL demands of one thread with several GPUs.
+  void queue_steps() {
+    if (plan_.has_calls()) library_->begin();
+    for (const Step& step : plan_.steps)
+      if (is_own(step)) queue_step(step);
+    if (plan_.has_calls()) library_->end();
   }
 
-  void queue_step(const Step& step, const Plan& plan, Type type) {
-    const OnDevice there(device_of_stream(plan, step.stream));
+  void queue_step(const Step& step) {
+    const OnDevice there(device_of_stream(step.stream));
     cudaStream_t queue = stream(step.stream);
     switch (step.act) {
       case Act::copy:
+        if (step.by_kernel) return launch_copy(at(step.to), at(step.from), step.bytes, queue);
         SGDSIM_CUDA_CHECK(cudaMemcpyAsync(at(step.to), at(step.from),
                                           static_cast<std::size_t>(step.bytes), cudaMemcpyDefault,
                                           queue));
         return;
       case Act::sum:
-        launch_sum(type, at(step.to), at(step.from), at(step.with), step.bytes, queue);
+        launch_sum(type_, at(step.to), at(step.from), at(step.with), step.bytes, queue);
         return;
       case Act::select:
-        room(step.stream).select(type, at(step.to), at(step.from), step.bytes, step.count, queue);
+        room(step.stream).select(type_, at(step.to), at(step.from), step.bytes, step.count, queue);
         return;
       case Act::merge:
-        room(step.stream).merge(type, at(step.to), at(step.from), step.count, queue);
+        room(step.stream).merge(type_, at(step.to), at(step.from), step.count, queue);
         return;
       case Act::narrow16:
         launch_narrow16(at(step.to), at(step.from), step.bytes, queue);
         return;
       case Act::narrow8:
-        launch_narrow8(type, at(step.to), at(step.from), step.bytes, queue);
+        launch_narrow8(type_, at(step.to), at(step.from), step.bytes, queue);
         return;
       case Act::product:
-        products_->multiply(type, at(step.to), at(step.from), at(step.with), step.count, queue);
+        products_->multiply(type_, at(step.to), at(step.from), at(step.with), step.count, queue);
         return;
       case Act::library:
-        library_->call({step.call, type, step.to.rank, at(step.to), step.bytes}, queue);
+        library_->call({step.call, type_, step.to.rank, at(step.to), step.bytes}, queue);
         return;
       case Act::nothing:
         launch_nothing(queue);
@@ -396,6 +431,7 @@ class CudaBackend : public Backend {
   std::vector<int> devices_;
   Processes* processes_;  // none: all ranks are here
   std::string why_no_nccl_;
+  std::string why_no_peers_;
   Own own_;  // of the ranks that were prepared
   Patience patience_;
   std::vector<std::string> notes_;
@@ -412,22 +448,24 @@ class CudaBackend : public Backend {
   std::vector<HostMemory> host_;
   std::vector<Memory> flushed_;
   std::vector<Stream> streams_;  // by rank and lane
-  int lanes_ = 1;
-  int plan_lanes_ = 1;
+  int lanes_ = 1;                // of a rank, that were prepared
+  Plan plan_;
+  Type type_ = Type::float32;
   std::vector<Event> events_;  // of the plan
   std::vector<Event> ends_;
-  std::vector<SortRoom> rooms_;  // by stream
+  std::vector<SparseRoom> rooms_;  // by stream
   std::unique_ptr<NcclRanks> library_;
   std::unique_ptr<Products> products_;  // of rank 0
-  GraphExec graph_;                     // none where the plan calls NCCL
-  Plan called_;                         // that one
-  Type called_type_ = Type::float32;
+  GraphExec graph_;                     // of the plan; none of calls of NCCL one by one
+  int rounds_in_graph_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> cuda_backend(const std::vector<int>& devices, double patience_s,
                                       Processes* processes) {
+  // Streams that share a hardware queue wait for each other; it is read by the first call of CUDA.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   std::vector<int> usable = usable_devices(devices);
   if (processes != nullptr) usable = share_of(usable, *processes);
   return std::make_unique<CudaBackend>(std::move(usable), patience_s, processes);

@@ -101,13 +101,15 @@ int64_t Content::first_difference(int device, const std::byte* data, const Stret
   const OnDevice there(device);
   if (stretch.bytes == 0) return -1;
   const Unit* const period = sent_period(device, stretch);
-  SGDSIM_CUDA_CHECK(cudaMemsetAsync(first_.get(), 0xff, sizeof(Place64), nullptr));
+  // Sent and waited for: a kernel's first launch may wait for what is queued before it.
+  Place64 first = ~Place64{0};
+  send(static_cast<std::byte*>(first_.get()), reinterpret_cast<const std::byte*>(&first),
+       sizeof first);
   launch_over(units(stretch.bytes), find_difference, nullptr,
               reinterpret_cast<const Unit*>(data + stretch.at_B), units(stretch.bytes), period,
               units(static_cast<int64_t>(stretch.period.size())), units(stretch.from_B),
               static_cast<Place64*>(first_.get()));
   wait_for_stream(nullptr, patience_, "the comparison of a buffer");
-  Place64 first = 0;
   fetch(reinterpret_cast<std::byte*>(&first), static_cast<const std::byte*>(first_.get()),
         sizeof first);
   return first == ~Place64{0} ? -1 : stretch.at_B + unit_B * static_cast<int64_t>(first);

@@ -1,4 +1,4 @@
-// The kernels: the sum of two buffers, an empty one, and the gate before a timed region.
+// The kernels: the sum of two buffers, a copy, an empty one, and the gate before a timed region.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,6 +11,9 @@ namespace sgdsim::calibrate::cuda {
 // modulo 16.
 void launch_sum(Type type, void* to, const void* from, const void* with, int64_t bytes,
                 cudaStream_t stream);
+
+// Any alignment and length, too. `from` may be another GPU's, if this one has access to it.
+void launch_copy(void* to, const void* from, int64_t bytes, cudaStream_t stream);
 
 void launch_nothing(cudaStream_t stream);
 

@@ -26,6 +26,7 @@ struct NcclTeam {
   int ranks = 0;
   int first = 0;
   std::vector<int> devices;
+  LibrarySetting setting;
   bool has_name = true;  // this process makes up the name under which they find each other
   // Called by all processes: what the one with the name gave.
   std::function<std::string(const std::string&)> from_first;
@@ -44,7 +45,11 @@ struct NcclCall {
 class NcclRanks {
  public:
   virtual ~NcclRanks() = default;
-  // Between the two, every rank of this process calls once; all of it is queued when end() returns.
+  // Does what calls NCCL in a thread of the library's own and waits for its end. NCCL blocks; if it
+  // does so for longer than the patience, its communicators are aborted and the wait is given up.
+  virtual void during(const std::function<void()>& calls) = 0;
+  // In there: between the two, every rank of this process calls once; all of it is queued when
+  // end() returns.
   virtual void begin() = 0;
   virtual void call(const NcclCall& call, cudaStream_t stream) = 0;
   virtual void end() = 0;

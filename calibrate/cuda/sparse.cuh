@@ -8,11 +8,14 @@
 
 namespace sgdsim::calibrate::cuda {
 
-// Room for the sorts of one stream: keys and values twice, and what CUB asks for.
-class SortRoom {
+// Room for the selections and merges of one stream.
+class SparseRoom {
  public:
-  SortRoom() = default;
-  SortRoom(int device, int64_t elements);
+  SparseRoom() = default;
+  // For selections among so many elements, and sorts of so many pairs.
+  SparseRoom(int device, int64_t elements, int64_t pairs);
+  // What that takes at most.
+  static int64_t room_B(int64_t elements, int64_t pairs);
 
   // `count` pairs of the elements at `data` (select), or of two sets of pairs (merge).
   void select(Type type, void* to, const void* data, int64_t bytes, int64_t count,
@@ -23,16 +26,22 @@ class SortRoom {
   template <class T>
   void select(void* to, const void* data, int64_t bytes, int64_t count, cudaStream_t stream);
   template <class T>
+  void choose(const T* data, int64_t elements, int64_t count, cudaStream_t stream);
+  template <class T>
   void merge(void* to, const void* from, int64_t count, cudaStream_t stream);
   // By the lowest `bits` of the keys.
-  void sort_downwards(int64_t elements, int bits, cudaStream_t stream);
-  void sort_upwards(int64_t elements, cudaStream_t stream);
+  void sort_downwards(int64_t pairs, int bits, cudaStream_t stream);
+  void sort_upwards(int64_t pairs, cudaStream_t stream);
 
   Memory keys_;
   Memory sorted_keys_;
   Memory pairs_;
   Memory sorted_pairs_;
-  Memory room_;
+  Memory equal_;      // pairs of the least magnitude that is chosen
+  Memory choices_;    // how far the choice has come, after each digit
+  Memory histogram_;  // of a digit
+  Memory counts_;     // of what was found
+  Memory room_;       // CUB's
   std::size_t room_B_ = 0;
 };
 

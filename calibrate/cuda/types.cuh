@@ -1,6 +1,8 @@
 // The number types of element.h as the compiler of CUDA knows them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -37,6 +39,12 @@ struct alignas(sizeof(T) * count) Pack {
   T values[count];
 };
 
+// As many elements as the widest access of a thread takes, 16 bytes.
+template <class T>
+inline constexpr int in_pack = static_cast<int>(16 / sizeof(T));
+template <class T>
+using Sixteen = Pack<T, in_pack<T>>;
+
 template <class P>
 bool is_aligned_for(const void* at) {
   return reinterpret_cast<std::uintptr_t>(at) % alignof(P) == 0;
@@ -47,6 +55,20 @@ __device__ inline int64_t first_of_thread() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 __device__ inline int64_t threads_of_grid() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+// use(i, pack) for every pack that is this thread's. Two are loaded before the first is used, so
+// that twice as much of the memory's latency is hidden.
+template <class P, class F>
+__device__ void for_packs(const P* packs, int64_t count, const F& use) {
+  const int64_t step = threads_of_grid();
+  for (int64_t i = first_of_thread(); i < count; i += 2 * step) {
+    const bool has_second = i + step < count;
+    const P first = packs[i];
+    const P second = packs[has_second ? i + step : i];
+    use(i, first);
+    if (has_second) use(i + step, second);
+  }
+}
 
 // Calls what is given with a value of the type.
 template <class F>

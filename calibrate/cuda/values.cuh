@@ -97,9 +97,19 @@ inline HostMemory make_host_memory(std::size_t bytes) {
 
 constexpr int threads_of_block = 256;
 
-// Blocks for a loop over `count` elements, a thread each at first.
-inline unsigned blocks_for(int64_t count) {
-  constexpr int64_t most = 2048;  // enough to fill every GPU
+// Blocks for a loop over `count` elements: a thread each, and no more than the current GPU holds of
+// this kernel at once, because a block that waits for a place does nothing that one more turn of
+// the loop would not do.
+template <class... Parameters>
+unsigned blocks_for(int64_t count, void (*kernel)(Parameters...)) {
+  int device = 0;
+  int processors = 0;
+  int each = 0;
+  SGDSIM_CUDA_CHECK(cudaGetDevice(&device));
+  SGDSIM_CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  SGDSIM_CUDA_CHECK(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads_of_block, 0));
+  const int64_t most = std::max<int64_t>(1, int64_t{processors} * each);
   return static_cast<unsigned>(
       std::clamp<int64_t>((count + threads_of_block - 1) / threads_of_block, 1, most));
 }
@@ -115,11 +125,11 @@ void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, cu
   SGDSIM_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
 }
 
-// A thread or more for each of `count` elements.
+// A loop over `count` elements.
 template <class... Parameters, class... Arguments>
 void launch_over(int64_t count, void (*kernel)(Parameters...), cudaStream_t stream,
                  Arguments... arguments) {
-  launch(kernel, blocks_for(count), threads_of_block, stream, arguments...);
+  launch(kernel, blocks_for(count, kernel), threads_of_block, stream, arguments...);
 }
 
 }  // namespace sgdsim::calibrate::cuda

@@ -17,7 +17,10 @@ Plan plan_nccl(const Collective& collective) {
   for (int rank = 0; rank < collective.ranks; ++rank)
     writer.call(calls.at(collective.operation), writer.stream(rank), {rank, Buffer::data, 0},
                 collective.bytes);
-  return writer.take();
+  Plan plan = writer.take();
+  plan.library = collective.library;
+  plan.in_graph = collective.in_graph;
+  return plan;
 }
 
 }  // namespace sgdsim::calibrate

@@ -10,6 +10,7 @@ void Room::grow_to(const Room& other) {
   data_B = std::max(data_B, other.data_B);
   scratch_B = std::max(scratch_B, other.scratch_B);
   host_B = std::max(host_B, other.host_B);
+  searched = std::max(searched, other.searched);
   sorted = std::max(sorted, other.sorted);
 }
 
@@ -38,8 +39,19 @@ bool Plan::has_calls() const {
                      [](const Step& step) { return step.act == Act::library; });
 }
 
-void PlanWriter::copy(int stream, const Place& to, const Place& from, int64_t bytes) {
-  if (bytes > 0) add({.act = Act::copy, .stream = stream, .bytes = bytes, .to = to, .from = from});
+bool Plan::has_copies_by_kernel() const {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.by_kernel; });
+}
+
+void PlanWriter::copy(int stream, const Place& to, const Place& from, int64_t bytes,
+                      bool by_kernel) {
+  if (bytes > 0)
+    add({.act = Act::copy,
+         .stream = stream,
+         .bytes = bytes,
+         .by_kernel = by_kernel,
+         .to = to,
+         .from = from});
 }
 
 void PlanWriter::sum(int stream, const Place& to, const Place& from, const Place& with,

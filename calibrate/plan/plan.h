@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,15 @@ enum class LibraryCall : uint8_t {
   alltoall  // what comes lies behind the data
 };
 
+// How the library is told to do its part. Empty, or 0: as it likes.
+struct LibrarySetting {
+  std::string algorithm = {};  // as its environment names them: Ring, Tree, NVLS, ...
+  std::string protocol = {};   // LL, LL128, Simple
+  int channels = 0;
+
+  bool operator==(const LibrarySetting&) const = default;
+};
+
 struct Step {
   Act act = Act::copy;
   int stream = 0;
@@ -57,6 +67,7 @@ struct Step {
   int64_t bytes = 0;
   int64_t count = 0;  // of pairs, or rows
   LibraryCall call = LibraryCall::allreduce;
+  bool by_kernel = false;  // a copy by the multiprocessors of a GPU, not by a copy engine
   Place to = {};
   Place from = {};
   Place with = {};
@@ -68,7 +79,8 @@ struct Room {
   int64_t data_B = 0;
   int64_t scratch_B = 0;
   int64_t host_B = 0;
-  int64_t sorted = 0;  // elements that are sorted at once
+  int64_t searched = 0;  // elements of which some are selected at once
+  int64_t sorted = 0;    // pairs that are sorted at once
 
   void grow_to(const Room& other);
 };
@@ -78,6 +90,8 @@ struct Plan {
   Room room;  // the data's is the business of whoever fills it
   int events = 0;
   std::vector<Step> steps;
+  LibrarySetting library = {};
+  bool in_graph = false;  // calls of the library are timed as one graph of many, not one by one
 
   int stream(int rank, int lane = 0) const { return rank * room.lanes + lane; }
   int streams() const { return ranks * room.lanes; }
@@ -87,8 +101,9 @@ struct Plan {
   std::optional<int64_t> moved_B() const;
   // Multiplications and additions of its products of matrices.
   double flop() const;
-  // Whether it calls the machine's own library of collectives.
+  // Whether it calls the machine's own library of collectives, or copies by kernel.
   bool has_calls() const;
+  bool has_copies_by_kernel() const;
 };
 
 // The next place that suits every type and every GPU.
@@ -103,7 +118,7 @@ class PlanWriter {
   PlanWriter(int ranks, int lanes) { plan_.ranks = ranks, plan_.room.lanes = lanes; }
 
   int stream(int rank, int lane = 0) const { return plan_.stream(rank, lane); }
-  void copy(int stream, const Place& to, const Place& from, int64_t bytes);
+  void copy(int stream, const Place& to, const Place& from, int64_t bytes, bool by_kernel = false);
   void sum(int stream, const Place& to, const Place& from, const Place& with, int64_t bytes);
   void select(int stream, const Place& to, const Place& from, int64_t bytes, int64_t count);
   void merge(int stream, const Place& to, const Place& from, int64_t count);

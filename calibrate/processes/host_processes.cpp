@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 
+#include "calibrate/host_steps.h"
 #include "calibrate/processes/backends.h"
 #include "calibrate/processes/local_player.h"
 
@@ -25,7 +26,7 @@ class HostProcess : public Backend {
   int memories(int) const override { return 0; }
 
   std::string why_not(const Plan& plan) const override {
-    if (plan.has_calls()) return "NCCL runs on GPUs only";
+    if (const std::string why_not = why_not_without_gpu(plan); !why_not.empty()) return why_not;
     if (has_bare_waits(plan, processes_.division()))
       return "streams of different processes wait for messages only";
     if (largest_message_B(plan, processes_.division()) > most_in_message_B)

@@ -7,11 +7,12 @@ namespace sgdsim::calibrate {
 namespace {
 
 // What is received lies behind what is sent.
-Task pair_task(int ranks, int from, int to, bool both_ways, int64_t bytes, Type type) {
+Task pair_task(int ranks, int from, int to, bool both_ways, int64_t bytes, Type type,
+               bool by_kernel) {
   PlanWriter writer(ranks, 1);
   const auto copy = [&](int sender, int receiver) {
     writer.copy(writer.stream(receiver), {receiver, Buffer::data, aligned_B(bytes)},
-                {sender, Buffer::data, 0}, bytes);
+                {sender, Buffer::data, 0}, bytes, by_kernel);
   };
   copy(from, to);
   if (both_ways) copy(to, from);
@@ -19,6 +20,7 @@ Task pair_task(int ranks, int from, int to, bool both_ways, int64_t bytes, Type 
       std::to_string(from) + (both_ways ? " and " : " to ") + std::to_string(to);
   Task task{.operation = "copy",
             .algorithm = both_ways ? "between " + names + ", both ways" : "from " + names,
+            .note = std::string(note_of_copy(by_kernel)),
             .type = type,
             .bytes = bytes,
             .plan = writer.take()};
@@ -40,11 +42,12 @@ Task pair_task(int ranks, int from, int to, bool both_ways, int64_t bytes, Type 
 
 }  // namespace
 
-std::vector<Task> pair_tasks(int ranks, const std::vector<int64_t>& sizes_B, Type type) {
+std::vector<Task> pair_tasks(int ranks, const std::vector<int64_t>& sizes_B, Type type,
+                             bool by_kernel) {
   std::vector<Task> tasks;
   const auto add = [&](int from, int to, bool both_ways) {
     for (const int64_t bytes : sizes_B)
-      tasks.push_back(pair_task(ranks, from, to, both_ways, bytes, type));
+      tasks.push_back(pair_task(ranks, from, to, both_ways, bytes, type, by_kernel));
   };
   for (int from = 0; from < ranks; ++from)
     for (int to = 0; to < ranks; ++to)

@@ -59,7 +59,7 @@ Task overhead_task(const std::string& algorithm, Plan plan) {
 
 }  // namespace
 
-Task copy_task(Way way, int64_t bytes, Type type) {
+Task copy_task(Way way, int64_t bytes, Type type, bool by_kernel) {
   // Between ranks: a broadcast among two, in one message.
   Task task = collective_task({.algorithm = "mst",
                                .operation = "broadcast",
@@ -81,8 +81,12 @@ Task copy_task(Way way, int64_t bytes, Type type) {
       return Stretches{pattern_at(type, aligned_B(bytes), bytes)};
     };
   }
+  for (Step& step : task.plan.steps) step.by_kernel = by_kernel && step.act == Act::copy;
+  task.note = note_of_copy(by_kernel);
   return task;
 }
+
+std::string_view note_of_copy(bool by_kernel) { return by_kernel ? "by the multiprocessors" : ""; }
 
 bool is_copy_within_a_rank(const Task& task) {
   return task.operation == "copy" && task.algorithm == within_a_rank;

@@ -119,7 +119,8 @@ Task gtopk_task(int ranks, Type type, int64_t data_B, int64_t count) {
   Task task = sparse_task("gtopk", type, data_B, count * pair_B(type),
                           plan_gtopk(ranks, type, data_B, count));
   task.bytes = count * pair_B(type);
-  task.plan.room.sorted = std::max(data_B / size_of(type), 2 * count);
+  task.plan.room.searched = data_B / size_of(type);
+  task.plan.room.sorted = 2 * count;
   // The same for every rank, hence found once.
   const auto expected = std::make_shared<Sparse>();
   task.first_broken = [=](int, const std::vector<std::byte>& data) {
@@ -133,7 +134,8 @@ Task top_k_task(Type type, int64_t data_B, int64_t count) {
   PlanWriter writer(1, 1);
   writer.select(0, {0, Buffer::data, aligned_B(data_B)}, {0, Buffer::data, 0}, data_B, count);
   Task task = sparse_task("top_k", type, data_B, count * pair_B(type), writer.take());
-  task.plan.room.sorted = data_B / size_of(type);
+  task.plan.room.searched = data_B / size_of(type);
+  task.plan.room.sorted = count;
   task.first_broken = [=](int rank, const std::vector<std::byte>& data) {
     return first_wrong_pair(type, data.data() + aligned_B(data_B), count,
                             selected(rank, data_B / size_of(type), count));

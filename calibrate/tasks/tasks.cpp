@@ -40,6 +40,16 @@ void add_collective(const Request& request, const Collective& collective, Type t
   }
 }
 
+// In every setting, called one by one and in a graph.
+void add_nccl(const Request& request, Collective collective, Type type, std::vector<Task>& tasks) {
+  for (const LibrarySetting& setting : request.library)
+    for (const bool in_graph : {false, true}) {
+      collective.library = setting;
+      collective.in_graph = in_graph;
+      add_collective(request, collective, type, tasks);
+    }
+}
+
 void add_collectives(const Request& request, int ranks, Type type, std::vector<Task>& tasks) {
   for (const CollectiveKind& kind : collective_kinds())
     for (const std::string& operation : kind.operations) {
@@ -50,6 +60,10 @@ void add_collectives(const Request& request, int ranks, Type type, std::vector<T
                             .ranks = ranks,
                             .element_B = size_of(type),
                             .overlaps = request.overlaps};
+      if (kind.algorithm == "nccl") {
+        add_nccl(request, collective, type, tasks);
+        continue;
+      }
       if (kind.algorithm != "lp") {
         add_collective(request, collective, type, tasks);
         continue;
@@ -62,9 +76,12 @@ void add_collectives(const Request& request, int ranks, Type type, std::vector<T
 }
 
 void add_copies(const Request& request, Type type, std::vector<Task>& tasks) {
-  for (const Way way : {Way::between_ranks, Way::within_a_rank, Way::through_host})
+  const auto add = [&](Way way, bool by_kernel) {
     for (const int64_t bytes : sizes_in(request, size_of(type)))
-      tasks.push_back(copy_task(way, bytes, type));
+      tasks.push_back(copy_task(way, bytes, type, by_kernel));
+  };
+  for (const Way way : {Way::between_ranks, Way::within_a_rank, Way::through_host}) add(way, false);
+  for (const Way way : {Way::between_ranks, Way::within_a_rank}) add(way, true);
 }
 
 void add_compressions(const Request& request, Type type, std::vector<Task>& tasks) {
@@ -97,6 +114,18 @@ void add_gtopk(const Request& request, int ranks, Type type, std::vector<Task>& 
     tasks.push_back(gtopk_task(ranks, type, bytes, pairs_of(request, bytes / size_of(type))));
 }
 
+// Each sample is the mean of calls.
+std::string note_of_nccl(const Collective& collective) {
+  const LibrarySetting& setting = collective.library;
+  std::string text;
+  for (const std::string& word : {setting.algorithm, setting.protocol})
+    if (!word.empty()) text += word + ", ";
+  if (setting.channels > 0)
+    text +=
+        std::to_string(setting.channels) + (setting.channels == 1 ? " channel, " : " channels, ");
+  return text + (collective.in_graph ? "calls in a graph" : "calls in a row");
+}
+
 }  // namespace
 
 const std::vector<std::string>& probe_names() {
@@ -116,7 +145,7 @@ Task collective_task(const Collective& collective, Type type) {
     task.block_B = collective.block_B;
     task.note = collective.overlaps ? "sums in a stream of their own" : "copies and sums in turns";
   }
-  if (collective.algorithm == "nccl") task.note = "each sample is the mean of calls in a row";
+  if (collective.algorithm == "nccl") task.note = note_of_nccl(collective);
   task.before = [collective, type](int rank) { return content_before(collective, type, rank); };
   task.after = [collective, type](int rank) { return content_after(collective, type, rank); };
   return task;
@@ -133,8 +162,9 @@ std::vector<Task> tasks_of(const Request& request) {
     for (const Type type : request.types) {
       if (!wants(request.probes, "pairs")) continue;
       const std::set<int64_t> sizes_B = sizes_in(request, size_of(type));
-      for (Task& task : pair_tasks(ranks, {sizes_B.begin(), sizes_B.end()}, type))
-        tasks.push_back(std::move(task));
+      for (const bool by_kernel : {false, true})
+        for (Task& task : pair_tasks(ranks, {sizes_B.begin(), sizes_B.end()}, type, by_kernel))
+          tasks.push_back(std::move(task));
     }
     // Every collective holds the start of a run, which `sgdsim fit` tells from its messages.
     const bool has_collectives = tasks.size() > before;

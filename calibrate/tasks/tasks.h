@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calibrate/measure.h"
@@ -18,6 +19,7 @@ struct Request {
   std::vector<int64_t> sizes_B;
   std::vector<int64_t> blocks_B = {int64_t{64} << 10};  // lp
   bool overlaps = false;                                // lp
+  std::vector<LibrarySetting> library = {{}};           // nccl
   double density = 0.001;  // gtopk, top_k: the part of the entries that travels
 };
 
@@ -32,10 +34,13 @@ Task collective_task(const Collective& collective, Type type);
 // One message: from a rank to another, between buffers of one rank, or from a rank to another in
 // pieces through host memory.
 enum class Way { between_ranks, within_a_rank, through_host };
-Task copy_task(Way way, int64_t bytes, Type type);
+// By a copy engine, or by the multiprocessors.
+Task copy_task(Way way, int64_t bytes, Type type, bool by_kernel = false);
+std::string_view note_of_copy(bool by_kernel);
 bool is_copy_within_a_rank(const Task& task);
 // One from every rank to every other, then between every two in both directions at once.
-std::vector<Task> pair_tasks(int ranks, const std::vector<int64_t>& sizes_B, Type type);
+std::vector<Task> pair_tasks(int ranks, const std::vector<int64_t>& sizes_B, Type type,
+                             bool by_kernel = false);
 Task fold_task(int64_t bytes, Type type);
 
 // An empty run, which beside the start of a run holds a kernel, without which a graph would have no

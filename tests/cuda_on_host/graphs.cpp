@@ -10,7 +10,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
     machine.capture = stream->capture = std::make_shared<Capture>();
     stream->capture->origin = stream;
     stream->capture->streams = {stream};
-    stream->capture->nodes = {{nullptr, stream->lane, {}}};
+    stream->capture->nodes = {{nullptr, stream->lane, {}, nullptr}};
     stream->tip = 0;
   });
 }
@@ -86,6 +86,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
       std::vector<WorkPointer> after = {stream->last};
       for (const std::size_t before : node.after) after.push_back(works[before]);
       works.push_back(add_work(node.play, node.lane, after));
+      if (node.records != nullptr) node.records->recorded = works.back();
       launch(works.back());
     }
     all.insert(all.end(), works.begin(), works.end());

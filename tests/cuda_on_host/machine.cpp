@@ -149,7 +149,7 @@ cudaStream_t stream_of(cudaStream_t stream) {
 void queue(cudaStream_t stream, Play play, const WorkPointer& also_after) {
   demand(machine.fault == cudaSuccess, machine.fault);
   if (stream->capture) {
-    stream->capture->nodes.push_back({std::move(play), stream->lane, {stream->tip}});
+    stream->capture->nodes.push_back({std::move(play), stream->lane, {stream->tip}, nullptr});
     stream->tip = stream->capture->nodes.size() - 1;
   } else {
     stream->last = add_work(std::move(play), stream->lane, {stream->last, also_after});

@@ -35,6 +35,7 @@ struct Node {
   Play play;
   int lane = 0;
   std::vector<std::size_t> after;
+  cudaEvent_t records = nullptr;  // of whoever launches the graph
 };
 
 struct Capture {

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "tests/cuda_on_host/cuda_runtime.h"
 
@@ -11,9 +13,9 @@
 enum ncclResult_t {
   ncclSuccess = 0,
   ncclUnhandledCudaError = 1,
+  ncclInternalError = 3,
   ncclInvalidUsage = 5,
-  ncclRemoteError = 6,
-  ncclInProgress = 7
+  ncclRemoteError = 6
 };
 enum ncclDataType_t { ncclFloat16 = 6, ncclFloat32 = 7, ncclBfloat16 = 9 };
 enum ncclRedOp_t { ncclSum = 0 };
@@ -23,9 +25,11 @@ struct ncclUniqueId {
 };
 struct ncclConfig_t {
   int blocking;
+  int minCTAs;
+  int maxCTAs;
 };
 #define NCCL_CONFIG_INITIALIZER \
-  { 1 }
+  { -1, -1, -1 }
 
 extern "C" {
 ncclResult_t ncclGetVersion(int* version);
@@ -34,6 +38,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state);
+ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclGroupStart();
@@ -70,10 +75,13 @@ extern NcclMeeting* nccl_meeting;  // none: all ranks are here
 
 // What a test asks of it.
 struct NcclBehaviour {
-  int looks = 3;     // how often something under way is asked for until it is done; -1: ever
-  int fails_at = 0;  // the group of this number fails beside the host, from 1
-  bool never_meets = false;  // collectives are queued, and wait for ever
+  bool never_connects = false;  // making communicators blocks until they are aborted
+  bool is_deaf = false;         // and then, too
+  int fails_at = 0;             // the group of this number fails, from 1
+  bool never_meets = false;     // collectives are queued, and wait for ever
 };
 extern NcclBehaviour nccl_behaviour;
+// What communicators were made with since a test emptied it: "Ring LL 4", "- - 0".
+extern std::vector<std::string> nccl_settings;
 
 }  // namespace sgdsim::cuda_on_host

@@ -3,10 +3,14 @@
 //
 // A group is taken whole: the streams of all ranks meet, the first one computes, and all go on. As
 // in NCCL, one thread with several ranks must call within a group, once for each rank; and what is
-// called within a capture of somebody else's stream is refused. Sends and receives of a group are
-// its all-to-all. Ranks of other processes give and get by way of memory that is shared.
+// called within a capture of somebody else's stream is refused. Calls block, as communicators that
+// were made so do; what blocks for ever ends when a communicator of the group is aborted. Sends and
+// receives of a group are its all-to-all. Ranks of other processes give and get by way of memory
+// that is shared.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
@@ -22,6 +26,7 @@ namespace {
 using sgdsim::calibrate::Type;
 using sgdsim::cuda_on_host::nccl_behaviour;
 using sgdsim::cuda_on_host::nccl_meeting;
+using sgdsim::cuda_on_host::nccl_settings;
 
 enum class Operation { broadcast, reduce, allreduce, reduce_scatter, allgather, send, receive };
 
@@ -45,6 +50,7 @@ std::vector<cudaEvent_t> events;
 // would else count as lost.
 std::set<ncclComm_t>& communicators = *new std::set<ncclComm_t>;
 int depth = 0;
+bool connects = false;  // the group that is open
 
 }  // namespace
 
@@ -52,8 +58,7 @@ struct ncclComm {
   int rank = 0;
   int ranks = 0;
   int device = 0;
-  int looks = 0;
-  ncclResult_t state = ncclSuccess;
+  std::atomic<bool> is_aborted = false;
 };
 
 namespace {
@@ -234,28 +239,38 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
-  if (depth == 0 || config->blocking != 0) return ncclInvalidUsage;
+  if (depth == 0 || config->blocking != 1) return ncclInvalidUsage;
   if (rank >= ranks) return ncclInvalidUsage;
   if (nccl_meeting != nullptr &&
       std::memcmp(nccl_meeting->name, id.internal, sizeof id.internal) != 0)
     return ncclInvalidUsage;  // NCCL would wait for the others for ever
+  const auto said = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "-" : value);
+  };
+  nccl_settings.push_back(said("NCCL_ALGO") + " " + said("NCCL_PROTO") + " " +
+                          std::to_string(std::max(config->minCTAs, 0)));
   *comm = new ncclComm{.rank = rank, .ranks = ranks};
   communicators.insert(*comm);
   cudaGetDevice(&(*comm)->device);
   made.push_back(*comm);
-  return ncclInProgress;
+  connects = true;
+  return ncclSuccess;
 }
 
-ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
-  const bool is_done = comm->looks == 0;
-  if (comm->looks > 0) --comm->looks;
-  *state = is_done ? comm->state : ncclInProgress;
+ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* state) {
+  return *state = ncclSuccess, ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  while (nccl_behaviour.is_deaf) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  comm->is_aborted = true;
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   made.push_back(comm);
-  return ncclInProgress;
+  return ncclSuccess;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
@@ -270,13 +285,16 @@ ncclResult_t ncclGroupStart() { return ++depth, ncclSuccess; }
 
 ncclResult_t ncclGroupEnd() {
   if (--depth > 0) return ncclSuccess;
-  const bool is_right = calls.empty() || queue(std::exchange(calls, {}));
-  const bool fails = --nccl_behaviour.fails_at == 0;
-  for (const ncclComm_t comm : std::exchange(made, {})) {
-    comm->looks = nccl_behaviour.looks;
-    comm->state = fails ? ncclRemoteError : is_right ? ncclSuccess : ncclUnhandledCudaError;
+  const std::vector<ncclComm_t> here = std::exchange(made, {});
+  const auto is_aborted = [](ncclComm_t comm) { return comm->is_aborted.load(); };
+  if (std::exchange(connects, false) && nccl_behaviour.never_connects) {
+    while (std::none_of(here.begin(), here.end(), is_aborted))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return ncclInternalError;
   }
-  return ncclInProgress;
+  const bool is_right = calls.empty() || queue(std::exchange(calls, {}));
+  if (--nccl_behaviour.fails_at == 0) return ncclRemoteError;
+  return is_right ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int,

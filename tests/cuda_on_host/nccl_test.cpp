@@ -1,7 +1,9 @@
 // NCCL's calls on the stand-in: results, late connections, failures beside the host, hangs.
 #include "tests/cuda_on_host/nccl.h"
 
+#include <cstdlib>
 #include <doctest/doctest.h>
+#include <set>
 
 #include "calibrate/cuda/wait.cuh"
 #include "calibrate/tasks/tasks.h"
@@ -10,32 +12,36 @@ namespace sgdsim::cuda_on_host {
 
 NcclBehaviour nccl_behaviour;
 NcclMeeting* nccl_meeting = nullptr;
+std::vector<std::string> nccl_settings;
 
 namespace {
 
 using namespace calibrate;
 
-std::vector<Task> nccl_tasks() {
+std::vector<Task> nccl_tasks(const std::vector<LibrarySetting>& settings) {
   Request request;
   request.algorithms = {"nccl"};
   request.ranks = {2, 3};
   request.types = {Type::float32, Type::float16, Type::bfloat16};
   request.sizes_B = {12, 6000};
+  request.library = settings;
   std::vector<Task> tasks = tasks_of(request);
   std::erase_if(tasks, [](const Task& task) { return task.algorithm != "nccl"; });
   return tasks;
 }
 
 // On three GPUs, with a patience that only what hangs outlasts.
-Outcome measured(const NcclBehaviour& behaviour, double patience_s) {
+Outcome measured(const NcclBehaviour& behaviour, double patience_s,
+                 const std::vector<LibrarySetting>& settings = {{}}) {
   restart(3);
   cuda::forget_given_up();
   nccl_behaviour = behaviour;
+  nccl_settings.clear();
   MeasureOptions options;
   options.rule = {1, 5, 5};
   options.time_limit_s = 1000;
   const auto backend = cuda_backend({}, patience_s);
-  return measure(*backend, nccl_tasks(), options,
+  return measure(*backend, nccl_tasks(settings), options,
                  {[] { return false; }, [](const std::string&) {}});
 }
 
@@ -45,12 +51,13 @@ bool holds(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("cuda on host: NCCL is right and timed, of every operation and type") {
+TEST_CASE("cuda on host: NCCL is right and timed, of every operation and type, in both ways") {
   for (uint64_t order = 1; order <= 5; ++order) {
-    const Outcome outcome = measured({.looks = static_cast<int>(order) - 1}, 1000);
+    const Outcome outcome = measured({}, 1000);
     CHECK(outcome.failure.empty());
     CHECK(outcome.wrong == std::vector<std::string>{});
-    CHECK(outcome.points.size() == 72);  // 6 operations, 3 types, 2 sizes, 2 numbers of ranks
+    // 6 operations, 3 types, 2 sizes, 2 numbers of ranks, in a row and in a graph
+    CHECK(outcome.points.size() == 144);
     for (const Measured& point : outcome.points) {
       CHECK(point.verified);
       CHECK(point.samples_us.size() == 5);
@@ -61,9 +68,52 @@ TEST_CASE("cuda on host: NCCL is right and timed, of every operation and type") 
   }
 }
 
+// A microsecond passes for every piece of work: in both ways a sample is a call, not the batch.
+TEST_CASE("cuda on host: calls in a graph take no more than calls in a row, which have no gate") {
+  const Outcome outcome = measured({}, 1000);
+  const std::vector<Task> tasks = nccl_tasks({{}});
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].plan.in_graph || tasks[i].operation == "alltoall") continue;
+    const auto same = std::find_if(tasks.begin(), tasks.end(), [&](const Task& other) {
+      return other.plan.in_graph && other.operation == tasks[i].operation &&
+             other.type == tasks[i].type && other.bytes == tasks[i].bytes &&
+             other.plan.ranks == tasks[i].plan.ranks;
+    });
+    REQUIRE(same != tasks.end());
+    const double row_us = outcome.points[i].time_us();
+    const double graph_us =
+        outcome.points[static_cast<std::size_t>(same - tasks.begin())].time_us();
+    CHECK(graph_us > 0.2 * row_us);
+    CHECK(graph_us < 2 * row_us);
+  }
+}
+
+TEST_CASE("cuda on host: NCCL's algorithm, protocol and channels, as communicators are made") {
+  setenv("NCCL_ALGO", "of the user", 1);
+  const Outcome outcome =
+      measured({}, 1000, {{}, {"Ring", "LL128", 4}, {"", "Simple", 0}, {"Tree", "", 1}});
+  CHECK(outcome.failure.empty());
+  CHECK(outcome.is_complete);
+  CHECK(std::string(std::getenv("NCCL_ALGO")) == "of the user");
+  unsetenv("NCCL_ALGO");
+  std::set<std::string> settings(nccl_settings.begin(), nccl_settings.end());
+  CHECK(settings == std::set<std::string>{"of the user - 0", "Ring LL128 4", "of the user Simple 0",
+                                          "Tree - 1"});
+  std::set<std::string> notes;
+  for (const Task& task : nccl_tasks({{"Ring", "LL128", 4}, {"", "Simple", 0}, {"Tree", "", 1}}))
+    notes.insert(task.note);
+  CHECK(notes == std::set<std::string>{"Ring, LL128, 4 channels, calls in a row",
+                                       "Ring, LL128, 4 channels, calls in a graph",
+                                       "Simple, calls in a row", "Simple, calls in a graph",
+                                       "Tree, 1 channel, calls in a row",
+                                       "Tree, 1 channel, calls in a graph"});
+}
+
 TEST_CASE("cuda on host: NCCL that connects for ever, fails, or waits for ever is a sentence") {
-  const Outcome connects = measured({.looks = -1}, 0.01);
+  const Outcome connects = measured({.never_connects = true}, 0.01);
   CHECK(holds(connects.failure, "NCCL, which connects its ranks, did not end within"));
+  const Outcome deaf = measured({.never_connects = true, .is_deaf = true}, 0.01);
+  CHECK(holds(deaf.failure, "NCCL, which connects its ranks, did not end within"));
   for (const int group : {1, 2, 9}) {
     const Outcome fails = measured({.fails_at = group}, 1000);
     CHECK(holds(fails.failure, "remote process exited"));

@@ -317,6 +317,19 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   });
 }
 
+// Within a capture: a node that records for whoever launches the graph, as often as it is launched.
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, unsigned flags) {
+  return answer([&] {
+    const cudaStream_t stream = stream_of(handle);
+    demand_alive(event);
+    demand(event->device == stream->device, cudaErrorInvalidResourceHandle);
+    demand(flags == cudaEventRecordExternal && stream->capture, cudaErrorInvalidValue);
+    queue(stream, [time = event->time] { *time = machine.time; });
+    stream->capture->nodes.back().records = event;
+    event->capture = nullptr;
+  });
+}
+
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return answer([&] {
     demand_no_capture();

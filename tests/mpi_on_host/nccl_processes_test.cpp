@@ -115,7 +115,7 @@ TEST_CASE("mpi on host: NCCL that fails or hangs, and calls of CUDA and MPI that
     for (const Answered& one : ran.processes) CHECK(one.exit_code == 1);
     CHECK(holds(ran.processes[0].log, "remote process exited"));
   }
-  const Ran late = run_with_gpus(two, 1, hasty(words), {.looks = -1});
+  const Ran late = run_with_gpus(two, 1, hasty(words), {.never_connects = true});
   CHECK(late.processes[0].exit_code == 1);
   CHECK(holds(late.processes[0].log, "NCCL, which connects its ranks, did not end within"));
   const Ran whole = run_with_gpus(two, 1, words);

@@ -1,6 +1,7 @@
-// The sorts and the reduction of CUB that calibrate/ uses, with the promises of its documentation
-// and no more: a sort is stable, looks at the bits that it was told, needs the room it asked for on
-// that device, and leaves nothing readable there; of a reduction only thread 0 learns the result.
+// The sorts, selections, counts and the reduction of CUB that calibrate/ uses, with the promises of
+// its documentation and no more: a sort is stable, looks at the bits that it was told, needs the
+// room it asked for on that device, and leaves nothing readable there; of a reduction only thread 0
+// learns the result.
 #pragma once
 
 #include <cstring>
@@ -76,6 +77,49 @@ class DeviceRadixSort {
     static const char kernel = 0;
     return sgdsim::cuda_on_host::issue(stream, &kernel,
                                        {room, keys, sorted_keys, values, sorted_values}, work);
+  }
+};
+
+// Counts what lies between `lower` and `upper` in as many kinds of the same width; all else is
+// nobody's. Samples are read when the work runs.
+class DeviceHistogram {
+ public:
+  template <class Samples, class Counter>
+  static cudaError_t HistogramEven(void* room, std::size_t& room_B, Samples samples,
+                                   Counter* histogram, int levels, int lower, int upper,
+                                   int64_t count, cudaStream_t stream = nullptr) {
+    const auto needed = static_cast<std::size_t>(levels) * 4 + 33;
+    if (room == nullptr) return room_B = needed, cudaSuccess;
+    const int kinds = levels - 1;
+    if (room_B < needed || kinds < 1 || (upper - lower) % kinds != 0) return cudaErrorInvalidValue;
+    static const char kernel = 0;
+    return sgdsim::cuda_on_host::issue(stream, &kernel, {room, histogram}, [=] {
+      std::memset(room, 0xa5, room_B);
+      std::fill_n(histogram, kinds, Counter{0});
+      for (int64_t i = 0; i < count; ++i)
+        if (const int sample = samples[i]; sample >= lower && sample < upper)
+          ++histogram[(sample - lower) / ((upper - lower) / kinds)];
+    });
+  }
+};
+
+// In the order of what is selected from; how many there are lies on the device.
+class DeviceSelect {
+ public:
+  template <class Samples, class Out, class Count, class Predicate>
+  static cudaError_t If(void* room, std::size_t& room_B, Samples samples, Out* out, Count* selected,
+                        int64_t count, Predicate predicate, cudaStream_t stream = nullptr) {
+    const auto needed = static_cast<std::size_t>(count) / 64 + 41;
+    if (room == nullptr) return room_B = needed, cudaSuccess;
+    if (room_B < needed) return cudaErrorInvalidValue;
+    static const char kernel = 0;
+    return sgdsim::cuda_on_host::issue(stream, &kernel, {room, out, selected}, [=] {
+      std::memset(room, 0xa5, room_B);
+      Count found = 0;
+      for (int64_t i = 0; i < count; ++i)
+        if (const auto sample = samples[i]; predicate(sample)) out[found++] = sample;
+      *selected = found;
+    });
   }
 };
 
