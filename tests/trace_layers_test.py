@@ -9,11 +9,10 @@ import tempfile
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-SPEC = importlib.util.spec_from_file_location("trace_layers",
-                                              os.path.join(ROOT, "calibrate", "trace_layers.py"))
-trace_layers = importlib.util.module_from_spec(SPEC)
 sys.dont_write_bytecode = True
-SPEC.loader.exec_module(trace_layers)
+sys.path.insert(0, os.path.join(ROOT, "calibrate"))
+import trace_layers  # noqa: E402
+import traced_step  # noqa: E402
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_TORCHVISION = HAS_TORCH and importlib.util.find_spec("torchvision") is not None
@@ -94,11 +93,11 @@ class Fake:
 class Distributed(unittest.TestCase):
     def refusal(self, model):
         with self.assertRaises(trace_layers.BadInput) as refused:
-            trace_layers.check_not_distributed(model)
+            traced_step.check_not_distributed(model)
         return str(refused.exception)
 
     def test_wrapped_models_are_refused(self):
-        trace_layers.check_not_distributed(Fake())
+        traced_step.check_not_distributed(Fake())
         wrapped = type("DistributedDataParallel", (Fake,), {})
         self.assertIn("it is wrapped in DistributedDataParallel", self.refusal(wrapped()))
         sharded = type("FSDPLinear", (type("FSDPModule", (Fake,), {}),), {})
@@ -109,12 +108,12 @@ class Distributed(unittest.TestCase):
                       self.refusal(Fake(parameters=[("weight", divided())])))
 
     def test_compiled_models_are_refused(self):
-        trace_layers.check_not_compiled(Fake())
+        traced_step.check_not_compiled(Fake())
         compiled = type("OptimizedModule", (Fake,), {})
         for model, place in ((compiled(), "it is compiled"),
                              (Fake(modules=[("body", compiled())]), "its part body is compiled")):
             with self.assertRaises(trace_layers.BadInput) as refused:
-                trace_layers.check_not_compiled(model)
+                traced_step.check_not_compiled(model)
             self.assertIn(place, str(refused.exception))
 
     def test_optimizers(self):
@@ -122,16 +121,16 @@ class Distributed(unittest.TestCase):
             def __getattr__(self, name):
                 return lambda parameters, **settings: (name, parameters, sorted(settings))
         torch = argparse.Namespace(optim=Optim())
-        made = {name: make(torch, [1]) for name, make in trace_layers.OPTIMIZERS.items()}
+        made = {name: make(torch, [1]) for name, make in traced_step.OPTIMIZERS.items()}
         self.assertEqual(made, {"sgd": ("SGD", [1], ["lr", "momentum"]), "adam": ("Adam", [1], ["lr"]),
                                 "adamw": ("AdamW", [1], ["lr"])})
 
     def test_names_of_own_models(self):
-        self.assertIsNone(trace_layers.own_model_name("resnet50"))
-        self.assertEqual(trace_layers.own_model_name("a.b:c"), ("a.b", "c"))
+        self.assertIsNone(traced_step.own_model_name("resnet50"))
+        self.assertEqual(traced_step.own_model_name("a.b:c"), ("a.b", "c"))
         for name in (":c", "a:", "a:b:c", "a b:c", "../a:b"):
             with self.assertRaises(trace_layers.BadInput):
-                trace_layers.own_model_name(name)
+                traced_step.own_model_name(name)
 
 
 PROGRAM = os.path.join(ROOT, "calibrate", "trace_layers.py")
@@ -332,7 +331,7 @@ class WithTorch(unittest.TestCase):
              "  return model, lambda: model(data).sum()\n")
 
     def test_own_models_in_every_precision(self):
-        for precision, gradient_B in trace_layers.PRECISIONS.items():
+        for precision, gradient_B in traced_step.PRECISIONS.items():
             trace = self.own(self.MODEL, "--precision", precision)
             self.assertEqual([layer["parameters"] for layer in trace["layers"]], [25, 12])
             self.assertEqual(trace["bytes_per_parameter"], gradient_B)
@@ -371,7 +370,7 @@ class WithTorch(unittest.TestCase):
         # Residuals with an activation used twice; an auxiliary loss; attention.
         for name in ("resnet18", "googlenet", "vit_b_32"):
             asked = argparse.Namespace(model=name, batch=2, sequence=1, channels_last=True)
-            model, forward = trace_layers.make_model(torch, asked, cpu)
+            model, forward = traced_step.make_model(torch, asked, cpu)
             layers, left_out = trace_layers.find_layers(model, lambda: forward().backward())
             reference = torchvision.models.get_model(name, weights=None)
             self.assertEqual(left_out, 0, name)
