@@ -146,18 +146,50 @@ def enclosing_call(model, name, called):
     return model.get_submodule(name)
 
 
-def find_layers(model, run_passes):
-    """The layers that one forward and backward pass shows, and how many parameters it leaves without
-    a gradient."""
-    called = {}  # in the order of first calls
+MICRO_BATCHES = ("accumulation of gradients over micro-batches is not recorded; give a loss function "
+                 "that returns the loss of one micro-batch")
+CALLS_BACKWARD = f"the loss function calls backward itself: {MICRO_BATCHES}"
 
-    def note(module, _inputs):
-        called[module] = True
-    hooks = [module.register_forward_pre_hook(note) for module in model.modules()]
-    run_passes()
+
+def check_accumulated_once(model, accumulated, calls, all_calls):
+    """A backward pass accumulates each gradient once. Where it computes activations again it may be
+    made of several: then a parameter with several uses gets its gradient in parts."""
+    is_repeated = sum(all_calls.values()) > sum(calls.values())
+    for name, parameter in model.named_parameters():
+        if accumulated[name] <= 1:
+            continue
+        uses = sum(calls[module] for module in model.modules()
+                   if any(own is parameter for own in module.parameters(recurse=False)))
+        if not (is_repeated and uses > 1):
+            raise BadInput(f"the gradient of {name} is accumulated {accumulated[name]} times in a step: "
+                           f"{MICRO_BATCHES}")
+
+
+def run_first_pass(model, run_forward):
+    """How often the forward pass calls each module, in the order of first calls. The backward pass
+    leaves its gradients."""
+    calls, accumulated = collections.Counter(), collections.Counter()
+    hooks = [module.register_forward_pre_hook(lambda module, _inputs: calls.update([module]))
+             for module in model.modules()]
+    hooks += [after_accumulation(parameter, lambda name=name: accumulated.update([name]))
+              for name, parameter in model.named_parameters() if parameter.requires_grad]
+    loss = run_forward()
+    if accumulated:
+        raise BadInput(CALLS_BACKWARD)
+    if not hasattr(loss, "backward"):
+        raise BadInput(f"the loss function must return the loss, got {type(loss).__name__}")
+    calls_in_forward = calls.copy()
+    loss.backward()
     for hook in hooks:
         hook.remove()
+    check_accumulated_once(model, accumulated, calls_in_forward, calls)
+    return calls_in_forward
 
+
+def find_layers(model, run_forward):
+    """The layers that one forward and backward pass shows, and how many parameters it leaves without
+    a gradient."""
+    called = run_first_pass(model, run_forward)
     has_children = {module: any(True for _ in module.children()) for module in called}
     owner = {}  # of a shared parameter: the first that is called, and rather a module without others
     for module in sorted(called, key=has_children.get):
@@ -178,35 +210,47 @@ def find_layers(model, run_passes):
     return layers, sum(p.numel() for p in trained if p.grad is None)
 
 
+Hook = collections.namedtuple("Hook", "remove kept")
+
+
 def after_accumulation(parameter, hook):
-    """Calls hook() whenever the gradient of the parameter has been accumulated. Returns what must be
-    kept for that."""
+    """Calls hook() whenever the gradient of the parameter has been accumulated, as long as the answer
+    is kept and not removed."""
     if hasattr(parameter, "register_post_accumulate_grad_hook"):  # PyTorch 2.1 and later
         return parameter.register_post_accumulate_grad_hook(lambda _parameter: hook())
     accumulation = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-    accumulation.register_hook(lambda *_gradients: hook())
-    return accumulation
+    return Hook(accumulation.register_hook(lambda *_gradients: hook()).remove, accumulation)
 
 
-Step = collections.namedtuple("Step", "calls call_ms backward_start_ms ready_ms update_ms step_ms")
+# Of one step: moments; calls are layers and the moments at which their calls ended.
+Moments = collections.namedtuple("Moments",
+                                 "start calls backward_start ready backward_end end repeated")
+# The same in ms from the start of the step; None for layers without gradients.
+Step = collections.namedtuple("Step", "calls call_ms backward_start_ms ready_ms update_ms step_ms "
+                                      "repeated")
 
 
 class Recorder:
-    """Hooks on every layer and its parameters; one step at a time."""
+    """Hooks on every layer and its parameters; one step at a time. Calls during the backward pass
+    compute activations again. They are counted, and take no moment: their time lies before the next
+    gradient."""
 
     def __init__(self, layers, clock):
         self.clock = clock
-        self.calls = []  # layer and moment of each call that has ended
-        self.ready = [None] * len(layers)
-        self.kept = []
+        self.count = len(layers)
+        self.begin()
+        self.hooks = []
         for number, layer in enumerate(layers):
-            layer.module.register_forward_hook(self._call_hook(number))
+            self.hooks.append(layer.module.register_forward_hook(self._call_hook(number)))
             for parameter in layer.parameters:
-                self.kept.append(after_accumulation(parameter, self._ready_hook(number)))
+                self.hooks.append(after_accumulation(parameter, self._ready_hook(number)))
 
     def _call_hook(self, number):
         def hook(_module, _inputs, _output):
-            self.calls.append((number, self.clock.now()))
+            if self.is_backward:
+                self.repeated += 1
+            else:
+                self.calls.append((number, self.clock.now()))
         return hook
 
     def _ready_hook(self, number):
@@ -214,23 +258,51 @@ class Recorder:
             self.ready[number] = self.clock.now()
         return hook
 
-    def step(self, run_forward, run_backward, run_update):
-        """Moments are from the start of the step, in ms; None for layers without gradients."""
-        self.calls.clear()
-        self.ready[:] = [None] * len(self.ready)
-        self.clock.finish()
+    def remove_hooks(self):
+        for hook in self.hooks:
+            hook.remove()
+
+    def begin(self):
+        self.calls = []
+        self.ready = [None] * self.count
+        self.repeated = 0
+        self.is_backward = False
+
+    def run(self, run_forward, run_backward, run_update):
+        """The moments of a step. It waits for nothing, and moments are not read before the end."""
+        self.begin()
         start = self.clock.now()
         loss = run_forward()
+        if any(self.ready):
+            raise BadInput(CALLS_BACKWARD)
         backward_start = self.clock.now()
+        self.is_backward = True
         run_backward(loss)
         backward_end = self.clock.now()
         run_update()
-        end = self.clock.now()
-        self.clock.finish()
-        ms = lambda moment: self.clock.ms_between(start, moment)
-        return Step([layer for layer, _ in self.calls], [ms(moment) for _, moment in self.calls],
-                    ms(backward_start), [moment and ms(moment) for moment in self.ready],
-                    self.clock.ms_between(backward_end, end), ms(end))
+        return Moments(start, self.calls, backward_start, self.ready, backward_end, self.clock.now(),
+                       self.repeated)
+
+
+def step_of(moments, clock):
+    """What the moments of a step say, once they have all passed."""
+    ms = lambda moment: clock.ms_between(moments.start, moment)
+    return Step([layer for layer, _ in moments.calls], [ms(moment) for _, moment in moments.calls],
+                ms(moments.backward_start), [moment and ms(moment) for moment in moments.ready],
+                clock.ms_between(moments.backward_end, moments.end), ms(moments.end),
+                moments.repeated)
+
+
+def run_steps(recorder, count, run_forward, run_update, kind="step"):
+    """Steps that follow each other as in training: were each to wait for the GPU, the next would begin
+    with an empty queue, and show how long the host takes to launch its first kernels."""
+    recorder.clock.finish()
+    moments = []
+    for number in range(count):
+        moments.append(recorder.run(run_forward, lambda loss: loss.backward(), run_update))
+        print(f"trace_layers.py: {kind} {number + 1}", file=sys.stderr)
+    recorder.clock.finish()
+    return [step_of(one, recorder.clock) for one in moments]
 
 
 def layers_of_steps(layers, steps):
@@ -272,21 +344,10 @@ def prepare(torch, arguments, device):
         check_not_distributed(model)
         check_not_compiled(model)
         forward = in_precision(torch, arguments.precision, device, model, forward)
-        return model, forward, *find_layers(model, lambda: forward().backward())
+        return model, forward, *find_layers(model, forward)
     except (RuntimeError, ValueError) as error:  # too large for the memory, too small a batch
         raise BadInput(f"{arguments.model} cannot be trained with a batch of {arguments.batch}: "
                        f"{first_line(error)}") from error
-
-
-def recorded_steps(arguments, recorder, forward, update):
-    """Those after the warm-up."""
-    steps = []
-    for number in range(arguments.warm_up + arguments.steps):
-        step = recorder.step(forward, lambda loss: loss.backward(), update)
-        if number >= arguments.warm_up:
-            steps.append(step)
-        print(f"trace_layers.py: step {number + 1}", file=sys.stderr)
-    return steps
 
 
 def plain_of(about, steps):
@@ -306,7 +367,8 @@ def record(torch, arguments):
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
     update()
-    steps = recorded_steps(arguments, recorder, forward, update)
+    count = arguments.warm_up + arguments.steps
+    steps = run_steps(recorder, count, forward, update)[arguments.warm_up:]
     about = {"name": arguments.name or arguments.model, "model": arguments.model,
              "framework": f"PyTorch {torch.__version__}",
              "device": (torch.cuda.get_device_name(device) if device.type == "cuda"

@@ -1,5 +1,6 @@
 """Tests of calibrate/trace_layers.py. Those of the recorder itself need PyTorch and skip without it."""
 import argparse
+import collections
 import importlib.util
 import json
 import os
@@ -16,6 +17,68 @@ import traced_step  # noqa: E402
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_TORCHVISION = HAS_TORCH and importlib.util.find_spec("torchvision") is not None
+
+
+class Ticks:
+    """A clock that shows the next of these moments whenever it is looked at, and what was done with it."""
+
+    def __init__(self, moments):
+        self.moments = iter(moments)
+        self.done = []
+
+    def now(self):
+        self.done.append("now")
+        return next(self.moments)
+
+    def ms_between(self, start, end):
+        self.done.append("read")
+        return end - start
+
+    def finish(self):
+        self.done.append("finish")
+
+
+class FakeLoss:
+    def __init__(self, backward=lambda: None):
+        self.backward = backward
+
+
+class Hooks:
+    """What PyTorch calls, and can be told not to."""
+
+    def __init__(self):
+        self.hooks = []
+
+    def register(self, hook):
+        self.hooks.append(hook)
+        return argparse.Namespace(remove=lambda: self.hooks.remove(hook))
+
+    def fire(self, *words):
+        for hook in self.hooks:
+            hook(self, *words)
+
+
+class FakeParameter(Hooks):
+    register_post_accumulate_grad_hook = Hooks.register
+    accumulate = Hooks.fire
+
+    def numel(self):
+        return 1
+
+
+class FakeModule(Hooks):
+    """A module with one parameter."""
+    register_forward_hook = Hooks.register
+
+    def __init__(self):
+        super().__init__()
+        self.weight = FakeParameter()
+
+    def call(self):
+        self.fire("inputs", "output")
+
+    def parameters(self, recurse):
+        return [self.weight]
 
 
 class Pure(unittest.TestCase):
@@ -47,29 +110,65 @@ class Pure(unittest.TestCase):
 
     # A step is one loop, with hooks or without: forward from 1 to 4, backward to 9, update to 11.
     def test_plain_steps(self):
-        class Ticks:
-            def __init__(self):
-                self.moments = iter([1, 4, 9, 11] * 3)
-
-            def now(self):
-                return next(self.moments)
-
-            def ms_between(self, start, end):
-                return end - start
-
-            def finish(self):
-                pass
-
-        class Loss:
-            def backward(self):
-                pass
-        asked = argparse.Namespace(warm_up=1, steps=2)
-        steps = trace_layers.recorded_steps(asked, trace_layers.Recorder([], Ticks()), Loss,
-                                            lambda: None)
+        clock = Ticks([1, 4, 9, 11] * 2)
+        steps = trace_layers.run_steps(trace_layers.Recorder([], clock), 2, FakeLoss, lambda: None)
         self.assertEqual([step.step_ms for step in steps], [10, 10])
         self.assertEqual(steps[0].update_ms, 2)
         plain = trace_layers.plain_of({"notes": ["precision tf32"]}, steps)
         self.assertEqual(plain, {"notes": ["precision tf32"], "step_ms": 10, "steps_ms": [10, 10]})
+
+    # The device is waited for before the first step and after the last, and read only then.
+    def test_no_step_waits_for_the_device(self):
+        clock = Ticks(range(100))
+        trace_layers.run_steps(trace_layers.Recorder([], clock), 3, FakeLoss, lambda: None)
+        self.assertEqual(clock.done, ["finish", *["now"] * 4 * 3, "finish", *["read"] * 3 * 3])
+
+    # Forward: start 0, a ends at 1, b at 2, backward from 3. Both are called again; b is ready at 4, a
+    # at 5; backward ends at 6, the update at 7.
+    def test_calls_in_the_backward_pass_are_no_forward_time(self):
+        a, b = FakeModule(), FakeModule()
+        layers = [trace_layers.Layer("a", a, [a.weight]), trace_layers.Layer("b", b, [b.weight])]
+
+        def forward():
+            a.call()
+            b.call()
+            return FakeLoss(lambda: (a.call(), b.call(), b.weight.accumulate(), a.weight.accumulate()))
+        recorder = trace_layers.Recorder(layers, Ticks(range(8)))
+        step, = trace_layers.run_steps(recorder, 1, forward, lambda: None)
+        self.assertEqual(step, trace_layers.Step([0, 1], [1, 2], 3, [5, 4], 1, 7, repeated=2))
+        trace = trace_layers.layers_of_steps(layers, [step])
+        self.assertEqual([layer["forward"] for layer in trace], ["1000 us", "2000 us"])
+        self.assertEqual([layer["backward"] for layer in trace], ["1000 us", "1000 us"])
+        recorder.remove_hooks()
+        self.assertEqual([a.hooks, b.hooks, a.weight.hooks, b.weight.hooks], [[], [], [], []])
+
+    def test_a_step_that_accumulates_while_it_goes_forward_is_refused(self):
+        a = FakeModule()
+
+        def forward():
+            a.call()
+            a.weight.accumulate()
+            return FakeLoss()
+        recorder = trace_layers.Recorder([trace_layers.Layer("a", a, [a.weight])], Ticks(range(1, 9)))
+        with self.assertRaisesRegex(trace_layers.BadInput, "calls backward itself: .*micro-batch"):
+            trace_layers.run_steps(recorder, 1, forward, lambda: None)
+
+    # A parameter of one use is accumulated once; one of two uses twice, if the backward pass calls
+    # modules again (in parts of its own), and else only if there are several backward passes.
+    def test_gradients_that_are_accumulated_twice(self):
+        a, b = FakeModule(), FakeModule()
+        model = Fake(modules=[("a", a), ("b", b)], parameters=[("a", a.weight), ("b", b.weight)])
+        for accumulated, calls, repeated, is_right in (
+                ({"a": 1, "b": 1}, {a: 1, b: 2}, {}, True), ({"a": 1, "b": 2}, {a: 1, b: 2}, {b: 2}, True),
+                ({"a": 1, "b": 2}, {a: 1, b: 2}, {}, False), ({"a": 2, "b": 1}, {a: 1, b: 2}, {b: 2}, False)):
+            count = collections.Counter
+            check = lambda: trace_layers.check_accumulated_once(
+                model, count(accumulated), count(calls), count(calls) + count(repeated))
+            if is_right:
+                check()
+                continue
+            with self.assertRaisesRegex(trace_layers.BadInput, "accumulated 2 times .*micro-batch"):
+                check()
 
     def test_text_is_json(self):
         layers = trace_layers.layers_of(["a", "b"], [[1], [1]], [1.0, 2.0], [8.0, 6.0], 3.0)
@@ -81,13 +180,19 @@ class Fake:
     """A model of modules and parameters by name, without PyTorch."""
 
     def __init__(self, modules=(), parameters=()):
-        self.modules, self.parameters = modules, parameters
+        self.parts, self.weights = modules, parameters
 
     def named_modules(self):
-        return [("", self), *self.modules]
+        return [("", self), *self.parts]
+
+    def modules(self):
+        return [module for _, module in self.named_modules()]
 
     def named_parameters(self):
-        return self.parameters
+        return self.weights
+
+    def parameters(self, recurse):
+        return []
 
 
 class Distributed(unittest.TestCase):
@@ -194,10 +299,11 @@ class WithTorch(unittest.TestCase):
     def record(self, model, data, count=1):
         """Layers, parameters without a gradient, steps and the layers of the trace."""
         import torch
-        layers, left_out = trace_layers.find_layers(model, lambda: model(data).sum().backward())
+        forward = lambda: model(data).sum()
+        layers, left_out = trace_layers.find_layers(model, forward)
         recorder = trace_layers.Recorder(layers, trace_layers.Clock(torch, torch.device("cpu")))
-        steps = [recorder.step(lambda: model(data).sum(), lambda loss: loss.backward(),
-                               lambda: model.zero_grad(set_to_none=True)) for _ in range(count)]
+        steps = trace_layers.run_steps(recorder, count, forward,
+                                       lambda: model.zero_grad(set_to_none=True))
         return layers, left_out, steps, trace_layers.layers_of_steps(layers, steps)
 
     def sizes(self, layers):
@@ -298,6 +404,45 @@ class WithTorch(unittest.TestCase):
         self.assertEqual(trace[0]["backward"], "0 us")
         self.assertEqual(steps[0].ready_ms[0], None)
 
+    # PyTorch may end the last call of a checkpoint early, once it has what the backward pass needs.
+    def test_activations_that_are_computed_again(self):
+        import torch
+        import torch.utils.checkpoint
+
+        class Model(torch.nn.Module):
+            def __init__(self, is_reentrant):
+                super().__init__()
+                self.first = torch.nn.Linear(4, 4)
+                self.block = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(),
+                                                 torch.nn.Linear(8, 4))
+                self.is_reentrant = is_reentrant
+
+            def forward(self, x):
+                for _ in range(2):  # reentrant: its parameters get their gradients in two parts
+                    x = torch.utils.checkpoint.checkpoint(self.block, self.first(x),
+                                                          use_reentrant=self.is_reentrant)
+                return x
+        for is_reentrant in (False, True):
+            layers, left_out, steps, trace = self.record(Model(is_reentrant), torch.randn(2, 4), 2)
+            self.assertEqual(left_out, 0)
+            self.assertEqual(self.sizes(layers), {"first": [16, 4], "block.0": [32, 8], "block.1": [],
+                                                  "block.2": [32, 4]})
+            for step in steps:
+                self.assertEqual(step.calls, [0, 1, 2, 3] * 2)
+                self.assertIn(step.repeated, (2 * 2, 2 * 3))
+                self.assertLess(step.call_ms[-1], step.backward_start_ms)
+                self.assertEqual([moment is None for moment in step.ready_ms], [False, False, True, False])
+            self.assertTrue(all(layer["forward"] != "0 us" for layer in trace))
+
+    def test_hooks_can_be_removed(self):
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+        clock = Ticks(range(100))
+        layers, _ = trace_layers.find_layers(model, lambda: model(torch.ones(2, 4)).sum())
+        trace_layers.Recorder(layers, clock).remove_hooks()
+        model(torch.ones(2, 4)).sum().backward()
+        self.assertEqual(clock.done, [])
+
     def test_a_model_that_changes_from_step_to_step(self):
         import torch
 
@@ -348,7 +493,23 @@ class WithTorch(unittest.TestCase):
                                 "def make(batch, device):\n"
                                 "  model, loss = made(batch, device)\n"
                                 "  return torch.nn.DataParallel(model), loss\n",
-                                "it is wrapped in DataParallel")):
+                                "it is wrapped in DataParallel"),
+                               (self.MODEL.replace("model(data).sum()", "accumulate(model, data)") +
+                                "def accumulate(model, data):\n"
+                                "  for sample in data:\n"
+                                "    loss = model(sample).sum()\n"
+                                "    loss.backward()\n"
+                                "  return loss\n", "the loss function calls backward itself: accumul"),
+                               (self.MODEL.replace("model(data).sum()", "Losses(model, data)") +
+                                "class Losses:\n"
+                                "  def __init__(self, model, data):\n"
+                                "    self.all = [model(sample).sum() for sample in data]\n"
+                                "  def backward(self):\n"
+                                "    for loss in self.all:\n"
+                                "      loss.backward()\n",
+                                "the gradient of 0.weight is accumulated 3 times in a step: accumul"),
+                               (self.MODEL.replace("model(data).sum()", "model(data).sum().item()"),
+                                "the loss function must return the loss, got float")):
             code, said = self.own(text)
             self.assertEqual(code, 2, said)
             self.assertIn(sentence, said)
@@ -371,7 +532,7 @@ class WithTorch(unittest.TestCase):
         for name in ("resnet18", "googlenet", "vit_b_32"):
             asked = argparse.Namespace(model=name, batch=2, sequence=1, channels_last=True)
             model, forward = traced_step.make_model(torch, asked, cpu)
-            layers, left_out = trace_layers.find_layers(model, lambda: forward().backward())
+            layers, left_out = trace_layers.find_layers(model, forward)
             reference = torchvision.models.get_model(name, weights=None)
             self.assertEqual(left_out, 0, name)
             self.assertEqual(sorted(p.numel() for layer in layers for p in layer.parameters),
