@@ -31,15 +31,19 @@ that. On a CPU, where there are no events, times are those of the host.
 """
 import argparse
 import collections
+import contextlib
 import datetime
 import json
 import os
+import stat
 import statistics
 import sys
+import threading
 import time
+import traceback
 
 from traced_step import (OPTIMIZERS, PRECISIONS, BadInput, check_not_compiled, check_not_distributed,
-                         first_line, in_precision, make_model)
+                         enable_checkpointing, first_line, in_precision, make_model, make_update)
 
 
 # ---- what needs no PyTorch
@@ -92,6 +96,26 @@ def layers_of(names, tensors, forward_ms, ready_ms, backward_start_ms):
             layer["tensors"] = tensors[i]
         layers.append(layer)
     return layers
+
+
+def repeated_notes(steps):
+    """Of calls in the backward pass. Their time is in backward times, before the next gradient, since
+    no gradient of a checkpoint is ready before all its activations are there."""
+    repeated = max(step.repeated for step in steps)
+    return [f"recomputation: the backward pass repeats {repeated} calls of layers; their time is in the "
+            "backward time of the layer whose gradient is ready next"] if repeated else []
+
+
+COST_WARNING_PERCENT = 3
+
+
+def cost_of_recording(steps, plain_steps):
+    """In percent, and a note."""
+    with_ms, without_ms = (statistics.median(step.step_ms for step in some)
+                           for some in (steps, plain_steps))
+    percent = 100 * (with_ms / without_ms - 1)
+    return percent, (f"recording costs {percent:.1f} % of a step ({with_ms:.3f} ms with hooks, "
+                     f"{without_ms:.3f} ms without)")
 
 
 def trace_of(about, layers, update_ms, steps, gradient_B=4):
@@ -308,7 +332,7 @@ def run_steps(recorder, count, run_forward, run_update, kind="step"):
 def layers_of_steps(layers, steps):
     """The layers of a trace from several steps that are alike."""
     calls = steps[0].calls
-    if any(step.calls != calls for step in steps):
+    if any(step.calls != calls for step in steps) or set(calls) != set(range(len(layers))):
         raise BadInput("the model does not call the same layers in every step")
     backward_start = statistics.median(step.backward_start_ms for step in steps)
     forward = forward_times(len(layers), calls, medians([step.call_ms for step in steps]),
@@ -338,13 +362,18 @@ def device_of(torch, text):
 
 
 def prepare(torch, arguments, device):
-    """The model and its layers, found by a first pass; as bad input, what PyTorch refuses."""
+    """The step: its forward pass and update, the layers that a first one shows, and how many
+    parameters get no gradient; as bad input, what PyTorch refuses."""
     try:
         model, forward = make_model(torch, arguments, device)
         check_not_distributed(model)
-        check_not_compiled(model)
+        check_not_compiled(model, forward)
+        if arguments.checkpoint:
+            enable_checkpointing(model)
         forward = in_precision(torch, arguments.precision, device, model, forward)
-        return model, forward, *find_layers(model, forward)
+        layers, without_gradient = find_layers(model, forward)
+        update = make_update(torch, arguments.optimizer, device, model.parameters())
+        return forward, update, layers, without_gradient
     except (RuntimeError, ValueError) as error:  # too large for the memory, too small a batch
         raise BadInput(f"{arguments.model} cannot be trained with a batch of {arguments.batch}: "
                        f"{first_line(error)}") from error
@@ -356,37 +385,60 @@ def plain_of(about, steps):
     return {**about, "step_ms": statistics.median(steps_ms), "steps_ms": steps_ms}
 
 
+def about_of(torch, arguments, device, without_gradient):
+    """What the answer says of itself; the notes are what both a trace and plain steps are made with."""
+    notes = [f"precision {arguments.precision}"]
+    if arguments.optimizer != "sgd":
+        notes.append(f"optimizer {arguments.optimizer}")
+    if arguments.channels_last:
+        notes.append("channels last")
+    if arguments.checkpoint:
+        notes.append("activation checkpointing")
+    if without_gradient:
+        notes.append(f"{without_gradient} parameters get no gradient and are left out")
+    return {"name": arguments.name or arguments.model, "model": arguments.model,
+            "framework": f"PyTorch {torch.__version__}",
+            "device": (torch.cuda.get_device_name(device) if device.type == "cuda"
+                       else f"CPU, {torch.get_num_threads()} threads"),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+            "batch": arguments.batch, "notes": notes}
+
+
+def cost_note(run_plain_steps, steps):
+    """What recording costs, by the same steps without hooks. The record outlives their failure."""
+    try:
+        percent, note = cost_of_recording(steps, run_plain_steps())
+    except (Exception, KeyboardInterrupt) as error:  # pylint: disable=broad-except
+        reason = first_line(error) or type(error).__name__
+        percent, note = 0, f"recording costs an unknown part of a step: {reason}"
+    more = f"; more than {COST_WARNING_PERCENT} %: layers with short kernels look longer than they are"
+    is_high = percent > COST_WARNING_PERCENT
+    print(f"trace_layers.py: {'warning: ' if is_high else ''}{note}{more if is_high else ''}",
+          file=sys.stderr)
+    return note
+
+
 def record(torch, arguments):
     """The text of a trace, or of what plain steps take."""
     device = device_of(torch, arguments.device)
-    model, forward, layers, without_gradient = prepare(torch, arguments, device)
-    optimizer = OPTIMIZERS[arguments.optimizer](torch, model.parameters())
-    recorder = Recorder([] if arguments.plain else layers, Clock(torch, device))
+    forward, update, layers, without_gradient = prepare(torch, arguments, device)
+    about = about_of(torch, arguments, device, without_gradient)
+    clock = Clock(torch, device)
 
-    def update():
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-    update()
-    count = arguments.warm_up + arguments.steps
-    steps = run_steps(recorder, count, forward, update)[arguments.warm_up:]
-    about = {"name": arguments.name or arguments.model, "model": arguments.model,
-             "framework": f"PyTorch {torch.__version__}",
-             "device": (torch.cuda.get_device_name(device) if device.type == "cuda"
-                        else f"CPU, {torch.get_num_threads()} threads"),
-             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-             "batch": arguments.batch}
-    about["notes"] = [f"precision {arguments.precision}"]
-    if arguments.optimizer != "sgd":
-        about["notes"].append(f"optimizer {arguments.optimizer}")
-    if arguments.channels_last:
-        about["notes"].append("channels last")
-    if without_gradient:
-        about["notes"].append(f"{without_gradient} parameters get no gradient and are left out")
+    def steps_of(recorder, kind):
+        count = arguments.warm_up + arguments.steps
+        return run_steps(recorder, count, forward, update, kind)[arguments.warm_up:]
     if arguments.plain:
-        return json.dumps(plain_of(about, steps), indent=2) + "\n"
-    return text_of(trace_of(about, layers_of_steps(layers, steps),
-                            statistics.median(step.update_ms for step in steps), len(steps),
-                            PRECISIONS[arguments.precision]))
+        return json.dumps(plain_of(about, steps_of(Recorder([], clock), "step")), indent=2) + "\n"
+    recorder = Recorder(layers, clock)
+    steps = steps_of(recorder, "step")
+    recorder.remove_hooks()
+    recorded = layers_of_steps(layers, steps)
+    about["notes"] += repeated_notes(steps)
+    if not arguments.no_plain_steps:
+        about["notes"].append(cost_note(lambda: steps_of(Recorder([], clock), "plain step"), steps))
+    return text_of(trace_of(about, recorded, statistics.median(step.update_ms for step in steps),
+                            len(steps), PRECISIONS[arguments.precision]))
 
 
 def parse_arguments():
@@ -401,16 +453,23 @@ def parse_arguments():
                         help="float32 (default); tf32; bfloat16: automatic mixed precision; "
                              "pure-bfloat16: parameters and gradients, too")
     parser.add_argument("--optimizer", choices=sorted(OPTIMIZERS), default="sgd",
-                        help="sgd (default; with momentum), adam or adamw: what the update takes")
+                        help="sgd (default; with momentum), adam, adamw or adamw-fused (one kernel "
+                             "for many parameters): what the update takes")
+    parser.add_argument("--checkpoint", action="store_true",
+                        help="computes activations again in the backward pass (models of transformers)")
     parser.add_argument("--channels-last", action="store_true", help="memory layout of images")
     parser.add_argument("--plain", action="store_true",
                         help="what whole steps take without hooks, as JSON, instead of a trace")
+    parser.add_argument("--no-plain-steps", action="store_true",
+                        help="leaves out the steps without hooks that say what recording costs")
     parser.add_argument("--name", help="of the trace; default the model's")
     parser.add_argument("--out", default="-", help="the trace file; default standard output")
     arguments = parser.parse_args()
     for name, least in (("batch", 1), ("sequence", 1), ("steps", 1), ("warm_up", 0)):
         if getattr(arguments, name) < least:
             parser.error(f"--{name.replace('_', '-')}: expected at least {least}")
+    if arguments.plain and arguments.no_plain_steps:
+        parser.error("--plain and --no-plain-steps exclude each other")
     return arguments
 
 
@@ -422,14 +481,61 @@ def check_can_write(file):
 
 
 def write(text, file):
-    if file == "-":
-        sys.stdout.write(text)
-        return
+    """To its end, and to the disk: what is only in a buffer would be lost where the program must end at
+    once."""
     try:
+        if file == "-":
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
         with open(file, "w", encoding="utf-8") as stream:
             stream.write(text)
+            stream.flush()
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                os.fsync(stream.fileno())
     except OSError as error:
-        raise BadInput(f"{file}: cannot be written: {error.strerror}") from error
+        if file == "-":  # what is left in the buffer would fail again at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        name = "standard output" if file == "-" else file
+        raise BadInput(f"{name}: cannot be written: {error.strerror}") from error
+
+
+def becomes_idle(torch, within_s):
+    """Whether the GPU does so. PyTorch waits for it without end, so another thread does that."""
+    answers = []
+
+    def wait(device):
+        with contextlib.suppress(RuntimeError):  # the GPU is lost
+            torch.cuda.synchronize(device)
+            answers.append(True)
+    with contextlib.suppress(RuntimeError):
+        device = torch.cuda.current_device()  # of this thread
+        waiting = threading.Thread(target=wait, args=(device,), daemon=True)
+        waiting.start()
+        waiting.join(within_s)
+    return bool(answers)
+
+
+def leave(run, within_s=5):
+    """Ends the program with the exit code that run() returns. An ordinary end waits for the GPU, for
+    ever if a kernel still spins; so where it does not become idle, all output is flushed, and the
+    process ends without that."""
+    try:
+        code = run()
+    except KeyboardInterrupt:
+        print(f"{os.path.basename(sys.argv[0])}: interrupted", file=sys.stderr)
+        code = 130
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc()
+        code = 1
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized() and not becomes_idle(torch, within_s):
+        print(f"{os.path.basename(sys.argv[0])}: the GPU does not become idle; ended without waiting "
+              "for it", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def main():
@@ -449,4 +555,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main)

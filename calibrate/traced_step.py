@@ -30,10 +30,19 @@ def check_not_distributed(model):
             raise BadInput(f"its parameter {name} is divided among processes; give the whole model")
 
 
-def check_not_compiled(model):
+def is_compiled(module):
+    """By torch.compile(module), or by module.compile(), which leaves its type as it is."""
+    return (any(kind.__name__ == "OptimizedModule" for kind in type(module).__mro__)
+            or getattr(module, "_compiled_call_impl", None) is not None)
+
+
+def check_not_compiled(model, forward):
     """Compiled kernels span layers, and are one call without hooks inside."""
+    if hasattr(forward, "_torchdynamo_orig_callable"):
+        raise BadInput("its loss function is compiled by torch.compile, whose kernels span layers; give "
+                       "the function before it is compiled")
     for name, module in model.named_modules():
-        if any(kind.__name__ == "OptimizedModule" for kind in type(module).__mro__):
+        if is_compiled(module):
             place = f"its part {name}" if name else "it"
             raise BadInput(f"{place} is compiled by torch.compile, whose kernels span layers; give the "
                            "model before it is compiled")
@@ -53,7 +62,26 @@ def own_model_name(text):
 # What --optimizer makes, of PyTorch and parameters.
 OPTIMIZERS = {"sgd": lambda torch, all_: torch.optim.SGD(all_, lr=1e-3, momentum=0.9),
               "adam": lambda torch, all_: torch.optim.Adam(all_, lr=1e-4),
-              "adamw": lambda torch, all_: torch.optim.AdamW(all_, lr=1e-4)}
+              "adamw": lambda torch, all_: torch.optim.AdamW(all_, lr=1e-4),
+              "adamw-fused": lambda torch, all_: torch.optim.AdamW(all_, lr=1e-4, fused=True)}
+
+
+def make_update(torch, name, device, parameters):
+    """What applies the gradients and drops them, after a first time, at which the optimizer makes its
+    state. Some versions of PyTorch say only then that they cannot fuse it."""
+    try:
+        optimizer = OPTIMIZERS[name](torch, parameters)
+
+        def update():
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        update()
+        return update
+    except (RuntimeError, TypeError) as error:
+        if name != "adamw-fused" or "fused" not in str(error):
+            raise
+        raise BadInput(f"--optimizer adamw-fused: PyTorch {torch.__version__} cannot fuse AdamW on "
+                       f"{device.type}: {first_line(error)}") from error
 
 # What --precision is, and the bytes of a gradient under it.
 PRECISIONS = {"float32": 4, "tf32": 4, "bfloat16": 4, "pure-bfloat16": 2}
@@ -130,6 +158,19 @@ def make_model(torch, arguments, device):
     except ImportError as error:
         reason = f"{error.name} is not installed" if error.name else first_line(error)
         raise BadInput(f"{name} cannot be made: {reason}") from error
+
+
+def enable_checkpointing(model):
+    """Models of transformers then keep the activations between their blocks only, and compute the
+    others again in the backward pass."""
+    refusal = BadInput("--checkpoint: the model has no gradient_checkpointing_enable(), as bert-base and "
+                       "gpt2 have it, or does not support it")
+    if not callable(getattr(model, "gradient_checkpointing_enable", None)):
+        raise refusal
+    try:
+        model.gradient_checkpointing_enable()
+    except ValueError as error:  # some models of transformers have the function alone
+        raise refusal from error
 
 
 def in_precision(torch, precision, device, model, forward):

@@ -1,7 +1,9 @@
 """Tests of calibrate/trace_layers.py. Those of the recorder itself need PyTorch and skip without it."""
 import argparse
 import collections
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import subprocess
@@ -14,6 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "calibrate"))
 import trace_layers  # noqa: E402
 import traced_step  # noqa: E402
+from traced_step_test import Fake  # noqa: E402
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 HAS_TORCHVISION = HAS_TORCH and importlib.util.find_spec("torchvision") is not None
@@ -170,72 +173,49 @@ class Pure(unittest.TestCase):
             with self.assertRaisesRegex(trace_layers.BadInput, "accumulated 2 times .*micro-batch"):
                 check()
 
+    def test_a_layer_that_the_recorded_steps_do_not_call_is_refused(self):
+        layers = [trace_layers.Layer(name, None, []) for name in "ab"]
+        step = trace_layers.Step([0], [1], 3, [None, None], 1, 7, repeated=0)
+        with self.assertRaisesRegex(trace_layers.BadInput, "does not call the same layers"):
+            trace_layers.layers_of_steps(layers, [step])
+
+    def steps(self, *steps_ms, repeated=0):
+        return [trace_layers.Step([], [], 0, [], 0, ms, repeated) for ms in steps_ms]
+
+    # The medians are 102 and 100 ms.
+    def test_what_recording_costs(self):
+        percent, note = trace_layers.cost_of_recording(self.steps(300, 102, 7), self.steps(100))
+        self.assertAlmostEqual(percent, 2)
+        self.assertEqual(note, "recording costs 2.0 % of a step (102.000 ms with hooks, 100.000 ms "
+                               "without)")
+
+    def test_a_high_cost_is_a_warning(self):
+        for ms, is_high in ((102.9, False), (103.1, True), (90, False)):
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said):
+                note = trace_layers.cost_note(lambda: self.steps(100), self.steps(ms))
+            self.assertIn(note, said.getvalue())
+            self.assertEqual("warning: " in said.getvalue(), is_high)
+            self.assertEqual("more than 3 %" in said.getvalue(), is_high)
+
+    def test_the_record_outlives_plain_steps_that_fail(self):
+        for error, reason in ((RuntimeError("no memory\nat all"), "no memory"),
+                              (KeyboardInterrupt(), "KeyboardInterrupt")):
+            def fail():
+                raise error  # pylint: disable=cell-var-from-loop
+            with contextlib.redirect_stderr(io.StringIO()):
+                note = trace_layers.cost_note(fail, self.steps(100))
+            self.assertEqual(note, f"recording costs an unknown part of a step: {reason}")
+
+    def test_repeated_calls_are_a_note(self):
+        self.assertEqual(trace_layers.repeated_notes(self.steps(1, 1)), [])
+        note, = trace_layers.repeated_notes(self.steps(1, 1, repeated=12))
+        self.assertIn("the backward pass repeats 12 calls of layers", note)
+
     def test_text_is_json(self):
         layers = trace_layers.layers_of(["a", "b"], [[1], [1]], [1.0, 2.0], [8.0, 6.0], 3.0)
         trace = trace_layers.trace_of({"name": "two", "batch": 4}, layers, 0.5, 3)
         self.assertEqual(json.loads(trace_layers.text_of(trace)), trace)
-
-
-class Fake:
-    """A model of modules and parameters by name, without PyTorch."""
-
-    def __init__(self, modules=(), parameters=()):
-        self.parts, self.weights = modules, parameters
-
-    def named_modules(self):
-        return [("", self), *self.parts]
-
-    def modules(self):
-        return [module for _, module in self.named_modules()]
-
-    def named_parameters(self):
-        return self.weights
-
-    def parameters(self, recurse):
-        return []
-
-
-class Distributed(unittest.TestCase):
-    def refusal(self, model):
-        with self.assertRaises(trace_layers.BadInput) as refused:
-            traced_step.check_not_distributed(model)
-        return str(refused.exception)
-
-    def test_wrapped_models_are_refused(self):
-        traced_step.check_not_distributed(Fake())
-        wrapped = type("DistributedDataParallel", (Fake,), {})
-        self.assertIn("it is wrapped in DistributedDataParallel", self.refusal(wrapped()))
-        sharded = type("FSDPLinear", (type("FSDPModule", (Fake,), {}),), {})
-        self.assertIn("its part head is wrapped in FSDPModule",
-                      self.refusal(Fake(modules=[("head", sharded())])))
-        divided = type("DTensor", (), {})
-        self.assertIn("its parameter weight is divided",
-                      self.refusal(Fake(parameters=[("weight", divided())])))
-
-    def test_compiled_models_are_refused(self):
-        traced_step.check_not_compiled(Fake())
-        compiled = type("OptimizedModule", (Fake,), {})
-        for model, place in ((compiled(), "it is compiled"),
-                             (Fake(modules=[("body", compiled())]), "its part body is compiled")):
-            with self.assertRaises(trace_layers.BadInput) as refused:
-                traced_step.check_not_compiled(model)
-            self.assertIn(place, str(refused.exception))
-
-    def test_optimizers(self):
-        class Optim:
-            def __getattr__(self, name):
-                return lambda parameters, **settings: (name, parameters, sorted(settings))
-        torch = argparse.Namespace(optim=Optim())
-        made = {name: make(torch, [1]) for name, make in traced_step.OPTIMIZERS.items()}
-        self.assertEqual(made, {"sgd": ("SGD", [1], ["lr", "momentum"]), "adam": ("Adam", [1], ["lr"]),
-                                "adamw": ("AdamW", [1], ["lr"])})
-
-    def test_names_of_own_models(self):
-        self.assertIsNone(traced_step.own_model_name("resnet50"))
-        self.assertEqual(traced_step.own_model_name("a.b:c"), ("a.b", "c"))
-        for name in (":c", "a:", "a:b:c", "a b:c", "../a:b"):
-            with self.assertRaises(trace_layers.BadInput):
-                traced_step.own_model_name(name)
 
 
 PROGRAM = os.path.join(ROOT, "calibrate", "trace_layers.py")
@@ -250,10 +230,74 @@ def said_by(*arguments, **environment):
     return ran.stderr
 
 
+class Ends(unittest.TestCase):
+    """Programs that end while a GPU, for which a stand-in of PyTorch speaks, does something or other.
+    An ordinary end says so, as one that waits for a kernel could not."""
+
+    def end(self, synchronize, run, out=subprocess.PIPE):
+        text = f"""
+import argparse, atexit, sys, threading
+sys.path.insert(0, {os.path.join(ROOT, "calibrate")!r})
+import trace_layers
+def synchronize(device): {synchronize}
+sys.modules["torch"] = argparse.Namespace(cuda=argparse.Namespace(
+    is_initialized=lambda: True, current_device=lambda: 3, synchronize=synchronize))
+atexit.register(lambda: print("ordinary end", file=sys.stderr))
+def run():
+    {run}
+trace_layers.leave(run, within_s=0.2)
+"""
+        return subprocess.run([sys.executable, "-B", "-c", text], stdout=out, stderr=subprocess.PIPE,
+                              text=True, check=False)
+
+    SPINS = "threading.Event().wait()"
+
+    def test_an_idle_gpu(self):
+        ran = self.end("assert device == 3", "print('out'); return 2")
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (2, "out\n", "ordinary end\n"))
+
+    def test_a_kernel_that_spins_or_a_gpu_that_is_lost(self):
+        for synchronize in (self.SPINS, "raise RuntimeError('lost')"):
+            for run, code, said in (("trace_layers.write('out', '-'); return 0", 0, ""),
+                                    ("print('out', end=''); return 2", 2, ""),
+                                    ("print('out', end=''); raise ValueError('wrong')", 1, "wrong"),
+                                    ("print('out', end=''); raise KeyboardInterrupt", 130,
+                                     "interrupted")):
+                ran = self.end(synchronize, run)
+                self.assertEqual((ran.returncode, ran.stdout), (code, "out"), ran.stderr)
+                self.assertIn(said, ran.stderr)
+                self.assertIn("the GPU does not become idle", ran.stderr)
+                self.assertNotIn("ordinary end", ran.stderr)
+
+    def test_a_file_is_whole_before_the_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "trace.json")
+            self.end(self.SPINS, f"trace_layers.write('x' * 100_000, {file!r})")
+            self.assertEqual(os.path.getsize(file), 100_000)
+
+    def test_what_is_no_file_can_be_written_to(self):
+        for name in ("/dev/null", "/dev/stdout"):
+            trace_layers.write("", name)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
+    def test_a_full_disk(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ran = self.end("pass", "trace_layers.write('out', '-')", out=full)
+        self.assertIn("standard output: cannot be written: No space left on device", ran.stderr)
+        self.assertEqual(ran.returncode, 1)
+        with self.assertRaisesRegex(trace_layers.BadInput, "/dev/full: cannot be written: No space"):
+            trace_layers.write("out", "/dev/full")
+
+
 class BadInput(unittest.TestCase):
     def test_numbers_out_of_range(self):
         for option in ("--batch=0", "--sequence=0", "--steps=0", "--warm-up=-1"):
             self.assertIn("expected at least", said_by("resnet18", option))
+
+    def test_options(self):
+        self.assertIn("--plain and --no-plain-steps exclude each other",
+                      said_by("resnet18", "--plain", "--no-plain-steps"))
+        self.assertIn("invalid choice: 'fused'", said_by("resnet18", "--optimizer", "fused"))
 
     def test_a_file_that_cannot_be_written(self):
         for file in ("no/such/folder/trace.json", ROOT):
@@ -480,11 +524,45 @@ class WithTorch(unittest.TestCase):
             trace = self.own(self.MODEL, "--precision", precision)
             self.assertEqual([layer["parameters"] for layer in trace["layers"]], [25, 12])
             self.assertEqual(trace["bytes_per_parameter"], gradient_B)
-            self.assertEqual(trace["notes"], [f"precision {precision}"])
+            self.assertEqual(trace["notes"][:-1], [f"precision {precision}"])
+            self.assertRegex(trace["notes"][-1], r"^recording costs -?\d+\.\d % of a step \(\d")
             self.assertEqual(trace["batch"], 3)
             plain = self.own(self.MODEL, "--precision", precision, "--plain")
-            self.assertEqual(plain["notes"], trace["notes"])
+            self.assertEqual(plain["notes"], trace["notes"][:-1])
             self.assertEqual(len(plain["steps_ms"]), 2)
+        trace = self.own(self.MODEL, "--no-plain-steps")
+        self.assertEqual(trace["notes"], ["precision float32"])
+
+    # As models of transformers have it.
+    def test_checkpointing_of_own_models(self):
+        code, said = self.own(self.MODEL, "--checkpoint")
+        self.assertEqual(code, 2)
+        self.assertIn("--checkpoint: the model has no gradient_checkpointing_enable()", said)
+        text = ("from torch.utils.checkpoint import checkpoint\n"
+                "class Model(torch.nn.Sequential):\n"
+                "  def gradient_checkpointing_enable(self):\n"
+                "    self.is_on = True\n"
+                "  def forward(self, x):\n"
+                "    return checkpoint(super().forward, x, use_reentrant=False)\n" +
+                self.MODEL.replace("torch.nn.Sequential", "Model"))
+        trace = self.own(text, "--checkpoint", "--no-plain-steps")
+        self.assertEqual(trace["notes"][:-1], ["precision float32", "activation checkpointing"])
+        self.assertRegex(trace["notes"][-1], "^recomputation: the backward pass repeats [12] calls")
+        plain = self.own(text, "--checkpoint", "--plain")
+        self.assertEqual(plain["notes"], trace["notes"][:-1])
+
+    # PyTorch fuses it on CPUs since 2.4.
+    def test_optimizers_of_own_models(self):
+        import torch
+        trace = self.own(self.MODEL, "--optimizer", "adamw", "--no-plain-steps")
+        self.assertEqual(trace["notes"], ["precision float32", "optimizer adamw"])
+        fused = self.own(self.MODEL, "--optimizer", "adamw-fused", "--no-plain-steps")
+        if tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 4):
+            self.assertEqual(fused["notes"], ["precision float32", "optimizer adamw-fused"])
+        else:
+            self.assertEqual(fused[0], 2)
+            self.assertIn("cannot fuse AdamW on cpu", fused[1])
+            self.assertNotIn("Traceback", fused[1])
 
     def test_own_models_that_cannot_be_recorded(self):
         for text, sentence in (("", "the module mine has no make"),
