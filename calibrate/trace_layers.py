@@ -21,8 +21,13 @@ own. So the times of all layers add up to the passes, the pauses of a GPU that w
 where they are, and the backward of a layer without parameters counts for the layer before it. Each
 moment is the median over steps.
 
---plain runs the same steps, of the same model in the same precision, without a hook, and prints
-what a whole step takes: what the recorded layers must add up to.
+Steps follow each other without a wait, as in training, and all moments are read at the end. Calls
+during the backward pass (activation checkpointing) are no forward time: they compute activations
+again, before the gradients of their checkpoint are ready, and that time is in the backward time of
+the layer whose gradient is ready next. Accumulation of gradients over micro-batches is refused.
+
+After recording, the same steps run without a hook, and a note says what recording costs. --plain runs
+only these, and prints what a whole step takes: what the recorded layers must add up to.
 
 When it is wrong: a parameter that two layers share counts for the first of them, and is ready when
 the last has added its part. Layers whose backward overlaps (branches) get the time between their
@@ -411,10 +416,11 @@ def cost_note(run_plain_steps, steps):
     except (Exception, KeyboardInterrupt) as error:  # pylint: disable=broad-except
         reason = first_line(error) or type(error).__name__
         percent, note = 0, f"recording costs an unknown part of a step: {reason}"
-    more = f"; more than {COST_WARNING_PERCENT} %: layers with short kernels look longer than they are"
-    is_high = percent > COST_WARNING_PERCENT
-    print(f"trace_layers.py: {'warning: ' if is_high else ''}{note}{more if is_high else ''}",
-          file=sys.stderr)
+    if abs(percent) > COST_WARNING_PERCENT:
+        reason = "layers with short kernels look longer than they are, or " if percent > 0 else ""
+        print(f"trace_layers.py: warning: {note}; {reason}the machine was not quiet", file=sys.stderr)
+    else:
+        print(f"trace_layers.py: {note}", file=sys.stderr)
     return note
 
 

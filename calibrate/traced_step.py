@@ -40,12 +40,12 @@ def check_not_compiled(model, forward):
     """Compiled kernels span layers, and are one call without hooks inside."""
     if hasattr(forward, "_torchdynamo_orig_callable"):
         raise BadInput("its loss function is compiled by torch.compile, whose kernels span layers; give "
-                       "the function before it is compiled")
+                       "the function before it is compiled, or import a profile of it")
     for name, module in model.named_modules():
         if is_compiled(module):
             place = f"its part {name}" if name else "it"
             raise BadInput(f"{place} is compiled by torch.compile, whose kernels span layers; give the "
-                           "model before it is compiled")
+                           "model before it is compiled, or import a profile of it")
 
 
 def own_model_name(text):
