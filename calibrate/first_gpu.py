@@ -300,10 +300,12 @@ def part_layers(session):
         words = [*session.script("trace_layers.py"), name, *words, "--steps", "10"]
         code = session.run(step, [*words, "--out", str(file)])
         session.note([(code == 0, f"layers of {name}: {session.log(step)}")])
+        trace = session.read(step) if code == 0 else None
+        if trace is not None:
+            session.note(verdicts.recording(trace))
         session.save()
         if name == "resnet50" and code == 0:
             plain_code = session.run("plain_resnet50", [*words, "--plain"], "plain_resnet50.json")
-            trace = session.read(step)
             plain = session.read("plain_resnet50") if plain_code == 0 else None
             if trace is not None and plain is not None:
                 session.note(verdicts.layers(trace, plain))

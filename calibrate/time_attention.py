@@ -22,7 +22,7 @@ import json
 import statistics
 import sys
 
-from trace_layers import BadInput, Clock, check_can_write, device_of, first_line, write
+from trace_layers import BadInput, Clock, check_can_write, device_of, first_line, leave, write
 
 ELEMENT_B = {"bfloat16": 2, "float16": 2, "float32": 4}
 
@@ -177,4 +177,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main)

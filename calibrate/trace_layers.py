@@ -21,8 +21,13 @@ own. So the times of all layers add up to the passes, the pauses of a GPU that w
 where they are, and the backward of a layer without parameters counts for the layer before it. Each
 moment is the median over steps.
 
---plain runs the same steps, of the same model in the same precision, without a hook, and prints
-what a whole step takes: what the recorded layers must add up to.
+Steps follow each other without a wait, as in training, and all moments are read at the end. Calls
+during the backward pass (activation checkpointing) are no forward time: they compute activations
+again, before the gradients of their checkpoint are ready, and that time is in the backward time of
+the layer whose gradient is ready next. Accumulation of gradients over micro-batches is refused.
+
+After recording, the same steps run without a hook, and a note says what recording costs. --plain runs
+only these, and prints what a whole step takes: what the recorded layers must add up to.
 
 When it is wrong: a parameter that two layers share counts for the first of them, and is ready when
 the last has added its part. Layers whose backward overlaps (branches) get the time between their
@@ -31,16 +36,19 @@ that. On a CPU, where there are no events, times are those of the host.
 """
 import argparse
 import collections
+import contextlib
 import datetime
 import json
 import os
+import stat
 import statistics
 import sys
+import threading
 import time
+import traceback
 
-
-class BadInput(Exception):
-    """What is asked for cannot be recorded; the text is a sentence that says why."""
+from traced_step import (OPTIMIZERS, PRECISIONS, BadInput, check_not_compiled, check_not_distributed,
+                         enable_checkpointing, first_line, in_precision, make_model, make_update)
 
 
 # ---- what needs no PyTorch
@@ -69,53 +77,6 @@ def forward_times(count, calls, call_ms, backward_start_ms):
     return times
 
 
-WRAPPERS = {"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "FSDPModule",
-            "DeepSpeedEngine"}
-
-
-def check_not_distributed(model):
-    """Gradients that wait for other processes have no ready time of their own, and parameters that
-    are divided among them have not their own size."""
-    for name, module in model.named_modules():
-        kinds = WRAPPERS & {kind.__name__ for kind in type(module).__mro__}
-        if kinds:
-            place = f"its part {name}" if name else "it"
-            raise BadInput(f"{place} is wrapped in {sorted(kinds)[0]}, and would be recorded with the "
-                           "waits for other processes; give the model inside")
-    for name, parameter in model.named_parameters():
-        if type(parameter).__name__ == "DTensor":
-            raise BadInput(f"its parameter {name} is divided among processes; give the whole model")
-
-
-def check_not_compiled(model):
-    """Compiled kernels span layers, and are one call without hooks inside."""
-    for name, module in model.named_modules():
-        if any(kind.__name__ == "OptimizedModule" for kind in type(module).__mro__):
-            place = f"its part {name}" if name else "it"
-            raise BadInput(f"{place} is compiled by torch.compile, whose kernels span layers; give the "
-                           "model before it is compiled")
-
-
-def own_model_name(text):
-    """Module and function of MODULE:FUNCTION; nothing for the name of a known model."""
-    module, colon, function = text.partition(":")
-    if not colon:
-        return None
-    words = module.split(".") + [function]
-    if not all(word.isidentifier() for word in words):
-        raise BadInput(f"expected MODULE:FUNCTION, as my_models:small, got {text}")
-    return module, function
-
-
-# What --optimizer makes, of PyTorch and parameters.
-OPTIMIZERS = {"sgd": lambda torch, all_: torch.optim.SGD(all_, lr=1e-3, momentum=0.9),
-              "adam": lambda torch, all_: torch.optim.Adam(all_, lr=1e-4),
-              "adamw": lambda torch, all_: torch.optim.AdamW(all_, lr=1e-4)}
-
-# What --precision is, and the bytes of a gradient under it.
-PRECISIONS = {"float32": 4, "tf32": 4, "bfloat16": 4, "pure-bfloat16": 2}
-
-
 def time_text(ms):
     return f"{round(ms * 1000, 3):.12g} us"
 
@@ -140,6 +101,26 @@ def layers_of(names, tensors, forward_ms, ready_ms, backward_start_ms):
             layer["tensors"] = tensors[i]
         layers.append(layer)
     return layers
+
+
+def repeated_notes(steps):
+    """Of calls in the backward pass. Their time is in backward times, before the next gradient, since
+    no gradient of a checkpoint is ready before all its activations are there."""
+    repeated = max(step.repeated for step in steps)
+    return [f"recomputation: the backward pass repeats {repeated} calls of layers; their time is in the "
+            "backward time of the layer whose gradient is ready next"] if repeated else []
+
+
+COST_WARNING_PERCENT = 3
+
+
+def cost_of_recording(steps, plain_steps):
+    """In percent, and a note."""
+    with_ms, without_ms = (statistics.median(step.step_ms for step in some)
+                           for some in (steps, plain_steps))
+    percent = 100 * (with_ms / without_ms - 1)
+    return percent, (f"recording costs {percent:.1f} % of a step ({with_ms:.3f} ms with hooks, "
+                     f"{without_ms:.3f} ms without)")
 
 
 def trace_of(about, layers, update_ms, steps, gradient_B=4):
@@ -194,18 +175,50 @@ def enclosing_call(model, name, called):
     return model.get_submodule(name)
 
 
-def find_layers(model, run_passes):
-    """The layers that one forward and backward pass shows, and how many parameters it leaves without
-    a gradient."""
-    called = {}  # in the order of first calls
+MICRO_BATCHES = ("accumulation of gradients over micro-batches is not recorded; give a loss function "
+                 "that returns the loss of one micro-batch")
+CALLS_BACKWARD = f"the loss function calls backward itself: {MICRO_BATCHES}"
 
-    def note(module, _inputs):
-        called[module] = True
-    hooks = [module.register_forward_pre_hook(note) for module in model.modules()]
-    run_passes()
+
+def check_accumulated_once(model, accumulated, calls, all_calls):
+    """A backward pass accumulates each gradient once. Where it computes activations again it may be
+    made of several: then a parameter with several uses gets its gradient in parts."""
+    is_repeated = sum(all_calls.values()) > sum(calls.values())
+    for name, parameter in model.named_parameters():
+        if accumulated[name] <= 1:
+            continue
+        uses = sum(calls[module] for module in model.modules()
+                   if any(own is parameter for own in module.parameters(recurse=False)))
+        if not (is_repeated and uses > 1):
+            raise BadInput(f"the gradient of {name} is accumulated {accumulated[name]} times in a step: "
+                           f"{MICRO_BATCHES}")
+
+
+def run_first_pass(model, run_forward):
+    """How often the forward pass calls each module, in the order of first calls. The backward pass
+    leaves its gradients."""
+    calls, accumulated = collections.Counter(), collections.Counter()
+    hooks = [module.register_forward_pre_hook(lambda module, _inputs: calls.update([module]))
+             for module in model.modules()]
+    hooks += [after_accumulation(parameter, lambda name=name: accumulated.update([name]))
+              for name, parameter in model.named_parameters() if parameter.requires_grad]
+    loss = run_forward()
+    if accumulated:
+        raise BadInput(CALLS_BACKWARD)
+    if not hasattr(loss, "backward"):
+        raise BadInput(f"the loss function must return the loss, got {type(loss).__name__}")
+    calls_in_forward = calls.copy()
+    loss.backward()
     for hook in hooks:
         hook.remove()
+    check_accumulated_once(model, accumulated, calls_in_forward, calls)
+    return calls_in_forward
 
+
+def find_layers(model, run_forward):
+    """The layers that one forward and backward pass shows, and how many parameters it leaves without
+    a gradient."""
+    called = run_first_pass(model, run_forward)
     has_children = {module: any(True for _ in module.children()) for module in called}
     owner = {}  # of a shared parameter: the first that is called, and rather a module without others
     for module in sorted(called, key=has_children.get):
@@ -226,35 +239,47 @@ def find_layers(model, run_passes):
     return layers, sum(p.numel() for p in trained if p.grad is None)
 
 
+Hook = collections.namedtuple("Hook", "remove kept")
+
+
 def after_accumulation(parameter, hook):
-    """Calls hook() whenever the gradient of the parameter has been accumulated. Returns what must be
-    kept for that."""
+    """Calls hook() whenever the gradient of the parameter has been accumulated, as long as the answer
+    is kept and not removed."""
     if hasattr(parameter, "register_post_accumulate_grad_hook"):  # PyTorch 2.1 and later
         return parameter.register_post_accumulate_grad_hook(lambda _parameter: hook())
     accumulation = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-    accumulation.register_hook(lambda *_gradients: hook())
-    return accumulation
+    return Hook(accumulation.register_hook(lambda *_gradients: hook()).remove, accumulation)
 
 
-Step = collections.namedtuple("Step", "calls call_ms backward_start_ms ready_ms update_ms step_ms")
+# Of one step: moments; calls are layers and the moments at which their calls ended.
+Moments = collections.namedtuple("Moments",
+                                 "start calls backward_start ready backward_end end repeated")
+# The same in ms from the start of the step; None for layers without gradients.
+Step = collections.namedtuple("Step", "calls call_ms backward_start_ms ready_ms update_ms step_ms "
+                                      "repeated")
 
 
 class Recorder:
-    """Hooks on every layer and its parameters; one step at a time."""
+    """Hooks on every layer and its parameters; one step at a time. Calls during the backward pass
+    compute activations again. They are counted, and take no moment: their time lies before the next
+    gradient."""
 
     def __init__(self, layers, clock):
         self.clock = clock
-        self.calls = []  # layer and moment of each call that has ended
-        self.ready = [None] * len(layers)
-        self.kept = []
+        self.count = len(layers)
+        self.begin()
+        self.hooks = []
         for number, layer in enumerate(layers):
-            layer.module.register_forward_hook(self._call_hook(number))
+            self.hooks.append(layer.module.register_forward_hook(self._call_hook(number)))
             for parameter in layer.parameters:
-                self.kept.append(after_accumulation(parameter, self._ready_hook(number)))
+                self.hooks.append(after_accumulation(parameter, self._ready_hook(number)))
 
     def _call_hook(self, number):
         def hook(_module, _inputs, _output):
-            self.calls.append((number, self.clock.now()))
+            if self.is_backward:
+                self.repeated += 1
+            else:
+                self.calls.append((number, self.clock.now()))
         return hook
 
     def _ready_hook(self, number):
@@ -262,29 +287,57 @@ class Recorder:
             self.ready[number] = self.clock.now()
         return hook
 
-    def step(self, run_forward, run_backward, run_update):
-        """Moments are from the start of the step, in ms; None for layers without gradients."""
-        self.calls.clear()
-        self.ready[:] = [None] * len(self.ready)
-        self.clock.finish()
+    def remove_hooks(self):
+        for hook in self.hooks:
+            hook.remove()
+
+    def begin(self):
+        self.calls = []
+        self.ready = [None] * self.count
+        self.repeated = 0
+        self.is_backward = False
+
+    def run(self, run_forward, run_backward, run_update):
+        """The moments of a step. It waits for nothing, and moments are not read before the end."""
+        self.begin()
         start = self.clock.now()
         loss = run_forward()
+        if any(self.ready):
+            raise BadInput(CALLS_BACKWARD)
         backward_start = self.clock.now()
+        self.is_backward = True
         run_backward(loss)
         backward_end = self.clock.now()
         run_update()
-        end = self.clock.now()
-        self.clock.finish()
-        ms = lambda moment: self.clock.ms_between(start, moment)
-        return Step([layer for layer, _ in self.calls], [ms(moment) for _, moment in self.calls],
-                    ms(backward_start), [moment and ms(moment) for moment in self.ready],
-                    self.clock.ms_between(backward_end, end), ms(end))
+        return Moments(start, self.calls, backward_start, self.ready, backward_end, self.clock.now(),
+                       self.repeated)
+
+
+def step_of(moments, clock):
+    """What the moments of a step say, once they have all passed."""
+    ms = lambda moment: clock.ms_between(moments.start, moment)
+    return Step([layer for layer, _ in moments.calls], [ms(moment) for _, moment in moments.calls],
+                ms(moments.backward_start), [moment and ms(moment) for moment in moments.ready],
+                clock.ms_between(moments.backward_end, moments.end), ms(moments.end),
+                moments.repeated)
+
+
+def run_steps(recorder, count, run_forward, run_update, kind="step"):
+    """Steps that follow each other as in training: were each to wait for the GPU, the next would begin
+    with an empty queue, and show how long the host takes to launch its first kernels."""
+    recorder.clock.finish()
+    moments = []
+    for number in range(count):
+        moments.append(recorder.run(run_forward, lambda loss: loss.backward(), run_update))
+        print(f"trace_layers.py: {kind} {number + 1}", file=sys.stderr)
+    recorder.clock.finish()
+    return [step_of(one, recorder.clock) for one in moments]
 
 
 def layers_of_steps(layers, steps):
     """The layers of a trace from several steps that are alike."""
     calls = steps[0].calls
-    if any(step.calls != calls for step in steps):
+    if any(step.calls != calls for step in steps) or set(calls) != set(range(len(layers))):
         raise BadInput("the model does not call the same layers in every step")
     backward_start = statistics.median(step.backward_start_ms for step in steps)
     forward = forward_times(len(layers), calls, medians([step.call_ms for step in steps]),
@@ -313,117 +366,22 @@ def device_of(torch, text):
     return device
 
 
-def language_model(torch, name, batch, sequence, device):
-    import transformers
-    if name == "bert-base":
-        model = transformers.BertForMaskedLM(transformers.BertConfig())
-    else:
-        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(use_cache=False))
-    longest = model.config.max_position_embeddings
-    if sequence > longest:
-        raise BadInput(f"--sequence: expected at most {longest} for {name}, got {sequence}")
-    model = model.to(device).train()
-    words = torch.randint(0, model.config.vocab_size, (batch, sequence), device=device)
-    return model, lambda: model(input_ids=words, labels=words).loss
-
-
-def own_model(module, function, batch, device):
-    import importlib
-    sys.path.insert(0, os.getcwd())
-    try:
-        make = getattr(importlib.import_module(module), function)
-    except AttributeError as error:
-        raise BadInput(f"the module {module} has no {function}") from error
-    made = make(batch, device)
-    if not (isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "named_modules")
-            and callable(made[1])):
-        raise BadInput(f"{module}:{function} must return a model and a function that returns the loss "
-                       "of a forward pass")
-    return made
-
-
-def image_model(torch, name, batch, device, layout):
-    import torchvision
-    known = torchvision.models.list_models(module=torchvision.models)
-    if name not in known:
-        raise BadInput(f"unknown model {name}; known: bert-base, gpt2, {', '.join(known)}")
-    model = torchvision.models.get_model(name, weights=None).to(device).train()
-    model = model.to(memory_format=layout)
-    side = 299 if name == "inception_v3" else 224
-    images = torch.randn(batch, 3, side, side, device=device).to(memory_format=layout)
-    labels = torch.randint(0, 1000, (batch,), device=device)
-    loss = torch.nn.CrossEntropyLoss()
-
-    def forward():
-        output = model(images)
-        if torch.is_tensor(output):
-            return loss(output, labels)
-        # GoogLeNet and Inception v3: the auxiliary classifiers' losses count for 0.3 each.
-        return loss(output[0], labels) + sum(0.3 * loss(o, labels) for o in output[1:])
-    return model, forward
-
-
-def first_line(error):
-    return str(error).strip().split("\n")[0]
-
-
-def make_model(torch, arguments, device):
-    """A model, and a function that returns the loss of one forward pass."""
-    name = arguments.model
-    own = own_model_name(name)
-    is_language = name in ("bert-base", "gpt2")
-    if arguments.channels_last and (own or is_language):
-        raise BadInput("--channels-last is for models of torchvision")
-    layout = torch.channels_last if arguments.channels_last else torch.contiguous_format
-    try:
-        if own:
-            return own_model(*own, arguments.batch, device)
-        if is_language:
-            return language_model(torch, name, arguments.batch, arguments.sequence, device)
-        return image_model(torch, name, arguments.batch, device, layout)
-    except ImportError as error:
-        reason = f"{error.name} is not installed" if error.name else first_line(error)
-        raise BadInput(f"{name} cannot be made: {reason}") from error
-
-
-def in_precision(torch, precision, device, model, forward):
-    """The forward pass in that precision. TF32 is what a GPU multiplies float32 with, if allowed;
-    bfloat16 is PyTorch's automatic mixed precision, in which parameters and gradients stay float32."""
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    if precision in ("float32", "tf32"):
-        return forward
-    if precision == "pure-bfloat16":
-        model.to(torch.bfloat16)
-
-    def forward_in_bfloat16():
-        with torch.autocast(device.type, dtype=torch.bfloat16):
-            return forward()
-    return forward_in_bfloat16
-
-
 def prepare(torch, arguments, device):
-    """The model and its layers, found by a first pass; as bad input, what PyTorch refuses."""
+    """The step: its forward pass and update, the layers that a first one shows, and how many
+    parameters get no gradient; as bad input, what PyTorch refuses."""
     try:
         model, forward = make_model(torch, arguments, device)
         check_not_distributed(model)
-        check_not_compiled(model)
+        check_not_compiled(model, forward)
+        if arguments.checkpoint:
+            enable_checkpointing(model)
         forward = in_precision(torch, arguments.precision, device, model, forward)
-        return model, forward, *find_layers(model, lambda: forward().backward())
+        layers, without_gradient = find_layers(model, forward)
+        update = make_update(torch, arguments.optimizer, device, model.parameters())
+        return forward, update, layers, without_gradient
     except (RuntimeError, ValueError) as error:  # too large for the memory, too small a batch
         raise BadInput(f"{arguments.model} cannot be trained with a batch of {arguments.batch}: "
                        f"{first_line(error)}") from error
-
-
-def recorded_steps(arguments, recorder, forward, update):
-    """Those after the warm-up."""
-    steps = []
-    for number in range(arguments.warm_up + arguments.steps):
-        step = recorder.step(forward, lambda loss: loss.backward(), update)
-        if number >= arguments.warm_up:
-            steps.append(step)
-        print(f"trace_layers.py: step {number + 1}", file=sys.stderr)
-    return steps
 
 
 def plain_of(about, steps):
@@ -432,36 +390,61 @@ def plain_of(about, steps):
     return {**about, "step_ms": statistics.median(steps_ms), "steps_ms": steps_ms}
 
 
+def about_of(torch, arguments, device, without_gradient):
+    """What the answer says of itself; the notes are what both a trace and plain steps are made with."""
+    notes = [f"precision {arguments.precision}"]
+    if arguments.optimizer != "sgd":
+        notes.append(f"optimizer {arguments.optimizer}")
+    if arguments.channels_last:
+        notes.append("channels last")
+    if arguments.checkpoint:
+        notes.append("activation checkpointing")
+    if without_gradient:
+        notes.append(f"{without_gradient} parameters get no gradient and are left out")
+    return {"name": arguments.name or arguments.model, "model": arguments.model,
+            "framework": f"PyTorch {torch.__version__}",
+            "device": (torch.cuda.get_device_name(device) if device.type == "cuda"
+                       else f"CPU, {torch.get_num_threads()} threads"),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+            "batch": arguments.batch, "notes": notes}
+
+
+def cost_note(run_plain_steps, steps):
+    """What recording costs, by the same steps without hooks. The record outlives their failure."""
+    try:
+        percent, note = cost_of_recording(steps, run_plain_steps())
+    except (Exception, KeyboardInterrupt) as error:  # pylint: disable=broad-except
+        reason = first_line(error) or type(error).__name__
+        percent, note = 0, f"recording costs an unknown part of a step: {reason}"
+    if abs(percent) > COST_WARNING_PERCENT:
+        reason = "layers with short kernels look longer than they are, or " if percent > 0 else ""
+        print(f"trace_layers.py: warning: {note}; {reason}the machine was not quiet", file=sys.stderr)
+    else:
+        print(f"trace_layers.py: {note}", file=sys.stderr)
+    return note
+
+
 def record(torch, arguments):
     """The text of a trace, or of what plain steps take."""
     device = device_of(torch, arguments.device)
-    model, forward, layers, without_gradient = prepare(torch, arguments, device)
-    optimizer = OPTIMIZERS[arguments.optimizer](torch, model.parameters())
-    recorder = Recorder([] if arguments.plain else layers, Clock(torch, device))
+    forward, update, layers, without_gradient = prepare(torch, arguments, device)
+    about = about_of(torch, arguments, device, without_gradient)
+    clock = Clock(torch, device)
 
-    def update():
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-    update()
-    steps = recorded_steps(arguments, recorder, forward, update)
-    about = {"name": arguments.name or arguments.model, "model": arguments.model,
-             "framework": f"PyTorch {torch.__version__}",
-             "device": (torch.cuda.get_device_name(device) if device.type == "cuda"
-                        else f"CPU, {torch.get_num_threads()} threads"),
-             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-             "batch": arguments.batch}
-    about["notes"] = [f"precision {arguments.precision}"]
-    if arguments.optimizer != "sgd":
-        about["notes"].append(f"optimizer {arguments.optimizer}")
-    if arguments.channels_last:
-        about["notes"].append("channels last")
-    if without_gradient:
-        about["notes"].append(f"{without_gradient} parameters get no gradient and are left out")
+    def steps_of(recorder, kind):
+        count = arguments.warm_up + arguments.steps
+        return run_steps(recorder, count, forward, update, kind)[arguments.warm_up:]
     if arguments.plain:
-        return json.dumps(plain_of(about, steps), indent=2) + "\n"
-    return text_of(trace_of(about, layers_of_steps(layers, steps),
-                            statistics.median(step.update_ms for step in steps), len(steps),
-                            PRECISIONS[arguments.precision]))
+        return json.dumps(plain_of(about, steps_of(Recorder([], clock), "step")), indent=2) + "\n"
+    recorder = Recorder(layers, clock)
+    steps = steps_of(recorder, "step")
+    recorder.remove_hooks()
+    recorded = layers_of_steps(layers, steps)
+    about["notes"] += repeated_notes(steps)
+    if not arguments.no_plain_steps:
+        about["notes"].append(cost_note(lambda: steps_of(Recorder([], clock), "plain step"), steps))
+    return text_of(trace_of(about, recorded, statistics.median(step.update_ms for step in steps),
+                            len(steps), PRECISIONS[arguments.precision]))
 
 
 def parse_arguments():
@@ -476,16 +459,23 @@ def parse_arguments():
                         help="float32 (default); tf32; bfloat16: automatic mixed precision; "
                              "pure-bfloat16: parameters and gradients, too")
     parser.add_argument("--optimizer", choices=sorted(OPTIMIZERS), default="sgd",
-                        help="sgd (default; with momentum), adam or adamw: what the update takes")
+                        help="sgd (default; with momentum), adam, adamw or adamw-fused (one kernel "
+                             "for many parameters): what the update takes")
+    parser.add_argument("--checkpoint", action="store_true",
+                        help="computes activations again in the backward pass (models of transformers)")
     parser.add_argument("--channels-last", action="store_true", help="memory layout of images")
     parser.add_argument("--plain", action="store_true",
                         help="what whole steps take without hooks, as JSON, instead of a trace")
+    parser.add_argument("--no-plain-steps", action="store_true",
+                        help="leaves out the steps without hooks that say what recording costs")
     parser.add_argument("--name", help="of the trace; default the model's")
     parser.add_argument("--out", default="-", help="the trace file; default standard output")
     arguments = parser.parse_args()
     for name, least in (("batch", 1), ("sequence", 1), ("steps", 1), ("warm_up", 0)):
         if getattr(arguments, name) < least:
             parser.error(f"--{name.replace('_', '-')}: expected at least {least}")
+    if arguments.plain and arguments.no_plain_steps:
+        parser.error("--plain and --no-plain-steps exclude each other")
     return arguments
 
 
@@ -497,14 +487,61 @@ def check_can_write(file):
 
 
 def write(text, file):
-    if file == "-":
-        sys.stdout.write(text)
-        return
+    """To its end, and to the disk: what is only in a buffer would be lost where the program must end at
+    once."""
     try:
+        if file == "-":
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
         with open(file, "w", encoding="utf-8") as stream:
             stream.write(text)
+            stream.flush()
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                os.fsync(stream.fileno())
     except OSError as error:
-        raise BadInput(f"{file}: cannot be written: {error.strerror}") from error
+        if file == "-":  # what is left in the buffer would fail again at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        name = "standard output" if file == "-" else file
+        raise BadInput(f"{name}: cannot be written: {error.strerror}") from error
+
+
+def becomes_idle(torch, within_s):
+    """Whether the GPU does so. PyTorch waits for it without end, so another thread does that."""
+    answers = []
+
+    def wait(device):
+        with contextlib.suppress(RuntimeError):  # the GPU is lost
+            torch.cuda.synchronize(device)
+            answers.append(True)
+    with contextlib.suppress(RuntimeError):
+        device = torch.cuda.current_device()  # of this thread
+        waiting = threading.Thread(target=wait, args=(device,), daemon=True)
+        waiting.start()
+        waiting.join(within_s)
+    return bool(answers)
+
+
+def leave(run, within_s=5):
+    """Ends the program with the exit code that run() returns. An ordinary end waits for the GPU, for
+    ever if a kernel still spins; so where it does not become idle, all output is flushed, and the
+    process ends without that."""
+    try:
+        code = run()
+    except KeyboardInterrupt:
+        print(f"{os.path.basename(sys.argv[0])}: interrupted", file=sys.stderr)
+        code = 130
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc()
+        code = 1
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized() and not becomes_idle(torch, within_s):
+        print(f"{os.path.basename(sys.argv[0])}: the GPU does not become idle; ended without waiting "
+              "for it", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def main():
@@ -524,4 +561,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main)

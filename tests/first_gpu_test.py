@@ -95,11 +95,22 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(passed(verdicts.fit(answer, asked)), [expected])
         self.assertEqual(passed(verdicts.fit({}, asked)), [False])
         trace = {"layers": [{"forward": "20 ms", "backward": "40000 us"}], "update": "0.04 s",
-                 "notes": ["precision tf32"]}
+                 "notes": ["precision tf32", "recomputation: the backward pass repeats 3 calls",
+                           "recording costs 0.4 % of a step (2.008 ms with hooks, 2.000 ms without)"]}
         for step_ms, note, expected in ((101, "precision tf32", True), (110, "precision tf32", False),
                                         (101, "precision float32", False)):
             plain = {"step_ms": step_ms, "notes": [note]}
             self.assertEqual(passed(verdicts.layers(trace, plain)), [expected])
+
+    def test_what_recording_costs(self):
+        for notes, expected in ((["precision tf32", "recording costs 2.9 % of a step"], True),
+                                (["recording costs 3.1 % of a step"], False),
+                                (["recording costs -0.2 % of a step"], True),
+                                (["recording costs -4.0 % of a step"], False),
+                                (["recording costs an unknown part of a step: no memory"], False),
+                                (["precision tf32"], False), ([], False)):
+            self.assertEqual(passed(verdicts.recording({"notes": notes})), [expected])
+        self.assertEqual(passed(verdicts.recording({})), [False])
 
     def test_results(self):
         for code, line, expected in ((0, "x: 9 of 9 results are right", True),

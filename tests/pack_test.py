@@ -44,6 +44,13 @@ class Pack(unittest.TestCase):
                 self.assertIn("schema", json.load(tar.extractfile(f"part{part}/{step}.json")))
         self.assertNotIn("FAILED", session.stdout)
 
+    def test_every_script_finds_what_it_needs(self):
+        scripts = sorted((self.there / "first_gpu/calibrate").glob("*.py"))
+        self.assertGreaterEqual(len(scripts), 5)
+        for script in scripts:
+            said = ran([sys.executable, "-B", script, "--help"], self.there)
+            self.assertEqual(said.returncode, 0, said.stderr)
+
     def test_programs_bring_the_libraries_of_cpp_along(self):
         for name in ("sgdsim", "sgdsim-calibrate"):
             program = self.there / "first_gpu/bin" / name

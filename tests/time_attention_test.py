@@ -79,7 +79,7 @@ def attention(queries, keys, values, is_causal):
 def gradients(output, operands, gradient):
     assert len(operands) == 3 and gradient.shape == operands[0].shape
     time.sleep(0.004)
-cuda = SimpleNamespace(is_available=lambda: False)
+cuda = SimpleNamespace(is_available=lambda: False, is_initialized=lambda: False)
 nn = SimpleNamespace(functional=SimpleNamespace(scaled_dot_product_attention=attention))
 autograd = SimpleNamespace(grad=gradients)
 """

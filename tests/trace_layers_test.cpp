@@ -15,7 +15,18 @@ TEST_CASE("trace_layers.py: its own tests") {
   const Ran ran = run_shell_line("python3 tests/trace_layers_test.py");
   INFO(ran.log);  // says what was skipped without PyTorch
   CHECK(ran.exit_code == 0);
-  CHECK(ran.log.find("Ran 25 tests") != std::string::npos);
+  CHECK(ran.log.find("Ran 40 tests") != std::string::npos);
+}
+
+TEST_CASE("traced_step.py: its own tests") {
+  if (!has_python()) {
+    MESSAGE("skipped: there is no python3");
+    return;
+  }
+  const Ran ran = run_shell_line("python3 tests/traced_step_test.py");
+  INFO(ran.log);
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.log.find("Ran 6 tests") != std::string::npos);
 }
 
 TEST_CASE("trace_layers.py: what it writes is a trace") {
