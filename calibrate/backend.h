@@ -23,6 +23,7 @@ struct Machine {
   std::string device;
   std::string driver;
   std::string clocks;
+  double memory_GBps = 0;  // of one GPU, by its bus; 0: not known
   std::vector<std::string> notes;
 };
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cctype>
 #include <optional>
 
 #include "calibrate/processes/backends.h"
@@ -40,6 +41,9 @@ struct Arguments {
   int per_doubling = 1;
   std::string blocks = "64 KiB";
   bool overlap = false;
+  std::string nccl_algorithms;
+  std::string nccl_protocols;
+  std::string nccl_channels;
   double density = 0.001;
   std::string cache = "warm";
   double error_percent = 2;
@@ -111,6 +115,40 @@ std::vector<int64_t> sizes_of(const Arguments& arguments) {
   }
 }
 
+// As NCCL's environment spells them, whatever the case.
+std::string nccl_name(const std::string& word, const std::vector<std::string>& known,
+                      const std::string& what, const std::string& where) {
+  const auto lower = [](std::string text) {
+    for (char& letter : text) letter = static_cast<char>(std::tolower(letter));
+    return text;
+  };
+  for (const std::string& name : known)
+    if (lower(name) == lower(word)) return name;
+  throw InputError(where, unknown_name(what, word, known));
+}
+
+// Every combination of what was named; NCCL's own choice where nothing was.
+std::vector<LibrarySetting> settings_of(const Arguments& arguments) {
+  std::vector<std::string> algorithms;
+  for (const std::string& word : words_of(arguments.nccl_algorithms))
+    algorithms.push_back(nccl_name(word, {"Ring", "Tree", "NVLS", "NVLSTree", "CollnetDirect",
+                                          "CollnetChain", "PAT"},
+                                   "algorithm of NCCL", "--nccl-algorithm"));
+  std::vector<std::string> protocols;
+  for (const std::string& word : words_of(arguments.nccl_protocols))
+    protocols.push_back(
+        nccl_name(word, {"LL", "LL128", "Simple"}, "protocol of NCCL", "--nccl-protocol"));
+  std::vector<int> channels = numbers_of(arguments.nccl_channels, 1, 64, "--nccl-channels");
+  if (algorithms.empty()) algorithms.emplace_back();
+  if (protocols.empty()) protocols.emplace_back();
+  if (channels.empty()) channels.push_back(0);
+  std::vector<LibrarySetting> settings;
+  for (const std::string& algorithm : algorithms)
+    for (const std::string& protocol : protocols)
+      for (const int count : channels) settings.push_back({algorithm, protocol, count});
+  return settings;
+}
+
 Request request_of(const Arguments& arguments, int processes) {
   Request request;
   request.probes = some_words_of(arguments.probes, "--probe");
@@ -129,9 +167,13 @@ Request request_of(const Arguments& arguments, int processes) {
   check_known(request.operations, operations, "operation", "--operation");
   if (const auto& probes = request.probes;
       std::find(probes.begin(), probes.end(), "collectives") == probes.end())
-    for (const auto& [list, option] : {std::pair(&request.algorithms, "--algorithm"),
-                                       std::pair(&request.operations, "--operation")})
-      if (!list->empty()) throw InputError(option, "has no effect without --probe collectives");
+    for (const auto& [is_given, option] :
+         {std::pair(!request.algorithms.empty(), "--algorithm"),
+          std::pair(!request.operations.empty(), "--operation"),
+          std::pair(!arguments.nccl_algorithms.empty(), "--nccl-algorithm"),
+          std::pair(!arguments.nccl_protocols.empty(), "--nccl-protocol"),
+          std::pair(!arguments.nccl_channels.empty(), "--nccl-channels")})
+      if (is_given) throw InputError(option, "has no effect without --probe collectives");
   const std::string ranks =
       arguments.has_ranks ? arguments.ranks : std::to_string(std::clamp(processes, 2, most_ranks));
   some_words_of(ranks, "--ranks");
@@ -146,6 +188,7 @@ Request request_of(const Arguments& arguments, int processes) {
     if (request.blocks_B.back() < 4) throw InputError("--block", "expected at least 4 B");
   }
   request.overlaps = arguments.overlap;
+  request.library = settings_of(arguments);
   request.density = arguments.density;
   const double largest = static_cast<double>(request.sizes_B.back());
   const int most = *std::max_element(request.ranks.begin(), request.ranks.end());
@@ -184,7 +227,7 @@ void add_options(CLI::App& program, Arguments& arguments) {
                    "this is one of several processes that mpirun or srun has started");
   program.add_option("--probe", arguments.probes,
                      "what to measure: collectives (default), gtopk, copy, pairs, fold, top_k, "
-                     "compress, overhead, product");
+                     "compress, overhead, product, overlap");
   program.add_option("-a,--algorithm", arguments.algorithms,
                      "ring, mst, be, lp, direct, nccl (default: all that can run here)");
   program.add_option("--operation,--op", arguments.operations,
@@ -197,6 +240,12 @@ void add_options(CLI::App& program, Arguments& arguments) {
   program.add_option("--block", arguments.blocks,
                      "block sizes of lp, e.g. 64KiB,1MiB (default: 64 KiB)");
   program.add_flag("--overlap", arguments.overlap, "lp: sum in a separate stream");
+  program.add_option("--nccl-algorithm", arguments.nccl_algorithms,
+                     "how NCCL is told to do it, e.g. ring,tree,nvls (default: as it likes)");
+  program.add_option("--nccl-protocol", arguments.nccl_protocols,
+                     "its protocols, e.g. ll,ll128,simple (default: as it likes)");
+  program.add_option("--nccl-channels", arguments.nccl_channels,
+                     "its numbers of channels, e.g. 2,8,16 (default: as it likes)");
   program
       .add_option("--density", arguments.density,
                   "gtopk, top_k: fraction of the entries kept (default: 0.001)")

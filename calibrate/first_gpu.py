@@ -251,7 +251,7 @@ def part_parts(session):
                                "--from", "1 MiB", "--to", session.size("1 GiB", "2 MiB"),
                                "--time-limit", session.size("100 s", "4 s")],
                     lambda record: verdicts.memory(
-                        record, verdicts.peak_of(record.get("device", ""), session.arguments.peak),
+                        record, verdicts.peak_of(record, session.arguments.peak),
                         TYPES))
 
 

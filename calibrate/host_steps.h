@@ -14,6 +14,7 @@ namespace sgdsim::calibrate {
 // Why threads cannot play a plan; empty if they can.
 inline std::string why_not_without_gpu(const Plan& plan) {
   if (plan.has_calls()) return "NCCL runs on GPUs only";
+  if (plan.beside > 0) return "what is beside others is timed on GPUs only";
   return plan.has_copies_by_kernel() ? "threads have no copy engines beside them" : "";
 }
 

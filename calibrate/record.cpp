@@ -29,6 +29,15 @@ Json series_of(const Backend& backend, const Task& task) {
     series["processes"] = processes;
     series["nodes"] = backend.nodes(task.plan.ranks);
   }
+  if (task.algorithm == "nccl") {
+    const LibrarySetting& setting = task.plan.library;
+    Json nccl = Json::object();
+    if (!setting.algorithm.empty()) nccl["algorithm"] = setting.algorithm;
+    if (!setting.protocol.empty()) nccl["protocol"] = setting.protocol;
+    if (setting.channels > 0) nccl["channels"] = setting.channels;
+    if (task.plan.in_graph) nccl["in_graph"] = true;
+    if (!nccl.empty()) series["nccl"] = nccl;
+  }
   series["points"] = Json::array();
   return series;
 }
@@ -118,6 +127,7 @@ Json record_of(const Backend& backend, const Machine& machine, const std::vector
                {"series", Json::array()}};
   const double highest_clock_MHz = backend.highest_clock_MHz();
   if (highest_clock_MHz > 0) json["highest_clock_MHz"] = highest_clock_MHz;
+  if (machine.memory_GBps > 0) json["memory_GBps"] = machine.memory_GBps;
   for (const DeviceState& state : provenance.before)
     json["states"].push_back(json_of(state, "before"));
   for (const DeviceState& state : provenance.after)

@@ -50,8 +50,11 @@ class CudaBackend : public Backend {
     notes_ = enable_peers(devices_);
     if (!notes_.empty()) why_no_peers_ = notes_.front();
     main_ = make_stream(devices_.front());
+    beside_ = make_stream(devices_.front());
     start_ = make_event(devices_.front(), cudaEventDefault);
     stop_ = make_event(devices_.front(), cudaEventDefault);
+    beside_stop_ = make_event(devices_.front(), cudaEventDefault);
+    opened_ = make_event(devices_.front(), cudaEventDisableTiming);
     gate_ = make_host_memory(2 * sizeof(int));
     clocks_ = std::make_unique<Clocks>(devices_.front(), patience_);
   }
@@ -75,7 +78,7 @@ class CudaBackend : public Backend {
   }
 
   std::string why_not(const Plan& plan) const override {
-    if (plan.flop() > 0 && !why_no_products().empty()) return why_no_products();
+    if (has_products(plan) && !why_no_products().empty()) return why_no_products();
     if (plan.ranks > 1 && plan.has_copies_by_kernel() && !why_no_peers_.empty())
       return why_no_peers_;
     if (!plan.has_calls()) {
@@ -140,20 +143,21 @@ class CudaBackend : public Backend {
 
   void load(const Plan& plan, Type type) override {
     graph_ = {};
+    beside_graph_ = {};
     rounds_in_graph_ = 0;
+    rounds_beside_ = 1;
     const bool is_set_alike = plan.library == plan_.library;
     plan_ = plan;
     type_ = type;
     events_ = make_events();
     make_rooms();
+    if (has_products(plan_) && !products_) products_ = make_products(devices_.front());
     if (plan_.has_calls()) {
       if (!is_set_alike) library_.reset();
       if (!library_) library_ = nccl_ranks(team_of(plan.ranks), patience_);
       return;
     }
-    if (is_idle()) return;
-    if (plan_.flop() > 0 && !products_) products_ = make_products(devices_.front());
-    make_graph(1);
+    if (!is_idle()) make_graph(1);
   }
 
   void play() override {
@@ -163,33 +167,28 @@ class CudaBackend : public Backend {
     if (rounds_in_graph_ != 1) make_graph(1);
     SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
     wait_for_stream(main_.get(), patience_, "the streams of a plan");
+    if (plan_.beside == 0) return;
+    if (beside_graph_.get() == nullptr) make_graph_beside();
+    SGDSIM_CUDA_CHECK(cudaGraphLaunch(beside_graph_.get(), main_.get()));
+    wait_for_stream(main_.get(), patience_, "the streams beside a plan");
   }
 
   double run_us(int rounds) override {
     const OnDevice there(devices_.front());
     clock_MHz_ = 0;
     if (is_idle()) return 0;
-    if (plan_.has_calls()) rounds = calls_in_batch;
-    if (plan_.has_calls() && !plan_.in_graph) {
+    if (plan_.has_calls(false)) rounds = calls_in_batch;
+    if (plan_.has_calls(false) && !plan_.in_graph) {
       call_library(rounds);
-      return elapsed_us() / rounds;
+      return elapsed_us(start_, stop_) / rounds;
     }
     if (rounds_in_graph_ != rounds) make_graph(rounds);
-    auto* gate = static_cast<volatile int*>(gate_.get());
-    gate[0] = 0;
-    gate[1] = 0;
-    launch_gate(gate, main_.get());
-    clocks_->look_before(main_.get());
-    SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
-    clocks_->look_after(main_.get());
-    gate[0] = 1;
-    wait_for_stream(main_.get(), patience_, "the streams of a plan");
-    clock_MHz_ = clocks_->mean_MHz();
-    return gate[1] != 0 ? std::numeric_limits<double>::quiet_NaN() : elapsed_us() / rounds;
+    const double us = gated_us();
+    return us / rounds;
   }
 
   // Of cudaEventElapsedTime, by its manual. NCCL is called in batches anyway.
-  double resolution_us() const override { return plan_.has_calls() || is_idle() ? 0 : 0.5; }
+  double resolution_us() const override { return plan_.has_calls(false) || is_idle() ? 0 : 0.5; }
 
   double warm_up() override { return clocks_->warm_up(main_.get()); }
   double clock_MHz() const override { return clock_MHz_; }
@@ -219,6 +218,10 @@ class CudaBackend : public Backend {
     return {division.first(processes_->number(), ranks),
             division.first(processes_->number() + 1, ranks)};
   }
+  static bool has_products(const Plan& plan) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(),
+                       [](const Step& step) { return step.act == Act::product; });
+  }
   bool is_own(const Step& step) const {
     const int rank = plan_.rank_of(step.stream);
     return rank >= own_.first && rank < own_.end;
@@ -232,59 +235,109 @@ class CudaBackend : public Backend {
   }
 
   static constexpr int calls_in_batch = 20;
+  static constexpr int most_rounds_beside = 4096;
 
-  double elapsed_us() const {
+  static double elapsed_us(const Event& start, const Event& stop) {
     float ms = 0;
-    SGDSIM_CUDA_CHECK(cudaEventElapsedTime(&ms, start_.get(), stop_.get()));
+    SGDSIM_CUDA_CHECK(cudaEventElapsedTime(&ms, start.get(), stop.get()));
     return 1e3 * static_cast<double>(ms);
+  }
+
+  // Of the graph from when all are there. What is beside it must last longer; as often as that
+  // takes, it is made twice as long.
+  double gated_us() {
+    while (true) {
+      if (plan_.beside > 0 && beside_graph_.get() == nullptr) make_graph_beside();
+      const bool is_together = play_gated();
+      if (!is_together) return std::numeric_limits<double>::quiet_NaN();
+      if (plan_.beside == 0 || elapsed_us(start_, beside_stop_) > elapsed_us(start_, stop_))
+        return elapsed_us(start_, stop_);
+      if (rounds_beside_ >= most_rounds_beside) return std::numeric_limits<double>::quiet_NaN();
+      rounds_beside_ *= 2;
+      beside_graph_ = {};
+    }
+  }
+
+  // Whether the gate was open only when everything had been queued.
+  bool play_gated() {
+    auto* gate = static_cast<volatile int*>(gate_.get());
+    gate[0] = 0;
+    gate[1] = 0;
+    launch_gate(gate, main_.get());
+    clocks_->look_before(main_.get());
+    if (plan_.beside > 0) {
+      SGDSIM_CUDA_CHECK(cudaEventRecord(opened_.get(), main_.get()));
+      SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(beside_.get(), opened_.get(), 0));
+      SGDSIM_CUDA_CHECK(cudaGraphLaunch(beside_graph_.get(), beside_.get()));
+      SGDSIM_CUDA_CHECK(cudaEventRecord(beside_stop_.get(), beside_.get()));
+    }
+    SGDSIM_CUDA_CHECK(cudaGraphLaunch(graph_.get(), main_.get()));
+    clocks_->look_after(main_.get());
+    gate[0] = 1;
+    wait_for_stream(main_.get(), patience_, "the streams of a plan");
+    if (plan_.beside > 0) wait_for_stream(beside_.get(), patience_, "the streams beside a plan");
+    clock_MHz_ = clocks_->mean_MHz();
+    return gate[1] == 0;
   }
 
   // A graph of so many runs, each from the start to the end of all its streams.
   void make_graph(int rounds) {
     graph_ = {};
+    graph_ = captured(false, [&] {
+      record_in_graph(start_);
+      queue_rounds(rounds, false);
+      record_in_graph(stop_);
+    });
+    rounds_in_graph_ = rounds;
+  }
+  void make_graph_beside() {
+    beside_graph_ = captured(true, [&] { queue_rounds(rounds_beside_, true); });
+  }
+
+  template <class F>
+  GraphExec captured(bool beside_it, const F& queue) {
     cudaGraph_t graph = nullptr;
     const auto capture = [&] {
       const OnDevice there(devices_.front());
       SGDSIM_CUDA_CHECK(cudaStreamBeginCapture(main_.get(), cudaStreamCaptureModeThreadLocal));
-      record_in_graph(start_);
-      queue_rounds(rounds);
-      record_in_graph(stop_);
+      queue();
       SGDSIM_CUDA_CHECK(cudaStreamEndCapture(main_.get(), &graph));
     };
-    plan_.has_calls() ? library_->during(capture) : capture();
-    const Graph captured(graph);
+    plan_.has_calls(beside_it) ? library_->during(capture) : capture();
+    const Graph whole(graph);
     cudaGraphExec_t exec = nullptr;
     SGDSIM_CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
-    graph_ = GraphExec(exec);
-    rounds_in_graph_ = rounds;
+    GraphExec answer(exec);
     // What a first launch would prepare: behind the gate it might wait for the gate itself.
     SGDSIM_CUDA_CHECK(cudaGraphUpload(exec, main_.get()));
     wait_for_stream(main_.get(), patience_, "the upload of a graph");
+    return answer;
   }
 
   void record_in_graph(const Event& event) {
     SGDSIM_CUDA_CHECK(cudaEventRecordWithFlags(event.get(), main_.get(), cudaEventRecordExternal));
   }
 
-  void queue_rounds(int rounds) {
+  void queue_rounds(int rounds, bool beside_it) {
     for (int round = 0; round < rounds; ++round) {
-      fork();
-      queue_steps();
-      join();
+      fork(beside_it);
+      queue_steps(beside_it);
+      join(beside_it);
     }
   }
 
-  // Calls follow each other in the streams of the ranks.
+  // Calls follow each other in the streams of the ranks; what is beside them follows once.
   void call_library(int rounds) {
     library_->during([&] {
       const OnDevice there(devices_.front());
       SGDSIM_CUDA_CHECK(cudaEventRecord(start_.get(), main_.get()));
-      fork();
-      for (int round = 0; round < rounds; ++round) queue_steps();
-      join();
+      fork(false);
+      for (int round = 0; round < rounds; ++round) queue_steps(false);
+      join(false);
       SGDSIM_CUDA_CHECK(cudaEventRecord(stop_.get(), main_.get()));
+      if (plan_.beside > 0) queue_rounds(1, true);
     });
-    wait_for_event(stop_.get(), patience_, "a call of NCCL");
+    wait_for_stream(main_.get(), patience_, "a call of NCCL");
   }
 
   int device_of(int rank) const {
@@ -346,14 +399,17 @@ class CudaBackend : public Backend {
     });
   }
 
-  void fork() {
+  void fork(bool beside_it) {
     SGDSIM_CUDA_CHECK(cudaEventRecord(forked_.get(), main_.get()));
-    for_streams(
-        [&](int i) { SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(stream(i), forked_.get(), 0)); });
+    for_streams([&](int i) {
+      if (plan_.is_beside(i) == beside_it)
+        SGDSIM_CUDA_CHECK(cudaStreamWaitEvent(stream(i), forked_.get(), 0));
+    });
   }
 
-  void join() {
+  void join(bool beside_it) {
     for_streams([&](int i) {
+      if (plan_.is_beside(i) != beside_it) return;
       const Event& end = ends_[own_number(i)];
       const OnDevice there(device_of_stream(i));
       SGDSIM_CUDA_CHECK(cudaEventRecord(end.get(), stream(i)));
@@ -376,11 +432,12 @@ class CudaBackend : public Backend {
   }
 
   // Calls of the library are a group, as NCCL demands of one thread with several GPUs.
-  void queue_steps() {
-    if (plan_.has_calls()) library_->begin();
+  void queue_steps(bool beside_it) {
+    const bool has_calls = plan_.has_calls(beside_it);
+    if (has_calls) library_->begin();
     for (const Step& step : plan_.steps)
-      if (is_own(step)) queue_step(step);
-    if (plan_.has_calls()) library_->end();
+      if (is_own(step) && plan_.is_beside(step.stream) == beside_it) queue_step(step);
+    if (has_calls) library_->end();
   }
 
   void queue_step(const Step& step) {
@@ -436,8 +493,11 @@ class CudaBackend : public Backend {
   Patience patience_;
   std::vector<std::string> notes_;
   Stream main_;
+  Stream beside_;
   Event start_;
   Event stop_;
+  Event beside_stop_;
+  Event opened_;  // the gate
   Event forked_;
   HostMemory gate_;
   Content content_{patience_};
@@ -458,6 +518,8 @@ class CudaBackend : public Backend {
   std::unique_ptr<Products> products_;  // of rank 0
   GraphExec graph_;                     // of the plan; none of calls of NCCL one by one
   int rounds_in_graph_ = 0;
+  GraphExec beside_graph_;  // of what the plan has beside it
+  int rounds_beside_ = 1;
 };
 
 }  // namespace

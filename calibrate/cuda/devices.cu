@@ -120,6 +120,9 @@ Machine machine_of(const std::vector<int>& devices) {
                       " MHz, memory " +
                       std::to_string(attribute(cudaDevAttrMemoryClockRate, device) / 1000) + " MHz";
   }
+  // Two transfers a clock, kHz, bits.
+  machine.memory_GBps = 2e-6 * attribute(cudaDevAttrMemoryClockRate, devices.front()) *
+                        attribute(cudaDevAttrGlobalMemoryBusWidth, devices.front()) / 8;
   return machine;
 }
 

@@ -17,7 +17,7 @@ void Room::grow_to(const Room& other) {
 std::optional<int64_t> Plan::moved_B() const {
   int64_t moved = 0;
   for (const Step& step : steps) {
-    if (step.act == Act::mark || step.act == Act::await) continue;
+    if (step.act == Act::mark || step.act == Act::await || is_beside(step.stream)) continue;
     if (step.act != Act::copy && step.act != Act::sum) return std::nullopt;
     if (step.to.buffer == Buffer::host || step.from.buffer == Buffer::host) return std::nullopt;
     moved += (step.act == Act::copy ? 2 : 3) * step.bytes;
@@ -29,14 +29,17 @@ double Plan::flop() const {
   double flop = 0;
   for (const Step& step : steps) {
     const auto rows = static_cast<double>(step.count);
-    if (step.act == Act::product) flop += 2 * rows * rows * rows;
+    if (step.act == Act::product && !is_beside(step.stream)) flop += 2 * rows * rows * rows;
   }
   return flop;
 }
 
-bool Plan::has_calls() const {
-  return std::any_of(steps.begin(), steps.end(),
-                     [](const Step& step) { return step.act == Act::library; });
+bool Plan::has_calls() const { return has_calls(false) || has_calls(true); }
+
+bool Plan::has_calls(bool beside_it) const {
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+    return step.act == Act::library && is_beside(step.stream) == beside_it;
+  });
 }
 
 bool Plan::has_copies_by_kernel() const {

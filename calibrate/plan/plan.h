@@ -91,18 +91,24 @@ struct Plan {
   int events = 0;
   std::vector<Step> steps;
   LibrarySetting library = {};
+  // From this lane on, ranks do what disturbs the others, again and again until those are done; 0:
+  // no lane does.
+  int beside = 0;
   bool in_graph = false;  // calls of the library are timed as one graph of many, not one by one
 
   int stream(int rank, int lane = 0) const { return rank * room.lanes + lane; }
   int streams() const { return ranks * room.lanes; }
   int rank_of(int stream) const { return stream / room.lanes; }
+  bool is_beside(int stream) const { return beside > 0 && stream % room.lanes >= beside; }
   // What copies and sums read and write: 2 bytes for each that is copied, 3 for each summed.
   // Nothing where the plan does anything else, or goes through the host's memory.
   std::optional<int64_t> moved_B() const;
   // Multiplications and additions of its products of matrices.
   double flop() const;
-  // Whether it calls the machine's own library of collectives, or copies by kernel.
+  // Whether it calls the machine's own library of collectives (in what is timed, or beside it), or
+  // copies by kernel.
   bool has_calls() const;
+  bool has_calls(bool beside_it) const;
   bool has_copies_by_kernel() const;
 };
 

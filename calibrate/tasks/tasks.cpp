@@ -129,8 +129,9 @@ std::string note_of_nccl(const Collective& collective) {
 }  // namespace
 
 const std::vector<std::string>& probe_names() {
-  static const std::vector<std::string> names = {
-      "collectives", "gtopk", "copy", "pairs", "fold", "top_k", "compress", "overhead", "product"};
+  static const std::vector<std::string> names = {"collectives", "gtopk",  "copy",     "pairs",
+                                                 "fold",        "top_k",  "compress", "overhead",
+                                                 "product",     "overlap"};
   return names;
 }
 
@@ -165,6 +166,12 @@ std::vector<Task> tasks_of(const Request& request) {
       for (const bool by_kernel : {false, true})
         for (Task& task : pair_tasks(ranks, {sizes_B.begin(), sizes_B.end()}, type, by_kernel))
           tasks.push_back(std::move(task));
+    }
+    for (const Type type : request.types) {
+      if (!wants(request.probes, "overlap")) continue;
+      const std::set<int64_t> sizes_B = sizes_in(request, ranks * size_of(type));
+      for (Task& task : overlap_tasks(ranks, {sizes_B.begin(), sizes_B.end()}, type))
+        tasks.push_back(std::move(task));
     }
     // Every collective holds the start of a run, which `sgdsim fit` tells from its messages.
     const bool has_collectives = tasks.size() > before;

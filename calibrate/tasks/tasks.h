@@ -42,6 +42,8 @@ bool is_copy_within_a_rank(const Task& task);
 std::vector<Task> pair_tasks(int ranks, const std::vector<int64_t>& sizes_B, Type type,
                              bool by_kernel = false);
 Task fold_task(int64_t bytes, Type type);
+// A product on rank 0 and exchanges of so many bytes, each alone and each beside the other.
+std::vector<Task> overlap_tasks(int ranks, const std::vector<int64_t>& sizes_B, Type type);
 
 // An empty run, which beside the start of a run holds a kernel, without which a graph would have no
 // nodes to start; an empty kernel, one stream that waits for another.

@@ -25,6 +25,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "models/collective/collective.h"
 #include "sim/core/units.h"
@@ -35,6 +36,10 @@ namespace sgdsim {
 // In the order in which NCCL tries them; the first of two equals wins.
 enum class NcclAlgorithm : uint8_t { tree, ring, nvls, nvls_tree, pat };
 enum class NcclProtocol : uint8_t { ll, ll128, simple };
+// As NCCL's environment spells them.
+inline constexpr std::array<std::string_view, 5> nccl_algorithm_names = {"Tree", "Ring", "NVLS",
+                                                                         "NVLSTree", "PAT"};
+inline constexpr std::array<std::string_view, 3> nccl_protocol_names = {"LL", "LL128", "Simple"};
 
 // The way from a GPU to its NIC, nearest first: one PCI switch, several, through another GPU's NIC,
 // through the host bridge, across sockets. LL128 needs a near one.

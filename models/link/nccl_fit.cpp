@@ -85,6 +85,25 @@ NcclTable table_of(const NcclFitRow& row, const NcclPairs& pairs) {
   return nccl_tuning(machine, row.operation, row.size);
 }
 
+// The pair that is taken: the fastest that suits what is stated. Nothing where none does.
+std::optional<std::size_t> taken_in(const NcclTable& table, const NcclFitRow& row) {
+  if (!row.algorithm && !row.protocol) return table.best;
+  std::optional<std::size_t> taken;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const NcclRow& one = table.rows[i];
+    const bool suits = one.usable && (!row.algorithm || one.algorithm == *row.algorithm) &&
+                       (!row.protocol || one.protocol == *row.protocol);
+    if (suits && (!taken || one.time < table.rows[*taken].time)) taken = i;
+  }
+  return taken;
+}
+
+const NcclRow& taken(const NcclTable& table, const NcclFitRow& row) {
+  const auto pair = taken_in(table, row);
+  assert(pair && "a row without a pair has no place in a fit");
+  return table.rows[*pair];
+}
+
 // The logarithm of what the model has over what was measured.
 double error_of(const NcclRow& model, const NcclFitRow& row) {
   return std::log(std::max(1., static_cast<double>(model.time.ps())) / row.time_ps);
@@ -186,7 +205,7 @@ class Search {
     const NcclPairs pairs = pairs_at(x);
     double cost = 0;
     for (const NcclFitRow& row : rows_)
-      cost += row.weight * penalty(error_of(table_of(row, pairs).choice(), row));
+      cost += row.weight * penalty(error_of(taken(table_of(row, pairs), row), row));
     cost /= scatter_ * scatter_;
     for (std::size_t i = 0; i < x.size(); ++i)
       for (std::size_t j = 0; j < x.size(); ++j) cost += x[i] * stiffness_[i][j] * x[j];
@@ -218,8 +237,9 @@ class Search {
 
   void add(const NcclFitRow& row, const NcclPairs& pairs) {
     const NcclTable table = table_of(row, pairs);
-    const double error = error_of(table.choice(), row);
-    const Numbers slopes = slopes_of(row, table.best, error, pairs);
+    const std::size_t pair = *taken_in(table, row);
+    const double error = error_of(table.rows[pair], row);
+    const Numbers slopes = slopes_of(row, pair, error, pairs);
     const double weight = row.weight * trust(error) / (scatter_ * scatter_);
     for (std::size_t i = 0; i < x_.size(); ++i) {
       if (slopes[i] == 0) continue;
@@ -279,7 +299,7 @@ class Search {
     const NcclPairs pairs = pairs_at(x_);
     double squares = 0;
     for (const NcclFitRow& row : rows_)
-      squares += row.weight * penalty(error_of(table_of(row, pairs).choice(), row));
+      squares += row.weight * penalty(error_of(taken(table_of(row, pairs), row), row));
     return std::clamp(std::sqrt(squares / freedom()), least_scatter, most_scatter);
   }
 
@@ -321,7 +341,9 @@ class Search {
 
 }  // namespace
 
-NcclRow NcclFit::predict(const NcclFitRow& row) const { return table_of(row, pairs).choice(); }
+NcclRow NcclFit::predict(const NcclFitRow& row) const { return taken(table_of(row, pairs), row); }
+
+bool has_pair(const NcclFitRow& row) { return taken_in(table_of(row, {}), row).has_value(); }
 
 NcclFit fit_nccl_constants(const std::vector<NcclFitRow>& rows) {
   if (rows.empty()) throw InputError("NCCL model", "no measured time is left to fit");

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "models/collective/nccl_tuning.h"
@@ -31,7 +32,13 @@ struct NcclFitRow {
   Bytes size;
   double time_ps = 0;  // above 0
   double weight = 1;
+  // What NCCL was told to take; without both it took the fastest, as it thinks.
+  std::optional<NcclAlgorithm> algorithm = {};
+  std::optional<NcclProtocol> protocol = {};
 };
+
+// Whether NCCL's model has a pair for a row that suits what is stated.
+bool has_pair(const NcclFitRow& row);
 
 enum class NcclConstant : uint8_t { base, inside, across, efficiency };
 
@@ -59,7 +66,7 @@ struct NcclFit {
   NcclRow predict(const NcclFitRow& row) const;
 };
 
-// InputError if there are no rows, or if NCCL's model cannot have one.
+// InputError if there are no rows, or if NCCL's model cannot have one. Every row must have a pair.
 NcclFit fit_nccl_constants(const std::vector<NcclFitRow>& rows);
 
 }  // namespace sgdsim

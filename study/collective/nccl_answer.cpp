@@ -14,10 +14,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::array<std::string_view, 5> algorithm_names = {"Tree", "Ring", "NVLS", "NVLSTree",
-                                                             "PAT"};
-constexpr std::array<std::string_view, 3> protocol_names = {"LL", "LL128", "Simple"};
-
 template <class Enum>
 Enum value_named(const std::string& value, const std::string& where) {
   return named_in(names_of(Enum{}), "value", value, where);
@@ -164,8 +160,8 @@ NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster&
 }
 
 std::string pair_name(const NcclRow& row) {
-  return std::string(algorithm_names[static_cast<std::size_t>(row.algorithm)]) + "/" +
-         std::string(protocol_names[static_cast<std::size_t>(row.protocol)]);
+  return std::string(nccl_algorithm_names[static_cast<std::size_t>(row.algorithm)]) + "/" +
+         std::string(nccl_protocol_names[static_cast<std::size_t>(row.protocol)]);
 }
 
 void print_nccl_table(std::ostream& out, const NcclTable& table) {

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <string_view>
 
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
@@ -126,6 +128,29 @@ std::string why_not(const Series& series, const Cluster& cluster) {
   return "";
 }
 
+// What a file says that NCCL was told to take, where NCCL's model has it.
+template <class Enum, std::size_t count>
+std::optional<Enum> named_in_nccl(const std::array<std::string_view, count>& names,
+                                  const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
+std::optional<NcclAlgorithm> algorithm_of(const NcclSetting& setting) {
+  return named_in_nccl<NcclAlgorithm>(nccl_algorithm_names, setting.algorithm);
+}
+std::optional<NcclProtocol> protocol_of(const NcclSetting& setting) {
+  return named_in_nccl<NcclProtocol>(nccl_protocol_names, setting.protocol);
+}
+
+std::string why_not(const NcclSetting& setting) {
+  if (!setting.algorithm.empty() && !algorithm_of(setting))
+    return "NCCL's model here has no " + setting.algorithm;
+  if (!setting.protocol.empty() && !protocol_of(setting))
+    return "NCCL's model here has no " + setting.protocol;
+  return setting.channels > 0 ? "its channels were set, which NCCL's model chooses" : "";
+}
+
 NcclLog log_of(const Series& series, const Cluster& cluster,
                const std::vector<std::string>& options) {
   NcclLog log;
@@ -133,9 +158,15 @@ NcclLog log_of(const Series& series, const Cluster& cluster,
   const NcclMachine machine = nccl_machine_of(cluster_among(cluster, series.ranks), options);
   log.nodes = machine.nodes;
   for (const MeasuredPoint& point : series.points) {
-    log.rows.push_back({machine, operation_named(series.operation, "--operation"), point.size,
-                        static_cast<double>(point.time.ps()), weight_of_row(point.error)});
-    log.rows.back().machine.pairs = {};
+    NcclFitRow row{machine,
+                   operation_named(series.operation, "--operation"),
+                   point.size,
+                   static_cast<double>(point.time.ps()),
+                   weight_of_row(point.error),
+                   algorithm_of(series.nccl),
+                   protocol_of(series.nccl)};
+    row.machine.pairs = {};
+    if (has_pair(row)) log.rows.push_back(row);
   }
   log.is_held.assign(log.rows.size(), false);
   return log;
@@ -160,10 +191,14 @@ std::vector<NcclLog> logs_of(const std::vector<Series>& all, const Cluster& clus
   std::string last;
   for (const Series& series : all) {
     last = why_not(series, cluster);
-    if (last.empty())
+    if (last.empty()) last = why_not(series.nccl);
+    if (last.empty()) {
       logs.push_back(log_of(series, cluster, options));
-    else
-      fit.notes.push_back("left out: " + kinds_of({series}) + ": " + last);
+      if (!logs.back().rows.empty()) continue;
+      logs.pop_back();
+      last = "NCCL's model has no such pair there";
+    }
+    fit.notes.push_back("left out: " + kinds_of({series}) + ": " + last);
   }
   if (logs.empty())
     throw InputError("--from-collective",

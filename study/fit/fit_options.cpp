@@ -84,6 +84,7 @@ std::vector<GivenOption> given_options(const FitArguments& arguments) {
         {"--input", !arguments.input.empty(), FitKind::series},
         {"--type", !arguments.type.empty(), FitKind::series},
         {"--placement", !arguments.placement.empty(), FitKind::series},
+        {"--note", !arguments.note.empty(), FitKind::series},
         {"--cluster", !arguments.cluster.empty(), FitKind::nccl},
         {"--set", !arguments.settings.empty(), FitKind::nccl},
         {"--gpu", !arguments.gpu.empty(), FitKind::gpu},
@@ -188,6 +189,8 @@ Fields fit_fields(FitArguments& arguments) {
        "select one of several communicators or process groups, or those of a name"},
       {"placement", arguments.placement,
        "select one of several placements of ranks, e.g. \"GPUs\""},
+      {"note", arguments.note,
+       "select series whose note holds this text, e.g. \"calls in a row\""},
       {"in_place", arguments.in_place, "use the in-place columns of nccl-tests"},
       {"from_collective", arguments.from_collective,
        "fit the link below the collectives, assuming this algorithm for all of them, or for each "

@@ -26,6 +26,7 @@ struct FitArguments {
   std::string type;
   std::string group;
   std::string placement;
+  std::string note;
   bool in_place = false;
   std::string from_collective;
   std::vector<std::string> options;

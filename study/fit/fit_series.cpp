@@ -32,7 +32,24 @@ bool is_asked_for(const FitArguments& arguments, const Series& series) {
          (arguments.type.empty() || series.type == arguments.type) &&
          (arguments.group.empty() || names_group(arguments.group, series.group)) &&
          (arguments.placement.empty() || placement_kind(series) == arguments.placement) &&
+         series.note.find(arguments.note) != std::string::npos &&
          series.in_place == arguments.in_place;
+}
+
+// NCCL's calls in a graph are the GPUs' part alone, and those in a row hold the host's: of a link,
+// and of NCCL's model, the former tell. Each is a curve of its own.
+void prefer_graphs(const FitArguments& arguments, std::vector<Series>& chosen,
+                   std::vector<std::string>& notes) {
+  const auto is_in_graph = [](const Series& series) { return series.nccl.in_graph; };
+  const bool has_graphs = std::any_of(chosen.begin(), chosen.end(), is_in_graph);
+  if (arguments.from_collective.empty() || !arguments.note.empty() || !has_graphs) return;
+  const std::size_t left_out = std::erase_if(chosen, [](const Series& series) {
+    return series.algorithm == "nccl" && !series.nccl.in_graph;
+  });
+  if (left_out > 0)
+    notes.push_back("of NCCL, calls in a graph are taken; " + std::to_string(left_out) +
+                    " series of calls in a row hold what the host takes, too (--note \"calls in a "
+                    "row\" takes those)");
 }
 
 }  // namespace
@@ -80,9 +97,9 @@ ReadSeries read_series(const FitArguments& arguments, FitAnswer& answer) {
       const bool is_placed_so =
           arguments.placement.empty() || placement_kind(series) == arguments.placement;
       if (series.operation == "overhead" && is_placed_so) overheads.push_back(series);
-      // Times of products and attention are no lines over their size: --gpu takes them.
+      // Times of products, attention and overlaps are no lines over their size: --gpu takes them.
       if (series.operation != "product" && series.operation != "attention" &&
-          is_asked_for(arguments, series))
+          series.operation != "overlap" && is_asked_for(arguments, series))
         chosen.push_back(series);
       all.push_back(std::move(series));
     }
@@ -90,6 +107,7 @@ ReadSeries read_series(const FitArguments& arguments, FitAnswer& answer) {
   if (chosen.empty())
     throw InputError(arguments.files.front(),
                      "no series is left to fit; there are: " + kinds_of(all));
+  prefer_graphs(arguments, chosen, answer.notes);
   // Of what several files say of the same the median counts, as within a file.
   Measurement together;
   together.series = std::move(chosen);

@@ -62,6 +62,7 @@ enum cudaMemcpyKind {
 enum cudaDeviceAttr {
   cudaDevAttrClockRate,
   cudaDevAttrMemoryClockRate,
+  cudaDevAttrGlobalMemoryBusWidth,
   cudaDevAttrL2CacheSize,
   cudaDevAttrMultiProcessorCount
 };

@@ -81,7 +81,7 @@ const std::vector<std::string>& measured_operations() {
   static const std::vector<std::string> names = {
       "broadcast", "reduce",   "allreduce", "reduce_scatter", "allgather", "alltoall",
       "gather",    "scatter",  "copy",      "fold",           "gtopk",     "top_k",
-      "compress",  "overhead", "product",   "attention"};
+      "compress",  "overhead", "product",   "attention",      "overlap"};
   return names;
 }
 

@@ -6,7 +6,8 @@
 // all-to-all, gather and scatter those of all ranks together (of all-to-all: that one rank sends).
 // `copy` is one message from one rank to another and `fold` the reduction of a received message
 // into the receiver's data. `attention` is that of a layer on one GPU, its forward or its backward
-// pass, with the size of queries, keys, values and output.
+// pass, with the size of queries, keys, values and output. `overlap` is a product or an exchange,
+// alone or beside the other, with the size of the message.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,14 @@ struct MeasuredPoint {
   double error = 0;  // half the 95 % interval of the time, over the time; 0: not stated
 };
 
+// How NCCL was told to do it, as its environment spells it. Empty, or 0: as it liked.
+struct NcclSetting {
+  std::string algorithm = {};  // Ring, Tree, NVLS, ...
+  std::string protocol = {};   // LL, LL128, Simple
+  int channels = 0;
+  bool in_graph = false;  // calls were captured in a graph, and hold nothing of the host
+};
+
 struct Series {
   std::string operation;
   std::string algorithm;  // empty: not stated
@@ -40,6 +49,7 @@ struct Series {
   std::string group;            // the communicator or process group; empty: not stated
   std::string placement;        // "4 virtual ranks on one GPU"; empty: not stated
   std::string note;             // how it was done, where there are several ways
+  NcclSetting nccl = {};
   std::vector<MeasuredPoint> points;
 };
 

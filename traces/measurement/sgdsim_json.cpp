@@ -10,6 +10,7 @@ namespace sgdsim {
 namespace {
 
 constexpr double most_flop = 1e24;
+constexpr int64_t most_nccl_channels = 1024;
 
 std::string text_or_nothing(Object& fields, const std::string& name) {
   const auto value = fields.find(name);
@@ -77,6 +78,25 @@ void check_state(const Value& value) {
   fields.done();
 }
 
+NcclSetting read_nccl(const Value& value) {
+  Object fields(value);
+  NcclSetting nccl{text_or_nothing(fields, "algorithm"), text_or_nothing(fields, "protocol")};
+  if (const auto channels = fields.find("channels"))
+    nccl.channels = static_cast<int>(channels->whole(1, most_nccl_channels));
+  if (const auto in_graph = fields.find("in_graph")) nccl.in_graph = in_graph->flag();
+  fields.done();
+  return nccl;
+}
+
+Json to_json(const NcclSetting& nccl) {
+  Json json = Json::object();
+  if (!nccl.algorithm.empty()) json["algorithm"] = nccl.algorithm;
+  if (!nccl.protocol.empty()) json["protocol"] = nccl.protocol;
+  if (nccl.channels > 0) json["channels"] = nccl.channels;
+  if (nccl.in_graph) json["in_graph"] = true;
+  return json;
+}
+
 Series read_series(const Value& value) {
   Object fields(value);
   Series series;
@@ -96,6 +116,7 @@ Series read_series(const Value& value) {
   if (const auto nodes = fields.find("nodes"))
     series.nodes = static_cast<int>(nodes->whole(1, most_measured_ranks));
   series.note = text_or_nothing(fields, "note");
+  if (const auto nccl = fields.find("nccl")) series.nccl = read_nccl(*nccl);
   for (const Value& item : fields.at("points").items()) series.points.push_back(read_point(item));
   fields.done();
   check_attention(value, series);
@@ -112,6 +133,7 @@ Json to_json(const Series& series) {
   if (!series.group.empty()) json["group"] = series.group;
   if (!series.placement.empty()) json["placement"] = series.placement;
   if (!series.note.empty()) json["note"] = series.note;
+  if (const Json nccl = to_json(series.nccl); !nccl.empty()) json["nccl"] = nccl;
   json["points"] = Json::array();
   for (const MeasuredPoint& point : series.points) {
     json["points"].push_back({{"size_B", point.size.count()}, {"time_us", point.time.us()}});
@@ -160,7 +182,8 @@ Measurement sgdsim_json(const MeasuredText& text) {
           "the measurement ended before every median had reached the requested confidence");
   if (const auto notes = fields.find("notes"))
     for (const Value& item : notes->items()) item.text();
-  if (const auto clock = fields.find("highest_clock_MHz")) clock->number(0, 1e9);
+  for (const char* name : {"highest_clock_MHz", "memory_GBps"})
+    if (const auto number = fields.find(name)) number->number(0, 1e9);
   if (const auto states = fields.find("states"))
     for (const Value& item : states->items()) check_state(item);
   if (const auto asked = fields.find("asked"))
