@@ -84,6 +84,58 @@ TEST_CASE("fit gpu: what was measured stands in the place of the base's figures"
   CHECK(some.log.find("memory: not measured, and taken from h100") != std::string::npos);
 }
 
+// 110 us beside NCCL where 100 are alone, and NCCL 75 where it takes 50; copy engines disturb
+// nothing, within the error of a measurement; of multiprocessors one half is missing.
+TEST_CASE("fit gpu: products and exchanges beside each other become interference") {
+  const auto overlap = [](const char* what, double time_us) {
+    return series("overlap", what, "bfloat16",
+                  Json::array({point(1e6, 3 * time_us), point(64e6, time_us)}));
+  };
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string out = folder.name() + "/mine.json";
+  const Ran ran = fitted(
+      {overlap("product alone", 100), overlap("nccl alone", 50), overlap("copy engines alone", 40),
+       overlap("product beside nccl", 110), overlap("nccl beside product", 75),
+       overlap("product beside copy engines", 99), overlap("copy engines beside product", 44),
+       overlap("product beside multiprocessors", 130)},
+      {"--gpu", "h100", "--name", "mine", "--out", out});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(read_text(out));
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/gpu/1", json) == std::vector<std::string>{});
+  const Gpu mine = load_gpu(out);
+  REQUIRE(mine.interference.size() == 2);
+  CHECK(mine.beside_exchanges().products == doctest::Approx(1.1));
+  CHECK(mine.beside_exchanges().exchange == doctest::Approx(1.5));
+  CHECK(mine.interference[1].products == 1);
+  CHECK(mine.interference[1].exchange == doctest::Approx(1.1));
+  CHECK(ran.out.find("beside nccl  products 1.1 times as long, the exchange 1.5 times") !=
+        std::string::npos);
+  // A layout takes it, and is slower by it; on wires it says that it does not.
+  const auto step_of = [&](const std::string& gpu, std::vector<std::string> more) {
+    std::vector<std::string> words = {
+        "layout",   "llama3.1_8b", "-c",       "topologies/data/dgx_h100_4.json",
+        "--gpu",    gpu,           "--layout", "tp8 dp4 zero1",
+        "--format", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran layout = run_sgdsim(words);
+    CAPTURE(layout.log);
+    REQUIRE(layout.exit_code == 0);
+    return Json::parse(layout.out);
+  };
+  const auto time_of = [&](const std::string& gpu) {
+    return step_of(gpu, {})["layouts"][0]["step_us"].get<double>();
+  };
+  CHECK(time_of(out) > time_of("h100"));
+  const Json on_wires = step_of(out, {"--fidelity", "flow"});
+  CHECK(on_wires["warnings"].dump().find(
+            "interference that the GPU's file states does not count") != std::string::npos);
+  Json twice = json;
+  twice["interference"].push_back(twice["interference"][0]);
+  write_file(twice.dump(), out);
+  CHECK_THROWS_WITH_AS(load_gpu(out), doctest::Contains("each kind of exchange once"), InputError);
+}
+
 TEST_CASE("fit gpu: types, and products that are none of a curve") {
   const Json slower = series("product", "", "float32",
                              Json::array({point(12.0 * 1024 * 1024, product_us(1024, 0.05))}));
@@ -206,7 +258,7 @@ TEST_CASE("fit gpu: what is refused") {
            {series("copy", "within a rank", "float32", Json::array({point(1e3, 1e6)})),
             {},
             "less than a hundredth of the memory_bandwidth"},
-           {kernels(), {}, "neither products, copies within a rank nor attention were measured"},
+           {kernels(), {}, "neither products, copies within a rank, overlaps nor attention"},
            {products(), {"--type", "float32"}, "--type: no products of \"float32\" were measured"},
            {products(),
             {"--type", "bfloat61"},

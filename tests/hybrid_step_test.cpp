@@ -247,6 +247,39 @@ TEST_CASE("closed form: what does not overlap is one exchange") {
   CHECK(step.parts.data == doctest::Approx(6 * (2e-6 + gradients_B / 4 / 1e11)));
 }
 
+// Both a quarter slower while both go on: what was hidden still is, and takes a quarter of itself
+// more. With products alone slower, an hour of exchange under them costs a fifth of it.
+TEST_CASE("closed form: passes and exchanges slow each other down") {
+  const Transformer model = small_model();
+  Gpu gpu = load_gpu("h100");
+  Layout layout;
+  layout.replicas = 8;
+  layout.micro_batches = 4;
+  for (const int zero : {0, 1, 2, 3}) {
+    CAPTURE(zero);
+    layout.zero = zero;
+    const Cluster cluster = boxes(2);
+    GroupTimes groups(cluster, 8);
+    gpu.interference = {};
+    const HybridStep alone = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
+    REQUIRE(alone.hidden.data > 0);
+    gpu.interference = {{Beside::copy_engines, 9, 9}, {Beside::nccl, 1.25, 1.25}};
+    const HybridStep both = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
+    CHECK(both.hidden.data == alone.hidden.data);
+    CHECK(both.time.s() == doctest::Approx(alone.time.s() + 0.25 * alone.hidden.data));
+    CHECK(both.parts.data == alone.parts.data);
+    gpu.interference = {{Beside::multiprocessors, 1.25, 1}};
+    const HybridStep products = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
+    CHECK(products.hidden.data >= alone.hidden.data);
+    CHECK(products.time.s() == doctest::Approx(alone.time.s() + alone.hidden.data -
+                                               products.hidden.data + 0.2 * products.hidden.data));
+    gpu.interference = {{Beside::nccl, 1, 1e2}};  // hardly anything goes on under products
+    const HybridStep exchange = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
+    CHECK(exchange.slowness == 1);
+    CHECK(exchange.hidden.data < 0.05 * alone.hidden.data + 1e-6);
+  }
+}
+
 TEST_CASE("closed form: one GPU is its roofline") {
   const Transformer model = small_model();
   Gpu gpu;  // half of 100 TFLOP/s at every size, memory and kernels free

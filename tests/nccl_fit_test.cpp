@@ -2,8 +2,10 @@
 #include "models/link/nccl_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <optional>
 
 #include "models/link/fit.h"
 #include "sim/core/error.h"
@@ -149,6 +151,45 @@ TEST_CASE("nccl fit: what a log does not show is said") {
   }
   CHECK(std::any_of(fit.estimates.begin(), fit.estimates.end(),
                     [](const NcclEstimate& one) { return one.known == NcclKnown::told; }));
+}
+
+// Where NCCL was told its pair, each pair is measured at every size, and not only where it is the
+// fastest: logs without errors of two and four nodes give bases within 5 %, those of pairs that
+// NCCL would never take among them, and no pair is left to NCCL's own constants.
+TEST_CASE("nccl fit: rows that say what NCCL was told to take") {
+  constexpr std::array algorithms = {NcclAlgorithm::tree, NcclAlgorithm::ring};
+  constexpr std::array protocols = {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple};
+  std::vector<NcclFitRow> rows;
+  for (const int nodes : {1, 2, 4, 8})
+    for (int64_t size = 8; size <= int64_t{256} << 20; size *= 4)
+      for (const NcclAlgorithm algorithm : algorithms)
+        for (const NcclProtocol protocol : protocols) {
+          NcclFitRow row{
+              nodes_of_a100(nodes), Operation::allreduce, Bytes(size), 0, 1, algorithm, protocol};
+          NcclMachine exact = row.machine;
+          exact.pairs = true_pairs();
+          const NcclTable table = nccl_tuning(exact, row.operation, row.size);
+          const NcclRow& taken = table.row(algorithm, protocol);
+          if (!taken.usable) continue;
+          row.time_ps = static_cast<double>(taken.time.ps());
+          CHECK(has_pair(row));
+          rows.push_back(row);
+        }
+  const NcclFit fit = fit_nccl_constants(rows);
+  for (const NcclFitRow& row : rows) CHECK(fit.predict(row).algorithm == *row.algorithm);
+  CHECK(error_on(fit, rows).p90 < 0.05);
+  int bases = 0;
+  for (const NcclEstimate& one : fit.estimates) {
+    if (one.pair > 5 || one.constant != NcclConstant::base) continue;
+    CAPTURE(one.pair);
+    ++bases;
+    CHECK(one.known == NcclKnown::told);
+    CHECK(one.value == doctest::Approx(value_in(true_pairs(), one)).epsilon(0.05));
+  }
+  CHECK(bases == 6);
+  // NCCL's trees do not gather; a row of that kind has no place in a fit.
+  CHECK_FALSE(has_pair({nodes_of_a100(2), Operation::allgather, Bytes(1024), 1e6, 1,
+                        NcclAlgorithm::tree, std::nullopt}));
 }
 
 TEST_CASE("nccl fit: any number of rows, and times that no machine has") {

@@ -26,6 +26,14 @@ void check_heads(const Value& list) {
       points[i].fail("expected sizes that ascend");
 }
 
+void check_kinds(const Value& list) {
+  const std::vector<Value> all = list.items();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (all[i].json()["beside"] == all[j].json()["beside"])
+        all[i].fail("expected each kind of exchange once");
+}
+
 // As the file has it.
 struct GpuFields {
   FileHead head;
@@ -92,7 +100,12 @@ Fields fields_of(GpuFields& o) {
             "smallest size that is no smaller counts, or else the largest")
           .also(check_heads),
       {"attention_start", gpu.attention_start,
-       "what attention of a layer costs in each pass besides its FLOP"}};
+       "what attention of a layer costs in each pass besides its FLOP"},
+      Field(
+          "interference", gpu.interference,
+          "how products and exchanges slow each other down; of a layout, exchanges are NCCL's, or "
+          "else the multiprocessors', and none where nothing is said")
+          .also(check_kinds)};
 }
 
 }  // namespace
@@ -167,6 +180,13 @@ AttentionParts Gpu::attention(int64_t head_size) const {
       std::find_if(attention_heads.begin(), attention_heads.end(),
                    [&](const AttentionPoint& point) { return point.head_size >= head_size; });
   return fitting == attention_heads.end() ? attention_heads.back().parts : fitting->parts;
+}
+
+Interference Gpu::beside_exchanges() const {
+  for (const auto& [name, kind] : besides)
+    for (const Interference& one : interference)
+      if (one.beside == kind) return one;
+  return {};
 }
 
 Gpu read_gpu(const Value& value) {

@@ -49,6 +49,27 @@ inline Fields fields_of(AttentionPoint& point) {
           Field("backward", point.parts.backward, "the same, backward").needed().from(0.01, 1)};
 }
 
+// How many times as long products and exchanges take while both go on.
+enum class Beside : uint8_t { nccl, multiprocessors, copy_engines };
+inline constexpr Named<Beside, 3> besides{{{"nccl", Beside::nccl},
+                                           {"multiprocessors", Beside::multiprocessors},
+                                           {"copy engines", Beside::copy_engines}}};
+inline const auto& names_of(Beside) { return besides; }
+struct Interference {
+  Beside beside = Beside::nccl;
+  double products = 1;
+  double exchange = 1;
+};
+inline Fields fields_of(Interference& one) {
+  return {Field("beside", one.beside, "what exchanges").needed(),
+          Field("products", one.products, "times as long products take while it does")
+              .needed()
+              .from(1, 100),
+          Field("exchange", one.exchange, "times as long it takes while products go on")
+              .needed()
+              .from(1, 100)};
+}
+
 struct Gpu {
   std::string name;
   std::string description;
@@ -70,6 +91,7 @@ struct Gpu {
   AttentionParts any_attention;
   std::vector<AttentionPoint> attention_heads;  // ascending; those of their sizes
   Duration attention_start;                     // of each layer's attention, in each pass
+  std::vector<Interference> interference;       // each kind once
 
   double peak(Precision precision) const;  // 0: it has none
   // Part of the peak that a product of so many FLOP reaches.
@@ -80,6 +102,8 @@ struct Gpu {
   double weight_product_s(double flop, double bytes, Precision precision) const;
   // Of the smallest listed size that is no smaller, or else of the largest.
   AttentionParts attention(int64_t head_size) const;
+  // Of NCCL, whose kernels run on the multiprocessors; of what is most like it, if it is not there.
+  Interference beside_exchanges() const;
   double bytes_s(double bytes) const { return bytes / (memory_part * memory_rate.Bps()); }
 
  private:

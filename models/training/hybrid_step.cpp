@@ -42,9 +42,12 @@ struct DataTimes {
   double exposed = 0;
   double all = 0;
 };
-DataTimes data_s(const Layout& layout, const PricedStage& stage, const StageExchange& exchange) {
-  const double forward = stage.times.forward.all();
-  const double backward = stage.times.backward.all();
+// While both go on, passes and exchanges take longer each, so that a pass does not hide as
+// much of an exchange as it is long.
+DataTimes data_s(const Layout& layout, const PricedStage& stage, const StageExchange& exchange,
+                 const Interference& both) {
+  const double forward = stage.times.forward.all() * both.products / both.exchange;
+  const double backward = stage.times.backward.all() * both.products / both.exchange;
   const auto [reduce, gather, pieces] = exchange;
   const double later = real(layout.micro_batches - 1);
   switch (layout.zero) {
@@ -67,6 +70,13 @@ DataTimes data_s(const Layout& layout, const PricedStage& stage, const StageExch
               (1 + later) * (gather + behind)};
     }
   }
+}
+
+// What passes lose while exchanges lie under them.
+double slowed_s(const Interference& both, const HiddenParts& hidden) {
+  const double beside =
+      (hidden.context + hidden.expert + hidden.sends + hidden.data) * both.exchange;
+  return beside * (1 - 1 / both.products);
 }
 
 // Of the expert exchanges, what computing does not hide where two micro-batches overlap.
@@ -238,7 +248,8 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     }
     const RankParameters parameters = rank_parameters(step.model, layout, number);
     const int64_t layers = exchanged_layers(step.model, layout, number, held);
-    const DataTimes exchange = data_s(layout, stage, costs.exchange_of(parameters, layers));
+    const DataTimes exchange =
+        data_s(layout, stage, costs.exchange_of(parameters, layers), step.gpu.beside_exchanges());
     const double data = exchange.exposed + costs.copies_s(parameters);
     const double optimizer = costs.optimizer_s(parameters);
     if (data + optimizer <= ends) continue;
@@ -249,6 +260,13 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   }
   add_pipeline(step, costs, slowest, all, result);
   result.parts.data += costs.tied_s();
+  if (const double lost = slowed_s(step.gpu.beside_exchanges(), result.hidden); lost > 0) {
+    StepParts& parts = result.parts;
+    const double computed = parts.products + parts.attention + parts.element_wise;
+    result.slowness += computed > 0 ? lost / computed : 0;
+    for (double* part : {&parts.products, &parts.attention, &parts.element_wise})
+      *part *= result.slowness;
+  }
   const double seconds = result.parts.all();
   result.time = Duration::nearest_ps(seconds * 1e12);
   set_quality(step, seconds, result);

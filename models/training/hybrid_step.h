@@ -62,6 +62,8 @@ struct HybridStep {
   double backward_s = 0;
   double weight_s = 0;  // that part of the backward pass which makes gradients of weights
   double send_s = 0;    // from a stage to the next
+  // How many times as long passes compute because of the exchanges that lie under them.
+  double slowness = 1;
 };
 
 // MFU and the largest part, from time and parts.

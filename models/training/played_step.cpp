@@ -20,11 +20,14 @@ PassWork work_of(const PassTimes& times) {
           of_seconds(times.expert)};
 }
 
-ChunkWork work_of(const LayerTimes& times) {
+// `slowness`: of what is computed.
+ChunkWork work_of(const LayerTimes& times, double slowness) {
   ChunkWork work;
   work.forward = work_of(times.forward);
   work.inputs = work_of(times.backward);
-  work.weights.compute = of_seconds(times.backward.weight_products);
+  work.weights.compute = of_seconds(slowness * times.backward.weight_products);
+  for (PassWork* pass : {&work.forward, &work.inputs})
+    if (slowness > 1) pass->compute = of_seconds(slowness * pass->compute.s());
   work.inputs.compute -= std::min(work.weights.compute, work.inputs.compute);
   return work;
 }
@@ -135,11 +138,12 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
   work.tied = of_seconds(costs.tied_s());
   work.send = of_seconds(costs.send_s());
   work.sends_keep_rank = sends_keep_rank(layout);
+  const double slowness = step.gpu.interference.empty() ? 1 : hybrid_step(step, groups).slowness;
   for (int64_t rank = 0; rank < layout.pipeline; ++rank) {
     for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk) {
       const WayPosition where = position_of(layout, {rank, chunk});
       work.chunks.push_back(
-          work_of(costs.times_of(layers_of_chunk(step.model, layout, where.position))));
+          work_of(costs.times_of(layers_of_chunk(step.model, layout, where.position)), slowness));
     }
     const RankParameters parameters = rank_parameters(step.model, layout, rank);
     const int64_t layers =

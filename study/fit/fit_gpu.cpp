@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <ostream>
 
 #include "sim/core/error.h"
@@ -96,6 +97,19 @@ class Measured {
           return found.front();
         }
     return nullptr;
+  }
+  // Of what was timed in this way, the largest message of the first of these types: how many times
+  // as long it took beside the other as alone. Nothing where one of the two is missing.
+  std::optional<double> slowed(const std::string& what, const std::string& by) const {
+    for (const char* one : types) {
+      const auto alone = of("overlap", what + " alone", one);
+      const auto beside = of("overlap", what + " beside " + by, one);
+      if (alone.empty() || beside.empty()) continue;
+      const MeasuredPoint& last = only(beside, "overlaps of " + what)->points.back();
+      for (const MeasuredPoint& point : only(alone, "overlaps of " + what)->points)
+        if (point.size == last.size) return last.time.s() / point.time.s();
+    }
+    return std::nullopt;
   }
   const Series* launch() const { return only(of("overhead", "launch", ""), "empty kernels"); }
 
@@ -199,6 +213,21 @@ void set_attention(const Measured& measured, const FitArguments& arguments, cons
                         " pass was measured; the other is taken from " + base.name);
 }
 
+// A factor below 1 is the error of what disturbs nothing.
+void set_interference(const Measured& measured, GpuFit& fit) {
+  Json table = Json::array();
+  for (const auto& [name, kind] : besides) {
+    const std::string beside(name);
+    const auto products = measured.slowed("product", beside);
+    const auto exchange = measured.slowed(beside, "product");
+    if (!products || !exchange) continue;
+    Interference one{kind, std::max(1., *products), std::max(1., *exchange)};
+    fit.interference.push_back(one);
+    table.push_back({{"beside", beside}, {"products", one.products}, {"exchange", one.exchange}});
+  }
+  if (!table.empty()) fit.file["interference"] = std::move(table);
+}
+
 }  // namespace
 
 GpuFit fit_gpu(const FitArguments& arguments) {
@@ -215,10 +244,13 @@ GpuFit fit_gpu(const FitArguments& arguments) {
     fit.file["kernel"] = to_text(fit.kernel);
   }
   set_attention(measured, arguments, base, fit);
-  if (fit.products.empty() && fit.memory_Bps <= 0 && fit.attention.empty())
+  set_interference(measured, fit);
+  if (fit.products.empty() && fit.memory_Bps <= 0 && fit.attention.empty() &&
+      fit.interference.empty())
     throw InputError("--gpu",
-                     "neither products, copies within a rank nor attention were measured; "
-                     "sgdsim-calibrate --probe product,copy,overhead --type bfloat16 and "
+                     "neither products, copies within a rank, overlaps nor attention were "
+                     "measured; "
+                     "sgdsim-calibrate --probe product,copy,overhead,overlap --type bfloat16 and "
                      "calibrate/time_attention.py measure them");
   std::string what;
   for (const auto& [is_there, name] : {std::pair{!fit.products.empty(), "products"},
@@ -231,6 +263,7 @@ GpuFit fit_gpu(const FitArguments& arguments) {
   }
   for (const MeasuredAttention& one : fit.attention)
     what += (what.empty() ? "" : ", ") + ("attention " + one.pass);
+  if (!fit.interference.empty()) what += (what.empty() ? "" : ", ") + std::string("interference");
   fit.file["name"] = arguments.name.empty() ? base.name + "_measured" : arguments.name;
   fit.file["source"] = "Measured (" + what + "): " + measured.files() +
                        (measured.device().empty() ? "" : ", on " + measured.device()) +
@@ -251,6 +284,9 @@ void print(std::ostream& out, const GpuFit& fit) {
     out << "attention " << one.pass << "  " << short_duration(one.time.us(), 4) << "  "
         << rounded(one.flop / one.time.s() / 1e12) << " TFLOP/s  " << rounded(100 * one.part, 3)
         << " % of the peak\n";
+  for (const Interference& one : fit.interference)
+    out << "beside " << name_in(besides, one.beside) << "  products " << rounded(one.products)
+        << " times as long, the exchange " << rounded(one.exchange) << " times\n";
 }
 
 }  // namespace sgdsim

@@ -29,6 +29,7 @@ struct GpuFit {
   double memory_Bps = 0;  // 0: no copy was measured
   Duration kernel;        // likewise
   std::vector<MeasuredAttention> attention;
+  std::vector<Interference> interference;
   std::vector<std::string> notes;
 };
 

@@ -189,8 +189,7 @@ Fields fit_fields(FitArguments& arguments) {
        "select one of several communicators or process groups, or those of a name"},
       {"placement", arguments.placement,
        "select one of several placements of ranks, e.g. \"GPUs\""},
-      {"note", arguments.note,
-       "select series whose note holds this text, e.g. \"calls in a row\""},
+      {"note", arguments.note, "select series whose note holds this text, e.g. \"calls in a row\""},
       {"in_place", arguments.in_place, "use the in-place columns of nccl-tests"},
       {"from_collective", arguments.from_collective,
        "fit the link below the collectives, assuming this algorithm for all of them, or for each "

@@ -74,6 +74,10 @@ const FoundLayout& found_in(const LayoutLine& line) { return line.found; }
 // Those that were found by their passes, once more.
 void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAnswer& answer) {
   answer.by_passes = answer.played;
+  if (!question.gpu.interference.empty())
+    answer.notes.emplace_back(
+        "the interference that the GPU's file states does not count on wires; without --fidelity "
+        "flow or packet it does");
   std::vector<LayoutLine> lines;
   double effort = 0;
   for (const LayoutLine& one : answer.best) {
