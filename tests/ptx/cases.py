@@ -56,6 +56,7 @@ class Case:
                  tick_ns=1000, **options):
         self.reason, self.shape, self.buffers, self.arguments, self.wanted = reason, shape, buffers, arguments, wanted
         self.at_tick, self.for_mutants, self.check, self.options = at_tick, for_mutants, check, options
+        self.last_steps = 0  # instructions of the last run
         self.limit, self.tick_ns = limit, tick_ns
 
     def wrong(self, program, order=None, limit=None):

@@ -11,8 +11,9 @@ def ties_and_limits(form):
     whole = [(2**digits, 1), (2**digits + 2, 1), (-2**digits, -1), (2**digits, 3), (1.5, -1.5)]
     pairs = [tuple(exact.bits_of(form, one) for one in pair) for pair in whole]
     infinite, top = exact.infinity(form), 1 << form.bits - 1
-    return pairs + [(0, 0), (top, top), (0, top), (infinite - 1, infinite - 1), (infinite, 1), (infinite, infinite),
-                    (infinite, infinite | top), (infinite + 1, 0), (1, 1), (top | 1, 1), (top | (infinite - 1), top | 1)]
+    return pairs + [(0, 0), (top, top), (0, top), (infinite - 1, infinite - 1), (infinite, 1),
+                    (infinite, infinite), (infinite, infinite | top), (infinite + 1, 0), (1, 1), (top | 1, 1),
+                    (top | (infinite - 1), top | 1)]
 
 
 def sum_case(form, shifts, count, shape, reason, *, pairs=None, in_place=False, **options):
@@ -142,11 +143,13 @@ def content_numbers(count, length, start):
 
 
 def repeats(_):
-    shapes = [(11, 3, 1, (1, 1)), (9, 4, 2, (1, 2)), (7, 5, 4, (2, 1)), (4, 9, 5, (1, 1)), (5, 2, 2**33 + 1, (1, 1)),
-              (8, 3, 2**33 + 1, (1, 1)), (7, 3, 2**33 + 1, (1, 1)), (1, 1, 0, (1, 2)), (2, 1, 0, (1, 1)), (3, 7, 6, (1, 1))]
+    shapes = [(11, 3, 1, (1, 1)), (9, 4, 2, (1, 2)), (7, 5, 4, (2, 1)), (4, 9, 5, (1, 1)),
+              (5, 2, 2**33 + 1, (1, 1)), (8, 3, 2**33 + 1, (1, 1)), (7, 3, 2**33 + 1, (1, 1)),
+              (1, 1, 0, (1, 2)), (2, 1, 0, (1, 1)), (3, 7, 6, (1, 1))]
     for count, length, start, shape in shapes:
         period, expected = content_numbers(count, length, start)
-        yield Case(f"{count} of {length} from {start}", shape, {"to": Room(2 * count, 2), "period": Given(2, period, 6)},
+        yield Case(f"{count} of {length} from {start}", shape,
+                   {"to": Room(2 * count, 2), "period": Given(2, period, 6)},
                    ["to", count, "period", length, start], {"to": Wanted(2, expected)})
     for threads in (1, 2):
         period, expected = content_numbers(threads, 3, 1)
@@ -159,9 +162,9 @@ def repeats(_):
 
 def differences(_):
     nowhere = 2**64 - 1
-    for count, wrong, start, shape in ((9, (), 1, (1, 2)), (9, (4, 7), 2, (1, 2)), (9, (8,), 0, (2, 2)), (1, (0,), 3, (1, 1)),
-                                       (12, (3, 4, 5), 2**33, (2, 1)), (6, (0, 5), 2, (1, 1)), (3, (), 0, (1, 1)),
-                                       (2, (), 1, (1, 3))):
+    rows = [(9, (), 1, (1, 2)), (9, (4, 7), 2, (1, 2)), (9, (8,), 0, (2, 2)), (1, (0,), 3, (1, 1)),
+            (12, (3, 4, 5), 2**33, (2, 1)), (6, (0, 5), 2, (1, 1)), (3, (), 0, (1, 1)), (2, (), 1, (1, 3))]
+    for count, wrong, start, shape in rows:
         period, numbers = content_numbers(count, 5, start)
         for place in wrong:
             numbers[place] ^= 0x8000
@@ -172,7 +175,8 @@ def differences(_):
             return None if found == finders else f"{found} instead of {finders} threads that tell of a difference"
         yield Case(f"{count}, wrong at {wrong}", shape,
                    {"in": Given(2, numbers, 2), "period": Given(2, period), "first": Given(8, [nowhere], 0, True)},
-                   ["in", count, "period", 5, start, "first"], {"first": Wanted(8, [min(wrong, default=nowhere)])}, check=check)
+                   ["in", count, "period", 5, start, "first"],
+                   {"first": Wanted(8, [min(wrong, default=nowhere)])}, check=check)
 
 
 TABLE = {"sum_packs": sums, "wait_for_opening": gate, "nothing": nothing, "look_at_clocks": looks, "keep_busy": busy,

@@ -81,7 +81,8 @@ def gathers(kind):
         both = list(zip(indices[0] + indices[1], values[0] + values[1]))
         yield Case(f"{count} pairs", shape,
                    {"keys": Room(8 * count), "pairs": Room(16 * count),
-                    "a": pairs_in_memory(form, indices[0], values[0]), "b": pairs_in_memory(form, indices[1], values[1])},
+                    "a": pairs_in_memory(form, indices[0], values[0]),
+                    "b": pairs_in_memory(form, indices[1], values[1])},
                    ["keys", "pairs", "a", "b", count],
                    {"keys": Wanted(4, [index for index, _ in both]),
                     "pairs": Wanted(8, [pair_of(index, wide(form, value)) for index, value in both])}, **options)
@@ -104,13 +105,15 @@ def sums_of_pairs(kind):
     form = FORMATS[kind]
     tie = [exact.bits_of(form, one) for one in (2**(form.mantissa_bits + 1), 1, 2**(form.mantissa_bits + 1) + 2, -1)]
     short = [exact.bits_of(form, one) for one in (1.5, -1.5, 3, -7)]
-    rows = [([0, 0, 3, 4, 4, 9, 11, 11], tie[:2] + short[:1] + tie[2:] + short[2:] + short[:1], (1, 1), {}),
-            ([2, 2, 5, 5, 6, 8, 8, 9, NO_INDEX, NO_INDEX], short + tie[1:2] + tie[2:3] + tie[1:2] + short[:3], (1, 2), {}),
-            ([7], short[:1], (1, 2), {}), ([7, 7], [tie[2], tie[1]], (2, 1), {}), ([7, 7], tie[:2], (1, 1), {}),
-            ([7, NO_INDEX], short[:2], (1, 1), {}), ([NO_INDEX], short[:1], (1, 1), {}), ([1, 4, 6], short[1:], (1, 1), {}),
-            ([3, 3, 4], short[:3], (1, 1), {}), ([3, 4, 4], short[:3], (1, 1), {}), ([0, 0], [short[3], short[2]], (1, 1), {}),
-            ([1, 4, 6, 9, 12, 15, 17, 20, 30], short + short + short[:1], (1, 1), {}), ([5], short[:1], HUGE_GRID, {"blocks": [0], "threads": [0, 1]}), ([0, 1], [0, 1], (1, 1), {})]
-    rows += [([7, 7], [tie[0], exact.bits_of(form, one)], (1, 1), {}) for one in (1.5, 0.5)]  # up, and down
+    one = (1, 1)
+    rows = [([0, 0, 3, 4, 4, 9, 11, 11], tie[:2] + short[:1] + tie[2:] + short[2:] + short[:1], one, {}),
+            ([2, 2, 5, 5, 6, 8, 8, 9, NO_INDEX, NO_INDEX], short + tie[1:3] + tie[1:2] + short[:3], (1, 2), {}),
+            ([1, 4, 6, 9, 12, 15, 17, 20, 30], short + short + short[:1], one, {}),
+            ([7], short[:1], (1, 2), {}), ([7, 7], [tie[2], tie[1]], (2, 1), {}), ([7, 7], tie[:2], one, {}),
+            ([7, NO_INDEX], short[:2], one, {}), ([NO_INDEX], short[:1], one, {}), ([1, 4, 6], short[1:], one, {}),
+            ([3, 3, 4], short[:3], one, {}), ([3, 4, 4], short[:3], one, {}), ([0, 0], [short[3], short[2]], one, {}),
+            ([5], short[:1], HUGE_GRID, {"blocks": [0], "threads": [0, 1]}), ([0, 1], [0, 1], one, {})]
+    rows += [([7, 7], [tie[0], exact.bits_of(form, number)], one, {}) for number in (1.5, 0.5)]  # up, and down
     many = sorted(index for index in range(200) for _ in range(1 + index % 2))
     rows.append((many, close_numbers(form, len(many), 5), (2, 256), {"for_mutants": False}))
     for indices, values, shape, options in rows:
@@ -119,17 +122,20 @@ def sums_of_pairs(kind):
         yield Case(f"indices {indices[:9]}", shape,
                    {"keys": Room(4 * len(indices)), "pairs": Room(8 * len(indices)),
                     "sorted": Given(8, [pair_of(index, wide(form, value)) for index, value in sorted_pairs])},
-                   ["keys", "pairs", "sorted", len(indices)], {"keys": Wanted(4, new_keys), "pairs": Wanted(8, new_pairs)},
-                   **options)
+                   ["keys", "pairs", "sorted", len(indices)],
+                   {"keys": Wanted(4, new_keys), "pairs": Wanted(8, new_pairs)}, **options)
 
 
 def stores(kind):
     form = FORMATS[kind]
     ties = [exact.bits_of(FLOAT32, one) for one in (2049, 2051, 257, 259, -2049, 3, 1e-7, 65520, 65519, -1e30)]
     for count, shape, options in grids(11):
-        values = (ties + numbers_of(FLOAT32, count, count))[:count] if count > 4 else numbers_of(FLOAT32, count, count + 40)
+        values = (ties + numbers_of(FLOAT32, count, count))[:count]
+        if count == 4:
+            values = numbers_of(FLOAT32, count, count + 40)
         if count < 4:  # rounded up, down and to even
-            values = [exact.bits_of(FLOAT32, 2**(form.mantissa_bits + 1) + one) for one in (1.5, 0.5, 1)][:count]
+            whole = 2**(form.mantissa_bits + 1)
+            values = [exact.bits_of(FLOAT32, whole + one) for one in (1.5, 0.5, 1)][:count]
             values = values[::-1] if count == 2 else values
         indices = [(i * 40503 + 3) % 2**32 for i in range(count)]
         content = b"".join(i.to_bytes(4, "little") for i in indices)
@@ -159,7 +165,8 @@ def largest_of(kind):
     rows += [(1024, True, 1, 4 * place + 1) for place in (1, 2, 4, 8, 16, 31)]  # at each distance in a warp
     rows += [(4 * 256 * 9 + 2, True, 1, 4 * 256 * 5 + 400), (4 * 256 * 6, True, 1, 4 * 256 * 3 + 5),
              (256 * 9 + 5, False, 1, 256 * 7 + 30), (4 * 256 * 5, True, 1, 4 * 256 * 4 + 2)]
-    rows += [(2060, True, 1, 1030), (900, False, 1, 600), (9, True, 1, 5), (9, True, 1, 6), (9, True, 1, 7), (0, True, 1, None)]
+    rows += [(2060, True, 1, 1030), (900, False, 1, 600), (9, True, 1, 5), (9, True, 1, 6),
+             (9, True, 1, 7), (0, True, 1, None)]
     rows.append((4 * 256 * 4, True, 1, 4 * 256 + 9))
     shapes = [(blocks, 256, {}) for _, _, blocks, _ in rows]
     for can in (True, False):
@@ -182,10 +189,13 @@ def largest_of(kind):
                    check=lambda *seen, blocks=blocks: check(*seen, blocks), **options)
     if form.bits == 16:
         nan = exact.infinity(form) + 1
-        yield Case("a NaN is larger than all", (1, 256), {"largest": Given(4, [0], 0, True), "from": Given(2, [nan, 1, 2, 3])},
-                   ["largest", "from", 1, 4], {}, for_mutants=False,
-                   check=lambda buffers, *_: None if exact.is_nan(FLOAT32, int.from_bytes(buffers["largest"].bytes, "little"))
-                   else "no NaN")
+
+        def is_nan(buffers, *_):
+            found = int.from_bytes(buffers["largest"].bytes, "little")
+            return None if exact.is_nan(FLOAT32, found) else "no NaN"
+        yield Case("a NaN is larger than all", (1, 256),
+                   {"largest": Given(4, [0], 0, True), "from": Given(2, [nan, 1, 2, 3])},
+                   ["largest", "from", 1, 4], {}, for_mutants=False, check=is_nan)
 
 
 def scales(_):
@@ -220,5 +230,5 @@ def bytes_of(kind):
         yield from in_fours(lambda *given, scale=scale: make(*given, scale=scale))
 
 
-TABLE = {"keys_of_data": keys, "gather_pairs": gathers, "add_equal": sums_of_pairs, "store_first": stores, "to_16": halves,
-         "largest_bits": largest_of, "scale_of": scales, "to_8": bytes_of}
+TABLE = {"keys_of_data": keys, "gather_pairs": gathers, "add_equal": sums_of_pairs, "store_first": stores,
+         "to_16": halves, "largest_bits": largest_of, "scale_of": scales, "to_8": bytes_of}

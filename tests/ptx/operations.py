@@ -284,7 +284,7 @@ def may_meet(words):
 
 
 def load(t, words, operands):
-    if not is_access_known(words):
+    if not is_access_known(words) or len(operands) != 2:  # a third one is a policy of caches
         return None
     kind, count = words[-1], elements_of(words)
     size = SIZES[kind] * count
@@ -298,7 +298,7 @@ def load(t, words, operands):
 
 
 def store(t, words, operands):
-    if not is_access_known(words) or "param" in words:
+    if not is_access_known(words) or "param" in words or len(operands) != 2:
         return None
     size = SIZES[words[-1]] * elements_of(words)
     memory, address, lines = memory_of(t, words, operands[0])

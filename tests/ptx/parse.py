@@ -122,9 +122,10 @@ def instruction_of(statement, scopes):
 
 def kernel_of(name, parameters, body, variables):
     known = {}
+    align = r"(?:\.align\s+\d+\s+)?"
+    pattern = re.compile(align + r"\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)*?" + align + r")?([\w$%]+)(?:\[(\d+)\])?")
     for one in re.findall(r"\.param\s+([^,]+)", parameters):
-        found = re.match(r"(?:\.align\s+\d+\s+)?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)*?(?:\.align\s+\d+\s+)?)?([\w$%]+)(?:\[(\d+)\])?",
-                         one.strip())
+        found = pattern.match(one.strip())
         known[found[2]] = SIZES[found[1]] * int(found[3] or 1)
     scopes, instructions, labels, own = Scopes(), [], {}, list(variables)
     for statement in statements_of(body):
