@@ -2,7 +2,7 @@
 
 Compiles every file of calibrate/cuda with kernels to PTX, for four generations of GPUs, and runs it in
 tests/ptx/ on memory that checks every access. Of one generation every mutant is tried, of the others a
-tenth, which --seed chooses; --all tries all. --only sum_packs: one kernel. Exit code 77: skipped, with the
+sixteenth, which --seed chooses; --all tries all. --only sum_packs: one kernel. Exit code 77: skipped, with the
 reason. It does not show what ptxas makes of PTX, and leaves out the kernels of CUB's sorts.
 """
 import argparse
@@ -28,7 +28,7 @@ from translate import Program  # noqa: E402
 
 GENERATIONS = (75, 80, 90, 100)
 WITH_ALL_MUTANTS = 90
-SAMPLE = 10  # of the others one mutant of so many, another one in each of them
+SAMPLE = 16  # of the others one mutant of so many, another one in each of them
 RELEASE = (13, 0)  # of the toolkit whose code mutants.py explains
 NOBODY_SEES = "nobody sees that it lacks"
 TABLE = {**cases_dense.TABLE, **cases_sparse.TABLE}
@@ -118,7 +118,7 @@ class Trial:
         return not any(case.wrong(program.with_check(at, register)) for case in self.cases if case.for_mutants)
 
     def count_mutants(self, places, explained):
-        cases = [case for case in self.cases if case.for_mutants]
+        cases = sorted((case for case in self.cases if case.for_mutants), key=lambda case: case.last_steps)
         for at in places:
             if self.is_shown(self.program.without(at), cases):
                 continue

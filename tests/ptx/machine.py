@@ -52,15 +52,18 @@ class Thread:
         self.own = block.addresses
         self.restamp()
 
+    def add_local(self, one):
+        if self.l is None:
+            self.l, self.own = Memory(0, 20), dict(self.own)
+        self.own[one.name] = self.l.add(Buffer(one.name, one.bytes, None, True))
+
     def restamp(self):
         self.stamp = (self.block.number, self.number, self.barriers, self.number // 32, self.warp_barriers)
 
     def special(self, name):
-        block, threads = self.block, self.sizes
-        known = {"%tid.x": self.number, "%ntid.x": threads[1], "%ctaid.x": block.number, "%nctaid.x": threads[0],
-                 "%tid.y": 0, "%tid.z": 0, "%ntid.y": 1, "%ntid.z": 1, "%ctaid.y": 0, "%ctaid.z": 0,
-                 "%nctaid.y": 1, "%nctaid.z": 1, "%laneid": self.number % 32, "%warpid": self.number // 32,
-                 "%smid": block.processor}
+        """Registers that few kernels ask for; translate.py has the others."""
+        known = {"%tid.y": 0, "%tid.z": 0, "%ntid.y": 1, "%ntid.z": 1, "%ctaid.y": 0, "%ctaid.z": 0, "%nctaid.y": 1,
+                 "%nctaid.z": 1, "%warpid": self.number // 32, "%smid": self.block.processor}
         if name in known:
             return known[name]
         lane = self.number % 32
@@ -125,12 +128,10 @@ class Block:
             elif one.space == "const":
                 self.addresses[one.name] = self.constant.add(Buffer(one.name, one.bytes, one.first))
         self.threads = [Thread(self, i, host, sizes) for i in threads]
-        for thread in self.threads:
-            thread.own = dict(self.addresses)
-            thread.l = Memory(0, 20)
-            for one in program.kernel.variables:
-                if one.space == "local":
-                    thread.own[one.name] = thread.l.add(Buffer(one.name, one.bytes, None, True))
+        for one in program.kernel.variables:
+            if one.space == "local":
+                for thread in self.threads:
+                    thread.add_local(one)
 
     def play(self, program, limit, draw):
         waiting = {}

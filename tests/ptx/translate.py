@@ -17,7 +17,9 @@ from parse import SIZES, Unknown
 
 SPECIAL = re.compile(r"%(tid|ntid|ctaid|nctaid)\.[xyz]|%(laneid|warpid|nwarpid|smid|nsmid|gridid|clock|clock64|"
                      r"clock_hi|globaltimer|globaltimer_lo|lanemask_(eq|le|lt|ge|gt))")
-SPACES = ("param", "shared", "global", "local", "const")
+# Where a thread is, which every kernel asks.
+PLACES = {"%tid.x": "T.number", "%ctaid.x": "T.block.number", "%ntid.x": "T.sizes[1]", "%nctaid.x": "T.sizes[0]",
+          "%laneid": "(T.number % 32)"}
 WAITS = ("bar", "barrier", "shfl", "vote", "match", "redux", "membar", "fence", "nanosleep")
 
 
@@ -48,6 +50,8 @@ class Translator:
             parts = [one.strip() for one in operand[1:-1].split(",")]
             each = bits // len(parts)
             return "(" + " | ".join(f"{self.read(one, each)} << {i * each}" for i, one in enumerate(parts)) + ")"
+        if operand in PLACES:
+            return PLACES[operand]
         if SPECIAL.fullmatch(operand):
             return f"(T.special({operand!r}) & {mask})"
         whole = re.fullmatch(r"(-?)(0[xX][0-9a-fA-F]+|\d+)U?", operand)
