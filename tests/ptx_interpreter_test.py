@@ -74,6 +74,8 @@ WHOLE = [  # text, arguments, answer
     ("prmt.b32 %r0, %r1, %r2, 0x5410;", (0x33221100, 0x77665544), 0x55441100),
     ("prmt.b32 %r0, %r1, %r2, 0xb;", (0x80221100, 0), 0xff),  # the sign of byte 3 in the lowest byte; 0 above
     ("lop3.b32 %r0, %r1, %r2, %r3, 0x96;", (0xc, 0xa, 0x9), 0xf),  # exclusive or of three
+    ("bmsk.clamp.b32 %r0, %r1, %r2;", (4, 40), 0xfffffff0),
+    ("bmsk.wrap.b32 %r0, %r1, %r2;", (36, 3), 0x70),
     ("popc.b32 %r0, %r1;", (0xf1,), 5),
     ("clz.b32 %r0, %r1;", (0xf1,), 24),
     ("brev.b32 %r0, %r1;", (3,), 0xc0000000),
@@ -83,6 +85,7 @@ WHOLE = [  # text, arguments, answer
     ("mov.b32 %r0, {%rs2, %rs1};", (0x12345, 0x6789), 0x23456789),
     ("mov.b32 {_, %rs3}, %r1; cvt.u32.u16 %r0, %rs3;", (0x12345678,), 0x1234),
     ("selp.b32 %r0, %r1, %r2, %p1;", (0, 9), 9),
+    ("selp.b32 %r0, %r1, %r4, %p1;", (7,), 7),
     ("setp.lt.u32 %p3, %r1, -2; selp.u32 %r0, 1, 0, %p3;", (7,), 1),
     ("setp.lt.s32 %p3, %r1, -2; selp.u32 %r0, 1, 0, %p3;", (7,), 0),
     ("setp.eq.and.s32 %p3|%p4, %r1, %r2, !%p2; selp.u32 %r0, 1, 0, %p4;", (1, 0), 1),
@@ -158,8 +161,8 @@ class Instructions(unittest.TestCase):
                 answer_of(text, ())
 
     def test_what_nobody_wrote_is_a_fault(self):
-        for text in ("add.s32 %r0, %r4, 1;", "mov.u32 %r0, %r4;", "selp.b32 %r0, %r1, %r4, %p1;",
-                     "@%p5 mov.u32 %r0, 1;",
+        for text in ("add.s32 %r0, %r4, 1;", "mov.u32 %r0, %r4;", "selp.b32 %r0, %r4, %r1, %p1;",
+                     "selp.b32 %r0, %r1, %r2, %p5;", "@%p5 mov.u32 %r0, 1;",
                      "setp.eq.s32 %p3, %r4, %r1; mov.u32 %r0, 1;", "setp.eq.f32 %p3, %f4, %f1; mov.u32 %r0, 1;", "",
                      "not.pred %p3, %p5; mov.u32 %r0, 1;", "st.global.u32 [%rd8], %r4; mov.u32 %r0, 1;",
                      "max.u32 %r0, %r1, %r4;", "@%p5 bra out; mov.u32 %r0, 1; out:", "mov.b32 %r0, {%rs4, %rs1};"):

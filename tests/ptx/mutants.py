@@ -20,6 +20,9 @@ UNSEEN = [
 ]
 
 
+NAME = r"[%$\w][\w~]*"  # of a register, or a number
+
+
 def text_of(instruction):
     guard = f"@{'!' * instruction.guard[1]}{instruction.guard[0]} " if instruction.guard else ""
     return guard + " ".join([instruction.op, *instruction.operands])
@@ -29,7 +32,7 @@ def written(instruction):
     """Registers that it writes; a store writes none, which does no harm here."""
     if not instruction.operands or instruction.op.startswith(("st.", "bra", "red.", "bar.")):
         return set()
-    return set(re.findall(r"[%$\w][\w~]*", instruction.operands[0].replace("|", " ")))
+    return set(re.findall(NAME, instruction.operands[0]))
 
 
 def followers(kernel, at):
@@ -47,9 +50,9 @@ def is_repeated(kernel, at):
     instruction = kernel.instructions[at]
     if instruction.op.startswith(("ld.global", "ld.shared", "ld.volatile", "st", "atom", "bra", "bar", "shfl")):
         return False
-    registers = set(re.findall(r"%[\w~]+", text_of(instruction)))
-    if "globaltimer" in str(registers) or "clock" in str(registers):
+    if "globaltimer" in text_of(instruction) or "clock" in text_of(instruction):
         return False
+    registers = set(re.findall(NAME, " ".join([*instruction.operands, *(instruction.guard or ())[:1]])))
     holds = [at_start > 0 for at_start in range(len(kernel.instructions))]  # before each; at first all but one
     changes = True
     while changes:

@@ -83,6 +83,11 @@ def funnel(a, b, by, is_left, wraps):
     return (both << by >> 32 if is_left else both >> by) & 0xffffffff
 
 
+def mask_of(at, count, wraps):
+    at, count = (one & 31 if wraps else min(one, 32) for one in (at, count))
+    return ((1 << count) - 1 << at) & 0xffffffff
+
+
 def leading(a, bits, is_signed, counts_shift):
     if is_signed and a >> bits - 1:
         a ^= (1 << bits) - 1
@@ -155,7 +160,8 @@ def logic(t, words, operands):
         return None
     sign = {"and": "&", "or": "|", "xor": "^"}[words[0]]
     bits = 1 if kind == "pred" else bits_of(kind)
-    return t.write(operands[0], f"{t.read(operands[1], bits)} {sign} {t.read(operands[2], bits)}", bits, False, True)
+    a, b = (t.read(one, bits) for one in operands[1:3])
+    return t.write(operands[0], f"{a} {sign} {b}", bits, False, True)
 
 
 def shift(t, words, operands):
@@ -187,6 +193,8 @@ def words_of_32(t, words, operands):
     if words in (["prmt", "b32"], ["lop3", "b32"]):
         name = "permuted" if words[0] == "prmt" else "looked_up"
         return t.write(operands[0], f"{name}({', '.join(values)})", 32, False, True)
+    if words[0] == "bmsk" and words[1] in ("clamp", "wrap"):
+        return t.write(operands[0], f"mask_of({', '.join(values)}, {words[1] == 'wrap'})", 32, False, True)
     if words[0] == "shf" and words[1] in ("l", "r") and words[2] in ("wrap", "clamp"):
         return t.write(operands[0], f"funnel({', '.join(values)}, {words[1] == 'l'}, {words[2] == 'wrap'})", 32)
     return None
@@ -215,9 +223,10 @@ def compare(t, words, operands):
 
 
 def select(t, words, operands):
+    """What is not taken may be unknown: nvcc writes so of variables that have no value yet."""
     bits = bits_of(words[-1])
     a, b = (t.read(one, bits) for one in operands[1:3])
-    return t.write(operands[0], f"({a} + 0, {b} + 0)[{t.read(operands[3], 1)} ^ 1]", bits, False, True)
+    return t.write(operands[0], f"({b} if {t.read(operands[3], 1)} ^ 1 else {a}) ^ 0", bits, False, True)
 
 
 def move(t, words, operands):
@@ -328,7 +337,8 @@ def atomic(t, words, operands):
     if new is None:
         return None
     size = SIZES[kind]
-    lines += [f"v = {memory}.load({address}, {size}, T, True)", f"{memory}.store({address}, {size}, {new}, T, True)"]
+    lines += [f"v = {memory}.load({address}, {size}, T, True)",
+              f"{memory}.store({address}, {size}, {new}, T, True)"]
     return lines if is_reduction else lines + t.write(operands[0], "v", bits, kind[0] == "s", True)
 
 
@@ -338,10 +348,10 @@ def hint(t, words, operands):
 
 MAKERS = {**dict.fromkeys(("add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "sqrt"), arithmetic),
           **dict.fromkeys(("neg", "abs", "not", "popc", "clz", "brev", "bfind"), one_operand),
-          **dict.fromkeys(("and", "or", "xor"), logic), "shl": shift, "shr": shift, "bfi": bit_field,
-          "bfe": bit_field, "prmt": words_of_32, "lop3": words_of_32, "shf": words_of_32, "setp": compare,
-          "selp": select, "mov": move, "cvt": convert, "cvta": convert_address, "ld": load, "st": store,
-          "atom": atomic, "red": atomic, "prefetch": hint}
+          **dict.fromkeys(("and", "or", "xor"), logic), **dict.fromkeys(("shl", "shr"), shift),
+          **dict.fromkeys(("bfi", "bfe"), bit_field), **dict.fromkeys(("prmt", "lop3", "shf", "bmsk"), words_of_32),
+          "setp": compare, "selp": select, "mov": move, "cvt": convert, "cvta": convert_address, "ld": load,
+          "st": store, **dict.fromkeys(("atom", "red"), atomic), "prefetch": hint}
 
 
 # ---- where threads wait

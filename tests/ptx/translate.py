@@ -6,6 +6,9 @@ instruction at which threads wait for each other is a run of its own and returns
 waits for, the next run, the registers that take the answer, and what it brings. Arithmetic with None is a
 TypeError, so that every register that is read before it is written shows; what PTX only moves is
 written such that it computes something. An instruction that is not known here is an error that names it.
+
+When it is wrong: nvcc may compute with a variable that has no value yet and throw the result away, which is an
+error here, unless selp is what throws it away. Of the code tried, only CUB's sort of a block does so, on sm_100.
 """
 import bisect
 import re
