@@ -125,27 +125,39 @@ void sum(Type type, std::byte* to, const std::byte* from, const std::byte* with,
     store(type, to + at, load(type, from + at) + load(type, with + at));
 }
 
-void multiply(Type type, std::byte* to, const std::byte* from, const std::byte* with,
-              int64_t rows) {
-  const auto n = static_cast<std::size_t>(rows);
+namespace {
+
+void multiply_one(Type type, std::byte* to, const std::byte* from, const std::byte* with,
+                  std::size_t rows, std::size_t columns, std::size_t inner) {
   const auto step = static_cast<std::size_t>(size_of(type));
-  const auto as_floats = [&](const std::byte* matrix) {
-    std::vector<float> all(n * n);
-    for (std::size_t i = 0; i < n * n; ++i) all[i] = load(type, matrix + i * step);
+  const auto as_floats = [&](const std::byte* matrix, std::size_t count) {
+    std::vector<float> all(count);
+    for (std::size_t i = 0; i < count; ++i) all[i] = load(type, matrix + i * step);
     return all;
   };
-  const std::vector<float> left = as_floats(from);
-  const std::vector<float> right = as_floats(with);
-  std::vector<float> sums(n);
-  for (std::size_t i = 0; i < n; ++i) {
+  const std::vector<float> left = as_floats(from, rows * inner);
+  const std::vector<float> right = as_floats(with, inner * columns);
+  std::vector<float> sums(columns);
+  for (std::size_t i = 0; i < rows; ++i) {
     std::fill(sums.begin(), sums.end(), 0.F);
-    for (std::size_t k = 0; k < n; ++k) {
-      const float factor = left[i * n + k];
-      const float* const row = right.data() + k * n;
-      for (std::size_t j = 0; j < n; ++j) sums[j] += factor * row[j];
+    for (std::size_t k = 0; k < inner; ++k) {
+      const float factor = left[i * inner + k];
+      const float* const row = right.data() + k * columns;
+      for (std::size_t j = 0; j < columns; ++j) sums[j] += factor * row[j];
     }
-    for (std::size_t j = 0; j < n; ++j) store(type, to + (i * n + j) * step, sums[j]);
+    for (std::size_t j = 0; j < columns; ++j) store(type, to + (i * columns + j) * step, sums[j]);
   }
+}
+
+}  // namespace
+
+void multiply(Type type, std::byte* to, const std::byte* from, const std::byte* with, int64_t rows,
+              int64_t columns, int64_t inner, int64_t groups) {
+  const int64_t each_B = size_of(type);
+  for (int64_t i = 0; i < groups; ++i)
+    multiply_one(type, to + i * rows * columns * each_B, from + i * rows * inner * each_B,
+                 with + i * inner * columns * each_B, static_cast<std::size_t>(rows),
+                 static_cast<std::size_t>(columns), static_cast<std::size_t>(inner));
 }
 
 }  // namespace sgdsim::calibrate

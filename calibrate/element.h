@@ -31,8 +31,9 @@ float rounded(Type type, float value);
 // float and rounded once. `to` may be one of the others.
 void sum(Type type, std::byte* to, const std::byte* from, const std::byte* with, int64_t bytes);
 
-// to = from x with, of square matrices that lie row by row; summed in float and rounded once. One
-// plain loop that the compiler makes vectors of: no tuned library.
-void multiply(Type type, std::byte* to, const std::byte* from, const std::byte* with, int64_t rows);
+// to = from x with, of `groups` pairs of matrices that lie row by row; summed in float and rounded
+// once. One plain loop that the compiler makes vectors of: no tuned library.
+void multiply(Type type, std::byte* to, const std::byte* from, const std::byte* with, int64_t rows,
+              int64_t columns, int64_t inner, int64_t groups);
 
 }  // namespace sgdsim::calibrate

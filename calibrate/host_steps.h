@@ -41,7 +41,8 @@ void play_in_memory(const Step& step, Type type, const F& at) {
       narrow_to_8(type, at(step.to), at(step.from), step.bytes);
       return;
     case Act::product:
-      multiply(type, at(step.to), at(step.from), at(step.with), step.count);
+      multiply(type, at(step.to), at(step.from), at(step.with), step.shape.rows, step.shape.columns,
+               step.shape.inner, step.shape.groups);
       return;
     case Act::library:  // refused by why_not()
     case Act::nothing:

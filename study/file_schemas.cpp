@@ -12,6 +12,7 @@
 #include "study/diagnose/diagnose_answer.h"
 #include "study/fit/fit_failures.h"
 #include "study/fit/fit_nccl.h"
+#include "study/fit/fit_pairs.h"
 #include "study/goodput/failures_file.h"
 #include "study/goodput/goodput_fields.h"
 #include "study/goodput/goodput_question.h"
@@ -144,6 +145,8 @@ std::span<const FileSchema> file_schemas() {
       {"nccl-fit", "Constants of NCCL's tuning model, fitted to logs",
        "What `sgdsim fit --from-collective nccl --format json` prints. Units are part of the keys.",
        schema_of_nccl_fits},
+      {"pairs-fit", "Links between all pairs of ranks, fitted to messages between them",
+       "What `sgdsim fit --from-collective pairs --format json` prints.", schema_of_pairs_fits},
       {"need", "The value of a field with which a target is met",
        "What `sgdsim need --format json` prints. See docs/need.md.", schema_of_needs},
       {"plan", "Every strategy on one experiment, best first",

@@ -39,7 +39,8 @@ class Player {
       if (step.act == Act::select)
         select(task_.type, at(step.to), at(step.from), step.bytes, step.count);
       if (step.act == Act::product)
-        multiply(task_.type, at(step.to), at(step.from), at(step.with), step.count);
+        multiply(task_.type, at(step.to), at(step.from), at(step.with), step.shape.rows,
+                 step.shape.columns, step.shape.inner, step.shape.groups);
       if (step.act == Act::merge) merge(task_.type, at(step.to), at(step.from), step.count);
     }
     return in_order;
@@ -135,11 +136,43 @@ TEST_CASE("calibrate: products of matrices are right, and mistakes in them are s
       swapped.play();
       CHECK(swapped.first_wrong() >= 0);
       task.plan.steps.front() = step;
-      task.plan.steps.front().count = rows - 1;
+      task.plan.steps.front().shape.rows = rows - 1;
       Player smaller(task);
       smaller.play();
       CHECK(smaller.first_wrong() >= 0);
     }
+}
+
+TEST_CASE("calibrate: products of any shape are right, and each side that is shorter is seen") {
+  for (const Type type : {Type::float32, Type::float16, Type::bfloat16})
+    for (const ProductShape& shape : {ProductShape{3, 40, 17}, ProductShape{64, 2, 9},
+                                      ProductShape{5, 33, 12, 4}, ProductShape{2, 2, 2}}) {
+      const Task task = shaped_product_task(shape, type);
+      CAPTURE(task.algorithm);
+      CHECK(task.plan.flop() == shape.flop());
+      Player right(task);
+      CHECK(right.first_wrong() >= 0);
+      CHECK(right.play());
+      CHECK(right.first_wrong() == -1);
+      for (int64_t ProductShape::*side :
+           {&ProductShape::rows, &ProductShape::columns, &ProductShape::inner}) {
+        Task smaller = task;
+        --(smaller.plan.steps.front().shape.*side);
+        Player player(smaller);
+        player.play();
+        CHECK(player.first_wrong() >= 0);
+      }
+      if (shape.groups == 1) continue;
+      Task fewer = task;
+      --fewer.plan.steps.front().shape.groups;
+      Player player(fewer);
+      player.play();
+      CHECK(player.first_wrong() >= 0);
+    }
+  CHECK(shaped_product_task({5, 33, 12, 4}, Type::float32).algorithm == "5x33x12x4");
+  // 4 groups of 5 x 12, 12 x 33 and 5 x 33 numbers of 4 bytes.
+  CHECK(shaped_product_task({5, 33, 12, 4}, Type::float32).bytes ==
+        4 * 4 * (5 * 12 + 12 * 33 + 5 * 33));
 }
 
 // What is sent is what the simulator's schedule of the same name sends.

@@ -109,7 +109,7 @@ TEST_CASE("fit gpu: products and exchanges beside each other become interference
   CHECK(mine.beside_exchanges().exchange == doctest::Approx(1.5));
   CHECK(mine.interference[1].products == 1);
   CHECK(mine.interference[1].exchange == doctest::Approx(1.1));
-  CHECK(ran.out.find("beside nccl  products 1.1 times as long, the exchange 1.5 times") !=
+  CHECK(ran.out.find("beside nccl  products 1.100 times as long, the exchange 1.500 times") !=
         std::string::npos);
   // A layout takes it, and is slower by it; on wires it says that it does not.
   const auto step_of = [&](const std::string& gpu, std::vector<std::string> more) {

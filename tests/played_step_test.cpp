@@ -148,8 +148,8 @@ TEST_CASE("played steps: replicas of one stage are the closed form") {
     }
 }
 
-// What exchanges under passes slow down is a mean over the step here: it may hide a little more of
-// them, and never costs more than the closed form has it.
+// What exchanges under passes slow down is a mean over the step here, and longer passes hide more of
+// them: it costs something, and never more than the closed form has it.
 TEST_CASE("played steps: exchanges under passes slow them as in the closed form") {
   Gpu gpu = load_gpu("h100");
   const ClusterFile file = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 64);
@@ -166,7 +166,7 @@ TEST_CASE("played steps: exchanges under passes slow them as in the closed form"
     const double played_s = play_step(step, groups).step.time.s();
     REQUIRE(closed_s > 1.01 * alone.s());
     CHECK(played_s <= closed_s + 20e-9);
-    CHECK(played_s - alone.s() > 0.7 * (closed_s - alone.s()));
+    CHECK(played_s - alone.s() > 0.4 * (closed_s - alone.s()));
   }
 }
 

@@ -336,7 +336,7 @@ TEST_CASE("report: damaged files end in a page or a sentence") {
     return static_cast<std::size_t>(state >> 33U) % end;
   };
   for (const std::string& whole : {result, points, plan, read_text(timeline)})
-    for (int i = 0; i < rounds(40); ++i) {
+    for (int i = 0; i < rounds(16); ++i) {
       check_ends_well(whole.substr(0, below(whole.size())));
       std::string changed = whole;
       changed[below(changed.size())] = letters[below(letters.size())];

@@ -13,6 +13,7 @@
 #include "study/fit/fit_files.h"
 #include "study/fit/fit_gpu.h"
 #include "study/fit/fit_nccl.h"
+#include "study/fit/fit_pairs.h"
 #include "study/fit/fit_report.h"
 #include "study/write_text.h"
 
@@ -88,13 +89,15 @@ void answer_failures(const FitCommand& arguments, Streams streams) {
     print(streams.out, fit);
 }
 
-void answer_nccl(const FitCommand& arguments, Streams streams) {
+// What becomes a cluster: NCCL's constants in the one that was given, and links between all pairs.
+template <class Fitted>
+void answer_cluster(const FitCommand& arguments, Streams streams, const Fitted& fit_words) {
   const FitArguments& words = arguments.words;
   std::vector<std::string> inputs = words.files;
   inputs.push_back(words.cluster);
   OutputGuard guard(inputs, arguments.force);
   guard.claim("--out", words.out, {.schema = "sgdsim/cluster/1", .beginning = {}});
-  const NcclLogFit fit = fit_nccl_logs(words);
+  const auto fit = fit_words(words);
   for (const std::string& note : fit.notes) streams.log << "sgdsim: warning: " << note << '\n';
   if (!words.out.empty()) write_text(fit.file.dump(2) + "\n", words.out, streams.out);
   if (words.out == "-") return;
@@ -107,7 +110,8 @@ void answer_nccl(const FitCommand& arguments, Streams streams) {
 void answer(const FitCommand& arguments, Streams streams) {
   if (is_of_failures(arguments.words)) return answer_failures(arguments, streams);
   if (!arguments.words.gpu.empty()) return answer_gpu(arguments, streams);
-  if (is_of_nccl(arguments.words)) return answer_nccl(arguments, streams);
+  if (is_of_nccl(arguments.words)) return answer_cluster(arguments, streams, fit_nccl_logs);
+  if (is_of_pairs(arguments.words)) return answer_cluster(arguments, streams, fit_pairs);
   check_outputs(arguments);
   WholeFit fit = answer_whole_fit(arguments.words);
   const std::vector<File> files = files_of(fit);

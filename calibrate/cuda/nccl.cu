@@ -34,7 +34,7 @@ struct Library {
   decltype(&ncclGetUniqueId) unique_id = nullptr;
   decltype(&ncclCommInitRankConfig) init_rank = nullptr;
   decltype(&ncclCommGetAsyncError) async_error = nullptr;
-  decltype(&ncclCommAbort) abort = nullptr;
+  decltype(&ncclCommAbort) end_calls = nullptr;
   decltype(&ncclCommFinalize) finalize = nullptr;
   decltype(&ncclCommDestroy) destroy = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
@@ -68,7 +68,7 @@ Library load_library() {
   find(file, "ncclGetUniqueId", all.unique_id, why_not);
   find(file, "ncclCommInitRankConfig", all.init_rank, why_not);
   find(file, "ncclCommGetAsyncError", all.async_error, why_not);
-  find(file, "ncclCommAbort", all.abort, why_not);
+  find(file, "ncclCommAbort", all.end_calls, why_not);
   find(file, "ncclCommFinalize", all.finalize, why_not);
   find(file, "ncclCommDestroy", all.destroy, why_not);
   find(file, "ncclGroupStart", all.group_start, why_not);
@@ -300,16 +300,16 @@ class Ranks : public NcclRanks {
     try {
       caller_.run(calls, patience_, what);
     } catch (const std::runtime_error&) {
-      if (has_given_up()) abort();
+      if (has_given_up()) end_calls();
       throw;
     }
   }
 
-  void abort() {
+  void end_calls() {
     const auto is_done = std::make_shared<std::atomic<bool>>(false);
     std::thread([team = team_, is_done] {
       for (ncclComm_t one : team->communicators)
-        if (one != nullptr) static_cast<void>(library().abort(one));
+        if (one != nullptr) static_cast<void>(library().end_calls(one));
       *is_done = true;
     }).detach();
     try {

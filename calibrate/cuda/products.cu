@@ -15,11 +15,17 @@
 namespace sgdsim::calibrate::cuda {
 namespace {
 
-// The header overloads the last one.
+// The header overloads these two.
 using Multiply = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
                                     int, const void*, const void*, cudaDataType, int, const void*,
                                     cudaDataType, int, const void*, void*, cudaDataType, int,
                                     cublasComputeType_t, cublasGemmAlgo_t);
+
+using MultiplyMany = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int,
+                                        int, int, const void*, const void*, cudaDataType, int,
+                                        long long, const void*, cudaDataType, int, long long,
+                                        const void*, void*, cudaDataType, int, long long, int,
+                                        cublasComputeType_t, cublasGemmAlgo_t);
 
 struct Library {
   std::string why_not;
@@ -28,6 +34,7 @@ struct Library {
   cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t) = nullptr;
   cublasStatus_t (*set_room)(cublasHandle_t, void*, std::size_t) = nullptr;
   Multiply multiply = nullptr;
+  MultiplyMany multiply_many = nullptr;
 };
 
 Library load_library() {
@@ -47,6 +54,7 @@ Library load_library() {
   find("cublasSetStream_v2", all.set_stream);
   find("cublasSetWorkspace_v2", all.set_room);
   find("cublasGemmEx", all.multiply);
+  find("cublasGemmStridedBatchedEx", all.multiply_many);
   return all;
 }
 
@@ -80,18 +88,29 @@ class CublasProducts : public Products {
     static_cast<void>(library().destroy(handle_));
   }
 
+  // cuBLAS has matrices column by column, where ours lie transposed: the factors change places.
   void multiply(Type type, std::byte* to, const std::byte* from, const std::byte* with,
-                int64_t rows, cudaStream_t stream) override {
+                const ProductShape& shape, cudaStream_t stream) override {
     const OnDevice there(device_);
     check(library().set_stream(handle_, stream), "cublasSetStream");
     check(library().set_room(handle_, room_.get(), room_B), "cublasSetWorkspace");
-    const auto n = static_cast<int>(rows);
+    const auto rows = static_cast<int>(shape.rows);
+    const auto columns = static_cast<int>(shape.columns);
+    const auto inner = static_cast<int>(shape.inner);
     const float one = 1;
     const float none = 0;
     const cudaDataType kind = type_of(type);
-    check(library().multiply(handle_, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, with, kind, n, from,
-                             kind, n, &none, to, kind, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-          "cublasGemmEx");
+    if (shape.groups == 1)
+      return check(library().multiply(handle_, CUBLAS_OP_N, CUBLAS_OP_N, columns, rows, inner, &one,
+                                      with, kind, columns, from, kind, inner, &none, to, kind,
+                                      columns, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                   "cublasGemmEx");
+    check(library().multiply_many(handle_, CUBLAS_OP_N, CUBLAS_OP_N, columns, rows, inner, &one,
+                                  with, kind, columns, shape.inner * shape.columns, from, kind,
+                                  inner, shape.rows * shape.inner, &none, to, kind, columns,
+                                  shape.rows * shape.columns, static_cast<int>(shape.groups),
+                                  CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+          "cublasGemmStridedBatchedEx");
   }
 
  private:

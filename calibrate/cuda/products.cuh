@@ -9,6 +9,7 @@
 #include <string>
 
 #include "calibrate/element.h"
+#include "calibrate/plan/plan.h"
 
 namespace sgdsim::calibrate::cuda {
 
@@ -18,9 +19,9 @@ const std::string& why_no_products();
 class Products {
  public:
   virtual ~Products() = default;
-  // to = from x with, of square matrices that lie row by row; sums in float.
+  // to = from x with, of matrices that lie row by row; sums in float.
   virtual void multiply(Type type, std::byte* to, const std::byte* from, const std::byte* with,
-                        int64_t rows, cudaStream_t stream) = 0;
+                        const ProductShape& shape, cudaStream_t stream) = 0;
 };
 // On this device, where nothing is captured; where why_no_products() knows of no reason against it.
 std::unique_ptr<Products> make_products(int device);

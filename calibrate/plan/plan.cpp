@@ -27,10 +27,8 @@ std::optional<int64_t> Plan::moved_B() const {
 
 double Plan::flop() const {
   double flop = 0;
-  for (const Step& step : steps) {
-    const auto rows = static_cast<double>(step.count);
-    if (step.act == Act::product && !is_beside(step.stream)) flop += 2 * rows * rows * rows;
-  }
+  for (const Step& step : steps)
+    if (step.act == Act::product && !is_beside(step.stream)) flop += step.shape.flop();
   return flop;
 }
 
@@ -82,8 +80,13 @@ void PlanWriter::narrow(Act act, int stream, const Place& to, const Place& from,
 }
 
 void PlanWriter::product(int stream, const Place& to, const Place& from, const Place& with,
-                         int64_t rows) {
-  add({.act = Act::product, .stream = stream, .count = rows, .to = to, .from = from, .with = with});
+                         const ProductShape& shape) {
+  add({.act = Act::product,
+       .stream = stream,
+       .shape = shape,
+       .to = to,
+       .from = from,
+       .with = with});
 }
 
 void PlanWriter::call(LibraryCall call, int stream, const Place& to, int64_t bytes) {

@@ -35,7 +35,7 @@ enum class Act : uint8_t {
   merge,     // to = the `count` largest of the sum of the pairs in to and in from
   narrow16,  // float32 to float16
   narrow8,   // to whole numbers from -127 to 127, behind a float32 that scales them
-  product,   // to = from x with: square matrices with `count` rows of `count` numbers
+  product,   // to = from x with, of matrices that lie row by row
   library,   // one rank's part of a collective of the machine's own library, in place at `to`
   nothing,   // an empty kernel
   mark,
@@ -60,12 +60,27 @@ struct LibrarySetting {
   bool operator==(const LibrarySetting&) const = default;
 };
 
+// Of products of matrices: `rows` x `inner` times `inner` x `columns`, as many as `groups` of them,
+// whose matrices lie behind each other.
+struct ProductShape {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t inner = 0;
+  int64_t groups = 1;
+
+  double flop() const {
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
+           static_cast<double>(inner) * static_cast<double>(groups);
+  }
+};
+
 struct Step {
   Act act = Act::copy;
   int stream = 0;
   int event = -1;  // mark, await
   int64_t bytes = 0;
-  int64_t count = 0;  // of pairs, or rows
+  int64_t count = 0;  // of pairs
+  ProductShape shape = {};
   LibraryCall call = LibraryCall::allreduce;
   bool by_kernel = false;  // a copy by the multiprocessors of a GPU, not by a copy engine
   Place to = {};
@@ -129,7 +144,8 @@ class PlanWriter {
   void select(int stream, const Place& to, const Place& from, int64_t bytes, int64_t count);
   void merge(int stream, const Place& to, const Place& from, int64_t count);
   void narrow(Act act, int stream, const Place& to, const Place& from, int64_t bytes);
-  void product(int stream, const Place& to, const Place& from, const Place& with, int64_t rows);
+  void product(int stream, const Place& to, const Place& from, const Place& with,
+               const ProductShape& shape);
   void call(LibraryCall call, int stream, const Place& to, int64_t bytes);
   void nothing(int stream);
   // An event that has passed when all steps of the stream so far have.

@@ -64,7 +64,7 @@ class Overlap {
  private:
   void multiply(PlanWriter& writer, int lane) const {
     const Step& step = product_.plan.steps.front();
-    writer.product(writer.stream(0, lane), step.to, step.from, step.with, step.count);
+    writer.product(writer.stream(0, lane), step.to, step.from, step.with, step.shape);
   }
 
   void communicate(PlanWriter& writer, Exchange exchange, int lane) const {

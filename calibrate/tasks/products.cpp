@@ -25,31 +25,54 @@ int64_t product_rows(int64_t bytes, Type type) {
 }
 
 Task product_task(int64_t rows, Type type) {
-  const int64_t element_B = size_of(type);
-  const int64_t matrix_B = rows * rows * element_B;
-  const int64_t next_B = aligned_B(matrix_B);
-  PlanWriter writer(1, 1);
-  writer.product(0, {0, Buffer::data, 2 * next_B}, {0, Buffer::data, 0}, {0, Buffer::data, next_B},
-                 rows);
-  Task task{.operation = "product", .type = type, .bytes = 3 * matrix_B, .plan = writer.take()};
+  Task task = shaped_product_task({rows, rows, rows}, type);
+  task.algorithm = "";
   task.note = "of square matrices, all three in the size";
-  task.plan.room.data_B = 2 * next_B + matrix_B;
+  return task;
+}
+
+std::string text_of(const ProductShape& shape) {
+  std::string text = std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" +
+                     std::to_string(shape.inner);
+  return shape.groups == 1 ? text : text + "x" + std::to_string(shape.groups);
+}
+
+// Groups follow each other, and so do their signs: rows of all of them are numbered through.
+Task shaped_product_task(const ProductShape& shape, Type type) {
+  const int64_t element_B = size_of(type);
+  const auto [rows, columns, inner, groups] = shape;
+  const int64_t from_B = rows * inner * groups * element_B;
+  const int64_t with_B = inner * columns * groups * element_B;
+  const int64_t to_B = rows * columns * groups * element_B;
+  const int64_t with_at_B = aligned_B(from_B);
+  const int64_t to_at_B = with_at_B + aligned_B(with_B);
+  PlanWriter writer(1, 1);
+  writer.product(0, {0, Buffer::data, to_at_B}, {0, Buffer::data, 0}, {0, Buffer::data, with_at_B},
+                 shape);
+  Task task{.operation = "product",
+            .algorithm = text_of(shape),
+            .type = type,
+            .bytes = from_B + with_B + to_B,
+            .plan = writer.take()};
+  task.note = "rows x columns x inner, and how many; all matrices in the size";
+  task.plan.room.data_B = to_at_B + to_B;
   task.before = [=](int) {
-    std::vector<std::byte> data(static_cast<std::size_t>(2 * next_B + matrix_B), std::byte{0xff});
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < rows; ++j) {
-        std::byte* const place = data.data() + (i * rows + j) * element_B;
-        store(type, place, row_sign(i) * shared_sign(j));
-        store(type, place + next_B, shared_sign(i) * column_sign(j));
-      }
-    return Stretches{{.at_B = 0, .bytes = 2 * next_B + matrix_B, .period = std::move(data)}};
+    std::vector<std::byte> data(static_cast<std::size_t>(to_at_B + to_B), std::byte{0xff});
+    for (int64_t i = 0; i < groups * rows; ++i)
+      for (int64_t k = 0; k < inner; ++k)
+        store(type, data.data() + (i * inner + k) * element_B, row_sign(i) * shared_sign(k));
+    for (int64_t k = 0; k < groups * inner; ++k)
+      for (int64_t j = 0; j < columns; ++j)
+        store(type, data.data() + with_at_B + (k * columns + j) * element_B,
+              shared_sign(k % inner) * column_sign(k / inner * columns + j));
+    return Stretches{{.at_B = 0, .bytes = to_at_B + to_B, .period = std::move(data)}};
   };
   task.first_broken = [=](int, const std::vector<std::byte>& data) -> int64_t {
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < rows; ++j) {
-        const float is = load(type, data.data() + 2 * next_B + (i * rows + j) * element_B);
-        if (is != rounded(type, static_cast<float>(rows) * row_sign(i) * column_sign(j)))
-          return i * rows + j;
+    for (int64_t i = 0; i < groups * rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        const float is = load(type, data.data() + to_at_B + (i * columns + j) * element_B);
+        const float sign = row_sign(i) * column_sign(i / rows * columns + j);
+        if (is != rounded(type, static_cast<float>(inner) * sign)) return i * columns + j;
       }
     return -1;
   };

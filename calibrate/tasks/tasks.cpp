@@ -91,6 +91,9 @@ void add_compressions(const Request& request, Type type, std::vector<Task>& task
 }
 
 void add_products(const Request& request, Type type, std::vector<Task>& tasks) {
+  for (const ProductShape& shape : request.shapes)
+    tasks.push_back(shaped_product_task(shape, type));
+  if (!request.shapes.empty()) return;
   std::set<int64_t> rows;
   for (const int64_t bytes : request.sizes_B) rows.insert(product_rows(bytes, type));
   for (const int64_t one : rows) tasks.push_back(product_task(one, type));

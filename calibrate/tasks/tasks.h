@@ -20,6 +20,7 @@ struct Request {
   std::vector<int64_t> blocks_B = {int64_t{64} << 10};  // lp
   bool overlaps = false;                                // lp
   std::vector<LibrarySetting> library = {{}};           // nccl
+  std::vector<ProductShape> shapes;                     // product; empty: square ones of the sizes
   double density = 0.001;  // gtopk, top_k: the part of the entries that travels
 };
 
@@ -57,6 +58,9 @@ Task top_k_task(Type type, int64_t data_B, int64_t count);             // the si
 inline constexpr int64_t row_unit = 64;
 int64_t product_rows(int64_t bytes, Type type);
 Task product_task(int64_t rows, Type type);
+// Of any shape; the size is that of all its matrices. "4096x14336x512", or "512x4096x1024x8".
+Task shaped_product_task(const ProductShape& shape, Type type);
+std::string text_of(const ProductShape& shape);
 Task compress_task(Type type, int64_t bytes, int bits);
 
 }  // namespace sgdsim::calibrate

@@ -6,6 +6,7 @@
 #include "study/fit/fit_files.h"
 #include "study/fit/fit_gpu.h"
 #include "study/fit/fit_nccl.h"
+#include "study/fit/fit_pairs.h"
 #include "study/fit/fit_replay.h"
 #include "study/fit/fit_report.h"
 
@@ -74,6 +75,12 @@ Answer answer_fit(const Value& question, const Watch&) {
   if (!arguments.gpu.empty()) {
     GpuFit fit = fit_gpu(arguments);
     return {std::move(fit.file), std::move(fit.notes)};
+  }
+  if (is_of_pairs(arguments)) {
+    const PairsFit fit = fit_pairs(arguments);
+    Answer answer{to_json(fit), fit.notes};
+    answer.json["file"] = fit.file;
+    return answer;
   }
   if (is_of_nccl(arguments)) {
     const NcclLogFit fit = fit_nccl_logs(arguments);

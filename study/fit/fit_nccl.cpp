@@ -32,9 +32,7 @@ void refuse_options_of_links(const FitArguments& arguments) {
   const std::set<std::string> refused{"--gamma",  "--start",    "--segments", "--into",
                                       "--inside", "--link",     "--case",     "--crossings",
                                       "--report", "--algorithm"};
-  for (const GivenOption& given : given_options(arguments))
-    if (refused.contains(given.option))
-      throw InputError(given.option, "has no effect with --from-collective nccl");
+  refuse_given(arguments, refused);
   if (arguments.cluster.empty())
     throw InputError("--from-collective",
                      "NCCL's model needs the machine that was measured: --cluster with a file or a "

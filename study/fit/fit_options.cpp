@@ -96,6 +96,13 @@ std::vector<GivenOption> given_options(const FitArguments& arguments) {
   return given;
 }
 
+void refuse_given(const FitArguments& arguments, const std::set<std::string>& refused) {
+  for (const GivenOption& given : given_options(arguments))
+    if (refused.contains(given.option) || given.of == FitKind::failures)
+      throw InputError(given.option,
+                       "has no effect with --from-collective " + arguments.from_collective);
+}
+
 namespace {
 
 void check_link_into(const FitArguments& arguments) {
@@ -193,7 +200,9 @@ Fields fit_fields(FitArguments& arguments) {
       {"in_place", arguments.in_place, "use the in-place columns of nccl-tests"},
       {"from_collective", arguments.from_collective,
        "fit the link below the collectives, assuming this algorithm for all of them, or for each "
-       "the one that its file states (stated); nccl: fit the constants of NCCL's own model"},
+       "the one that its file states (stated); nccl: fit the constants of NCCL's own model; pairs: "
+       "a "
+       "link for every pair of ranks"},
       {"option", arguments.options,
        "key=value of that algorithm, one of `sgdsim list options`; of NCCL's model: generation, "
        "gpu_link, nvls, nics, cpu"},

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,8 @@ struct GivenOption {
   FitKind of = FitKind::link;
 };
 std::vector<GivenOption> given_options(const FitArguments& arguments);
+// InputError where one of these was given, which have no effect on such a fit.
+void refuse_given(const FitArguments& arguments, const std::set<std::string>& refused);
 // InputError where the arguments contradict each other.
 void check(const FitArguments& arguments);
 // How many segments; 0: as many as are worth it.

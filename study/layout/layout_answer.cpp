@@ -74,10 +74,6 @@ const FoundLayout& found_in(const LayoutLine& line) { return line.found; }
 // Those that were found by their passes, once more.
 void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAnswer& answer) {
   answer.by_passes = answer.played;
-  if (!question.gpu.interference.empty())
-    answer.notes.emplace_back(
-        "the interference that the GPU's file states does not count on wires; without --fidelity "
-        "flow or packet it does");
   std::vector<LayoutLine> lines;
   double effort = 0;
   for (const LayoutLine& one : answer.best) {
@@ -191,9 +187,15 @@ void play_found(const LayoutQuestion& question, GroupTimes& groups,
   if (have_own_ends(question)) rank_by_end(question, answer.best, found_in);
 }
 
-// What is said of the formulas of chosen algorithms, each once.
+// What is said of the formulas of chosen algorithms, each once; what has no place on wires.
 void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
-  if (is_on_wires(question.fidelity)) return;
+  if (is_on_wires(question.fidelity)) {
+    if (!question.gpu.interference.empty())
+      answer.notes.emplace_back(
+          "the interference that the GPU's file states does not count on wires; at closed form and "
+          "message it does");
+    return;
+  }
   std::set<std::string_view> notes;
   for (const Operation operation : operations_of_layouts)
     if (const Algorithm* chosen = question.algorithms.of(operation))

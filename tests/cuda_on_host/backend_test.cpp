@@ -76,6 +76,52 @@ TEST_CASE("cuda on host: messages of many blocks") {
   }
 }
 
+// A GPU works while the host goes on: what is queued may be done, or not, before the next call.
+TEST_CASE("cuda on host: results are right whatever is done between two calls of the host") {
+  Request request = everything({12, 1000});
+  request.ranks = {2, 3, 5};
+  const std::vector<Task> tasks = own_tasks_of(request);
+  for (const int most : {1, 5, 50}) {
+    cuda_on_host::restart(2);
+    cuda_on_host::work_meanwhile(most);
+    const auto backend = cuda_backend({});
+    for (const Task& task : tasks)
+      if (!is_right(*backend, task, 7)) FAIL_CHECK(text_of(task) << ", " << most << " meanwhile");
+  }
+}
+
+// Memory that is asked for while a gate is shut would wait for ever; nor may a run begin before its
+// gate opens, however far the GPU has come.
+TEST_CASE("cuda on host: runs begin together where memory waits and work goes on meanwhile") {
+  std::vector<Task> tasks = {start_task(2), top_k_task(Type::float32, 4000, 30),
+                             copy_task(Way::between_ranks, 4000, Type::float32)};
+  for (Task& task : overlap_tasks(2, {24'576}, Type::bfloat16)) tasks.push_back(std::move(task));
+  MeasureOptions options;
+  options.rule = {1, 5, 5};
+  options.time_limit_s = 1000;
+  const Watcher undisturbed{[] { return false; }, [](const std::string&) {}};
+  std::vector<double> quiet_us;
+  for (const int most : {0, 3, 30}) {
+    CAPTURE(most);
+    cuda_on_host::restart(2);
+    cuda_on_host::let_allocation_wait();
+    if (most > 0) cuda_on_host::work_meanwhile(most);
+    const auto backend = cuda_backend({});
+    const Outcome outcome = measure(*backend, tasks, options, undisturbed);
+    CHECK(outcome.failure.empty());
+    CHECK(outcome.is_complete);
+    CHECK(outcome.wrong.empty());
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      CAPTURE(text_of(tasks[i]));
+      CHECK(outcome.points[i].samples_us.size() >= 5);
+      if (most == 0)
+        quiet_us.push_back(outcome.points[i].time_us());
+      else if (tasks[i].plan.beside == 0)  // between two events on the GPU, whatever the host does
+        CHECK(outcome.points[i].time_us() == doctest::Approx(quiet_us[i]).epsilon(0.3));
+    }
+  }
+}
+
 // Tasks in whose plans no dependency follows from the others.
 std::vector<Task> tasks_without_spare_awaits() {
   constexpr int64_t bytes = 2000;

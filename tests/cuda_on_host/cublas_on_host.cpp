@@ -94,4 +94,25 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t left_as,
                          static_cast<const std::byte*>(right), static_cast<std::byte*>(to), shape);
   return answer == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
+
+// As many single ones.
+cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t left_as, cublasOperation_t right_as, int rows,
+    int columns, int depth, const void* factor, const void* left, cudaDataType left_type,
+    int left_stride, long long left_step, const void* right, cudaDataType right_type,
+    int right_stride, long long right_step, const void* keep, void* to, cudaDataType to_type,
+    int to_stride, long long to_step, int count, cublasComputeType_t sums, cublasGemmAlgo_t how) {
+  const auto moved = [&](auto* matrix, long long step) {
+    return matrix + step * sgdsim::calibrate::size_of(type_of(to_type));
+  };
+  for (int i = 0; i < count; ++i) {
+    const cublasStatus_t answer = cublasGemmEx(
+        handle, left_as, right_as, rows, columns, depth, factor,
+        moved(static_cast<const std::byte*>(left), i * left_step), left_type, left_stride,
+        moved(static_cast<const std::byte*>(right), i * right_step), right_type, right_stride, keep,
+        moved(static_cast<std::byte*>(to), i * to_step), to_type, to_stride, sums, how);
+    if (answer != CUBLAS_STATUS_SUCCESS) return answer;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
 }

@@ -30,4 +30,10 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t left_as,
                             int left_stride, const void* right, cudaDataType right_type,
                             int right_stride, const void* keep, void* to, cudaDataType to_type,
                             int to_stride, cublasComputeType_t sums, cublasGemmAlgo_t how);
+cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t left_as, cublasOperation_t right_as, int rows,
+    int columns, int depth, const void* factor, const void* left, cudaDataType left_type,
+    int left_stride, long long left_step, const void* right, cudaDataType right_type,
+    int right_stride, long long right_step, const void* keep, void* to, cudaDataType to_type,
+    int to_stride, long long to_step, int count, cublasComputeType_t sums, cublasGemmAlgo_t how);
 }

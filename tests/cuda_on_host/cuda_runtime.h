@@ -1,11 +1,12 @@
 // A stand-in for the part of the CUDA runtime that calibrate/ uses: its .cu files, compiled by the
 // C++ compiler against this folder, run on the CPU, where there is neither a GPU nor the toolkit.
 //
-// It is stricter than the real one. Nothing queued runs before the host waits for it, and then in
-// any order that streams, events and graphs leave open, drawn from a seed; what the real runtime
-// would refuse, or leave undefined, is an error. What it does not show: threads of a kernel run one
-// after the other, so there are no races within a kernel, no __syncthreads, no memory model, and no
-// speed; the host has one thread. Streams are made not to block, as everywhere in calibrate/.
+// It is stricter than the real one. Nothing queued runs before the host waits for it, unless a test
+// lets work go on meanwhile, and then in any order that streams, events and graphs leave open,
+// drawn from a seed; what the real runtime would refuse, or leave undefined, is an error. What it
+// does not show: threads of a kernel run one after the other, so there are no races within a
+// kernel, no __syncthreads, no memory model, and no speed; the host has one thread. Streams are
+// made not to block, as everywhere in calibrate/.
 #pragma once
 
 #include <algorithm>
@@ -175,6 +176,10 @@ void at_call(int number, std::function<void()> what);
 void set_clock(std::function<double(double us)> MHz);
 // Launches wait for what they launch, as under CUDA_LAUNCH_BLOCKING.
 void block_launches();
+// Whoever asks for memory waits for all that is queued, as where the driver has to make room.
+void let_allocation_wait();
+// Between two calls up to so many pieces of work are done, as while the host goes on.
+void work_meanwhile(int most);
 // How many launches may wait; the next one makes the host wait until one of them is done. Each node
 // of a graph counts.
 void set_queue_depth(std::size_t launches);

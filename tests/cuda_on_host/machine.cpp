@@ -53,6 +53,8 @@ void at_call(int number, std::function<void()> what) {
 }
 void set_clock(std::function<double(double us)> MHz) { machine.clock_MHz = std::move(MHz); }
 void block_launches() { machine.launches_block = true; }
+void let_allocation_wait() { machine.allocation_waits = true; }
+void work_meanwhile(int most) { machine.most_meanwhile = most; }
 void set_queue_depth(std::size_t launches) { machine.queue_depth = launches; }
 void hang_after(int works) { machine.hangs_after = works; }
 int works() { return machine.works; }
@@ -111,6 +113,9 @@ bool play_one() {
   machine.looks_at_clock = 0;
   try {
     if (machine.fault == cudaSuccess && work->play) work->play();
+  } catch (const StillWaits&) {
+    machine.ready.push_back(work);
+    return true;
   } catch (const Fault& fault) {
     machine.fault = fault.error;
   }
@@ -118,6 +123,15 @@ bool play_one() {
   for (const WorkPointer& other : std::exchange(work->waiting, {}))
     if (--other->missing == 0) machine.ready.push_back(other);
   return true;
+}
+
+void play_meanwhile() {
+  if (machine.most_meanwhile == 0) return;
+  machine.is_meanwhile = true;
+  for (auto left = machine.random.below(static_cast<uint64_t>(machine.most_meanwhile) + 1);
+       left > 0 && !machine.ready.empty(); --left)
+    static_cast<void>(play_one());
+  machine.is_meanwhile = false;
 }
 
 void play_while(const std::function<bool()>& is_wanted) {

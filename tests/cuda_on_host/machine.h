@@ -116,6 +116,9 @@ struct Machine {
   cudaError_t fails_with = cudaSuccess;
   bool fails_for_ever = false;
   bool launches_block = false;
+  bool allocation_waits = false;
+  int most_meanwhile = 0;  // pieces of work that are played between two calls
+  bool is_meanwhile = false;
   std::size_t queue_depth = std::numeric_limits<std::size_t>::max();
   std::vector<WorkPointer> launched;  // what the queue holds
   bool is_queue_full = false;         // and the host waits for it
@@ -136,6 +139,11 @@ WorkPointer add_work(Play play, int lane, const std::vector<WorkPointer>& after)
 void pass(int64_t ns);
 // False if a GPU hangs.
 bool play_one();
+// Some of what is ready, as while the host goes on; a kernel that waits for the host goes on
+// waiting.
+void play_meanwhile();
+// What a kernel throws that does.
+struct StillWaits {};
 void play_while(const std::function<bool()>& is_wanted);
 void finish(const WorkPointer& work);
 void finish_all();
@@ -181,6 +189,7 @@ cudaError_t answer_always(const Body& body) {
 template <class Body>
 cudaError_t answer(const Body& body) {
   const int number = ++machine.calls;
+  play_meanwhile();
   if (number == machine.interrupted_at) machine.interruption();
   const bool fails =
       machine.fails_at > 0 &&

@@ -19,6 +19,10 @@ TEST_CASE("cuda on host: products of matrices are right and timed, of every type
       std::vector<Task> tasks;
       for (const Type type : {Type::float32, Type::float16, Type::bfloat16})
         for (const int64_t rows : {64, 128}) tasks.push_back(product_task(rows, type));
+      for (const Type type : {Type::float32, Type::bfloat16})
+        for (const ProductShape& shape : {ProductShape{3, 40, 17}, ProductShape{65, 1, 7},
+                                          ProductShape{1, 1, 1}, ProductShape{5, 33, 12, 4}})
+          tasks.push_back(shaped_product_task(shape, type));
       MeasureOptions options;
       options.rule = {1, 5, 5};
       options.time_limit_s = 1000;

@@ -8,6 +8,7 @@ using namespace sgdsim::cuda_on_host;
 namespace {
 
 constexpr int most_looks_at_clock = 100'000;
+constexpr int most_looks_meanwhile = 10;
 
 // A kernel that runs for the first time is loaded, for which the driver may wait for the GPU.
 void load(int device, const void* kernel) {
@@ -57,7 +58,11 @@ cudaError_t sgdsim::cuda_on_host::issue_grid(const cudaLaunchConfig_t& config, c
 // A look takes a microsecond; where the host waits for what it launched, so much that whoever waits
 // for the host gives up first.
 uint64_t stand_in_ns() {
-  if (++machine.looks_at_clock > most_looks_at_clock) throw Fault{cudaErrorLaunchTimeout};
+  const int most = machine.is_meanwhile ? most_looks_meanwhile : most_looks_at_clock;
+  if (++machine.looks_at_clock > most) {
+    if (machine.is_meanwhile) throw StillWaits{};
+    throw Fault{cudaErrorLaunchTimeout};
+  }
   const bool host_waits = machine.launches_block || machine.is_queue_full;
   pass(host_waits ? 100'000 : 1000);
   return static_cast<uint64_t>(machine.ns);
@@ -162,7 +167,10 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* all_bytes) {
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  return answer([&] { *memory = new_memory(bytes, machine.device); });
+  return answer([&] {
+    if (machine.allocation_waits) finish_all();
+    *memory = new_memory(bytes, machine.device);
+  });
 }
 
 cudaError_t cudaFree(void* memory) {
@@ -172,6 +180,7 @@ cudaError_t cudaFree(void* memory) {
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
   return answer([&] {
     demand(flags <= (cudaHostAllocPortable | cudaHostAllocMapped), cudaErrorInvalidValue);
+    if (machine.allocation_waits) finish_all();
     *memory = new_memory(bytes, on_host);
   });
 }
