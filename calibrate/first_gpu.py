@@ -40,7 +40,7 @@ import verdicts  # noqa: E402
 # Limits of a part stay below ten minutes, and all of them below half an hour.
 STEPS = {"1": {"nvidia_smi": (15, 3), "compiler": (10, 1), "first_results": (40, 10),
                "all_results": (260, 120), "odd_results": (110, 45)},
-         "2": {"overhead": (60, 35), "memory": (160, 110)},
+         "2": {"overhead": (60, 35), "memory": (160, 120), "overlap": (80, 50)},
          "3": {"collectives": (250, 170), "fit": (30, 2), "large": (110, 75), "odd": (80, 50)},
          "4": {"pytorch": (40, 15), "layers_resnet50": (100, 40), "plain_resnet50": (60, 25),
                "layers_gpt2": (100, 45), "layers_bert-base": (100, 45), "attention": (60, 25)}}
@@ -253,6 +253,11 @@ def part_parts(session):
                     lambda record: verdicts.memory(
                         record, verdicts.peak_of(record, session.arguments.peak),
                         TYPES))
+    if session.arguments.backend == "cuda":  # threads have nothing beside them
+        session.measure("overlap", ["--ranks", "2", "--probe", "overlap", "--type", "bfloat16",
+                                    "--from", session.size("32 MiB", "64 KiB"), "--to",
+                                    session.size("256 MiB", "64 KiB"), "--time-limit",
+                                    session.size("50 s", "3 s")], verdicts.overlaps)
 
 
 def part_collectives(session):

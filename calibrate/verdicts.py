@@ -168,6 +168,16 @@ def memory(record, peak, types):
     return lines
 
 
+def overlaps(record):
+    """Nothing is faster beside something else, and nothing takes more than three times as long."""
+    times = {series["algorithm"]: series["points"][-1]["time_us"]
+             for series in series_of(record, operation="overlap")}
+    lines = [within(f"overlap, {name}, times as long as alone", time / times[f"{name.split(' beside ')[0]} alone"],
+                    0.97, 3)
+             for name, time in times.items() if f"{name.split(' beside ')[0]} alone" in times and " beside " in name]
+    return lines or [missing("overlap, a product and exchanges")]
+
+
 def traffic(record, ranks):
     """Large messages of ring, be and lp against their memory traffic at the rate of a copy."""
     copies = [series["points"][-1] for series in series_of(record, operation="copy",

@@ -46,14 +46,43 @@ def passed(found):
     return [verdict for verdict, _ in found]
 
 
+def overlap_record(**times_us):
+    return {"series": [{"operation": "overlap", "algorithm": name.replace("_", " "), "points":
+                        [{"time_us": 9}, {"time_us": time}]} for name, time in times_us.items()]}
+
+
 class Verdicts(unittest.TestCase):
+
+    # The data sheet of a device that is known; else its bus, twice 2,619 MHz of 5,120 bits; else the fastest copy:
+    # 2 GB in 1,000 us.
+    def test_peaks(self):
+        copies = [{"operation": "copy", "points": [{"moved_B": 10**9, "time_us": 1000},
+                                                   {"moved_B": 2 * 10**9, "time_us": 1000}]}]
+        record = {"device": "NVIDIA H100 80GB HBM3", "memory_GBps": 3352.3, "series": copies}
+        self.assertEqual(verdicts.peak_of(record, 0), 3350)
+        self.assertEqual(verdicts.peak_of(record, 99), 99)
+        record["device"] = "GPU of next year"
+        self.assertEqual(verdicts.peak_of(record, 0), 3352.3)
+        del record["memory_GBps"]
+        self.assertEqual(verdicts.peak_of(record, 0), 2000)
+        self.assertEqual(verdicts.peak_of({"series": []}, 0), 0)
+
+    def test_overlaps(self):
+        good = overlap_record(product_alone=100, product_beside_nccl=108, nccl_alone=50, nccl_beside_product=70)
+        lines = verdicts.overlaps(good)
+        self.assertEqual([passed for passed, _ in lines], [True, True])
+        self.assertIn("product beside nccl, times as long as alone: 1.08", lines[0][1])
+        faster = overlap_record(product_alone=100, product_beside_nccl=90)
+        self.assertFalse(verdicts.overlaps(faster)[0][0])
+        self.assertFalse(verdicts.overlaps({"series": []})[0][0])
+        self.assertFalse(verdicts.overlaps(overlap_record(product_alone=100))[0][0])
     # 4800 GB/s move 4.8 GB in 1000 us: 4.08 GB are 85 %.
     def test_memory(self):
         record = {"device": "NVIDIA H200", "series": [
             series("fold", 1000, 4.2e9), series("fold", 1000, 4.0e9, kind="float16"),
             series("copy", 1000, 4.09e9, algorithm="within a rank"),
             series("copy", 1000, 1e9, algorithm="through host memory")]}
-        peak = verdicts.peak_of(record["device"], 0)
+        peak = verdicts.peak_of(record, 0)
         self.assertEqual(peak, 4800)
         self.assertEqual(passed(verdicts.memory(record, peak, ["float32"])), [True, True])
         self.assertEqual(passed(verdicts.memory(record, peak, ["float16"])), [False, False])

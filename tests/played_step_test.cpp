@@ -148,8 +148,8 @@ TEST_CASE("played steps: replicas of one stage are the closed form") {
     }
 }
 
-// What exchanges under passes slow down is a mean over the step here, and longer passes hide more of
-// them: it costs something, and never more than the closed form has it.
+// What exchanges under passes slow down is a mean over the step here, and longer passes hide more
+// of them: it costs something, and never more than the closed form has it.
 TEST_CASE("played steps: exchanges under passes slow them as in the closed form") {
   Gpu gpu = load_gpu("h100");
   const ClusterFile file = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 64);
