@@ -53,8 +53,8 @@ def find_nvcc(given):
 def compiled(nvcc, folder, generation, file):
     """The PTX, or None where the generation is younger than the toolkit."""
     output = folder / f"{file.stem}.{generation}.ptx"
-    ran = subprocess.run([nvcc, "-ptx", f"-arch=sm_{generation}", "-std=c++20", "-I", SOURCE, "-o", output, file],
-                         capture_output=True, text=True, cwd=folder)
+    ran = subprocess.run([nvcc, "-ptx", f"-arch=sm_{generation}", "-std=c++20", "-I", SOURCE / "tests/ptx", "-I", SOURCE,
+                          "-o", output, file], capture_output=True, text=True, cwd=folder)
     said = ran.stdout + ran.stderr
     if ran.returncode != 0 and re.search("Unsupported gpu architecture|is not defined for option 'gpu-arch", said):
         return None
@@ -89,6 +89,7 @@ class Trial:
     def __init__(self, name, kind, program, cases):
         self.name, self.kind, self.program = name, kind, program
         self.cases = cases
+        self.last = None  # the case that has shown the last mutant
         self.failures = []
 
     def say(self, text):
@@ -96,18 +97,31 @@ class Trial:
 
     def run(self):
         """The kernel as it is; some cases once more, with threads in an order drawn by lot."""
-        self.limits = {}
+        self.limits, self.runs = {}, {}
         for i, case in enumerate(self.cases):
+            program, seen = self.program.watched()
             for order in (None, i + 1) if i % 8 == 0 else (None,):
-                wrong = case.wrong(self.program, order)
+                wrong = case.wrong(program, order)
                 if wrong:
                     self.say(f"{case.reason}: {wrong}")
             self.limits[id(case)] = 4 * case.last_steps + 200
+            self.runs[id(case)] = seen
 
-    def is_shown(self, mutant, cases):
-        for i, case in enumerate(cases):
+    def cases_through(self, at):
+        """Those for mutants that come to the instruction, short ones first."""
+        run = self.program.run_of(at)
+        cases = [case for case in self.cases if case.for_mutants and run in self.runs[id(case)]]
+        return sorted(cases, key=lambda case: case.last_steps)
+
+    def is_shown(self, at):
+        """Neighbours are mostly shown by the same case or by the one behind it."""
+        mutant, cases = self.program.without(at), self.cases_through(at)
+        if self.last in cases:
+            last = cases.index(self.last)
+            cases = cases[last:last + 3] + cases[:last] + cases[last + 3:]
+        for case in cases:
             if case.wrong(mutant, limit=self.limits[id(case)]):
-                cases.insert(0, cases.pop(i))  # neighbours are mostly shown by the same one
+                self.last = case
                 return True
         return False
 
@@ -115,14 +129,14 @@ class Trial:
         """Whether a register holds what the instruction brings before it does so, in every case."""
         program, translator = self.program, self.program.translator
         register = f"R[{translator.numbers[program.kernel.instructions[at].operands[0]]}]"
-        return not any(case.wrong(program.with_check(at, register)) for case in self.cases if case.for_mutants)
+        return not any(case.wrong(program.with_check(at, register)) for case in self.cases_through(at))
 
     def count_mutants(self, places, explained):
-        cases = sorted((case for case in self.cases if case.for_mutants), key=lambda case: case.last_steps)
+        reasons = mutants.Reasons(self.name, self.program.kernel, self.changes_nothing)
         for at in places:
-            if self.is_shown(self.program.without(at), cases):
+            if self.is_shown(at):
                 continue
-            reason = mutants.reason_of(self.name, self.program.kernel, at, self.changes_nothing)
+            reason = reasons.of(at)
             if reason is None:
                 self.say(f"{NOBODY_SEES} {mutants.text_of(self.program.kernel.instructions[at])}")
             else:
