@@ -50,9 +50,16 @@ def find_nvcc(given):
     return found, (int(release[1]), int(release[2]))
 
 
+def joined(folder, files):
+    """One file that includes them all: most of the time goes into headers, and kernels come out the same."""
+    whole = folder / "kernels.cu"
+    whole.write_text("".join(f'#include "{file}"\n' for file in files))
+    return whole
+
+
 def compiled(nvcc, folder, generation, file):
     """The PTX, or None where the generation is younger than the toolkit."""
-    output = folder / f"{file.stem}.{generation}.ptx"
+    output = folder / f"kernels.{generation}.ptx"
     ran = subprocess.run([nvcc, "-ptx", f"-arch=sm_{generation}", "-std=c++20", "-I", SOURCE / "tests/ptx", "-I", SOURCE,
                           "-o", output, file], capture_output=True, text=True, cwd=folder)
     said = ran.stdout + ran.stderr
@@ -60,7 +67,7 @@ def compiled(nvcc, folder, generation, file):
         return None
     if ran.returncode != 0 and re.search("unsupported (GNU|clang) version", said):
         skip("nvcc does not know the C++ compiler")
-    assert ran.returncode == 0, (file, said)
+    assert ran.returncode == 0, said
     return output.read_text()
 
 
@@ -89,7 +96,7 @@ class Trial:
     def __init__(self, name, kind, program, cases):
         self.name, self.kind, self.program = name, kind, program
         self.cases = cases
-        self.last = None  # the case that has shown the last mutant
+        self.shown = []  # cases that have shown a mutant, the last one first
         self.failures = []
 
     def say(self, text):
@@ -106,22 +113,22 @@ class Trial:
                     self.say(f"{case.reason}: {wrong}")
             self.limits[id(case)] = 4 * case.last_steps + 200
             self.runs[id(case)] = seen
+        self.for_mutants = sorted((case for case in self.cases if case.for_mutants), key=lambda case: case.last_steps)
 
     def cases_through(self, at):
         """Those for mutants that come to the instruction, short ones first."""
         run = self.program.run_of(at)
-        cases = [case for case in self.cases if case.for_mutants and run in self.runs[id(case)]]
-        return sorted(cases, key=lambda case: case.last_steps)
+        return [case for case in self.for_mutants if run in self.runs[id(case)]]
 
     def is_shown(self, at):
-        """Neighbours are mostly shown by the same case or by the one behind it."""
+        """Neighbours are mostly shown by the same case, by those behind it, or by what has shown others."""
         mutant, cases = self.program.without(at), self.cases_through(at)
-        if self.last in cases:
-            last = cases.index(self.last)
-            cases = cases[last:last + 3] + cases[:last] + cases[last + 3:]
-        for case in cases:
+        if self.shown and self.shown[0] in cases:
+            last = cases.index(self.shown[0])
+            cases = [*cases[last:last + 3], *(case for case in self.shown if case in cases), *cases]
+        for case in dict.fromkeys(cases):
             if case.wrong(mutant, limit=self.limits[id(case)]):
-                self.last = case
+                self.shown = [case, *(one for one in self.shown if one is not case)]
                 return True
         return False
 
@@ -206,9 +213,9 @@ def main():
     trials = Trials(asked)
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
         folder = pathlib.Path(name)
-        texts = {(generation, file): pool.submit(compiled, nvcc, folder, generation, file)
-                 for generation in GENERATIONS for file in files}
-        for (generation, file), text in texts.items():
+        file = joined(folder, files)
+        texts = {generation: pool.submit(compiled, nvcc, folder, generation, file) for generation in GENERATIONS}
+        for generation, text in texts.items():
             if text.result() is None:
                 print(f"nvcc {release[0]}.{release[1]} does not know sm_{generation}")
                 continue
