@@ -3,9 +3,10 @@
 Compiles every file of calibrate/cuda with kernels to PTX, for four generations of GPUs, and runs it in
 tests/ptx/ on memory that checks every access. Of one generation every mutant is tried, of the others a
 sixteenth, which --seed chooses; --all tries all. --only sum_packs: one kernel. Exit code 77: skipped, with the
-reason. It does not show what ptxas makes of PTX, and leaves out the kernels of CUB's sorts.
+reason. It does not show what ptxas makes of PTX, and leaves out the kernels of CUB.
 """
 import argparse
+import functools
 import pathlib
 import re
 import shutil
@@ -19,6 +20,7 @@ sys.dont_write_bytecode = True
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SOURCE / "tests/ptx"))
 
+import cases_chosen  # noqa: E402
 import cases_dense  # noqa: E402
 import cases_sparse  # noqa: E402
 import mutants  # noqa: E402
@@ -31,7 +33,27 @@ WITH_ALL_MUTANTS = 90
 SAMPLE = 16  # of the others one mutant of so many, another one in each of them
 RELEASE = (13, 0)  # of the toolkit whose code mutants.py explains
 NOBODY_SEES = "nobody sees that it lacks"
-TABLE = {**cases_dense.TABLE, **cases_sparse.TABLE}
+TABLE = {**cases_chosen.TABLE, **cases_dense.TABLE, **cases_sparse.TABLE}
+
+
+def sources():
+    return sorted((SOURCE / "calibrate/cuda").glob("*.cu"))
+
+
+def kernels_in_source():
+    """As the source has them, so that none is forgotten."""
+    names = set()
+    for file in sources():
+        names |= set(re.findall(r"__global__\s+(?:void\s+)?(?:__launch_bounds__\([^)]*\)\s*)?(?:void\s+)?(\w+)\(",
+                                file.read_text()))
+    return names
+
+
+@functools.cache
+def functions_in_source():
+    """Structs that CUB calls for each entry."""
+    return {name for file in sources()
+            for name in re.findall(r"struct (\w+) \{[^}]*__device__ \w+ operator\(\)", file.read_text())}
 
 
 def skip(reason):
@@ -72,12 +94,17 @@ def compiled(nvcc, folder, generation, file):
 
 
 def name_of(symbol):
-    """The kernel's name and the type that it is made for, of _ZN...9sum_packsI6__halfEEv..."""
+    """The kernel's name and the type that it is made for, of _ZN...9sum_packsI6__halfEEv...
+
+    Kernels that ask a function of sparse.cu (cub/cub.cuh) have the function's name."""
     at, names = 3, []
     while symbol[at].isdigit():
         digits = re.compile(r"\d+").match(symbol, at)
         at = digits.end() + int(digits[0])
         names.append(symbol[digits.end():at])
+    if names[-1] in ("ask_entries", "ask_pairs"):
+        asked = re.search(rf"\d({'|'.join(functions_in_source())})I(f|\d+\w*?)E", symbol)
+        return asked[1], asked[2]
     kind = re.match(r"I(f|\d+)", symbol[at:])
     if kind and kind[1] != "f":
         return names[-1], symbol[at + 1:at + kind.end() + int(kind[1])]
@@ -106,13 +133,12 @@ class Trial:
         """The kernel as it is; some cases once more, with threads in an order drawn by lot."""
         self.limits, self.runs = {}, {}
         for i, case in enumerate(self.cases):
-            program, seen = self.program.watched()
+            program, self.runs[id(case)] = self.program.watched() if case.for_mutants else (self.program, set())
             for order in (None, i + 1) if i % 8 == 0 else (None,):
                 wrong = case.wrong(program, order)
                 if wrong:
                     self.say(f"{case.reason}: {wrong}")
             self.limits[id(case)] = 4 * case.last_steps + 200
-            self.runs[id(case)] = seen
         self.for_mutants = sorted((case for case in self.cases if case.for_mutants), key=lambda case: case.last_steps)
 
     def cases_through(self, at):
@@ -148,15 +174,6 @@ class Trial:
                 self.say(f"{NOBODY_SEES} {mutants.text_of(self.program.kernel.instructions[at])}")
             else:
                 explained[reason] = explained.get(reason, 0) + 1
-
-
-def kernels_in_source():
-    """As the source has them, so that none is forgotten."""
-    names = set()
-    for file in sorted((SOURCE / "calibrate/cuda").glob("*.cu")):
-        names |= set(re.findall(r"__global__\s+(?:void\s+)?(?:__launch_bounds__\([^)]*\)\s*)?(?:void\s+)?(\w+)\(",
-                                file.read_text()))
-    return names
 
 
 class Trials:
@@ -207,8 +224,8 @@ def main():
     parser.add_argument("--only")
     asked = parser.parse_args()
     nvcc, release = find_nvcc(asked.nvcc)
-    files = [file for file in sorted((SOURCE / "calibrate/cuda").glob("*.cu")) if "__global__" in file.read_text()]
-    difference = kernels_in_source() ^ set(TABLE)
+    files = [file for file in sources() if "__global__" in file.read_text()]
+    difference = (kernels_in_source() | functions_in_source()) ^ set(TABLE)
     assert not difference, f"kernels without cases, or cases without a kernel: {sorted(difference)}"
     trials = Trials(asked)
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:

@@ -60,7 +60,8 @@ def sums(kind):
             yield sum_case(form, (shift, shift + n, shift), count, (2, 3), "alike", for_mutants=False)
             yield sum_case(form, (shift, shift, shift), count, (1, 4), "in place", in_place=True, for_mutants=False)
             yield sum_case(form, (shift, shift, shift + 1), count, (1, 4), "unlike", for_mutants=False)
-    for packs in (255, 256, 257, 511, 512, 513):  # of which a block of 256 threads takes 512 at a time
+    # A block of 256 threads takes 512 packs at a time.
+    for packs in (255, 256, 257, 511, 512, 513) if n == 4 else (256, 513):
         yield sum_case(form, (2, 2, 2), n - 2 + packs * n + 1, (1, 256), "a block of 256", for_mutants=False)
     yield sum_case(form, (2, 2, 2), 514 * n - 1, (2, 256), "blocks of 256", for_mutants=False)
 
