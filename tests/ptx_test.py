@@ -82,8 +82,8 @@ def joined(folder, files):
 def compiled(nvcc, folder, generation, file):
     """The PTX, or None where the generation is younger than the toolkit."""
     output = folder / f"kernels.{generation}.ptx"
-    ran = subprocess.run([nvcc, "-ptx", f"-arch=sm_{generation}", "-std=c++20", "-I", SOURCE / "tests/ptx", "-I", SOURCE,
-                          "-o", output, file], capture_output=True, text=True, cwd=folder)
+    ran = subprocess.run([nvcc, "-ptx", f"-arch=sm_{generation}", "-std=c++20", "-I", SOURCE / "tests/ptx",
+                          "-I", SOURCE, "-o", output, file], capture_output=True, text=True, cwd=folder)
     said = ran.stdout + ran.stderr
     if ran.returncode != 0 and re.search("Unsupported gpu architecture|is not defined for option 'gpu-arch", said):
         return None

@@ -40,7 +40,8 @@ def digit_case(bits, counts, wanted, digits, shape, *, is_part=False, **options)
         options["threads"] = sorted({0, max(digit - 1, 0), digit, min(digit + 1, 255), min(len(counts), 255)})
     return Case(f"{bits} bits, {wanted} of {counts[-9:]}", shape,
                 {"after": Room(8), "before": Given(4, [digits, wanted]), "histogram": Given(4, counts)},
-                ["after", "before", "histogram", bits], {"after": Wanted(4, [digits << bits | digit, missing])}, **options)
+                ["after", "before", "histogram", bits], {"after": Wanted(4, [digits << bits | digit, missing])},
+                **options)
 
 
 def digits(_):
@@ -50,8 +51,8 @@ def digits(_):
         before = (0, 0x5a5a5a, 0x7fffff)[bits % 3]
         full = [1 + i % 3 for i in range(kinds)]
         gaps = [(0, 1, 5, 2, 0, 0, 3)[(i + bits) % 7] for i in range(kinds - 2)] + [1, 0]
-        places = [(full, digit) for digit in range(kinds)]
-        places += [(gaps, digit) for digit in range(kinds) if gaps[digit] and (bits < 6 or digit % 8 < 2)]
+        places = [(full, digit) for digit in range(kinds) if bits != 7 or digit % 3 < 2]
+        places += [(gaps, digit) for digit in range(kinds) if gaps[digit] and (bits < 6 or digit % 16 < 2)]
         for counts, digit in places:
             above = sum(counts[digit + 1:])
             for wanted in sorted({above + 1, above + counts[digit]}):

@@ -73,8 +73,8 @@ def copy_case(shifts, count, shape, reason, **options):
     head = min(-shifts[0] % 16, count) if is_alike else 0
     packs = (count - head) // 16 if is_alike else 0
     return Case(f"{reason}: {count} at {shifts}", shape,
-                {"to": Room(count, shifts[0]), "from": Given(1, content, shifts[1])}, ["to", "from", head, packs, count],
-                {"to": Wanted(1, content)}, **options)
+                {"to": Room(count, shifts[0]), "from": Given(1, content, shifts[1])},
+                ["to", "from", head, packs, count], {"to": Wanted(1, content)}, **options)
 
 
 def copies(_):
@@ -214,5 +214,5 @@ def differences(_):
                    {"first": Wanted(8, [min(wrong, default=nowhere)])}, check=check)
 
 
-TABLE = {"sum_packs": sums, "copy_packs": copies, "wait_for_opening": gate, "nothing": nothing, "look_at_clocks": looks, "keep_busy": busy,
-         "repeat_period": repeats, "find_difference": differences}
+TABLE = {"sum_packs": sums, "copy_packs": copies, "wait_for_opening": gate, "nothing": nothing,
+         "look_at_clocks": looks, "keep_busy": busy, "repeat_period": repeats, "find_difference": differences}

@@ -152,7 +152,7 @@ def largest_of(kind):
     rows += [(32 * turns, False, 1, 32 * place + 5, 32, warp) for turns in (1, 2, 3, 5, 8) for place in range(turns)]
     rows += [(32 * n * packs + n - 1, True, 1, 32 * n * packs + 2, 32, warp) for packs in (1, 9)]
 
-    def check(buffers, _, __, blocks):
+    def check(buffers, blocks):
         found = buffers["largest"].meetings
         return None if found == blocks else f"{found} atomic maxima of {blocks} blocks"
     for elements, can, blocks, place, threads, options in rows:
@@ -165,7 +165,8 @@ def largest_of(kind):
         yield Case(f"{elements} elements, the largest at {place}", (blocks, threads),
                    {"largest": Given(4, [0], 0, True), "from": Given(form.bits // 8, data, shift)},
                    ["largest", "from", elements // n if can else 0, elements], {"largest": Wanted(4, [largest])},
-                   check=lambda *seen, blocks=len(options.get("blocks", range(blocks))): check(*seen, blocks), **options)
+                   check=lambda seen, _, __, met=len(options.get("blocks", range(blocks))): check(seen, met),
+                   **options)
     if form.bits == 16:
         nan = exact.infinity(form) + 1
 

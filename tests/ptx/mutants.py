@@ -18,7 +18,8 @@ UNSEEN = [
     ("largest_bits", 5, r"max\.u32", r"@\S+ bra",
      "in the place of a second pack that is not there stands the first, which makes nothing larger"),
     ("sum_packs", 5, r"setp\.ge\.s64", r"@\S+ bra", "the first of two packs is there, or the loop would have ended"),
-    *[(name, turns - 1, previous, r"@\S+ bra", f"in a loop of {turns} turns, the second pack is there where a turn follows")
+    *[(name, turns - 1, previous, r"@\S+ bra",
+       f"in a loop of {turns} turns, the second pack is there where a turn follows")
       for name, turns, previous in (("sum_packs", 4, r"(add\.f32|cvt\.rn)"), ("copy_packs", 2, r"st\.global"),
                                     ("to_16", 4, r"st\.global"), ("to_8", 4, r"(st\.global|setp\.ge\.s64)"))],
     ("take_digit", 2, r"setp\.eq\.s32 \S+ \S+ 0", r"@\S+ bra",
