@@ -375,6 +375,29 @@ class Memory(unittest.TestCase):
                 with self.subTest(text, order=order):
                     self.assertEqual(run(TWO_PLACES.replace("TEXT", text), grid, block, PLACES, order), expected)
 
+    def test_warps_that_are_left_out_may_count_as_zero(self):
+        text = TWO_PLACES.replace("TEXT", "ld.shared.u32 %r2, [room]; st.global.u32 [%rd1], %r2;")
+        self.assertEqual(run(text, 1, 1, PLACES, has_zeros=True)[0], 0)
+        with self.assertRaisesRegex(Fault, "before it is written"):
+            run(text, 1, 1, PLACES)
+
+
+class Mutants(unittest.TestCase):
+    def test_a_kernel_may_have_so_many_of_a_kind(self):
+        text = TWO_PLACES.replace("TEXT", "st.global.u32 [%rd1], 1; @%p1 bra END;" * 2 + "END:")
+        kernel = program_of(text).kernel
+        branches = [at for at, one in enumerate(kernel.instructions) if one.op == "bra"]
+        reasons = mutants.Reasons("copy_packs", kernel, lambda at: False)
+        said = [reasons.of(at) for at in branches]
+        self.assertEqual([one is None for one in said], [False, True])
+
+    def test_runs_are_watched(self):
+        program, seen = program_of(HISTOGRAM).watched()
+        run(program, 1, 32, [([0] * 8, True), ([1] * 128, False), 32])
+        last = program.run_of(len(program.kernel.instructions) - 1)
+        self.assertIn(0, seen)
+        self.assertIn(last, seen)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -36,8 +36,11 @@ class Wanted:
 
     def __init__(self, size, numbers, form=None):
         self.size, self.numbers, self.form = size, numbers, form
+        self.whole = None if None in numbers else b"".join(one.to_bytes(size, "little") for one in numbers)
 
     def first_wrong(self, content):
+        if content == self.whole:
+            return None
         if len(content) != self.size * len(self.numbers):
             return f"{len(content)} bytes"
         for i, wanted in enumerate(self.numbers):
@@ -48,8 +51,8 @@ class Wanted:
 
 
 class Case:
-    """arguments: names of buffers, (name, bytes behind its start), or whole numbers. check(buffers, host,
-    instructions) says what else is wrong."""
+    """arguments: names of buffers, whole numbers, or lists of (bytes, one of both), which are structs. check(buffers,
+    host, instructions) says what else is wrong."""
 
     def __init__(self, reason, shape, buffers, arguments, wanted, *, at_tick=None, for_mutants=True, check=None,
                  limit=4_000_000,
@@ -73,8 +76,12 @@ class Case:
                 places[name], buffers[name] = host.room(name, size, one.shift, content)
         if self.at_tick:
             host.at_tick = lambda ns: self.at_tick(ns, buffers)
-        arguments = [places[one] if isinstance(one, str) else places[one[0]] + one[1] if isinstance(one, tuple) else one
-                     for one in self.arguments]
+
+        def value_of(one):
+            if isinstance(one, list):
+                return b"".join(value_of(member).to_bytes(size, "little") for size, member in one)
+            return places[one] if isinstance(one, str) else one
+        arguments = [value_of(one) for one in self.arguments]
         try:
             left = launch(program, host, *self.shape, arguments, order=order, limit=limit, **self.options)
         except Fault as fault:

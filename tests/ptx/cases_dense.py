@@ -48,8 +48,10 @@ def sums(kind):
     yield sum_case(form, (0, 0, 0), len(pairs), (1, 1), "ties and limits", pairs=pairs)
     pairs = pairs[:n - 1] if n > 4 else pairs[4:7]
     yield sum_case(form, (0, 0, 0), len(pairs), (1, 1), "ties and limits, one by one", pairs=pairs)
-    for packs in (1, 2, 3, 4, 5, 7):
+    for packs in (1, 2, 3, 4, 5, 7, 8, 16, 18, 23):
         yield sum_case(form, (0, 0, 0), packs * n, (1, 1), "packs only")
+    for packs, shape in ((1, (1, 2)), (3, (1, 2)), (4, (2, 1)), (9, (1, 2)), (7, (1, 3))):
+        yield sum_case(form, (0, 0, 0), packs * n, shape, "several threads")
     for count in (1, 2, 3, 4, 5, 6, 7, 9):
         yield sum_case(form, (0, 1, 0), count, (1, 1), "unlike modulo 16")
     # Not for mutants: each alignment and length, orders of threads, and blocks as a launch has them.
@@ -58,8 +60,41 @@ def sums(kind):
             yield sum_case(form, (shift, shift + n, shift), count, (2, 3), "alike", for_mutants=False)
             yield sum_case(form, (shift, shift, shift), count, (1, 4), "in place", in_place=True, for_mutants=False)
             yield sum_case(form, (shift, shift, shift + 1), count, (1, 4), "unlike", for_mutants=False)
-    for count in (255, 256 * 4 + 1):
-        yield sum_case(form, (2, 2, 2), count, (2, 256), "blocks of 256", for_mutants=False)
+    # A block of 256 threads takes 512 packs at a time.
+    for packs in (255, 256, 257, 511, 512, 513) if n == 4 else (256, 513):
+        yield sum_case(form, (2, 2, 2), n - 2 + packs * n + 1, (1, 256), "a block of 256", for_mutants=False)
+    yield sum_case(form, (2, 2, 2), 514 * n - 1, (2, 256), "blocks of 256", for_mutants=False)
+
+
+def copy_case(shifts, count, shape, reason, **options):
+    """shifts: how many bytes behind an aligned address to and from lie."""
+    content = [(i * 89 + count) % 256 for i in range(count)]
+    is_alike = shifts[0] % 16 == shifts[1] % 16
+    head = min(-shifts[0] % 16, count) if is_alike else 0
+    packs = (count - head) // 16 if is_alike else 0
+    return Case(f"{reason}: {count} at {shifts}", shape,
+                {"to": Room(count, shifts[0]), "from": Given(1, content, shifts[1])},
+                ["to", "from", head, packs, count], {"to": Wanted(1, content)}, **options)
+
+
+def copies(_):
+    for count in (1, 16, 32):
+        yield copy_case((0, 0), count, HUGE_GRID, "a grid that is larger than all", blocks=[0], threads=[0, 1])
+    for packs in (1, 2, 3, 4, 5, 6, 7, 8, 9):
+        yield copy_case((0, 0), 16 * packs, (1, 1), "packs only")
+    for packs, shape in ((3, (1, 2)), (4, (2, 1)), (9, (1, 2)), (5, (1, 3)), (1, (1, 2))):
+        yield copy_case((0, 0), 16 * packs + 3, shape, "several threads")
+    for shift in (1, 15):
+        yield copy_case((shift, shift), 49, (1, 2), "a head and a tail")
+    for count in (1, 2, 3, 4, 5, 6, 7, 9):
+        yield copy_case((0, 1), count, (1, 1), "unlike modulo 16")
+    for shift in range(16):
+        for count in (0, 1, 15, 16, 17, 31, 32, 49):
+            yield copy_case((shift, shift + 16), count, (2, 3), "alike", for_mutants=False)
+            yield copy_case((shift, shift + 1 + count % 15), count, (1, 4), "unlike", for_mutants=False)
+    for count in (4095, 4097, 16 * 512 + 15, 16 * 513 + 1):
+        yield copy_case((2, 2), count, (1, 256), "a block of 256", for_mutants=False)
+        yield copy_case((2, 2), count, (2, 256), "blocks of 256", for_mutants=False)
 
 
 def gate_case(reason, opens_ns, is_open, ends_ns, tick_ns=1000):
@@ -179,5 +214,5 @@ def differences(_):
                    {"first": Wanted(8, [min(wrong, default=nowhere)])}, check=check)
 
 
-TABLE = {"sum_packs": sums, "wait_for_opening": gate, "nothing": nothing, "look_at_clocks": looks, "keep_busy": busy,
-         "repeat_period": repeats, "find_difference": differences}
+TABLE = {"sum_packs": sums, "copy_packs": copies, "wait_for_opening": gate, "nothing": nothing,
+         "look_at_clocks": looks, "keep_busy": busy, "repeat_period": repeats, "find_difference": differences}

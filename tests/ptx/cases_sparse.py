@@ -1,62 +1,35 @@
-"""Cases of sparse.cu: keys and pairs before sorts, sums and stores after them, and fewer bits."""
+"""Cases of sparse.cu: pairs before sorts and after them, and fewer bits."""
 import exact
 from cases import FORMATS, Case, Given, Room, Wanted, close_numbers, numbers_of
+from cases_chosen import FLOAT32, key_of, pair_of, wide
 from cases_dense import HUGE_GRID
 
-FLOAT32 = exact.FLOAT32
 NO_INDEX = 0xffffffff
 
 
-def zeros_of(form):
-    """How many of the lowest bits of a float32 are zero that was one of the format."""
-    return FLOAT32.mantissa_bits - form.mantissa_bits
+def shapes_of_packs(n):
+    """Elements, whether they can be taken n at a time, and the grid."""
+    two = {"blocks": [0], "threads": [0, 1]}
+    packs = [(9 * n + n - 1, (1, 1), {}), (6 * n + 2, (1, 2), {}), (n, (1, 2), {}), (n - 1, (1, 1), {}),
+             (3 * n, (1, 2), {}), (4 * n, (2, 1), {}), (7 * n + 1, (1, 3), {}), (1, (2, 1), {}),
+             (n, HUGE_GRID, two), (2 * n, HUGE_GRID, two), (2, HUGE_GRID, two)]
+    packs += [(many * n, (1, 1), {}) for many in (1, 2, 3, 4, 5, 8, 16, 17)]
+    singles = [(many, (1, 1), {}) for many in (2, 3, 4, 5, 6, 7, 8, 23)] + [(13, (2, 1), {}), (1, HUGE_GRID, two)]
+    return [(elements, True, *others) for elements, *others in packs] + [
+        (elements, False, *others) for elements, *others in singles]
 
 
-def wide(form, bits):
-    return exact.converted(form, FLOAT32, bits)
+def large_shapes_of_packs(n):
+    return [(0, True, (1, 2)), (256 * n - 1, True, (1, 256)), (256 * n + 1, True, (1, 256)), (1025, False, (2, 256)),
+            (512 * n + n, True, (1, 256)), (515 * n + 1, True, (2, 256))]
 
 
-def key_of(form, bits):
-    return (wide(form, bits) & 0x7fffffff) >> zeros_of(form)
-
-
-def pair_of(index, bits):
-    return index << 32 | bits
-
-
-def shapes_of_fours():
-    """Elements, whether they can be taken four at a time, and the grid."""
-    return [(39, True, (1, 1), {}), (26, True, (1, 2), {}), (13, False, (2, 1), {}), (4, True, (1, 2), {}),
-            (3, True, (1, 1), {}), (8, True, (1, 1), {}), (12, True, (1, 1), {}), (16, True, (1, 1), {}),
-            (5, False, (1, 1), {}), (2, False, (1, 1), {}), (1, False, HUGE_GRID, {"blocks": [0], "threads": [0, 1]}),
-            (4, True, HUGE_GRID, {"blocks": [0], "threads": [0, 1]}), (6, False, (1, 1), {}), (7, False, (1, 1), {}),
-            (23, False, (1, 1), {}), (8, False, (1, 1), {}), (2, True, HUGE_GRID, {"blocks": [0], "threads": [0, 1]})]
-
-
-def large_shapes_of_fours():
-    return [(0, True, (1, 2)), (1023, True, (1, 256)), (1025, False, (2, 256)), (1029, True, (2, 256))]
-
-
-def in_fours(make):
-    """make(elements, fours, shape, shift in elements, options) for all shapes."""
-    for elements, can, shape, options in shapes_of_fours():
-        yield make(elements, elements // 4 if can else 0, shape, 0 if can else 1, options)
-    for elements, can, shape in large_shapes_of_fours():
-        yield make(elements, elements // 4 if can else 0, shape, 0 if can else 3, {"for_mutants": False})
-
-
-def keys(kind):
-    form = FORMATS[kind]
-
-    def make(elements, fours, shape, shift, options):
-        data = numbers_of(form, elements, elements)
-        return Case(f"{elements} elements, {fours} fours", shape,
-                    {"keys": Room(4 * elements), "pairs": Room(8 * elements),
-                     "data": Given(form.bits // 8, data, shift * form.bits // 8)},
-                    ["keys", "pairs", "data", fours, elements],
-                    {"keys": Wanted(4, [key_of(form, one) for one in data]),
-                     "pairs": Wanted(8, [pair_of(i, wide(form, one)) for i, one in enumerate(data)])}, **options)
-    return in_fours(make)
+def in_packs(n, make):
+    """make(elements, packs, shape, shift in elements, options) for all shapes."""
+    for elements, can, shape, options in shapes_of_packs(n):
+        yield make(elements, elements // n if can else 0, shape, 0 if can else 1, options)
+    for elements, can, shape in large_shapes_of_packs(n):
+        yield make(elements, elements // n if can else 0, shape, 0 if can else n - 1, {"for_mutants": False})
 
 
 def pairs_in_memory(form, indices, values):
@@ -149,44 +122,51 @@ def stores(kind):
 def halves(_):
     ties = [exact.bits_of(FLOAT32, one) for one in (2049, 2051, 65519, 65520, 3 * 2.0**-25, 2.0**-25, -1e9, 0.1)]
 
-    def make(elements, fours, shape, shift, options):
+    def make(elements, packs, shape, shift, options):
         data = (ties + numbers_of(FLOAT32, elements, 3 * elements))[:elements]
         narrow = [exact.converted(FLOAT32, exact.FLOAT16, one) for one in data]
-        return Case(f"{elements} elements, {fours} fours", shape,
+        return Case(f"{elements} elements, {packs} packs", shape,
                     {"to": Room(2 * elements, 2 * shift), "from": Given(4, data, 4 * shift)},
-                    ["to", "from", fours, elements], {"to": Wanted(2, narrow, exact.FLOAT16)}, **options)
-    return in_fours(make)
+                    ["to", "from", packs, elements], {"to": Wanted(2, narrow, exact.FLOAT16)}, **options)
+    return in_packs(4, make)
 
 
 def largest_of(kind):
     form = FORMATS[kind]
-    rows = [(3, True, 1, 2), (1030, True, 1, 1029), (259, False, 1, 258), (515, True, 2, 0), (1100, True, 1, 3)]
-    rows += [(1100, True, 1, 4 * place) for place in (40, 70, 100, 130, 165, 200, 235)]  # in each warp
-    rows += [(1024, True, 1, 4 * place + 1) for place in (1, 2, 4, 8, 16, 31)]  # at each distance in a warp
-    rows += [(4 * 256 * 9 + 2, True, 1, 4 * 256 * 5 + 400), (4 * 256 * 6, True, 1, 4 * 256 * 3 + 5),
-             (256 * 9 + 5, False, 1, 256 * 7 + 30), (4 * 256 * 5, True, 1, 4 * 256 * 4 + 2)]
-    rows += [(2060, True, 1, 1030), (900, False, 1, 600), (9, True, 1, 5), (9, True, 1, 6),
-             (9, True, 1, 7), (0, True, 1, None)]
-    rows.append((4 * 256 * 4, True, 1, 4 * 256 + 9))
-    shapes = [(blocks, 256, {}) for _, _, blocks, _ in rows]
-    for can in (True, False):
-        rows.append((200, can, 1, 99))
-        shapes.append((*HUGE_GRID, {"blocks": [0]}))
+    n = 128 // form.bits
+    turn = 256 * n  # elements that the threads of a block take at a time
+    rows = [(3, True, 1, 2), (turn + n + 2, True, 1, turn + n + 1), (515, True, 2, 0), (0, True, 1, None)]
+    rows += [(turn + 19 * n, True, 1, n * place) for place in (3, 40, 70, 100, 130, 165, 200, 235)]  # in each warp
+    rows += [(turn, True, 1, n * place + 1) for place in (1, 2, 4, 8, 16, 31)]  # at each distance in a warp
+    rows += [(turn + 9 * n, True, 1, turn + 4 * n + 1), (256 * 9 + 5, False, 1, 256 * 7 + 30), (900, False, 1, 600),
+             (2 * turn + 12, True, 1, turn + 6), (2 * turn + 2 * n, True, 2, 2 * turn + n + 1)]
+    rows = [(*row, 256, {}) for row in rows]
+    huge = {"blocks": [0]}
+    rows += [(200, can, HUGE_GRID[0], 99, 256, huge) for can in (True, False)]
+    # One warp: each place of the packs of a lane, in as many turns as nvcc unrolls and one more; single elements.
+    warp = {"has_zeros": True}
+    rows += [(32 * n * packs + n, True, 1, 32 * n * pack + 3 * n + k, 32, warp)
+             for packs in (10 if n == 4 else 6,) for pack in range(packs) for k in range(n)]
+    rows += [(32 * n * 18 + n, True, 1, 32 * n * pack + 2, 32, warp) for pack in (8, 15, 16, 17)] if n == 4 else []
+    rows += [(32 * n * packs, True, 1, 32 * n * (packs - 1) + n, 32, warp) for packs in (1, 2, 3, 4, 5, 7)]
+    rows += [(32 * turns, False, 1, 32 * place + 5, 32, warp) for turns in (1, 2, 3, 5, 8) for place in range(turns)]
+    rows += [(32 * n * packs + n - 1, True, 1, 32 * n * packs + 2, 32, warp) for packs in (1, 9)]
 
-    def check(buffers, _, __, blocks):
+    def check(buffers, blocks):
         found = buffers["largest"].meetings
         return None if found == blocks else f"{found} atomic maxima of {blocks} blocks"
-    for (elements, can, blocks, place), (*shape, options) in zip(rows, shapes):
+    for elements, can, blocks, place, threads, options in rows:
         data = close_numbers(form, elements, elements)
         if place is not None:
             data[place] = exact.bits_of(form, 1000 if place % 2 else -1000)
         top = (1 << form.bits - 1) - 1
         largest = wide(form, max((one & top for one in data), default=0))  # magnitudes order as their bits do
         shift = 0 if can else form.bits // 8
-        yield Case(f"{elements} elements, the largest at {place}", shape,
+        yield Case(f"{elements} elements, the largest at {place}", (blocks, threads),
                    {"largest": Given(4, [0], 0, True), "from": Given(form.bits // 8, data, shift)},
-                   ["largest", "from", elements // 4 if can else 0, elements], {"largest": Wanted(4, [largest])},
-                   check=lambda *seen, blocks=blocks: check(*seen, blocks), **options)
+                   ["largest", "from", elements // n if can else 0, elements], {"largest": Wanted(4, [largest])},
+                   check=lambda seen, _, __, met=len(options.get("blocks", range(blocks))): check(seen, met),
+                   **options)
     if form.bits == 16:
         nan = exact.infinity(form) + 1
 
@@ -194,8 +174,8 @@ def largest_of(kind):
             found = int.from_bytes(buffers["largest"].bytes, "little")
             return None if exact.is_nan(FLOAT32, found) else "no NaN"
         yield Case("a NaN is larger than all", (1, 256),
-                   {"largest": Given(4, [0], 0, True), "from": Given(2, [nan, 1, 2, 3])},
-                   ["largest", "from", 1, 4], {}, for_mutants=False, check=is_nan)
+                   {"largest": Given(4, [0], 0, True), "from": Given(2, [nan, *range(1, 8)])},
+                   ["largest", "from", 1, 8], {}, for_mutants=False, check=is_nan)
 
 
 def scales(_):
@@ -215,20 +195,20 @@ def code_of(form, value, by):
 def bytes_of(kind):
     form = FORMATS[kind]
 
-    def make(elements, fours, shape, shift, options, scale=None):
+    def make(elements, packs, shape, shift, options, scale=None):
         data = [exact.bits_of(form, one) for one in (1, 0, -254, 127, 3, -1, 253)][:elements]
         data += close_numbers(form, elements - len(data), elements + 9)
         scale = exact.bits_of(FLOAT32, 2) if scale is None else scale
         is_positive = 0 < scale < 0x7f800000
         codes = [code_of(form, one, scale) if is_positive else 0 for one in data]
-        return Case(f"{elements} elements, {fours} fours, scale {scale:#x}", shape,
+        return Case(f"{elements} elements, {packs} packs, scale {scale:#x}", shape,
                     {"to": Room(elements, 0 if shift == 0 else 1), "scale": Given(4, [scale]),
                      "from": Given(form.bits // 8, data, shift * form.bits // 8)},
-                    ["to", "scale", "from", fours, elements], {"to": Wanted(1, codes)}, **options)
-    yield from in_fours(make)
+                    ["to", "scale", "from", packs, elements], {"to": Wanted(1, codes)}, **options)
+    yield from in_packs(128 // form.bits, make)
     for scale in (0, 0x7fc00000):  # nothing but zeros; something is no number
-        yield from in_fours(lambda *given, scale=scale: make(*given, scale=scale))
+        yield from in_packs(128 // form.bits, lambda *given, scale=scale: make(*given, scale=scale))
 
 
-TABLE = {"keys_of_data": keys, "gather_pairs": gathers, "add_equal": sums_of_pairs, "store_first": stores,
+TABLE = {"gather_pairs": gathers, "add_equal": sums_of_pairs, "store_first": stores,
          "to_16": halves, "largest_bits": largest_of, "scale_of": scales, "to_8": bytes_of}

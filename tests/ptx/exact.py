@@ -3,6 +3,7 @@
 Expected results come from here. IEEE 754-2019, 3.4 (formats) and 4.3.1 (to nearest, ties to even). It
 shares nothing with the arithmetic of the interpreter. None stands for any NaN, because its bits are not promised.
 """
+import functools
 from collections import namedtuple
 from fractions import Fraction
 
@@ -10,6 +11,11 @@ Format = namedtuple("Format", "name bits exponent_bits mantissa_bits")
 FLOAT32 = Format("float32", 32, 8, 23)
 FLOAT16 = Format("float16", 16, 5, 10)
 BFLOAT16 = Format("bfloat16", 16, 8, 7)
+
+
+@functools.cache
+def power_of_2(exponent):
+    return Fraction(2)**exponent
 
 
 def sign_of(form, bits):
@@ -28,8 +34,8 @@ def magnitude(form, bits):
         return None
     least = 2 - (1 << (form.exponent_bits - 1)) - form.mantissa_bits  # of the last digit of the smallest
     if exponent == 0:
-        return mantissa * Fraction(2)**least
-    return (mantissa + (1 << form.mantissa_bits)) * Fraction(2)**(least + exponent - 1)
+        return mantissa * power_of_2(least)
+    return (mantissa + (1 << form.mantissa_bits)) * power_of_2(least + exponent - 1)
 
 
 def is_nan(form, bits):
@@ -54,11 +60,11 @@ def rounded(form, sign, number):
     if number == 0:
         return top
     last = number.numerator.bit_length() - number.denominator.bit_length() - form.mantissa_bits
-    if number < Fraction(2)**(last + form.mantissa_bits):
+    if number < power_of_2(last + form.mantissa_bits):
         last -= 1  # the bits of numerator and denominator tell the exponent up to one
     last = max(last, least)
     # As many last digits as this, counted on through the exponents: a carry goes into the next one.
-    digits = nearest_even(number / Fraction(2)**last)
+    digits = nearest_even(number / power_of_2(last))
     bits = digits + ((last - least) << form.mantissa_bits)
     return top | min(bits, infinity(form))
 

@@ -35,7 +35,6 @@ class Host:
         buffer = Buffer(name, size, content, True)
         return self.memory.add(buffer, shift), buffer
 
-
     def variable(self, name, program):
         if name not in self.variables:
             one = next(one for one in program.kernel.variables if one.name == name)
@@ -118,13 +117,15 @@ class Thread:
 class Block:
     """Its shared memory, and who of its threads waits for what."""
 
-    def __init__(self, program, number, threads, host, parameters, sizes, dynamic):
+    def __init__(self, program, number, threads, host, parameters, sizes, dynamic, has_zeros):
         self.program, self.number, self.parameters = program, number, parameters
         self.processor = 1000 - number if number <= 1000 else 0
         self.shared, self.constant, self.addresses = Memory(0, 20), Memory(1 << 40, 24), {}
         for one in program.kernel.variables:
             if one.space == "shared":
-                self.addresses[one.name] = self.shared.add(Buffer(one.name, one.bytes or dynamic, None, True))
+                size = one.bytes or dynamic
+                first = bytes(size) if has_zeros else None
+                self.addresses[one.name] = self.shared.add(Buffer(one.name, size, first, True))
             elif one.space == "const":
                 self.addresses[one.name] = self.constant.add(Buffer(one.name, one.bytes, one.first))
         self.threads = [Thread(self, i, host, sizes) for i in threads]
@@ -224,8 +225,9 @@ def answer_of_warp(number, wishes):
 
 
 def launch(program, host, grid, block, arguments, *, blocks=None, threads=None, order=None, limit=2_000_000,
-           dynamic=0):
-    """Runs the blocks and threads that are given of a grid that may be larger; all of them otherwise."""
+           dynamic=0, has_zeros=False):
+    """Runs the blocks and threads that are given of a grid that may be larger; all of them otherwise. has_zeros:
+    shared memory is zero at the start, as warps that are left out would leave it."""
     limit = [limit]
     draw = random.Random(order) if order else None
     parameters = {}
@@ -236,5 +238,5 @@ def launch(program, host, grid, block, arguments, *, blocks=None, threads=None, 
         draw.shuffle(numbers)
     for number in numbers:
         Block(program, number, threads if threads is not None else range(block), host, parameters, (grid, block),
-              dynamic).play(program, limit, draw)
+              dynamic, has_zeros).play(program, limit, draw)
     return limit[0]

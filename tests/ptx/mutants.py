@@ -5,18 +5,28 @@ what cannot be seen, with its reason. Whatever else survives is a case that is m
 """
 import re
 
-# (kernel, the instruction before, the instruction, why it cannot be seen). Read in the PTX of CUDA 13.0.
+# (kernel, at most so many in each, the instruction before, the instruction, why it cannot be seen). Read in the
+# PTX of CUDA 13.0.
 UNSEEN = [
-    ("keep_busy", "", r"(fma\.rn\.f32|st\.global\.f32|cvta|ld\.param\.u64 \S+ \[.*_param_2\])",
+    ("keep_busy", 5, "", r"(fma\.rn\.f32|st\.global\.f32|cvta|ld\.param\.u64 \S+ \[.*_param_2\])",
      "the value is never negative, so that it is stored nowhere; it is there for the time that it takes"),
-    ("keep_busy", r"setp\.ne\.s64 \S+ \S+ 0", r"@\S+ bra", "three rounds more or less show in time only"),
-    ("largest_bits", r"(setp\.ne\.s32 \S+ \S+ 0|bar\.sync 0)", r"@\S+ bra",
+    ("keep_busy", 1, r"setp\.ne\.s64 \S+ \S+ 0", r"@\S+ bra", "three rounds more or less show in time only"),
+    ("largest_bits", 2, r"(setp\.ne\.s32 \S+ \S+ 0|bar\.sync 0)", r"@\S+ bra",
      "threads beside the first reduce the block too, and nobody takes what they find"),
-    ("largest_bits", r"setp\.gt\.s32 \S+ \S+ 15", r"@\S+ bra",
+    ("largest_bits", 1, r"setp\.gt\.s32 \S+ \S+ 15", r"@\S+ bra",
      "lanes from 16 on take part in the last step of a warp's reduction too, and nobody takes what they find"),
-    ("add_equal", r"(setp\.(ge|eq)\.s64|mov\.pred)", r"@\S+ bra",
+    ("largest_bits", 5, r"max\.u32", r"@\S+ bra",
+     "in the place of a second pack that is not there stands the first, which makes nothing larger"),
+    ("sum_packs", 5, r"setp\.ge\.s64", r"@\S+ bra", "the first of two packs is there, or the loop would have ended"),
+    *[(name, turns - 1, previous, r"@\S+ bra",
+       f"in a loop of {turns} turns, the second pack is there where a turn follows")
+      for name, turns, previous in (("sum_packs", 4, r"(add\.f32|cvt\.rn)"), ("copy_packs", 2, r"st\.global"),
+                                    ("to_16", 4, r"st\.global"), ("to_8", 4, r"(st\.global|setp\.ge\.s64)"))],
+    ("take_digit", 2, r"setp\.eq\.s32 \S+ \S+ 0", r"@\S+ bra",
+     "where a loop of 16 leaves nothing over, the shorter ones behind it find nothing"),
+    ("add_equal", 10, r"(setp\.(ge|eq)\.s64|mov\.pred)", r"@\S+ bra",
      "in a loop of four, what has an element of its thread behind it is not the last, before it not the first"),
-    ("add_equal", "", r"mov\.pred", "the truth that such a branch keeps"),
+    ("add_equal", 10, "", r"mov\.pred", "the truth that such a branch keeps"),
 ]
 
 
@@ -80,17 +90,26 @@ def is_wide_division(kernel, at):
                for one in kernel.instructions)
 
 
-def reason_of(name, kernel, at, changes_nothing):
-    """Why the kernel is the same without the instruction, or why nobody sees it; None: nobody knows."""
-    instruction = kernel.instructions[at]
-    if is_repeated(kernel, at):
-        return "the same was done before"
-    if is_wide_division(kernel, at):
-        return "a division of 64 bits in the place of one of 32"
-    if instruction.op in ("mov.u64", "add.s64") and changes_nothing(at):
-        return "brings a number to where it is already, in every case"
-    before = text_of(kernel.instructions[at - 1]) if at else ""
-    for kernel_name, previous, pattern, reason in UNSEEN:
-        if kernel_name == name and re.match(previous, before) and re.match(pattern, text_of(instruction)):
-            return reason
-    return None
+class Reasons:
+    """Why a kernel is the same without an instruction, or why nobody sees it."""
+
+    def __init__(self, name, kernel, changes_nothing):
+        self.name, self.kernel, self.changes_nothing = name, kernel, changes_nothing
+        self.left = [most for _, most, *_ in UNSEEN]
+
+    def of(self, at):
+        """None: nobody knows."""
+        instruction = self.kernel.instructions[at]
+        if is_repeated(self.kernel, at):
+            return "the same was done before"
+        if is_wide_division(self.kernel, at):
+            return "a division of 64 bits in the place of one of 32"
+        if instruction.op in ("mov.u64", "add.s64") and self.changes_nothing(at):
+            return "brings a number to where it is already, in every case"
+        before = text_of(self.kernel.instructions[at - 1]) if at else ""
+        for i, (name, _, previous, pattern, reason) in enumerate(UNSEEN):
+            if (name == self.name and self.left[i] > 0 and re.match(previous, before)
+                    and re.match(pattern, text_of(instruction))):
+                self.left[i] -= 1
+                return reason
+        return None

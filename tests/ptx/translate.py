@@ -193,10 +193,27 @@ class Program:
         """Another one, in which make(lines) stands for one instruction."""
         other = object.__new__(Program)
         other.__dict__.update(self.__dict__)
-        run = bisect.bisect_right(self.firsts, place) - 1
+        run = self.run_of(place)
         other.code = list(self.code)
         other.code[run] = self.compiled(run, lambda at, lines: make(lines) if at == place else lines)
         return other
+
+    def watched(self):
+        """The same, and a set of the runs that it has come through."""
+        seen = set()
+
+        def of(i, run):
+            def and_tell(registers, thread):
+                seen.add(i)
+                return run(registers, thread)
+            return and_tell
+        other = object.__new__(Program)
+        other.__dict__.update(self.__dict__)
+        other.code = [of(i, run) for i, run in enumerate(self.code)]
+        return other, seen
+
+    def run_of(self, place):
+        return bisect.bisect_right(self.firsts, place) - 1
 
     def without(self, place):
         return self.changed(place, lambda lines: [])
