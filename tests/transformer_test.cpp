@@ -239,5 +239,30 @@ TEST_CASE("models: `sgdsim model show` says both conventions and every stage") {
   CHECK(large.log.find(" would save ") != std::string::npos);
 }
 
+// Llama 3.1 8B: 4,096 wide, 32 heads and 8 of keys and values of 128 each, an MLP of 14,336 with a
+// gate, 128,256 words, of which a GPU of two has half. Qwen3 30B: of 128 experts of 768, 8 a token,
+// a GPU of eight has 16, to which 32,768 tokens x 8 / 128 go; those of all eight GPUs meet.
+TEST_CASE("models: `sgdsim model show` lists the products of a GPU") {
+  const auto products_of = [](const char* model, const char* layout, const char* sequence) {
+    const Ran ran = run_sgdsim(
+        {"model", "show", model, "--layout", layout, "--sequence", sequence, "--format", "json"});
+    REQUIRE(ran.exit_code == 0);
+    return Json::parse(ran.out)["products"];
+  };
+  const auto product = [](int rows, int columns, int inner, int groups = 1) {
+    return Json{{"rows", rows}, {"columns", columns}, {"inner", inner}, {"groups", groups}};
+  };
+  CHECK(products_of("llama3.1_8b", "tp2 dp4 zero1 sp", "8192") ==
+        Json::array({product(8192, (4096 + 2 * 1024) / 2, 4096), product(8192, 4096, 4096 / 2),
+                     product(8192, 2 * 14336 / 2, 4096), product(8192, 4096, 14336 / 2),
+                     product(8192, 128256 / 2, 4096)}));
+  CHECK(products_of("qwen3_30b_a3b", "ep8 dp8 zero1", "4096") ==
+        Json::array({product(4096, (32 + 2 * 4) * 128, 2048), product(4096, 2048, 32 * 128),
+                     product(4096, 128, 2048), product(8 * 4096 * 8 / 128, 2 * 768, 2048, 16),
+                     product(8 * 4096 * 8 / 128, 2048, 768, 16), product(4096, 151936, 2048)}));
+  const Ran text = run_sgdsim({"model", "show", "llama3.1_8b", "--layout", "tp2 dp4 zero1 sp"});
+  CHECK(text.out.find("--shape:\n8192x3072x4096,8192x4096x2048,") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace sgdsim

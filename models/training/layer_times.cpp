@@ -16,10 +16,13 @@ constexpr double flash_backward = 2.5;
 // Adds rows x inner times inner x columns, forward and backward.
 class Products {
  public:
-  Products(const TrainingStep& step, LayerTimes& times) : step_(step), times_(times) {}
+  // `list`: if not null, each of them goes there, and costs nothing.
+  Products(const TrainingStep& step, LayerTimes& times, std::vector<LayerProduct>* list = nullptr)
+      : step_(step), times_(times), list_(list) {}
 
   void add(double rows, double columns, double inner, Precision precision) {
     if (rows <= 0 || columns <= 0 || inner <= 0) return;
+    if (list_ != nullptr) return list_->push_back({rows, columns, inner});
     const Costs costs = costs_of(rows, columns, inner, precision);
     add_seconds(step_.gpu.product_s(costs.flop, costs.bytes, precision),
                 step_.gpu.weight_product_s(costs.flop, costs.weight_bytes, precision));
@@ -28,6 +31,7 @@ class Products {
   // of its matrices it loads, and adds to its gradients, while no other one computes.
   void add_grouped(double rows, double columns, double inner, double count) {
     if (rows <= 0 || columns <= 0 || inner <= 0) return;
+    if (list_ != nullptr) return list_->push_back({rows, columns, inner, count});
     const Precision precision = step_.precision;
     const Costs costs = costs_of(rows, columns, inner, precision);
     const double bytes_s = step_.gpu.bytes_s(count * costs.bytes);
@@ -62,6 +66,7 @@ class Products {
 
   const TrainingStep& step_;
   LayerTimes& times_;
+  std::vector<LayerProduct>* list_;
 };
 
 void add_linear_products(const TrainingStep& step, Products& products) {
@@ -276,14 +281,39 @@ PassTimes operator*(double factor, const PassTimes& times) {
           factor * times.weight_products, factor * times.hidden_context};
 }
 
-LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, LayerKind kind) {
-  LayerTimes times;
-  Products products(step, times);
+namespace {
+
+void add_products(const TrainingStep& step, Products& products, LayerKind kind) {
   add_attention_products(step, products, kind);
   if (kind.has_experts()) add_experts(step, products);
   if (kind.mlp == Mlp::dense)
     add_mlp(products, step.model, rank_tokens(step),
             real(step.model.mlp_width) / real(step.layout.tensor));
+}
+
+double head_rows(const TrainingStep& step) {
+  return step.model.patches ? real(step.layout.micro_batch) : rank_tokens(step);
+}
+
+}  // namespace
+
+std::vector<LayerProduct> layer_products(const TrainingStep& step, LayerKind kind) {
+  LayerTimes times;
+  std::vector<LayerProduct> list;
+  Products products(step, times, &list);
+  add_products(step, products, kind);
+  return list;
+}
+
+LayerProduct head_product(const TrainingStep& step) {
+  return {head_rows(step), real(step.model.vocabulary) / real(step.layout.tensor),
+          real(step.model.hidden)};
+}
+
+LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, LayerKind kind) {
+  LayerTimes times;
+  Products products(step, times);
+  add_products(step, products, kind);
   add_attention_core(step, times, kind);
   add_element_wise(step, kind, times);
   times.backward.element_wise +=
@@ -303,7 +333,7 @@ LayerTimes recomputed(LayerTimes times) {
 LayerTimes head_times(const TrainingStep& step) {
   LayerTimes times;
   const double t = real(step.layout.tensor);
-  const double rows = step.model.patches ? real(step.layout.micro_batch) : rank_tokens(step);
+  const double rows = head_rows(step);
   const double vocabulary = real(step.model.vocabulary);
   Products products(step, times);
   products.add(rows, vocabulary / t, real(step.model.hidden), Precision::bf16);

@@ -2,6 +2,8 @@
 // collectives inside it, for one micro-batch.
 #pragma once
 
+#include <vector>
+
 #include "models/training/gpu.h"
 #include "models/training/group_times.h"
 #include "models/training/layout.h"
@@ -51,6 +53,19 @@ struct LayerTraffic {
   double expert_backward_B = 0;
 };
 LayerTraffic layer_traffic(const TrainingStep& step, LayerKind kind, bool is_recomputed);
+
+// A matrix product of the forward pass of one layer and micro-batch on a rank: `rows` x `inner`
+// times `inner` x `columns`, `groups` of them at once. Even where tokens are spread over experts,
+// as a mean.
+struct LayerProduct {
+  double rows = 0;
+  double columns = 0;
+  double inner = 0;
+  double groups = 1;
+  bool operator==(const LayerProduct&) const = default;
+};
+std::vector<LayerProduct> layer_products(const TrainingStep& step, LayerKind kind);
+LayerProduct head_product(const TrainingStep& step);
 
 // Without computing the layer again.
 LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, LayerKind kind);

@@ -1,8 +1,11 @@
 // Words in; counts, and tables of them.
 #include "study/layout/model_show.h"
 
+#include <algorithm>
+#include <cmath>
 #include <ostream>
 
+#include "models/training/layer_times.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
@@ -106,6 +109,54 @@ std::vector<ToldStage> told_stages(const ModelShown& shown) {
   for (const StageMemory& stage : shown.stages)
     told.push_back({stage, layers_of_stage(shown.model, *shown.layout, stage.stage).layers()});
   return told;
+}
+
+// Of all layers and the head, each shape once, whole numbers: in the order in which they are met.
+struct ToldProduct {
+  int64_t rows = 1;
+  int64_t columns = 1;
+  int64_t inner = 1;
+  int64_t groups = 1;
+  bool operator==(const ToldProduct&) const = default;
+};
+Fields fields_of(const ToldProduct& o) {
+  return {
+      Field("rows", o.rows, "of the first matrix and of the product").at_least(1),
+      Field("columns", o.columns, "of the second matrix and of the product").at_least(1),
+      Field("inner", o.inner, "columns of the first, rows of the second").at_least(1),
+      Field("groups", o.groups, "how many of them are one kernel: experts of a GPU").at_least(1)};
+}
+
+ToldProduct told(const LayerProduct& product) {
+  const auto whole = [](double size) { return std::max<int64_t>(1, std::llround(size)); };
+  return {whole(product.rows), whole(product.columns), whole(product.inner), whole(product.groups)};
+}
+
+std::vector<ToldProduct> products_of(const ModelShown& shown) {
+  std::vector<ToldProduct> products;
+  const auto add = [&](const LayerProduct& product) {
+    if (std::find(products.begin(), products.end(), told(product)) == products.end())
+      products.push_back(told(product));
+  };
+  const Gpu any;
+  const TrainingStep step{shown.model, *shown.layout, shown.sequence, any, Precision::bf16};
+  const OfKinds<int64_t> kinds = shown.model.kinds();
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    if (kinds[i] > 0)
+      for (const LayerProduct& product : layer_products(step, kind_at(i))) add(product);
+  add(head_product(step));
+  return products;
+}
+
+// As sgdsim-calibrate takes them.
+std::string shapes_text(const ModelShown& shown) {
+  std::string text;
+  for (const ToldProduct& one : products_of(shown)) {
+    text += (text.empty() ? "" : ",") + std::to_string(one.rows) + "x" +
+            std::to_string(one.columns) + "x" + std::to_string(one.inner);
+    if (one.groups > 1) text += "x" + std::to_string(one.groups);
+  }
+  return text;
 }
 
 // ---- tables
@@ -223,7 +274,9 @@ Fields fields_of(const ModelShown& o) {
   std::optional<std::string> layout;
   std::optional<int64_t> gpus;
   std::optional<std::vector<ToldStage>> stages;
+  std::optional<std::vector<ToldProduct>> products;
   if (o.layout) {
+    products = products_of(o);
     layout = to_text(*o.layout);
     gpus = o.layout->gpus();
     stages = told_stages(o);
@@ -237,7 +290,9 @@ Fields fields_of(const ModelShown& o) {
           Field("warnings", o.warnings, "what is left out").if_any(),
           {"layout", std::move(layout), "the layout, as --layout takes it"},
           Field("gpus", std::move(gpus), "its GPUs").at_least(1),
-          {"stages", std::move(stages), "what a GPU of each stage must hold"}};
+          {"stages", std::move(stages), "what a GPU of each stage must hold"},
+          {"products", std::move(products),
+           "matrix products of forward passes of one micro-batch on a GPU, each shape once"}};
 }
 
 Json schema_of_model_shows() { return schema_of_record<ModelShown>(); }
@@ -285,7 +340,10 @@ void print(std::ostream& out, const ModelShown& shown) {
   print_parameters(out, shown.model);
   print_layers(out, shown.model);
   print_flop(out, shown.model, shown.sequence);
-  if (shown.layout) print_memory(out, shown.model, *shown.layout, shown.stages);
+  if (!shown.layout) return;
+  print_memory(out, shown.model, *shown.layout, shown.stages);
+  out << "\nProducts of a GPU, for sgdsim-calibrate --probe product --shape:\n"
+      << shapes_text(shown) << '\n';
 }
 
 Answer answer_model_show(const Value& question, const Watch&) {
