@@ -64,7 +64,10 @@ LeftOut leave_out_what_cannot_run(const Backend& backend, const Arguments& argum
     const bool is_named = std::find(named.begin(), named.end(), task.algorithm) != named.end();
     if (!why_not.empty() && is_named)
       throw InputError("", text_of(task) + " cannot run: " + why_not);
-    if (!why_not.empty()) reasons.push_back("left out: " + text_of(task) + ": " + why_not);
+    // All sizes of a series are left out for one reason, which is told once.
+    const std::string reason = "left out: " + text_of_series(task) + ": " + why_not;
+    if (!why_not.empty() && (reasons.empty() || reasons.back() != reason))
+      reasons.push_back(reason);
     return !why_not.empty();
   });
   left_out.asked = asked_of(tasks);

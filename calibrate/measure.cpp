@@ -218,13 +218,8 @@ std::string sizes_text(const std::vector<const Task*>& tasks) {
   return text;
 }
 
-std::string series_text(const Task& task) {
-  Task without = task;
-  without.bytes = 0;
-  std::string text = text_of(without);
-  if (task.bytes > 0) text += ", " + std::string(name_of(task.type));
-  return text;
-}
+// Whether a series of the same operation and algorithm differs in its note.
+bool has_ways(const Task& task) { return task.operation == "copy" || task.algorithm == "nccl"; }
 
 }  // namespace
 
@@ -241,6 +236,14 @@ int64_t Task::first_wrong(int rank, const std::vector<std::byte>& data) const {
   return -1;
 }
 
+std::string text_of_series(const Task& task) {
+  Task without = task;
+  without.bytes = 0;
+  std::string text = text_of(without);
+  if (task.bytes > 0) text += ", " + std::string(name_of(task.type));
+  return text;
+}
+
 std::vector<std::string> missing_of(const std::vector<Task>& tasks, const Outcome& outcome,
                                     bool verify_only) {
   std::vector<std::string> lines;
@@ -254,7 +257,7 @@ std::vector<std::string> missing_of(const std::vector<Task>& tasks, const Outcom
     }
     if (!missing.empty())
       lines.push_back(std::string(verify_only ? "not verified: " : "not measured: ") +
-                      series_text(tasks[from]) + sizes_text(missing) + " (" +
+                      text_of_series(tasks[from]) + sizes_text(missing) + " (" +
                       std::to_string(missing.size()) + " of " + std::to_string(end - from) + ")");
     from = end;
   }
@@ -292,6 +295,7 @@ bool is_same_series(const Task& a, const Task& b) {
 std::string text_of(const Task& task) {
   std::string text = task.operation;
   if (!task.algorithm.empty()) text += " " + task.algorithm;
+  if (has_ways(task) && !task.note.empty()) text += " (" + task.note + ")";
   text += ", " + std::to_string(task.plan.ranks) + (task.plan.ranks == 1 ? " rank" : " ranks");
   if (task.bytes > 0)
     text += ", " + to_text(Bytes(task.bytes)) + " of " + std::string(name_of(task.type));

@@ -40,6 +40,8 @@ struct Task {
 bool is_same_series(const Task& a, const Task& b);
 // "allreduce ring, 8 ranks, 4 KiB of float32"
 std::string text_of(const Task& task);
+// The same of all sizes: "allreduce ring, 8 ranks, float32".
+std::string text_of_series(const Task& task);
 
 // Takes out the tasks for which the backend has no memory, and says why. Tasks of one number of
 // ranks share buffers, so that what counts is what they need together; the smaller ones stay.

@@ -5,6 +5,7 @@
 
 #include "app/schema_check.h"
 #include "sim/core/output.h"
+#include "study/layout/layout_files.h"
 #include "study/shipped_inputs.h"
 #include "tests/run_program.h"
 #include "topologies/cluster_file.h"

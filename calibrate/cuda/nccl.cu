@@ -125,6 +125,7 @@ class Caller {
              what);
     if (shared.failure) std::rethrow_exception(shared.failure);
   }
+  bool is_done() const { return shared_->is_done; }
 
  private:
   struct Shared {
@@ -295,7 +296,8 @@ class Ranks : public NcclRanks {
   }
 
  private:
-  // What is given up is aborted, in a thread that may hang as well.
+  // What is given up is aborted, in a thread that may hang as well. Then the calls come back, with
+  // errors; until they do, they use what whoever gave up will take away.
   void run(const std::function<void()>& calls, const std::string& what) {
     try {
       caller_.run(calls, patience_, what);
@@ -313,7 +315,7 @@ class Ranks : public NcclRanks {
       *is_done = true;
     }).detach();
     try {
-      wait_for([is_done] { return *is_done ? cudaSuccess : cudaErrorNotReady; },
+      wait_for([&] { return *is_done && caller_.is_done() ? cudaSuccess : cudaErrorNotReady; },
                {patience_with_abort_s, {}}, "the end of NCCL");
     } catch (const std::runtime_error&) {  // what did not end at first is what is told
     }

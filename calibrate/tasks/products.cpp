@@ -40,7 +40,10 @@ std::string text_of(const ProductShape& shape) {
 // Groups follow each other, and so do their signs: rows of all of them are numbered through.
 Task shaped_product_task(const ProductShape& shape, Type type) {
   const int64_t element_B = size_of(type);
-  const auto [rows, columns, inner, groups] = shape;
+  const int64_t rows = shape.rows;
+  const int64_t columns = shape.columns;
+  const int64_t inner = shape.inner;
+  const int64_t groups = shape.groups;
   const int64_t from_B = rows * inner * groups * element_B;
   const int64_t with_B = inner * columns * groups * element_B;
   const int64_t to_B = rows * columns * groups * element_B;

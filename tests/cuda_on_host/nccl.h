@@ -76,7 +76,6 @@ extern NcclMeeting* nccl_meeting;  // none: all ranks are here
 // What a test asks of it.
 struct NcclBehaviour {
   bool never_connects = false;  // making communicators blocks until they are aborted
-  bool is_deaf = false;         // and then, too
   int fails_at = 0;             // the group of this number fails, from 1
   bool never_meets = false;     // collectives are queued, and wait for ever
 };

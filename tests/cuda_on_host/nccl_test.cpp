@@ -112,8 +112,6 @@ TEST_CASE("cuda on host: NCCL's algorithm, protocol and channels, as communicato
 TEST_CASE("cuda on host: NCCL that connects for ever, fails, or waits for ever is a sentence") {
   const Outcome connects = measured({.never_connects = true}, 0.01);
   CHECK(holds(connects.failure, "NCCL, which connects its ranks, did not end within"));
-  const Outcome deaf = measured({.never_connects = true, .is_deaf = true}, 0.01);
-  CHECK(holds(deaf.failure, "NCCL, which connects its ranks, did not end within"));
   for (const int group : {1, 2, 9}) {
     const Outcome fails = measured({.fails_at = group}, 1000);
     CHECK(holds(fails.failure, "remote process exited"));

@@ -36,7 +36,9 @@ Measurement measured(int gpus, int ranks, Type type) {
 TEST_CASE("cuda on host: products and exchanges are right alone and beside each other") {
   for (const Type type : {Type::float32, Type::bfloat16})
     for (const int ranks : {2, 3}) {
-      const auto [tasks, outcome] = measured(3, ranks, type);
+      const Measurement all = measured(3, ranks, type);
+      const std::vector<Task>& tasks = all.tasks;
+      const Outcome& outcome = all.outcome;
       CHECK(tasks.size() == 10);  // a product; three exchanges alone, beside it, and it beside them
       CHECK(outcome.failure.empty());
       CHECK(outcome.wrong == std::vector<std::string>{});
@@ -52,7 +54,9 @@ TEST_CASE("cuda on host: products and exchanges are right alone and beside each 
 // Whoever is timed has the other beside it to the end: one at a time in an order drawn by lot, they
 // take up to twice as long as alone, and never less.
 TEST_CASE("cuda on host: what is timed is disturbed, and what disturbs it is not timed") {
-  const auto [tasks, outcome] = measured(2, 2, Type::float32);
+  const Measurement all = measured(2, 2, Type::float32);
+  const std::vector<Task>& tasks = all.tasks;
+  const Outcome& outcome = all.outcome;
   std::map<std::string, double> times_us;
   for (std::size_t i = 0; i < tasks.size(); ++i)
     times_us[tasks[i].algorithm] = outcome.points[i].time_us();
