@@ -40,8 +40,8 @@ LIMITS = {
     ("layout_bench", "layout_jitter"): 2.7,
 }
 # Products of learning against Eigen's in the same run (docs/decisions/0023): at least this part of
-# its speed, for every shape.
-PART_OF_EIGEN = 0.6
+# its speed, for every shape. Measured: 0.6 to 1.1 on one generation of Xeon, 0.55 to 1.04 on another.
+PART_OF_EIGEN = 0.5
 REPETITIONS = 5
 ATTEMPTS = 5
 
