@@ -163,7 +163,7 @@ def memory(record, peak, types):
                 lines.append(missing(f"memory, {wanted['operation']} {kind}"))
                 continue
             part = 100 * moved_rate(found[0]["points"][-1]) / peak
-            lines.append(within(f"memory, {name_of(found[0])}, part of {peak} GB/s", part, 85, 105,
+            lines.append(within(f"memory, {name_of(found[0])}, part of {peak:.4g} GB/s", part, 85, 105,
                                 " %"))
     return lines
 
