@@ -182,7 +182,7 @@ Request request_of(const Arguments& arguments, int processes) {
     if (request.blocks_B.back() < 4) throw InputError("--block", "expected at least 4 B");
   }
   request.overlaps = arguments.overlap;
-  request.library = settings_of(arguments);
+  request.settings = settings_of(arguments);
   for (const std::string& word : words_of(arguments.shapes))
     request.shapes.push_back(shape_of(word));
   if (!request.shapes.empty() &&

@@ -30,7 +30,7 @@ Json series_of(const Backend& backend, const Task& task) {
     series["nodes"] = backend.nodes(task.plan.ranks);
   }
   if (task.algorithm == "nccl") {
-    const LibrarySetting& setting = task.plan.library;
+    const LibrarySetting& setting = task.plan.setting;
     Json nccl = Json::object();
     if (!setting.algorithm.empty()) nccl["algorithm"] = setting.algorithm;
     if (!setting.protocol.empty()) nccl["protocol"] = setting.protocol;

@@ -123,6 +123,8 @@ TEST_CASE("fit pairs: multiprocessors by their note, a table, and what is refuse
          {"algorithm", "from here to there"},
          {"ranks", 2},
          {"points", {{{"size_B", 8}, {"time_us", 1}}, {{"size_B", 80}, {"time_us", 2}}}}}}}};
+  Json few = record_of(2);  // of 16 million ranks one pair, in no time
+  for (Json& series : few["series"]) series["ranks"] = 16'777'216;
   Json outside = record_of(2);
   outside["series"][0]["algorithm"] = "from 0 to 5";
   Json flat = record_of(2);
@@ -134,6 +136,7 @@ TEST_CASE("fit pairs: multiprocessors by their note, a table, and what is refuse
   };
   for (const Row& row :
        {Row{lacking, {}, "were not measured, as 0 to 1"},
+        Row{few, {}, "281474959933438 of all pairs were not measured, as 0 to 2"},
         Row{copies, {}, "no message \"from 0 to 1\""}, Row{outside, {}, "is not among 2 ranks"},
         Row{flat, {}, "takes no time per byte"},
         Row{record_of(2), {"--gamma", "1 ns/B"}, "--gamma"},

@@ -136,7 +136,7 @@ class CudaBackend : public Backend {
     beside_graph_ = {};
     rounds_in_graph_ = 0;
     rounds_beside_ = 1;
-    const bool is_set_alike = plan.library == queue_.plan().library;
+    const bool is_set_alike = plan.setting == queue_.plan().setting;
     queue_.load(plan, type);
     if (plan.has_calls()) {
       if (!is_set_alike) library_.reset();
@@ -310,7 +310,7 @@ class CudaBackend : public Backend {
     NcclTeam team{.ranks = plan.ranks,
                   .first = own.first,
                   .devices = {devices_.begin(), devices_.begin() + own.end - own.first},
-                  .setting = plan.library,
+                  .setting = plan.setting,
                   .has_name = processes_ == nullptr || processes_->is_first(),
                   .from_first = [](const std::string& name) { return name; }};
     if (processes_ != nullptr)

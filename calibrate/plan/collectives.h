@@ -21,7 +21,7 @@ struct Collective {
   int64_t block_B = 0;    // lp
   // lp: blocks are summed in a stream of their own, while the next one arrives.
   bool overlaps = false;
-  LibrarySetting library = {};  // nccl
+  LibrarySetting setting = {};  // nccl
   bool in_graph = false;        // nccl
 };
 

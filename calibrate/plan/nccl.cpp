@@ -18,7 +18,7 @@ Plan plan_nccl(const Collective& collective) {
     writer.call(calls.at(collective.operation), writer.stream(rank), {rank, Buffer::data, 0},
                 collective.bytes);
   Plan plan = writer.take();
-  plan.library = collective.library;
+  plan.setting = collective.setting;
   plan.in_graph = collective.in_graph;
   return plan;
 }

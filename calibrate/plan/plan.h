@@ -105,7 +105,7 @@ struct Plan {
   Room room;  // the data's is the business of whoever fills it
   int events = 0;
   std::vector<Step> steps;
-  LibrarySetting library = {};
+  LibrarySetting setting = {};
   // From this lane on, ranks do what disturbs the others, again and again until those are done; 0:
   // no lane does.
   int beside = 0;

@@ -42,9 +42,9 @@ void add_collective(const Request& request, const Collective& collective, Type t
 
 // In every setting, called one by one and in a graph.
 void add_nccl(const Request& request, Collective collective, Type type, std::vector<Task>& tasks) {
-  for (const LibrarySetting& setting : request.library)
+  for (const LibrarySetting& setting : request.settings)
     for (const bool in_graph : {false, true}) {
-      collective.library = setting;
+      collective.setting = setting;
       collective.in_graph = in_graph;
       add_collective(request, collective, type, tasks);
     }
@@ -119,7 +119,7 @@ void add_gtopk(const Request& request, int ranks, Type type, std::vector<Task>& 
 
 // Each sample is the mean of calls.
 std::string note_of_nccl(const Collective& collective) {
-  const LibrarySetting& setting = collective.library;
+  const LibrarySetting& setting = collective.setting;
   std::string text;
   for (const std::string& word : {setting.algorithm, setting.protocol})
     if (!word.empty()) text += word + ", ";

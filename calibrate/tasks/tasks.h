@@ -19,7 +19,7 @@ struct Request {
   std::vector<int64_t> sizes_B;
   std::vector<int64_t> blocks_B = {int64_t{64} << 10};  // lp
   bool overlaps = false;                                // lp
-  std::vector<LibrarySetting> library = {{}};           // nccl
+  std::vector<LibrarySetting> settings = {{}};          // nccl
   std::vector<ProductShape> shapes;                     // product; empty: square ones of the sizes
   double density = 0.001;  // gtopk, top_k: the part of the entries that travels
 };

@@ -59,7 +59,7 @@ class Measured {
       for (const Series& series : file.measurement.series)
         if ((arguments.placement.empty() || series.placement == arguments.placement ||
              series.operation == "attention") &&
-            !series.points.empty())
+            series.note.find(arguments.note) != std::string::npos && !series.points.empty())
           all_.push_back(&series);
     }
   }

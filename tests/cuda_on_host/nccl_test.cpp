@@ -24,7 +24,7 @@ std::vector<Task> nccl_tasks(const std::vector<LibrarySetting>& settings) {
   request.ranks = {2, 3};
   request.types = {Type::float32, Type::float16, Type::bfloat16};
   request.sizes_B = {12, 6000};
-  request.library = settings;
+  request.settings = settings;
   std::vector<Task> tasks = tasks_of(request);
   std::erase_if(tasks, [](const Task& task) { return task.algorithm != "nccl"; });
   return tasks;

@@ -19,7 +19,9 @@ namespace {
 
 auto key_of(const Series& series) {
   return std::tuple(series.operation, series.algorithm, series.type, series.in_place, series.ranks,
-                    series.block.value_or(Bytes(-1)), series.group, series.placement, series.note);
+                    series.block.value_or(Bytes(-1)), series.group, series.placement, series.note,
+                    series.nccl.algorithm, series.nccl.protocol, series.nccl.channels,
+                    series.nccl.in_graph);
 }
 
 constexpr double wide_spread = 2;  // the slowest run over the fastest
