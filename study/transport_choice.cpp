@@ -16,6 +16,7 @@ Field transport_field(std::string& transport) {
 }
 
 Json transport_in(const std::string& text) {
+  if (text.empty()) return {};
   std::istringstream words(text);
   std::string word;
   Json json = {{"name", "ideal"}};
@@ -35,6 +36,46 @@ Json transport_in(const std::string& text) {
   return json;
 }
 
+namespace {
+
+Json tcp_on(const Cluster& cluster) {
+  constexpr int64_t usual_packet_B = 9000;
+  Json tcp = {{"name", "tcp"}, {"window", to_text(cluster.window)}};
+  if (cluster.window.count() < usual_packet_B) tcp["packet"] = to_text(cluster.window);
+  return tcp;
+}
+
+// The rule of queues, without every packet: in bursts that agree with packets (docs/packets.md).
+Json queues_on(const Cluster& cluster, Routing routing) {
+  if (routing == Routing::split)
+    throw InputError("routing",
+                     "a connection of TCP keeps its way, so that nothing is split; by_destination, "
+                     "hashed, or flows that share wires evenly (sharing=max_min of the cluster)");
+  constexpr int bursts_of_message = 64;
+  Json tcp = tcp_on(cluster);
+  tcp["bursts"] = bursts_of_message;
+  tcp["spray"] = routing == Routing::by_destination ? "by_destination" : "per_flow";
+  return tcp;
+}
+
+bool names_tcp(const Json& asked) {
+  return asked == "tcp" || (asked.is_object() && asked.value("name", Json()) == "tcp");
+}
+
+}  // namespace
+
+Json transport_on(const Cluster& cluster, Fidelity fidelity, Routing routing, const Json& asked) {
+  if (fidelity == Fidelity::flow)
+    return cluster.sharing == Sharing::queues ? queues_on(cluster, routing) : Json();
+  if (fidelity != Fidelity::packet) return {};
+  if (asked.is_null())
+    return sends_over_tcp(cluster.kind) ? tcp_on(cluster) : Json{{"name", "ideal"}};
+  if (!names_tcp(asked)) return asked;
+  Json tcp = tcp_on(cluster);
+  if (asked.is_object()) tcp.update(asked);
+  return tcp;
+}
+
 void check_transport(const Value& transport) { read_transport(transport, {}, 1); }
 
 double payload_B_of(const Value& transport) {
@@ -49,6 +90,7 @@ std::string delivered_warning(double least_delivered) {
 }
 
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed) {
+  if (transport.json().is_null()) return {};
   // Read once, so that what is wrong is known before anything is played.
   const PacketSetup known = read_transport(transport, sizes_B, seed);
   return [known](Resources& wires, Agenda& agenda, LinkWatch* watch) {

@@ -4,15 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "models/collective/simulate.h"
 #include "sim/core/json.h"
 #include "sim/net/carrier.h"
+#include "sim/net/cluster.h"
 #include "study/question_fields.h"
 
 namespace sgdsim {
 
 Field transport_field(std::string& transport);
-// The same as the field `transport` of a file has.
+// The same as the field `transport` of a file has; null: not given.
 Json transport_in(const std::string& text);
+// How messages are sent on this cluster: as was asked for, else by TCP where its network sends over
+// it, else ideally. Null where they share wires evenly, or there are no wires.
+Json transport_on(const Cluster& cluster, Fidelity fidelity, Routing routing, const Json& asked);
 
 // InputError if it is none.
 void check_transport(const Value& transport);
@@ -21,6 +26,7 @@ void check_transport(const Value& transport);
 double payload_B_of(const Value& transport);
 // What to say where a transport leaves out what it may lose; empty where everything arrived.
 std::string delivered_warning(double least_delivered);
+// None for null.
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed);
 
 }  // namespace sgdsim

@@ -70,9 +70,11 @@ std::vector<std::string> jobs_settings_of(const WireWords& words) {
     throw InputError("--routing", "packets go as their transport says: spray=per_flow, ...");
   if (!words.routing.empty()) routing_named(words.routing, "--routing");
   std::vector<std::string> settings;
+  add(settings, "fidelity", words.fidelity);
   if (words.fidelity == "flow") settings.emplace_back("transport=null");
-  if (words.fidelity == "packet" || !words.transport.empty()) {
-    settings.emplace_back("routing=null");
+  if (words.fidelity == "packet" || !words.transport.empty()) settings.emplace_back("routing=null");
+  if (!words.transport.empty()) {
+    if (words.fidelity.empty()) settings.emplace_back("fidelity=packet");
     add(settings, "transport", checked_transport(words.transport).dump());
   }
   add(settings, "routing", words.routing);

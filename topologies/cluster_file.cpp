@@ -19,9 +19,17 @@ constexpr int64_t most_connections = int64_t{1} << 22;
 struct ClusterFields {
   FileHead head;
   NetworkKind network = NetworkKind::unsaid;
+  std::optional<Sharing> sharing;
+  Bytes window = usual_window;
   Duration start;
   std::optional<NcclConstants> nccl;
 };
+
+void check_window(const Value& window) {
+  constexpr int64_t most = int64_t{1} << 31;
+  if (window.bytes().count() < 1 || window.bytes().count() > most)
+    window.fail("expected 1 B to " + to_text(Bytes(most)));
+}
 
 Fields fields_of(ClusterFields& o) {
   return head_fields(o.head, cluster_schema) +
@@ -31,6 +39,15 @@ Fields fields_of(ClusterFields& o) {
                       "models of papers a start-up keeps both ports busy; see "
                       "docs/cluster-format.md")
                     .otherwise("paper"),
+                Field("sharing", o.sharing,
+                      "fidelity flow, who gets what of a wire that several messages want: queues "
+                      "(who comes first is served first, as on real TCP) or max_min (all at once, "
+                      "evenly)")
+                    .otherwise("queues over TCP, else max_min"),
+                Field("window", o.window,
+                      "bytes that a connection of TCP has in its sender, on wires and in queues at "
+                      "most, and that a sender hands over without waiting")
+                    .also(check_window),
                 Field("start", o.start,
                       "what a collective costs every worker once, before its first message; not "
                       "of parameter servers")
@@ -138,6 +155,7 @@ ClusterFile read_cluster(const Value& value) {
   std::string description = given.head.description;
   std::string source = given.head.source;
   const NetworkKind kind = given.network;
+  const Sharing usual_sharing = sends_over_tcp(kind) ? Sharing::queues : Sharing::max_min;
   const Duration start = given.start;
   std::shared_ptr<const NcclConstants> nccl;
   if (given.nccl) nccl = std::make_shared<const NcclConstants>(*given.nccl);
@@ -153,6 +171,8 @@ ClusterFile read_cluster(const Value& value) {
                                .cards_note = cards_note_of(value, wiring.gpus_per_node),
                                .valid = valid_range(value.json()),
                                .kind = kind,
+                               .sharing = given.sharing.value_or(usual_sharing),
+                               .window = given.window,
                                .nccl = std::move(nccl)},
                    .shape = std::string(shape.name),
                    .description = std::move(description),

@@ -37,7 +37,7 @@ RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint&
   Stopper stopper(arguments.watch, limits_of(arguments.limits));
   question.stopper = &stopper;
   const Cluster cluster = cluster_of(arguments, point.ranks);
-  const TrafficFile traffic = traffic_beside(question, arguments, cluster);
+  const TrafficFile traffic = put_on(cluster, arguments, question);
   question.meanwhile = traffic.meanwhile();
   const CollectiveAnswer played = simulate_collective(question, cluster, "collective");
   RankSlices all{.name = algorithm + " " + point.operation,

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "models/collective/options.h"
+#include "sim/core/quantity.h"
 
 namespace sgdsim {
 namespace {
@@ -18,7 +19,6 @@ struct Default {
 
 // Pairs that exchange meet ports that are busy with others where ports differ: what comes before it
 // is asked for is buffered.
-constexpr const char* usual_send_buffer = "740 KB";
 bool exchanges_in_pairs(const Algorithm& algorithm) {
   return algorithm.name == "recursive_doubling" || algorithm.name == "halving_doubling";
 }
@@ -42,10 +42,6 @@ std::vector<Default> defaults_of(NetworkKind kind) {
   return {};
 }
 
-bool sends_over_tcp(NetworkKind kind) {
-  return kind == NetworkKind::tcp || kind == NetworkKind::mpi || kind == NetworkKind::gloo;
-}
-
 }  // namespace
 
 bool starts_in_flight(NetworkKind kind) {
@@ -58,14 +54,14 @@ CollectiveOptions with_network(const CollectiveOptions& options, const Cluster& 
   const auto is_given = [&](const char* key) {
     return std::find(options.given.begin(), options.given.end(), key) != options.given.end();
   };
-  const auto set = [&](const char* key, const char* value) {
+  const auto set = [&](const char* key, const std::string& value) {
     if (!is_given(key)) set_option(all, key, value, "network");
   };
   for (const Default& one : defaults_of(cluster.kind)) set(one.key, one.value);
   if (!sends_over_tcp(cluster.kind)) return all;
   const bool are_uneven = !cluster.network.ports().empty();
   if (has_ports && are_uneven && exchanges_in_pairs(algorithm)) set("ports", "shared");
-  if (has_ports && all.shares_ports) set("send_buffer", usual_send_buffer);
+  if (has_ports && all.shares_ports) set("send_buffer", to_text(cluster.window));
   return all;
 }
 

@@ -110,7 +110,11 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
     options.log = question.log;
   }
   options.stopper = question.stopper;
-  if (question.fidelity == Fidelity::packet) options.carrier = question.carrier;
+  if (wires) options.carrier = question.carrier;
+  if (options.carrier && job.options.send_buffer > Bytes())
+    throw InputError("",
+                     "option send_buffer has no effect where a connection has a window: use "
+                     "the field window of the cluster, or its sharing=max_min");
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;

@@ -20,11 +20,13 @@
 #include <vector>
 
 #include "models/transport/registry.h"
+#include "sim/net/cluster.h"
 
 namespace sgdsim::transport::tcp {
 namespace {
 
 constexpr uint32_t usual_packet_B = 9000;
+constexpr uint32_t least_bursts_in_window = 16;
 
 class TcpConversation;
 
@@ -161,8 +163,9 @@ void defaults(PacketSetup& setup) {
 }
 
 struct Options {
-  Bytes window{740'000};
+  Bytes window = usual_window;
   int connections = 1;
+  uint32_t bursts = 0;
 };
 
 Fields fields_of(Options& o) {
@@ -170,7 +173,11 @@ Fields fields_of(Options& o) {
               .also(check_size),
           Field("connections", o.connections,
                 "1: all messages of one worker to another share a connection; 0: none do")
-              .from(0, 1)};
+              .from(0, 1),
+          Field("bursts", o.bursts,
+                "packets that follow each other go as one: at least this many bursts of a message, "
+                "and 16 of a window; 0: each packet by itself")
+              .from(0, 1 << 20)};
 }
 
 void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
@@ -188,6 +195,10 @@ void read(Object& fields, const std::vector<double>&, PacketSetup& setup) {
     fields.value().fail("a window that is smaller than what a packet carries (" +
                         std::to_string(setup.packet_B - setup.header_B) +
                         " B); give a larger \"window\", or a smaller \"packet\"");
+  if (options.bursts > 0) {
+    setup.burst_B = window_B / least_bursts_in_window;
+    setup.bursts_of_message = options.bursts;
+  }
   const bool are_shared = options.connections == 1;
   setup.transport = [window_B, are_shared]() -> PacketSetup::Connect {
     const auto connections = std::make_shared<Connections>();

@@ -32,6 +32,22 @@ inline constexpr Named<NetworkKind, 5> network_kinds{{{"tcp", NetworkKind::tcp},
                                                       {"nccl", NetworkKind::nccl},
                                                       {"paper", NetworkKind::paper}}};
 inline const auto& names_of(NetworkKind) { return network_kinds; }
+inline bool sends_over_tcp(NetworkKind kind) {
+  return kind == NetworkKind::tcp || kind == NetworkKind::mpi || kind == NetworkKind::gloo;
+}
+
+// Who gets what of a wire that several messages want.
+enum class Sharing : uint8_t {
+  queues,  // who comes first is served first, as far as a connection's window lets it come
+  max_min  // all at once, as evenly as their other wires allow
+};
+inline constexpr Named<Sharing, 2> sharings{
+    {{"queues", Sharing::queues}, {"max_min", Sharing::max_min}}};
+inline const auto& names_of(Sharing) { return sharings; }
+
+// What a connection of TCP has in the system at most, and a sender hands over without waiting: as
+// one broadcast over real TCP fits it (docs/validation.md).
+inline constexpr Bytes usual_window(740'000);
 
 // Why something is refused on a cluster whose network gets crowded (Network::crowding).
 inline std::string crowding_is_for(const std::string& what) {
@@ -49,6 +65,8 @@ struct Cluster {
   std::string cards_note = {};
   ValidSizes valid = {};
   NetworkKind kind = NetworkKind::unsaid;
+  Sharing sharing = Sharing::max_min;  // at fidelity flow
+  Bytes window = usual_window;
   std::shared_ptr<const NcclConstants> nccl = {};  // what its file says of NCCL on it, if anything
   // Its wires, for messages that share them. Built anew by each call; InputError if there are too
   // many.

@@ -39,6 +39,10 @@ struct PacketSetup {
   uint32_t packet_B = 1500;  // on the wire
   uint32_t header_B = 0;     // of that
   uint32_t answer_B = 64;
+  // Packets that follow each other go as one burst, of as many as these allow: at most so many
+  // bytes, and so large a part of its message. 0: each goes by itself.
+  uint32_t burst_B = 0;
+  uint32_t bursts_of_message = 1;
   Spray spray = Spray::per_flow;
   QueueRules queues;
   // Ports send a packet on when its head is there, and are done with it no sooner than its tail is.
@@ -56,6 +60,8 @@ class Packets final : public Carrier {
   Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch* watch);
   ~Packets() override;
 
+  // What the packets of a message carry, all but the last one.
+  uint32_t payload_B(double size_B) const;
   uint32_t send(const Parcel& parcel, Time now) override;
   Duration notice(const Leg& leg) const override { return leg.flight; }
   void want(uint32_t message, Time now) override;

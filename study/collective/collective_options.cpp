@@ -247,10 +247,8 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
   if (!arguments.fidelity.empty())
     question.fidelity = fidelity_named(arguments.fidelity, "--fidelity");
   check_routes(std::string(name_of(question.fidelity)), "", arguments.transport);
-  if (question.fidelity == Fidelity::packet) {
-    const Json transport = transport_in(arguments.transport);
-    question.carrier = carrier_of(Value(transport, "--transport", ""), {}, seed_of(arguments));
-  }
+  if (const Json asked = transport_in(arguments.transport); !asked.is_null())
+    check_transport(Value(asked, "--transport", ""));
   check_traffic_option(arguments.traffic, is_on_wires(question.fidelity));
   question.path = path_named(arguments.path);
   if (!arguments.jitter.empty())
@@ -262,8 +260,11 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
   return question;
 }
 
-TrafficFile traffic_beside(const CollectiveQuestion& question, const CollectiveArguments& arguments,
-                           const Cluster& cluster) {
+TrafficFile put_on(const Cluster& cluster, const CollectiveArguments& arguments,
+                   CollectiveQuestion& question) {
+  const Json transport = transport_on(cluster, question.fidelity, question.options.routing,
+                                      transport_in(arguments.transport));
+  question.carrier = carrier_of(Value(transport, "--transport", ""), {}, seed_of(arguments));
   if (arguments.traffic.empty()) return {};
   return read_meanwhile(arguments.traffic, "--traffic", cluster,
                         *wires_of(cluster, question.options, question.jitter.seed));

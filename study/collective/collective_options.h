@@ -60,9 +60,9 @@ Cluster cluster_of(const CollectiveArguments& arguments, int ranks);
 CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::string& algorithm,
                                const std::vector<Bytes>& messages);
 
-// What else is on the wires of the question.
-TrafficFile traffic_beside(const CollectiveQuestion& question, const CollectiveArguments& arguments,
-                           const Cluster& cluster);
+// How its messages go on this cluster; and what else is on the wires, which the result keeps.
+TrafficFile put_on(const Cluster& cluster, const CollectiveArguments& arguments,
+                   CollectiveQuestion& question);
 
 // Error if an algorithm is unknown, or if an option has no value, is known to none of these
 // algorithms or was given twice.

@@ -30,7 +30,7 @@ void answer(CollectivePoint& point, const CollectiveArguments& arguments, const 
   CollectiveQuestion question = question_of(arguments, point.algorithm, point.sizes);
   Stopper stopper(arguments.watch, limits_of(arguments.limits));
   question.stopper = &stopper;
-  const TrafficFile traffic = traffic_beside(question, arguments, cluster);
+  const TrafficFile traffic = put_on(cluster, arguments, question);
   question.meanwhile = traffic.meanwhile();
   point.answer = simulate_collective(question, cluster, where);
 }

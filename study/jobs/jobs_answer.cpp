@@ -280,7 +280,7 @@ namespace {
 
 Fields together_fields(const JobsFile& file, const int& workers, const std::string& routing,
                        const JobsAnswer& answer) {
-  const bool is_packets = !file.transport.empty();
+  const bool is_packets = file.fidelity == Fidelity::packet;
   std::vector<ToldJob> jobs;
   for (std::size_t i = 0; i < answer.jobs.size(); ++i)
     jobs.push_back({&file.jobs[i], &answer.jobs[i]});

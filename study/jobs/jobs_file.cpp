@@ -78,8 +78,14 @@ struct JobsFields {
   FileHead head;
   uint64_t seed = 1;
   std::optional<Value> cluster, transport, traffic, jobs;
+  std::optional<Fidelity> fidelity;
   std::optional<Routing> routing;
 };
+
+void check_on_wires(const Value& fidelity) {
+  if (!is_on_wires(fidelity_named(fidelity.text(), fidelity.where())))
+    fidelity.fail("jobs meet on wires: flow or packet");
+}
 
 Fields fields_of(JobsFields& o) {
   return head_fields(o.head, jobs_schema) +
@@ -90,6 +96,9 @@ Fields fields_of(JobsFields& o) {
                       "list clusters`")
                     .needed()
                     .like(schema_of_jobs_cluster),
+                Field("fidelity", o.fidelity, "how messages go: flow or packet")
+                    .also(check_on_wires)
+                    .otherwise("packet with a transport, else flow"),
                 Field("routing", o.routing, "which of several shortest routes messages take")
                     .otherwise("by_destination"),
                 Field("transport", o.transport,
@@ -368,7 +377,7 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     experiment.fail("the transport of all jobs is that of the jobs file");
   if (resolved.json.contains("traffic"))
     experiment.fail("the traffic beside all jobs is that of the jobs file");
-  resolved.json["fidelity"] = jobs.transport.empty() ? "flow" : "packet";
+  resolved.json["fidelity"] = name_of(jobs.fidelity);
   job.experiment.cluster = part_of(jobs.cluster, job.places, value);
   read_changes(job.experiment, resolved, {.cluster = true});
   const Routing routing = job.experiment.cost.job().options.routing;
@@ -380,6 +389,22 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   const ParameterServers* servers = job.experiment.cost.servers();
   if (!job.server_places.empty() && (servers == nullptr || !servers->dedicated))
     value.fail("`servers` are places of dedicated parameter servers, which its experiment has not");
+}
+
+// How messages go.
+void read_messages(const JobsFields& given, const Value& root, JobsFile& jobs) {
+  jobs.fidelity = given.fidelity.value_or(given.transport ? Fidelity::packet : Fidelity::flow);
+  if (given.transport && jobs.fidelity == Fidelity::flow)
+    given.transport->fail("has no effect without fidelity packet");
+  if (given.routing && jobs.fidelity == Fidelity::packet)
+    (given.transport ? *given.transport : root)
+        .fail("packets go as their transport says, not by routing");
+  if (given.transport) check_transport(*given.transport);
+  const Json transport = transport_on(jobs.cluster, jobs.fidelity, jobs.routes.routing,
+                                      given.transport ? given.transport->json() : Json());
+  const Value said(transport, root.file(), root.path() + "/transport");
+  if (jobs.fidelity == Fidelity::packet) jobs.transport = name_of_transport(said);
+  jobs.carrier = carrier_of(said, {}, jobs.routes.seed);
 }
 
 // `files`: of the parts that were put in place.
@@ -402,11 +427,7 @@ JobsFile read_whole(const Json& json, const std::string& file,
       read_cluster(cluster_file.empty() ? Value(cluster_json, cluster.file(), cluster.path())
                                         : Value(cluster_json, cluster_file, ""))
           .cluster;
-  if (given.transport) {
-    if (given.routing) given.transport->fail("packets go as their transport says, not by routing");
-    jobs.transport = name_of_transport(*given.transport);
-    jobs.carrier = carrier_of(*given.transport, {}, jobs.routes.seed);
-  }
+  read_messages(given, root, jobs);
   FreeWorkers free(jobs.cluster.network.workers());
   const Value& list = *given.jobs;
   if (list.items().empty()) list.fail("no jobs");

@@ -28,7 +28,8 @@ struct JobsFile {
   std::deque<JobOfFile> jobs;  // which questions point into
   std::vector<PlainFlow> traffic;
   std::vector<WireChange> changes;
-  std::string transport;  // of packets; empty: messages are flows
+  Fidelity fidelity = Fidelity::flow;  // or packet
+  std::string transport;               // of packets
   MakeCarrier carrier;
 };
 

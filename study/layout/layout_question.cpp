@@ -182,15 +182,16 @@ void read_wires(const LayoutWords& words, LayoutQuestion& question) {
   StepWires& wires = question.wires;
   if (words.seed) wires.routes.seed = *words.seed;
   if (!words.routing.empty()) wires.routes.routing = routing_named(words.routing, "--routing");
-  if (question.fidelity == Fidelity::packet) {
-    const Json json = transport_in(words.transport);
+  const Cluster& cluster = question.cluster.cluster;
+  const Json json =
+      transport_on(cluster, question.fidelity, wires.routes.routing, transport_in(words.transport));
+  if (!json.is_null()) {
     const Value transport(json, "--transport", "");
     wires.carrier = carrier_of(transport, {}, wires.routes.seed);
     wires.payload_B = payload_B_of(transport);
-    question.transport = name_of_transport(transport);
+    if (question.fidelity == Fidelity::packet) question.transport = name_of_transport(transport);
   }
   if (words.traffic.empty()) return;
-  const Cluster& cluster = question.cluster.cluster;
   question.traffic =
       read_meanwhile(words.traffic, "--traffic", cluster, *cluster.wires(wires.routes));
 }

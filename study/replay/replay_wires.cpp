@@ -41,10 +41,9 @@ void set_wires(const ReplayWords& words, const std::optional<Cluster>& cluster, 
   if (!words.routing.empty()) routes.routing = routing_named(words.routing, "--routing");
   all.wires = cluster->wires(routes);
   question.resources = all.wires.get();
-  if (is_packet(words)) {
-    const Json transport = transport_in(words.transport);
-    question.carrier = carrier_of(Value(transport, "--transport", ""), {}, routes.seed);
-  }
+  const Json transport = transport_on(*cluster, fidelity_named(words.fidelity, "--fidelity"),
+                                      routes.routing, transport_in(words.transport));
+  question.carrier = carrier_of(Value(transport, "--transport", ""), {}, routes.seed);
   if (words.traffic.empty()) return;
   all.traffic = read_meanwhile(words.traffic, "--traffic", *cluster, *all.wires);
   question.meanwhile = all.traffic.meanwhile();

@@ -333,6 +333,21 @@ Experiment read_experiment(const ResolvedExperiment& resolved) {
   return experiment;
 }
 
+namespace {
+
+void read_carrier(Experiment& experiment, const std::optional<Value>& asked, const Value& root) {
+  if (asked && experiment.fidelity != Fidelity::packet)
+    asked->fail("has no effect without fidelity packet");
+  if (asked) check_transport(*asked);
+  const Json transport =
+      transport_on(experiment.cluster, experiment.fidelity, experiment.cost.job().options.routing,
+                   asked ? asked->json() : Json());
+  experiment.carrier =
+      carrier_of(Value(transport, root.file(), root.path() + "/transport"), {}, experiment.seed);
+}
+
+}  // namespace
+
 void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Unchanged unchanged) {
   Experiment before = std::exchange(experiment, {});
   experiment.file = resolved.file;
@@ -380,13 +395,7 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
                             " does not exist: there are " +
                             std::to_string(experiment.cluster.network.workers()));
   }
-  const Json ideal = "ideal";
-  experiment.carrier = {};
-  if (given.transport && experiment.fidelity != Fidelity::packet)
-    given.transport->fail("has no effect without fidelity packet");
-  if (experiment.fidelity == Fidelity::packet)
-    experiment.carrier = carrier_of(
-        given.transport.value_or(Value(ideal, root.file(), "/transport")), {}, experiment.seed);
+  read_carrier(experiment, given.transport, root);
   if (given.traffic && !is_none(*given.traffic)) read_traffic_of(experiment, *given.traffic);
 }
 

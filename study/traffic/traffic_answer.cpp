@@ -43,7 +43,7 @@ void add_over_time(Completion& completion, FlowsQuestion question, Resources& wi
 struct RoutesOfWords {
   RouteChoice routes;
   std::optional<uint64_t> seed;  // as given
-  Json transport;                // fidelity packet
+  Json transport;                // as it is sent; null: flows share wires evenly
 };
 
 RoutesOfWords routes_of(const TrafficWords& words) {
@@ -121,16 +121,16 @@ Fields traffic_fields(TrafficWords& words) {
 TrafficAnswer answer_traffic(const TrafficWords& words, const Watch& watch, bool for_people) {
   const int64_t links = parse_whole(words.links, 0, most_links_shown, "--links");
   const int64_t bins = bins_named(words.bins, links, for_people ? "table" : "json");
-  const RoutesOfWords asked = routes_of(words);
+  RoutesOfWords asked = routes_of(words);
   const Json json = cluster_json(words.cluster, words.settings);
   TrafficAnswer answer{
       read_cluster(Value(json, place_of(words.cluster), "")).cluster, {}, {}, {}, {}};
+  asked.transport = transport_on(answer.cluster, fidelity_named(words.fidelity, "--fidelity"),
+                                 asked.routes.routing, asked.transport);
   const std::unique_ptr<Resources> wires = answer.cluster.wires(asked.routes);
   answer.file = read_traffic(words.file, answer.cluster, *wires, asked.seed);
-  MakeCarrier carrier;
-  if (words.fidelity == "packet")
-    carrier = carrier_of(Value(asked.transport, "--transport", ""), sizes_of(answer.file.flows),
-                         asked.routes.seed);
+  const MakeCarrier carrier = carrier_of(Value(asked.transport, "--transport", ""),
+                                         sizes_of(answer.file.flows), asked.routes.seed);
   Stopper stopper(watch, limits_of(words.limits));
   const FlowsQuestion question{.flows = answer.file.flows,
                                .network = &answer.cluster.network,
