@@ -7,7 +7,10 @@
 #include "models/step/step.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "tests/cluster_cases.h"
+#include "tests/run_program.h"
 #include "tests/server_cases.h"
+#include "tests/step_cases.h"
 
 using namespace sgdsim;
 
@@ -181,6 +184,41 @@ TEST_CASE("servers: partitions beyond BytePS's numbers are refused before they a
   CHECK_THROWS_WITH_AS(parts_of(small, Bytes(200 * 65536 + 1), {}),
                        doctest::Contains("at most 65,536 partitions"), InputError);
   CHECK_NOTHROW(MessageCost::of_servers(small));  // its line asks for no message of 16 GiB
+}
+
+// Its server is another machine, so that all it has goes there and comes back: one after the other,
+// 2 b; with two servers the first answers while it pushes to the second, 3 b of half the size.
+TEST_CASE("servers: a lone worker pays for what travels") {
+  struct Row {
+    const char* servers;
+    int64_t us;
+  };
+  for (const Row& row : {Row{R"({"servers": 1, "placement": "dedicated"})", 2 * (10 + 1000)},
+                         Row{R"({"servers": 2, "placement": "dedicated"})", 3 * (10 + 500)},
+                         Row{R"({"servers": 1, "placement": "co_located"})", 0}}) {
+    CAPTURE(row.servers);
+    StepCase one;
+    one.trace.layers.emplace_back().gradient = Bytes(1'000'000);
+    one.cluster = cluster_of({{"shape", "single_switch"},
+                              {"nodes", 1},
+                              {"nic", {{"latency", "5 us"}, {"bandwidth", "8 Gbps"}}}});
+    one.cost = MessageCost::of_servers(read_servers(row.servers, one.cluster.network));
+    for (const Fidelity fidelity : {Fidelity::closed_form, Fidelity::message})
+      CHECK(one.play("wfbp", fidelity).iterations.front() == Duration::us(row.us));
+  }
+  // As on wires.
+  std::vector<double> times_us;
+  for (const char* fidelity : {"closed_form", "message", "flow", "packet"}) {
+    const Ran ran =
+        call_sgdsim({"run", "resnet50_v100", "-c", "25gbe_16", "--format", "json", "--fidelity",
+                     fidelity, "--set", "cluster.nodes=1", "--set", "strategy=sync_easgd", "--set",
+                     "cluster.network=paper", "--set",
+                     R"(collective={"parameter_server":{"servers":1,"placement":"dedicated"}})"});
+    CAPTURE(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    times_us.push_back(Json::parse(ran.out)["metrics"]["iteration_us"]["mean"]);
+    CHECK(times_us.back() == doctest::Approx(times_us.front()).epsilon(0.001));
+  }
 }
 
 // Four workers, server 0 on worker 0 and server 1 on worker 2.

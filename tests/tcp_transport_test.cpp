@@ -228,6 +228,11 @@ TEST_CASE("tcp: clusters over TCP share wires as queues do") {
                                  {{{"network", "nccl"}}, 1010, 1010},
                                  {{{"network", "nccl"}, {"sharing", "queues"}}, 510, 1010},
                                  {Json::object(), 1010, 1010}};
+  Json fitted = rack_of(3, "8 Gbps", "5 us");
+  fitted["network"] = "tcp";
+  fitted["nic"]["segments"] =
+      Json::array({{{"from", "1 MB"}, {"latency", "9 us"}, {"bandwidth", "8 Gbps"}}});
+  CHECK(took(carried(cluster_of(fitted), two, Fidelity::flow), two, 0) == us(1010));
   for (const Row& row : rows) {
     Json json = rack_of(3, "8 Gbps", "5 us");
     json.update(row.fields);

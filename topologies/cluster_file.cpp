@@ -43,7 +43,7 @@ Fields fields_of(ClusterFields& o) {
                       "fidelity flow, who gets what of a wire that several messages want: queues "
                       "(who comes first is served first, as on real TCP) or max_min (all at once, "
                       "evenly)")
-                    .otherwise("queues over TCP, else max_min"),
+                    .otherwise("queues over TCP, else max_min, and where links have segments"),
                 Field("window", o.window,
                       "bytes that a connection of TCP has in its sender, on wires and in queues at "
                       "most, and that a sender hands over without waiting")
@@ -155,7 +155,6 @@ ClusterFile read_cluster(const Value& value) {
   std::string description = given.head.description;
   std::string source = given.head.source;
   const NetworkKind kind = given.network;
-  const Sharing usual_sharing = sends_over_tcp(kind) ? Sharing::queues : Sharing::max_min;
   const Duration start = given.start;
   std::shared_ptr<const NcclConstants> nccl;
   if (given.nccl) nccl = std::make_shared<const NcclConstants>(*given.nccl);
@@ -163,6 +162,9 @@ ClusterFile read_cluster(const Value& value) {
   fields.done();
   std::vector<std::function<Graph()>> bands = add_bands(value, shape, wiring.network);
   wiring.network.set_start(start);
+  // Segments are costs of whole messages, which queue in no packets.
+  const bool may_queue = sends_over_tcp(kind) && bands.empty();
+  const Sharing usual_sharing = may_queue ? Sharing::queues : Sharing::max_min;
   ClusterFile file{.cluster = {.name = std::move(name),
                                .network = std::move(wiring.network),
                                .workers_per_node = wiring.gpus_per_node,

@@ -228,7 +228,7 @@ std::vector<ServerPart> parts_of(const ParameterServers& servers, Bytes size,
 }
 
 ExchangeTime push_pull_time(const ParameterServers& servers, Bytes size, const TensorPart& place) {
-  if (servers.workers == 1 || size.count() == 0) return {};
+  if (servers.is_alone() || size.count() == 0) return {};
   const ExchangeTime time =
       servers.hashed ? hashed_time(servers, size, place) : uniform_time(servers, size);
   return servers.barrier ? ExchangeTime{time.together, {}, {}} : time;

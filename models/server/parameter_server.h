@@ -58,6 +58,8 @@ struct ParameterServers {
     return alpha == AlphaRule::port ? Duration() : cost.at(size_B).latency;
   }
   Duration fold(double size_B) const { return cost.at(size_B).reduce.of(size_B); }
+  // A worker that is its own server.
+  bool is_alone() const { return workers == 1 && !dedicated; }
   // The worker on which a co-located server sits: spread evenly.
   int host(int server) const {
     return static_cast<int>(static_cast<int64_t>(server) * workers / servers);

@@ -160,7 +160,7 @@ class PushPull {
 
 Played play_push_pull(const ParameterServers& servers, const Network& network, Bytes size,
                       const TensorPart& part, std::vector<Time> starts) {
-  if (servers.workers == 1 || size.count() == 0) {
+  if (servers.is_alone() || size.count() == 0) {
     Played nothing;
     nothing.ends = std::move(starts);
     return nothing;

@@ -125,7 +125,7 @@ void Exchange::count(const MessageCost& cost, const std::vector<Encoded>& encode
 
 // Everybody sends each part and gets it back, but to a server that it is itself.
 void Exchange::count_pushes(const ParameterServers& servers, const Transfer& transfer) {
-  if (servers.workers == 1) return;
+  if (servers.is_alone()) return;
   const int others = servers.dedicated ? servers.workers : servers.workers - 1;
   for (const ServerPart& part : parts_of(servers, transfer.size, transfer.part)) {
     if (part.size_B <= 0) continue;
