@@ -98,4 +98,14 @@ MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_
   };
 }
 
+Sent sent_on(const Cluster& cluster, Fidelity fidelity, const RouteChoice& routes,
+             const std::optional<Value>& asked, const Value& root) {
+  if (asked && fidelity != Fidelity::packet) asked->fail("has no effect without fidelity packet");
+  if (asked) check_transport(*asked);
+  const Json sent = transport_on(cluster, fidelity, routes.routing, asked ? asked->json() : Json());
+  if (sent.is_null()) return {};
+  const Value value(sent, root.file(), root.path() + "/transport");
+  return {name_of_transport(value), carrier_of(value, {}, routes.seed)};
+}
+
 }  // namespace sgdsim

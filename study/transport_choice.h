@@ -1,6 +1,7 @@
 // `--transport "NAME FIELD=VALUE ..."`: how packets are sent, on command lines.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,15 @@ double payload_B_of(const Value& transport);
 std::string delivered_warning(double least_delivered);
 // None for null.
 MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_B, uint64_t seed);
+
+inline constexpr char packets_have_spray[] = "packets go as their transport says, not by routing";
+
+struct Sent {
+  std::string transport;  // its name; empty: messages share wires evenly, or there are none
+  MakeCarrier carrier;
+};
+// As a file says it, which is at `root`. InputError for a transport without packets.
+Sent sent_on(const Cluster& cluster, Fidelity fidelity, const RouteChoice& routes,
+             const std::optional<Value>& asked, const Value& root);
 
 }  // namespace sgdsim

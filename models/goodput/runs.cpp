@@ -157,8 +157,10 @@ std::vector<Progress> progress_at(const Plan& plan, const std::vector<double>& m
         const double at_s = moments_s[static_cast<std::size_t>(moment)];
         std::vector<double> parts;
         for (int64_t run = 0; run < asked.count; ++run)
-          parts.push_back(
-              to_s(play(plan, asked.seed, static_cast<uint64_t>(run), at_s).account[0]) / work_s);
+          // Clocks count whole picoseconds, which may add up to more than the work by a rounding.
+          parts.push_back(std::min(
+              1.,
+              to_s(play(plan, asked.seed, static_cast<uint64_t>(run), at_s).account[0]) / work_s));
         std::sort(parts.begin(), parts.end());
         const auto at = [&](double part) {
           const double rank = std::ceil(part * static_cast<double>(parts.size()));

@@ -11,14 +11,13 @@
 #include "sim/core/number_list.h"
 #include "sim/core/random.h"
 #include "study/beside.h"
+#include "study/jobs/part_of_cluster.h"
 #include "study/layout/usual_reach.h"
 #include "study/shipped_inputs.h"
 #include "study/step/override.h"
 #include "study/traffic/traffic_file.h"
 #include "study/transport_choice.h"
 #include "topologies/cluster_file.h"
-#include "topologies/pair_classes.h"
-#include "topologies/wiring.h"
 
 namespace sgdsim {
 namespace {
@@ -112,58 +111,6 @@ Fields fields_of(JobsFields& o) {
                       "flows of others and changes of links, or the path of their file; either may "
                       "be missing")
                     .like(schema_of_jobs_traffic)};
-}
-
-// The network as the workers at these places see it.
-Network network_at(const Network& all, const std::vector<int>& places) {
-  const auto at = [&](int worker) { return places[static_cast<std::size_t>(worker)]; };
-  const auto workers = static_cast<int>(places.size());
-  const auto seen_in = [&](const Network& network) {
-    return table_network(workers, 1,
-                         [&](int from, int to) { return network.between(at(from), at(to)); });
-  };
-  Network network = seen_in(all);
-  if (all.has_bands()) {
-    std::vector<SizeBand> bands;
-    for (const SizeBand& band : all.bands()) bands.push_back({band.from_B, seen_in(band.network)});
-    network.set_bands(std::move(bands));
-  }
-  network.set_start(all.start());
-  return network;
-}
-
-// How many GPUs of a job each of its nodes has, one node after another; 1 where they differ.
-int places_per_node(const std::vector<int>& places, int per_node) {
-  std::set<int> nodes;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < places.size();) {
-    const int node = places[i] / per_node;
-    std::size_t end = i;
-    while (end < places.size() && places[end] / per_node == node) ++end;
-    if (count == 0) count = end - i;
-    if (end - i != count || !nodes.insert(node).second) return 1;
-    i = end;
-  }
-  return static_cast<int>(count);
-}
-
-std::size_t nodes_of(const std::vector<int>& places, int per_node) {
-  std::set<int> nodes;
-  for (const int place : places) nodes.insert(place / per_node);
-  return nodes.size();
-}
-
-Cluster part_of(const Cluster& all, const std::vector<int>& places, const Value& where) {
-  Cluster part = all;
-  const bool is_all = static_cast<int>(places.size()) == all.network.workers() &&
-                      std::is_sorted(places.begin(), places.end());
-  if (is_all) return part;
-  if (static_cast<int>(places.size()) > most_table_points)
-    where.fail("a part of a cluster has at most " + std::to_string(most_table_points) + " workers");
-  part.network = network_at(all.network, places);
-  part.grid.clear();
-  part.workers_per_node = places_per_node(places, all.workers_per_node);
-  return part;
 }
 
 // Workers that no job has yet.
@@ -391,22 +338,6 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     value.fail("`servers` are places of dedicated parameter servers, which its experiment has not");
 }
 
-// How messages go.
-void read_messages(const JobsFields& given, const Value& root, JobsFile& jobs) {
-  jobs.fidelity = given.fidelity.value_or(given.transport ? Fidelity::packet : Fidelity::flow);
-  if (given.transport && jobs.fidelity == Fidelity::flow)
-    given.transport->fail("has no effect without fidelity packet");
-  if (given.routing && jobs.fidelity == Fidelity::packet)
-    (given.transport ? *given.transport : root)
-        .fail("packets go as their transport says, not by routing");
-  if (given.transport) check_transport(*given.transport);
-  const Json transport = transport_on(jobs.cluster, jobs.fidelity, jobs.routes.routing,
-                                      given.transport ? given.transport->json() : Json());
-  const Value said(transport, root.file(), root.path() + "/transport");
-  if (jobs.fidelity == Fidelity::packet) jobs.transport = name_of_transport(said);
-  jobs.carrier = carrier_of(said, {}, jobs.routes.seed);
-}
-
 // `files`: of the parts that were put in place.
 JobsFile read_whole(const Json& json, const std::string& file,
                     std::map<std::string, std::string> files) {
@@ -427,7 +358,12 @@ JobsFile read_whole(const Json& json, const std::string& file,
       read_cluster(cluster_file.empty() ? Value(cluster_json, cluster.file(), cluster.path())
                                         : Value(cluster_json, cluster_file, ""))
           .cluster;
-  read_messages(given, root, jobs);
+  jobs.fidelity = given.fidelity.value_or(given.transport ? Fidelity::packet : Fidelity::flow);
+  if (given.routing && jobs.fidelity == Fidelity::packet)
+    (given.transport ? *given.transport : root).fail(packets_have_spray);
+  const Sent sent = sent_on(jobs.cluster, jobs.fidelity, jobs.routes, given.transport, root);
+  if (jobs.fidelity == Fidelity::packet) jobs.transport = sent.transport;
+  jobs.carrier = sent.carrier;
   FreeWorkers free(jobs.cluster.network.workers());
   const Value& list = *given.jobs;
   if (list.items().empty()) list.fail("no jobs");

@@ -333,21 +333,6 @@ Experiment read_experiment(const ResolvedExperiment& resolved) {
   return experiment;
 }
 
-namespace {
-
-void read_carrier(Experiment& experiment, const std::optional<Value>& asked, const Value& root) {
-  if (asked && experiment.fidelity != Fidelity::packet)
-    asked->fail("has no effect without fidelity packet");
-  if (asked) check_transport(*asked);
-  const Json transport =
-      transport_on(experiment.cluster, experiment.fidelity, experiment.cost.job().options.routing,
-                   asked ? asked->json() : Json());
-  experiment.carrier =
-      carrier_of(Value(transport, root.file(), root.path() + "/transport"), {}, experiment.seed);
-}
-
-}  // namespace
-
 void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Unchanged unchanged) {
   Experiment before = std::exchange(experiment, {});
   experiment.file = resolved.file;
@@ -395,7 +380,10 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
                             " does not exist: there are " +
                             std::to_string(experiment.cluster.network.workers()));
   }
-  read_carrier(experiment, given.transport, root);
+  experiment.carrier =
+      sent_on(experiment.cluster, experiment.fidelity,
+              {experiment.cost.job().options.routing, experiment.seed}, given.transport, root)
+          .carrier;
   if (given.traffic && !is_none(*given.traffic)) read_traffic_of(experiment, *given.traffic);
 }
 
