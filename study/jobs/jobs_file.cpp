@@ -18,6 +18,7 @@
 #include "study/traffic/traffic_file.h"
 #include "study/transport_choice.h"
 #include "topologies/cluster_file.h"
+#include "topologies/wiring.h"
 
 namespace sgdsim {
 namespace {
