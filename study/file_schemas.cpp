@@ -36,6 +36,7 @@
 #include "study/traffic/traffic_file.h"
 #include "study/validate/validation_answer.h"
 #include "topologies/cluster_file.h"
+#include "traces/measurement/measurement.h"
 #include "traces/trace_file.h"
 
 namespace sgdsim {
@@ -133,6 +134,10 @@ std::span<const FileSchema> file_schemas() {
       {"learn-point", "One point of a sweep over lessons",
        "A line of `sgdsim learn --axis ... --format json`, and of its --out. See docs/learn.md.",
        schema_of_learn_points},
+      {"measurement", "Measured times of collectives and of their parts",
+       "What `sgdsim-calibrate` and `sgdsim import` write and `sgdsim fit` reads. Units are part "
+       "of the keys.",
+       schema_of_measurements},
       {"model", "The dimensions of a transformer",
        "What `sgdsim model show` and `sgdsim layout` read: the sizes of its matrices, from which "
        "parameters, FLOP, memory and times follow. See docs/layouts.md.",

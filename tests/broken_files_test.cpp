@@ -9,6 +9,7 @@
 #include "tests/run_program.h"
 #include "tests/texts.h"
 #include "topologies/cluster_file.h"
+#include "traces/measurement/measurement.h"
 
 using namespace sgdsim;
 
@@ -212,5 +213,51 @@ TEST_CASE("fields: broken jobs, sweeps and traffic are refused by reader and sch
                  {"/set", "[]"}},
                 [&](const Json& json) {
                   read_file(json, [](const std::string& name) { read_sweep(name, {}, {}); });
+                });
+}
+
+TEST_CASE("fields: broken measurements are refused by reader and schema") {
+  const Json good = Json::parse(read_text(root + "tests/data/measurement.json"));
+  Json full = good;
+  full["states"] = Json::parse(
+      R"([{"when": "before", "device": "0", "driver": "1", "power_W": 3.5, "ecc": true,
+           "processes": 1, "slowed_by": ["power"]}])");
+  full["asked"] = Json::parse(R"([{"operation": "copy", "ranks": 2, "sizes_B": [1, 2]}])");
+  full["series"][0]["nccl"] = Json::parse(R"({"algorithm": "Ring", "channels": 4})");
+  check_refused("sgdsim/measurement/1", full,
+                {{"/schema", ""},
+                 {"/schema", R"("sgdsim/measurement/2")"},
+                 {"/series", ""},
+                 {"/seris", "[]"},
+                 {"/device", "7"},
+                 {"/complete", R"("no")"},
+                 {"/notes", R"("one")"},
+                 {"/memory_GBps", "-1"},
+                 {"/states/0/when", R"("between")"},
+                 {"/states/0/device", ""},
+                 {"/states/0/power_W", "-1"},
+                 {"/states/0/ecc", "1"},
+                 {"/states/0/processes", "1.5"},
+                 {"/states/0/temprature_C", "1"},
+                 {"/asked/0/ranks", "0"},
+                 {"/asked/0/sizes_B", ""},
+                 {"/asked/0/sizes_B", "[-1]"},
+                 {"/series/0/operation", R"("all_reduce")"},
+                 {"/series/0/operation", ""},
+                 {"/series/0/ranks", "16777217"},
+                 {"/series/0/block_B", "0"},
+                 {"/series/0/nccl/channels", "0"},
+                 {"/series/0/nccl/protcol", R"("LL")"},
+                 {"/series/0/points", "{}"},
+                 {"/series/0/points/0/size_B", "-1"},
+                 {"/series/0/points/0/time_us", ""},
+                 {"/series/0/points/0/time_us", "-1"},
+                 {"/series/0/points/0/samples_us", R"(["1"])"},
+                 {"/series/0/points/0/interval_us", "[1]"},
+                 {"/series/0/points/0/visits", "[0]"},
+                 {"/series/0/points/0/verified", "1"},
+                 {"/series/0/points/0/tim_us", "1"}},
+                [&](const Json& json) {
+                  read_measurement({json.dump(), "m.json", {}, ""});
                 });
 }
