@@ -34,6 +34,7 @@
 #include "study/sweep/sweep_question.h"
 #include "study/traffic/traffic_answer.h"
 #include "study/traffic/traffic_file.h"
+#include "study/validate/case_file.h"
 #include "study/validate/validation_answer.h"
 #include "topologies/cluster_file.h"
 #include "traces/measurement/measurement.h"
@@ -64,6 +65,13 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim run --breaks` and `sgdsim layout --breaks` add to their answers. See "
        "docs/need.md.",
        schema_of_breaks},
+      {"case", "A measured case: what ran, how long it took, how well it must be predicted",
+       "The input of `sgdsim validate`. A row is used in one of four ways: held (it must be "
+       "predicted within the tolerance), fitted (it served to find the parameters), reported "
+       "(shown, with the reason why it is not held), or below range (its size is below "
+       "tolerance.from_size). This schema knows fields, types and units; that an algorithm offers "
+       "an operation or an option has an effect is checked by the reader.",
+       schema_of_cases},
       {"cluster", "A cluster: nodes, links and how they are wired",
        "Every link object describes one link and one direction. A message over a route pays the "
        "sum of the latencies and the largest time per byte of its links. This schema knows fields, "

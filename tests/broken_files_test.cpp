@@ -6,6 +6,7 @@
 #include "study/jobs/jobs_file.h"
 #include "study/step/experiment.h"
 #include "study/sweep/sweep_file.h"
+#include "study/validate/case_file.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
 #include "topologies/cluster_file.h"
@@ -260,4 +261,71 @@ TEST_CASE("fields: broken measurements are refused by reader and schema") {
                 [&](const Json& json) {
                   read_measurement({json.dump(), "m.json", {}, ""});
                 });
+}
+
+TEST_CASE("fields: broken cases of every kind are refused by reader and schema") {
+  struct Kind {
+    const char* file;
+    std::vector<Broken> rows;
+  };
+  const std::vector<Broken> of_all = {{"/schema", R"("sgdsim/case/2")"},
+                                      {"/kind", ""},
+                                      {"/kind", R"("colective")"},
+                                      {"/name", R"("")"},
+                                      {"/suite", R"("")"},
+                                      {"/grade", R"("D")"},
+                                      {"/source/fitted", ""},
+                                      {"/source/author", R"("x")"},
+                                      {"/tolerance/median_percent", "1001"},
+                                      {"/tolerance/from_size", "1"},
+                                      {"/measured", ""},
+                                      {"/measurd", "[]"},
+                                      {"/measured/0/label", R"("")"},
+                                      {"/measured/0/time", R"("1")"},
+                                      {"/measured/0/quartiles", R"(["1 us"])"},
+                                      {"/measured/0/held", "false"},
+                                      {"/measured/0/reason", R"("none")"},
+                                      {"/measured/0/tim", R"("1 us")"}};
+  const std::vector<Kind> kinds = {{"models/collective/data/tcp_star_100mbps_4.json",
+                                    {{"/cluster", ""},
+                                     {"/cluster", R"("10gbe_16")"},
+                                     {"/gpu", R"("h100")"},
+                                     {"/options", R"({"alpha": 1})"},
+                                     {"/measured/0/algorithm", ""},
+                                     {"/measured/0/operation", R"("all_reduce")"},
+                                     {"/measured/0/size", "7"},
+                                     {"/measured/0/ranks", "0"},
+                                     {"/measured/0/set", R"(["a=b"])"}}},
+                                   {"models/strategy/data/pytorch_ddp_dgx1.json",
+                                    {{"/experiment", ""},
+                                     {"/cluster", R"("10gbe_16")"},
+                                     {"/measured/0/set", R"(["nodes"])"},
+                                     {"/measured/0/of", R"("forwards")"},
+                                     {"/measured/0/messages_B", "[0]"},
+                                     {"/measured/0/algorithm", R"("ring")"}}},
+                                   {"models/training/data/cases/torchtitan_8b_h100.json",
+                                    {{"/gpu", ""},
+                                     {"/cluster", ""},
+                                     {"/transport", R"("ndp")"},
+                                     {"/fidelity", R"("flow")"},
+                                     {"/precision", R"("fp4")"},
+                                     {"/measured/0/layout", ""},
+                                     {"/measured/0/sequence", "0"},
+                                     {"/measured/0/precision", R"("fp4")"}}},
+                                   {"models/transport/data/contention_rings.json",
+                                    {{"/cluster", ""},
+                                     {"/transport", ""},
+                                     {"/transport", R"({"name": "mlt", "loss_bond": 0.1})"},
+                                     {"/options", "{}"},
+                                     {"/measured/0/schedule", ""},
+                                     {"/measured/0/ends", R"([{"line": 0, "time": "1 us"}])"},
+                                     {"/measured/0/ends", R"([{"line": 3}])"}}}};
+  for (const Kind& kind : kinds) {
+    INFO(kind.file);
+    const std::string file = root + kind.file;
+    std::vector<Broken> rows = of_all;
+    rows.insert(rows.end(), kind.rows.begin(), kind.rows.end());
+    check_refused("sgdsim/case/1", Json::parse(read_text(file)), rows,
+                  [&](const Json& json) { read_case(Value(json, file, "")); });
+  }
 }
