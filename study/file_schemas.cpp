@@ -13,6 +13,7 @@
 #include "study/fit/fit_failures.h"
 #include "study/fit/fit_nccl.h"
 #include "study/fit/fit_pairs.h"
+#include "study/fit/fit_report.h"
 #include "study/goodput/failures_file.h"
 #include "study/goodput/goodput_fields.h"
 #include "study/goodput/goodput_question.h"
@@ -111,6 +112,8 @@ std::span<const FileSchema> file_schemas() {
       {"failures", "What fails how often",
        "A source of failures for `sgdsim goodput`: rates by cause. See docs/goodput.md.",
        schema_of_failures},
+      {"fit", "Start-up and time per byte, fitted to measured times",
+       "What `sgdsim fit --format json` prints. Units are part of the keys.", schema_of_fits},
       {"goodput", "When a training ends that fails, saves and restarts",
        "What `sgdsim goodput --format json` prints. See docs/goodput.md.", schema_of_goodputs},
       {"goodput-point", "One point of a sweep over questions about a training",
