@@ -6,6 +6,7 @@
 #include "models/training/gpu.h"
 #include "models/training/layout.h"
 #include "models/training/transformer_file.h"
+#include "study/advise/advise_question.h"
 #include "study/collective/collective_file.h"
 #include "study/collective/collective_report.h"
 #include "study/diagnose/compare_answer.h"
@@ -19,6 +20,7 @@
 #include "study/goodput/goodput_question.h"
 #include "study/jobs/jobs_answer.h"
 #include "study/jobs/jobs_file.h"
+#include "study/layout/layout_output.h"
 #include "study/layout/model_laws.h"
 #include "study/layout/model_show.h"
 #include "study/learn/learn_batches.h"
@@ -29,9 +31,11 @@
 #include "study/step/collective_field.h"
 #include "study/step/experiment.h"
 #include "study/step/plan.h"
+#include "study/step/result_json.h"
 #include "study/sweep/axis_points.h"
 #include "study/sweep/best.h"
 #include "study/sweep/sweep_file.h"
+#include "study/sweep/sweep_point.h"
 #include "study/sweep/sweep_question.h"
 #include "study/traffic/traffic_answer.h"
 #include "study/traffic/traffic_file.h"
@@ -47,17 +51,21 @@ namespace {
 
 Json schema_of_goodput_points() {
   return schema_of_points("sgdsim/goodput-point/1",
-                          "what the point gives alone: a value of sgdsim/goodput/1");
+                          "what the point gives alone: a value of sgdsim/goodput/1",
+                          [] { return reference("../goodput/1"); });
 }
 Json schema_of_layout_points() {
   return schema_of_points("sgdsim/layout-point/1",
-                          "what the point gives alone: a value of sgdsim/layouts/1");
+                          "what the point gives alone: a value of sgdsim/layouts/1",
+                          [] { return reference("../layouts/1"); });
 }
 
 }  // namespace
 
 std::span<const FileSchema> file_schemas() {
   static constexpr auto table = std::to_array<FileSchema>({
+      {"advice", "What could be changed about a training step, best first",
+       "The answer of `sgdsim advise --format json`.", schema_of_advice},
       {"best", "The best point of every group of a sweep",
        "What `sgdsim sweep --minimize` prints: groups of points that differ in the chosen axes "
        "only.",
@@ -79,6 +87,11 @@ std::span<const FileSchema> file_schemas() {
        "types and units; that numbers agree with each other (sizes of a torus, global links of a "
        "dragonfly, a graph without gaps) is checked by the reader.",
        schema_of_clusters},
+      {"collective", "What one collective costs on one cluster",
+       "What `sgdsim collective --format json` prints, and one point of a sweep. There are three "
+       "kinds: an answer, an answer of NCCL's model, and a point without an answer, which says "
+       "why.",
+       schema_of_collective_answers},
       {"collective-cost", "The cost of one exchange as a fitted curve",
        "What `sgdsim fit --out` writes for a curve. The \"collective\" of an experiment may be the "
        "path of such a file.",
@@ -136,6 +149,9 @@ std::span<const FileSchema> file_schemas() {
       {"layout-point", "One point of a sweep over layouts",
        "A line of `sgdsim layout --axis ... --format json`. See docs/layouts.md.",
        schema_of_layout_points},
+      {"layouts", "The fastest parallel layouts of a model",
+       "What `sgdsim layout --format json` prints, best first. See docs/layouts.md.",
+       schema_of_layout_answers},
       {"learn", "Small models trained in the simulated schedule",
        "What `sgdsim learn --format json` prints and `--out` writes. See docs/learn.md.",
        schema_of_learned},
@@ -167,8 +183,16 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim need --format json` prints. See docs/need.md.", schema_of_needs},
       {"plan", "Every strategy on one experiment, best first",
        "The answer of `sgdsim plan --format json`.", schema_of_plans},
+      {"point", "One point of a sweep",
+       "One line of what `sgdsim sweep` writes. A point that is none has the field error and no "
+       "result.",
+       schema_of_sweep_points},
       {"replay", "When every rank of a schedule has ended",
        "What `sgdsim replay --format json` prints.", schema_of_replayed},
+      {"result", "The result of one experiment",
+       "What the iteration took and where the time went. Times in microseconds count from the "
+       "start of the iteration.",
+       schema_of_results},
       {"sweep", "A sweep: an experiment and the values that its fields take",
        "The points are the product of the axes; the last axis is the fastest.", schema_of_sweeps},
       {"trace", "A trace: the layers of one training iteration, their gradients and times",
