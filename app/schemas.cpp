@@ -32,8 +32,6 @@ constexpr auto app_schemas = std::to_array<FileSchema>({
 
 std::vector<Schema> all_schemas() {
   std::vector<Schema> schemas;
-  for (const EmbeddedSchema& schema : embedded_schemas())
-    schemas.push_back({std::string(schema.name), Json::parse(schema.text)});
   for (const std::span<const FileSchema> table :
        {file_schemas(), std::span<const FileSchema>(app_schemas)})
     for (const FileSchema& schema : table)

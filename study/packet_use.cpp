@@ -69,6 +69,8 @@ Json counts_json(const PacketReport& report) {
   return to_json_by_fields(ToldCounts{report.counts, report.in_network});
 }
 
+Json schema_of_counts() { return schema_of_record<ToldCounts>(); }
+
 NamedQueues longest_queues(const PacketReport& report, const Resources& wires, std::size_t most) {
   std::vector<QueueUse> queues = report.queues;
   std::stable_sort(queues.begin(), queues.end(),
@@ -110,39 +112,73 @@ std::vector<ToldQueue> told_queues(const NamedQueues& queues, const UseOverTime&
 
 }  // namespace
 
-Json queues_json(const NamedQueues& queues) {
-  Json json = Json::array();
-  for (const ToldQueue& one : told_queues(queues, {})) json.push_back(to_json_by_fields(one));
-  return json;
+Field queues_field(const PacketReport* report, const NamedQueues& queues,
+                   const UseOverTime& over_time) {
+  return {"queues",
+          report != nullptr ? std::optional(told_queues(queues, over_time)) : std::nullopt,
+          "fidelity packet: the longest queues"};
 }
 
 Fields packet_fields(const PacketReport* report, const NamedQueues& queues,
                      const UseOverTime& over_time) {
   std::optional<ToldCounts> counts;
-  std::optional<std::vector<ToldQueue>> told;
-  if (report != nullptr) {
-    counts = {report->counts, report->in_network};
-    told = told_queues(queues, over_time);
-  }
+  if (report != nullptr) counts = {report->counts, report->in_network};
   return {{"packets", std::move(counts), "fidelity packet: what became of packets"},
-          {"queues", std::move(told), "fidelity packet: the longest queues"}};
+          queues_field(report, queues, over_time)};
 }
 
-Json delivery_json(const PacketReport& report, std::size_t layers) {
-  Json json = Json::array();
-  for (const auto& [freight, delivery] : report.delivery) {
-    const auto part = [&delivery = delivery](std::size_t kind) {
-      const double size_B = delivery.size_B[kind];
-      return size_B > 0 ? Json(delivery.delivered_B[kind] / size_B) : Json();
-    };
-    json.push_back({{"layer", std::lround(freight.depth * static_cast<double>(layers))},
-                    {"cargo", freight.cargo == Cargo::parameters ? "parameters" : "gradients"},
-                    {"size_B", delivery.size_B[0] + delivery.size_B[1]},
-                    {"part", delivery.part()},
-                    {"part_of_important", part(1)},
-                    {"part_of_others", part(0)}});
+namespace {
+
+struct ToldDelivery {
+  int64_t layer = 0;
+  bool is_parameters = false;
+  double size_B = 0;
+  double part = 0;
+  std::optional<double> of_important = {};
+  std::optional<double> of_others = {};
+};
+Fields fields_of(const ToldDelivery& told) {
+  return {
+      Field("layer", told.layer, "the first layer of the message, counted from 0 in forward order")
+          .at_least(0),
+      Field("cargo", told.is_parameters,
+            "what it carried: gradients on their way to servers or around a collective, "
+            "parameters on their way back")
+          .one_of({"gradients", "parameters"}),
+      Field("size_B", told.size_B, "bytes of all such messages, warm-up included").at_least(0),
+      Field("part", told.part, "the part that had arrived").from(0, 1),
+      Field("part_of_important", told.of_important,
+            "the same of important packets; null if there are none")
+          .from(0, 1)
+          .or_null(),
+      Field("part_of_others", told.of_others,
+            "the same of packets that are not important; null if there are none")
+          .from(0, 1)
+          .or_null()};
+}
+
+}  // namespace
+
+Field delivery_field(const PacketReport* report, std::size_t layers) {
+  std::optional<std::vector<ToldDelivery>> told;
+  if (report != nullptr) {
+    told.emplace();
+    for (const auto& [freight, delivery] : report->delivery) {
+      const auto part = [&delivery = delivery](std::size_t kind) {
+        const double size_B = delivery.size_B[kind];
+        return size_B > 0 ? std::optional(delivery.delivered_B[kind] / size_B) : std::nullopt;
+      };
+      told->push_back({.layer = std::lround(freight.depth * static_cast<double>(layers)),
+                       .is_parameters = freight.cargo == Cargo::parameters,
+                       .size_B = delivery.size_B[0] + delivery.size_B[1],
+                       .part = delivery.part(),
+                       .of_important = part(1),
+                       .of_others = part(0)});
+    }
   }
-  return json;
+  return {"delivery", std::move(told),
+          "fidelity packet: the part of each layer's messages that had arrived when they were "
+          "complete, front layers first"};
 }
 
 void print_counts(std::ostream& out, const PacketReport& report) {

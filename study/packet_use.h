@@ -24,15 +24,17 @@ Spread spread_of_us(const std::vector<Duration>& times);
 Fields fields_of(const Spread& spread);
 
 Json counts_json(const PacketReport& report);
+Json schema_of_counts();
 using NamedQueues = std::vector<std::pair<ResourceName, QueueUse>>;
 // So many of the longest ones.
 NamedQueues longest_queues(const PacketReport& report, const Resources& wires, std::size_t most);
 // `packets` and `queues`; no report: none of them.
 Fields packet_fields(const PacketReport* report, const NamedQueues& queues,
                      const UseOverTime& over_time);
-Json queues_json(const NamedQueues& queues);
-// By layer of so many, front first.
-Json delivery_json(const PacketReport& report, std::size_t layers);
+Field queues_field(const PacketReport* report, const NamedQueues& queues,
+                   const UseOverTime& over_time = {});
+// By layer of so many, front first; no report: nothing.
+Field delivery_field(const PacketReport* report, std::size_t layers);
 void print_counts(std::ostream& out, const PacketReport& report);
 // And what messages take.
 void print_packets(std::ostream& out, const PacketReport& report);

@@ -2,6 +2,7 @@
 #include "study/wire_use.h"
 
 #include "sim/core/error.h"
+#include "sim/play/play.h"
 #include "study/collective/ranges.h"
 #include "study/table.h"
 
@@ -15,6 +16,16 @@ Fields fields_of(const KindUse& use) {
       Field("utilisation_max", use.most, "that of the busiest one").at_least(0)};
 }
 
+Fields fields_of(const LinkUse& use) {
+  return {
+      {"kind", use.name.kind, "kind of link"},
+      {"from", use.name.from, "the vertex that sends"},
+      {"to", use.name.to, "the vertex that receives"},
+      Field("carried_B", use.carried_B, "bytes in this direction, of steps per iteration")
+          .at_least(0),
+      Field("utilisation", use.utilisation, "the part of what it could have carried").at_least(0)};
+}
+
 namespace {
 
 struct ToldLink {
@@ -22,16 +33,11 @@ struct ToldLink {
   std::vector<double> over_time = {};
 };
 Fields fields_of(const ToldLink& told) {
-  const LinkUse& use = told.use;
-  return {
-      {"kind", use.name.kind, "kind of link"},
-      {"from", use.name.from, "the vertex that sends"},
-      {"to", use.name.to, "the vertex that receives"},
-      Field("carried_B", use.carried_B, "bytes in this direction").at_least(0),
-      Field("utilisation", use.utilisation, "the part of what it could have carried").at_least(0),
-      Field("over_time", told.over_time, "with --bins: the part that was in use in each interval")
-          .at_least(0)
-          .if_any()};
+  return fields_of(told.use) +
+         Fields{Field("over_time", told.over_time,
+                      "with --bins: the part that was in use in each interval")
+                    .at_least(0)
+                    .if_any()};
 }
 
 }  // namespace
@@ -53,13 +59,27 @@ Fields use_fields(const WireUse& use, const UseOverTime& over_time) {
           {"busiest", std::move(busiest), "the busiest links, most used first"}};
 }
 
+Fields use_fields_if_any(const WireUse* use) {
+  return {{"kinds", use != nullptr ? std::optional(use->kinds) : std::nullopt,
+           "fidelities flow and packet: how busy the links of each kind were, both directions "
+           "counted"},
+          {"busiest", use != nullptr ? std::optional(use->busiest) : std::nullopt,
+           "fidelities flow and packet: the busiest links, most used first"}};
+}
+
+Json schema_of_paths() {
+  std::vector<std::string> names;
+  for (const PathTaken path :
+       {PathTaken::none, PathTaken::symmetric, PathTaken::rounds, PathTaken::events})
+    names.emplace_back(name_of(path));
+  return one_of_schema(std::move(names));
+}
+
 Field interval_field(const UseOverTime& use) {
   return Field("interval_us", use.parts.empty() ? std::nullopt : std::optional(use.interval.us()),
                "with --bins: the length of an interval")
       .at_least(0);
 }
-
-void add_use(Json& json, const WireUse& use) { json.update(written(use_fields(use))); }
 
 int64_t bins_named(const std::string& bins, int64_t links, const std::string& format) {
   constexpr int64_t most_bins = 100'000;

@@ -20,16 +20,20 @@ struct UseOverTime {
 };
 // `kinds` and `busiest`, what the latter carried over time included.
 Fields use_fields(const WireUse& use, const UseOverTime& over_time = {});
+// The same of an answer that need not have wires; null: it has none.
+Fields use_fields_if_any(const WireUse* use);
 // The whole line of one of them; empty: nobody asked.
 std::vector<double> whole_line(const std::vector<std::vector<double>>& lines, std::size_t number,
                                const UseOverTime& use);
 Field interval_field(const UseOverTime& use);
-void add_use(Json& json, const WireUse& use);
 // --bins, of so many links; 0: none.
 int64_t bins_named(const std::string& bins, int64_t links, const std::string& format);
 void print_use(std::ostream& out, const WireUse& use);
 // "uplink leaf0 -> spine0, in use 58.6 % of the time".
 std::string link_text(const LinkUse& link);
+
+// Which engine computed an answer.
+Json schema_of_paths();
 
 Field routing_field(std::string& routing);
 Field routing_taken_field(const std::string& routing);  // of an answer

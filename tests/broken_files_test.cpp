@@ -6,9 +6,11 @@
 #include "study/jobs/jobs_file.h"
 #include "study/step/experiment.h"
 #include "study/sweep/sweep_file.h"
+#include "study/validate/case_file.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
 #include "topologies/cluster_file.h"
+#include "traces/measurement/measurement.h"
 
 using namespace sgdsim;
 
@@ -213,4 +215,117 @@ TEST_CASE("fields: broken jobs, sweeps and traffic are refused by reader and sch
                 [&](const Json& json) {
                   read_file(json, [](const std::string& name) { read_sweep(name, {}, {}); });
                 });
+}
+
+TEST_CASE("fields: broken measurements are refused by reader and schema") {
+  const Json good = Json::parse(read_text(root + "tests/data/measurement.json"));
+  Json full = good;
+  full["states"] = Json::parse(
+      R"([{"when": "before", "device": "0", "driver": "1", "power_W": 3.5, "ecc": true,
+           "processes": 1, "slowed_by": ["power"]}])");
+  full["asked"] = Json::parse(R"([{"operation": "copy", "ranks": 2, "sizes_B": [1, 2]}])");
+  full["series"][0]["nccl"] = Json::parse(R"({"algorithm": "Ring", "channels": 4})");
+  check_refused("sgdsim/measurement/1", full,
+                {{"/schema", ""},
+                 {"/schema", R"("sgdsim/measurement/2")"},
+                 {"/series", ""},
+                 {"/seris", "[]"},
+                 {"/device", "7"},
+                 {"/complete", R"("no")"},
+                 {"/notes", R"("one")"},
+                 {"/memory_GBps", "-1"},
+                 {"/states/0/when", R"("between")"},
+                 {"/states/0/device", ""},
+                 {"/states/0/power_W", "-1"},
+                 {"/states/0/ecc", "1"},
+                 {"/states/0/processes", "1.5"},
+                 {"/states/0/temprature_C", "1"},
+                 {"/asked/0/ranks", "0"},
+                 {"/asked/0/sizes_B", ""},
+                 {"/asked/0/sizes_B", "[-1]"},
+                 {"/series/0/operation", R"("all_reduce")"},
+                 {"/series/0/operation", ""},
+                 {"/series/0/ranks", "16777217"},
+                 {"/series/0/block_B", "0"},
+                 {"/series/0/nccl/channels", "0"},
+                 {"/series/0/nccl/protcol", R"("LL")"},
+                 {"/series/0/points", "{}"},
+                 {"/series/0/points/0/size_B", "-1"},
+                 {"/series/0/points/0/time_us", ""},
+                 {"/series/0/points/0/time_us", "-1"},
+                 {"/series/0/points/0/samples_us", R"(["1"])"},
+                 {"/series/0/points/0/interval_us", "[1]"},
+                 {"/series/0/points/0/visits", "[0]"},
+                 {"/series/0/points/0/verified", "1"},
+                 {"/series/0/points/0/tim_us", "1"}},
+                [&](const Json& json) {
+                  read_measurement({json.dump(), "m.json", {}, ""});
+                });
+}
+
+TEST_CASE("fields: broken cases of every kind are refused by reader and schema") {
+  struct Kind {
+    const char* file;
+    std::vector<Broken> rows;
+  };
+  const std::vector<Broken> of_all = {{"/schema", R"("sgdsim/case/2")"},
+                                      {"/kind", ""},
+                                      {"/kind", R"("colective")"},
+                                      {"/name", R"("")"},
+                                      {"/suite", R"("")"},
+                                      {"/grade", R"("D")"},
+                                      {"/source/fitted", ""},
+                                      {"/source/author", R"("x")"},
+                                      {"/tolerance/median_percent", "1001"},
+                                      {"/tolerance/from_size", "1"},
+                                      {"/measured", ""},
+                                      {"/measurd", "[]"},
+                                      {"/measured/0/label", R"("")"},
+                                      {"/measured/0/time", R"("1")"},
+                                      {"/measured/0/quartiles", R"(["1 us"])"},
+                                      {"/measured/0/held", "false"},
+                                      {"/measured/0/reason", R"("none")"},
+                                      {"/measured/0/tim", R"("1 us")"}};
+  const std::vector<Kind> kinds = {{"models/collective/data/tcp_star_100mbps_4.json",
+                                    {{"/cluster", ""},
+                                     {"/cluster", R"("10gbe_16")"},
+                                     {"/gpu", R"("h100")"},
+                                     {"/options", R"({"alpha": 1})"},
+                                     {"/measured/0/algorithm", ""},
+                                     {"/measured/0/operation", R"("all_reduce")"},
+                                     {"/measured/0/size", "7"},
+                                     {"/measured/0/ranks", "0"},
+                                     {"/measured/0/set", R"(["a=b"])"}}},
+                                   {"models/strategy/data/pytorch_ddp_dgx1.json",
+                                    {{"/experiment", ""},
+                                     {"/cluster", R"("10gbe_16")"},
+                                     {"/measured/0/set", R"(["nodes"])"},
+                                     {"/measured/0/of", R"("forwards")"},
+                                     {"/measured/0/messages_B", "[0]"},
+                                     {"/measured/0/algorithm", R"("ring")"}}},
+                                   {"models/training/data/cases/torchtitan_8b_h100.json",
+                                    {{"/gpu", ""},
+                                     {"/cluster", ""},
+                                     {"/transport", R"("ndp")"},
+                                     {"/fidelity", R"("flow")"},
+                                     {"/precision", R"("fp4")"},
+                                     {"/measured/0/layout", ""},
+                                     {"/measured/0/sequence", "0"},
+                                     {"/measured/0/precision", R"("fp4")"}}},
+                                   {"models/transport/data/contention_rings.json",
+                                    {{"/cluster", ""},
+                                     {"/transport", ""},
+                                     {"/transport", R"({"name": "mlt", "loss_bond": 0.1})"},
+                                     {"/options", "{}"},
+                                     {"/measured/0/schedule", ""},
+                                     {"/measured/0/ends", R"([{"line": 0, "time": "1 us"}])"},
+                                     {"/measured/0/ends", R"([{"line": 3}])"}}}};
+  for (const Kind& kind : kinds) {
+    INFO(kind.file);
+    const std::string file = root + kind.file;
+    std::vector<Broken> rows = of_all;
+    rows.insert(rows.end(), kind.rows.begin(), kind.rows.end());
+    check_refused("sgdsim/case/1", Json::parse(read_text(file)), rows,
+                  [&](const Json& json) { read_case(Value(json, file, "")); });
+  }
 }

@@ -270,7 +270,7 @@ TEST_CASE("reason: by hand") {
       {"what": "backward", "length_us": 100.0, "layers": [1, 1]},
       {"what": "messages", "length_us": 4020.0, "layers": [0, 1], "count": 2},
       {"what": "update", "length_us": 30.0}]})");
-  CHECK(reason_json(slow) == expected);
+  CHECK(to_json_by_fields(*reason_of(slow)) == expected);
 }
 
 TEST_CASE("reason: before anything repeats, all that there was") {

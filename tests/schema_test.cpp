@@ -2,6 +2,7 @@
 // program prints.
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <sstream>
 
 #include "app/schema_check.h"
 #include "tests/run_program.h"
@@ -13,6 +14,54 @@ using Faults = std::vector<std::string>;
 
 // "sgdsim/cluster/1" of a file or an output that says what it is.
 std::string schema_of(const Json& json) { return json.value("schema", "none named"); }
+
+// A value with one thing wrong, and where.
+struct Spoiled {
+  Json json;
+  std::string place;
+};
+
+// Members that hold whatever the user gave.
+bool is_free(const std::string& name) { return name == "inputs" || name == "axes"; }
+
+// Of each list of objects the first is kept, which stands for all.
+Json shortened(const Json& json) {
+  Json less = json;
+  if (less.is_array() && less.size() > 1 && less[0].is_object()) less = Json::array({less[0]});
+  if (less.is_structured())
+    for (Json& one : less) one = shortened(one);
+  return less;
+}
+
+// Every object with a member more, and every value of another type.
+void spoil(const Json& whole, const Json::json_pointer& at, std::vector<Spoiled>& all) {
+  const Json& here = whole.at(at);
+  if (here.is_null()) return;
+  Json bad = whole;
+  if (here.is_object())
+    bad[at]["no such member"] = 1;
+  else
+    bad[at] = here.is_string() ? Json(7) : Json("seven");
+  all.push_back({std::move(bad), at.to_string()});
+  if (here.is_object()) {
+    for (const auto& member : here.items())
+      if (!is_free(member.key())) spoil(whole, at / member.key(), all);
+  } else if (here.is_array()) {
+    for (std::size_t i = 0; i < here.size(); ++i) spoil(whole, at / i, all);
+  }
+}
+
+void check_refuses_others(const SchemaShelf& shelf, const std::string& id, const Json& json) {
+  const Json less = shortened(json);
+  CHECK(faults_of_value(shelf, id, less) == Faults{});
+  std::vector<Spoiled> all;
+  spoil(less, Json::json_pointer(), all);
+  CHECK(all.size() > 10);
+  for (const Spoiled& bad : all) {
+    INFO(bad.place);
+    CHECK(!faults_of_value(shelf, id, bad.json).empty());
+  }
+}
 
 TEST_CASE("schemas: each is well formed, and every field has a description") {
   const SchemaShelf shelf = embedded_shelf();
@@ -112,6 +161,25 @@ TEST_CASE("schemas: what the program prints fits its schema") {
       {"diagnose tests/data/slow_host.json.gz --names tests/data/slow_host_names.csv --layers 32",
        "sgdsim/diagnosis/1"},
       {"compare tests/data/slow_host.json.gz tests/data/usual_host.json.gz", "sgdsim/comparison/1"},
+      {"run app/experiments/googlenet_k80.json --fidelity flow", "sgdsim/result/1"},
+      {"run app/experiments/resnet50_ddp_straggler.json --set warm_up=0", "sgdsim/result/1"},
+      {"run tests/data/kineto.json", "sgdsim/result/1"},
+      {"plan app/experiments/googlenet_k80.json", "sgdsim/plan/1"},
+      {"advise tests/data/kineto.json", "sgdsim/advice/1"},
+      {"advise resnet50_v100 -c topologies/data/25gbe_16.json --set cluster.nodes=4",
+       "sgdsim/advice/1"},
+      {"fit tests/data/nccl_tests.log", "sgdsim/fit/1"},
+      {"fit tests/data/measurement.json --from-collective stated", "sgdsim/fit/1"},
+      {"layout llama3.1_8b --layout 'tp2 pp4 dp4 ga16 zero1 sp' --fidelity message --tokens 15T" +
+           box,
+       "sgdsim/layouts/1"},
+      {"layout llama3.1_8b --layout 'tp8 dp2 ga1 zero1 sp' --fidelity flow --sequence 1024 "
+       "--global-batch 2 -a ring" +
+           box,
+       "sgdsim/layouts/1"},
+      {"layout llama3.1_8b --axis 'layout=tp8 dp4 zero1'" + box, "sgdsim/layout-point/1"},
+      {"goodput app/goodput_questions/llama3_405b.json --runs 20 --axis nodes=2000",
+       "sgdsim/goodput-point/1"},
       {"list", "sgdsim/list/1"},
       {"list algorithms", "sgdsim/list/1"},
   };
@@ -123,7 +191,42 @@ TEST_CASE("schemas: what the program prints fits its schema") {
     const Json json = Json::parse(ran.out);  // one object, and nothing after it
     CHECK(schema_of(json) == row.schema);
     CHECK(faults_of_value(shelf, row.schema, json) == Faults{});
+    const std::vector<std::string> of_others = {"sgdsim/list/1", "sgdsim/goodput/1",
+                                                "sgdsim/goodput-point/1"};
+    if (std::find(of_others.begin(), of_others.end(), row.schema) == of_others.end())
+      check_refuses_others(shelf, row.schema, json);
   }
+}
+
+TEST_CASE("schemas: points of a sweep, with a result and without") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string out = folder.name() + "/points.jsonl";
+  const Ran ran =
+      run_sgdsim({"sweep", "resnet50_v100", "-c", "topologies/data/25gbe_16.json", "--axis",
+                  "strategy=wfbp,ddp", "--axis", "cluster.nodes=2,16777217", "--out", out});
+  CHECK(ran.exit_code == 1);
+  std::istringstream lines(read_text(out));
+  const SchemaShelf shelf = embedded_shelf();
+  std::size_t failed = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line);
+    failed += json.contains("error") ? 1U : 0U;
+    if (!json.contains("error")) {
+      check_refuses_others(shelf, "sgdsim/point/1", json);
+      Json both = json;
+      both["error"] = "none";
+      CHECK(!faults_of_value(shelf, "sgdsim/point/1", both).empty());
+      Json half = json;
+      half["metrics"].erase("speedup");
+      CHECK(!faults_of_value(shelf, "sgdsim/point/1", half).empty());
+    } else {
+      CHECK(faults_of_value(shelf, "sgdsim/point/1", json) == Faults{});
+      Json neither = json;
+      neither.erase("error");
+      CHECK(!faults_of_value(shelf, "sgdsim/point/1", neither).empty());
+    }
+  }
+  CHECK(failed == 2);
 }
 
 TEST_CASE("schemas: what an import writes is a cluster") {

@@ -17,7 +17,7 @@ Json training_of_page(const PageInput& input, Duration step, const Json& questio
   if (!has_closed_form(now.plan))
     throw InputError("goodput", "no formula holds for this question: ask sgdsim goodput");
   const TrainingEnd end = training.end(step, workers);
-  Json json = {{"end", to_json(end)},
+  Json json = {{"end", to_json_by_fields(end)},
                {"nodes", now.machine.nodes},
                {"failures", end.days * seconds_of_day / mean_to_stop_s(now.plan)},
                {"assumed", now.assumed},

@@ -146,17 +146,26 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
 
 const std::vector<NamedPart>& step_parts() {
   static const std::vector<NamedPart> all = {
-      {"matrix products", "products_us", &StepParts::products},
-      {"attention", "attention_us", &StepParts::attention},
-      {"element-wise kernels", "element_wise_us", &StepParts::element_wise},
-      {"tensor parallelism", "tensor_us", &StepParts::tensor},
-      {"context parallelism", "context_us", &StepParts::context},
-      {"expert parallelism", "expert_us", &StepParts::expert},
-      {"sends between stages", "sends_us", &StepParts::sends},
-      {"pipeline bubble", "bubble_us", &StepParts::bubble},
-      {"data parallelism", "data_us", &StepParts::data},
-      {"optimizer", "optimizer_us", &StepParts::optimizer},
-      {"communication and waiting", "communication_us", &StepParts::communication}};
+      {"matrix products", "products_us", "matrix products, in us", &StepParts::products},
+      {"attention", "attention_us", "scores and values of attention, in us", &StepParts::attention},
+      {"element-wise kernels", "element_wise_us", "kernels that memory limits, in us",
+       &StepParts::element_wise},
+      {"tensor parallelism", "tensor_us", "collectives of tensor parallelism, in us",
+       &StepParts::tensor},
+      {"context parallelism", "context_us", "what is exposed of context parallelism, in us",
+       &StepParts::context},
+      {"expert parallelism", "expert_us",
+       "what is exposed of tokens on their way to experts and back, in us", &StepParts::expert},
+      {"sends between stages", "sends_us", "what is exposed of sends between stages, in us",
+       &StepParts::sends},
+      {"pipeline bubble", "bubble_us", "filling and draining the pipeline, in us",
+       &StepParts::bubble},
+      {"data parallelism", "data_us", "what is exposed of exchanges between replicas, in us",
+       &StepParts::data},
+      {"optimizer", "optimizer_us", "the optimizer, in us", &StepParts::optimizer},
+      {"communication and waiting", "communication_us",
+       "fidelities flow and packet: all communication that nothing hides, and waiting, in us",
+       &StepParts::communication}};
   return all;
 }
 

@@ -39,6 +39,7 @@ struct StepParts {
 struct NamedPart {
   const char* name;  // "matrix products"
   const char* key;   // "products_us"
+  const char* says;
   double StepParts::*member;
 };
 const std::vector<NamedPart>& step_parts();

@@ -17,15 +17,6 @@
 namespace sgdsim {
 namespace {
 
-// The command that gives a line's figure.
-std::string command_of(const AdviceQuestion& question, const Change& change,
-                       const std::optional<AdvisedEnd>& training = {}) {
-  if (change.is_of_training) return training->command;
-  std::vector<std::string> settings = question.settings;
-  settings.insert(settings.end(), change.settings.begin(), change.settings.end());
-  return shell_command("run", question.file, question.cluster, settings);
-}
-
 // "strategy=ddp; collective.algorithm=ring": semicolons with a blank part settings.
 Change change_in(const std::string& text) {
   Change change{text, {ChangeKind::own}, {}, "", ""};
@@ -62,83 +53,6 @@ AdviceQuestion question_of(const AdviseWords& words) {
     if (!word->empty() && !question.training)
       throw InputError(option, "has no effect without --goodput");
   return question;
-}
-
-std::vector<std::string> assumed(const AdviceLine& line) {
-  std::vector<std::string> all;
-  if (!line.change.assumes.empty()) all.push_back(line.change.assumes);
-  all.insert(all.end(), line.warnings.begin(), line.warnings.end());
-  return all;
-}
-
-bool any_change_of(const Change& change, bool (*is)(ChangeKind)) {
-  return std::any_of(change.kinds.begin(), change.kinds.end(), is);
-}
-
-double gain_in_percent(double factor) { return 100 * (factor - 1); }
-
-// The training as it is, or with a line's change.
-void add_training(Json& json, const std::optional<AdvisedEnd>& training, bool is_now) {
-  if (!training) return;
-  json["end"] = to_json(training->end);
-  json["end"]["command"] = training->command;
-  if (is_now) return;
-  json["days_saved"] = training->saved_days;
-  if (training->saved_interval)
-    json["days_saved_interval"] =
-        Json::array({training->saved_interval->first, training->saved_interval->second});
-}
-
-Json line_json(const AdviceQuestion& question, const AdviceLine& line) {
-  Json kinds = Json::array();
-  for (const ChangeKind kind : line.change.kinds) kinds.push_back(name_of(kind));
-  Json json = {{"change", line.change.name},
-               {"kinds", std::move(kinds)},
-               {"settings", line.change.settings},
-               {"iteration_ps", line.iteration_ps},
-               {"iteration_us", static_cast<double>(line.iteration_ps) * 1e-6},
-               {"exposed_us", line.exposed_us},
-               {"gain_percent", gain_in_percent(line.factor)}};
-  if (line.interval)
-    json["interval_percent"] = Json::array(
-        {gain_in_percent(line.interval->first), gain_in_percent(line.interval->second)});
-  if (!line.measured.empty()) json["measured"] = line.measured;
-  if (line.change.is_bound) json["is_bound"] = true;
-  if (line.learning) {
-    const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
-    json["learning"] = {{"iterations", {finite(line.learning->least), finite(line.learning->most)}},
-                        {"time", {finite(line.least_time()), finite(line.most_time())}},
-                        {"learned_by", learned_by()}};
-  }
-  json["alters_learning"] = any_change_of(line.change, alters_learning);
-  json["needs_hardware"] = any_change_of(line.change, needs_hardware);
-  if (!line.change.how.empty()) json["how"] = line.change.how;
-  if (const auto all = assumed(line); !all.empty()) json["assumed"] = all;
-  add_training(json, line.training, false);
-  json["command"] = command_of(question, line.change, line.training);
-  return json;
-}
-
-// Of a profile that gives no gains: what was recorded, and why. The step as it is, is the recorded
-// one.
-Json recorded_facts(const AdviceQuestion& question, const RecordedTruth& truth,
-                    const std::string& why) {
-  const profiler::Recording& recording = truth.recorded->recording;
-  return {{"schema", "sgdsim/advice/1"},
-          {"recorded", recorded_json(truth)},
-          {"why_no_gains", why},
-          {"now",
-           {{"iteration_ps", recording.iteration.ps()},
-            {"iteration_us", recording.iteration.us()},
-            {"exposed_us", (recording.exposed + recording.others).us()},
-            {"workers", recording.ranks},
-            {"fidelity", "recorded"},
-            {"strategy", "recorded"},
-            {"collective", "recorded"},
-            {"command", shell_command("advise", question.file, question.cluster, {})}}},
-          {"tried", 0},
-          {"lines", Json::array()},
-          {"left_out", Json::array()}};
 }
 
 std::string gain_text(double factor) {
@@ -351,6 +265,27 @@ Fields advise_fields(AdviseWords& words) {
          wire_fields(words.wires);
 }
 
+std::string command_of(const AdviceQuestion& question, const Change& change,
+                       const std::optional<AdvisedEnd>& training) {
+  if (change.is_of_training) return training->command;
+  std::vector<std::string> settings = question.settings;
+  settings.insert(settings.end(), change.settings.begin(), change.settings.end());
+  return shell_command("run", question.file, question.cluster, settings);
+}
+
+std::vector<std::string> assumed(const AdviceLine& line) {
+  std::vector<std::string> all;
+  if (!line.change.assumes.empty()) all.push_back(line.change.assumes);
+  all.insert(all.end(), line.warnings.begin(), line.warnings.end());
+  return all;
+}
+
+bool any_change_of(const Change& change, bool (*is)(ChangeKind)) {
+  return std::any_of(change.kinds.begin(), change.kinds.end(), is);
+}
+
+double gain_in_percent(double factor) { return 100 * (factor - 1); }
+
 AdviceQuestion advice_question(const AdviseWords& words) { return question_of(words); }
 
 AdviceBase base_or_facts(AdviceQuestion& question) {
@@ -359,40 +294,6 @@ AdviceBase base_or_facts(AdviceQuestion& question) {
   } catch (const NoReplay& none) {
     return {{}, RecordedTruth{none.recorded, 0, 0, {}}};
   }
-}
-
-Json facts_json(const AdviceQuestion& question, const RecordedTruth& truth) {
-  return recorded_facts(question, truth, why_no_gains(truth));
-}
-
-Json advice_json(const AdviceQuestion& question, const Advice& advice) {
-  if (!advice.why_no_gains.empty())
-    return recorded_facts(question, *advice.truth, advice.why_no_gains);
-  const Metrics now = metrics_of(advice.experiment, advice.now);
-  Json json = {{"schema", "sgdsim/advice/1"},
-               {"now",
-                {{"iteration_ps", now.mean_ps},
-                 {"iteration_us", now.mean_us},
-                 {"exposed_us", advice.now.mean.exposed.us()},
-                 {"workers", advice.experiment.cluster.network.workers()},
-                 {"fidelity", name_of(advice.experiment.fidelity)},
-                 {"strategy", advice.experiment.strategy.name},
-                 {"collective", advice.experiment.collective},
-                 {"command", command_of(question, {})}}},
-               {"tried", advice.tried},
-               {"lines", Json::array()},
-               {"left_out", Json::array()}};
-  if (!advice.now.critical.empty()) {
-    json["now"]["critical"] = reason_json(advice.now);
-    json["now"]["reason"] = reason_text(advice.now, advice.experiment.trace);
-  }
-  if (!advice.busiest.empty()) json["now"]["busiest"] = advice.busiest;
-  add_training(json["now"], advice.training, true);
-  if (advice.truth) json["recorded"] = recorded_json(*advice.truth);
-  for (const AdviceLine& line : advice.lines) json["lines"].push_back(line_json(question, line));
-  for (const auto& [what, why] : advice.left_out)
-    json["left_out"].push_back({{"change", what}, {"why", why}});
-  return json;
 }
 
 void print_facts(std::ostream& out, const RecordedTruth& truth) {

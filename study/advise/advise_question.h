@@ -35,7 +35,15 @@ struct AdviceBase {
 };
 AdviceBase base_or_facts(AdviceQuestion& question);
 
+// The command that gives a line's figure.
+std::string command_of(const AdviceQuestion& question, const Change& change,
+                       const std::optional<AdvisedEnd>& training = {});
+std::vector<std::string> assumed(const AdviceLine& line);
+bool any_change_of(const Change& change, bool (*is)(ChangeKind));
+double gain_in_percent(double factor);
+
 // sgdsim/advice/1.
+Json schema_of_advice();
 Json facts_json(const AdviceQuestion& question, const RecordedTruth& truth);
 Json advice_json(const AdviceQuestion& question, const Advice& advice);
 void print_facts(std::ostream& out, const RecordedTruth& truth);

@@ -326,44 +326,6 @@ class Lister {
 
 }  // namespace
 
-std::string_view name_of(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::strategy:
-      return "strategy";
-    case ChangeKind::buckets:
-      return "buckets";
-    case ChangeKind::algorithm:
-      return "algorithm";
-    case ChangeKind::compression:
-      return "compression";
-    case ChangeKind::staleness:
-      return "staleness";
-    case ChangeKind::bandwidth:
-      return "bandwidth";
-    case ChangeKind::latency:
-      return "latency";
-    case ChangeKind::nodes:
-      return "nodes";
-    case ChangeKind::compute:
-      return "compute";
-    case ChangeKind::storage:
-      return "storage";
-    case ChangeKind::reliability:
-      return "reliability";
-    case ChangeKind::spares:
-      return "spares";
-    case ChangeKind::own:
-      return "own";
-    case ChangeKind::saving:
-      return "saving";
-    case ChangeKind::restarting:
-      return "restarting";
-    case ChangeKind::repairing:
-      return "repairing";
-  }
-  return "";
-}
-
 ChangeList changes_of(const ResolvedExperiment& base, const Experiment& experiment) {
   return Lister(base, experiment).list();
 }

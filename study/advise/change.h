@@ -27,7 +27,24 @@ enum class ChangeKind : uint8_t {
   restarting,   // how soon work goes on after a failure,
   repairing     // which nodes come back, and when
 };
-std::string_view name_of(ChangeKind kind);
+inline constexpr Named<ChangeKind, 16> change_kinds{{{"strategy", ChangeKind::strategy},
+                                                     {"buckets", ChangeKind::buckets},
+                                                     {"algorithm", ChangeKind::algorithm},
+                                                     {"compression", ChangeKind::compression},
+                                                     {"staleness", ChangeKind::staleness},
+                                                     {"bandwidth", ChangeKind::bandwidth},
+                                                     {"latency", ChangeKind::latency},
+                                                     {"nodes", ChangeKind::nodes},
+                                                     {"compute", ChangeKind::compute},
+                                                     {"own", ChangeKind::own},
+                                                     {"storage", ChangeKind::storage},
+                                                     {"reliability", ChangeKind::reliability},
+                                                     {"spares", ChangeKind::spares},
+                                                     {"saving", ChangeKind::saving},
+                                                     {"restarting", ChangeKind::restarting},
+                                                     {"repairing", ChangeKind::repairing}}};
+inline const auto& names_of(ChangeKind) { return change_kinds; }
+inline std::string_view name_of(ChangeKind kind) { return name_in(change_kinds, kind); }
 // Whether the training may need more or other iterations to the same accuracy.
 inline bool alters_learning(ChangeKind kind) {
   return kind == ChangeKind::compression || kind == ChangeKind::staleness;

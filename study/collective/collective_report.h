@@ -11,6 +11,7 @@ namespace sgdsim {
 
 // Schema sgdsim/collective/1.
 Json to_json(const CollectivePoint& point, const CollectiveArguments& arguments);
+Json schema_of_collective_answers();
 // Schema sgdsim/collective-sweep/1.
 Json to_json(const std::vector<CollectivePoint>& points, const CollectiveArguments& arguments);
 Json schema_of_collective_sweeps();

@@ -51,8 +51,8 @@ Json file_of(WholeFit& fit) {
 }
 
 Json to_json(const WholeFit& fit) {
-  Json json = to_json(fit.answer);
-  if (fit.inside) json["inside"] = to_json(*fit.inside);
+  Json json = to_json_by_fields(fit.answer);
+  if (fit.inside) json["inside"] = to_json_by_fields(*fit.inside);
   return json;
 }
 

@@ -4,12 +4,15 @@
 #include <ostream>
 #include <string>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 #include "study/fit/fit_question.h"
 
 namespace sgdsim {
 
-Json to_json(const FitAnswer& answer);
+Fields fields_of(const FitPiece& piece);
+Fields fields_of(const Fitted& one);
+Fields fields_of(const FitAnswer& answer);
+Json schema_of_fits();
 void print_fits(std::ostream& out, const FitAnswer& answer);
 
 double in_percent(double part);

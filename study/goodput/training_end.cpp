@@ -31,13 +31,12 @@ TrainingEnd end_of(const GoodputQuestion& question) {
 
 }  // namespace
 
-Json to_json(const TrainingEnd& end) {
-  Json json = {{"days", end.days},
-               {"productive", end.productive},
-               {"interval_s", end.interval_s},
-               {"stall_s", end.stall_s}};
-  if (end.cost) json["cost"] = *end.cost;
-  return json;
+Fields fields_of(const TrainingEnd& end) {
+  return {Field("days", end.days, "days until it ends, in the mean").at_least(0),
+          Field("productive", end.productive, "productive part of the days").from(0, 1),
+          Field("interval_s", end.interval_s, "seconds of work between saves").at_least(0),
+          Field("stall_s", end.stall_s, "for how long each save stops it").at_least(0),
+          Field("cost", end.cost, "cost of all GPUs, if the question has a price").at_least(0)};
 }
 
 FailingTraining::FailingTraining(std::string file_or_json, const std::vector<Known>& known)

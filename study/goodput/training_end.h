@@ -19,7 +19,7 @@ struct TrainingEnd {
   double stall_s = 0;     // of each save
   std::optional<double> cost = {};
 };
-Json to_json(const TrainingEnd& end);
+Fields fields_of(const TrainingEnd& end);
 
 class FailingTraining {
  public:

@@ -128,18 +128,6 @@ JobResult play_alone(const JobsFile& file, const PlayedJobs& jobs, const JobsQue
   return jobs.alone(alone, job);
 }
 
-Json schema_of_breakdown() {
-  Json json = {{"type", "object"}, {"additionalProperties", false}};
-  for (const char* name :
-       {"forward_us", "backward_us", "update_us", "compression_us", "comm_total_us",
-        "comm_exposed_us", "comm_overlapped_us", "waiting_us", "idle_us"})
-    json["properties"][name] = {
-        {"description", "as in a result"},
-        {"$ref", "../result/1#/properties/metrics/properties/" + std::string(name)}};
-  return json;
-}
-Json schema_of_critical() { return reference("../result/1#/properties/critical"); }
-
 // Of the file, and what became of it.
 struct ToldJob {
   const JobOfFile* job = nullptr;
@@ -181,14 +169,9 @@ Fields fields_of(const ToldJob& told) {
             "communication that added to the iteration, together with the others")
           .at_least(0),
       Field("alone_exposed_us", step ? exposed(alone) : std::nullopt, "the same alone").at_least(0),
-      Field("breakdown", step ? breakdown_json(step->mean) : Json(),
-            "the parts of its mean iteration, together with the others, as in a result")
-          .like(schema_of_breakdown)
-          .if_any(),
-      Field("critical", has_reason ? reason_json(*step) : Json(),
-            "what its time is the sum of, as in a result")
-          .like(schema_of_critical)
-          .if_any(),
+      {"breakdown", step ? std::optional(step->mean) : std::nullopt,
+       "the parts of its mean iteration, together with the others, as in a result"},
+      critical_field(step ? &*step : nullptr),
       {"reason",
        has_reason ? std::optional(reason_text(*step, job.experiment.trace)) : std::nullopt,
        "the same as a sentence"},

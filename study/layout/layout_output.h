@@ -18,6 +18,8 @@
 
 namespace sgdsim {
 
+struct StepResiduals;
+
 inline constexpr std::array<Operation, 4> operations_of_layouts{
     Operation::allreduce, Operation::reduce_scatter, Operation::allgather, Operation::alltoall};
 
@@ -66,6 +68,22 @@ struct Margin {
   std::optional<double> left;  // nothing: down to a twentieth none is
   std::string layout;          // the other one
 };
+Fields fields_of(const Margin& margin);
+
+// What lies under something else, by the part of the step that it would lengthen.
+struct HiddenPart {
+  const char* key;
+  const char* says;
+  double HiddenParts::*hidden;
+  double StepParts::*part;
+};
+inline constexpr std::array<HiddenPart, 4> hidden_parts{
+    {{"context_us", "of context parallelism, under attention", &HiddenParts::context,
+      &StepParts::context},
+     {"expert_us", "of experts, under the other pass of dualpipe", &HiddenParts::expert,
+      &StepParts::expert},
+     {"sends_us", "between stages, under other chunks", &HiddenParts::sends, &StepParts::sends},
+     {"data_us", "of replicas, under passes", &HiddenParts::data, &StepParts::data}}};
 
 struct LayoutAnswer {
   int64_t candidates = 0;
@@ -83,7 +101,12 @@ struct LayoutAnswer {
 
 LayoutRates rates_of(const LayoutQuestion& question, const FoundLayout& layout);
 std::vector<std::string> warnings_of(const LayoutQuestion& question, const LayoutAnswer& answer);
+// Between what parts of its time nine of ten comparable published steps would be.
+const StepResiduals& residuals_of(const LayoutQuestion& question);
+std::vector<std::string> beyond(const LayoutQuestion& question, const LayoutLine& line);
+// sgdsim/layouts/1.
 Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer);
+Json schema_of_layout_answers();
 void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer);
 
 }  // namespace sgdsim

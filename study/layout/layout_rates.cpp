@@ -71,12 +71,16 @@ LayoutRates rates_of(const StepSize& size, Duration time, double mfu, double pea
   return rates;
 }
 
-void add_rates(Json& json, const LayoutRates& rates) {
-  json["tokens_per_s_per_gpu"] = rates.tokens_per_s;
-  json["tflops_per_gpu"] = rates.flops / 1e12;
-  if (rates.days) json["days"] = *rates.days;
-  if (rates.gpu_hours) json["gpu_hours"] = *rates.gpu_hours;
-  if (rates.end) json["end"] = to_json(*rates.end);
+Fields fields_of(const LayoutRates& rates) {
+  return {
+      Field("tokens_per_s_per_gpu", rates.tokens_per_s, "tokens of a second and GPU").at_least(0),
+      Field("tflops_per_gpu", rates.flops / 1e12,
+            "FLOP of the model of a second and GPU, in units of 1e12")
+          .at_least(0),
+      Field("days", rates.days, "days of the whole training; with --tokens").at_least(0),
+      Field("gpu_hours", rates.gpu_hours, "hours of the whole training, of all GPUs together")
+          .at_least(0),
+      {"end", rates.end, "of the whole training on a machine that fails; with --goodput"}};
 }
 
 }  // namespace sgdsim

@@ -36,6 +36,6 @@ struct StepSize {
 LayoutRates rates_of(const StepSize& size, Duration time, double mfu, double peak_flops);
 double days_of(const StepSize& size, double step_us);
 std::string days_text(double days);  // "256.5 days", "7.31 h"
-void add_rates(Json& json, const LayoutRates& rates);
+Fields fields_of(const LayoutRates& rates);
 
 }  // namespace sgdsim

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 
 namespace sgdsim {
 
@@ -16,6 +16,10 @@ struct UsualReach {
 
   bool any() const { return inside || between; }
 };
+inline Fields fields_of(const UsualReach& reach) {
+  return {Field("inside", reach.inside, "of the links inside a node").from(0, 1),
+          Field("between", reach.between, "of the cards").from(0, 1)};
+}
 
 // Of NCCL's rates inside a node, measured collectives of trainings reach 0.84 on B200 (SimuMax) and
 // 0.87 on A100 (as the case of vTrain has it), and the Calculon simulator assumes 0.79 of the

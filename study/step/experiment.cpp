@@ -431,6 +431,8 @@ std::string id_of_fields(const std::map<std::string, std::string>& texts) {
   return "sha256:" + sha256_of(parts);
 }
 
+Json schema_of_ids() { return {{"type", "string"}, {"pattern", "^sha256:[0-9a-f]{64}$"}}; }
+
 std::string id_of(const Json& inputs) {
   if (!inputs.is_object()) return id_of_text(canonical(inputs));
   std::map<std::string, std::string> texts;

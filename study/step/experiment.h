@@ -100,6 +100,7 @@ std::string canonical(const Json& json);
 // "sha256:" and the hash of the inputs in canonical form, in which a long field, such as a trace,
 // is its own hash: points that share one need not digest it again.
 std::string id_of(const Json& inputs);
+Json schema_of_ids();
 std::string id_of_text(const std::string& canonical_text);
 // What stands for a field there, and the id of all of them.
 std::string text_in_id(const Json& field);

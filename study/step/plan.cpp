@@ -146,7 +146,7 @@ Fields fields_of(const StrategyPlan& plan) {
 namespace {
 
 Fields plan_answer_fields(const std::vector<StrategyPlan>& plans, const Apart& apart,
-                          const Json& recorded) {
+                          const std::optional<RecordedTruth>& recorded) {
   return {answer_kind("sgdsim/plan/1"),
           {"plans", plans,
            "one entry per strategy or method, and for each setting of --also one more: the fastest "
@@ -156,14 +156,13 @@ Fields plan_answer_fields(const std::vector<StrategyPlan>& plans, const Apart& a
            "were within it; absent where nothing comparable was measured, and only equal results "
            "win together"},
           Field("error_of", apart.of, "what was measured, or why nothing is known").if_any(),
-          Field("recorded", recorded, "of a profile: what was recorded, as in sgdsim/advice/1")
-              .like(any_object_schema)
-              .if_any()};
+          {"recorded", recorded, "of a profile: what was recorded, medians over steps and ranks"}};
 }
 
 }  // namespace
 
-Json plans_json(const std::vector<StrategyPlan>& plans, const Apart& apart, const Json& recorded) {
+Json plans_json(const std::vector<StrategyPlan>& plans, const Apart& apart,
+                const std::optional<RecordedTruth>& recorded) {
   return written(plan_answer_fields(plans, apart, recorded));
 }
 Json schema_of_plans() { return record_schema(plan_answer_fields({}, {}, {})); }

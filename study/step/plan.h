@@ -8,6 +8,7 @@
 
 #include "study/advise/apart.h"
 #include "study/step/method.h"
+#include "study/step/recorded.h"
 #include "study/step/result_json.h"
 
 namespace sgdsim {
@@ -65,8 +66,9 @@ void move_constants(
     const ResolvedExperiment& resolved, double part, std::vector<StrategyPlan>& plans,
     const std::function<std::vector<StrategyPlan>(const ResolvedExperiment&)>& again);
 
-// sgdsim/plan/1. `recorded`: of a profile; or null.
-Json plans_json(const std::vector<StrategyPlan>& plans, const Apart& apart, const Json& recorded);
+// sgdsim/plan/1. `recorded`: of a profile.
+Json plans_json(const std::vector<StrategyPlan>& plans, const Apart& apart,
+                const std::optional<RecordedTruth>& recorded);
 Json schema_of_plans();
 
 }  // namespace sgdsim

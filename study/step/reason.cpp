@@ -22,29 +22,19 @@ bool names_layers(Activity activity) {
   }
 }
 
-const char* name_of(Activity activity) {
-  switch (activity) {
-    case Activity::forward:
-      return "forward";
-    case Activity::backward:
-      return "backward";
-    case Activity::compress:
-      return "encoding";
-    case Activity::decompress:
-      return "decoding";
-    case Activity::update:
-      return "update";
-    case Activity::message:
-      return "messages";
-    case Activity::broadcast:
-      return "broadcasts";
-    case Activity::load:
-      return "loading the next batch";
-    case Activity::begin:
-    case Activity::waiting:
-      break;
-  }
-  return "waiting";
+constexpr Named<Activity, 9> critical_names{{{"forward", Activity::forward},
+                                             {"backward", Activity::backward},
+                                             {"encoding", Activity::compress},
+                                             {"decoding", Activity::decompress},
+                                             {"update", Activity::update},
+                                             {"messages", Activity::message},
+                                             {"broadcasts", Activity::broadcast},
+                                             {"loading the next batch", Activity::load},
+                                             {"waiting", Activity::waiting}}};
+
+std::string critical_name_of(Activity activity) {
+  return std::string(
+      name_in(critical_names, activity == Activity::begin ? Activity::waiting : activity));
 }
 
 // Which layers, where they are not all that there are; "" if they are.
@@ -61,7 +51,7 @@ std::string layers_of(const CriticalPart& part, const Trace& trace) {
 }
 
 std::string text_of(const CriticalPart& part, const Trace& trace, bool by_turns) {
-  std::string text = name_of(part.activity);
+  std::string text = critical_name_of(part.activity);
   if (part.messages == 1) text = part.activity == Activity::message ? "the message" : "a broadcast";
   if (part.messages > 1)
     text = std::to_string(part.messages) + " " + text + (by_turns ? "" : " one after another");
@@ -87,19 +77,37 @@ std::vector<CriticalPart> by_kind(const std::vector<CriticalPart>& parts) {
 
 }  // namespace
 
-Json reason_json(const StepResult& result) {
+Fields fields_of(const CriticalPart& part) {
+  const bool has_layers = names_layers(part.activity);
+  return {
+      Field("what", critical_name_of(part.activity), "what it is").one_of(names_in(critical_names)),
+      {"length_us", part.length.us(), "its length, with what it waits for within"},
+      {"layers",
+       has_layers ? std::optional(std::vector<int>{part.first_layer, part.last_layer})
+                  : std::nullopt,
+       "first and last layer, counted from 0 in forward order"},
+      Field("count", part.messages > 0 ? std::optional(part.messages) : std::nullopt,
+            "how many messages, one after another")
+          .at_least(1)};
+}
+
+Fields fields_of(const Reason& reason) {
   Duration sum;
-  Json parts = Json::array();
-  for (const CriticalPart& part : result.critical) {
-    Json json = {{"what", name_of(part.activity)}, {"length_us", part.length.us()}};
-    if (names_layers(part.activity)) json["layers"] = {part.first_layer, part.last_layer};
-    if (part.messages > 0) json["count"] = part.messages;
-    parts.push_back(std::move(json));
-    sum += part.length;
-  }
-  return {{"iterations", result.critical_iterations},
-          {"length_us", sum.us()},
-          {"parts", std::move(parts)}};
+  for (const CriticalPart& part : reason.parts) sum += part.length;
+  return {{"iterations", reason.iterations, "how many iterations the parts span together"},
+          {"length_us", sum.us(), "the sum of the parts"},
+          {"parts", reason.parts, "in the order in which they happen"}};
+}
+
+std::optional<Reason> reason_of(const StepResult& result) {
+  if (result.critical.empty()) return {};
+  return Reason{result.critical_iterations, result.critical};
+}
+
+Field critical_field(const StepResult* result) {
+  return {"critical", result != nullptr ? reason_of(*result) : std::nullopt,
+          "what the time of the last iterations is the sum of: what waited for each other, so that "
+          "nothing else would have let them end sooner; not of asynchronous training"};
 }
 
 std::string reason_text(const StepResult& result, const Trace& trace) {

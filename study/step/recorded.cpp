@@ -93,35 +93,54 @@ const char* what_to_do(const RecordedPart& part) {
   return "";
 }
 
-Json buckets_json(const Recording& recording) {
-  Json buckets = Json::array();
-  for (const GradientBucket& bucket : recording.buckets) {
-    Json json = {{"gradients", bucket.gradients},
-                 {"recorded_us", bucket.recorded.us()},
-                 {"transfer_us", bucket.transfer.us()}};
-    if (bucket.elements >= 0) {
-      json["size_B"] = bucket.size.count();
-      json["elements"] = bucket.elements;
-      json["type"] = bucket.type;
-    }
-    buckets.push_back(std::move(json));
-  }
-  return buckets;
+struct ToldBucket {
+  GradientBucket bucket = {};
+};
+Fields fields_of(const ToldBucket& told) {
+  const GradientBucket& bucket = told.bucket;
+  const auto if_known = [&](const auto& value) {
+    return bucket.elements >= 0 ? std::optional(value) : std::nullopt;
+  };
+  return {{"gradients", bucket.gradients, "how many it holds"},
+          {"recorded_us", bucket.recorded.us(), "how long its kernel took"},
+          {"transfer_us", bucket.transfer.us(),
+           "the shortest time over ranks and steps; the rest is waiting for other ranks"},
+          {"size_B", if_known(bucket.size.count()), "its bytes, if they were recorded"},
+          {"elements", if_known(bucket.elements), "its elements, if they were recorded"},
+          {"type", if_known(bucket.type), "their type"}};
 }
 
-Json collectives_json(const Recording& recording) {
-  Json collectives = Json::array();
-  for (const RecordedCollective& one : recording.collectives) {
-    Json json = {{"kind", one.kind},
-                 {"of_gradients", one.is_bucket},
-                 {"count", one.count},
-                 {"time_us", one.time.us()}};
-    if (!one.is_bucket) json["exposed_us"] = one.alone.us();
-    if (one.group_size > 0) json["ranks"] = one.group_size;
-    if (one.size_B >= 0) json["size_B"] = one.size_B;
-    collectives.push_back(std::move(json));
-  }
-  return collectives;
+struct ToldCollective {
+  RecordedCollective collective = {};
+};
+Fields fields_of(const ToldCollective& told) {
+  const RecordedCollective& one = told.collective;
+  return {
+      {"kind", one.kind, "all-reduce, all-to-all, ..."},
+      {"of_gradients", one.is_bucket, "whether it is an exchange of gradients that is replayed"},
+      {"count", one.count, "how often in a step"},
+      {"time_us", one.time.us(), "time of their kernels together"},
+      {"exposed_us", one.is_bucket ? std::nullopt : std::optional(one.alone.us()),
+       "of this, what no kernel that computes hides"},
+      Field("ranks", one.group_size > 0 ? std::optional(one.group_size) : std::nullopt,
+            "ranks of their group, if recorded")
+          .at_least(1),
+      {"size_B", one.size_B >= 0 ? std::optional(one.size_B) : std::nullopt,
+       "what goes into each, if recorded"}};
+}
+
+struct ToldPart {
+  RecordedPart part = {};
+};
+Fields fields_of(const ToldPart& told) {
+  return {{"part", told.part.name, "what it is"}, {"time_us", told.part.time.us(), "how long"}};
+}
+
+template <class Told, class T>
+std::vector<Told> told_by(const std::vector<T>& all) {
+  std::vector<Told> told;
+  for (const T& one : all) told.push_back({one});
+  return told;
 }
 
 std::string bucket_list(const Recording& recording) {
@@ -227,38 +246,57 @@ std::string verdict_of(const RecordedTruth& truth) {
   return text + "communication costs that much, but it is not the largest part";
 }
 
-Json recorded_json(const RecordedTruth& truth) {
-  const Recording& recording = truth.recorded->recording;
-  Json json = {{"ranks", recording.ranks},
-               {"profiles", recording.profiles.size()},
-               {"group_size", recording.group_size},
-               {"steps", recording.steps_text()},
-               {"iteration_us", recording.iteration.us()},
-               {"exposed_us", exposed_of(recording).us()},
-               {"exposed_percent", 100 * share_of(recording, exposed_of(recording))},
-               {"gradients_exposed_us", recording.exposed.us()},
-               {"others_exposed_us", recording.others.us()},
-               {"unhidden_us", recording.unhidden.us()},
-               {"verdict", verdict_of(truth)},
-               {"largest", largest_of_rest(recording).name},
-               {"parts", Json::array()},
-               {"buckets", buckets_json(recording)},
-               {"collectives", collectives_json(recording)},
-               {"warnings", recording.warnings}};
-  for (const RecordedPart& part : recording.parts)
-    json["parts"].push_back({{"part", part.name}, {"time_us", part.time.us()}});
-  if (truth.replayed_us > 0) {
-    json["replayed_us"] = truth.replayed_us;
-    json["replayed_exposed_us"] = truth.replayed_exposed_us;
-    json["waiting_us"] = waiting_of(truth).us();
-  }
-  if (truth.here)
-    json["on_cluster"] = {{"cluster", truth.here->cluster},
-                          {"workers", truth.here->workers},
-                          {"iteration_us", truth.here->iteration_us},
-                          {"exposed_us", truth.here->exposed_us}};
-  if (const std::string why = why_no_gains(truth); !why.empty()) json["why_no_gains"] = why;
-  return json;
+Fields fields_of(const PlayedHere& here) {
+  return {{"cluster", here.cluster, "its file"},
+          Field("workers", here.workers, "how many train").at_least(1),
+          {"iteration_us", here.iteration_us, "an iteration"},
+          {"exposed_us", here.exposed_us, "communication that nothing hides"}};
+}
+
+Fields fields_of(const RecordedTruth& truth) {
+  static const Recording nothing;
+  const bool is_there = truth.recorded != nullptr;
+  const Recording& recording = is_there ? truth.recorded->recording : nothing;
+  const auto if_replayed = [&](double value) {
+    return truth.replayed_us > 0 ? std::optional(value) : std::nullopt;
+  };
+  return {
+      Field("ranks", recording.ranks, "ranks of the job").at_least(1),
+      Field("profiles", recording.profiles.size(), "how many of the ranks have a profile")
+          .at_least(1),
+      Field("group_size", recording.group_size, "how many ranks exchange gradients").at_least(1),
+      {"steps", is_there ? recording.steps_text() : "", "which steps were used"},
+      {"iteration_us", recording.iteration.us(), "an iteration"},
+      {"exposed_us", exposed_of(recording).us(),
+       "communication that nothing hides: the sum of that of gradients and of others"},
+      {"exposed_percent", 100 * share_of(recording, exposed_of(recording)),
+       "its part of the iteration"},
+      {"gradients_exposed_us", recording.exposed.us(),
+       "from the last gradient to the end of the last all-reduce of gradients"},
+      {"others_exposed_us", recording.others.us(), "other collectives while no kernel computes"},
+      {"unhidden_us", recording.unhidden.us(),
+       "all collectives while no kernel computes, also where the GPU waits for the CPU"},
+      {"verdict", is_there ? verdict_of(truth) : "", "whether communication is the bottleneck"},
+      {"largest", is_there ? std::string(largest_of_rest(recording).name) : std::string(),
+       "the largest part that is no communication"},
+      {"parts", told_by<ToldPart>(recording.parts),
+       "what the iteration was spent on; they add up to it"},
+      {"buckets", told_by<ToldBucket>(recording.buckets),
+       "all-reduces of gradients, in their order"},
+      {"collectives", told_by<ToldCollective>(recording.collectives),
+       "all collectives of a step on average, by kind, ranks and size"},
+      {"warnings", recording.warnings, "what could not be used, and what was assumed"},
+      {"replayed_us", if_replayed(truth.replayed_us),
+       "an iteration as it is simulated with the recorded buckets and transfer times"},
+      {"replayed_exposed_us", if_replayed(truth.replayed_exposed_us),
+       "communication that nothing hides in it"},
+      {"waiting_us", is_there ? if_replayed(waiting_of(truth).us()) : std::nullopt,
+       "what of the exposed exchange goes beyond the shortest transfers: waiting for other ranks"},
+      {"on_cluster", truth.here,
+       "the step with the recorded buckets on the cluster that was given"},
+      Field("why_no_gains", is_there ? why_no_gains(truth) : "",
+            "why nothing is concluded from the replay")
+          .if_any()};
 }
 
 void print_recorded(std::ostream& out, const RecordedTruth& truth) {

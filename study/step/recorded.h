@@ -19,6 +19,8 @@ struct PlayedHere {
   double exposed_us = 0;
 };
 
+Fields fields_of(const PlayedHere& here);
+
 struct RecordedTruth {
   std::shared_ptr<const RecordedStep> recorded;
   double replayed_us = 0;  // 0: it cannot be played
@@ -37,7 +39,7 @@ std::string why_no_gains(const RecordedTruth& truth);
 // Whether and where communication is the bottleneck, in a sentence.
 std::string verdict_of(const RecordedTruth& truth);
 
-Json recorded_json(const RecordedTruth& truth);
+Fields fields_of(const RecordedTruth& truth);
 void print_recorded(std::ostream& out, const RecordedTruth& truth);
 
 }  // namespace sgdsim

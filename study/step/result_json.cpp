@@ -40,38 +40,7 @@ std::string without_reducing(const Experiment& experiment) {
   return settings.empty() ? "reduce=null" : settings;
 }
 
-constexpr std::string_view metrics_prefix = "metrics.";
-
-std::array<std::pair<std::string_view, Duration>, 9> lengths_of(const Breakdown& part) {
-  return {{{"metrics.forward_us", part.forward},
-           {"metrics.backward_us", part.backward},
-           {"metrics.update_us", part.update},
-           {"metrics.compression_us", part.compression},
-           {"metrics.comm_total_us", part.communication},
-           {"metrics.comm_exposed_us", part.exposed},
-           {"metrics.comm_overlapped_us", part.overlapped},
-           {"metrics.waiting_us", part.waiting},
-           {"metrics.idle_us", part.idle}}};
-}
-
 }  // namespace
-
-Json breakdown_json(const Breakdown& part) {
-  Json json;
-  for (const auto& [path, length] : lengths_of(part))
-    json[std::string(path.substr(metrics_prefix.size()))] = length.us();
-  return json;
-}
-
-Fields fields_of(const MessageRecord& message) {
-  return {{"layers", std::vector<int>{message.first_layer, message.last_layer},
-           "first and last layer, counted from 0 in forward order"},
-          {"size_B", message.size.count(), "bytes of the message"},
-          {"ready_us", message.ready.us(),
-           "when all its gradients are there on the last worker, from the start of the iteration"},
-          {"start_us", message.start.us(), "when everybody is there and it starts on the wire"},
-          {"end_us", message.end.us(), "when the last worker has the sum"}};
-}
 
 Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   Metrics metrics;
@@ -120,93 +89,6 @@ double reducing_part(const Experiment& experiment, const StepResult& result) {
     return 0;  // some options have no closed form
   }
   return all > rest ? (all - rest) / all : 0;
-}
-
-Figures summary_of(const Experiment& experiment, const StepResult& result) {
-  const Metrics metrics = metrics_of(experiment, result);
-  Figures figures;
-  figures.reserve(48);
-  const auto text = [&](std::string_view path, std::string value) {
-    figures.push_back({FigurePath::lasting(path), std::move(value)});
-  };
-  const auto whole = [&](std::string_view path, int64_t value) {
-    figures.push_back({FigurePath::lasting(path), value});
-  };
-  const auto number = [&](std::string_view path, double value) {
-    figures.push_back({FigurePath::lasting(path), value});
-  };
-  whole("workers", experiment.cluster.network.workers());
-  text("strategy", experiment.strategy.name);
-  text("collective", experiment.collective);
-  text("compression", experiment.compression.empty() ? "none" : experiment.compression);
-  text("synchronization", experiment.synchronization ? experiment.synchronization->name : "none");
-  text("fidelity", std::string(name_of(experiment.fidelity)));
-  text("path", result.path);
-  whole("iteration_ps", metrics.mean_ps);
-  whole("total_ps", metrics.total_ps);
-  number("metrics.iteration_us.mean", metrics.mean_us);
-  number("metrics.iteration_us.p50", metrics.p50_us);
-  number("metrics.iteration_us.p95", metrics.p95_us);
-  number("metrics.iteration_us.p99", metrics.p99_us);
-  number("metrics.iteration_us.max", metrics.max_us);
-  whole("metrics.iteration_us.n", static_cast<int64_t>(result.iterations.size()));
-  for (const auto& [path, length] : lengths_of(result.mean)) number(path, length.us());
-  number("metrics.overlap_ratio", metrics.overlap_ratio);
-  number("metrics.throughput_samples_per_s", metrics.throughput_samples_per_s);
-  number("metrics.speedup", metrics.speedup);
-  number("metrics.efficiency", metrics.efficiency);
-  whole("metrics.messages", result.message_count);
-  number("metrics.wire_B", result.wire_B);
-  if (result.packets) {
-    add_figures(figures, "metrics.message_us",
-                to_json_by_fields(spread_of_us(result.packets->took)));
-    add_figures(figures, "packets", counts_json(*result.packets));
-  }
-  if (experiment.convergence) {
-    const double iterations = experiment.convergence->iterations_at(result.quality);
-    number("convergence.iterations", iterations);
-    number("convergence.time_to_target_s", iterations * metrics.mean_us / 1e6);
-  }
-  number("quality.density", result.quality.density);
-  number("quality.delivered_fraction", result.quality.delivered);
-  number("quality.staleness_mean", result.quality.staleness_mean);
-  number("quality.staleness_max", result.quality.staleness_max);
-  return figures;
-}
-
-Json summary_json(const Experiment& experiment, const StepResult& result) {
-  return json_of(summary_of(experiment, result));
-}
-
-Json result_json(const Experiment& experiment, const StepResult& result) {
-  Json json = {{"schema", "sgdsim/result/1"},
-               {"id", id_of(experiment.inputs)},
-               {"name", experiment.name},
-               {"tool", {{"version", version_number}, {"commit", version_commit}}},
-               {"seed", experiment.seed}};
-  if (!experiment.method.empty()) json["method"] = experiment.method;
-  json.update(summary_json(experiment, result));
-  if (!experiment.strategy.about.empty()) json["about_strategy"] = experiment.strategy.about;
-  if (const double part = reducing_part(experiment, result); part > 0)
-    json["comm_reducing_us"] = result.mean.communication.us() * part;
-  Json& messages = json["messages"] = Json::array();
-  for (const MessageRecord& message : result.messages)
-    messages.push_back(to_json_by_fields(message));
-  if (!result.critical.empty()) json["critical"] = reason_json(result);
-  if (!result.wires.kinds.empty()) add_use(json, result.wires);
-  if (result.packets) {
-    constexpr std::size_t shown = 10;
-    json["queues"] = queues_json(longest_queues(*result.packets, *result.packet_wires, shown));
-    json["delivery"] = delivery_json(*result.packets, experiment.trace.layers.size());
-  }
-  if (result.workers.size() > 1 && result.workers.size() <= 1024) {
-    json["per_worker"] = Json::array();
-    for (const Breakdown& worker : result.workers)
-      json["per_worker"].push_back(breakdown_json(worker));
-  }
-  json["warnings"] = warnings_of(experiment, result);
-  json["inputs"] = experiment.inputs;
-  return json;
 }
 
 void print_result(std::ostream& out, const Experiment& experiment, const StepResult& result) {

@@ -5,7 +5,9 @@
 
 #include "sim/core/fields.h"
 #include "study/figures.h"
+#include "study/need/breaks.h"
 #include "study/step/experiment.h"
+#include "study/step/recorded.h"
 
 namespace sgdsim {
 
@@ -21,7 +23,7 @@ struct Metrics {
 };
 Metrics metrics_of(const Experiment& experiment, const StepResult& result);
 
-Json breakdown_json(const Breakdown& part);
+Fields fields_of(const Breakdown& part);
 // {"layers": [3, 9], "size_B": 1000, "ready_us": 1, "start_us": 1.5, "end_us": 4}
 Fields fields_of(const MessageRecord& message);
 
@@ -31,9 +33,12 @@ double reducing_part(const Experiment& experiment, const StepResult& result);
 // What a result and a point of a sweep have in common: who ran, how, and the metrics.
 Figures summary_of(const Experiment& experiment, const StepResult& result);
 Json summary_json(const Experiment& experiment, const StepResult& result);
+Json schema_of_summary();  // its properties, and which are required
 
-// sgdsim/result/1. `id` is that of the inputs.
-Json result_json(const Experiment& experiment, const StepResult& result);
+// sgdsim/result/1, with what was recorded and what breaks where that was asked.
+Json result_json(const Experiment& experiment, const StepResult& result,
+                 const std::optional<RecordedTruth>& recorded, const std::optional<Breaks>& breaks);
+Json schema_of_results();
 
 void print_result(std::ostream& out, const Experiment& experiment, const StepResult& result);
 

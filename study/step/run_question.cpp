@@ -187,10 +187,7 @@ RunAnswer answer_run(const RunWords& words, const RunQuestion& question, bool wa
 }
 
 Json to_json(const RunQuestion& question, const RunAnswer& answer) {
-  Json json = result_json(question.experiment, answer.result);
-  if (answer.truth) json["recorded"] = recorded_json(*answer.truth);
-  if (answer.breaks) json["breaks"] = to_json_by_fields(*answer.breaks);
-  return json;
+  return result_json(question.experiment, answer.result, answer.truth, answer.breaks);
 }
 
 std::string name_of(const StrategyPlan& plan) {
@@ -218,8 +215,7 @@ WarningTally warnings_of(const PlanAnswer& answer) {
 }
 
 Json to_json(const PlanAnswer& answer) {
-  return plans_json(answer.plans, answer.apart,
-                    answer.truth ? recorded_json(*answer.truth) : Json());
+  return plans_json(answer.plans, answer.apart, answer.truth);
 }
 
 }  // namespace sgdsim

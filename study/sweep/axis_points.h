@@ -44,8 +44,7 @@ class AxisPoints {
 std::string text_of_value(const Json& value);
 
 // {"schema", "axes", "answer" or "error"}; `answer_of`: what the answer is.
-Json schema_of_points(const char* kind, const char* answer_of,
-                      Json (*schema_of_answer)() = any_object_schema);
+Json schema_of_points(const char* kind, const char* answer_of, Json (*schema_of_answer)());
 // All points as one answer, a list.
 Answer answer_points(int64_t count, const std::function<AnsweredPoint(int64_t number)>& answer);
 // "3 of 12 points failed".

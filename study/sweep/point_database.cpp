@@ -12,6 +12,7 @@
 #include "sim/core/error.h"
 #include "sim/core/output.h"
 #include "study/sweep/sqlite.h"
+#include "study/sweep/sweep_point.h"
 #include "study/version.h"
 
 namespace sgdsim {
@@ -381,36 +382,27 @@ void read_database(const std::string& file, const std::function<void(Json&& line
   }
   const Json of = Json::parse(head.about["of"], nullptr, false);
   while (points.step()) {
-    Json line = {{"schema", "sgdsim/point/1"},
-                 {"sweep", head.about["sweep"]},
-                 {"point", nullptr},
-                 {"of", of},
-                 {"id", nullptr},
-                 {"axes", Json::object()}};
+    PointLine line{.sweep = head.about["sweep"], .of = of};
     Figures figures;
-    Json list, error;
     for (int i = 0; i < columns; ++i) {
       const auto column = static_cast<std::size_t>(i);
       const std::string& name = names[column];
       FigureValue value = stored(points.value(i), declared[column]);
       if (std::holds_alternative<std::monostate>(value)) continue;
       if (name == "id")
-        line["id"] = points.is_blob(i) ? id_of_bytes(points.text(i)) : points.text(i);
+        line.id = points.is_blob(i) ? id_of_bytes(points.text(i)) : points.text(i);
       else if (name == "point")
-        line["point"] = json_of(value);
+        line.point = json_of(value);
       else if (name == "error")
-        error = json_of(value);
+        line.error = json_of(value);
       else if (name == "warnings")
-        list = warnings[std::get<int64_t>(value)];
+        line.warnings = warnings[std::get<int64_t>(value)];
       else if (name.starts_with(axis_prefix))
-        line["axes"][name.substr(axis_prefix.size())] = axis_value(value);
+        line.axes[name.substr(axis_prefix.size())] = axis_value(value);
       else
         figures.push_back({FigurePath::lasting(name), std::move(value)});
     }
-    line.update(json_of(figures));
-    if (!list.is_null()) line["warnings"] = std::move(list);
-    if (!error.is_null()) line["error"] = std::move(error);
-    use(std::move(line));
+    use(to_json(line, figures));
   }
 }
 

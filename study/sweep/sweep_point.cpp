@@ -193,17 +193,73 @@ PlayedPoint play_point(const Sweep& sweep, const Point& point, PointReader& read
   return played;
 }
 
+namespace {
+
+Json schema_of_sweep_ids() { return {{"type", "string"}, {"pattern", "^[0-9a-f]{16}$"}}; }
+Json schema_of_point_numbers() { return {{"type", "integer"}, {"minimum", 0}}; }
+Json schema_of_point_counts() { return {{"type", "integer"}, {"minimum", 1}}; }
+Json schema_of_axis_values() {
+  return {{"type", "object"}, {"additionalProperties", true}, {"minProperties", 1}};
+}
+Json schema_of_reasons() { return {{"type", "string"}, {"minLength", 1}}; }
+Json schema_of_sentences() { return list_schema(text_schema(), 1); }
+
+Fields line_fields(const PointLine& line) {
+  return {
+      answer_kind("sgdsim/point/1"),
+      Field("sweep", line.sweep,
+            "hash of all that decides the points of the sweep: lines of one sweep go together")
+          .like(schema_of_sweep_ids),
+      Field("point", line.point, "its number in the sweep, from 0").like(schema_of_point_numbers),
+      Field("of", line.of, "how many points the sweep has").like(schema_of_point_counts),
+      Field("id", line.id,
+            "SHA-256 of the resolved experiment in canonical form, as in the result of `sgdsim "
+            "run`; null where a table of points leaves it out")
+          .like(schema_of_ids)
+          .or_null(),
+      Field("axes", line.axes, "the value of every axis at this point, by field")
+          .like(schema_of_axis_values),
+      Field("error", line.error, "why this point has no result").like(schema_of_reasons).if_any()};
+}
+
+Field warnings_field(const PointLine& line) {
+  return Field("warnings", line.warnings, "what the reader must know before trusting the numbers")
+      .like(schema_of_sentences)
+      .if_any();
+}
+
+}  // namespace
+
+Json to_json(const PointLine& line, const Figures& result) {
+  Json json = written(line_fields(line));
+  if (!result.empty()) json.update(json_of(result));
+  json.update(written({warnings_field(line)}));
+  return json;
+}
+
+// A point has an error, or all of a result.
+Json schema_of_sweep_points() {
+  const PointLine line;
+  Json json = record_schema(line_fields(line) + Fields{warnings_field(line)});
+  const Json summary = schema_of_summary();
+  json["properties"].update(summary["properties"]);
+  json["if"] = {{"required", Json::array({"error"})}};
+  json["then"]["not"] = {{"required", Json::array({"metrics"})}};
+  json["else"]["required"] = summary["required"];
+  return json;
+}
+
 Json line_of(const Sweep& sweep, PlayedPoint point) {
-  Json line = {{"schema", "sgdsim/point/1"}, {"sweep", sweep.id},
-               {"point", point.number},      {"of", sweep.points},
-               {"id", std::move(point.id)},  {"axes", axes_json(sweep, point.choice)}};
-  if (!point.error.empty()) {
-    line["error"] = std::move(point.error);
-    return line;
-  }
-  line.update(json_of(point.figures));
-  if (!point.warnings.empty()) line["warnings"] = std::move(point.warnings);
-  return line;
+  PointLine line{.sweep = sweep.id,
+                 .point = point.number,
+                 .of = sweep.points,
+                 .id = std::move(point.id),
+                 .axes = axes_json(sweep, point.choice)};
+  if (!point.error.empty())
+    line.error = std::move(point.error);
+  else if (!point.warnings.empty())
+    line.warnings = std::move(point.warnings);
+  return to_json(line, point.figures);
 }
 
 Figures row_of(const Sweep& sweep, PlayedPoint point) {

@@ -67,7 +67,19 @@ struct PlayedPoint {
 // The identity of its inputs takes as long as many points: only if it is wanted.
 PlayedPoint play_point(const Sweep& sweep, const Point& point, PointReader& reader, bool wants_id,
                        Stopper* stopper = nullptr);
-// Its line (sgdsim/point/1). A point that is none has the field `error`.
+// What its line (sgdsim/point/1) says. A point that is none has the field `error`.
+struct PointLine {
+  std::string sweep = {};
+  Json point = 0;
+  Json of = 1;
+  Json id = {};
+  Json axes = Json::object();
+  Json error = {};
+  Json warnings = {};
+};
+// `result`: its figures.
+Json to_json(const PointLine& line, const Figures& result);
+Json schema_of_sweep_points();
 Json line_of(const Sweep& sweep, PlayedPoint point);
 // Its row: point, id if it has one, axes.FIELD, the figures, warnings (a JSON list) and error. The
 // sweep must outlive it.

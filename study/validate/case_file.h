@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/json.h"
+#include "sim/core/fields.h"
 
 namespace sgdsim {
 
@@ -80,6 +80,7 @@ struct CaseFile {
   std::vector<CaseRow> rows;
 };
 
+Json schema_of_cases();
 CaseFile read_case(const Value& value);
 CaseFile read_case_file(const std::string& file);
 

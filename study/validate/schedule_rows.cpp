@@ -1,15 +1,17 @@
-// A schedule is played once, however many ends of it were measured.
-#include "study/validate/schedule_rows.h"
-
+// Cases of kind "schedule": what ranks did, message by message, on a cluster, by a transport of
+// packets; and when operations of it ended. A schedule is played once, however many ends of it were
+// measured.
 #include <algorithm>
 #include <memory>
 #include <optional>
 
+#include "models/transport/transport.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "sim/play/replay.h"
 #include "study/beside.h"
 #include "study/transport_choice.h"
+#include "study/validate/case_kind.h"
 #include "topologies/cluster_file.h"
 #include "traces/goal.h"
 
@@ -86,13 +88,43 @@ uint32_t operation_at(const RankSchedule& schedule, const Value& field) {
   return static_cast<uint32_t>(found - all.begin());
 }
 
+struct EndFields {
+  int64_t line = 0;
+  Duration time;
+};
+
+Fields fields_of(EndFields& o) {
+  return {Field("line", o.line, "line of the schedule in which the operation stands")
+              .needed()
+              .from(1, UINT32_MAX),
+          measured_time_field(o.time, "when it ended, above 0")};
+}
+
+Json schema_of_ends() { return list_schema(schema_of_record<EndFields>()); }
+Json schema_of_schedule_file() { return {{"type", "string"}, {"minLength", 1}}; }
+
+struct ScheduleRow {
+  std::optional<Value> schedule = {};
+  std::optional<Value> ends = {};
+};
+
+Fields fields_of(ScheduleRow& o) {
+  return {Field("schedule", o.schedule, "path of a schedule in GOAL, beside this file")
+              .needed()
+              .like(schema_of_schedule_file),
+          Field("ends", o.ends,
+                "when single operations ended; each is a row of its own, with the use of this one")
+              .like(schema_of_ends)};
+}
+
 // The end of the whole schedule, and of operations of it.
-void add_rows(const Value& value, const ScheduleCase& shared,
-              void (*read_outcome)(Object& fields, CaseRow& row), std::vector<CaseRow>& rows) {
+void add_rows(const Value& value, const ScheduleCase& shared, std::vector<CaseRow>& rows) {
   Object fields(value);
   CaseRow all;
   read_outcome(fields, all);
-  const Value file = fields.at("schedule");
+  const auto given = read_record<ScheduleRow>(fields);
+  fields.done();
+  const Value& file = *given.schedule;
   const auto played = std::make_shared<PlayedSchedule>(
       read_schedule(file, *shared.cluster), shared.cluster, shared.carrier, value.where());
   double size_B = 0;
@@ -103,38 +135,56 @@ void add_rows(const Value& value, const ScheduleCase& shared,
   all.inputs.schedule = file.text();
   all.predict = [played] { return Prediction{played->end_of_all(), {}}; };
   rows.push_back(all);
-  const auto ends = fields.find("ends");
-  fields.done();
-  if (!ends) return;
+  if (!given.ends) return;
   all.quartiles.reset();
-  for (const Value& one : ends->items()) {
-    Object end(one);
-    const uint32_t operation = operation_at(played->schedule(), end.at("line"));
+  for_each_record<EndFields>(*given.ends, [&](const EndFields& end, Object& object) {
+    const uint32_t operation = operation_at(played->schedule(), object.at("line"));
     CaseRow row = all;
-    row.measured = end.at("time").duration();
-    if (row.measured == Duration()) end.at("time").fail("expected a time above 0");
-    end.done();
-    const std::string line = std::to_string(played->schedule().operations()[operation].line);
-    row.point += ", line " + line;
-    row.inputs.line = std::stoi(line);
+    row.measured = end.time;
+    row.point += ", line " + std::to_string(end.line);
+    row.inputs.line = end.line;
     row.predict = [played, operation] { return Prediction{played->end_of(operation), {}}; };
     rows.push_back(std::move(row));
-  }
+  });
+}
+
+struct ScheduleCaseFields {
+  std::optional<Value> cluster = {};
+  std::optional<Value> transport = {};
+  std::optional<Value> measured = {};
+};
+
+Json schema_of_played_cluster() { return reference("../cluster/1"); }
+
+Fields fields_of(ScheduleCaseFields& o) {
+  return {Field("cluster", o.cluster, "the machine, as in a cluster file (`sgdsim schema cluster`)")
+              .needed()
+              .like(schema_of_played_cluster),
+          Field("transport", o.transport, "how packets are sent, as the field of an experiment")
+              .needed()
+              .like(schema_of_transports),
+          Field("measured", o.measured, "what ran, and how long it took: schedules of ranks")
+              .needed()
+              .like(schema_of_case_rows<ScheduleRow>)};
+}
+
+std::vector<CaseRow> read_schedule_rows(Object& fields) {
+  const auto given = read_record<ScheduleCaseFields>(fields);
+  ScheduleCase shared;
+  shared.cluster = std::make_shared<const Cluster>(read_cluster(*given.cluster).cluster);
+  if (shared.cluster->network.crowding().any()) fields.value().fail(crowding_is_for("schedules"));
+  check_transport(*given.transport);
+  shared.carrier = carrier_of(*given.transport, {}, 1);
+  std::vector<CaseRow> rows;
+  given.measured->for_each_item([&](const Value& row) { add_rows(row, shared, rows); });
+  return rows;
 }
 
 }  // namespace
 
-std::vector<CaseRow> read_schedule_rows(Object& fields,
-                                        void (*read_outcome)(Object& fields, CaseRow& row)) {
-  ScheduleCase shared;
-  shared.cluster = std::make_shared<const Cluster>(read_cluster(fields.at("cluster")).cluster);
-  if (shared.cluster->network.crowding().any()) fields.value().fail(crowding_is_for("schedules"));
-  const Value transport = fields.at("transport");
-  check_transport(transport);
-  shared.carrier = carrier_of(transport, {}, 1);
-  std::vector<CaseRow> rows;
-  for (const Value& row : fields.at("measured").items()) add_rows(row, shared, read_outcome, rows);
-  return rows;
+CaseKind schedule_case() {
+  return {"schedule", "what ranks did, message by message", options_of<ScheduleCaseFields>,
+          read_schedule_rows};
 }
 
 }  // namespace sgdsim

@@ -1,14 +1,73 @@
-// A row may have a model of its own; everything is read and checked before the first prediction.
-#include "study/validate/training_rows.h"
-
+// Cases of kind "training": a GPU, a cluster, and the layouts of models that were measured. A row
+// may have a model of its own; everything is read and checked before the first prediction.
 #include <memory>
 
 #include "models/training/played_step.h"
 #include "models/training/transformer_file.h"
 #include "study/layout/layout_files.h"
+#include "study/validate/case_kind.h"
 
 namespace sgdsim {
 namespace {
+
+Json schema_of_named_cluster() { return any_of({reference("../cluster/1"), text_schema()}); }
+Json schema_of_named_gpu() { return any_of({reference("../gpu/1"), text_schema()}); }
+Json schema_of_named_model() { return any_of({reference("../model/1"), text_schema()}); }
+Json schema_of_layout_or_text() { return any_of({reference("../layout/1"), text_schema()}); }
+
+struct LayoutRow {
+  std::optional<Value> model = {};
+  std::optional<Value> layout = {};
+  std::optional<Precision> precision = {};
+  std::optional<int64_t> sequence = {};
+};
+
+Fields fields_of(LayoutRow& o) {
+  return {
+      Field("model", o.model, "what was trained").like(schema_of_named_model),
+      Field("layout", o.layout, "how it was laid out (`sgdsim schema layout`), or its short text")
+          .needed()
+          .like(schema_of_layout_or_text),
+      {"precision", o.precision,
+       "precision of matrix products in layers; that of the case if not given"},
+      Field("sequence", o.sequence, "tokens of a sequence; the model's own if not given")
+          .from(1, most_sequence)};
+}
+
+enum class TrainingFidelity : uint8_t { closed_form, message };
+constexpr Named<TrainingFidelity, 2> training_fidelities{
+    {{"closed_form", TrainingFidelity::closed_form}, {"message", TrainingFidelity::message}}};
+const auto& names_of(TrainingFidelity) { return training_fidelities; }
+
+struct TrainingCaseFields {
+  std::optional<Value> gpu = {};
+  std::optional<Value> cluster = {};
+  std::optional<Value> model = {};
+  Precision precision = Precision::bf16;
+  TrainingFidelity fidelity = TrainingFidelity::closed_form;
+  std::optional<Value> measured = {};
+};
+
+Fields fields_of(TrainingCaseFields& o) {
+  return {Field("gpu", o.gpu,
+                "a GPU of `sgdsim list gpus`, the path of a file, or the object itself (`sgdsim "
+                "schema gpu`)")
+              .needed()
+              .like(schema_of_named_gpu),
+          Field("cluster", o.cluster,
+                "the machine (`sgdsim schema cluster`), or the path of one beside this file; "
+                "boxes at one switch grow to the GPUs of a row")
+              .needed()
+              .like(schema_of_named_cluster),
+          Field("model", o.model, "the model of rows that have none").like(schema_of_named_model),
+          {"precision", o.precision,
+           "precision of matrix products in layers, of rows that say nothing; bf16 if not given"},
+          {"fidelity", o.fidelity,
+           "closed_form (if not given), or message: passes and sends are simulated"},
+          Field("measured", o.measured, "what ran, and how long it took: steps")
+              .needed()
+              .like(schema_of_case_rows<LayoutRow>)};
+}
 
 // What all rows share.
 struct TrainingCase {
@@ -20,25 +79,21 @@ struct TrainingCase {
   Value cluster;
 };
 
-CaseRow read_training_row(const Value& value, const TrainingCase& shared,
-                          void (*read_outcome)(Object& fields, CaseRow& row)) {
+CaseRow read_training_row(const Value& value, const TrainingCase& shared) {
   Object fields(value);
   CaseRow row;
   read_outcome(fields, row);
-  const auto own = fields.find("model");
-  if (!own && !shared.model) value.fail("expected \"model\" here or beside \"measured\"");
-  const Transformer model = own ? model_in(*own) : *shared.model;
-  const Value layout_field = fields.at("layout");
-  const Layout layout = read_layout(layout_field);
-  const auto named = fields.find("precision");
-  const Precision precision =
-      named ? precision_named(named->text(), named->where()) : shared.precision;
-  check_precision(shared.gpu, precision, named ? named->where() : shared.where);
-  const auto length = fields.find("sequence");
-  const int64_t sequence = length ? length->whole(1, most_sequence) : model.sequence;
+  const auto given = read_record<LayoutRow>(fields);
   fields.done();
+  if (!given.model && !shared.model) value.fail("expected \"model\" here or beside \"measured\"");
+  const Transformer model = given.model ? model_in(*given.model) : *shared.model;
+  const Layout layout = read_layout(*given.layout);
+  const Precision precision = given.precision.value_or(shared.precision);
+  check_precision(shared.gpu, precision,
+                  given.precision ? value.child("precision").where() : shared.where);
+  const int64_t sequence = given.sequence.value_or(model.sequence);
   check_sequence(model, sequence, value.where());
-  check_layout(model, layout, sequence, layout_field.where());
+  check_layout(model, layout, sequence, given.layout->where());
   row.size = Bytes(4 * parameters_of(model).total);
   row.has_experts = model.experts.has_value();
   row.point = model.name + ", " + to_text(layout);
@@ -54,26 +109,26 @@ CaseRow read_training_row(const Value& value, const TrainingCase& shared,
   return row;
 }
 
+std::vector<CaseRow> read_training_rows(Object& fields) {
+  const auto given = read_record<TrainingCaseFields>(fields);
+  TrainingCase shared{.model = {},
+                      .gpu = gpu_in(*given.gpu),
+                      .precision = given.precision,
+                      .where = fields.value().where(),
+                      .plays = given.fidelity == TrainingFidelity::message,
+                      .cluster = *given.cluster};
+  if (given.model) shared.model = model_in(*given.model);
+  std::vector<CaseRow> rows;
+  given.measured->for_each_item(
+      [&](const Value& row) { rows.push_back(read_training_row(row, shared)); });
+  return rows;
+}
+
 }  // namespace
 
-std::vector<CaseRow> read_training_rows(Object& fields,
-                                        void (*read_outcome)(Object& fields, CaseRow& row)) {
-  TrainingCase shared{.model = {},
-                      .gpu = gpu_in(fields.at("gpu")),
-                      .where = fields.value().where(),
-                      .cluster = fields.at("cluster")};
-  if (const auto model = fields.find("model")) shared.model = model_in(*model);
-  if (const auto precision = fields.find("precision"))
-    shared.precision = precision_named(precision->text(), precision->where());
-  if (const auto fidelity = fields.find("fidelity")) {
-    shared.plays = fidelity->text() == "message";
-    if (!shared.plays && fidelity->text() != "closed_form")
-      fidelity->fail(unknown_name("fidelity", fidelity->text(), {"closed_form", "message"}));
-  }
-  std::vector<CaseRow> rows;
-  for (const Value& row : fields.at("measured").items())
-    rows.push_back(read_training_row(row, shared, read_outcome));
-  return rows;
+CaseKind training_case() {
+  return {"training", "steps of hybrid-parallel layouts", options_of<TrainingCaseFields>,
+          read_training_rows};
 }
 
 }  // namespace sgdsim

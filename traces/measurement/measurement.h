@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/json.h"
 #include "sim/core/units.h"
 
 namespace sgdsim {
@@ -70,7 +71,7 @@ struct MeasuredText {
 };
 
 inline constexpr int most_measured_ranks = 1 << 24;
-inline constexpr std::string_view measurement_schema = "sgdsim/measurement/1";
+inline constexpr char measurement_schema[] = "sgdsim/measurement/1";
 
 // The operations that a series may be of: collectives and their parts.
 const std::vector<std::string>& measured_operations();
@@ -98,5 +99,6 @@ std::vector<MeasuredFiles> read_measurements(std::vector<MeasuredText> texts,
 
 // As a file of sgdsim/measurement/1. Series without a number of ranks are left out.
 std::string to_text(const Measurement& measurement);
+Json schema_of_measurements();
 
 }  // namespace sgdsim

@@ -16,21 +16,21 @@ namespace {
 // Two decimals of a bandwidth below this say too little about a ratio.
 constexpr double least_telling_GBps = 5;
 
-struct Named {
+struct NamedColumn {
   std::string_view mark;  // in lower case, without _ and -
   std::string_view operation;
 };
 
 // reduce, gather and scatter after those whose names contain them.
-constexpr std::array<Named, 9> names{{{"allreduce", "allreduce"},
-                                      {"reducescatter", "reduce_scatter"},
-                                      {"allgather", "allgather"},
-                                      {"alltoall", "alltoall"},
-                                      {"broadcast", "broadcast"},
-                                      {"sendrecv", "copy"},
-                                      {"gather", "gather"},
-                                      {"scatter", "scatter"},
-                                      {"reduce", "reduce"}}};
+constexpr std::array<NamedColumn, 9> names{{{"allreduce", "allreduce"},
+                                            {"reducescatter", "reduce_scatter"},
+                                            {"allgather", "allgather"},
+                                            {"alltoall", "alltoall"},
+                                            {"broadcast", "broadcast"},
+                                            {"sendrecv", "copy"},
+                                            {"gather", "gather"},
+                                            {"scatter", "scatter"},
+                                            {"reduce", "reduce"}}};
 
 // busbw / algbw is this times 1 - 1/n; 0 where it is always 1.
 double factor_of(const std::string& operation) {
@@ -180,7 +180,7 @@ void add_side(Measurement& measurement, const Series& kind, const LogTable& tabl
 std::string nccl_operation_in(std::string_view text) {
   std::string plain = lower(text);
   std::erase_if(plain, [](char c) { return c == '_' || c == '-'; });
-  for (const Named& one : names)
+  for (const NamedColumn& one : names)
     if (plain.find(one.mark) != std::string::npos) return std::string(one.operation);
   return "";
 }
