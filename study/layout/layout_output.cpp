@@ -1,4 +1,4 @@
-// Tables and JSON of layouts.
+// Tables of layouts, for people.
 #include "study/layout/layout_output.h"
 
 #include <array>
@@ -11,6 +11,7 @@
 #include "study/goodput/spans.h"
 #include "study/layout/layout_end.h"
 #include "study/layout/layout_files.h"
+#include "study/layout/layout_parts.h"
 #include "study/layout/step_residuals.h"
 #include "study/table.h"
 #include "study/transport_choice.h"
@@ -18,71 +19,6 @@
 
 namespace sgdsim {
 namespace {
-
-constexpr double bytes_of_gib = 1024.0 * 1024 * 1024;
-
-const StepResiduals& residuals_of(const LayoutQuestion& question) {
-  return step_residuals(question.plays(), class_of(parameters_of(question.model).total,
-                                                   question.model.experts.has_value()));
-}
-
-void add_wires(Json& json, const StepOnWires& played) {
-  json["fastest_us"] = played.fastest.us();
-  json["slowest_us"] = played.slowest.us();
-  json["last_gpu"] = played.last_gpu;
-  if (played.classes > 0) json["classes"] = played.classes;
-  json["messages"] = played.messages;
-  json["wire_B"] = played.wire_B;
-  add_use(json, played.wires);
-}
-
-std::vector<std::string> beyond(const LayoutQuestion& question, const LayoutLine& line) {
-  return beyond_published(question.model, line.found.layout, question.space.sequence);
-}
-
-Json memory_parts(const LayoutQuestion& question, const Layout& layout) {
-  const StageMemory memory = largest_memory(question.model, layout, question.space.sequence);
-  return {{"weights_GiB", memory.weights_B / bytes_of_gib},
-          {"gradients_GiB", memory.all_gradients_B() / bytes_of_gib},
-          {"optimizer_GiB", memory.optimizer_B / bytes_of_gib},
-          {"gathered_GiB", memory.gathered_B / bytes_of_gib},
-          {"activations_GiB", memory.activations_B / bytes_of_gib},
-          {"recomputed_GiB", memory.recomputed_B / bytes_of_gib},
-          {"ends_GiB", memory.ends_B / bytes_of_gib}};
-}
-
-void add_interval(Json& json, const LayoutQuestion& question, const FoundLayout& one) {
-  const StepResiduals& residuals = residuals_of(question);
-  const double low_us = residuals.low * one.time.us();
-  const double high_us = residuals.high * one.time.us();
-  json["interval_us"] = {low_us, high_us};
-  json["mfu_interval"] = {one.mfu / residuals.high, one.mfu / residuals.low};
-  if (question.tokens > 0)
-    json["days_interval"] = {days_of(question.step_size(), low_us),
-                             days_of(question.step_size(), high_us)};
-}
-
-// What lies under something else, by the part of the step that it would lengthen.
-struct HiddenPart {
-  const char* key;
-  double HiddenParts::*hidden;
-  double StepParts::*part;
-};
-constexpr std::array<HiddenPart, 4> hidden_parts{
-    {{"context_us", &HiddenParts::context, &StepParts::context},
-     {"expert_us", &HiddenParts::expert, &StepParts::expert},
-     {"sends_us", &HiddenParts::sends, &StepParts::sends},
-     {"data_us", &HiddenParts::data, &StepParts::data}}};
-
-// The closed form knows them.
-void add_exchanges(Json& json, const LayoutLine& line) {
-  for (const HiddenPart& one : hidden_parts)
-    json["hidden"][one.key] = line.step.hidden.*one.hidden * 1e6;
-  if (!line.load) return;
-  const double step_s = line.step.time.s();
-  json["busy"] = {{"inside", line.load->inside_s / step_s},
-                  {"across", line.load->across_s / step_s}};
-}
 
 void print_load(std::ostream& out, const LayoutLine& line) {
   if (!line.load) return;
@@ -93,40 +29,6 @@ void print_load(std::ostream& out, const LayoutLine& line) {
   out << "Links carry bytes: inside a node " << part_text(inside) << " of the step, to other nodes "
       << part_text(across) << "; the busiest are "
       << (inside >= across ? "those inside" : "those to other nodes") << '\n';
-}
-
-Json line_json(const LayoutQuestion& question, const LayoutLine& line) {
-  const FoundLayout& one = line.found;
-  Json parts = Json::object();
-  for (const NamedPart& part : step_parts()) parts[part.key] = line.step.parts.*part.member * 1e6;
-  Json json = {{"layout", to_text(one.layout)},
-               {"family", family_of(one.layout)},
-               {"step_us", one.time.us()},
-               {"step_ps", one.time.ps()},
-               {"mfu", one.mfu},
-               {"memory_GiB", one.memory_B / bytes_of_gib},
-               {"memory_parts", memory_parts(question, one.layout)},
-               {"limit", one.limit},
-               {"parts", std::move(parts)}};
-  if (question.space.near) json["changed"] = changed_words(*question.space.near, one.layout);
-  if (!question.plays()) add_exchanges(json, line);
-  add_rates(json, rates_of(question, line.found));
-  if (question.has_interval()) add_interval(json, question, one);
-  if (const auto why = beyond(question, line); !why.empty()) json["beyond_published"] = why;
-  if (line.on_wires) add_wires(json, *line.on_wires);
-  if (!line.played) return json;
-  const PlayedStep& played = *line.played;
-  json["fastest_us"] = played.fastest.us();
-  json["slowest_us"] = played.slowest.us();
-  json["replicas_played"] = played.replicas;
-  json["passes"] = played.pipeline.passes;
-  for (const RankPlayed& rank : played.pipeline.ranks)
-    json["ranks"].push_back({{"busy_us", rank.busy.us()},
-                             {"waiting_us", rank.waiting.us()},
-                             {"exchange_us", rank.exchange.us()},
-                             {"optimizer_us", rank.optimizer.us()},
-                             {"most_in_flight", rank.most_in_flight}});
-  return json;
 }
 
 // What of this part lies under something else; nothing where the part is never hidden.
@@ -192,6 +94,11 @@ void print_first(std::ostream& out, const LayoutQuestion& question, const Layout
   table.add({"memory of a GPU", gib_text(one.memory_B) + " of " + to_text(question.space.memory) +
                                     ", with " + to_text(question.space.reserve) +
                                     " in reserve: fits"});
+  if (one.layout.offload.is_used())
+    table.add(
+        {"memory of its host",
+         gib_text(largest_memory(question.model, one.layout, question.space.sequence).host_B) +
+             " for each GPU"});
   if (rates.days)
     table.add({tokens_text(size.tokens) + " tokens",
                days_text(*rates.days) +
@@ -272,13 +179,6 @@ const char* what_is_played(Fidelity fidelity) {
   }
 }
 
-Json algorithms_json(const AlgorithmChoice& algorithms) {
-  Json json = Json::object();
-  for (const Operation operation : operations_of_layouts)
-    json[std::string(name_of(operation))] = algorithms.name_of(operation);
-  return json;
-}
-
 std::string algorithms_text(const AlgorithmChoice& algorithms) {
   std::string text;
   for (const Operation operation : operations_of_layouts)
@@ -299,13 +199,13 @@ void print_margins(std::ostream& out, const std::vector<Margin>& margins) {
   if (margins.empty()) out << "No other layout fits: nothing to flip to\n";
 }
 
-Json margins_json(const std::vector<Margin>& margins) {
-  Json json = Json::array();
-  for (const Margin& one : margins) {
-    json.push_back({{"part", one.part}, {"says", one.says}});
-    if (one.left) json.back().update({{"left", *one.left}, {"layout", one.layout}});
-  }
-  return json;
+void print_documents(std::ostream& out, const PackedDocuments& documents,
+                     const LayoutAnswer& answer) {
+  out << "A sequence has " << rounded(documents.pieces(), 4) << " documents or parts of them, and "
+      << part_text(documents.pairs_part())
+      << " of the pairs of one; the replica with most attention has "
+      << rounded(documents.slowest(answer.best.front().found.layout.replicas), 4)
+      << " times the mean\n";
 }
 
 // Of the last step; of many ranks the first and the last ones.
@@ -355,43 +255,6 @@ std::vector<std::string> warnings_of(const LayoutQuestion& question, const Layou
   return all;
 }
 
-Json to_json(const LayoutQuestion& question, const LayoutAnswer& answer) {
-  const LayoutSpace& space = question.space;
-  Json json = {{"schema", "sgdsim/layouts/1"},
-               {"fidelity", name_of(question.fidelity)},
-               {"model", question.model.name},
-               {"cluster", question.cluster.cluster.name},
-               {"gpu", question.gpu.name},
-               {"precision", name_of(question.precision)},
-               {"gpus", space.gpus},
-               {"sequence", space.sequence},
-               {"global_batch", space.batch},
-               {"memory_B", space.memory.count()},
-               {"reserve_B", space.reserve.count()},
-               {"flop_convention", "halved"},
-               {"candidates", answer.candidates},
-               {"fitting", answer.fitting},
-               {"layouts", Json::array()}};
-  if (question.reach.inside) json["reach"]["inside"] = *question.reach.inside;
-  if (question.reach.between) json["reach"]["between"] = *question.reach.between;
-  if (space.near) json["near"] = to_text(*space.near);
-  if (question.has_interval()) json["interval_of"] = text_of(residuals_of(question));
-  if (question.tokens > 0) json["tokens"] = question.tokens;
-  if (space.program != TrainingProgram::any)
-    json["program"] = name_in(training_programs, space.program);
-  if (question.plays()) json["played"] = answer.played;
-  if (!question.transport.empty()) json["transport"] = question.transport;
-  if (!question.algorithms.is_usual()) json["algorithms"] = algorithms_json(question.algorithms);
-  for (const LayoutLine& line : answer.best) json["layouts"].push_back(line_json(question, line));
-  for (const auto& [program, line] : answer.programs)
-    json["programs"][std::string(name_in(training_programs, program))] = line_json(question, line);
-  if (answer.margins) json["margins"] = margins_json(*answer.margins);
-  if (answer.breaks) json["breaks"] = to_json_by_fields(*answer.breaks);
-  if (const auto warnings = warnings_of(question, answer); !warnings.empty())
-    json["warnings"] = warnings;
-  return json;
-}
-
 void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
   const LayoutSpace& space = question.space;
   out << question.model.name << " on " << space.gpus << " x " << question.gpu.name << " ("
@@ -401,6 +264,7 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
       << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
   if (!question.algorithms.is_usual())
     out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
+  if (space.documents) print_documents(out, *space.documents, answer);
   if (question.reach.any()) out << reach_text(question.reach) << '\n';
   if (!answer.is_given)
     out << answer.candidates << " layouts "
